@@ -1,0 +1,34 @@
+"""Regard trains, runs and shows attention models. ``import regard`` loads no torch.
+
+>>> import regard
+>>> translation = regard.train(source="train.en", target="train.de", output="model")  # doctest: +SKIP
+>>> regard.load("model").translate("A man sleeps.")  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from regard.errors import RegardError
+
+if TYPE_CHECKING:
+    from regard.tasks.bundle import load
+    from regard.tasks.translation import train
+
+__version__ = "0.1.0"
+__all__ = ["RegardError", "__version__", "load", "train"]
+
+_LAZY = {"load": "regard.tasks.bundle", "train": "regard.tasks.translation"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import ``load`` and ``train``, which need torch, when they are first used."""
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_LAZY[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+"""The commands; torch is imported only inside them."""

@@ -1,0 +1,1 @@
+"""Corpora, shards of ids and packed batches; NumPy only."""

@@ -1,0 +1,53 @@
+"""A packed batch: sentences end to end, no padding, fixed capacity (DESIGN idea 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Packed:
+    """One side of a batch. ``starts_B[b], lengths_B[b]`` say where sentence *b* lies in ``ids_T``.
+
+    ``ids_T`` has the fixed capacity of the plan. Tokens behind the last sentence belong to none of them: they attend to
+    nothing and nothing attends to them (their id is 0). Spare sentences have length 0. ``count`` sentences are real; they
+    come first.
+    """
+
+    ids_T: NDArray[np.int64]
+    starts_B: NDArray[np.int64]
+    lengths_B: NDArray[np.int64]
+    count: int
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sentence pairs for teacher forcing [Vaswani17 §3.1]: the decoder reads ``target`` and must predict ``labels_T``.
+
+    ``source`` ends each sentence with ``</s>``; ``target`` begins each with the start symbol; ``labels_T`` is the target
+    shifted left, ending with ``</s>``; ``weight_T`` is 1.0 at real positions, 0.0 behind the last sentence.
+    """
+
+    source: Packed
+    target: Packed
+    labels_T: NDArray[np.int64]
+    weight_T: NDArray[np.float32]
+    sentences: NDArray[np.int64]
+    """Which sentences of the corpus these are, in order."""
+
+    @property
+    def target_tokens(self) -> int:
+        """Real target tokens."""
+        return int(self.target.lengths_B.sum())
+
+
+@dataclass(frozen=True, order=True)
+class Position:
+    """Where in the plan a batch stands: three integers, all that a checkpoint keeps of data (DESIGN §7)."""
+
+    epoch: int = 0
+    block: int = 0
+    batch: int = 0

@@ -1,0 +1,1 @@
+"""Search over any step, on the host, in NumPy."""

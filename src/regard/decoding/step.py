@@ -1,0 +1,68 @@
+"""What search knows of a model: a step, and a lazy answer to it (DESIGN idea 3).
+
+Search is a function of a step. It runs on the host in NumPy and knows no network. A model (``models/answer.py``, later the
+fast engine) fits these protocols by shape; nothing inherits from them.
+
+Rows: a *row* is one hypothesis being grown. Several rows may share one sentence's memory (a beam). Rows of one sentence
+stay next to each other: search keeps them so in every call of ``select``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+State = TypeVar("State")
+
+
+class Answer(Protocol):
+    """The distribution over the next token of every row; it stays on the device until asked, one small copy per call."""
+
+    def best(self, k: int, without: Sequence[int] = ()) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The ``k`` most probable tokens of each row, best first, ties to the smaller id: ``(ids_Nk, log_probability_Nk)``.
+
+        Tokens in ``without`` are never returned; the other log-probabilities are those of the whole distribution.
+        """
+        ...
+
+    def of(self, tokens_N: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The log-probability of one given token per row."""
+        ...
+
+    def sample(self, key: int, temperature: float = 1.0, without: Sequence[int] = ()) -> NDArray[np.int64]:
+        """One token per row drawn from the distribution; a pure function of ``key``."""
+        ...
+
+    def all(self) -> NDArray[np.float64]:
+        """Every log-probability, ``log_probability_NV`` (slow, exact)."""
+        ...
+
+    def context(self) -> NDArray[np.float64] | None:
+        """Cross-attention weights of this step, ``weight_NHS`` (S = longest memory), if asked for at the start."""
+        ...
+
+
+class Step(Protocol[State]):
+    """A model that generates, one token a row at a time. The state handed in is consumed; use the one handed back."""
+
+    def start(self, sources: Sequence[NDArray[np.int64]]) -> State:
+        """Encode sentences (ids with ``</s>``) and open one row for each, in order."""
+        ...
+
+    def admit(self, state: State, sources: Sequence[NDArray[np.int64]]) -> State:
+        """Encode further sentences and append one row for each behind the rows there are."""
+        ...
+
+    def step(self, state: State, tokens_N: NDArray[np.int64]) -> tuple[State, Any]:
+        """Append one token to each row (the start symbol first) and give the :class:`Answer` for the next ones."""
+        ...
+
+    def select(self, state: State, rows_M: NDArray[np.int64]) -> State:
+        """New row ``i`` continues old row ``rows_M[i]``: rows are reordered, repeated (a beam) or left out (retired).
+
+        A sentence whose last row is left out is forgotten.
+        """
+        ...

@@ -1,0 +1,1 @@
+"""One pass recorded and shown: attention as pictures."""

@@ -1,0 +1,1 @@
+"""Assemblies of parts: one page for each architecture."""

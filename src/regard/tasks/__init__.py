@@ -1,0 +1,1 @@
+"""Text to text: what a person wants, one file each."""

@@ -1,0 +1,1 @@
+"""Weights made: the loop, schedules, optimisers, checkpoints."""
