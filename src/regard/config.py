@@ -103,11 +103,14 @@ class Training(Section):
     weight_decay: float = Field(0.0, ge=0.0)
     schedule: Literal["noam", "inverse_square_root", "cosine", "linear"] = "cosine"
     rate: float = Field(2e-3, gt=0.0, description="peak rate; for noam a factor of the paper's formula")
-    warmup: int = Field(400, ge=0, description="steps of linear warm-up; never more than a tenth of the steps if they are known")
+    warmup: int = Field(
+        400, ge=0, description="steps of linear warm-up; never more than a tenth of the steps if they are known"
+    )
     clip: float = Field(1.0, ge=0.0, description="largest gradient norm; 0 = no clipping")
     label_smoothing: float = Field(0.1, ge=0.0, lt=1.0)
     precision: Literal["auto", "fp32", "mixed"] = Field(
-        "auto", description="mixed: products in bf16, weights and residual stream in fp32; auto: mixed where bf16 is native"
+        "auto",
+        description="mixed: products in bf16, weights and residual stream in fp32; auto: mixed where bf16 is native",
     )
     ema: float = Field(0.0, ge=0.0, lt=1.0, description="decay of averaged weights; 0 = off; validated and saved if on")
     validate_every: int | None = Field(None, ge=1, description="steps; default: a twentieth of the run")
@@ -116,7 +119,9 @@ class Training(Section):
     select: Literal["auto", "loss", "bleu", "chrf"] = Field(
         "auto", description="what is best; auto: loss in the first half, then greedy BLEU"
     )
-    patience: int | None = Field(None, ge=1, description="validations without a better one; only noam and inverse_square_root")
+    patience: int | None = Field(
+        None, ge=1, description="validations without a better one; only noam and inverse_square_root"
+    )
     validation_sentences: int = Field(500, ge=1, description="sentences translated (greedily) at a validation")
     max_skipped: int = Field(10, ge=1, description="non-finite updates in a row before training stops")
 
@@ -148,7 +153,10 @@ class Recipe(Section):
             raise ValueError('model.tie = "three" needs text.joint = true; use "two" with separate vocabularies')
         if self.data.max_tokens > self.training.tokens:
             raise ValueError(f"data.max_tokens {self.data.max_tokens} is above training.tokens {self.training.tokens}")
-        if self.model.positions == "learned" and self.model.max_positions < self.data.max_tokens + self.decoding.max_extra + 1:
+        if (
+            self.model.positions == "learned"
+            and self.model.max_positions < self.data.max_tokens + self.decoding.max_extra + 1
+        ):
             raise ValueError(
                 f"model.max_positions {self.model.max_positions} is below data.max_tokens + decoding.max_extra + 1 = "
                 f"{self.data.max_tokens + self.decoding.max_extra + 1}"
@@ -186,7 +194,9 @@ def recipe_from(values: Mapping[str, Any], where: str = "recipe") -> Recipe:
         UsageError: an unknown key (with the nearest known one) or a value out of its range.
     """
     if isinstance(values.get("format"), int) and values["format"] > FORMAT:
-        raise UsageError(f"format {values['format']} was written by a newer Regard; this one reads format {FORMAT}", where)
+        raise UsageError(
+            f"format {values['format']} was written by a newer Regard; this one reads format {FORMAT}", where
+        )
     try:
         return Recipe.model_validate(values)
     except ValidationError as error:

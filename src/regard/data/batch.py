@@ -1,4 +1,4 @@
-"""A packed batch: sentences end to end, no padding, fixed capacity (DESIGN idea 1)."""
+"""A packed batch: sentences end to end, no padding, fixed capacity (ARCHITECTURE idea 1)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 class Packed:
     """One side of a batch. ``starts_B[b], lengths_B[b]`` say where sentence *b* lies in ``ids_T``.
 
-    ``ids_T`` has the fixed capacity of the plan. Tokens behind the last sentence belong to none of them: they attend to
-    nothing and nothing attends to them (their id is 0). Spare sentences have length 0. ``count`` sentences are real; they
-    come first.
+    ``ids_T`` has the fixed capacity of the plan. Tokens behind the last sentence belong to none of them: they attend
+    to nothing and nothing attends to them (their id is 0). Spare sentences have length 0. ``count`` sentences are real;
+    they come first.
     """
 
     ids_T: NDArray[np.int64]
@@ -27,8 +27,8 @@ class Packed:
 class Batch:
     """Sentence pairs for teacher forcing [Vaswani17 §3.1]: the decoder reads ``target`` and must predict ``labels_T``.
 
-    ``source`` ends each sentence with ``</s>``; ``target`` begins each with the start symbol; ``labels_T`` is the target
-    shifted left, ending with ``</s>``; ``weight_T`` is 1.0 at real positions, 0.0 behind the last sentence.
+    ``source`` ends each sentence with ``</s>``; ``target`` begins each with the start symbol; ``labels_T`` is the
+    target shifted left, ending with ``</s>``; ``weight_T`` is 1.0 at real positions, 0.0 behind the last sentence.
     """
 
     source: Packed
@@ -46,7 +46,7 @@ class Batch:
 
 @dataclass(frozen=True, order=True)
 class Position:
-    """Where in the plan a batch stands: three integers, all that a checkpoint keeps of data (DESIGN §7)."""
+    """Where in the plan a batch stands: three integers, all that a checkpoint keeps of data."""
 
     epoch: int = 0
     block: int = 0

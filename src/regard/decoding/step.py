@@ -1,7 +1,7 @@
-"""What search knows of a model: a step, and a lazy answer to it (DESIGN idea 3).
+"""What search knows of a model: a step, and a lazy answer to it (ARCHITECTURE idea 3).
 
-Search is a function of a step. It runs on the host in NumPy and knows no network. A model (``models/answer.py``, later the
-fast engine) fits these protocols by shape; nothing inherits from them.
+Search is a function of a step. It runs on the host in NumPy and knows no network. A model (``models/answer.py``, later
+the fast engine) fits these protocols by shape; nothing inherits from them.
 
 Rows: a *row* is one hypothesis being grown. Several rows may share one sentence's memory (a beam). Rows of one sentence
 stay next to each other: search keeps them so in every call of ``select``.
@@ -19,10 +19,10 @@ State = TypeVar("State")
 
 
 class Answer(Protocol):
-    """The distribution over the next token of every row; it stays on the device until asked, one small copy per call."""
+    """The distribution over the next token of every row; it stays on the device until asked."""
 
     def best(self, k: int, without: Sequence[int] = ()) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The ``k`` most probable tokens of each row, best first, ties to the smaller id: ``(ids_Nk, log_probability_Nk)``.
+        """The ``k`` most probable tokens of each row, best first, ties to the smaller id: ``ids_Nk, log_probability_Nk``.
 
         Tokens in ``without`` are never returned; the other log-probabilities are those of the whole distribution.
         """
