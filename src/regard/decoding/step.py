@@ -22,7 +22,7 @@ class Answer(Protocol):
     """The distribution over the next token of every row; it stays on the device until asked."""
 
     def best(self, k: int, without: Sequence[int] = ()) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The ``k`` most probable tokens of each row, best first, ties to the smaller id: ``ids_Nk, log_probability_Nk``.
+        """The ``k`` most probable tokens of each row, best first, ties to the smaller id: (ids_Nk, log_probability_Nk).
 
         Tokens in ``without`` are never returned; the other log-probabilities are those of the whole distribution.
         """
