@@ -1,0 +1,100 @@
+"""One word's attention drawn over its sentence: arcs from the word to what it looks at, the thicker the more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.explore.ink import Look, paint
+from regard.explore.labels import fit, visible, width
+from regard.explore.svg import MARGIN, document, label, number, safe, soft, text_width
+
+SIZE = 17
+"""Size of the words, pixels (as in the style)."""
+GAP = 9
+"""Pixels between words."""
+
+
+@dataclass(frozen=True)
+class Glance:
+    """One query and what it attends to: the words (keys), a weight for each, and which of them is the query itself."""
+
+    words: Sequence[str]
+    weight_K: NDArray[Any]
+    query: int
+    caption: str = ""
+
+
+def arcs(glances: Sequence[Glance], title: str = "Attention", least: float = 0.02) -> str:
+    """The glances below each other as SVG; weights under ``least`` get no arc.
+
+    Words carry their weight as a tint, the strongest three also as a percentage.
+    """
+    body = [f'<text class="title" x="{MARGIN}" y="{MARGIN + 12}">{safe(title)}</text>']
+    y, widest = MARGIN + 26.0, MARGIN * 2 + text_width(title, 15)
+    for glance in glances:
+        lines, wide, high = _glance(glance, y, least)
+        body, y, widest = body + lines, y + high, max(widest, wide)
+    return document(widest, y + 4, title, " ".join(map(told, glances)), body)
+
+
+def _glance(glance: Glance, top: float, least: float) -> tuple[list[str], float, float]:
+    sizes = [text_width(visible(word), SIZE) for word in glance.words]
+    starts = np.cumsum([MARGIN + 4.0, *(size + GAP for size in sizes)])
+    middles = [start + size / 2 for start, size in zip(starts, sizes, strict=False)]
+    home = middles[glance.query]
+    reach = max((abs(m - home) for m, w in zip(middles, glance.weight_K, strict=True) if w >= least), default=0)
+    line = top + (44 if glance.caption else 26) + min(reach * 0.42, 170)  # the baseline, below caption and highest arc
+    body = [soft(MARGIN, top + 10, glance.caption)] if glance.caption else []
+    for k, weight in enumerate(map(float, glance.weight_K)):
+        box = (
+            f'x="{number(starts[k] - 3)}" y="{number(line - SIZE)}" width="{number(sizes[k] + 6)}" height="{SIZE + 7}"'
+        )
+        tint = f'fill-opacity="{0.55 * min(weight, 1):.3f}"'
+        body.append(f'<rect class="ink" {box} rx="4" {tint}><title>{weight:.3f}</title></rect>')
+        if weight >= least and k != glance.query:
+            body.append(_arc(home, middles[k], line - SIZE - 2, weight))
+    strongest = sorted(range(len(glance.words)), key=lambda k: -float(glance.weight_K[k]))[:3]
+    for k, word in enumerate(glance.words):
+        kind = "word from" if k == glance.query else "word"
+        place = f'x="{number(starts[k])}" y="{number(line)}"'
+        exact = f'textLength="{number(sizes[k])}" lengthAdjust="spacingAndGlyphs"'  # the arcs end at words in any face
+        body.append(f'<text class="{kind}" {place} {exact}>{label(word)}</text>')
+        if k in strongest and float(glance.weight_K[k]) >= max(least, 0.05):
+            body.append(soft(middles[k], line + 24, f"{float(glance.weight_K[k]):.0%}", "middle"))
+    return body, float(starts[-1]) + MARGIN, line - top + 42
+
+
+def _arc(start: float, end: float, y: float, weight: float) -> str:
+    """Half an ellipse over the words between two of them."""
+    rise = min(abs(end - start) * 0.42, 170) * 4 / 3  # a cubic's middle lies at three quarters of its handles' height
+    one, two, low, high = number(start), number(end), number(y), number(y - rise)
+    strength = min(weight, 1.0)
+    stroke = f'stroke-width="{1 + 7 * strength:.2f}" stroke-opacity="{0.2 + 0.75 * strength:.3f}"'
+    return f'<path class="line" d="M{one} {low}C{one} {high} {two} {high} {two} {low}" {stroke}/>'
+
+
+def told(glance: Glance) -> str:
+    """A glance in words."""
+    order = sorted(range(len(glance.words)), key=lambda k: -float(glance.weight_K[k]))[:3]
+    said = ", ".join(f"{visible(glance.words[k])} {float(glance.weight_K[k]):.0%}" for k in order)
+    return f"{glance.caption}: {visible(glance.words[glance.query])} attends to {said}.".removeprefix(": ")
+
+
+def glance_line(glance: Glance, look: Look) -> str:
+    """A glance in the terminal: the words one below the other, each with a bar as long as its weight."""
+    names = [visible(word) for word in glance.words]
+    label_cells = min(max(map(width, names)), 20)
+    room = max(look.columns - label_cells - 10, 10)
+    top = float(np.max(glance.weight_K)) or 1.0
+    lines = [glance.caption] if glance.caption else []
+    for k, (name, weight) in enumerate(zip(names, map(float, glance.weight_K), strict=True)):
+        mark = ">" if k == glance.query else " "
+        length = round(weight / top * room)
+        bar = paint(weight / top, "", length, look) if look.colours in ("true", "256") else (look.shades[-1] * length)
+        lines.append(f"{mark} {fit(name, label_cells, '>', look.mark)} {weight:5.1%} {bar}")
+    return "\n".join(lines) + "\n"
