@@ -1,0 +1,70 @@
+"""What every test relies on: one thread, fixed seeds, no network, the data below REGARD_DATA."""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+for _variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):  # read when torch loads; tests share their machine
+    os.environ.setdefault(_variable, "1")
+os.environ.update(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false", RAYON_NUM_THREADS="1")
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+pytest_plugins = ["grades", "shape_watcher"]
+
+ROOT = Path(__file__).parents[1]
+
+settings.register_profile("default", derandomize=True, deadline=None, max_examples=50)
+settings.register_profile("all", derandomize=True, deadline=None, max_examples=500)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("all" if config.getoption("--all") else "default")
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    random.seed(1)
+    np.random.seed(1)
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(1)
+
+
+@pytest.fixture(autouse=True)
+def _gpu(request: pytest.FixtureRequest) -> None:
+    if request.node.get_closest_marker("gpu"):
+        import torch
+
+        if not torch.cuda.is_available():
+            pytest.skip("needs a gpu")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_network() -> Iterator[None]:
+    connect = socket.socket.connect
+
+    def local(self: socket.socket, address: object) -> None:
+        host = address[0] if isinstance(address, tuple) else ""
+        if self.family != socket.AF_UNIX and host not in ("127.0.0.1", "::1", "localhost"):
+            raise OSError(f"a test asked for the network: {address!r}")
+        connect(self, address)  # type: ignore[arg-type]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", local)
+        yield
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder of public corpora: REGARD_DATA, or where the variable is unset a folder beside the repository."""
+    folder = Path(os.environ.get("REGARD_DATA", ROOT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip("needs corpora: set REGARD_DATA to their folder")
+    return folder

@@ -1,0 +1,95 @@
+"""The import contract, and which modules never load torch."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src"
+TORCH_FREE = ["config.py", "errors.py", "keys.py", "text", "data", "decoding", "explore", "cli", "__init__.py"]
+HEAVY = ["torch", "numpy", "tokenizers", "safetensors", "sacrebleu", "transformers"]
+
+
+def python(code: str) -> str:
+    environment = os.environ | {"PYTHONPATH": str(SOURCE)}
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def modules(part: str) -> list[Path]:
+    path = SOURCE / "regard" / part
+    return sorted(path.rglob("*.py")) if path.is_dir() else [path]
+
+
+def imported_at_module_level(tree: ast.Module) -> set[str]:
+    """Top packages imported when the module itself is imported; what stands under TYPE_CHECKING is not."""
+    found: set[str] = set()
+    waiting: list[ast.AST] = list(tree.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+        waiting += ast.iter_child_nodes(node)
+    return found
+
+
+def test_import_contract() -> None:
+    """The table of layers in pyproject.toml, as Import Linter reads it."""
+    from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
+
+    assert lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True) == EXIT_STATUS_SUCCESS
+
+
+def test_module_level_imports_are_found() -> None:
+    unseen = "if TYPE_CHECKING:\n    import a\ndef f():\n    import b\n"
+    seen = "import torch.nn\ntry:\n    from c.d import e\nexcept ImportError:\n    pass\n"
+    assert imported_at_module_level(ast.parse(unseen + seen)) == {"torch", "c"}
+
+
+@pytest.mark.parametrize("part", TORCH_FREE)
+def test_no_torch_at_module_level(part: str) -> None:
+    for path in modules(part):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        assert "torch" not in imported_at_module_level(tree), path
+
+
+def test_importing_every_torch_free_module_loads_no_torch() -> None:
+    names = [
+        ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
+        for part in TORCH_FREE
+        for path in modules(part)
+    ]
+    code = f"""
+import importlib, sys
+for name in {names!r}:
+    importlib.import_module(name)
+    assert "torch" not in sys.modules, name
+print("done")
+"""
+    assert python(code) == "done\n"
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = f"""
+import contextlib, io, sys
+from regard.cli import main
+sys.argv = ["regard", "--help"]
+text = io.StringIO()
+with contextlib.redirect_stdout(text), contextlib.suppress(SystemExit):
+    main()
+assert "translate" in text.getvalue(), text.getvalue()
+print([name for name in {HEAVY!r} if name in sys.modules])
+"""
+    assert python(code) == "[]\n"
