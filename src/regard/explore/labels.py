@@ -66,7 +66,7 @@ def fit(text: str, cells: int, align: str = "<", mark: str = ELLIPSIS) -> str:
 
 
 def upright(labels: Sequence[str], cells: int, height: int, mark: str = ELLIPSIS) -> list[str]:
-    """The labels written downwards side by side, ``cells`` wide each, ending on the last of ``height`` lines or fewer."""
+    """The labels written downwards side by side, ``cells`` wide each, ending on the last of ``height`` lines."""
     columns = []
     for label in labels:
         column = clusters(label)
