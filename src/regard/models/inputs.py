@@ -1,0 +1,56 @@
+"""A packed batch as tensors: the way from data (NumPy) into a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regard.data.batch import Batch, Packed
+from regard.nn.layout import Sequences
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """One side of a batch: ids end to end, and where each sentence lies."""
+
+    ids_T: Tensor
+    sequences: Sequences
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """A batch of sentence pairs: what the encoder reads, what the decoder reads, what it must predict."""
+
+    source: Tokens
+    target: Tokens
+    labels_T: Tensor
+    weight_T: Tensor
+
+
+def tokens(packed: Packed, device: torch.device | str = "cpu") -> Tokens:
+    """A packed side on the device."""
+    lengths_B = _tensor(packed.lengths_B, device)
+    longest = int(packed.lengths_B.max(initial=0))
+    starts_B = _tensor(packed.starts_B, device)
+    return Tokens(
+        _tensor(packed.ids_T, device),
+        Sequences(starts_B, lengths_B, packed.count, longest, len(packed.ids_T)),
+    )
+
+
+def pairs(batch: Batch, device: torch.device | str = "cpu") -> Pairs:
+    """A batch on the device."""
+    return Pairs(
+        tokens(batch.source, device),
+        tokens(batch.target, device),
+        _tensor(batch.labels_T, device),
+        torch.from_numpy(batch.weight_T).to(device),
+    )
+
+
+def _tensor(values: NDArray[np.int64], device: torch.device | str) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(values)).to(device)

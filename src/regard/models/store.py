@@ -1,0 +1,76 @@
+"""Weights to a file and back: safetensors only, checked before anything is allocated."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor, nn
+
+from regard.config import FORMAT
+from regard.errors import RegardError
+
+LARGEST_HEADER = 10_000_000
+"""Bytes a file's header may have; a larger one is refused before it is parsed."""
+
+
+def weights(model: nn.Module) -> dict[str, Tensor]:
+    """The parameters by name, each tied one once, as contiguous CPU tensors."""
+    return {name: p.detach().to("cpu").contiguous() for name, p in model.named_parameters()}
+
+
+def to_bytes(tensors: dict[str, Tensor]) -> bytes:
+    """The content of a ``.safetensors`` file."""
+    return save(tensors, metadata={"format": str(FORMAT)})
+
+
+def read(path: Path, model: nn.Module) -> None:
+    """Fill ``model`` with the weights of a file.
+
+    Raises:
+        RegardError: the file is missing, broken, newer than this Regard, or its names, shapes or types are not the model's.
+    """
+    expected = dict(model.named_parameters())
+    header = _header(path)
+    metadata = header.pop("__metadata__", {})
+    if int(metadata.get("format", "1")) > FORMAT:
+        raise RegardError(f"format {metadata['format']} was written by a newer Regard", str(path))
+    _check(path, header, expected)
+    try:
+        with safe_open(path, "pt") as file, torch.no_grad():
+            for name, parameter in expected.items():
+                parameter.copy_(file.get_tensor(name))
+    except (SafetensorError, OSError) as error:
+        raise RegardError(f"is broken: {error}", str(path)) from None
+
+
+def _header(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            if size > LARGEST_HEADER:
+                raise RegardError(f"is broken: a header of {size} bytes", str(path))
+            header = json.loads(file.read(size))
+    except FileNotFoundError:
+        raise RegardError("no such model file", str(path)) from None
+    except (OSError, ValueError, RecursionError):
+        raise RegardError("is not a safetensors file", str(path)) from None
+    if not isinstance(header, dict):
+        raise RegardError("is not a safetensors file", str(path))
+    return header
+
+
+def _check(path: Path, header: dict[str, Any], expected: dict[str, nn.Parameter]) -> None:
+    if missing := expected.keys() - header.keys():
+        raise RegardError(f"lacks {sorted(missing)[0]!r}, which the recipe's model has", str(path))
+    if surplus := header.keys() - expected.keys():
+        raise RegardError(f"has {sorted(surplus)[0]!r}, which the recipe's model lacks", str(path))
+    for name, parameter in expected.items():
+        entry = header[name]
+        if entry.get("dtype") != "F32" or entry.get("shape") != list(parameter.shape):
+            found = f"{entry.get('dtype')} {entry.get('shape')}"
+            raise RegardError(f"{name!r} is {found}, the recipe's model has F32 {list(parameter.shape)}", str(path))

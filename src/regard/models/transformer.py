@@ -1,0 +1,74 @@
+"""The Transformer [Vaswani17 §3, Figure 1]: an encoder and a decoder, stacks of the layers of :mod:`regard.nn.layers`."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from regard.models.inputs import Pairs, Tokens
+from regard.nn.embeddings import InputEmbedding, TokenEmbedding
+from regard.nn.layers import DecoderLayer, EncoderLayer
+from regard.nn.layout import Layout
+
+
+class Encoder(nn.Module):
+    """A stack of N identical layers; every token attends to all tokens of its sentence [Vaswani17 §3.1].
+
+    ``final`` is the norm that ends a pre-norm stack, the identity for the paper's post-norm.
+    """
+
+    def __init__(self, input: InputEmbedding, layers: list[EncoderLayer], final: nn.Module) -> None:
+        super().__init__()
+        self.input = input
+        self.layers = nn.ModuleList(layers)
+        self.final = final
+
+    def forward(self, source: Tokens) -> Tensor:
+        """``memory_SD``: what the decoder will attend to."""
+        sequences = source.sequences
+        x_TD = self.input(source.ids_T, sequences.positions_T, sequences.longest)
+        layout = Layout(sequences, sequences)
+        for layer in self.layers:
+            x_TD = layer(x_TD, layout)
+        memory_TD: Tensor = self.final(x_TD)
+        return memory_TD
+
+
+class Decoder(nn.Module):
+    """A stack of N identical layers that also attend to the encoder's output [Vaswani17 §3.1]."""
+
+    def __init__(self, input: InputEmbedding, layers: list[DecoderLayer], final: nn.Module) -> None:
+        super().__init__()
+        self.input = input
+        self.layers = nn.ModuleList(layers)
+        self.final = final
+
+    def forward(self, target: Tokens, memory_SD: Tensor, source: Tokens) -> Tensor:
+        """``hidden_TD`` for all target positions at once (teacher forcing); position *t* has seen tokens up to *t*."""
+        sequences = target.sequences
+        x_TD = self.input(target.ids_T, sequences.positions_T, sequences.longest)
+        layout, cross_layout = Layout(sequences, sequences), Layout(sequences, source.sequences)
+        for layer in self.layers:
+            x_TD = layer(x_TD, memory_SD, layout, cross_layout)
+        hidden_TD: Tensor = self.final(x_TD)
+        return hidden_TD
+
+
+class Transformer(nn.Module):
+    """Encoder, decoder and the pre-softmax projection ``output``, whose table may be the embeddings' [Vaswani17 §3.4]."""
+
+    def __init__(self, encoder: Encoder, decoder: Decoder, output: TokenEmbedding) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.decoder = decoder
+        self.output = output
+
+    def forward(self, pairs: Pairs) -> Tensor:
+        """``hidden_TD`` of the decoder; times the output table it gives the scores of the next token."""
+        memory_SD = self.encoder(pairs.source)
+        hidden_TD: Tensor = self.decoder(pairs.target, memory_SD, pairs.source)
+        return hidden_TD
+
+    @property
+    def pieces(self) -> int:
+        """Target pieces that can be predicted; also the id of the start symbol."""
+        return self.output.pieces

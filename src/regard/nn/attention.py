@@ -1,0 +1,103 @@
+"""Attention: queries compared with keys, values mixed by the similarity [Vaswani17 §3.2]."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+
+from torch import Tensor, nn
+
+from regard.nn import probe
+from regard.nn.arena import Arena
+from regard.nn.layout import Layout
+from regard.nn.ops import Linear, project
+from regard.nn.ways import WAYS, Bias, Question, Reference
+
+_LOG = logging.getLogger(__name__)
+_REFERENCE = Reference()
+_seen: set[str] = set()
+
+
+def attend(
+    query_THK: Tensor,
+    key_SHK: Tensor,
+    value_SHU: Tensor,
+    layout: Layout,
+    *,
+    causal: bool,
+    bias: Bias | None = None,
+    scale: float | None = None,
+    dropout: float | None = None,
+) -> Tensor:
+    """``Attention(Q, K, V) = softmax(Q Kᵀ / √d_k) V`` for every sequence of the layout [Vaswani17 §3.2.1, eq. 1].
+
+    A query whose sequence has no keys, or that belongs to no sequence, gets a zero context and no gradient.
+
+    Args:
+        causal: a query sees keys up to its own place only; the last query stands at the last key [Vaswani17 §3.2.3].
+        bias: added to the scores, evaluated from positions.
+        scale: default ``1 / √d_k``.
+        dropout: probability of dropping a weight; default none, as in the paper.
+
+    Returns:
+        ``context_THU``.
+    """
+    question = Question(layout, causal, scale or query_THK.shape[-1] ** -0.5, bias, dropout or 0.0)
+    way = next(way for way in WAYS if way.can(query_THK, value_SHU, question))
+    if way.name not in _seen:
+        _seen.add(way.name)
+        _LOG.info("attention is computed the %s way", way.name)
+    return way(query_THK, key_SHK, value_SHU, question)
+
+
+class MultiHeadAttention(nn.Module):
+    """``Concat(head_1, …, head_h) W^O`` with ``head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V)`` [Vaswani17 §3.2.2].
+
+    The projections of all heads stand side by side in one matrix each: ``W^Q`` and ``W^K`` (d_model → h d_k), ``W^V``
+    (d_model → h d_v), ``W^O`` (h d_v → d_model).
+    """
+
+    def __init__(self, d_model: int, heads: int, d_k: int, d_v: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.query = Linear(d_model, heads * d_k)
+        self.key = Linear(d_model, heads * d_k)
+        self.value = Linear(d_model, heads * d_v)
+        self.output = Linear(heads * d_v, d_model)
+        self.heads = heads
+        self.dropout = dropout
+        self.path = ""
+
+    def forward(self, x_TD: Tensor, memory_SD: Tensor, layout: Layout, *, causal: bool) -> Tensor:
+        """Every token of ``x_TD`` attends to its sequence's ``memory_SD``; self-attention if that is ``x_TD`` itself."""
+        if memory_SD is x_TD:
+            query_TX, key_SX, value_SX = project(x_TD, [self.query, self.key, self.value])
+        else:
+            query_TX = self.query(x_TD)
+            key_SX, value_SX = project(memory_SD, [self.key, self.value])
+        return self._attend(self._split(query_TX), self._split(key_SX), self._split(value_SX), layout, causal)
+
+    def remember(self, memory_SD: Tensor) -> tuple[Tensor, Tensor]:
+        """``key_SHK, value_SHU`` of a memory, computed once and kept while decoding."""
+        key_SX, value_SX = project(memory_SD, [self.key, self.value])
+        return self._split(key_SX), self._split(value_SX)
+
+    def recall(self, x_ND: Tensor, arena: Arena, layout: Layout) -> Tensor:
+        """Every row's token attends to keys and values kept in an arena."""
+        return self._attend(self._split(self.query(x_ND)), arena.key_SHK, arena.value_SHU, layout, False)
+
+    def _split(self, x_TX: Tensor) -> Tensor:
+        return x_TX.unflatten(-1, (self.heads, -1))
+
+    def _attend(self, query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, layout: Layout, causal: bool) -> Tensor:
+        dropout = self.dropout if self.training else 0.0
+        if probe.inside(self.path):
+            question = Question(layout, causal, query_THK.shape[-1] ** -0.5, None, dropout)
+            context_THU = _REFERENCE(query_THK, key_SHK, value_SHU, question, partial(_pass, self.path))
+        else:
+            context_THU = attend(query_THK, key_SHK, value_SHU, layout, causal=causal, dropout=dropout)
+        output_TD: Tensor = self.output(context_THU.flatten(1))
+        return probe.passing(f"{self.path}.output", output_TD)
+
+
+def _pass(path: str, point: str, value: Tensor) -> Tensor:
+    return probe.passing(f"{path}.{point}", value)

@@ -1,0 +1,29 @@
+"""The position-wise feed-forward network [Vaswani17 §3.3]."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from regard.nn import probe
+from regard.nn.dropout import Dropout
+from regard.nn.ops import Linear
+
+
+class FeedForward(nn.Module):
+    """``FFN(x) = max(0, x W_1 + b_1) W_2 + b_2``, the same for every position [Vaswani17 §3.3, eq. 2].
+
+    The activation is a part: ReLU in the paper, GELU [Hendrycks16] in its relatives.
+    """
+
+    def __init__(self, d_model: int, d_ff: int, activation: nn.Module, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.inner = Linear(d_model, d_ff)
+        self.activation = activation
+        self.dropout = Dropout(dropout)
+        self.outer = Linear(d_ff, d_model)
+        self.path = ""
+
+    def forward(self, x_TD: Tensor) -> Tensor:
+        """Every token on its own."""
+        inner_TF = self.dropout(self.activation(self.inner(x_TD)))
+        return probe.passing(f"{self.path}.output", self.outer(inner_TF))

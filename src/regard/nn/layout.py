@@ -1,0 +1,127 @@
+"""Where sequences lie in a packed batch: the only thing attention and positions know of sentences (DESIGN idea 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """Sequence *b* is the ``lengths_B[b]`` tokens from ``starts_B[b]`` of an axis of ``size`` tokens.
+
+    Args:
+        starts_B, lengths_B: int64, on the device of the tokens. Of fixed capacity; spare sequences have length 0 and come last.
+        count: real sequences; they come first.
+        longest: the longest length (a host number, so that nothing waits for the device).
+        size: tokens of the whole axis; those outside of every sequence attend to nothing and are not attended to.
+        stride: set if sequence *b* starts at ``b * stride`` and ``longest <= stride``: the rows of an arena.
+    """
+
+    starts_B: Tensor
+    lengths_B: Tensor
+    count: int
+    longest: int
+    size: int
+    stride: int | None = None
+
+    @classmethod
+    def end_to_end(cls, lengths: list[int], device: torch.device | str = "cpu") -> Sequences:
+        """Sequences that follow each other without gaps, as in training."""
+        lengths_B = torch.tensor(lengths, dtype=torch.int64, device=device)
+        return cls(lengths_B.cumsum(0) - lengths_B, lengths_B, len(lengths), max(lengths, default=0), sum(lengths))
+
+    @classmethod
+    def rows(cls, lengths_B: Tensor, longest: int, stride: int) -> Sequences:
+        """Sequences that lie in the rows of an arena, row *b* from ``b * stride``; as in decoding."""
+        count = len(lengths_B)
+        starts_B = torch.arange(count, device=lengths_B.device) * stride
+        return cls(starts_B, lengths_B, count, longest, count * stride, stride)
+
+    @cached_property
+    def grid_BL(self) -> Tensor:
+        """For each real sequence and place in it, the token's index on the axis; garbage in range where there is none."""
+        starts_B = self.starts_B[: self.count, None]
+        grid_BL = starts_B + torch.arange(self.longest, device=starts_B.device)
+        return grid_BL.clamp(max=max(self.size - 1, 0))
+
+    @cached_property
+    def real_BL(self) -> Tensor:
+        """True where :attr:`grid_BL` names a token of the sequence."""
+        places_L = torch.arange(self.longest, device=self.lengths_B.device)
+        return places_L < self.lengths_B[: self.count, None]
+
+    @cached_property
+    def full(self) -> bool:
+        """Whether every real sequence is as long as the longest (then a padded view has no padding)."""
+        return bool(self.real_BL.all())
+
+    @cached_property
+    def cells_T(self) -> Tensor:
+        """For each token its cell in the flattened :attr:`grid_BL`; 0 for a token outside of every sequence."""
+        cells_T = torch.zeros(self.size, dtype=torch.int64, device=self.starts_B.device)
+        cells = torch.arange(self.count * self.longest, device=cells_T.device).view(self.count, self.longest)
+        cells_T[self.grid_BL[self.real_BL]] = cells[self.real_BL]
+        return cells_T
+
+    @cached_property
+    def inside_T(self) -> Tensor:
+        """True for tokens that belong to a sequence."""
+        inside_T = torch.zeros(self.size, dtype=torch.bool, device=self.starts_B.device)
+        inside_T[self.grid_BL[self.real_BL]] = True
+        return inside_T
+
+    @cached_property
+    def covered(self) -> bool:
+        """Whether every token belongs to a sequence."""
+        return bool(self.inside_T.all())
+
+    @cached_property
+    def positions_T(self) -> Tensor:
+        """Each token's place in its sentence, from 0; 0 outside."""
+        places_BL = torch.arange(self.longest, device=self.starts_B.device).expand(self.count, self.longest)
+        positions_T = torch.zeros(self.size, dtype=torch.int64, device=self.starts_B.device)
+        positions_T[self.grid_BL[self.real_BL]] = places_BL[self.real_BL]
+        return positions_T
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which queries attend to which keys: sequence *b* of the queries to sequence *b* of the keys, and to nothing else.
+
+    Encoder self-attention: source, source. Decoder self-attention: target, target. Encoder-decoder attention: target,
+    source. While decoding a row's single query attends to the row's keys in an arena.
+    """
+
+    queries: Sequences
+    keys: Sequences
+
+    def __post_init__(self) -> None:
+        if self.queries.count != self.keys.count:
+            raise ValueError(f"{self.queries.count} sequences of queries but {self.keys.count} of keys")
+
+    @cached_property
+    def every_query_has_keys(self) -> bool:
+        """Whether no query would attend to nothing."""
+        count = self.queries.count
+        alone = (self.queries.lengths_B[:count] > 0) & (self.keys.lengths_B[:count] == 0)
+        return not bool(alone.any())
+
+    def allowed_BLM(self, causal: bool) -> Tensor:
+        """True where query *l* of sequence *b* may attend to key *m*.
+
+        Under ``causal`` the last query stands at the last key, so a query sees the keys up to its own place
+        [Vaswani17 §3.2.3]; one query of a decoding step thus sees all keys of its row.
+        """
+        real_BM = self.keys.real_BL
+        allowed_BLM = real_BM[:, None, :].expand(-1, self.queries.longest, -1)
+        if causal:
+            count = self.queries.count
+            first_B = (self.keys.lengths_B - self.queries.lengths_B)[:count]
+            places_L = torch.arange(self.queries.longest, device=real_BM.device)
+            places_M = torch.arange(self.keys.longest, device=real_BM.device)
+            allowed_BLM = allowed_BLM & (places_M <= (first_B[:, None] + places_L)[:, :, None])
+        return allowed_BLM

@@ -1,0 +1,122 @@
+"""Matrix products and how they are computed: the one place where a product's path is chosen (later: native kernels).
+
+A product computes ``y = x Wᵀ + b``. Paths:
+
+* ``exact``: torch's own, any precision, any device.
+* ``onednn``: the same fp32 arithmetic through oneDNN, twice as fast on processors where torch's default library uses half of
+  their width. Its switch is named "bf16" and does round to bf16 on some processors, and set globally it slows attention's
+  small products; so it is set only inside a product, and only after :func:`faithful` has measured its error.
+* ``bf16``: factors rounded to bf16, sums in fp32 within a product; the weights themselves stay fp32 (mixed precision).
+
+``use(model, path)`` chooses from outside; the readable model never learns of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+Path = Literal["exact", "onednn", "bf16"]
+
+
+@contextmanager
+def _onednn() -> Iterator[None]:
+    switch = torch.backends.mkldnn.matmul
+    before = switch.fp32_precision
+    switch.fp32_precision = "bf16"
+    try:
+        yield
+    finally:
+        switch.fp32_precision = before
+
+
+class _OneDNNProduct(torch.autograd.Function):
+    """x Wᵀ + b with the switch set around the three products of forward and backward only."""
+
+    @staticmethod
+    def forward(ctx, x_TD, weight_FD, bias_F):  # type: ignore[no-untyped-def]
+        ctx.save_for_backward(x_TD, weight_FD)
+        with _onednn():
+            return F.linear(x_TD, weight_FD, bias_F)
+
+    @staticmethod
+    def backward(ctx, gradient_TF):  # type: ignore[no-untyped-def]
+        x_TD, weight_FD = ctx.saved_tensors
+        with _onednn():
+            return gradient_TF @ weight_FD, gradient_TF.t() @ x_TD, gradient_TF.sum(0)
+
+
+class _Bf16Product(torch.autograd.Function):
+    """x Wᵀ + b on bf16 copies; the result is bf16, the gradients have their parameters' type (fp32)."""
+
+    @staticmethod
+    def forward(ctx, x_TD, weight_FD, bias_F):  # type: ignore[no-untyped-def]
+        low_x_TD, low_weight_FD = x_TD.bfloat16(), weight_FD.bfloat16()
+        ctx.save_for_backward(low_x_TD, low_weight_FD)
+        ctx.type = x_TD.dtype
+        return F.linear(low_x_TD, low_weight_FD, bias_F.bfloat16())
+
+    @staticmethod
+    def backward(ctx, gradient_TF):  # type: ignore[no-untyped-def]
+        low_x_TD, low_weight_FD = ctx.saved_tensors
+        gradient_TF = gradient_TF.bfloat16()
+        x_gradient_TD = (gradient_TF @ low_weight_FD).to(ctx.type)
+        weight_gradient_FD = (gradient_TF.t() @ low_x_TD).float()
+        return x_gradient_TD, weight_gradient_FD, gradient_TF.sum(0, dtype=torch.float32)
+
+
+def product(x_TD: Tensor, weight_FD: Tensor, bias_F: Tensor, path: Path) -> Tensor:
+    """``x Wᵀ + b`` by the given path; ``bf16`` and ``onednn`` fall to ``exact`` for float64."""
+    if x_TD.dtype == torch.float64 or path == "exact":
+        return F.linear(x_TD, weight_FD, bias_F)
+    return (_OneDNNProduct if path == "onednn" else _Bf16Product).apply(x_TD, weight_FD, bias_F)
+
+
+def matmul(left: Tensor, right: Tensor, path: Path, out: Tensor | None = None) -> Tensor:
+    """``left @ right`` of 2-d tensors by the given path, no gradient; the caller has made them bf16 for ``bf16``."""
+    if path != "onednn":
+        return torch.mm(left, right, out=out)
+    with _onednn():
+        return torch.mm(left, right, out=out)
+
+
+class Linear(nn.Linear):
+    """``x Wᵀ + b``: a learned linear projection whose product path is chosen from outside."""
+
+    product: Path = "exact"
+
+    def forward(self, x_TD: Tensor) -> Tensor:
+        """``x Wᵀ + b`` for every token."""
+        return product(x_TD, self.weight, self.bias, self.product)
+
+
+def project(x_TD: Tensor, linears: Sequence[Linear]) -> tuple[Tensor, ...]:
+    """Several projections of the same tokens in one wide product: equal to calling each, and faster."""
+    weight_FD = torch.cat([linear.weight for linear in linears])
+    bias_F = torch.cat([linear.bias for linear in linears])
+    y_TF = product(x_TD, weight_FD, bias_F, linears[0].product)
+    return y_TF.split([linear.out_features for linear in linears], dim=-1)
+
+
+def use(model: nn.Module, path: Path) -> None:
+    """Make every part of ``model`` that multiplies take this path."""
+    for module in model.modules():
+        if hasattr(module, "product"):
+            module.product = path  # type: ignore[assignment]  # a plain string attribute
+
+
+def faithful(size: int = 256, tolerance: float = 4.0) -> bool:
+    """Whether the ``onednn`` path's error against float64 is at most ``tolerance`` times that of torch's default."""
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(size, size, generator=generator)
+    weight = torch.randn(size, size, generator=generator)
+    true = x.double() @ weight.double().t()
+    default = (F.linear(x, weight).double() - true).abs().max()
+    with _onednn():
+        ours = (F.linear(x, weight).double() - true).abs().max()
+    return bool(ours <= tolerance * default)

@@ -1,0 +1,244 @@
+"""The ways to compute attention; all equal the reference, forward and gradient (DESIGN idea 2).
+
+Each way states what it *can*; :func:`regard.nn.attention.attend` takes the first that can.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from regard.nn.dropout import drop
+from regard.nn.layout import Layout, Sequences
+
+Point = Callable[[str, Tensor], Tensor]
+
+
+class Bias(Protocol):
+    """A small value a way evaluates from positions (a relative table, linear slopes); never a T×S matrix."""
+
+    def __call__(self, query_positions_L: Tensor, key_positions_M: Tensor) -> Tensor:
+        """What is added to the scores of one sequence, ``bias_HLM``."""
+        ...
+
+
+@dataclass(frozen=True)
+class Question:
+    """Everything attention is asked with, beside the three tensors."""
+
+    layout: Layout
+    causal: bool
+    scale: float
+    bias: Bias | None = None
+    dropout: float = 0.0
+
+
+class Way(Protocol):
+    """One way to compute attention."""
+
+    name: str
+
+    def can(self, query_THK: Tensor, value_SHU: Tensor, question: Question) -> bool:
+        """Whether this way can answer the question on these tensors."""
+        ...
+
+    def __call__(self, query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, question: Question) -> Tensor:
+        """``context_THU``."""
+        ...
+
+
+def _unchanged(_: str, value: Tensor) -> Tensor:
+    return value
+
+
+class Reference:
+    """The equation, sentence by sentence; can everything, and shows its scores and weights [Vaswani17 §3.2.1, eq. 1]."""
+
+    name = "reference"
+
+    def can(self, query_THK: Tensor, value_SHU: Tensor, question: Question) -> bool:
+        """Everything, everywhere."""
+        return True
+
+    def __call__(
+        self, query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, question: Question, point: Point = _unchanged
+    ) -> Tensor:
+        """softmax(Q Kᵀ / √d_k) V for each sequence; ``point`` is shown score, weight and context on their way."""
+        layout = question.layout
+        context_THU = query_THK.new_zeros(*query_THK.shape[:2], value_SHU.shape[2])
+        pieces = []
+        for b in range(layout.queries.count):
+            places_L, places_M = _places(layout.queries, b), _places(layout.keys, b)
+            if not len(places_L) or not len(places_M):
+                continue
+            context_LHU = self._sequence(query_THK[places_L], key_SHK[places_M], value_SHU[places_M], question, point)
+            pieces.append((places_L, context_LHU))
+        if pieces:
+            places_R = torch.cat([places for places, _ in pieces])
+            context_THU = context_THU.index_copy(0, places_R, torch.cat([context for _, context in pieces]))
+        return context_THU
+
+    def _sequence(
+        self, query_LHK: Tensor, key_MHK: Tensor, value_MHU: Tensor, question: Question, point: Point
+    ) -> Tensor:
+        score_HLM = point("score", torch.einsum("lhk,mhk->hlm", query_LHK, key_MHK)) * question.scale
+        queries, keys = len(query_LHK), len(key_MHK)
+        places_L = (
+            torch.arange(queries, device=score_HLM.device) + keys - queries
+        )  # the last query stands at the last key
+        places_M = torch.arange(keys, device=score_HLM.device)
+        if question.bias is not None:
+            score_HLM = score_HLM + question.bias(places_L, places_M)
+        if question.causal:
+            score_HLM = score_HLM.masked_fill(places_M > places_L[:, None], -math.inf)
+        weight_HLM = point("weight", score_HLM.softmax(-1))
+        if question.dropout:
+            weight_HLM = drop(weight_HLM, question.dropout)
+        context_HLU = point("context", torch.einsum("hlm,mhu->hlu", weight_HLM, value_MHU))
+        return context_HLU.transpose(0, 1)
+
+
+def _places(sequences: Sequences, b: int) -> Tensor:
+    start, length = int(sequences.starts_B[b]), int(sequences.lengths_B[b])
+    return torch.arange(start, start + length, device=sequences.starts_B.device)
+
+
+class _Pad(torch.autograd.Function):
+    """Packed tokens → a padded grid; what lies in the padding is garbage that masks keep from having any effect."""
+
+    @staticmethod
+    def forward(ctx, x_THK, sequences):  # type: ignore[no-untyped-def]
+        ctx.sequences = sequences
+        return x_THK.index_select(0, sequences.grid_BL.flatten()).unflatten(0, sequences.grid_BL.shape)
+
+    @staticmethod
+    def backward(ctx, gradient_BLHK):  # type: ignore[no-untyped-def]
+        return _packed(gradient_BLHK, ctx.sequences), None
+
+
+class _Unpad(torch.autograd.Function):
+    """A padded grid → packed tokens; tokens outside of every sequence get zeros."""
+
+    @staticmethod
+    def forward(ctx, x_BLHU, sequences):  # type: ignore[no-untyped-def]
+        ctx.sequences = sequences
+        return _packed(x_BLHU, sequences)
+
+    @staticmethod
+    def backward(ctx, gradient_THU):  # type: ignore[no-untyped-def]
+        sequences = ctx.sequences
+        gradient = gradient_THU.index_select(0, sequences.grid_BL.flatten()).unflatten(0, sequences.grid_BL.shape)
+        return gradient.mul_(sequences.real_BL[:, :, None, None]), None
+
+
+def _packed(x_BLHU: Tensor, sequences: Sequences) -> Tensor:
+    x_THU = x_BLHU.flatten(0, 1).index_select(0, sequences.cells_T)
+    return x_THU if sequences.covered else x_THU.mul_(sequences.inside_T[:, None, None])
+
+
+def _padded(x_THK: Tensor, sequences: Sequences) -> Tensor:
+    """``x_BHLK``: a view if the sequences are rows of an arena, else a gather."""
+    if sequences.stride is not None:
+        rows = x_THK[: sequences.size].unflatten(0, (sequences.count, sequences.stride))
+        return rows[:, : sequences.longest].transpose(1, 2)
+    padded: Tensor = _Pad.apply(x_THK, sequences)
+    return padded.transpose(1, 2)
+
+
+class PaddedSDPA:
+    """torch's scaled dot-product attention on a padded grid: any device, no bias. The only place where padding exists."""
+
+    name = "sdpa"
+
+    def can(self, query_THK: Tensor, value_SHU: Tensor, question: Question) -> bool:
+        """No bias; every query has keys (torch would give NaN)."""
+        layout = question.layout
+        return question.bias is None and layout.queries.longest > 0 and layout.every_query_has_keys
+
+    def __call__(self, query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, question: Question) -> Tensor:
+        """Gather to a grid, attend, gather back."""
+        layout = question.layout
+        query_BHLK, key_BHMK = _padded(query_THK, layout.queries), _padded(key_SHK, layout.keys)
+        value_BHMU = _padded(value_SHU, layout.keys)
+        square = layout.queries is layout.keys
+        mask_B1LM = None
+        if not (square and question.causal) and not (layout.keys.full and not question.causal):
+            mask_B1LM = layout.allowed_BLM(question.causal)[:, None]
+        context_BHLU = _sdpa(query_BHLK, key_BHMK, value_BHMU, mask_B1LM, square and question.causal, question)
+        context_BLHU = context_BHLU.transpose(1, 2)
+        if layout.queries.stride == 1:
+            return context_BLHU.flatten(0, 1)
+        context_THU: Tensor = _Unpad.apply(context_BLHU, layout.queries)
+        return context_THU
+
+
+def _sdpa(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: bool, question: Question) -> Tensor:
+    def compute() -> Tensor:
+        return F.scaled_dot_product_attention(
+            q, k, v, attn_mask=mask, is_causal=causal, dropout_p=question.dropout, scale=question.scale
+        )
+
+    if q.device.type != "cpu":
+        return compute()
+    with sdpa_kernel(
+        SDPBackend.MATH
+    ):  # measured: torch's flash kernel is several times slower on short sequences on CPU
+        return compute()
+
+
+class Varlen:
+    """torch's variable-length attention on packed tokens (CUDA): no padding, no bias, no dropout on weights."""
+
+    name = "varlen"
+
+    def can(self, query_THK: Tensor, value_SHU: Tensor, question: Question) -> bool:
+        """CUDA, bf16 or fp16, equal sizes of query and value, contiguous sequences, no bias, no dropout."""
+        return (
+            query_THK.is_cuda
+            and query_THK.dtype in (torch.bfloat16, torch.float16)
+            and question.bias is None
+            and not question.dropout
+            and query_THK.shape[2] == value_SHU.shape[2]
+            and question.layout.queries.stride is None
+            and question.layout.keys.stride is None
+        )
+
+    def __call__(self, query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, question: Question) -> Tensor:
+        """One call for the whole batch."""
+        from torch.nn.attention.varlen import varlen_attn
+
+        queries, keys = question.layout.queries, question.layout.keys
+        context_THU: Tensor = varlen_attn(
+            query_THK,
+            key_SHK,
+            value_SHU,
+            _offsets_B1(queries),
+            _offsets_B1(keys),
+            _longest(queries),
+            _longest(keys),
+            scale=question.scale,
+            window_size=(-1, 0) if question.causal else (-1, -1),
+        )
+        return context_THU if queries.covered else context_THU * queries.inside_T[:, None, None]
+
+
+def _offsets_B1(sequences: Sequences) -> Tensor:
+    """Where each sequence begins; the tokens behind the last one are one more, whose context is zeroed afterwards."""
+    offsets_B1 = F.pad(sequences.lengths_B[: sequences.count].cumsum(0), (1, 1))
+    offsets_B1[-1] = sequences.size
+    return offsets_B1.int()
+
+
+def _longest(sequences: Sequences) -> int:
+    return max(sequences.longest, sequences.size - int(sequences.lengths_B.sum()))
+
+
+WAYS: tuple[Way, ...] = (Varlen(), PaddedSDPA(), Reference())
+"""In order of preference."""
