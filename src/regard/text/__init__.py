@@ -1,1 +1,1 @@
-"""Strings and ids: the tokeniser, normalisation, sentences."""
+"""Strings and ids: byte-level BPE with character offsets, normalisation, languages, sentences. No torch."""

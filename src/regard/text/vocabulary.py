@@ -1,0 +1,63 @@
+"""The vocabularies of a translator: one joint tokenizer for both languages, or one for each."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from regard.errors import RegardError
+from regard.text.normalisation import Normalisation
+from regard.text.tokenizer import Tokenizer, learn
+
+JOINT, SOURCE, TARGET = "tokenizer.json", "tokenizer.source.json", "tokenizer.target.json"
+
+
+@dataclass(frozen=True)
+class Vocabularies:
+    """A tokenizer for each side; the same one twice where ``joint``."""
+
+    source: Tokenizer
+    target: Tokenizer
+    joint: bool
+
+    @property
+    def sha256(self) -> str:
+        """One fingerprint of both."""
+        return hashlib.sha256(f"{self.source.sha256} {self.target.sha256}".encode()).hexdigest()
+
+    def save(self, folder: Path | str) -> None:
+        """Write ``tokenizer.json``, or ``tokenizer.source.json`` and ``tokenizer.target.json``."""
+        if self.joint:
+            self.source.save(Path(folder) / JOINT)
+        else:
+            self.source.save(Path(folder) / SOURCE)
+            self.target.save(Path(folder) / TARGET)
+
+    @classmethod
+    def load(cls, folder: Path | str) -> Vocabularies:
+        """What :meth:`save` wrote.
+
+        Raises:
+            RegardError: no tokenizer is there, or one is damaged.
+        """
+        folder = Path(folder)
+        if (folder / JOINT).exists():
+            both = Tokenizer.load(folder / JOINT)
+            return cls(both, both, joint=True)
+        if not (folder / SOURCE).exists():
+            raise RegardError(f"holds neither {JOINT} nor {SOURCE}; is it a model folder?", str(folder))
+        return cls(Tokenizer.load(folder / SOURCE), Tokenizer.load(folder / TARGET), joint=False)
+
+
+def learn_vocabularies(
+    pairs: Iterable[tuple[str, str]], vocabulary: int, joint: bool = True, normalisation: Normalisation = "nfc"
+) -> Vocabularies:
+    """Tokenizers learned from sentence pairs; ``vocabulary`` entries at most on each side, or in the joint one."""
+    pairs = list(pairs)
+    if joint:
+        both = learn((text for pair in pairs for text in pair), vocabulary, normalisation)
+        return Vocabularies(both, both, joint=True)
+    source = learn((pair[0] for pair in pairs), vocabulary, normalisation)
+    return Vocabularies(source, learn((pair[1] for pair in pairs), vocabulary, normalisation), joint=False)
