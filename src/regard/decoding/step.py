@@ -24,7 +24,8 @@ class Answer(Protocol):
     def best(self, k: int, without: Sequence[int] = ()) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The ``k`` most probable tokens of each row, best first, ties to the smaller id: (ids_Nk, log_probability_Nk).
 
-        Tokens in ``without`` are never returned; the other log-probabilities are those of the whole distribution.
+        Tokens in ``without`` are never returned; the other log-probabilities are those of the whole distribution. A
+        column that no token is left for may be missing, or minus infinity.
         """
         ...
 

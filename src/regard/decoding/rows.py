@@ -1,0 +1,140 @@
+"""The rows of a search as the host knows them: one hypothesis a row, rows of a sentence side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.decoding.hypotheses import Hypothesis, NBest, length_penalty
+from regard.decoding.step import Answer
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """The ids that search must know. ``without`` are never produced; ``start`` lies outside the output vocabulary."""
+
+    start: int
+    end: int = 0
+    without: tuple[int, ...] = (1,)
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence under search: ``limit`` is the most tokens an output may have, ``</s>`` counted."""
+
+    index: int
+    source: Ints
+    limit: int
+    best: NBest
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a step decided: new row ``i`` is old row ``parent_M[i]`` and one more token.
+
+    Parents of one sentence stay side by side, sentences in their order; inside a sentence the best row comes first.
+    """
+
+    parent_M: Ints
+    token_M: Ints
+    token_log_probability_M: Floats
+
+
+@dataclass(frozen=True)
+class Rows:
+    """N live rows of B sentences. ``sentence_N`` points into ``sentences`` and never falls; histories fit in T."""
+
+    sentences: list[Sentence]
+    sentence_N: Ints
+    length_N: Ints
+    token_N: Ints
+    """The last token of each row: the next input of the step (the start symbol at first)."""
+    log_probability_N: Floats
+    tokens_NT: Ints
+    token_log_probability_NT: Floats
+
+    @property
+    def count(self) -> int:
+        """N, the rows there are."""
+        return len(self.sentence_N)
+
+    def extend(self, choice: Choice) -> Rows:
+        """The rows after a step: each parent's history with the chosen token behind it."""
+        parent_M = choice.parent_M
+        length_M = self.length_N[parent_M]
+        places = (np.arange(len(parent_M)), length_M)
+        longest = int(length_M.max(initial=0))  # shrinks when a long sentence has left
+        tokens_MT = np.zeros((len(parent_M), longest + 1), np.int64)
+        tokens_MT[:, :longest] = self.tokens_NT[parent_M, :longest]
+        tokens_MT[places] = choice.token_M
+        token_log_probability_MT = np.zeros((len(parent_M), longest + 1))
+        token_log_probability_MT[:, :longest] = self.token_log_probability_NT[parent_M, :longest]
+        token_log_probability_MT[places] = choice.token_log_probability_M
+        return Rows(
+            self.sentences,
+            self.sentence_N[parent_M],
+            length_M + 1,
+            choice.token_M,
+            self.log_probability_N[parent_M] + choice.token_log_probability_M,
+            tokens_MT,
+            token_log_probability_MT,
+        )
+
+    def keep(self, live_N: NDArray[np.bool_]) -> Rows:
+        """Only the rows marked, and only the sentences that still have one."""
+        if live_N.all():
+            return self
+        used_B = np.bincount(self.sentence_N[live_N], minlength=len(self.sentences)) > 0
+        return Rows(
+            [sentence for sentence, used in zip(self.sentences, used_B, strict=True) if used],
+            (np.cumsum(used_B) - 1)[self.sentence_N[live_N]],
+            self.length_N[live_N],
+            self.token_N[live_N],
+            self.log_probability_N[live_N],
+            self.tokens_NT[live_N],
+            self.token_log_probability_NT[live_N],
+        )
+
+    def open(self, sentences: list[Sentence], start: int) -> Rows:
+        """These rows, and behind them one empty row for each new sentence."""
+        more, longest = len(sentences), self.tokens_NT.shape[1]
+        return Rows(
+            self.sentences + sentences,
+            np.append(self.sentence_N, len(self.sentences) + np.arange(more)),
+            np.append(self.length_N, np.zeros(more, np.int64)),
+            np.append(self.token_N, np.full(more, start, np.int64)),
+            np.append(self.log_probability_N, np.zeros(more)),
+            np.concatenate([self.tokens_NT, np.zeros((more, longest), np.int64)]),
+            np.concatenate([self.token_log_probability_NT, np.zeros((more, longest))]),
+        )
+
+    def hypothesis(self, row: int, alpha: float, finished: bool) -> Hypothesis:
+        """Row ``row`` as a hypothesis; a finished one ends in ``</s>``, which counts but is not among its tokens."""
+        length, log_probability = int(self.length_N[row]), float(self.log_probability_N[row])
+        return Hypothesis(
+            tokens=tuple(self.tokens_NT[row, : length - finished].tolist()),
+            score=log_probability / length_penalty(float(length), alpha),
+            log_probability=log_probability,
+            token_log_probabilities=tuple(self.token_log_probability_NT[row, :length].tolist()),
+            finished=finished,
+        )
+
+
+NO_ROWS = Rows(
+    [],
+    np.zeros(0, np.int64),
+    np.zeros(0, np.int64),
+    np.zeros(0, np.int64),
+    np.zeros(0),
+    np.zeros((0, 0), np.int64),
+    np.zeros((0, 0)),
+)
+
+Choose = Callable[[Rows, Answer], Choice]
+"""A way to search: which rows go on with which token. Greedy, beam and forced are three; sampling will be a fourth."""

@@ -1,0 +1,143 @@
+"""The scheduler: finished rows leave, waiting sentences enter, the batch stays full.
+
+A sentence's result never depends on its company (law *refilling*): rows meet only inside their sentence.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.config import Decoding
+from regard.decoding.hypotheses import NBest, length_penalty
+from regard.decoding.rows import NO_ROWS, Choice, Choose, Ints, Rows, Sentence, Symbols
+from regard.decoding.step import Step
+from regard.decoding.trace import Trace
+
+
+class Scheduler:
+    """Searches sentences side by side, one step for all rows at a time; sentences may be put in at any time.
+
+    Args:
+        choose: how to search; :func:`regard.decoding.search.beam`, for one.
+        decoding: ``tokens`` is the budget: source tokens times beam under search at once. A sentence above it runs
+            alone.
+        trace: told of every step, if given.
+    """
+
+    refill = 0.25
+    """Sentences enter when this share of the budget is free (or nothing runs): encoding them one at a time would waste
+    the encoder, waiting for half of the budget would waste the step."""
+
+    def __init__(
+        self, step: Step[Any], choose: Choose, decoding: Decoding, symbols: Symbols, trace: Trace | None = None
+    ) -> None:
+        self._step = step
+        self._choose = choose
+        self._decoding = decoding
+        self._symbols = symbols
+        self._trace = trace
+        self._waiting: deque[Sentence] = deque()
+        self._rows = NO_ROWS
+        self._state: Any = None
+
+    def put(self, index: int, source: Ints, limit: int, nbest: int = 1) -> None:
+        """Queue a sentence; ``index`` is its name, ``limit`` the most tokens (``</s>`` counted) of its outputs."""
+        self._waiting.append(Sentence(index, source, limit, NBest(nbest)))
+
+    @property
+    def idle(self) -> bool:
+        """Nothing runs and nothing waits."""
+        return not self._waiting and not self._rows.count
+
+    def run(self) -> Iterator[Sentence]:
+        """Sentences as they close, until all are done."""
+        while not self.idle:
+            yield from self.advance()
+
+    def advance(self) -> list[Sentence]:
+        """One step for every row, after letting waiting sentences in; the sentences that this step closed."""
+        self._admit()
+        if not self._rows.count:
+            return []
+        self._state, answer = self._step.step(self._state, self._rows.token_N)
+        choice = self._choose(self._rows, answer)
+        grown = self._rows.extend(choice)
+        ended_M = grown.token_N == self._symbols.end
+        self._finish(grown, ended_M)
+        live_M = ~ended_M & self._can_improve(grown)
+        if self._trace is not None:
+            self._trace.record(self._rows, answer, choice, ended_M, live_M)
+        closed = self._close(grown, live_M)
+        self._leave(grown.keep(live_M), choice, live_M)
+        return closed
+
+    def _admit(self) -> None:
+        """Open a row for as many waiting sentences as fit, if enough of the budget is free."""
+        budget, beam = self._decoding.tokens, self._decoding.beam
+        free = budget - beam * sum(len(sentence.source) for sentence in self._rows.sentences)
+        if self._rows.count and free < self.refill * budget:
+            return
+        entering: list[Sentence] = []
+        while self._waiting:
+            cost = beam * len(self._waiting[0].source)
+            if cost > free and (entering or self._rows.count):
+                break
+            entering.append(self._waiting.popleft())
+            free -= cost
+        if not entering:
+            return
+        sources = [sentence.source for sentence in entering]
+        self._state = self._step.admit(self._state, sources) if self._rows.count else self._step.start(sources)
+        self._rows = self._rows.open(entering, self._symbols.start)
+
+    def _finish(self, grown: Rows, ended_M: NDArray[np.bool_]) -> None:
+        """Rows that ended in ``</s>`` and are good enough become hypotheses of their sentence."""
+        alpha = self._decoding.length_penalty
+        for row in np.flatnonzero(ended_M).tolist():
+            best = grown.sentences[grown.sentence_N[row]].best
+            score = float(grown.log_probability_N[row]) / length_penalty(float(grown.length_N[row]), alpha)
+            if score > best.bar or len(best.hypotheses) < best.size:
+                best.add(grown.hypothesis(row, alpha, finished=True))
+
+    def _can_improve(self, grown: Rows) -> NDArray[np.bool_]:
+        """Which rows may still lead to a hypothesis among the n best of their sentence, ``may_M``.
+
+        A log-probability only falls as a row grows, and the length penalty is largest at the limit; so
+        ``log_probability / penalty(limit)`` bounds every score a row can still reach. A row whose bound does not exceed
+        the worst of the n best finished ones can leave alone and change nothing: all rows of a sentence are equally
+        long, so whatever it would crowd out of the beam, or let in, has a smaller bound still.
+        """
+        limit_B = np.array([sentence.limit for sentence in grown.sentences], np.float64)
+        bar_B = np.array([sentence.best.bar for sentence in grown.sentences])
+        penalty_B = length_penalty(limit_B, self._decoding.length_penalty)
+        bound_M = grown.log_probability_N / penalty_B[grown.sentence_N]
+        bar_M = bar_B[grown.sentence_N]
+        return (grown.length_N < limit_B[grown.sentence_N]) & ((bound_M > bar_M) | (bar_M == -np.inf))
+
+    def _close(self, grown: Rows, live_M: NDArray[np.bool_]) -> list[Sentence]:
+        """The sentences without a live row; one that finished nothing gets its rows, cut off as they are."""
+        live_B = np.bincount(grown.sentence_N[live_M], minlength=len(grown.sentences))
+        closed: list[Sentence] = []
+        for place in np.flatnonzero(live_B == 0).tolist():
+            sentence = grown.sentences[place]
+            if not sentence.best.hypotheses:
+                # Without any continuation (all of them excluded) the rows before this step are what there is.
+                rows = grown if (grown.sentence_N == place).any() else self._rows
+                for row in np.flatnonzero(rows.sentence_N == place).tolist():
+                    sentence.best.add(rows.hypothesis(row, self._decoding.length_penalty, finished=False))
+            closed.append(sentence)
+        return closed
+
+    def _leave(self, kept: Rows, choice: Choice, live_M: NDArray[np.bool_]) -> None:
+        """Go on with the live rows; the step is told only if that changes anything for it."""
+        rows = choice.parent_M[live_M]
+        if not kept.count:
+            self._state = None
+        elif len(rows) != self._rows.count or (rows != np.arange(len(rows))).any():
+            self._state = self._step.select(self._state, rows)
+        self._rows = kept

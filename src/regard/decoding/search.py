@@ -1,0 +1,119 @@
+"""Greedy and beam search over any step, and the two entry points [Wu16 §7; Vaswani17 §6.1].
+
+Beam search in one sentence: of all continuations of a sentence's rows the N best survive; those that end in ``</s>``
+are finished, the others are the rows of the next step. Greedy search is N = 1. The scheduler does the rest: it keeps
+the batch full, and it closes a sentence when no row can beat what is finished.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from regard.config import Decoding
+from regard.decoding.hypotheses import Hypothesis
+from regard.decoding.rows import Choice, Choose, Floats, Ints, Rows, Symbols
+from regard.decoding.scheduler import Scheduler
+from regard.decoding.step import Answer, Step
+from regard.decoding.trace import Trace
+from regard.errors import RegardError, UsageError
+
+
+def greedy(without: Sequence[int] = ()) -> Choose:
+    """Each row goes on with its most probable token (ties to the smaller id)."""
+
+    def choose(rows: Rows, answer: Answer) -> Choice:
+        ids_Nk, log_probability_Nk = _best(answer, 1, without)
+        row_M = np.flatnonzero(log_probability_Nk[:, 0] > -np.inf)
+        return Choice(row_M, ids_Nk[row_M, 0], log_probability_Nk[row_M, 0])
+
+    return choose
+
+
+def beam(width: int, without: Sequence[int] = ()) -> Choose:
+    """The ``width`` best continuations of each sentence go on [Wu16 §7].
+
+    Ties go to the smaller parent row, then to the row's own order (the more probable token, then the smaller id).
+    ``width`` candidates a row are enough: the ``width`` best of a sentence hold at most ``width`` of one row, and those
+    are the best of that row, since a row adds the same log-probability to all its candidates.
+    """
+
+    def choose(rows: Rows, answer: Answer) -> Choice:
+        ids_Nk, log_probability_Nk = _best(answer, width, without)
+        total_Nk = rows.log_probability_N[:, None] + log_probability_Nk
+        first_B = np.searchsorted(rows.sentence_N, np.arange(len(rows.sentences)))
+        row_M, column_M = _best_of_sentences(total_Nk, rows.sentence_N, first_B, width)
+        return Choice(row_M, ids_Nk[row_M, column_M], log_probability_Nk[row_M, column_M])
+
+    return choose
+
+
+def _best_of_sentences(total_Nk: Floats, sentence_N: Ints, first_B: Ints, width: int) -> tuple[Ints, Ints]:
+    """Row and column of the ``width`` best possible candidates of each sentence, sentence by sentence, best first."""
+    k = total_Nk.shape[1]
+    place_N = np.arange(len(sentence_N)) - first_B[sentence_N]  # each row's place inside its sentence
+    table = np.full((len(first_B), int(place_N.max()) + 1, k), -np.inf)
+    table[sentence_N, place_N] = total_Nk
+    line = table.reshape(len(first_B), -1)  # a sentence's candidates side by side
+    order = np.argsort(-line, axis=1, kind="stable")[:, :width]  # stable: ties to the smaller row, then column
+    possible = np.take_along_axis(line, order, axis=1) > -np.inf
+    sentence, rank = np.nonzero(possible)
+    candidate = order[sentence, rank]
+    return first_B[sentence] + candidate // k, candidate % k
+
+
+def _best(answer: Answer, k: int, without: Sequence[int]) -> tuple[Ints, Floats]:
+    ids_Nk, log_probability_Nk = answer.best(k, without)
+    if np.isnan(log_probability_Nk).any():
+        raise RegardError("the model answered with log-probabilities that are not numbers; are its weights damaged?")
+    return ids_Nk, log_probability_Nk
+
+
+def search(
+    step: Step[Any],
+    sources: Sequence[Ints],
+    decoding: Decoding,
+    symbols: Symbols,
+    *,
+    nbest: int = 1,
+    trace: Trace | None = None,
+) -> list[list[Hypothesis]]:
+    """The n best hypotheses of each source, best first, in the order of the sources.
+
+    Args:
+        step: the model.
+        sources: ids with ``</s>``.
+        decoding: the recipe's section: beam, length penalty, limit, budget.
+        symbols: start, ``</s>``, and what is never produced.
+        nbest: at most the beam. Fewer come back where fewer finished before the limit; never none: if nothing
+            finished, the rows cut off by the limit are returned, marked ``finished=False``.
+        trace: told of every step, if given; it slows the search.
+    """
+    found: list[list[Hypothesis]] = [[] for _ in sources]
+    for index, hypotheses in stream(step, sources, decoding, symbols, nbest=nbest, trace=trace):
+        found[index] = hypotheses
+    return found
+
+
+def stream(
+    step: Step[Any],
+    sources: Sequence[Ints],
+    decoding: Decoding,
+    symbols: Symbols,
+    *,
+    nbest: int = 1,
+    trace: Trace | None = None,
+) -> Iterator[tuple[int, list[Hypothesis]]]:
+    """As :func:`search`, but ``(index, hypotheses)`` of each source as soon as it is done, for progress and pipes.
+
+    Longest sources first: the last rows to run are then short ones, and memory is largest at the start.
+    """
+    if not 1 <= nbest <= decoding.beam:
+        raise UsageError(f"nbest {nbest} must lie between 1 and the beam, {decoding.beam}", "nbest")
+    choose = greedy(symbols.without) if decoding.beam == 1 else beam(decoding.beam, symbols.without)
+    scheduler = Scheduler(step, choose, decoding, symbols, trace)
+    for index in sorted(range(len(sources)), key=lambda i: -len(sources[i])):
+        scheduler.put(index, sources[index], len(sources[index]) + decoding.max_extra, nbest)
+    return ((sentence.index, sentence.best.hypotheses) for sentence in scheduler.run())

@@ -1,0 +1,269 @@
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.config import Decoding
+from regard.decoding.rows import NO_ROWS, Symbols
+from regard.decoding.search import beam, greedy, search, stream
+from regard.errors import RegardError, UsageError
+from table_step import END, Table, TableAnswer, TableStep
+
+
+def sentence(*tokens: int) -> np.ndarray:
+    return np.array([*tokens, END], np.int64)
+
+
+def symbols(table: Table, *without: int) -> Symbols:
+    return Symbols(start=table.start, end=END, without=without)
+
+
+def penalised(log_probability: float, length: int, alpha: float) -> float:
+    return log_probability / math.pow((5 + length) / 6, alpha)
+
+
+def every_output(table, source, limit, alpha, without=()):
+    """All finished outputs of at most ``limit`` tokens (``</s>`` counted), best first: ``(score, tokens)``."""
+    found = []
+    words = [token for token in range(table.vocabulary) if token != END and token not in without]
+    for length in range(limit):
+        for tokens in itertools.product(words, repeat=length):
+            whole = (*tokens, END)
+            total = 0.0
+            for i, token in enumerate(whole):
+                total += table.log_probabilities(source, whole[:i])[token]
+            found.append((penalised(total, length + 1, alpha), tokens))
+    return sorted(found, key=lambda entry: -entry[0])
+
+
+def textbook(table, source, width, limit, alpha, nbest, without=()):
+    """Beam search as a textbook has it, one sentence, plain loops; it never stops before it must.
+
+    Returns the n best ``(score, tokens, finished)``.
+    """
+    live, finished = [((), 0.0)], []
+    for length in range(1, limit + 1):
+        continuations = []
+        for parent, (tokens, total) in enumerate(live):
+            for token, log_probability in enumerate(table.log_probabilities(source, tokens)):
+                if token not in without:
+                    continuations.append((-(total + log_probability), parent, -log_probability, token, tokens))
+        live = []
+        for negative, _, _, token, tokens in sorted(continuations)[:width]:
+            if token == END:
+                finished.append((penalised(-negative, length, alpha), tokens, True))
+            else:
+                live.append(((*tokens, token), -negative))
+    if not finished:
+        finished = [(penalised(total, limit, alpha), tokens, False) for tokens, total in live]
+    return sorted(finished, key=lambda entry: -entry[0])[:nbest]
+
+
+def plain(hypotheses):
+    return [(h.score, h.tokens, h.finished) for h in hypotheses]
+
+
+tables = st.builds(
+    Table,
+    vocabulary=st.integers(3, 9),
+    seed=st.integers(0, 10**6),
+    sharpness=st.sampled_from([0.3, 1.5, 4.0]),
+    end=st.sampled_from([-3.0, 0.0, 1.0, 3.0]),
+)
+sources = st.lists(st.lists(st.integers(1, 5), max_size=6).map(lambda tokens: sentence(*tokens)), max_size=7)
+alphas = st.sampled_from([0.0, 0.6, 1.0, 2.0])
+
+
+@given(tables, sources, st.integers(1, 6), alphas, st.data())
+def test_beam_search_is_the_textbooks(table, sources, width, alpha, data):
+    nbest = data.draw(st.integers(1, width))
+    without = data.draw(st.sampled_from([(), (1,)]))
+    decoding = Decoding(beam=width, length_penalty=alpha, max_extra=4, tokens=30)
+    found = search(TableStep(table), sources, decoding, symbols(table, *without), nbest=nbest)
+    assert len(found) == len(sources)
+    for source, hypotheses in zip(sources, found, strict=True):
+        wanted = textbook(table, source, width, len(source) + 4, alpha, nbest, without)
+        assert plain(hypotheses) == [(pytest.approx(score, rel=1e-12), *rest) for score, *rest in wanted]
+
+
+@given(tables, sources, alphas)
+def test_beam_one_is_greedy(table, sources, alpha):
+    """Both ways to choose, and a loop that takes the most probable token until it is ``</s>``."""
+    for source in sources:
+        tokens, total = [], 0.0
+        while len(tokens) < len(source) + 5 and (not tokens or tokens[-1] != END):
+            line = table.log_probabilities(source, tokens)
+            tokens.append(int(np.argmax(line)))
+            total += float(line[tokens[-1]])
+        decoding = Decoding(beam=1, length_penalty=alpha, max_extra=5)
+        [[found]] = search(TableStep(table), [source], decoding, symbols(table))
+        assert found.finished == (tokens[-1] == END)
+        assert found.tokens == tuple(tokens[:-1] if found.finished else tokens)
+        assert found.log_probability == total
+        assert found.score == pytest.approx(penalised(total, len(tokens), alpha))
+
+
+@given(tables, sources.filter(bool))
+def test_a_beam_one_wide_chooses_as_greedy_does(table, sources):
+    rows = NO_ROWS.open([None] * len(sources), table.start)
+    answer = TableAnswer(np.array([table.log_probabilities(source, ()) for source in sources]))
+    for one, other in zip(vars(beam(1)(rows, answer)).values(), vars(greedy()(rows, answer)).values(), strict=True):
+        assert one.tolist() == other.tolist()
+
+
+@given(st.integers(0, 10**6), alphas, st.sampled_from([-2.0, 0.5]), st.sampled_from([(), (1,)]))
+def test_a_wide_beam_is_exhaustive(seed, alpha, end, without):
+    table, source = Table(3, seed, 1.0, end), sentence(2)
+    decoding = Decoding(beam=100, length_penalty=alpha, max_extra=3)
+    [found] = search(TableStep(table), [source], decoding, symbols(table, *without), nbest=20)
+    wanted = every_output(table, source, 5, alpha, without)[:20]
+    assert [h.tokens for h in found] == [tokens for _, tokens in wanted]
+    assert [h.score for h in found] == pytest.approx([score for score, _ in wanted], rel=1e-12)
+
+
+@given(tables, sources, st.integers(1, 4), st.randoms())
+def test_neither_company_nor_order_nor_budget_matter(table, sources, width, random):
+    """Law *refilling*: to the bit."""
+    alone = [
+        search(TableStep(table), [source], Decoding(beam=width, max_extra=6), symbols(table), nbest=width)[0]
+        for source in sources
+    ]
+    order = list(range(len(sources)))
+    random.shuffle(order)
+    for budget in (16, 40, 100_000):
+        decoding = Decoding(beam=width, max_extra=6, tokens=budget)
+        shuffled = [sources[i] for i in order]
+        found = search(TableStep(table), shuffled, decoding, symbols(table), nbest=width)
+        assert found == [alone[i] for i in order]
+
+
+@given(tables, sources.filter(bool), st.integers(1, 4))
+def test_hypotheses_add_up_and_keep_to_the_limit(table, sources, width):
+    decoding = Decoding(beam=width, max_extra=3)
+    for source, found in zip(
+        sources, search(TableStep(table), sources, decoding, symbols(table, 1), nbest=width), strict=True
+    ):
+        assert 1 <= len(found) <= width
+        assert len({h.tokens for h in found}) == len(found)
+        assert [h.score for h in found] == sorted((h.score for h in found), reverse=True)
+        assert all(h.finished for h in found) or not any(h.finished for h in found)
+        for h in found:
+            assert len(h.tokens) + h.finished <= len(source) + 3
+            assert len(h.tokens) + h.finished == len(h.token_log_probabilities)
+            assert h.finished or len(h.tokens) == len(source) + 3
+            assert sum(h.token_log_probabilities) == pytest.approx(h.log_probability, rel=1e-12)
+            assert END not in h.tokens
+            assert 1 not in h.tokens
+
+
+def test_never_ending_rows_are_cut_off():
+    table = Table(end=-100.0)
+    sources, decoding = [sentence(), sentence(3, 4)], Decoding(beam=3, max_extra=2)
+    for source, found in zip(
+        sources, search(TableStep(table), sources, decoding, symbols(table), nbest=3), strict=True
+    ):
+        assert [h.finished for h in found] == [False] * 3
+        assert {len(h.tokens) for h in found} == {len(source) + 2}
+
+
+def test_an_immediate_end_is_an_empty_output():
+    table = Table(end=100.0)
+    step = TableStep(table)
+    assert [h.tokens for [h] in search(step, [sentence(), sentence(3, 4)], Decoding(), symbols(table))] == [(), ()]
+    assert step.calls == ["start", "step"]
+
+
+def test_no_sources_ask_nothing_of_the_model():
+    step = TableStep(Table())
+    assert search(step, [], Decoding(), symbols(step.table)) == []
+    assert step.calls == []
+
+
+def test_where_every_token_is_excluded_the_output_is_empty_and_unfinished():
+    table = Table(vocabulary=2)
+    for width in (1, 2):
+        [[found]] = search(_Masked(table), [sentence(3)], Decoding(beam=width), symbols(table, 0, 1))
+        assert found.tokens == ()
+        assert not found.finished
+
+
+class _Masked(TableStep):
+    """Excludes by minus infinity instead of leaving columns out."""
+
+    def step(self, state, tokens_N):
+        state, answer = super().step(state, tokens_N)
+        return state, _MaskedAnswer(answer.all())
+
+
+class _MaskedAnswer(TableAnswer):
+    def best(self, k, without=()):
+        table_NV = self._table_NV.copy()
+        table_NV[:, list(without)] = -np.inf
+        return TableAnswer(table_NV).best(k)
+
+
+@given(tables, sources, st.integers(1, 4))
+def test_minus_infinity_excludes_as_a_missing_column_does(table, sources, width):
+    decoding = Decoding(beam=width, max_extra=4)
+    found = search(_Masked(table), sources, decoding, symbols(table, 1), nbest=width)
+    assert found == search(TableStep(table), sources, decoding, symbols(table, 1), nbest=width)
+
+
+class _Even(Table):
+    """Every token is as probable as any other."""
+
+    def log_probabilities(self, source, prefix):
+        return np.full(self.vocabulary, -math.log(self.vocabulary))
+
+
+@given(st.integers(1, 6), alphas)
+def test_ties_go_to_the_smaller_parent_then_the_smaller_token(width, alpha):
+    table, source = _Even(4), sentence(3)
+    decoding = Decoding(beam=width, length_penalty=alpha, max_extra=2)
+    [found] = search(TableStep(table), [source], decoding, symbols(table), nbest=width)
+    wanted = textbook(table, source, width, 4, alpha, width)
+    assert plain(found) == [(pytest.approx(score), *rest) for score, *rest in wanted]
+    assert found[0].tokens == ()
+
+
+def test_a_row_that_cannot_improve_leaves_before_the_limit():
+    """The bound: rows go as soon as even the longest output allowed could not lift them over the n best."""
+    step = TableStep(Table(sharpness=3.0, end=2.0))
+    search(step, [sentence(2, 3)], Decoding(beam=5, max_extra=200), symbols(step.table))
+    assert len(step.rows) < 50
+    assert step.rows[-1] < 5
+
+
+def test_results_stream_as_they_finish():
+    step = TableStep(Table(end=1.0))
+    given_in = [sentence(*[2] * length) for length in (1, 9, 2, 7, 3)]
+    decoding = Decoding(beam=2, tokens=16)
+    steps, found = [], {}
+    for index, hypotheses in stream(step, given_in, decoding, symbols(step.table)):
+        steps.append(len(step.rows))
+        found[index] = hypotheses
+    assert steps[0] < steps[-1]
+    assert [found[i] for i in range(5)] == search(TableStep(step.table), given_in, decoding, symbols(step.table))
+
+
+def test_more_hypotheses_than_the_beam_are_refused_at_once():
+    table = Table()
+    with pytest.raises(UsageError, match="between 1 and the beam, 3"):
+        stream(TableStep(table), [sentence(2)], Decoding(beam=3), symbols(table), nbest=4)
+    with pytest.raises(UsageError):
+        stream(TableStep(table), [sentence(2)], Decoding(beam=3), symbols(table), nbest=0)
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_a_model_that_answers_with_no_numbers_is_named(width):
+    class Broken(Table):
+        def log_probabilities(self, source, prefix):
+            return np.full(self.vocabulary, np.nan)
+
+    with pytest.raises(RegardError, match="not numbers"):
+        search(TableStep(Broken()), [sentence(2)], Decoding(beam=width), symbols(Table()))

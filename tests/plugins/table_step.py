@@ -1,0 +1,131 @@
+"""A model that is a table: next-token distributions drawn by a hash of (source, prefix), in float64.
+
+It fits ``regard.decoding.step`` and is stricter than any real one: a state handed in twice, rows of a sentence that do
+not lie side by side, a row that goes on after ``</s>``, all are errors.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+END = 0
+
+
+@functools.lru_cache(maxsize=200_000)
+def _draw(seed: int, vocabulary: int, sharpness: float, end: float, text: str) -> np.ndarray:
+    digest = hashlib.sha256(f"{seed} {text}".encode()).digest()
+    logits = np.random.default_rng(int.from_bytes(digest[:8], "little")).normal(size=vocabulary) * sharpness
+    logits[END] += end
+    return logits - np.log(np.exp(logits).sum())
+
+
+@dataclass(frozen=True)
+class Table:
+    """``log_probabilities(source, prefix)``; ``end`` is added to the logit of ``</s>``."""
+
+    vocabulary: int = 8
+    seed: int = 0
+    sharpness: float = 1.5
+    end: float = 0.5
+
+    @property
+    def start(self) -> int:
+        return self.vocabulary
+
+    def log_probabilities(self, source: Sequence[int], prefix: Sequence[int]) -> np.ndarray:
+        text = f"{[int(i) for i in source]} {[int(i) for i in prefix]}"
+        return _draw(self.seed, self.vocabulary, self.sharpness, self.end, text)
+
+
+class TableAnswer:
+    def __init__(self, table_NV: np.ndarray) -> None:
+        self._table_NV = table_NV
+
+    def best(self, k: int, without: Sequence[int] = ()) -> tuple[np.ndarray, np.ndarray]:
+        allowed = [token for token in range(self._table_NV.shape[1]) if token not in without]
+        lines = [sorted(allowed, key=lambda token, line=line: (-line[token], token))[:k] for line in self._table_NV]
+        ids_Nk = np.array(lines, np.int64)
+        return ids_Nk, np.take_along_axis(self._table_NV, ids_Nk, axis=1)
+
+    def of(self, tokens_N: np.ndarray) -> np.ndarray:
+        return np.array([line[token] for line, token in zip(self._table_NV, tokens_N, strict=True)])
+
+    def sample(self, key: int, temperature: float = 1.0, without: Sequence[int] = ()) -> np.ndarray:
+        raise NotImplementedError
+
+    def all(self) -> np.ndarray:
+        return self._table_NV
+
+    def context(self) -> None:
+        return None
+
+
+@dataclass
+class _State:
+    """Each row is (the sentence's number, its source, its tokens so far)."""
+
+    rows: list[tuple[int, tuple[int, ...], tuple[int, ...]]]
+    consumed: bool = False
+
+
+@dataclass
+class TableStep:
+    """A step over a table, with what a test may want to know about its use."""
+
+    table: Table
+    calls: list[str] = field(default_factory=list)
+    fullest: int = 0
+    """The most source tokens remembered at once."""
+    rows: list[int] = field(default_factory=list)
+    """How many rows each step had."""
+    sentences: int = 0
+
+    def start(self, sources: Sequence[np.ndarray]) -> _State:
+        self.calls.append("start")
+        return self._open([], sources)
+
+    def admit(self, state: _State, sources: Sequence[np.ndarray]) -> _State:
+        self.calls.append("admit")
+        return self._open(self._consume(state), sources)
+
+    def step(self, state: _State, tokens_N: np.ndarray) -> tuple[_State, TableAnswer]:
+        self.calls.append("step")
+        rows = []
+        for (number, source, prefix), token in zip(self._consume(state), tokens_N.tolist(), strict=True):
+            assert (token == self.table.start) == (not prefix), "the start symbol comes first and only first"
+            assert token != END, "a finished row must leave"
+            rows.append((number, source, (*prefix, token)))
+        self.rows.append(len(rows))
+        lines = [self.table.log_probabilities(source, prefix[1:]) for _, source, prefix in rows]
+        return self._checked(rows), TableAnswer(np.array(lines))
+
+    def select(self, state: _State, rows_M: np.ndarray) -> _State:
+        self.calls.append("select")
+        rows = self._consume(state)
+        return self._checked([rows[row] for row in rows_M.tolist()])
+
+    def _open(self, rows: list, sources: Sequence[np.ndarray]) -> _State:
+        assert len(sources) > 0, "opening no row at all is a wasted call"
+        for source in sources:
+            rows.append((self.sentences, tuple(np.asarray(source).tolist()), ()))
+            self.sentences += 1
+        return self._checked(rows)
+
+    def _consume(self, state: _State) -> list:
+        assert not state.consumed, "this state was handed in before"
+        state.consumed = True
+        return list(state.rows)
+
+    def _checked(self, rows: list) -> _State:
+        assert rows, "a state without rows"
+        numbers = [number for number, _, _ in rows]
+        blocks = [number for i, number in enumerate(numbers) if i == 0 or numbers[i - 1] != number]
+        assert len(blocks) == len(set(blocks)), "rows of one sentence must lie side by side"
+        remembered = {number: len(source) for number, source, _ in rows}
+        self.fullest = max(self.fullest, sum(remembered.values()))
+        return _State(rows)
