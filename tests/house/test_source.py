@@ -82,11 +82,11 @@ def test_names_say_what_is_inside() -> None:
 
 def test_paper_map_names_what_exists() -> None:
     text = (ROOT / "docs" / "paper-map.md").read_text(encoding="utf-8")
-    named = re.findall(r"`(regard[\w.]*):([\w.]+)`", text)
+    named = re.findall(r"`(regard[\w.]*)(?::([\w.]+))?`", text)
     assert named
     for module, symbol in named:
         found = importlib.import_module(module)
-        for part in symbol.split("."):
+        for part in filter(None, symbol.split(".")):
             found = getattr(found, part)
 
 
