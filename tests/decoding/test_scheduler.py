@@ -43,6 +43,12 @@ def test_sentences_do_not_enter_one_by_one():
     assert step.calls.count("admit") <= (40 - 8) / 2
 
 
+def test_the_longest_sources_come_first():
+    step = TableStep(Table(end=0.0))
+    search(step, sentences([4, 2, 9, 1, 7, 7]), Decoding(beam=1, tokens=16), Symbols(step.table.start))
+    assert step.opened == [9, 7, 7, 4, 2, 1]
+
+
 def test_a_sentence_above_the_budget_runs_alone():
     step = TableStep(Table(end=0.0))
     found = search(step, sentences([30, 3, 30]), Decoding(beam=2, tokens=16), Symbols(step.table.start))

@@ -214,16 +214,16 @@ def test_minus_infinity_excludes_as_a_missing_column_does(table, sources, width)
     assert found == search(TableStep(table), sources, decoding, symbols(table, 1), nbest=width)
 
 
-class _Even(Table):
-    """Every token is as probable as any other."""
+class _Coarse(Table):
+    """Log-probabilities in whole halves, exact in floating point: ties everywhere."""
 
     def log_probabilities(self, source, prefix):
-        return np.full(self.vocabulary, -math.log(self.vocabulary))
+        return np.ceil(super().log_probabilities(source, prefix) * 2.0) / 2.0
 
 
-@given(st.integers(1, 6), alphas)
-def test_ties_go_to_the_smaller_parent_then_the_smaller_token(width, alpha):
-    table, source = _Even(4), sentence(3)
+@given(st.integers(1, 40), alphas, st.integers(0, 10**6), st.sampled_from([0.0, 1.0]))
+def test_ties_go_to_the_smaller_parent_then_the_smaller_token(width, alpha, seed, sharpness):
+    table, source = _Coarse(9, seed, sharpness), sentence(3)
     decoding = Decoding(beam=width, length_penalty=alpha, max_extra=2)
     [found] = search(TableStep(table), [source], decoding, symbols(table), nbest=width)
     wanted = textbook(table, source, width, 4, alpha, width)

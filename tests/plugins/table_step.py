@@ -84,6 +84,8 @@ class TableStep:
     rows: list[int] = field(default_factory=list)
     """How many rows each step had."""
     sentences: int = 0
+    opened: list[int] = field(default_factory=list)
+    """The lengths of the sources in the order they were opened."""
 
     def start(self, sources: Sequence[np.ndarray]) -> _State:
         self.calls.append("start")
@@ -114,6 +116,7 @@ class TableStep:
         for source in sources:
             rows.append((self.sentences, tuple(np.asarray(source).tolist()), ()))
             self.sentences += 1
+            self.opened.append(len(source))
         return self._checked(rows)
 
     def _consume(self, state: _State) -> list:

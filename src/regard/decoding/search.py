@@ -2,7 +2,7 @@
 
 Beam search in one sentence: of all continuations of a sentence's rows the N best survive; those that end in ``</s>``
 are finished, the others are the rows of the next step. Greedy search is N = 1. The scheduler does the rest: it keeps
-the batch full, and it closes a sentence when no row can beat what is finished.
+the batch full, and it lets a row go when it can no longer beat what is finished.
 """
 
 from __future__ import annotations
