@@ -1,0 +1,147 @@
+"""Checkpoints that survive a kill at any moment and notice every flipped bit.
+
+Order of a save: everything into ``step-000500.partial-<uuid>/``, each file brought safely to the disk, the manifest
+last, then one rename, then ``latest`` (only a hint), and only then are surplus ones deleted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regard.errors import NoValidCheckpoint
+from regard.training import manifest
+from regard.training.files import Files
+
+Contents = Mapping[str, Iterable[bytes | memoryview]]
+"""File name to its bytes."""
+
+_WHOLE = re.compile(r"step-(\d{6,})")
+_REMAINS = re.compile(r"step-\d{6,}\.(partial|removing)-.*")
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A verified checkpoint."""
+
+    path: Path
+    state: dict[str, Any]
+
+
+class Checkpoints:
+    """The checkpoints ``step-000500/`` of a run in one folder."""
+
+    def __init__(
+        self, folder: Path, files: Files, keep: int = 3, report: Callable[[str], None] = lambda text: None
+    ) -> None:
+        self.folder = folder
+        self.files = files
+        self.keep = keep
+        self.report = report
+        self.resumed_from: Path | None = None
+
+    def paths(self) -> list[Path]:
+        """Whole checkpoints, oldest first; whether they are undamaged only :meth:`load` can say."""
+        return whole(self.folder)
+
+    def load(self) -> Loaded | None:
+        """The newest undamaged checkpoint, or ``None`` where there never was one; damaged ones are renamed aside.
+
+        Raises:
+            NoValidCheckpoint: there are checkpoints, but none is whole.
+        """
+        for path in reversed(self.paths()):
+            try:
+                manifest.verify(path)
+                state = json.loads((path / "state.json").read_bytes())
+                manifest.refuse_newer(state, path / "state.json")
+            except manifest.Damaged as error:
+                self._set_aside(path, error)
+                continue
+            self.resumed_from = path
+            return Loaded(path, state)
+        if self.folder.exists() and any(".corrupt-" in path.name for path in self.folder.iterdir()):
+            raise NoValidCheckpoint(
+                "no checkpoint is whole; put a good one there, or start again with --resume never (nothing is deleted)",
+                str(self.folder),
+            )
+        return None
+
+    def save(self, step: int, contents: Contents, best: int | None = None) -> Path:
+        """Write a checkpoint, then delete surplus ones; ``best`` is the step of the best one so far, which is kept.
+
+        Raises:
+            OSError: the disk is full or broken; what was saved before is untouched.
+        """
+        final = self.folder / name(step)
+        if not self._stands(final):
+            write_folder(final, contents, self.files)
+        self.files.replace(self.folder / "latest", [f"{final.name}\n".encode()])
+        self._prune(best)
+        return final
+
+    def sweep(self) -> None:
+        """Remove what a kill left half written or half removed."""
+        for path in self.folder.iterdir():
+            if _REMAINS.fullmatch(path.name) or path.name.startswith(".latest.partial-"):
+                self.files.remove(path)
+
+    def _stands(self, final: Path) -> bool:
+        if not final.exists():
+            return False
+        try:
+            manifest.verify(final)
+        except manifest.Damaged as error:
+            self._set_aside(final, error)
+            return False
+        return True
+
+    def _set_aside(self, path: Path, error: manifest.Damaged) -> None:
+        self.report(f"checkpoint {path.name} is damaged and set aside: {error}")
+        aside = path.with_name(f"{path.name}.corrupt-{time.strftime('%Y%m%dT%H%M%S')}")
+        while aside.exists():
+            aside = aside.with_name(aside.name + "-again")
+        self.files.rename(path, aside)
+
+    def _prune(self, best: int | None) -> None:
+        paths = self.paths()
+        kept = {*paths[-self.keep :], self.resumed_from, None if best is None else self.folder / name(best)}
+        for path in paths:
+            if path not in kept:
+                remains = path.with_name(f"{path.name}.removing-{uuid.uuid4().hex}")
+                self.files.rename(path, remains)  # a kill while removing must not leave half a checkpoint by its name
+                self.files.remove(remains)
+
+
+def name(step: int) -> str:
+    """``step-000500``."""
+    return f"step-{step:06d}"
+
+
+def whole(folder: Path) -> list[Path]:
+    """The ``step-…`` folders that were written to their end, oldest first."""
+    inner = folder.iterdir() if folder.exists() else ()
+    found = [(int(match[1]), path) for path in inner if (match := _WHOLE.fullmatch(path.name))]
+    return [path for _, path in sorted(found)]
+
+
+def write_folder(final: Path, contents: Contents, files: Files) -> None:
+    """Write a folder of files with its manifest so that it is there whole or not at all."""
+    partial = final.with_name(f"{final.name}.partial-{uuid.uuid4().hex}")
+    try:
+        files.mkdir(partial)
+        entries = {name: files.write(partial / name, chunks) for name, chunks in contents.items()}
+        manifest.seal(partial, entries, files)
+        files.rename(partial, final)
+    except OSError:
+        with contextlib.suppress(OSError):
+            files.remove(partial)
+        raise
+    files.fsync_folder(final.parent)

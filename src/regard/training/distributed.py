@@ -1,0 +1,29 @@
+"""Where several processes will meet: rank, world size and the sums over them. One process now.
+
+The global micro-batches of a step are numbered; a rank takes number *k* where ``k mod world == rank``, so the same step
+consumes the same data whatever the number of processes (DESIGN idea 5).
+"""
+
+from __future__ import annotations
+
+import torch
+
+
+def rank() -> int:
+    """The number of this process."""
+    return 0
+
+
+def world() -> int:
+    """How many processes train together."""
+    return 1
+
+
+def mine(number: int) -> bool:
+    """Whether this process computes the global micro-batch ``number`` of a step."""
+    return number % world() == rank()
+
+
+def summed(tensor: torch.Tensor) -> torch.Tensor:
+    """The sum of a tensor over all processes, in place; the whole gradient is one tensor."""
+    return tensor

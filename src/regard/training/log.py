@@ -1,0 +1,168 @@
+"""What a run says while it goes: ``metrics.jsonl``, TensorBoard, and the reporter that draws the bar."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from regard.training.files import Files
+from regard.training.objective import Validation
+
+
+@dataclass(frozen=True)
+class Start:
+    """What is known before the first step."""
+
+    step: int
+    """Steps already made: above 0 where a run is resumed."""
+    steps: int | None
+    parameters: int
+    tokens: int
+    """Target tokens an update is made of, at most."""
+    validate_every: int
+
+
+@dataclass(frozen=True)
+class StepMetrics:
+    """One update. Loss in nats per real target token, label smoothing included; ``seconds`` since the first step."""
+
+    step: int
+    seconds: float
+    loss: float
+    nll: float
+    rate: float
+    tokens: int
+    tokens_per_second: float
+    fill: float
+    norm: float
+    skipped: bool = False
+    norms: Mapping[str, float] | None = None
+    """Gradient norms layer by layer, every 50 steps."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How a run ended."""
+
+    step: int
+    seconds: float
+    best_step: int | None
+    best_metric: str | None
+    best_value: float | None
+    skipped: int
+    reason: str
+
+
+class Reporter(Protocol):
+    """Who shows a person what happens; nothing of it changes the run."""
+
+    def on_start(self, start: Start) -> None: ...
+    def on_step(self, metrics: StepMetrics) -> None: ...
+    def on_validation(self, step: int, validation: Validation, best: bool) -> None: ...
+    def on_save(self, path: Path) -> None: ...
+    def on_event(self, text: str) -> None: ...
+    def on_end(self, summary: Summary) -> None: ...
+
+
+class Quiet:
+    """A reporter that says nothing."""
+
+    def on_start(self, start: Start) -> None:
+        """Nothing."""
+
+    def on_step(self, metrics: StepMetrics) -> None:
+        """Nothing."""
+
+    def on_validation(self, step: int, validation: Validation, best: bool) -> None:
+        """Nothing."""
+
+    def on_save(self, path: Path) -> None:
+        """Nothing."""
+
+    def on_event(self, text: str) -> None:
+        """Nothing."""
+
+    def on_end(self, summary: Summary) -> None:
+        """Nothing."""
+
+
+class MetricsLog:
+    """Append-only ``metrics.jsonl``: an object a line, whole lines only, with ``kind`` and ``step``.
+
+    A full disk must not stop training: lines that cannot be written are dropped and counted in ``lost``.
+    """
+
+    def __init__(self, path: Path, files: Files) -> None:
+        self.path = path
+        self.files = files
+        self.lost = 0
+
+    def write(self, kind: str, step: int, **values: Any) -> None:
+        """Append one line; ``kind`` is start, step, valid, sample, save or event."""
+        line = json.dumps(_finite({"kind": kind, "step": step, **values}), ensure_ascii=False, allow_nan=False) + "\n"
+        try:
+            with open(self.path, "ab", buffering=0) as handle:
+                handle.write(line.encode())
+        except OSError:
+            self.lost += 1
+
+    def sync(self) -> None:
+        """Bring all lines safely to the disk, before the checkpoint that counts on them."""
+        if self.path.exists():
+            with open(self.path, "rb") as handle:
+                self.files.sync(handle.fileno())
+
+    def truncate(self, step: int) -> None:
+        """Keep the lines up to ``step``; the rest, which will be made again, goes to a file beside it."""
+        if not self.path.exists():
+            return
+        head: list[bytes] = []
+        tail: list[bytes] = []
+        for line in self.path.read_bytes().splitlines(keepends=True):
+            (head if _step(line) <= step else tail).append(line)
+        if tail:
+            aside = next(p for n in range(1_000_000) if not (p := _tail(self.path, step, n)).exists())
+            self.files.replace(aside, tail)
+            self.files.replace(self.path, head)
+
+
+class Board:
+    """The same numbers for TensorBoard (needs the ``track`` extra)."""
+
+    def __init__(self, folder: Path, step: int) -> None:
+        from torch.utils.tensorboard import SummaryWriter
+
+        self.writer = SummaryWriter(str(folder), purge_step=step + 1)
+
+    def write(self, step: int, **values: float | None) -> None:
+        """Add a point to each curve that has a finite value here."""
+        for name, value in values.items():
+            if value is not None and math.isfinite(value):
+                self.writer.add_scalar(name, value, step)
+
+
+def _step(line: bytes) -> float:
+    """The step of a line; a torn one (the machine died while it was written) counts as behind every step."""
+    try:
+        return int(json.loads(line)["step"]) if line.endswith(b"\n") else math.inf
+    except (ValueError, KeyError, TypeError):
+        return math.inf
+
+
+def _tail(path: Path, step: int, number: int) -> Path:
+    return path.with_name(f"{path.stem}.after-{step:06d}{f'-{number}' if number else ''}{path.suffix}")
+
+
+def _finite(value: Any) -> Any:
+    """The same with every number that is not finite replaced by ``None``: JSON has no such numbers."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {k: _finite(v) for k, v in value.items() if v is not None}
+    if isinstance(value, list | tuple):
+        return [_finite(v) for v in value]
+    return value

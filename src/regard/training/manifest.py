@@ -1,0 +1,144 @@
+"""``manifest.json``: size and sha256 of every file of a folder and, last, of its own preceding bytes (DESIGN §7).
+
+safetensors has no checksum: a flipped bit loads as a wrong number without a word. The manifest is what notices.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from regard.config import FORMAT
+from regard.errors import RegardError
+from regard.training.files import PIECE, Entry, Files
+
+NAME = "manifest.json"
+NEXT = "manifest.next.json"
+"""Stands only while files are being replaced; says what they become."""
+
+_TAIL = 64 + len('""\n}\n')
+
+
+class Damaged(RegardError):
+    """A file is not what its manifest says; ``where`` names it."""
+
+
+def render(entries: Mapping[str, Entry]) -> bytes:
+    """The bytes of a manifest."""
+    listed = {name: {"size": e.size, "sha256": e.sha256} for name, e in sorted(entries.items())}
+    body = json.dumps({"format": FORMAT, "files": listed}, indent=1)
+    return _sealed((body.removesuffix("\n}") + ',\n "sha256": ').encode())
+
+
+def _sealed(head: bytes) -> bytes:
+    return head + f'"{hashlib.sha256(head).hexdigest()}"\n}}\n'.encode()
+
+
+def read(path: Path) -> dict[str, Entry]:
+    """What a manifest says, its own sha256 checked first.
+
+    Raises:
+        Damaged: it is missing or not a byte as it was written.
+        RegardError: a newer Regard wrote it.
+    """
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise Damaged(f"cannot be read ({error.strerror})", str(path)) from None
+    if len(raw) <= _TAIL or _sealed(raw[:-_TAIL]) != raw:
+        raise Damaged("is damaged: its own sha256 does not fit", str(path))
+    values = json.loads(raw)
+    refuse_newer(values, path)
+    return {name: Entry(**entry) for name, entry in values["files"].items()}
+
+
+def refuse_newer(values: Mapping[str, Any], path: Path) -> None:
+    """Every file of ours says ``format``; a newer one is refused with a sentence."""
+    if values["format"] > FORMAT:
+        found = values["format"]
+        raise RegardError(f"format {found} was written by a newer Regard; this one reads format {FORMAT}", str(path))
+
+
+def measure(path: Path) -> Entry:
+    """Size and sha256 of a file as it is on the disk."""
+    digest, size = hashlib.sha256(), 0
+    try:
+        with open(path, "rb") as handle:
+            while piece := handle.read(PIECE):
+                digest.update(piece)
+                size += len(piece)
+    except FileNotFoundError:
+        raise Damaged("is missing", str(path)) from None
+    except OSError as error:
+        raise Damaged(f"cannot be read ({error.strerror})", str(path)) from None
+    return Entry(size, digest.hexdigest())
+
+
+def verify(folder: Path, *, extra: bool = False) -> None:
+    """Check every file of a folder against its manifest: each flipped bit, cut, lost or added file is found.
+
+    Args:
+        folder: a checkpoint, a snapshot or a model folder.
+        extra: whether other files may stand beside (true for model folders, which hold ``training/``).
+
+    Raises:
+        Damaged: the first file that is not as it was written.
+    """
+    wanted = _readable(folder) if extra else [read(folder / NAME)]
+    for name in sorted(set().union(*wanted)):
+        found = measure(folder / name)
+        if not any(entries.get(name) == found for entries in wanted):
+            raise Damaged("is damaged: size or sha256 differs from the manifest", str(folder / name))
+    if not extra:
+        known = {NAME, *wanted[0]}
+        for path in sorted(folder.iterdir()):
+            if path.name not in known:
+                raise Damaged("does not belong here: the manifest does not name it", str(path))
+
+
+def _readable(folder: Path) -> list[dict[str, Entry]]:
+    """The manifest, and the next one beside it if replacing was cut short: each file is then the old or the new one."""
+    if not (folder / NEXT).exists():
+        return [read(folder / NAME)]
+    return [read(path) for path in (folder / NAME, folder / NEXT) if path.exists()]
+
+
+def seal(folder: Path, entries: Mapping[str, Entry], files: Files) -> None:
+    """Write the manifest of a folder in which every file is already safe on the disk."""
+    files.replace(folder / NAME, [render(entries)])
+
+
+def replace(folder: Path, contents: Mapping[str, Iterable[bytes | memoryview]], files: Files) -> None:
+    """Replace files of a model folder and its manifest; killed at any moment, ``verify(folder, extra=True)`` holds.
+
+    Files the old manifest names and ``contents`` does not are kept, with their entries.
+    """
+    for left in folder.glob(".*.partial-*"):
+        files.remove(left)
+    _settle(folder, files)
+    entries = read(folder / NAME) if (folder / NAME).exists() else {}
+    fresh = {name: folder / f".{name}.partial-next" for name in contents}
+    for name, chunks in contents.items():
+        entries[name] = files.write(fresh[name], chunks)
+    files.replace(folder / NEXT, [render(entries)])
+    for name, path in fresh.items():
+        files.rename(path, folder / name)
+    files.fsync_folder(folder)
+    files.rename(folder / NEXT, folder / NAME)
+    files.fsync_folder(folder)
+
+
+def _settle(folder: Path, files: Files) -> None:
+    """One manifest again, of the files as they are, where replacing was cut short."""
+    if not (folder / NEXT).exists():
+        return
+    old = read(folder / NAME) if (folder / NAME).exists() else {}
+    for name, entry in read(folder / NEXT).items():
+        if (folder / name).exists() and measure(folder / name) == entry:
+            old[name] = entry
+    if old:
+        files.replace(folder / NAME, [render(old)])
+    files.remove(folder / NEXT)

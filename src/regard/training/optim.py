@@ -1,0 +1,178 @@
+"""Adam [Kingma15] over one flat buffer: a model's parameters are views of it, so a step is a few long operations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+
+from regard.config import Training
+from regard.errors import RegardError, UsageError
+
+Tensors = Mapping[str, torch.Tensor]
+
+_ALIGN = 16
+"""Every parameter starts at a multiple of this many numbers (64 bytes of fp32), as freshly allocated ones do."""
+
+
+class FlatOptimiser:
+    """Adam or AdamW of a model whose parameters, gradients, moments and averages each lie end to end in one buffer.
+
+    Parameters used at several places (tied) are held once. Weights of two and more dimensions come first and decay
+    (AdamW); biases and norms follow and do not. Saved state is by parameter name and bit-exact.
+    """
+
+    def __init__(self, model: nn.Module, section: Training) -> None:
+        if section.optimiser == "adam" and section.weight_decay:
+            raise UsageError('acts only with training.optimiser = "adamw"', "training.weight_decay")
+        self.model = model
+        self.decay = section.ema
+        self.updates = 0
+        self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
+        self._starts, self._border = _places(self.parameters)
+        self.weights = _laid_out(self.parameters, self._starts)
+        self.gradients = torch.zeros_like(self.weights)
+        for name, parameter in self.parameters.items():
+            parameter.data = self._view(self.weights, name)
+            parameter.grad = self._view(self.gradients, name)
+        self.averages = self.weights.clone() if self.decay else None
+        self.first = torch.zeros_like(self.weights)
+        self.second = torch.zeros_like(self.weights)
+        self._adam = self._fused(section)
+
+    def _fused(self, section: Training) -> torch.optim.Optimizer:
+        """The fused Adam(W) of torch over two long ranges: what decays and what does not."""
+        groups, states = [], []
+        for start, end, weight_decay in (
+            (0, self._border, section.weight_decay),
+            (self._border, len(self.weights), 0.0),
+        ):
+            if start == end:
+                continue
+            flat = nn.Parameter(self.weights[start:end])
+            flat.grad = self.gradients[start:end]
+            count = torch.zeros((), dtype=torch.float32, device=flat.device)
+            moments = {"exp_avg": self.first[start:end], "exp_avg_sq": self.second[start:end]}
+            states.append((flat, {"step": count, **moments}))
+            groups.append({"params": [flat], "weight_decay": weight_decay})
+        kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[section.optimiser]
+        adam = kind(groups, lr=section.rate, betas=(section.beta1, section.beta2), eps=section.epsilon, fused=True)
+        for flat, state in states:
+            adam.state[flat] = state
+        return adam
+
+    def _view(self, flat: torch.Tensor, name: str) -> torch.Tensor:
+        parameter, start = self.parameters[name], self._starts[name]
+        return flat[start : start + parameter.numel()].view(parameter.shape)
+
+    def zero_gradients(self) -> None:
+        """Before the first micro-batch of a step."""
+        self.gradients.zero_()
+
+    def norm(self) -> torch.Tensor:
+        """The Euclidean norm of the whole gradient."""
+        return torch.linalg.vector_norm(self.gradients)
+
+    def norms(self) -> dict[str, float]:
+        """The gradient's norm layer by layer, e.g. ``encoder.layers.0``."""
+        groups: dict[str, list[torch.Tensor]] = {}
+        for name in self.parameters:
+            groups.setdefault(_layer(name), []).append(self._view(self.gradients, name))
+        each = [torch.linalg.vector_norm(torch.stack(torch._foreach_norm(views))) for views in groups.values()]
+        return dict(zip(groups, torch.stack(each).tolist(), strict=True))
+
+    def update(self, rate: float, scale: float) -> None:
+        """One update with the gradient times ``scale`` (token normalisation and clipping in one)."""
+        self.gradients.mul_(scale)
+        for group in self._adam.param_groups:
+            group["lr"] = rate
+        self._adam.step()
+        self.updates += 1
+        if self.averages is not None:  # young averages forget faster, so that the first weights do not stay in them
+            decay = min(self.decay, (1 + self.updates) / (10 + self.updates))
+            self.averages.lerp_(self.weights, 1.0 - decay)
+
+    @contextmanager
+    def averaged(self) -> Iterator[None]:
+        """Within, the model has the averaged weights, if there are any; behind, its own again, bit for bit."""
+        if self.averages is None:
+            yield
+            return
+        own = self.weights.clone()
+        self.weights.copy_(self.averages)
+        try:
+            yield
+        finally:
+            self.weights.copy_(own)
+
+    def weights_by_name(self) -> dict[str, torch.Tensor]:
+        """Every parameter once, under its first name, frozen ones too, and the buffers a model keeps."""
+        every = dict(self.model.named_parameters(remove_duplicate=False))
+        buffers = {name: t for name, t in self.model.state_dict().items() if name not in every}
+        return {**{name: p.detach() for name, p in self.model.named_parameters()}, **buffers}
+
+    def moments_by_name(self) -> dict[str, torch.Tensor]:
+        """Adam's first and second moments by parameter, and the number of updates made."""
+        moments = {f"first.{name}": self._view(self.first, name) for name in self.parameters}
+        moments |= {f"second.{name}": self._view(self.second, name) for name in self.parameters}
+        return {**moments, "updates": torch.tensor(self.updates)}
+
+    def averages_by_name(self) -> dict[str, torch.Tensor]:
+        """The averaged weights by parameter; none where averaging is off."""
+        return {} if self.averages is None else {name: self._view(self.averages, name) for name in self.parameters}
+
+    def restore(self, weights: Tensors, moments: Tensors, averages: Tensors) -> None:
+        """Take back what the three ``…_by_name`` gave, bit for bit.
+
+        Raises:
+            RegardError: a name or shape differs from this model's.
+        """
+        _copy(weights, self.weights_by_name())
+        _copy(averages, self.averages_by_name())
+        _copy(moments, self.moments_by_name())
+        self.updates = int(moments["updates"])
+        for state in self._adam.state.values():
+            state["step"].fill_(self.updates)
+
+
+def _places(parameters: Mapping[str, nn.Parameter]) -> tuple[dict[str, int], int]:
+    """Where each parameter starts in the flat buffer, and the border between what decays and what does not."""
+    starts: dict[str, int] = {}
+    end = border = 0
+    for decays in (True, False):
+        for name, parameter in parameters.items():
+            if (parameter.dim() >= 2) == decays:
+                starts[name], end = end, end + -(-parameter.numel() // _ALIGN) * _ALIGN
+        border = end if decays else border
+    return {**starts, "": end}, border
+
+
+def _laid_out(parameters: Mapping[str, nn.Parameter], starts: Mapping[str, int]) -> torch.Tensor:
+    if not parameters:
+        raise RegardError("the model has nothing to train")
+    first = next(iter(parameters.values()))
+    odd = [name for name, p in parameters.items() if p.dtype != first.dtype or p.device != first.device]
+    if odd:
+        raise RegardError("master weights must share one type and device", odd[0])
+    flat = torch.zeros(starts[""], dtype=first.dtype, device=first.device)
+    for name, parameter in parameters.items():
+        flat[starts[name] : starts[name] + parameter.numel()] = parameter.detach().reshape(-1)
+    return flat
+
+
+def _layer(name: str) -> str:
+    """``encoder.layers.0`` of ``encoder.layers.0.norm.weight``; the first part where no layer is numbered."""
+    numbered = re.match(r"(.*?\.\d+)\.", name)
+    return numbered[1] if numbered else name.split(".")[0]
+
+
+def _copy(found: Tensors, places: Tensors) -> None:
+    if odd := set(found) ^ set(places):
+        raise RegardError("stands in the checkpoint or in the model, but not in both", min(odd))
+    for name, place in places.items():
+        if found[name].shape != place.shape:
+            raise RegardError(f"has shape {list(found[name].shape)} in the checkpoint, {list(place.shape)} here", name)
+        place.copy_(found[name])

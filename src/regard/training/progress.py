@@ -1,0 +1,117 @@
+"""How far a run has come: the plain values a checkpoint keeps beside its tensors (``state.json``)."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass, field
+from statistics import median
+from typing import Any
+
+from regard.config import FORMAT, Training
+from regard.data.batch import Position
+from regard.errors import Diverged
+from regard.training.objective import Validation
+
+_WINDOW = 200
+"""Losses a spike is judged by."""
+_YOUNG = 50
+"""Fewer losses than this judge nothing."""
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best validation so far."""
+
+    step: int
+    metric: str
+    value: float
+
+
+@dataclass
+class Progress:
+    """Position in data, step and counters; nothing of a loader or a generator, for both are functions of these."""
+
+    step: int = 0
+    position: Position = field(default_factory=Position)
+    seconds: float = 0.0
+    best: Best | None = None
+    worse: int = 0
+    """Validations since the best one."""
+    skipped: int = 0
+    in_a_row: int = 0
+    """Updates skipped one after the other."""
+    recent: list[int] = field(default_factory=list)
+    """Steps skipped within the last thousand."""
+    losses: list[float] = field(default_factory=list)
+    above: int = 0
+    """Steps one after the other whose loss stood out."""
+    finished: bool = False
+
+    def skip(self, step: int, section: Training) -> None:
+        """Count an update left out because its gradient was not finite.
+
+        Raises:
+            Diverged: too many, in a row or of the last thousand.
+        """
+        self.skipped += 1
+        self.in_a_row += 1
+        self.recent = [s for s in self.recent if s > step - 1000] + [step]
+        if self.in_a_row >= section.max_skipped or len(self.recent) > 10:
+            raise Diverged(
+                f"{self.in_a_row} updates in a row and {len(self.recent)} of the last 1000 had no finite gradient; "
+                "try a lower training.rate or a longer training.warmup",
+                f"step {step}",
+            )
+
+    def spiked(self, loss: float) -> bool:
+        """Count a finite loss; true at the third in a row above median + 6 · MAD of those before, once per spike."""
+        self.in_a_row = 0
+        stands_out = False
+        if len(self.losses) >= _YOUNG:
+            middle = median(self.losses)
+            stands_out = loss > middle + 6 * median(abs(x - middle) for x in self.losses)
+        self.above = self.above + 1 if stands_out else 0
+        self.losses = [*self.losses[1 - _WINDOW :], loss]
+        return self.above == 3
+
+    def judge(self, validation: Validation, section: Training) -> Best | None:
+        """This validation, if it is the best so far."""
+        now = candidate(self.step, validation, section)
+        return now if math.isfinite(now.value) and better(now, self.best) else None
+
+    def count(self, best: Best | None) -> None:
+        """Take note of a validation: the best so far, or one more that was not."""
+        self.best, self.worse = (best, 0) if best else (self.best, self.worse + 1)
+
+    def dump(self) -> bytes:
+        """The bytes of ``state.json``."""
+        return json.dumps({"format": FORMAT, **asdict(self)}, indent=1).encode()
+
+    @staticmethod
+    def of(values: dict[str, Any]) -> Progress:
+        """What :meth:`dump` wrote."""
+        values = {name: value for name, value in values.items() if name != "format"}
+        best = Best(**values["best"]) if values["best"] else None
+        return Progress(**{**values, "position": Position(**values["position"]), "best": best})
+
+
+def wanted(step: int, section: Training) -> str:
+    """What is best at this step; ``auto``: loss in the first half of the steps, then BLEU, which early says nothing."""
+    if section.select != "auto":
+        return section.select
+    return "bleu" if section.steps is not None and 2 * step > section.steps else "loss"
+
+
+def candidate(step: int, validation: Validation, section: Training) -> Best:
+    """The value a validation is judged by; the loss where the wanted score was not made."""
+    metric = wanted(step, section)
+    value = {"loss": None, "bleu": validation.bleu, "chrf": validation.chrf}[metric]
+    return Best(step, "loss", validation.loss) if value is None else Best(step, metric, value)
+
+
+def better(now: Best, best: Best | None) -> bool:
+    """Lower loss or higher score; a new kind of metric always is."""
+    if best is None or now.metric != best.metric:
+        return True
+    return now.value < best.value if now.metric == "loss" else now.value > best.value

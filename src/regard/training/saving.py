@@ -1,0 +1,70 @@
+"""Saving: checkpoints, snapshots and the model folder; a full disk costs a save, not the run."""
+
+from __future__ import annotations
+
+from regard.errors import RegardError
+from regard.training import checkpoint, tensors
+from regard.training.objective import Validation
+from regard.training.progress import Best
+from regard.training.run import Run
+
+_SNAPSHOTS = (1, 2, 5, 10, 20, 50, 100)
+"""Per cent of the steps after which weights are kept for good, to watch a head learn."""
+_FAILED_SAVES = 3
+"""So many saves one after the other may fail before training does."""
+
+
+def save(run: Run, last: bool = False) -> None:
+    """Write a checkpoint; a full disk costs this one, not the run, unless it was the ``last`` chance."""
+    optimiser, progress = run.optimiser, run.progress
+    progress.seconds, run.started = run.seconds, run.hooks.clock()
+    contents = {
+        "weights.safetensors": tensors.chunks(optimiser.weights_by_name()),
+        "optimiser.safetensors": tensors.chunks(optimiser.moments_by_name()),
+        "state.json": [progress.dump()],
+    }
+    if optimiser.averages is not None:
+        contents["ema.safetensors"] = tensors.chunks(optimiser.averages_by_name())
+    try:
+        run.log.sync()
+        path = run.checkpoints.save(progress.step, contents, progress.best.step if progress.best else None)
+    except OSError as error:
+        failed(run, error, last=last or progress.finished)
+        return
+    run.failed_saves = 0
+    run.log.write("save", progress.step, path=path.name)
+    run.hooks.reporter.on_save(path)
+
+
+def model_saved(run: Run, best: Best, validation: Validation) -> bool:
+    """Write the model folder, before the checkpoint that says it is the best: a kill in between only does it again."""
+    try:
+        run.hooks.save_model(run.optimiser.weights_by_name(), best, validation)
+    except OSError as error:
+        failed(run, error, last=run.progress.step == run.recipe.training.steps)
+        return False
+    return True
+
+
+def keep_snapshot(run: Run) -> None:
+    """Keep the weights for good at 1, 2, 5, 10, 20, 50 and 100 % of the steps."""
+    step, steps = run.progress.step, run.recipe.training.steps
+    place = run.folder / "snapshots" / checkpoint.name(step)
+    if steps is None or step not in {max(1, round(steps * percent / 100)) for percent in _SNAPSHOTS} or place.exists():
+        return
+    with run.optimiser.averaged():
+        contents = {"weights.safetensors": tensors.chunks(run.optimiser.weights_by_name())}
+        try:
+            checkpoint.write_folder(place, contents, run.hooks.files)
+        except OSError as error:
+            failed(run, error)
+
+
+def failed(run: Run, error: OSError, last: bool = False) -> None:
+    """Count a save that failed; training goes on with the older ones, but not for ever."""
+    run.failed_saves += 1
+    run.event(f"saving at step {run.progress.step} failed ({error.strerror or error}); what was saved before stands")
+    if last or run.failed_saves >= _FAILED_SAVES:
+        raise RegardError(
+            f"saving failed ({error.strerror or error}); make room and run the same command again", str(run.folder)
+        ) from error

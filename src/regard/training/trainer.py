@@ -1,0 +1,157 @@
+"""``fit``: how weights are made, from the first step to the last [Vaswani17 §5].
+
+What happens at a step is a pure function of the recipe and the step's number, so a run that was stopped, or killed at
+any moment, and started again ends with the same bits as one that was not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+
+import torch
+
+from regard.config import Recipe
+from regard.data.batch import Batch, Position
+from regard.errors import Diverged, Stopped
+from regard.training.log import StepMetrics, Summary
+from regard.training.objective import Feed, Objective, Validation
+from regard.training.progress import wanted
+from regard.training.run import Hooks, Run, resume
+from regard.training.saving import keep_snapshot, model_saved, save
+from regard.training.update import Update
+
+
+def fit(objective: Objective, feed: Feed, recipe: Recipe, folder: Path, hooks: Hooks | None = None) -> Summary:
+    """Train from the newest whole checkpoint in ``folder``, or from the start where there is none, to the last step.
+
+    Args:
+        objective: the task: its model, loss and validation.
+        feed: batches from any position on.
+        recipe: everything that decides the run; ``training.steps`` is set unless the schedule has no end.
+        folder: the private ``training/`` folder of the run, locked by the caller.
+        hooks: reporter, stop flag, what saves the model folder.
+
+    Raises:
+        Stopped: ``should_stop`` said so; all is saved (exit code 75).
+        Diverged: too many gradients that are not finite (76).
+        NoValidCheckpoint: there are checkpoints, but each is damaged (3).
+        RegardError: saving failed three times one after the other.
+    """
+    run = Run(objective, feed, recipe, folder, hooks or Hooks())
+    resume(run)
+    batches = feed.iterate(run.progress.position)
+    while not run.progress.finished:
+        stop_if_asked(run)
+        step(run, list(islice(batches, recipe.training.accumulate)))
+        best = validate(run) if validation_due(run) else False
+        keep_snapshot(run)
+        if best or run.progress.finished or run.progress.step % run.save_every == 0:
+            save(run)
+    return end(run)
+
+
+def stop_if_asked(run: Run) -> None:
+    """Save and raise ``Stopped`` if the flag is up."""
+    if run.hooks.should_stop():
+        save(run, last=True)
+        said = f"stopped after step {run.progress.step}"
+        if run.recipe.training.steps is not None:
+            said += f" of {run.recipe.training.steps}"
+        run.event(said)
+        raise Stopped(f"{said}; all is saved, the same command goes on from here")
+
+
+def step(run: Run, micro: list[tuple[Batch, Position]]) -> None:
+    """One update; the position moves behind its last micro-batch."""
+    began, progress = run.hooks.clock(), run.progress
+    batches = [batch for batch, _ in micro]
+    update = run.updates.make(progress.step + 1, batches)
+    progress.step += 1
+    progress.position = micro[-1][1]
+    record(run, update, batches, run.hooks.clock() - began)
+    if not update.applied:
+        run.event(f"update {progress.step} skipped: its gradient is not finite")
+        try:
+            progress.skip(progress.step, run.recipe.training)
+        except Diverged as error:
+            run.event(str(error))
+            raise
+    elif progress.spiked(update.loss):
+        run.event(f"the loss stands out at step {progress.step}: {update.loss:.4f}")
+
+
+def record(run: Run, update: Update, batches: list[Batch], seconds: float) -> None:
+    """Log an update."""
+    fill = sum(b.target_tokens for b in batches) / sum(len(b.target.ids_T) for b in batches)
+    metrics = StepMetrics(
+        step=run.progress.step,
+        seconds=run.seconds,
+        loss=update.loss,
+        nll=update.nll,
+        rate=update.rate,
+        tokens=update.tokens,
+        tokens_per_second=update.tokens / max(seconds, 1e-9),
+        fill=fill,
+        norm=update.norm,
+        skipped=not update.applied,
+        norms=update.norms,
+    )
+    run.hooks.reporter.on_step(metrics)
+    run.log.write("step", **asdict(metrics))
+    if run.board:
+        run.board.write(metrics.step, loss=update.loss, rate=update.rate, norm=update.norm)
+
+
+def validation_due(run: Run) -> bool:
+    """Every so many steps, and at the last."""
+    return run.progress.step % run.validate_every == 0 or run.progress.step == run.recipe.training.steps
+
+
+def validate(run: Run) -> bool:
+    """Validate the weights that would be saved; save the model folder if they are the best so far, and say whether."""
+    progress, section = run.progress, run.recipe.training
+    with run.optimiser.averaged():
+        validation = scores(run)
+        best = progress.judge(validation, section)
+        if best and not model_saved(run, best, validation):
+            best = None
+    progress.count(best)
+    impatient = section.patience is not None and progress.worse >= section.patience
+    progress.finished = impatient or progress.step == section.steps
+    values = {"loss": validation.loss, "bleu": validation.bleu, "chrf": validation.chrf}
+    run.log.write("valid", progress.step, seconds=run.seconds, best=best is not None, **values)
+    for sample in validation.samples:
+        run.log.write("sample", progress.step, **asdict(sample))
+    if run.board:
+        run.board.write(progress.step, **{f"valid/{name}": value for name, value in values.items()})
+    run.hooks.reporter.on_validation(progress.step, validation, best is not None)
+    return best is not None
+
+
+def scores(run: Run) -> Validation:
+    """A validation in evaluation mode; text is generated where scores of text decide."""
+    run.objective.model.eval()
+    try:
+        with torch.no_grad():
+            return run.objective.validate(wanted(run.progress.step, run.recipe.training) != "loss")
+    finally:
+        run.objective.model.train()
+
+
+def end(run: Run) -> Summary:
+    """Say how the run ended."""
+    progress, best = run.progress, run.progress.best
+    reason = "all steps made" if progress.step == run.recipe.training.steps else "no better validation for a while"
+    summary = Summary(
+        step=progress.step,
+        seconds=run.seconds,
+        best_step=best.step if best else None,
+        best_metric=best.metric if best else None,
+        best_value=best.value if best else None,
+        skipped=progress.skipped,
+        reason=reason,
+    )
+    run.hooks.reporter.on_end(summary)
+    return summary

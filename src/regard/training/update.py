@@ -1,0 +1,80 @@
+"""One update of the weights: a pure function of weights, optimiser state, batches and step number (DESIGN idea 5)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from regard.config import Recipe
+from regard.data.batch import Batch
+from regard.keys import key
+from regard.training import distributed
+from regard.training.objective import Objective
+from regard.training.optim import FlatOptimiser
+from regard.training.schedule import Schedule
+
+_NORMS_EVERY = 50
+
+
+@dataclass(frozen=True)
+class Update:
+    """What one update was: sums over the real target tokens of all its micro-batches."""
+
+    loss: float
+    nll: float
+    tokens: int
+    rate: float
+    norm: float
+    applied: bool
+    """False where the loss or the gradient was not finite: the weights are then as before."""
+    norms: dict[str, float] | None
+
+
+class Updates:
+    """Makes updates; holds no state of its own, so nothing of it needs saving."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        optimiser: FlatOptimiser,
+        recipe: Recipe,
+        rate: Schedule,
+        reseed: Callable[[int], None],
+    ) -> None:
+        self.objective = objective
+        self.optimiser = optimiser
+        self.recipe = recipe
+        self.rate = rate
+        self.reseed = reseed
+
+    def make(self, step: int, batches: Sequence[Batch]) -> Update:
+        """Gradient of all micro-batches over the real target tokens of the whole step, clipped, applied if finite."""
+        loss, nll, tokens, norm = self._gradient(step, batches)
+        norm, loss, nll = norm / tokens, loss / tokens, nll / tokens
+        norms = None
+        if step % _NORMS_EVERY == 0:
+            norms = {layer: value / tokens for layer, value in self.optimiser.norms().items()}
+        applied = math.isfinite(norm) and math.isfinite(loss)
+        if applied:
+            clip = self.recipe.training.clip
+            clipping = clip / norm if clip and norm > clip else 1.0
+            self.optimiser.update(self.rate(step), clipping / tokens)
+        return Update(loss, nll, int(tokens), self.rate(step), norm, applied, norms)
+
+    def _gradient(self, step: int, batches: Sequence[Batch]) -> list[float]:
+        """Accumulate the gradient; the sums of loss, negative log-likelihood and tokens, and the gradient's norm."""
+        self.optimiser.zero_gradients()
+        sums = torch.zeros(3, dtype=torch.float64, device=self.optimiser.weights.device)
+        for micro, batch in enumerate(batches):
+            if distributed.mine(micro):
+                self.reseed(key(self.recipe.seed, "dropout", step, micro))
+                loss = self.objective.loss(batch)
+                loss.total.backward()
+                sums += torch.stack([loss.total.detach(), loss.nll.detach(), loss.total.new_tensor(loss.tokens)])
+        distributed.summed(sums)
+        distributed.summed(self.optimiser.gradients)
+        total, nll, tokens, norm = torch.cat([sums, self.optimiser.norm().double().reshape(1)]).tolist()
+        return [total, nll, max(tokens, 1.0), norm]

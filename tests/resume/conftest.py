@@ -1,0 +1,18 @@
+"""Lets these tests share one toy task."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """The children these tests fork must not meet a pool of threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

@@ -1,0 +1,275 @@
+"""A toy task for tests of the trainer: a tied model with keyed dropout, and data in epochs, blocks and batches."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+from regard.config import Model, Recipe, Training
+from regard.data.batch import Batch, Packed, Position
+from regard.keys import generator
+from regard.training import manifest, tensors
+from regard.training.files import Files
+from regard.training.log import Quiet, Summary
+from regard.training.objective import Loss, Sample, Validation
+from regard.training.progress import Best
+from regard.training.trainer import Hooks, fit
+
+VOCABULARY, SIZE, CAPACITY = 13, 8, 24
+RANDOM = torch.Generator()
+
+
+def reseed(key: int) -> None:
+    RANDOM.manual_seed(key & (2**63 - 1))
+
+
+class Bigram(nn.Module):
+    """Predicts the next token from this one; both embeddings are tied, dropout is keyed, one buffer counts."""
+
+    def __init__(self, seed: int = 3) -> None:
+        super().__init__()
+        torch.manual_seed(seed)
+        self.embedding = nn.Embedding(VOCABULARY, SIZE)
+        self.layers = nn.ModuleList(nn.Linear(SIZE, SIZE) for _ in range(2))
+        self.norm = nn.LayerNorm(SIZE)
+        self.output = nn.Linear(SIZE, VOCABULARY)
+        self.output.weight = self.embedding.weight
+        self.register_buffer("seen", torch.zeros(1))
+
+    def forward(self, ids_T: torch.Tensor) -> torch.Tensor:
+        x_TD = self.embedding(ids_T)
+        for layer in self.layers:
+            y_TD = torch.tanh(layer(x_TD))
+            if self.training:
+                keep = torch.rand(y_TD.shape, generator=RANDOM) > 0.2
+                y_TD = y_TD * keep / 0.8
+                self.seen += 1
+            x_TD = self.norm(x_TD + y_TD)
+        return self.output(x_TD)
+
+
+class Corpus:
+    """Epochs of two blocks of three batches over 60 sentences; a pure function of the position."""
+
+    fingerprint = "toy"
+    blocks, batches = 2, 3
+
+    def __init__(self, seed: int = 5, poison: Callable[[Position], bool] = lambda position: False) -> None:
+        self.seed, self.poison = seed, poison
+        self.drawn: list[tuple[int, ...]] = []
+
+    def batch(self, position: Position) -> Batch:
+        order = generator(self.seed, "plan", position.epoch, position.block).permutation(30) + 30 * position.block
+        chosen = order[position.batch * 10 : position.batch * 10 + 3 + position.batch]
+        sentences = [generator(self.seed, "sentence", int(i)).integers(3, VOCABULARY, 2 + int(i) % 4) for i in chosen]
+        sentences = [np.sort(s) for s in sentences]
+        return packed(sentences, chosen, poisoned=self.poison(position))
+
+    def iterate(self, position: Position) -> Iterator[tuple[Batch, Position]]:
+        while True:
+            batch = self.batch(position)
+            self.drawn.append(tuple(int(i) for i in batch.sentences))
+            position = self.after(position)
+            yield batch, position
+
+    def after(self, position: Position) -> Position:
+        if position.batch + 1 < self.batches:
+            return Position(position.epoch, position.block, position.batch + 1)
+        if position.block + 1 < self.blocks:
+            return Position(position.epoch, position.block + 1, 0)
+        return Position(position.epoch + 1, 0, 0)
+
+
+def packed(sentences: list[np.ndarray], chosen: np.ndarray, poisoned: bool = False) -> Batch:
+    ids_T = np.zeros(CAPACITY, np.int64)
+    labels_T = np.zeros(CAPACITY, np.int64)
+    weight_T = np.zeros(CAPACITY, np.float32)
+    starts, lengths, end = [], [], 0
+    for ids in sentences:
+        starts.append(end)
+        lengths.append(len(ids))
+        ids_T[end : end + len(ids)] = [VOCABULARY - 1, *ids[:-1]]
+        labels_T[end : end + len(ids)] = ids
+        weight_T[end : end + len(ids)] = np.nan if poisoned else 1.0
+        end += len(ids)
+    side = Packed(ids_T, np.array(starts), np.array(lengths), len(sentences))
+    return Batch(side, side, labels_T, weight_T, np.asarray(chosen))
+
+
+class Toy:
+    """The objective: cross-entropy; 'BLEU' is the accuracy in per cent."""
+
+    def __init__(self, seed: int = 3, validate: Callable[[int, Validation], Validation] = lambda n, v: v) -> None:
+        self.model = Bigram(seed)
+        self.held_out = Corpus(77).batch(Position())
+        self.change, self.validations = validate, 0
+
+    def _losses(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+        logits_TV = self.model(torch.from_numpy(batch.target.ids_T))
+        nll_T = functional.cross_entropy(logits_TV, torch.from_numpy(batch.labels_T), reduction="none")
+        return logits_TV, nll_T * torch.from_numpy(batch.weight_T)
+
+    def loss(self, batch: Batch) -> Loss:
+        _, nll_T = self._losses(batch)
+        return Loss(nll_T.sum(), nll_T.sum().detach(), batch.target_tokens)
+
+    def validate(self, generate: bool) -> Validation:
+        logits_TV, nll_T = self._losses(self.held_out)
+        right = (logits_TV.argmax(-1).numpy() == self.held_out.labels_T) @ self.held_out.weight_T
+        score = 100.0 * float(right) / self.held_out.target_tokens
+        samples = (Sample("a", "b", str(logits_TV.argmax(-1)[:3].tolist())),)
+        self.validations += 1
+        loss = float(nll_T.sum()) / self.held_out.target_tokens
+        found = Validation(loss, score if generate else None, score if generate else None, samples)
+        return self.change(self.validations, found)
+
+
+def recipe(**training: Any) -> Recipe:
+    values = {"steps": 40, "tokens": 256, "warmup": 4, "rate": 0.02, "validate_every": 5, "keep": 3, **training}
+    return Recipe(seed=9, model=Model(d_model=SIZE, heads=1), training=Training(**values))
+
+
+@dataclass
+class Ended:
+    """A run that ended, all of it as comparable bytes."""
+
+    weights: dict[str, bytes]
+    moments: dict[str, bytes]
+    averages: dict[str, bytes]
+    lines: list[dict[str, Any]]
+    model: bytes
+    summary: Summary | None = None
+
+
+class StopAt:
+    """The stop flag goes up once, after ``step`` steps of this process's run."""
+
+    def __init__(self, *steps: int) -> None:
+        self.steps = set(steps)
+        self.reporter = Counting()
+
+    def __call__(self) -> bool:
+        return self.reporter.step in self.steps
+
+
+class Counting(Quiet):
+    """Remembers what it was told."""
+
+    step = -1
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+        self.saves: list[str] = []
+
+    def on_start(self, start: Any) -> None:
+        self.step = start.step
+
+    def on_step(self, metrics: Any) -> None:
+        self.step = metrics.step
+
+    def on_event(self, text: str) -> None:
+        self.events.append(text)
+
+    def on_save(self, path: Path) -> None:
+        self.saves.append(path.name)
+
+
+@dataclass
+class Play:
+    """One output folder of the toy task, which any number of processes may work at in turn."""
+
+    output: Path
+    recipe: Recipe = field(default_factory=recipe)
+    poison: Callable[[Position], bool] = lambda position: False
+
+    def fit(self, files: Files | None = None, stop: StopAt | None = None, objective: Toy | None = None) -> Summary:
+        stop = stop or StopAt()
+        self.reporter = stop.reporter
+        files = files or Fast()
+        self.objective = objective or Toy()
+        self.corpus = Corpus(poison=self.poison)
+        self.output.mkdir(exist_ok=True)
+
+        def save_model(weights: Mapping[str, torch.Tensor], best: Best, validation: Validation) -> None:
+            chunks = tensors.chunks(weights, {"step": str(best.step)})
+            manifest.replace(self.output, {"model.safetensors": chunks}, files)
+
+        hooks = Hooks(self.reporter, stop, save_model, reseed, files=files)
+        return fit(self.objective, self.corpus, self.recipe, self.output / "training", hooks)
+
+    def ended(self) -> Ended:
+        """What the last checkpoint, the log and the model folder hold."""
+        newest = sorted((self.output / "training" / "checkpoints").glob("step-??????"))[-1]
+        manifest.verify(newest)
+        manifest.verify(self.output, extra=True)
+        averages = newest / "ema.safetensors"
+        return Ended(
+            whole(newest / "weights.safetensors"),
+            whole(newest / "optimiser.safetensors"),
+            whole(averages) if averages.exists() else {},
+            lines(self.output / "training" / "metrics.jsonl"),
+            (self.output / "model.safetensors").read_bytes(),
+        )
+
+
+def whole(path: Path) -> dict[str, bytes]:
+    return {name: tensor.numpy().tobytes() for name, tensor in tensors.load(path).items()}
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    """What a log says of the run itself: its steps, validations and samples, without the time they took."""
+    found = [json.loads(line) for line in path.read_text().splitlines()]
+    timed, ours = ("seconds", "tokens_per_second"), ("step", "valid", "sample")
+    return [{k: v for k, v in line.items() if k not in timed} for line in found if line["kind"] in ours]
+
+
+class Fast(Files):
+    """Does not wait for the disk: a killed process loses nothing by that, only a machine without power does."""
+
+    def sync(self, handle: int) -> None:
+        pass
+
+
+class Killer(Fast):
+    """Kills the process before operation ``number``, or in the middle of the piece it writes."""
+
+    def __init__(self, number: int, middle: bool = False) -> None:
+        super().__init__()
+        self.fatal, self.middle = number, middle
+
+    def before(self, operation: str, path: Path) -> None:
+        super().before(operation, path)
+        if self.number == self.fatal and not self.middle:
+            os._exit(137)
+
+    def put(self, handle: BinaryIO, piece: memoryview) -> None:
+        if self.number == self.fatal and self.middle:
+            handle.write(piece[: len(piece) // 2])
+            os._exit(137)
+        super().put(handle, piece)
+
+
+def in_child(work: Callable[[], object]) -> int:
+    """Run in a forked child; its exit code (0 done, 137 killed, 1 an exception)."""
+    with warnings.catch_warnings():  # later Pythons warn of forking with threads; none of ours runs
+        warnings.simplefilter("ignore")
+        child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            torch.set_num_threads(1)
+            work()
+            code = 0
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
