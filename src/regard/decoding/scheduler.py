@@ -105,7 +105,7 @@ class Scheduler:
                 best.add(grown.hypothesis(row, alpha, finished=True))
 
     def _can_improve(self, grown: Rows) -> NDArray[np.bool_]:
-        """Which rows may still lead to a hypothesis among the n best of their sentence, ``may_M``.
+        """Which rows may still lead to a hypothesis among the n best of their sentence [Wu16 §7]: a mask over rows.
 
         A log-probability only falls as a row grows, and the length penalty is largest at the limit; so
         ``log_probability / penalty(limit)`` bounds every score a row can still reach. A row whose bound does not exceed
