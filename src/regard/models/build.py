@@ -22,7 +22,7 @@ from regard.nn.residual import PostNorm, PreNorm, Residual
 
 NORMS: dict[str, Callable[[int], nn.Module]] = {"layer": LayerNorm, "rms": RMSNorm}
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU}
-RESIDUALS: dict[str, Callable[[nn.Module, nn.Module], Residual]] = {"post": PostNorm, "pre": PreNorm}
+RESIDUALS: dict[str, Callable[[nn.Module, Dropout], Residual]] = {"post": PostNorm, "pre": PreNorm}
 POSITIONS: dict[str, Callable[[Model], NoPositions]] = {
     "sinusoidal": lambda model: Sinusoidal(model.d_model),
     "learned": lambda model: Learned(model.d_model, model.max_positions),

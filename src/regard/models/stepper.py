@@ -71,6 +71,7 @@ class Stepper:
         rows = np.arange(len(sources))
         return State(np.zeros(len(sources), np.int64), rows, pasts, memories, np.asarray(lengths, np.int64))
 
+    @torch.inference_mode()
     def admit(self, state: State, sources: Sequence[NDArray[np.int64]]) -> State:
         """Encode further sentences; their rows stand behind those there are."""
         new = self.start(sources)
@@ -101,6 +102,7 @@ class Stepper:
         state.lengths_N = state.lengths_N + 1
         return state, ScoreAnswer(score_NV, _stacked(heard.get(self._last(), [])))
 
+    @torch.inference_mode()
     def select(self, state: State, rows_M: NDArray[np.int64]) -> State:
         """New row *i* continues old row ``rows_M[i]``; a sentence whose last row is left out is forgotten."""
         longest = int(state.lengths_N[rows_M].max(initial=0))

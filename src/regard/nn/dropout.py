@@ -20,39 +20,58 @@ class _Source:
 def reseed(key: int) -> None:
     """Start every random source of the parts from ``key`` (64 bits): the same key gives the same masks.
 
-    torch's own generators are seeded too (attention weights dropped inside torch's kernels draw from them).
+    torch's own generators are seeded too: masks on other devices, and weights dropped inside torch's kernels, draw from them.
     """
     _Source.bits = np.random.SFC64(key)
     torch.manual_seed(key & 0x7FFF_FFFF_FFFF_FFFF)
 
 
-def _bytes_X(count: int, device: torch.device) -> Tensor:
-    if device.type != "cpu":  # drawn where they are used, by torch's generator of that device
-        return torch.randint(0, 256, (count,), dtype=torch.uint8, device=device)
-    words = _Source.bits.random_raw((count + 7) // 8)
-    return torch.from_numpy(words.view(np.uint8))[:count]
+def _kept(shape: torch.Size, threshold: int, device: torch.device) -> Tensor:
+    """1 with probability ``1 - threshold / 256``, else 0, as int8 (torch multiplies by bytes faster than by booleans)."""
+    if device.type != "cpu":
+        return (torch.randint(0, 256, shape, dtype=torch.uint8, device=device) >= threshold).to(torch.int8)
+    count = shape.numel()
+    drawn = _Source.bits.random_raw((count + 7) // 8).view(np.uint8)[:count]
+    return torch.from_numpy((drawn >= threshold).view(np.int8)).view(shape)
 
 
 class _Drop(torch.autograd.Function):
-    """x times mask / keep; only the mask (a byte an entry) is kept for the way back."""
+    """y · kept / (1 - p); only the mask, a byte an entry, is kept for the way back."""
 
     @staticmethod
-    def forward(ctx, x, threshold):  # type: ignore[no-untyped-def]
-        keep = (_bytes_X(x.numel(), x.device) >= threshold).view(x.shape)
-        ctx.save_for_backward(keep)
+    def forward(ctx, y, threshold):  # type: ignore[no-untyped-def]
+        kept = _kept(y.shape, threshold, y.device)
+        ctx.save_for_backward(kept)
         ctx.scale = 256 / (256 - threshold)
-        return (x * keep).mul_(ctx.scale)
+        return (y * kept).mul_(ctx.scale)
 
     @staticmethod
     def backward(ctx, gradient):  # type: ignore[no-untyped-def]
-        (keep,) = ctx.saved_tensors
-        return (gradient * keep).mul_(ctx.scale), None
+        (kept,) = ctx.saved_tensors
+        return (gradient * kept).mul_(ctx.scale), None
 
 
-def drop(x: Tensor, probability: float) -> Tensor:
+class _AddDropped(torch.autograd.Function):
+    """x + y · kept / (1 - p) in one pass less; y may be of lower precision than the stream x."""
+
+    @staticmethod
+    def forward(ctx, x, y, threshold):  # type: ignore[no-untyped-def]
+        kept = _kept(y.shape, threshold, y.device)
+        ctx.save_for_backward(kept)
+        ctx.scale, ctx.type = 256 / (256 - threshold), y.dtype
+        return torch.add(x, y * kept, alpha=ctx.scale)
+
+    @staticmethod
+    def backward(ctx, gradient):  # type: ignore[no-untyped-def]
+        (kept,) = ctx.saved_tensors
+        return gradient, (gradient * kept).mul_(ctx.scale).to(ctx.type), None
+
+
+def drop(y: Tensor, probability: float) -> Tensor:
     """Zero each entry with ``probability`` (rounded to 1/256) and scale the others so that the mean stays."""
     threshold = round(probability * 256)
-    return _Drop.apply(x, threshold) if threshold else x
+    dropped: Tensor = _Drop.apply(y, threshold) if threshold else y
+    return dropped
 
 
 class Dropout(nn.Module):
@@ -62,9 +81,15 @@ class Dropout(nn.Module):
         super().__init__()
         self.probability = probability
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Entries of ``x`` dropped, any shape."""
-        return drop(x, self.probability) if self.training else x
+    def forward(self, y: Tensor) -> Tensor:
+        """``Dropout(y)``, any shape."""
+        return drop(y, self.probability) if self.training else y
+
+    def add(self, x: Tensor, y: Tensor) -> Tensor:
+        """``x + Dropout(y)``: a sub-layer's output joins the residual stream."""
+        threshold = round(self.probability * 256) if self.training else 0
+        added: Tensor = _AddDropped.apply(x, y, threshold) if threshold else x + y
+        return added
 
     def extra_repr(self) -> str:
         """The probability, for printing."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,17 @@ class Layout:
         count = self.queries.count
         alone = (self.queries.lengths_B[:count] > 0) & (self.keys.lengths_B[:count] == 0)
         return not bool(alone.any())
+
+    @cached_property
+    def _made(self) -> dict[Hashable, Any]:
+        return {}
+
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """What a way of attention derives from this layout, made at the first layer and used by all."""
+        if key not in self._made:
+            self._made[key] = make()
+        made: Made = self._made[key]
+        return made
 
     def allowed_BLM(self, causal: bool) -> Tensor:
         """True where query *l* of sequence *b* may attend to key *m*.

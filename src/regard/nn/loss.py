@@ -15,53 +15,53 @@ CHUNK = 512
 
 
 class _ChunkedLoss(torch.autograd.Function):
-    """Sum of losses and its gradient with respect to hidden and table, both made on the way forward."""
+    """Sum of losses and its gradient with respect to hidden and table, both made on the way forward.
+
+    The smoothed target is ``(1 - ε) one-hot + ε / V``. Its uniform part needs no pass over the scores: their mean is the
+    hidden vector times the mean row of the table, and its gradient is a product of two vectors, taken once at the end.
+    """
 
     @staticmethod
     def forward(ctx, hidden_TD, table_VD, labels_T, weight_T, pieces, smoothing, path):  # type: ignore[no-untyped-def]
+        rows_VD = table_VD[:pieces]
         low = path == "bf16" and hidden_TD.dtype == torch.float32
-        factor_VD = table_VD[:pieces].bfloat16() if low else table_VD[:pieces]
-        factor_TD = hidden_TD.bfloat16() if low else hidden_TD
-        learning = any(ctx.needs_input_grad)
-        hidden_gradient_TD = torch.empty_like(factor_TD) if learning else None
-        table_gradient_VD = torch.zeros_like(table_VD) if learning else None
-        total = hidden_TD.new_zeros(())
-        nll = hidden_TD.new_zeros(())
+        factor_TD, factor_VD = (hidden_TD.bfloat16(), rows_VD.bfloat16()) if low else (hidden_TD, rows_VD)
+        hidden_gradient_TD = torch.empty_like(hidden_TD)
+        table_gradient_VD = torch.zeros_like(table_VD)
+        log_sum_T, label_score_T = hidden_TD.new_empty(len(labels_T)), hidden_TD.new_empty(len(labels_T))
         for start in range(0, len(labels_T), CHUNK):
             part = slice(start, start + CHUNK)
             score_RV = matmul(factor_TD[part], factor_VD.t(), path)
-            score_RV = score_RV.float() if low else score_RV
-            chunk_total, chunk_nll, score_gradient_RV = _smoothed(score_RV, labels_T[part], weight_T[part], smoothing)
-            total += chunk_total
-            nll += chunk_nll
-            if learning:
-                score_gradient_RV = score_gradient_RV.to(factor_TD.dtype)
-                matmul(score_gradient_RV, factor_VD, path, out=hidden_gradient_TD[part])
-                table_gradient_VD[:pieces] += matmul(score_gradient_RV.t(), factor_TD[part], path)
+            label_R1 = labels_T[part, None]
+            label_score_T[part] = score_RV.gather(1, label_R1)[:, 0]
+            log_sum_T[part], gradient_RV = _softmax(score_RV)
+            gradient_RV.scatter_add_(1, label_R1, torch.full_like(label_R1, smoothing - 1, dtype=gradient_RV.dtype))
+            gradient_RV *= weight_T[part, None].to(gradient_RV.dtype)
+            hidden_gradient_TD[part] = matmul(gradient_RV, factor_VD, path)
+            table_gradient_VD[:pieces] += matmul(gradient_RV.t(), factor_TD[part], path)
+        nll_T = log_sum_T - label_score_T
+        total_T = (1 - smoothing) * nll_T
+        if smoothing:
+            mean_D = rows_VD.mean(0)
+            total_T += smoothing * (log_sum_T - hidden_TD @ mean_D)
+            hidden_gradient_TD -= smoothing * weight_T[:, None] * mean_D
+            table_gradient_VD[:pieces] -= smoothing / pieces * (weight_T @ hidden_TD)
         ctx.save_for_backward(hidden_gradient_TD, table_gradient_VD)
+        nll = (nll_T * weight_T).sum()
         ctx.mark_non_differentiable(nll)
-        return total, nll
+        return (total_T * weight_T).sum(), nll
 
     @staticmethod
     def backward(ctx, gradient, _):  # type: ignore[no-untyped-def]
         hidden_gradient_TD, table_gradient_VD = ctx.saved_tensors
-        hidden = hidden_gradient_TD.to(table_gradient_VD.dtype) * gradient
-        return hidden, table_gradient_VD * gradient, None, None, None, None, None
+        return hidden_gradient_TD * gradient, table_gradient_VD * gradient, None, None, None, None, None
 
 
-def _smoothed(score_RV: Tensor, labels_R: Tensor, weight_R: Tensor, smoothing: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Losses of a chunk, and the gradient with respect to its scores (written over them): softmax minus smoothed target."""
-    pieces = score_RV.shape[1]
-    label_R1 = labels_R[:, None]
-    log_sum_R1 = score_RV.logsumexp(1, keepdim=True)
-    nll_R = (log_sum_R1 - score_RV.gather(1, label_R1))[:, 0] * weight_R
-    uniform_R = (log_sum_R1[:, 0] - score_RV.mean(1)) * weight_R
-    total = (1 - smoothing) * nll_R.sum() + smoothing * uniform_R.sum()
-    gradient_RV = score_RV.sub_(log_sum_R1).exp_()
-    if smoothing:
-        gradient_RV -= smoothing / pieces
-    gradient_RV.scatter_add_(1, label_R1, torch.full_like(label_R1, smoothing - 1, dtype=gradient_RV.dtype))
-    return total, nll_R.sum(), gradient_RV.mul_(weight_R[:, None])
+def _softmax(score_RV: Tensor) -> tuple[Tensor, Tensor]:
+    """``(log_sum_R, probability_RV)``: one fused pass; the log-sum follows from the largest score and its probability."""
+    probability_RV = score_RV.softmax(1)
+    log_sum_R = score_RV.amax(1).to(probability_RV.dtype) - probability_RV.amax(1).log()
+    return log_sum_R, probability_RV
 
 
 class SmoothedCrossEntropy(nn.Module):
@@ -86,6 +86,6 @@ class SmoothedCrossEntropy(nn.Module):
             table_VD: the pre-softmax projection; only its first ``pieces`` rows can be predicted (not the start symbol).
             weight_T: 0 for a token that does not count.
         """
-        smoothing = self.smoothing if self.training else 0.0
-        total, nll = _ChunkedLoss.apply(hidden_TD, table_VD, labels_T, weight_T, pieces, smoothing, self.product)
+        smoothing, path = (self.smoothing, self.product) if self.training else (0.0, "exact")
+        total, nll = _ChunkedLoss.apply(hidden_TD, table_VD, labels_T, weight_T, pieces, smoothing, path)
         return total, nll

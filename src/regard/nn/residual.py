@@ -8,12 +8,13 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from regard.nn import probe
+from regard.nn.dropout import Dropout
 
 
 class PostNorm(nn.Module):
     """``LayerNorm(x + Dropout(Sublayer(x)))``: the paper [Vaswani17 §3.1, §5.4]."""
 
-    def __init__(self, norm: nn.Module, dropout: nn.Module) -> None:
+    def __init__(self, norm: nn.Module, dropout: Dropout) -> None:
         super().__init__()
         self.norm = norm
         self.dropout = dropout
@@ -25,13 +26,13 @@ class PostNorm(nn.Module):
 
     def leave(self, x_TD: Tensor, output_TD: Tensor) -> Tensor:
         """The stream behind the sub-layer."""
-        return probe.passing(f"{self.path}.residual", self.norm(x_TD + self.dropout(output_TD)))
+        return probe.passing(f"{self.path}.residual", self.norm(self.dropout.add(x_TD, output_TD)))
 
 
 class PreNorm(nn.Module):
     """``x + Dropout(Sublayer(LayerNorm(x)))``: trains without a long warm-up; the stack ends with a norm [Xiong20]."""
 
-    def __init__(self, norm: nn.Module, dropout: nn.Module) -> None:
+    def __init__(self, norm: nn.Module, dropout: Dropout) -> None:
         super().__init__()
         self.norm = norm
         self.dropout = dropout
@@ -44,7 +45,7 @@ class PreNorm(nn.Module):
 
     def leave(self, x_TD: Tensor, output_TD: Tensor) -> Tensor:
         """The stream behind the sub-layer."""
-        return probe.passing(f"{self.path}.residual", x_TD + self.dropout(output_TD))
+        return probe.passing(f"{self.path}.residual", self.dropout.add(x_TD, output_TD))
 
 
 Residual = PostNorm | PreNorm

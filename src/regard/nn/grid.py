@@ -1,0 +1,117 @@
+"""Padding, inside one way of attention and nowhere else: sequences of similar length side by side in grids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from regard.nn.layout import Layout, Sequences
+
+SMALLEST_GROUP = 32
+"""Sequences a grid has at least before the batch is split into several."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """How one axis (queries or keys) goes into the grid of one group, ``shape`` = (sequences, heads, longest).
+
+    ``cells_X`` names for each (sequence, head, place) a row of the axis laid out as (token, head); where ``real_X`` is
+    False there is no token and the row is somebody else's, to be masked.
+    """
+
+    shape: tuple[int, int, int]
+    cells_X: Tensor
+    real_X: Tensor | None
+
+    def take(self, rows_XK: Tensor) -> Tensor:
+        """Rows of the axis into the grid: (sequences · heads, longest, K)."""
+        sequences, heads, longest = self.shape
+        return rows_XK.index_select(0, self.cells_X).view(sequences * heads, longest, -1)
+
+    def take_real(self, rows_XK: Tensor) -> Tensor:
+        """The same with zeros where there is no token."""
+        taken = self.take(rows_XK)
+        return taken if self.real_X is None else taken.mul_(self.real_X.view(*taken.shape[:2], 1))
+
+
+@dataclass(frozen=True)
+class Group:
+    """Some sequences padded to the longest among them; ``bias`` is 0 where a query may attend, else -inf."""
+
+    queries: Side
+    keys: Side
+    bias: Tensor | None
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A layout as groups, made once and used by every layer.
+
+    ``query_homes_X`` and ``key_homes_X`` name for each (token, head) of an axis its cell among those of all groups; a token
+    of no sequence has none, and is told the cell behind the last.
+    """
+
+    groups: list[Group]
+    query_homes_X: Tensor
+    key_homes_X: Tensor
+
+
+def grid(layout: Layout, heads: int, causal: bool, most: int = 4) -> Grid:
+    """The layout in at most ``most`` groups of similar length.
+
+    Padding random sentences to the longest of the batch would cost several times their own squares.
+    """
+    count = layout.queries.count
+    lengths_B = layout.queries.lengths_B[:count] + layout.keys.lengths_B[:count]
+    parts = max(1, min(most, count // SMALLEST_GROUP))
+    chosen = [part for part in lengths_B.argsort(stable=True).tensor_split(parts) if len(part)]
+    queries = [_side(layout.queries, chosen_R, heads) for chosen_R in chosen]
+    same = layout.keys is layout.queries
+    keys = queries if same else [_side(layout.keys, chosen_R, heads) for chosen_R in chosen]
+    groups = [
+        Group(query, key, _bias(layout, chosen_R, causal, query, key))
+        for chosen_R, query, key in zip(chosen, queries, keys, strict=True)
+    ]
+    query_homes_X = _homes(layout.queries, queries, heads)
+    return Grid(groups, query_homes_X, query_homes_X if same else _homes(layout.keys, keys, heads))
+
+
+def _side(sequences: Sequences, chosen_R: Tensor, heads: int) -> Side:
+    starts_R, lengths_R = sequences.starts_B[chosen_R], sequences.lengths_B[chosen_R]
+    longest = int(lengths_R.max())
+    places_L = torch.arange(longest, device=starts_R.device)
+    tokens_RL = (starts_R[:, None] + places_L).clamp_(max=sequences.size - 1)
+    heads_H = torch.arange(heads, device=starts_R.device)
+    cells_X = (tokens_RL[:, None, :] * heads + heads_H[:, None]).flatten()
+    real_RL = places_L < lengths_R[:, None]
+    real = None if bool(real_RL.all()) else real_RL[:, None].expand(-1, heads, -1).flatten()
+    return Side((len(chosen_R), heads, longest), cells_X, real)
+
+
+def _homes(sequences: Sequences, sides: list[Side], heads: int) -> Tensor:
+    cells = sum(len(side.cells_X) for side in sides)
+    homes_X = torch.full((sequences.size * heads,), cells, device=sequences.starts_B.device)
+    start = 0
+    for side in sides:
+        cells_X = torch.arange(start, start + len(side.cells_X), device=homes_X.device)
+        real_X = side.real_X
+        homes_X[side.cells_X if real_X is None else side.cells_X[real_X]] = (
+            cells_X if real_X is None else cells_X[real_X]
+        )
+        start += len(side.cells_X)
+    return homes_X
+
+
+def _bias(layout: Layout, chosen_R: Tensor, causal: bool, queries: Side, keys: Side) -> Tensor | None:
+    """What is added to the scores, broadcast over sequences where it is the same for all."""
+    sequences, heads, longest = queries.shape
+    if causal and layout.keys is layout.queries:  # padding stands behind, where no query looks
+        seen = torch.ones(longest, longest, dtype=torch.bool, device=chosen_R.device).tril()
+    elif not causal and keys.real_X is None:
+        return None
+    else:
+        allowed = layout.allowed_BLM(causal)[chosen_R][:, :longest, : keys.shape[2]]
+        seen = allowed[:, None].expand(-1, heads, -1, -1).reshape(sequences * heads, longest, keys.shape[2])
+    return torch.zeros(seen.shape, device=seen.device).masked_fill_(~seen, -torch.inf)
