@@ -1,0 +1,125 @@
+"""One virtual environment per peer, with exact versions, below a work folder: ``python benchmarks/environments.py``.
+
+Versions stand in ``peers/NAME.txt`` and are installed without asking what each package would like: several peers pin a
+torch of years ago and run well on today's. What does not install is reported with its reason, and left out of no table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+WORK = HERE.parent / ".bench"
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A peer's environment: what must be importable in it, and the Python it needs if not the current one."""
+
+    name: str
+    imports: str
+    python: str = ""
+    torch: str = "torch==2.13.0"
+
+    @property
+    def requirements(self) -> Path:
+        """Its exact versions."""
+        return HERE / "peers" / f"{self.name}.txt"
+
+
+ENVIRONMENTS = (
+    Environment("opennmt", "onmt.bin.train"),
+    Environment("eole", "eole.bin.run.train"),
+    Environment("transformers", "transformers, accelerate, ctranslate2"),
+    Environment("joeynmt", "joeynmt.training"),
+    Environment("sockeye", "sockeye.train"),
+    Environment("fairseq", "fairseq_cli.train", python="python3.10"),
+)
+
+
+class Absent(Exception):
+    """A peer cannot be installed here; the message says why."""
+
+
+def _run(*command: str | Path) -> None:
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+    if done.returncode:
+        lines = [line for line in (done.stderr or done.stdout).split("\n") if line.strip() and "WARNING" not in line]
+        raise Absent(lines[-1].strip() if lines else f"exit code {done.returncode}")
+
+
+def interpreter(environment: Environment, work: Path) -> Path:
+    """The Python inside an environment."""
+    return work / "environments" / environment.name / "bin" / "python"
+
+
+def install(environment: Environment, work: Path) -> Path:
+    """Makes the environment unless it stands already; returns its Python.
+
+    Raises:
+        Absent: no suitable Python, a package that cannot be had, or a peer that cannot be imported afterwards.
+    """
+    python = interpreter(environment, work)
+    stamp = python.parent.parent / "installed"
+    wanted = hashlib.sha256(environment.requirements.read_bytes()).hexdigest()
+    if stamp.exists() and stamp.read_text() == wanted:
+        return python
+    origin = shutil.which(environment.python) if environment.python else sys.executable
+    if origin is None:
+        raise Absent(f"needs {environment.python}, which is not on the path")
+    _run(origin, "-m", "venv", "--clear", python.parent.parent)
+    index = os.environ.get("REGARD_TORCH_INDEX")
+    pip = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+    _run(*pip, environment.torch, *(("--index-url", index) if index else ()))
+    _run(*pip, "--no-deps", "-r", environment.requirements)
+    _run(python, "-c", f"import {environment.imports}")
+    stamp.write_text(wanted)
+    return python
+
+
+def python_for(name: str, work: Path) -> Path:
+    """The Python of the environment of that name, made if it does not stand.
+
+    Raises:
+        Absent: it cannot be made; see ``install``.
+    """
+    return install(next(environment for environment in ENVIRONMENTS if environment.name == name), work)
+
+
+def prepared(work: Path) -> Path:
+    """The work folder, made if absent."""
+    work.mkdir(parents=True, exist_ok=True)
+    return work.resolve()
+
+
+def main() -> int:
+    """Makes the environments asked for; exit code 1 if one is absent."""
+    names = [environment.name for environment in ENVIRONMENTS]
+    parser = argparse.ArgumentParser(description="Make the peers' environments.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which: {', '.join(names)}; default all")
+    parser.add_argument("--work", type=Path, default=WORK, help="folder for environments and scratch files")
+    arguments = parser.parse_args()
+    unknown = set(arguments.names) - set(names)
+    if unknown:
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; known: {', '.join(names)}")
+    work, absent = prepared(arguments.work), 0
+    for environment in ENVIRONMENTS:
+        if environment.name in (arguments.names or names):
+            try:
+                install(environment, work)
+                print(f"{environment.name}: installed")
+            except Absent as reason:
+                absent += 1
+                print(f"{environment.name}: absent: {reason}")
+    return 1 if absent else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,65 @@
+"""What the figures were measured on."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+
+def processor() -> str:
+    """The processor's own name, e.g. ``AMD EPYC``, with family and model, since names alone are often cut short."""
+    fields: dict[str, str] = {}
+    cpuinfo = Path("/proc/cpuinfo")
+    for line in cpuinfo.read_text().split("\n") if cpuinfo.exists() else []:
+        name, _, value = line.partition(":")
+        fields.setdefault(name.strip(), value.strip())
+    model = fields.get("model name", platform.processor() or platform.machine())
+    return f"{model} (family {fields['cpu family']}, model {fields['model']})" if "cpu family" in fields else model
+
+
+def has_bf16() -> bool:
+    """Whether the processor multiplies bf16 natively."""
+    cpuinfo = Path("/proc/cpuinfo")
+    flags = cpuinfo.read_text() if cpuinfo.exists() else ""
+    return any(flag in flags for flag in ("avx512_bf16", "amx_bf16", " bf16"))
+
+
+def describe() -> dict[str, object]:
+    """The machine in plain values: processor, cores, memory, system, and how busy it was."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return {
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "memory_gb": round(memory / 2**30),
+        "bf16": has_bf16(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "load": round(os.getloadavg()[0], 2),
+    }
+
+
+def commit() -> str:
+    """The short name of the commit measured, with ``+`` where files differ from it."""
+    here = Path(__file__).parent
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(["git", *arguments], cwd=here, capture_output=True, text=True, check=False).stdout.strip()
+
+    return git("rev-parse", "--short", "HEAD") + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
+
+
+def now() -> str:
+    """The time in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def append(results: Path, session: Mapping[str, object]) -> None:
+    """Appends a session to a results file, one JSON object a line."""
+    results.parent.mkdir(parents=True, exist_ok=True)
+    with results.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(session, ensure_ascii=False) + "\n")

@@ -1,0 +1,94 @@
+"""Hugging Face Transformers: MarianMTModel under Seq2SeqTrainer, batches by sentences, random or grouped by length."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from measure import Job, job, open_meter, pairs
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+from transformers import MarianConfig, MarianMTModel, Seq2SeqTrainer, Seq2SeqTrainingArguments
+
+IGNORED = -100
+
+
+def model(work: Job) -> MarianMTModel:
+    """A Marian model of the job's size; ``</s>`` is 0 as in our vocabulary, start and padding follow the pieces."""
+    start, padding = work.pieces, work.pieces + 1
+    sizes: dict[str, Any] = {}
+    for side in ("encoder", "decoder"):
+        sizes |= {f"{side}_layers": work.layers, f"{side}_ffn_dim": work.d_ff, f"{side}_attention_heads": work.heads}
+    config = MarianConfig(
+        vocab_size=work.pieces + 2,
+        decoder_vocab_size=work.pieces + 2,
+        d_model=work.d_model,
+        dropout=work.dropout,
+        activation_dropout=work.dropout,
+        attention_dropout=0.0,
+        activation_function="relu",
+        scale_embedding=True,
+        max_position_embeddings=512,
+        pad_token_id=padding,
+        bos_token_id=start,
+        decoder_start_token_id=start,
+        eos_token_id=0,
+        forced_eos_token_id=0,
+        **sizes,
+    )
+    return MarianMTModel(config)
+
+
+class Collator:
+    """Pads a batch and shifts the labels right, as the model expects them."""
+
+    def __init__(self, start: int, padding: int) -> None:
+        self.start, self.padding = start, padding
+
+    def __call__(self, examples: list[dict[str, Any]]) -> dict[str, Tensor]:
+        """The batch's tensors by the names of the model's arguments."""
+        source = pad_sequence([torch.tensor(e["input_ids"]) for e in examples], True, self.padding)
+        labels = pad_sequence([torch.tensor(e["labels"]) for e in examples], True, IGNORED)
+        target = torch.full_like(labels, self.start)
+        target[:, 1:] = labels[:, :-1].masked_fill(labels[:, :-1] == IGNORED, self.padding)
+        mask = source.ne(self.padding).long()
+        return {"input_ids": source, "attention_mask": mask, "labels": labels, "decoder_input_ids": target}
+
+
+def main() -> None:
+    """Trains until the meter ends the process."""
+    work = job()
+    meter = open_meter(work, "transformers", "accelerate")
+    examples = [{"input_ids": [*s, 0], "labels": [*t, 0], "length": len(s) + 1} for s, t in pairs(work)]
+    arguments = Seq2SeqTrainingArguments(
+        str(work.folder / "run"),
+        seed=work.seed,
+        per_device_train_batch_size=work.sentences,
+        max_steps=100_000,
+        label_smoothing_factor=work.label_smoothing,
+        learning_rate=1e-4,
+        logging_steps=50,
+        save_strategy="no",
+        report_to=[],
+        use_cpu=True,
+        bf16=work.precision == "bf16",
+        remove_unused_columns=False,
+        disable_tqdm=True,
+        train_sampling_strategy="group_by_length" if work.group else "random",
+    )
+
+    class Trainer(Seq2SeqTrainer):
+        """The same trainer; it only tells the meter what it is about to compute."""
+
+        def compute_loss(self, model: Any, inputs: dict[str, Tensor], *rest: Any, **named: Any) -> Any:
+            """The loss of a batch, after counting its labels."""
+            labels = inputs["labels"]
+            meter.count(int(labels.ne(IGNORED).sum()), labels.numel())
+            return super().compute_loss(model, inputs, *rest, **named)
+
+    collator = Collator(work.pieces, work.pieces + 1)
+    Trainer(model(work), arguments, train_dataset=examples, data_collator=collator).train()
+
+
+if __name__ == "__main__":
+    main()
