@@ -1,0 +1,46 @@
+"""What the documents say of the code is true of it."""
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from regard.training.log import Start, StepMetrics
+from regard.training.objective import Sample
+
+ROOT = Path(__file__).parents[2]
+
+
+def documented(kind: str) -> set[str]:
+    """The fields that docs/metrics.md lists for one kind of line."""
+    text = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+    (row,) = re.findall(rf"^\| {kind} \|.*\|(.*)\|$", text, re.MULTILINE)
+    return set(re.findall(r"`(\w+)`", row)) - {"null"}
+
+
+@pytest.mark.parametrize(("kind", "record"), [("start", Start), ("step", StepMetrics), ("sample", Sample)])
+def test_metrics_schema_is_what_is_written(kind: str, record: type) -> None:
+    written = {field.name for field in fields(record)} - {"step"}
+    assert documented(kind) == written | ({"torch"} if kind == "start" else set())
+
+
+def test_front_page_names_what_exists() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for path in re.findall(r"\]\(([\w./-]+)\)", text) + re.findall(r"^(scripts/\w+)", text, re.MULTILINE):
+        assert (ROOT / path).exists(), path
+    tree = text.split("src/regard/\n")[1].split("```")[0]
+    for indent, folder in re.findall(r"^( *)(\w+)/ ", tree, re.MULTILINE):
+        assert (ROOT / ("src/regard" if indent else "") / folder).is_dir(), folder
+
+
+def test_front_page_commands_exist() -> None:
+    """Every ``regard ...`` line of the front page names a command and options that are there."""
+    from regard.cli import app
+
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^regard (.+?)(?: +#.*)?$", text, re.MULTILINE)
+    assert len(lines) >= 4
+    for line in lines:
+        words = re.sub(r"[<>] \S+", "", line).strip()
+        app.parse_args(words, exit_on_error=False, print_error=False)
