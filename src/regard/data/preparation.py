@@ -1,0 +1,208 @@
+"""The making of a prepared folder, pass by pass over the corpora; a few thousand pairs are in memory at a time."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.config import FORMAT, Recipe
+from regard.data.corpora import Corpus, Pair
+from regard.data.prepared import INDEX, VALIDATION, sha256_of
+from regard.data.segmented import WordTable
+from regard.data.shards import SideWriter
+from regard.data.survey import Progress, Split
+from regard.errors import RegardError
+from regard.text.bpe_dropout import Segmenter
+from regard.text.sampling import sample
+from regard.text.tokenizer import Tokenizer
+from regard.text.vocabulary import Vocabularies, learn_vocabularies
+
+BATCH = 2000
+KINDS = ("empty", "too long", "shared with validation", "validation")
+"""Why a pair is left out; ``validation``: of the validation pairs, empty or too long."""
+
+
+@dataclass
+class LeftOut:
+    """Pairs that are not learned from: how many of each kind, and where the first few stand."""
+
+    kept: int = 5
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
+    examples: dict[str, list[str]] = field(default_factory=dict)
+
+    def note(self, kind: str, where: str) -> None:
+        """Count one pair."""
+        self.counts[kind] += 1
+        if len(seen := self.examples.setdefault(kind, [])) < self.kept:
+            seen.append(where)
+
+
+class Preparation:
+    """One making of a prepared folder.
+
+    Args:
+        corpora: what is learned from.
+        parts: which of their pairs are learned from, and which are split off to validate.
+        recipe: the sections ``text`` and ``data`` are read.
+        validation: the pairs to validate with, if they are not split off.
+        progress: told how far it is.
+    """
+
+    def __init__(
+        self, corpora: Sequence[Corpus], parts: Split, recipe: Recipe, validation: Corpus | None, progress: Progress
+    ) -> None:
+        self._corpora, self._split, self._recipe = corpora, parts, recipe
+        self._validation, self._progress = validation, progress
+        self._files: dict[str, Any] = {}
+        self._left_out = LeftOut()
+
+    def learned(self) -> Vocabularies:
+        """Vocabularies from a seeded sample of the pairs that are learned from."""
+        text = self._recipe.text
+        self._progress("vocabulary", 0)
+        pairs = sample((pair for _, pair in self._chosen(self._split.train_B)), text.sample, self._recipe.seed)
+        return learn_vocabularies(pairs, text.vocabulary, text.joint, text.normalisation)
+
+    def _chosen(self, wanted_B: NDArray[np.bool_]) -> Iterator[tuple[tuple[int, int], Pair]]:
+        """The wanted pairs of all corpora, each with (corpus, line from 0)."""
+        wanted = iter(wanted_B)
+        for number, corpus in enumerate(self._corpora):
+            for line, (pair, want) in enumerate(zip(corpus.pairs(), wanted, strict=False)):
+                if want:
+                    yield (number, line), pair
+
+    def write(self, folder: Path, vocabularies: Vocabularies, inputs: dict[str, Any]) -> None:
+        """Every file of the prepared data, the index last."""
+        vocabularies.save(folder)
+        kept = self._write_validation(folder, vocabularies)
+        sides, tables, sizes = self._write_train(folder, vocabularies)
+        for path in sorted(folder.iterdir()):
+            if path.name not in self._files:
+                _flush(path)
+                self._files[path.name] = {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
+        index: dict[str, Any] = {"format": FORMAT, "inputs": inputs, "sizes": sizes, "sides": sides | kept}
+        index |= {"tables": tables, "seed": self._recipe.seed, "max_tokens": self._recipe.data.max_tokens}
+        index |= {"left_out": {"counts": self._left_out.counts, "examples": self._left_out.examples}}
+        rests = json.dumps([inputs, vocabularies.sha256, sizes], sort_keys=True)
+        index |= {"fingerprint": hashlib.sha256(rests.encode()).hexdigest(), "files": self._files}
+        (folder / INDEX).write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
+        _flush(folder / INDEX)
+
+    def _write_validation(self, folder: Path, vocabularies: Vocabularies) -> dict[str, Any]:
+        pairs: Iterable[Pair]
+        if self._validation is not None:
+            pairs = self._validation.pairs()
+        else:
+            pairs = (pair for _, pair in self._chosen(self._split.validation_B))
+        writers = [
+            SideWriter(folder, f"validation.{side}", tokenizer.size)
+            for side, tokenizer in (("source", vocabularies.source), ("target", vocabularies.target))
+        ]
+        limit = self._recipe.data.max_tokens
+        with (folder / VALIDATION[0]).open("wb") as left, (folder / VALIDATION[1]).open("wb") as right:
+            for pair in pairs:
+                ids = [_ended(vocabularies.source, pair[0]), _ended(vocabularies.target, pair[1])]
+                if not all(text.strip() for text in pair) or max(map(len, ids)) > limit:
+                    self._left_out.note("validation", f"{pair[0][:60]!r}")
+                    continue
+                left.write(f"{pair[0]}\n".encode())
+                right.write(f"{pair[1]}\n".encode())
+                for writer, one in zip(writers, ids, strict=True):
+                    writer.add([one])
+        return self._closed(writers, ["validation.source", "validation.target"])
+
+    def _closed(self, writers: Sequence[SideWriter], names: Sequence[str]) -> dict[str, Any]:
+        entries = {}
+        for writer, name in zip(writers, names, strict=True):
+            entries[name], files = writer.close()
+            self._files |= files
+            if not entries[name]["sentences"]:
+                part = name.partition(".")[0]
+                raise RegardError(f"no pair is left: all are empty or over {self._recipe.data.max_tokens} tokens", part)
+        return entries
+
+    def _write_train(
+        self, folder: Path, vocabularies: Vocabularies
+    ) -> tuple[dict[str, Any], dict[str, Any], list[int]]:
+        names = ["train.source", "train.target"]
+        coders = [self._coder(tokenizer) for tokenizer in (vocabularies.source, vocabularies.target)]
+        writers = [SideWriter(folder, name, coder.pieces) for name, coder in zip(names, coders, strict=True)]
+        sizes = [0] * len(self._corpora)
+        plain: list[list[int]] = [[0, 0], [0, 0]]
+        done = 0
+        train = zip(self._chosen(~self._split.validation_B), self._split.left_B[~self._split.validation_B], strict=True)
+        while part := list(itertools.islice(train, BATCH)):
+            coded = [coder.coded([pair[side] for (_, pair), _ in part]) for side, coder in enumerate(coders)]
+            lengths = [(left[1], right[1]) for left, right in zip(*coded, strict=True)]
+            kept = [row for row, (one, shared) in enumerate(part) if self._keep(*one, lengths[row], bool(shared))]
+            for side, writer in enumerate(writers):
+                writer.add([coded[side][row][0] for row in kept])
+                counts = [coded[side][row][1] for row in kept]
+                plain[side] = [plain[side][0] + sum(counts), max([plain[side][1], *counts])]
+            for row in kept:
+                sizes[part[row][0][0][0]] += 1
+            done += len(part)
+            self._progress("encode", done)
+        entries = self._closed(writers, names)
+        tables = {}
+        for side, (name, coder) in enumerate(zip(names, coders, strict=True)):
+            entries[name] |= {"plain_tokens": plain[side][0], "plain_longest": plain[side][1]}
+            if coder.table is not None:
+                self._progress("segment", 0)
+                tables[name], files = coder.table.write(folder, name)
+                self._files |= files
+        return entries, tables, sizes
+
+    def _coder(self, tokenizer: Tokenizer) -> _Coder:
+        text = self._recipe.text
+        if not text.bpe_dropout:
+            return _Coder(tokenizer, None)
+        segmenter = Segmenter(tokenizer, text.bpe_dropout, self._recipe.seed)
+        return _Coder(tokenizer, WordTable(tokenizer, segmenter, text.segmentations))
+
+    def _keep(self, place: tuple[int, int], pair: Pair, lengths: tuple[int, int], shared: bool) -> bool:
+        """Whether a pair is learned from; if not, it is counted and the first few are named."""
+        if shared:
+            self._left_out.note("shared with validation", self._corpora[place[0]].where(place[1]))
+            return False
+        if not pair[0].strip() or not pair[1].strip():
+            side = 0 if not pair[0].strip() else 1
+            self._left_out.note("empty", self._corpora[place[0]].where(place[1], side))
+            return False
+        if max(lengths) > self._recipe.data.max_tokens:
+            self._left_out.note("too long", self._corpora[place[0]].where(place[1], int(lengths[1] > lengths[0])))
+            return False
+        return True
+
+
+class _Coder:
+    """Texts to what the shards hold: pieces, or words where they are segmented at random."""
+
+    def __init__(self, tokenizer: Tokenizer, table: WordTable | None) -> None:
+        self._tokenizer, self.table = tokenizer, table
+        self.pieces = tokenizer.size if table is None else 1 << 32
+
+    def coded(self, texts: Sequence[str]) -> list[tuple[NDArray[np.int64], int]]:
+        """The numbers of each text, ``</s>`` last, and its tokens without dropout."""
+        if self.table is not None:
+            return [self.table.words(text) for text in texts]
+        ended = [np.append(ids, self._tokenizer.end) for ids in self._tokenizer.ids_batch(texts)]
+        return [(ids, len(ids)) for ids in ended]
+
+
+def _ended(tokenizer: Tokenizer, text: str) -> NDArray[np.int64]:
+    return np.append(tokenizer.ids_batch([text])[0], tokenizer.end)
+
+
+def _flush(path: Path) -> None:
+    with path.open("rb") as stream:
+        os.fsync(stream.fileno())

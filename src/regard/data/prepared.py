@@ -1,0 +1,71 @@
+"""A folder of prepared data: ids of the training and validation pairs, and the vocabularies they were made with."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from regard.config import FORMAT
+from regard.data.corpora import Pair
+from regard.data.segmented import SegmentedShards
+from regard.data.shards import Shards
+from regard.errors import RegardError
+from regard.text.lines import lines
+from regard.text.vocabulary import Vocabularies
+
+INDEX = "index.json"
+VALIDATION = ("validation.source.txt", "validation.target.txt")
+
+
+class Prepared:
+    """A folder of prepared data, every file checked against its sha256 when opened.
+
+    Raises:
+        RegardError: a file is missing or damaged.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.index = folder, _verified(folder)
+        self.fingerprint: str = self.index["fingerprint"]
+        self.vocabularies = Vocabularies.load(folder)
+        self.sizes: tuple[int, ...] = tuple(self.index["sizes"])
+        self.left_out: dict[str, Any] = self.index["left_out"]
+        self.source, self.target = self._side("train.source"), self._side("train.target")
+        self.validation_source = Shards(folder, self.index["sides"]["validation.source"])
+        self.validation_target = Shards(folder, self.index["sides"]["validation.target"])
+        self.pairs = self.source.count
+
+    def _side(self, name: str) -> Shards | SegmentedShards:
+        entry, table = self.index["sides"][name], self.index["tables"].get(name)
+        if table is None:
+            return Shards(self.folder, entry)
+        return SegmentedShards(self.folder, entry, table, self.index["seed"], self.index["max_tokens"])
+
+    def validation_pairs(self) -> list[Pair]:
+        """The text of the validation pairs, in the order of their ids."""
+        source, target = (lines(self.folder / name) for name in VALIDATION)
+        return list(zip(source, target, strict=True))
+
+
+def _verified(folder: Path) -> dict[str, Any]:
+    where = folder / INDEX
+    try:
+        index = json.loads(where.read_bytes())
+        if index["format"] > FORMAT:
+            raise RegardError(f"format {index['format']} was written by a newer Regard", str(where))
+        files = {name: (entry["bytes"], entry["sha256"]) for name, entry in index["files"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise RegardError(f"prepared data is missing or damaged: {error}", str(where)) from None
+    for name, (size, digest) in files.items():
+        path = folder / name
+        if not path.is_file() or path.stat().st_size != size or sha256_of(path) != digest:
+            raise RegardError("is missing or damaged; delete the folder to prepare the data again", str(path))
+    return index
+
+
+def sha256_of(path: Path) -> str:
+    """The sha256 of a file's content."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,151 @@
+"""Ids of a corpus in memory-mapped files, so that corpora larger than memory work (DESIGN §7, prepared data).
+
+A side of a corpus is one file of offsets (int64) and files of ids (uint16, uint32 above 65,536), cut between sentences.
+Every sentence ends with ``</s>``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+FILE_TOKENS = 1 << 28
+"""A new file of ids is begun after this many: half a gigabyte in uint16."""
+
+
+class Side(Protocol):
+    """One side of a corpus, as batches need it. ``epoch`` matters only where words are segmented at random."""
+
+    @property
+    def count(self) -> int:
+        """Sentences."""
+        ...
+
+    def lengths(self, epoch: int, sentences_B: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Tokens of each of these sentences, ``</s>`` counted."""
+        ...
+
+    def gather(self, epoch: int, sentences_B: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The ids of these sentences end to end, and the tokens of each: ``(ids_T, lengths_B)``."""
+        ...
+
+
+def ragged(starts_B: NDArray[np.int64], lengths_B: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The places of all elements of runs that begin at ``starts_B`` and are ``lengths_B`` long."""
+    ends = lengths_B.cumsum()
+    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts_B - ends + lengths_B, lengths_B)
+
+
+def narrowest(pieces: int) -> np.dtype[Any]:
+    """The smallest type for ids below ``pieces``, the same on every machine."""
+    return np.dtype("<u2" if pieces <= 65_536 else "<u4")
+
+
+class Writing:
+    """A file being written, its sha256 kept up."""
+
+    def __init__(self, path: Path) -> None:
+        self.name, self.bytes = path.name, 0
+        self._stream: BinaryIO = path.open("wb")
+        self._sum = hashlib.sha256()
+
+    def write(self, array: NDArray[Any]) -> None:
+        """Append an array's bytes."""
+        raw = array.tobytes()
+        self._stream.write(raw)
+        self._sum.update(raw)
+        self.bytes += len(raw)
+
+    def close(self) -> dict[str, Any]:
+        """Bring everything to the disk; the file's entry for the index."""
+        self._stream.flush()
+        os.fsync(self._stream.fileno())
+        self._stream.close()
+        return {"bytes": self.bytes, "sha256": self._sum.hexdigest()}
+
+
+class SideWriter:
+    """Writes one side of a corpus, sentence by sentence.
+
+    Args:
+        folder: where the files go.
+        name: how their names begin, e.g. ``train.source``.
+        pieces: ids are below this; it decides their type.
+        file_tokens: when to begin a new file of ids.
+    """
+
+    def __init__(self, folder: Path, name: str, pieces: int, file_tokens: int = FILE_TOKENS) -> None:
+        self._folder, self._name, self._file_tokens = folder, name, file_tokens
+        self._type = narrowest(pieces)
+        self._offsets = Writing(folder / f"{name}.offsets")
+        self._offsets.write(np.zeros(1, dtype="<i8"))
+        self._ids: list[Writing] = []
+        self._begins: list[int] = []
+        self.tokens, self.count, self.longest = 0, 0, 0
+
+    def add(self, sentences: Sequence[NDArray[np.int64]]) -> None:
+        """Append sentences; each must end with ``</s>``."""
+        if not sentences:
+            return
+        if not self._ids or self.tokens - self._begins[-1] >= self._file_tokens:
+            self._ids.append(Writing(self._folder / f"{self._name}.{len(self._ids):03d}.ids"))
+            self._begins.append(self.tokens)
+        lengths = np.array([len(ids) for ids in sentences], dtype=np.int64)
+        self._ids[-1].write(np.concatenate(sentences).astype(self._type))
+        self._offsets.write((self.tokens + lengths.cumsum()).astype("<i8"))
+        self.tokens += int(lengths.sum())
+        self.count += len(sentences)
+        self.longest = max(self.longest, int(lengths.max()))
+
+    def close(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Finish the files: the side's entry for the index, and those of its files."""
+        files = {file.name: file.close() for file in [self._offsets, *self._ids]}
+        entry = {
+            "sentences": self.count,
+            "tokens": self.tokens,
+            "longest": self.longest,
+            "type": self._type.str,
+            "begins": self._begins,
+            "ids": [file.name for file in self._ids],
+            "offsets": self._offsets.name,
+        }
+        return entry, files
+
+
+class Shards:
+    """One side of a corpus on disk, memory-mapped; fits :class:`Side`."""
+
+    def __init__(self, folder: Path, entry: dict[str, Any]) -> None:
+        self.count: int = entry["sentences"]
+        self.tokens: int = entry["tokens"]
+        self.longest: int = entry["longest"]
+        kind = np.dtype(entry["type"])
+        self._offsets = np.memmap(folder / entry["offsets"], dtype="<i8", mode="r")
+        self._ids = [np.memmap(folder / name, dtype=kind, mode="r") for name in entry["ids"]]
+        self._begins = np.array(entry["begins"], dtype=np.int64)
+
+    def lengths(self, epoch: int, sentences_B: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.asarray(self._offsets[sentences_B + 1] - self._offsets[sentences_B], dtype=np.int64)
+
+    def gather(self, epoch: int, sentences_B: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        starts_B = np.asarray(self._offsets[sentences_B], dtype=np.int64)
+        lengths_B = self.lengths(epoch, sentences_B)
+        places_T = ragged(starts_B, lengths_B)
+        if len(self._ids) == 1:
+            return self._ids[0][places_T].astype(np.int64), lengths_B
+        files_T = np.repeat(np.searchsorted(self._begins, starts_B, side="right") - 1, lengths_B)
+        ids_T = np.empty(len(places_T), dtype=np.int64)
+        for file in np.unique(files_T):
+            inside = files_T == file
+            ids_T[inside] = self._ids[file][places_T[inside] - self._begins[file]]
+        return ids_T, lengths_B
+
+    def sentence(self, number: int) -> NDArray[np.int64]:
+        """The ids of one sentence."""
+        return self.gather(0, np.array([number], dtype=np.int64))[0]
