@@ -74,6 +74,12 @@ def test_no_file_runs_code_from_data(path: Path) -> None:
     assert dangers(path.read_text(encoding="utf-8")) == []
 
 
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT / "src")))
+def test_nothing_is_a_stub(path: Path) -> None:
+    raised = [node.exc for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Raise)]
+    assert not any(exc and "NotImplementedError" in ast.unparse(exc) for exc in raised)
+
+
 def test_names_say_what_is_inside() -> None:
     named = [*(ROOT / "src").rglob("*"), *(ROOT / "benchmarks").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
     vague = [str(path.relative_to(ROOT)) for path in named if set(path.stem.lower().split("_")) & VAGUE]
