@@ -1,4 +1,4 @@
-"""The lazy answer of a step: scores stay on the device until asked (fits :class:`regard.decoding.step.Answer` by shape)."""
+"""The lazy answer of a step: scores stay on the device until asked (fits ``decoding.step.Answer`` by shape)."""
 
 from __future__ import annotations
 

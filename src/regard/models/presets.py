@@ -100,7 +100,7 @@ def parts(model: Model, source_pieces: int, target_pieces: int) -> list[Part]:
         return sum(fresh.values())
 
     built = outline(model, source_pieces, target_pieces)
-    rows = [("source embedding", built.encoder.input)]
+    rows: list[tuple[str, nn.Module]] = [("source embedding", built.encoder.input)]
     rows += [(f"encoder.{i}.{name}", part) for i, name, part in _layer_parts(built.encoder)]
     rows += [("encoder.final", built.encoder.final), ("target embedding", built.decoder.input)]
     rows += [(f"decoder.{i}.{name}", part) for i, name, part in _layer_parts(built.decoder)]

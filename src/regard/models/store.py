@@ -32,7 +32,8 @@ def read(path: Path, model: nn.Module) -> None:
     """Fill ``model`` with the weights of a file.
 
     Raises:
-        RegardError: the file is missing, broken, newer than this Regard, or its names, shapes or types are not the model's.
+        RegardError: the file is missing, broken, newer than this Regard, or its names, shapes or types are not those
+            of the model.
     """
     expected = dict(model.named_parameters())
     header = _header(path)

@@ -1,4 +1,4 @@
-"""The Transformer [Vaswani17 §3, Figure 1]: an encoder and a decoder, stacks of the layers of :mod:`regard.nn.layers`."""
+"""The Transformer [Vaswani17 §3, Figure 1]: an encoder and a decoder, stacks of the layers of ``nn/layers``."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Decoder(nn.Module):
 
 
 class Transformer(nn.Module):
-    """Encoder, decoder and the pre-softmax projection ``output``, whose table may be the embeddings' [Vaswani17 §3.4]."""
+    """Encoder, decoder and the pre-softmax projection ``output``, which may share their table [Vaswani17 §3.4]."""
 
     def __init__(self, encoder: Encoder, decoder: Decoder, output: TokenEmbedding) -> None:
         super().__init__()

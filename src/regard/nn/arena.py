@@ -1,4 +1,4 @@
-"""Keys and values kept while decoding, in preallocated rows: appending writes one entry and copies nothing (DESIGN §3)."""
+"""Keys and values kept while decoding, in preallocated rows: appending writes one entry and copies nothing."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from torch import Tensor
 class Arena:
     """Row *n* holds a sequence's keys and values from ``n * stride`` on. The arena handed in is consumed by every call.
 
-    ``key_SHK`` and ``value_SHU`` have ``rows * stride`` entries. The rows in use are the first ones, without gaps, so that a
-    padded view of them is a plain slice.
+    ``key_SHK`` and ``value_SHU`` have ``rows * stride`` entries. The rows in use are the first ones, without gaps, so
+    that a padded view of them is a plain slice.
     """
 
     key_SHK: Tensor
@@ -36,7 +36,7 @@ class Arena:
         self.value_SHU.index_copy_(0, places_R, value_RHU)
 
     def select(self, rows_R: Tensor, longest: int) -> Arena:
-        """Row *i* becomes a copy of the first ``longest`` entries of row ``rows_R[i]``; grows if there are more rows."""
+        """Row *i* becomes a copy of the first ``longest`` entries of row ``rows_R[i]``; grows for more rows."""
         count = len(rows_R)
         room = self if count <= self.rows else self.resized(2 * count, self.stride)
         for old, new in ((self.key_SHK, room.key_SHK), (self.value_SHU, room.value_SHU)):

@@ -68,7 +68,7 @@ class MultiHeadAttention(nn.Module):
         self.path = ""
 
     def forward(self, x_TD: Tensor, memory_SD: Tensor, layout: Layout, *, causal: bool) -> Tensor:
-        """Every token of ``x_TD`` attends to its sequence's ``memory_SD``; self-attention if that is ``x_TD`` itself."""
+        """Every token of ``x_TD`` attends to its sequence's ``memory_SD``; self-attention if that is ``x_TD``."""
         if memory_SD is x_TD:
             query_TX, key_SX, value_SX = project(x_TD, [self.query, self.key, self.value])
         else:

@@ -1,7 +1,7 @@
 """Dropout from keyed random bytes: a pure function of the key last given to :func:`reseed` (DESIGN idea 5).
 
-A byte an entry decides, so the probability is rounded to 1/256 and the scale is exact for the rounded one. It is several
-times faster than drawing a float an entry, and the mask is a quarter of the size.
+A byte an entry decides, so the probability is rounded to 1/256 and the scale is exact for the rounded one. It is
+several times faster than drawing a float an entry, and the mask is a quarter of the size.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ class _Source:
 def reseed(key: int) -> None:
     """Start every random source of the parts from ``key`` (64 bits): the same key gives the same masks.
 
-    torch's own generators are seeded too: masks on other devices, and weights dropped inside torch's kernels, draw from them.
+    torch's own generators are seeded too: masks on other devices, and weights dropped inside torch's kernels, draw
+    from them.
     """
     _Source.bits = np.random.SFC64(key)
     torch.manual_seed(key & 0x7FFF_FFFF_FFFF_FFFF)
 
 
 def _kept(shape: torch.Size, threshold: int, device: torch.device) -> Tensor:
-    """1 with probability ``1 - threshold / 256``, else 0, as int8 (torch multiplies by bytes faster than by booleans)."""
+    """1 with probability ``1 - threshold / 256``, else 0, as int8 (multiplied faster than booleans)."""
     if device.type != "cpu":
         return (torch.randint(0, 256, shape, dtype=torch.uint8, device=device) >= threshold).to(torch.int8)
     count = shape.numel()

@@ -49,8 +49,8 @@ class Group:
 class Grid:
     """A layout as groups, made once and used by every layer.
 
-    ``query_homes_X`` and ``key_homes_X`` name for each (token, head) of an axis its cell among those of all groups; a token
-    of no sequence has none, and is told the cell behind the last.
+    ``query_homes_X`` and ``key_homes_X`` name for each (token, head) of an axis its cell among those of all groups; a
+    token of no sequence has none, and is told the cell behind the last.
     """
 
     groups: list[Group]

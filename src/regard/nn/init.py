@@ -11,8 +11,9 @@ from regard.nn.positions import Learned
 
 
 def initialise(model: nn.Module, key: int) -> None:
-    """Xavier-uniform projections, zero biases, embeddings of standard deviation d_model^-0.5; the start symbol's row is zero.
+    """Xavier-uniform projections, zero biases, embeddings of standard deviation d_model^-0.5.
 
+    The start symbol's row is zero.
     With the embedding times √d_model, entries that enter the stack have unit variance, like the sinusoids
     [Vaswani17 §3.4]. The paper does not state its initialisation; this is its published code's.
     """

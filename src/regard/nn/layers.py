@@ -59,7 +59,7 @@ class DecoderLayer(nn.Module):
     def step(
         self, x_ND: Tensor, past: Arena, memory: Arena, places_N: Tensor, layout: Layout, cross_layout: Layout
     ) -> Tensor:
-        """The stream behind this layer for one new token a row; its key and value are written at ``places_N`` of the past."""
+        """The stream behind this layer for one new token a row; its key and value go to ``places_N`` of the past."""
         h_ND = self.attention_residual.enter(x_ND)
         past.write(places_N, *self.attention.remember(h_ND))
         x_ND = self.attention_residual.leave(x_ND, self.attention.recall(h_ND, past, layout))

@@ -18,7 +18,8 @@ class Sequences:
     """Sequence *b* is the ``lengths_B[b]`` tokens from ``starts_B[b]`` of an axis of ``size`` tokens.
 
     Args:
-        starts_B, lengths_B: int64, on the device of the tokens. Of fixed capacity; spare sequences have length 0 and come last.
+        starts_B, lengths_B: int64, on the device of the tokens. Of fixed capacity; spare sequences have length 0 and
+            come last.
         count: real sequences; they come first.
         longest: the longest length (a host number, so that nothing waits for the device).
         size: tokens of the whole axis; those outside of every sequence attend to nothing and are not attended to.
@@ -47,7 +48,7 @@ class Sequences:
 
     @cached_property
     def grid_BL(self) -> Tensor:
-        """For each real sequence and place in it, the token's index on the axis; garbage in range where there is none."""
+        """For each real sequence and place in it, the token's index on the axis; any index where there is none."""
         starts_B = self.starts_B[: self.count, None]
         grid_BL = starts_B + torch.arange(self.longest, device=starts_B.device)
         return grid_BL.clamp(max=max(self.size - 1, 0))

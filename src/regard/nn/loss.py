@@ -1,6 +1,7 @@
 """The training loss: label-smoothed cross-entropy, computed with its gradient in chunks of tokens.
 
-The T×V matrix of scores never exists whole: a chunk of tokens is projected, its loss and gradient are taken, and it is gone.
+The T×V matrix of scores never exists whole: a chunk of tokens is projected, its loss and gradient are taken, and it is
+gone.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ CHUNK = 512
 class _ChunkedLoss(torch.autograd.Function):
     """Sum of losses and its gradient with respect to hidden and table, both made on the way forward.
 
-    The smoothed target is ``(1 - ε) one-hot + ε / V``. Its uniform part needs no pass over the scores: their mean is the
-    hidden vector times the mean row of the table, and its gradient is a product of two vectors, taken once at the end.
+    The smoothed target is ``(1 - ε) one-hot + ε / V``. Its uniform part needs no pass over the scores: their mean is
+    the hidden vector times the mean row of the table, and its gradient is a product of two vectors, taken once at the
+    end.
     """
 
     @staticmethod
@@ -58,7 +60,7 @@ class _ChunkedLoss(torch.autograd.Function):
 
 
 def _softmax(score_RV: Tensor) -> tuple[Tensor, Tensor]:
-    """``(log_sum_R, probability_RV)``: one fused pass; the log-sum follows from the largest score and its probability."""
+    """``(log_sum_R, probability_RV)`` in one fused pass: the log-sum follows from the largest of each."""
     probability_RV = score_RV.softmax(1)
     log_sum_R = score_RV.amax(1).to(probability_RV.dtype) - probability_RV.amax(1).log()
     return log_sum_R, probability_RV
@@ -83,7 +85,8 @@ class SmoothedCrossEntropy(nn.Module):
         """``(total, nll)``: the smoothed loss and the plain negative log-likelihood, both summed over tokens, in nats.
 
         Args:
-            table_VD: the pre-softmax projection; only its first ``pieces`` rows can be predicted (not the start symbol).
+            table_VD: the pre-softmax projection; only its first ``pieces`` rows can be predicted (not the start
+                symbol).
             weight_T: 0 for a token that does not count.
         """
         smoothing, path = (self.smoothing, self.product) if self.training else (0.0, "exact")

@@ -1,7 +1,7 @@
 """Positions: where in its sentence a token stands, told to the model by one of three doors (DESIGN §3).
 
-``embed`` adds something to the embedding (sinusoidal, learned); ``rotate`` turns queries and keys; ``bias`` is added to the
-scores. Each kind opens one door; attention never asks which.
+``embed`` adds something to the embedding (sinusoidal, learned); ``rotate`` turns queries and keys; ``bias`` is added to
+the scores. Each kind opens one door; attention never asks which.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Listening to a forward pass, and replacing what flows through it, from outside (DESIGN idea 2).
 
-Two verbs. ``listen`` keeps what passes at named points; ``replace`` puts a function there. Both work in the training forward
-and in decoding alike. The points: ``embedding`` and ``positions`` of encoder and decoder; of each attention ``score`` (before
-scale and mask), ``weight``, ``context`` (per head); of each sub-layer ``output``; of each residual connection ``residual``.
-Names are the parts' paths: ``encoder.0.attention.weight``, ``decoder.2.cross.context``, ``decoder.1.feedforward.output``.
-``*`` matches anything.
+Two verbs. ``listen`` keeps what passes at named points; ``replace`` puts a function there. Both work in the training
+forward and in decoding alike. The points: ``embedding`` and ``positions`` of encoder and decoder; of each attention
+``score`` (before scale and mask), ``weight``, ``context`` (per head); of each sub-layer ``output``; of each residual
+connection ``residual``. Names are the parts' paths: ``encoder.0.attention.weight``, ``decoder.2.cross.context``,
+``decoder.1.feedforward.output``. ``*`` matches anything.
 
     with listen(["encoder.*.attention.weight"]) as heard:
         model.encode(source)
@@ -94,4 +94,4 @@ def name_parts(model: nn.Module) -> None:
     """Tell every part its path, by which its points are named; ``layers`` is left out (``encoder.0.attention``)."""
     for path, module in model.named_modules():
         if hasattr(module, "path"):
-            module.path = path.replace(".layers.", ".")  # type: ignore[assignment]  # a plain string attribute
+            module.path = path.replace(".layers.", ".")

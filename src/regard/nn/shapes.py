@@ -1,7 +1,8 @@
 """The key to every tensor's name: the letters behind its last underscore are its dimensions, in order.
 
-``query_THK`` is a tensor of T tokens by H heads by K entries per head [Shazeer24]. Within one call a letter means one size; a
-digit makes a letter of its own (``offsets_B1`` has one entry more than there are sentences). The test suite watches this.
+``query_THK`` is a tensor of T tokens by H heads by K entries per head [Shazeer24]. Within one call a letter means one
+size; a digit makes a letter of its own (``offsets_B1`` has one entry more than there are sentences). The test suite
+watches this.
 """
 
 from __future__ import annotations

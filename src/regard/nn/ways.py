@@ -61,7 +61,7 @@ def _unchanged(_: str, value: Tensor) -> Tensor:
 
 
 class Reference:
-    """The equation, sentence by sentence; can everything, and shows its scores and weights [Vaswani17 §3.2.1, eq. 1]."""
+    """The equation, sentence by sentence; can everything, and shows its scores [Vaswani17 §3.2.1, eq. 1]."""
 
     name = "reference"
 
@@ -217,7 +217,7 @@ class _Grouped(torch.autograd.Function):
 
 
 def _home(cells: list[Tensor], homes_X: Tensor, heads: int) -> Tensor:
-    """Cells of all groups back to tokens end to end; tokens of no sequence take the row of zeros behind the last cell."""
+    """Cells of all groups back to tokens end to end; tokens of no sequence take the zeros behind the last cell."""
     cells_XU = torch.cat([*cells, cells[0].new_zeros(1, cells[0].shape[1])])
     return cells_XU.index_select(0, homes_X).unflatten(0, (-1, heads))
 
@@ -244,7 +244,7 @@ class Varlen:
         from torch.nn.attention.varlen import varlen_attn
 
         queries, keys = question.layout.queries, question.layout.keys
-        context_THU: Tensor = varlen_attn(
+        context_THU = varlen_attn(
             query_THK,
             key_SHK,
             value_SHU,
@@ -255,6 +255,7 @@ class Varlen:
             scale=question.scale,
             window_size=(-1, 0) if question.causal else (-1, -1),
         )
+        assert isinstance(context_THU, Tensor)  # a pair only if asked for more
         return context_THU if queries.covered else context_THU * queries.inside_T[:, None, None]
 
 
