@@ -14,20 +14,17 @@ from regard.errors import RegardError
 Ids = NDArray[np.int64]
 
 
-def packed(ids_T: Ids, lengths_B: Ids, tokens: int, sentences: int) -> Packed:
+def packed(ids: Ids, lengths: Ids, tokens: int, sentences: int) -> Packed:
     """Sentences that already lie end to end, with spare tokens (id 0) and spare sentences (length 0) behind them."""
-    count, used = len(lengths_B), len(ids_T)
+    count, used = len(lengths), len(ids)
     if used > tokens or count > sentences:
         raise RegardError(f"{used} tokens in {count} sentences do not fit into {tokens} tokens, {sentences} sentences")
-    whole_T, starts_B, whole_B = (
-        np.zeros(tokens, np.int64),
-        np.full(sentences, used, np.int64),
-        np.zeros(sentences, np.int64),
-    )
-    whole_T[:used] = ids_T
-    whole_B[:count] = lengths_B
-    starts_B[:count] = lengths_B.cumsum() - lengths_B
-    return Packed(whole_T, starts_B, whole_B, count)
+    ids_T = np.zeros(tokens, dtype=np.int64)
+    starts_B, lengths_B = np.full(sentences, used, dtype=np.int64), np.zeros(sentences, dtype=np.int64)
+    ids_T[:used] = ids
+    lengths_B[:count] = lengths
+    starts_B[:count] = lengths.cumsum() - lengths
+    return Packed(ids_T, starts_B, lengths_B, count)
 
 
 def shifted(labels_T: Ids, lengths_B: Ids, start: int) -> Ids:
@@ -42,20 +39,20 @@ def assembled(
     source: tuple[Ids, Ids], target: tuple[Ids, Ids], start: int, capacity: Capacity, sentences: Ids
 ) -> Batch:
     """A batch of ``(ids_T, lengths_B)`` of both sides, each sentence ending with ``</s>``."""
-    labels_T, lengths_B = target
-    room = capacity.target
-    whole_T, weight_T = np.zeros(room, dtype=np.int64), np.zeros(room, dtype=np.float32)
-    read = packed(shifted(labels_T, lengths_B, start), lengths_B, room, capacity.sentences)
-    whole_T[: len(labels_T)] = labels_T
-    weight_T[: len(labels_T)] = 1.0
-    return Batch(packed(*source, capacity.source, capacity.sentences), read, whole_T, weight_T, sentences)
+    labels, lengths = target
+    labels_T, weight_T = np.zeros(capacity.target, dtype=np.int64), np.zeros(capacity.target, dtype=np.float32)
+    labels_T[: len(labels)] = labels
+    weight_T[: len(labels)] = 1.0
+    read = packed(shifted(labels, lengths, start), lengths, capacity.target, capacity.sentences)
+    return Batch(packed(*source, capacity.source, capacity.sentences), read, labels_T, weight_T, sentences)
 
 
 def _joined(sentences: Sequence[Ids]) -> tuple[Ids, Ids]:
-    lengths_B = np.array([len(ids) for ids in sentences], dtype=np.int64)
-    if len(sentences) and not lengths_B.all():
+    lengths = np.array([len(ids) for ids in sentences], dtype=np.int64)
+    if not lengths.all():
         raise RegardError("a sentence without tokens cannot be packed; each ends with </s>")
-    return (np.concatenate(sentences) if len(sentences) else np.zeros(0)).astype(np.int64), lengths_B
+    ids = np.concatenate(sentences) if len(sentences) else np.zeros(0)
+    return ids.astype(np.int64), lengths
 
 
 def pack(
@@ -84,6 +81,5 @@ def pack(
 
 def pack_sources(sources: Sequence[Ids], tokens: int | None = None, sentences: int | None = None) -> Packed:
     """Sentences to encode only, each ending with ``</s>``; the shape is just large enough unless given."""
-    ids_T, lengths_B = _joined(sources)
-    room = len(ids_T) if tokens is None else tokens
-    return packed(ids_T, lengths_B, room, len(lengths_B) if sentences is None else sentences)
+    ids, lengths = _joined(sources)
+    return packed(ids, lengths, tokens or len(ids), sentences or len(lengths))

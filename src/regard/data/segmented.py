@@ -85,35 +85,35 @@ class SegmentedShards:
         return self._chosen(epoch, sentences_B)[1]
 
     def gather(self, epoch: int, sentences_B: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        rows_W, lengths_B = self._chosen(epoch, sentences_B)
-        return self._rows.gather(0, rows_W)[0], lengths_B
+        rows_R, lengths_B = self._chosen(epoch, sentences_B)
+        return self._rows.gather(0, rows_R)[0], lengths_B
 
     def _chosen(self, epoch: int, sentences_B: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The segmentation of each word end to end, and the tokens of each sentence."""
-        words_W, counts_B = self._words.gather(0, sentences_B)
-        place_W = ragged(np.zeros_like(counts_B), counts_B)
-        first_W = self._first[words_W]
-        draws_W = self._first[words_W + 1] - first_W - 1
-        bits_W = scattered(key(self._seed, "segmentations", epoch), np.repeat(sentences_B, counts_B), place_W)
-        rows_W = first_W + np.where(draws_W > 0, 1 + bits_W % np.maximum(draws_W, 1), 0)
-        lengths_B = self._summed(rows_W, counts_B)
+        words_R, counts_B = self._words.gather(0, sentences_B)
+        place_R = ragged(np.zeros_like(counts_B), counts_B)
+        first_R = self._first[words_R]
+        draws_R = self._first[words_R + 1] - first_R - 1
+        bits_R = scattered(key(self._seed, "segmentations", epoch), np.repeat(sentences_B, counts_B), place_R)
+        rows_R = first_R + np.where(draws_R > 0, 1 + bits_R % np.maximum(draws_R, 1), 0)
+        lengths_B = self._summed(rows_R, counts_B)
         too_long_B = lengths_B > self._max_tokens
         if too_long_B.any():
-            rows_W = np.where(np.repeat(too_long_B, counts_B), first_W, rows_W)
-            lengths_B = self._summed(rows_W, counts_B)
-        return rows_W, lengths_B
+            rows_R = np.where(np.repeat(too_long_B, counts_B), first_R, rows_R)
+            lengths_B = self._summed(rows_R, counts_B)
+        return rows_R, lengths_B
 
-    def _summed(self, rows_W: NDArray[np.int64], counts_B: NDArray[np.int64]) -> NDArray[np.int64]:
-        ends_B = np.concatenate([[0], self._row_lengths[rows_W].cumsum()])
-        last_B = counts_B.cumsum()
-        return np.asarray(ends_B[last_B] - ends_B[last_B - counts_B], dtype=np.int64)
+    def _summed(self, rows_R: NDArray[np.int64], counts_B: NDArray[np.int64]) -> NDArray[np.int64]:
+        ends = np.concatenate([[0], self._row_lengths[rows_R].cumsum()])
+        last = counts_B.cumsum()
+        return np.asarray(ends[last] - ends[last - counts_B], dtype=np.int64)
 
 
-def scattered(bits: int, sentences_W: NDArray[np.int64], places_W: NDArray[np.int64]) -> NDArray[np.int64]:
+def scattered(bits: int, sentences_R: NDArray[np.int64], places_R: NDArray[np.int64]) -> NDArray[np.int64]:
     """Numbers from 0 to 2⁶² that look random: a hash of a key, the sentence and the word's place in it."""
     with np.errstate(over="ignore"):
-        mixed = np.uint64(bits) + sentences_W.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        mixed = _mix(mixed) + places_W.astype(np.uint64) * np.uint64(0xD1B54A32D192ED03)
+        mixed = np.uint64(bits) + sentences_R.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        mixed = _mix(mixed) + places_R.astype(np.uint64) * np.uint64(0xD1B54A32D192ED03)
         return (_mix(mixed) >> np.uint64(2)).astype(np.int64)
 
 
