@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.explore.arcs import Glance, arcs, glance_line, told
+from regard.explore.arcs import Glance, arcs, bars, told
 from regard.explore.ink import Look
 from regard.explore.svg import heads, heatmap, text_width
 
@@ -105,9 +105,9 @@ def test_arcs_run_from_the_query_to_what_it_attends_to() -> None:
 
 
 def test_arcs_in_the_terminal_are_bars() -> None:
-    text = glance_line(Glance(["The", "animal", "it"], np.array([0.1, 0.6, 0.3]), 2, "head 1"), Look())
+    text = bars(Glance(["The", "animal", "it"], np.array([0.1, 0.6, 0.3]), 2, "head 1"), Look())
     lines = text.splitlines()
     assert lines[0] == "head 1"
     assert lines[3].startswith(">")
-    bars = [line.count("█") for line in lines[1:]]
-    assert bars[1] > bars[2] > bars[0] > 0
+    lengths = [line.count("█") for line in lines[1:]]
+    assert lengths[1] > lengths[2] > lengths[0] > 0

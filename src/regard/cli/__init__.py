@@ -1,1 +1,123 @@
 """The commands; torch is imported only inside them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+
+from cyclopts import App, CycloptsError, Parameter
+
+from regard import __version__
+from regard.cli.attend import attend
+from regard.cli.evaluate import evaluate
+from regard.cli.info import info
+from regard.cli.terminal import say
+from regard.cli.train import train
+from regard.cli.translate import translate
+from regard.errors import RegardError, UsageError
+
+NO_NEGATIVES = Parameter(negative=())  # no --no-json, no --empty-source
+app = App(
+    name="regard",
+    help="Regard trains, runs and shows attention models.",
+    version=__version__,
+    default_parameter=NO_NEGATIVES,
+    help_epilogue="Begin with: regard demo, or regard train --source A --target B --output DIR",
+)
+for _place, _command in enumerate((train, translate, evaluate, attend, info)):
+    app.command(_command, sort_key=_place)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and give its exit code: 0 done, 1 error, 2 usage, 3 no valid checkpoint, 75 stopped, 76 diverged.
+
+    Whatever goes wrong is one sentence on stderr; ``REGARD_DEBUG=1`` adds where it came from.
+    """
+    _never_fail_to_print()
+    try:
+        code = _run(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+        return code
+    except RegardError as error:
+        return _told(str(error), error.exit_code)
+    except BrokenPipeError:
+        return _reader_left()
+    except KeyboardInterrupt:
+        return 130
+    except MemoryError:
+        return _told("there is not enough memory; a smaller batch (training.tokens, decoding.tokens) needs less", 1)
+    except OSError as error:
+        return _told(": ".join(str(part) for part in (error.filename, error.strerror or error) if part), 1)
+    except Exception as error:
+        _told(f"this should not happen: {type(error).__name__}: {error}", 1)
+        return _told("REGARD_DEBUG=1 shows where; please report it", 1)
+
+
+def _run(argv: list[str]) -> int:
+    """Parse and run; what cyclopts finds wrong becomes a sentence of ours."""
+    _know_every_option(argv)
+    try:
+        command, bound, _ = app.parse_args(argv, exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        raise UsageError(_sentence(error)) from None
+    code = command(*bound.args, **bound.kwargs)
+    return code if isinstance(code, int) else 0
+
+
+def _know_every_option(argv: list[str]) -> None:
+    """Name an unknown command or option before anything else is complained about.
+
+    Raises:
+        UsageError: with the nearest known one.
+    """
+    if not argv or argv[0].startswith("-"):
+        return
+    from regard.config import nearest
+
+    commands = [name for name in app if not name.startswith("-")]
+    if argv[0] not in commands:
+        raise UsageError(f"unknown command {argv[0]!r}.{nearest(argv[0], commands)} Known: {', '.join(commands)}")
+    known = [
+        name
+        for argument in app[argv[0]].assemble_argument_collection(default_parameter=NO_NEGATIVES)
+        for name in argument.names
+    ]
+    for word in argv[1:]:
+        name = word.partition("=")[0]
+        if word == "--":
+            return
+        if word.startswith("--") and name not in [*known, "--help", "--version"]:
+            hint = nearest(name, known) or f" See regard {argv[0]} --help."
+            raise UsageError(f"unknown option {name!r}.{hint}")
+
+
+def _sentence(error: CycloptsError) -> str:
+    text = " ".join(str(error).split()).replace('"', "'")
+    return text[:1].lower() + text[1:]
+
+
+def _told(sentence: str, code: int) -> int:
+    if os.environ.get("REGARD_DEBUG"):
+        import traceback
+
+        traceback.print_exc()
+    say(" ".join(sentence.split("\n")))
+    return code
+
+
+def _reader_left() -> int:
+    """Nobody reads stdout any more, as with ``| head``: no fault, and nothing may complain at exit either."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+    return 0
+
+
+def _never_fail_to_print() -> None:
+    """A terminal that lacks a character shows a substitute instead of ending the command."""
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure:
+        reconfigure(errors="replace")

@@ -85,7 +85,7 @@ def told(glance: Glance) -> str:
     return f"{glance.caption}: {visible(glance.words[glance.query])} attends to {said}.".removeprefix(": ")
 
 
-def glance_line(glance: Glance, look: Look) -> str:
+def bars(glance: Glance, look: Look) -> str:
     """A glance in the terminal: the words one below the other, each with a bar as long as its weight."""
     names = [visible(word) for word in glance.words]
     label_cells = min(max(map(width, names)), 20)

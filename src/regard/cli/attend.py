@@ -1,0 +1,69 @@
+"""``regard attend``: where each word looks, as a heat map in the terminal or an SVG file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from regard.errors import RegardError, UsageError
+
+
+def attend(
+    folder: Annotated[Path, Parameter(name="DIR")],
+    text: Annotated[str, Parameter(name="TEXT")],
+    /,
+    *,
+    kind: Literal["encoder", "decoder", "cross"] = "encoder",
+    layer: int | None = None,
+    head: int | None = None,
+    token: str | None = None,
+    words: bool = False,
+    target: str | None = None,
+    svg: Path | None = None,
+    json: bool = False,
+) -> int:
+    """Show where each word of a sentence looks: one head, one word, or all heads at a glance.
+
+    Rows are queries (who looks), columns are keys (what is looked at); every row sums to one. With no head named all
+    heads are shown small. Layers and heads count from 1.
+
+    Args:
+        folder: the model folder.
+        text: the sentence.
+        kind: encoder self-attention, decoder self-attention, or cross (from the translation to the sentence).
+        layer: which layer; default: the last.
+        head: which head.
+        token: show where this word of the sentence looks (its last occurrence), in one head or the mean of all.
+        words: whole words instead of the vocabulary's pieces.
+        target: the translation to look at; default: the model's own.
+        svg: write the picture to this file.
+        json: print one JSON object with tokens and weights.
+    """
+    if svg is not None and svg.is_dir():
+        raise UsageError("is a folder; name a file", str(svg))
+    from regard.cli.terminal import look, result, result_json, say
+    from regard.explore.record import record
+    from regard.explore.view import View
+    from regard.tasks.bundle import load
+
+    made = record(load(folder), text, target)
+    if layer is None and (head is not None or token is not None):
+        layer = len(made.weights[kind])
+    view = View(made, kind, layer, head, words or token is not None)
+    if json:
+        result_json(view.values())
+    if svg is not None:
+        _write(svg, view.svg(token))
+        say(f"wrote {svg}")
+    elif not json:
+        result(view.terminal(look(), token))
+    return 0
+
+
+def _write(path: Path, picture: str) -> None:
+    try:
+        path.write_text(picture, encoding="utf-8")
+    except OSError as error:
+        raise RegardError(f"cannot be written: {error.strerror}", str(path)) from None

@@ -1,0 +1,212 @@
+"""What a person sees while a model learns: a live bar on a terminal, plain lines on a pipe; always on stderr."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from regard.explore.labels import visible
+
+if TYPE_CHECKING:
+    from regard.training.log import Reporter, Start, StepMetrics, Summary
+    from regard.training.objective import Validation
+
+EVERY = 10.0
+"""Seconds between two plain lines."""
+SAMPLES = 2
+"""Sample translations shown at a validation."""
+
+
+def clock(seconds: float) -> str:
+    """A duration as people read it: ``45 s``, ``3:20``, ``1:02:09``."""
+    seconds = max(round(seconds), 0)
+    if seconds < 60:
+        return f"{seconds} s"
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
+
+
+def scores(step: int, validation: Validation, best: bool) -> str:
+    """A validation in one line."""
+    parts = [f"step {step:,}: validation loss {validation.loss:.3f}"]
+    parts += [
+        f"{name} {value:.1f}"
+        for name, value in (("BLEU", validation.bleu), ("chrF", validation.chrf))
+        if value is not None
+    ]
+    return ", ".join(parts) + (" (best so far, saved)" if best else "")
+
+
+def samples(validation: Validation) -> list[str]:
+    """A few sentences, what they should become and what the model made of them."""
+    lines = []
+    for sample in validation.samples[:SAMPLES]:
+        lines += [
+            f"    {visible(sample.source)}",
+            f"  = {visible(sample.reference)}",
+            f"  > {visible(sample.hypothesis)}",
+        ]
+    return lines
+
+
+class Pace:
+    """Speed and time left, from the steps seen since the start; smoothed, so that it can be read."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self.now = now
+        self.first_step, self.steps = 0, 0
+        self.begun = now()
+        self.tokens_per_second = 0.0
+        self.loss = 0.0
+
+    def start(self, start: Start) -> None:
+        """The run begins, or goes on, at a step."""
+        self.first_step, self.steps, self.begun = start.step, start.steps or 0, self.now()
+        self.tokens_per_second = self.loss = 0.0
+
+    def step(self, metrics: StepMetrics) -> None:
+        """One update was made."""
+        young = self.tokens_per_second == 0.0
+        keep = 0.0 if young else 0.95
+        self.tokens_per_second = keep * self.tokens_per_second + (1 - keep) * metrics.tokens_per_second
+        if not metrics.skipped:
+            self.loss = keep * self.loss + (1 - keep) * metrics.loss
+
+    def left(self, step: int) -> float | None:
+        """Seconds to the last step, validations included; unknown at first."""
+        made = step - self.first_step
+        if not self.steps or made < 5:
+            return None
+        return (self.now() - self.begun) / made * (self.steps - step)
+
+    def line(self, step: int) -> str:
+        """All of it in one line."""
+        left = self.left(step)
+        of = f"/{self.steps:,}" if self.steps else ""
+        remaining = "" if left is None else f", {clock(left)} left"
+        return f"step {step:,}{of}: loss {self.loss:.3f}, {self.tokens_per_second:,.0f} tokens/s{remaining}"
+
+
+class Lines:
+    """A reporter for a pipe or a log file: a plain line every ten seconds, and each validation."""
+
+    def __init__(self, stream: TextIO, every: float = EVERY, now: Callable[[], float] = time.monotonic) -> None:
+        self.stream, self.every, self.now = stream, every, now
+        self.pace = Pace(now)
+        self.said = now()
+
+    def write(self, text: str) -> None:
+        """One line, at once."""
+        print(text, file=self.stream, flush=True)
+
+    def on_start(self, start: Start) -> None:
+        """Say how much there is to do."""
+        self.pace.start(start)
+        self.write(began(start))
+
+    def on_step(self, metrics: StepMetrics) -> None:
+        """Say how it goes, now and then."""
+        self.pace.step(metrics)
+        if self.now() - self.said >= self.every:
+            self.said = self.now()
+            self.write(self.pace.line(metrics.step))
+
+    def on_validation(self, step: int, validation: Validation, best: bool) -> None:
+        """Show scores and samples."""
+        for line in (scores(step, validation, best), *samples(validation)):
+            self.write(line)
+
+    def on_save(self, path: Path) -> None:
+        """Nothing: a checkpoint is no news."""
+
+    def on_event(self, text: str) -> None:
+        """Pass on what happened."""
+        self.write(visible(text))
+
+    def on_end(self, summary: Summary) -> None:
+        """Say how it ended."""
+        self.write(ended(summary))
+
+
+def began(start: Start) -> str:
+    """The first line."""
+    verb = f"going on from step {start.step:,}" if start.step else "training"
+    many = (
+        f" of {start.steps:,} steps" if start.steps and start.step else f" {start.steps:,} steps" if start.steps else ""
+    )
+    return f"{verb}{many}: {start.parameters / 1e6:.1f} million parameters, up to {start.tokens:,} target tokens a step"
+
+
+def ended(summary: Summary) -> str:
+    """The last line."""
+    skipped = f"; {summary.skipped} updates skipped" if summary.skipped else ""
+    best = (
+        f"; best at step {summary.best_step:,} ({summary.best_metric} {summary.best_value:.3f})"
+        if summary.best_step
+        else ""
+    )
+    return f"{summary.reason}: {summary.step:,} steps in {clock(summary.seconds)}{best}{skipped}"
+
+
+class Bar:
+    """A reporter for a terminal: one live line below, validations scroll away above it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        self.console = Console(file=stream, highlight=False, markup=False, emoji=False)
+        self.progress = Progress(
+            BarColumn(bar_width=None), TextColumn("{task.description}", markup=False), console=self.console, expand=True
+        )
+        self.task = self.progress.add_task("preparing", total=None)
+        self.pace = Pace()
+
+    def write(self, text: str, style: str | None = None) -> None:
+        """A line above the bar."""
+        self.console.print(text, style=style, soft_wrap=True)
+
+    def on_start(self, start: Start) -> None:
+        """Say how much there is to do."""
+        self.pace.start(start)
+        self.write(began(start))
+        self.progress.update(self.task, total=start.steps, completed=start.step)
+
+    def on_step(self, metrics: StepMetrics) -> None:
+        """Move the bar."""
+        self.pace.step(metrics)
+        self.progress.update(self.task, completed=metrics.step, description=self.pace.line(metrics.step))
+
+    def on_validation(self, step: int, validation: Validation, best: bool) -> None:
+        """Show scores and samples."""
+        self.write(scores(step, validation, best), "bold")
+        for line in samples(validation):
+            self.write(line, "green" if line.startswith("  >") else "dim")
+
+    def on_save(self, path: Path) -> None:
+        """Nothing: a checkpoint is no news."""
+
+    def on_event(self, text: str) -> None:
+        """Pass on what happened."""
+        self.write(visible(text), "yellow")
+
+    def on_end(self, summary: Summary) -> None:
+        """Say how it ended."""
+        self.write(ended(summary), "bold")
+
+
+@contextmanager
+def reporter(stream: TextIO | None = None) -> Iterator[Reporter]:
+    """The reporter that suits stderr: a bar on a terminal, lines on a pipe."""
+    stream = stream or sys.stderr
+    if not stream.isatty():
+        yield Lines(stream)
+        return
+    bar = Bar(stream)
+    with bar.progress:
+        yield bar

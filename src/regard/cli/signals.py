@@ -1,0 +1,45 @@
+"""Stopping a run: the first signal asks, the second does not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from types import FrameType, TracebackType
+from typing import Any
+
+from regard.cli.terminal import say
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+
+
+class Stop:
+    """While inside, the first of the signals sets a flag (asked for by calling), the next ends the process at once.
+
+    Ending at once is safe: whatever is being written is not yet in its place.
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._former: dict[int, Any] = {}
+
+    def __call__(self) -> bool:
+        return self.asked
+
+    def __enter__(self) -> Stop:
+        if threading.current_thread() is threading.main_thread():
+            self._former = {number: signal.signal(number, self._heard) for number in SIGNALS}
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._former.items():
+            signal.signal(number, handler)
+
+    def _heard(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        self.asked = True
+        say("stopping: saving after this step (a second signal ends it at once)")

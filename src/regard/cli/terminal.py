@@ -1,0 +1,47 @@
+"""What goes where: results to stdout, everything else to stderr, and what the terminal can show."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from regard.explore.ink import Colours, Look
+
+
+def result(text: str) -> None:
+    """Write a result, a line or several, to stdout."""
+    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+
+
+def result_json(value: Any) -> None:
+    """Write one JSON object on one line to stdout."""
+    result(json.dumps(value, ensure_ascii=False, allow_nan=False))
+
+
+def say(text: str) -> None:
+    """Tell the person something that is no result, on stderr."""
+    print(f"regard: {text}", file=sys.stderr, flush=True)
+
+
+def look(stream: TextIO | None = None) -> Look:
+    """What the stream's terminal can show; a pipe gets no colour, and so does ``NO_COLOR``."""
+    from regard.explore.ink import Look
+
+    stream = stream or sys.stdout
+    encoding = (getattr(stream, "encoding", None) or "ascii").lower().replace("-", "")
+    columns = max(shutil.get_terminal_size((80, 24)).columns, 20)
+    return Look(_colours(stream), encoding.startswith("utf"), columns)
+
+
+def _colours(stream: TextIO) -> Colours:
+    forced = os.environ.get("FORCE_COLOR", "0") not in ("", "0")
+    term = os.environ.get("TERM", "")
+    if os.environ.get("NO_COLOR") or not (forced or (stream.isatty() and term not in ("", "dumb"))):
+        return "none"
+    if os.environ.get("COLORTERM", "").lower() in ("truecolor", "24bit") or term.endswith("-direct"):
+        return "true"
+    return "256" if "256" in term else "16"

@@ -1,0 +1,116 @@
+"""``regard train``: two files in, a translator out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Group, Parameter
+
+from regard.errors import UsageError
+
+DATA = Group("Data", sort_key=1)
+RECIPE = Group("Recipe", sort_key=2)
+RUN = Group("Run", sort_key=3)
+
+
+def train(
+    *,
+    output: Annotated[Path | None, Parameter(group=RUN)] = None,
+    source: Annotated[list[Path] | None, Parameter(group=DATA)] = None,
+    target: Annotated[list[Path] | None, Parameter(group=DATA)] = None,
+    pairs: Annotated[list[Path] | None, Parameter(group=DATA)] = None,
+    columns: Annotated[str | None, Parameter(group=DATA)] = None,
+    weight: Annotated[list[float] | None, Parameter(group=DATA)] = None,
+    valid_source: Annotated[Path | None, Parameter(group=DATA)] = None,
+    valid_target: Annotated[Path | None, Parameter(group=DATA)] = None,
+    source_language: Annotated[str | None, Parameter(group=DATA)] = None,
+    target_language: Annotated[str | None, Parameter(group=DATA)] = None,
+    recipe: Annotated[Path | None, Parameter(group=RECIPE)] = None,
+    preset: Annotated[str | None, Parameter(group=RECIPE)] = None,
+    set: Annotated[list[str] | None, Parameter(group=RECIPE)] = None,
+    minutes: Annotated[float | None, Parameter(group=RECIPE)] = None,
+    steps: Annotated[int | None, Parameter(group=RECIPE)] = None,
+    seed: Annotated[int | None, Parameter(group=RECIPE)] = None,
+    resume: Annotated[Literal["auto", "must", "never"], Parameter(group=RUN)] = "auto",
+    allow_mismatch: Annotated[list[str] | None, Parameter(group=RUN)] = None,
+    threads: Annotated[int | None, Parameter(group=RUN)] = None,
+    device: Annotated[str | None, Parameter(group=RUN)] = None,
+) -> int:
+    """Train a translator from two files of sentences.
+
+    Line by line they are each other's translation. Everything else has a default that suits the size of the data. The
+    run can be stopped (Ctrl-C) and killed at any moment; the same command goes on from there.
+
+    Args:
+        output: the model folder to make, or to go on with.
+        source: sentences to translate from; may be given several times, plain or gz, xz, zst.
+        target: their translations, as many files and lines.
+        pairs: a TSV or JSONL file that holds both sides; may be given several times.
+        columns: where in it: two columns "1,2" of a TSV, two keys "en,de" of a JSONL.
+        weight: how often to draw from each corpus beside the others, one number for each; default: by size.
+        valid_source: sentences to validate on; default: some split off from the data.
+        valid_target: their translations.
+        source_language: code of the source language; default: from the file's extension.
+        target_language: code of the target language; default: from the file's extension.
+        recipe: a TOML file that decides everything about model and training.
+        preset: a named size, e.g. tiny, small, base (see regard info base).
+        set: one value of the recipe, e.g. model.d_model=512; may be given several times.
+        minutes: be done after so many minutes; the schedule ends exactly there.
+        steps: make so many updates.
+        seed: of every random choice.
+        resume: go on with a run in the folder if there is one (auto), insist on it (must), or begin anew (never).
+        allow_mismatch: go on although this field differs from the run's.
+        threads: processor threads.
+        device: cpu, cuda, cuda:1 ...; default: the best there is.
+    """
+    _enough(source, target, pairs, output)
+    from regard.cli.progress import reporter
+    from regard.cli.signals import Stop
+    from regard.tasks import translation
+
+    with Stop() as stop, reporter() as shown:
+        made = translation.train(
+            source=source or None,
+            target=target or None,
+            output=output,
+            valid_source=valid_source,
+            valid_target=valid_target,
+            recipe=recipe,
+            settings=tuple(set or ()),
+            minutes=minutes,
+            steps=steps,
+            seed=seed,
+            preset=preset,
+            resume=resume,
+            allow_mismatch=tuple(allow_mismatch or ()),
+            threads=threads,
+            device=device,
+            pairs=pairs or None,
+            columns=columns,
+            weights=tuple(weight or ()),
+            source_language=source_language,
+            target_language=target_language,
+            reporter=shown,
+            should_stop=stop,
+        )
+    return _finished(made, output)
+
+
+def _enough(
+    source: list[Path] | None, target: list[Path] | None, pairs: list[Path] | None, output: Path | None
+) -> None:
+    """Raise a UsageError that says which option is missing."""
+    if output is None:
+        raise UsageError("say where the model goes: --output DIR")
+    if not (source or target or pairs):
+        raise UsageError("nothing to learn from: give --source FILE --target FILE, or --pairs FILE")
+    if len(source or ()) != len(target or ()):
+        raise UsageError(f"{len(source or ())} --source but {len(target or ())} --target; they go in pairs")
+
+
+def _finished(made: object, output: Path | None) -> int:
+    from regard.cli.terminal import result
+
+    result(f"The model is in {output}. To translate with it:\n\n  regard translate {output} < in.txt > out.txt\n")
+    return 0

@@ -1,0 +1,197 @@
+"""One pass of a translator, recorded: its tokens and every attention weight of every head."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.errors import RegardError, UsageError
+
+if TYPE_CHECKING:
+    from regard.tasks.translation import Translation
+    from regard.text.tokenizer import Encoding, Tokenizer
+
+Kind = Literal["encoder", "decoder", "cross"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+TITLES = {
+    "encoder": "Encoder self-attention",
+    "decoder": "Decoder self-attention",
+    "cross": "Encoder-decoder attention",
+}
+POINTS = {
+    "encoder": "encoder.{}.attention.weight",
+    "decoder": "decoder.{}.attention.weight",
+    "cross": "decoder.{}.cross.weight",
+}
+_WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
+
+
+@dataclass(frozen=True)
+class Token:
+    """A piece as people read it, and the characters of the text it stands for (none for ``<s>`` and ``</s>``)."""
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Record:
+    """What was read, what was written, and where every head looked.
+
+    ``target`` is what the decoder reads: ``<s>``, then the target's tokens. ``written`` is what it predicts at each of
+    these places: the target's tokens, then ``</s>``; rows of cross-attention are best labelled with that.
+    ``weights[kind][layer]`` is ``weight_HQK``; a row over the keys sums to one.
+    """
+
+    source_text: str
+    target_text: str
+    source: tuple[Token, ...]
+    target: tuple[Token, ...]
+    written: tuple[Token, ...]
+    weights: dict[str, list[NDArray[np.float32]]]
+
+    def queries(self, kind: Kind) -> tuple[Token, ...]:
+        """The tokens whose attention ``kind`` is: rows."""
+        return {"encoder": self.source, "decoder": self.target, "cross": self.written}[kind]
+
+    def keys(self, kind: Kind) -> tuple[Token, ...]:
+        """The tokens attended to: columns."""
+        return self.target if kind == "decoder" else self.source
+
+    def layer(self, kind: Kind, layer: int) -> NDArray[np.float32]:
+        """``weight_HQK`` of a layer, counted from 1 as in the paper's figures.
+
+        Raises:
+            UsageError: there is no such layer.
+        """
+        count = len(self.weights[kind])
+        if not 1 <= layer <= count:
+            raise UsageError(f"there is no layer {layer}; this model has layers 1 to {count}", "--layer")
+        return self.weights[kind][layer - 1]
+
+    def head(self, kind: Kind, layer: int, head: int) -> NDArray[np.float32]:
+        """``weight_QK`` of one head, counted from 1.
+
+        Raises:
+            UsageError: there is no such layer or head.
+        """
+        weight_HQK = self.layer(kind, layer)
+        if not 1 <= head <= len(weight_HQK):
+            raise UsageError(f"there is no head {head}; this model has heads 1 to {len(weight_HQK)}", "--head")
+        return weight_HQK[head - 1]
+
+    def to_dict(self, kinds: Sequence[Kind] = KINDS) -> dict[str, Any]:
+        """Plain values, for JSON: texts, tokens with offsets, weights as nested lists rounded to six digits."""
+        sides = {"source": self.source, "target": self.target, "written": self.written}
+        return {
+            "format": 1,
+            "source_text": self.source_text,
+            "target_text": self.target_text,
+            **{
+                name: [{"text": t.text, "start": t.start, "end": t.end} for t in tokens]
+                for name, tokens in sides.items()
+            },
+            "weights": {kind: [np.round(w.astype(float), 6).tolist() for w in self.weights[kind]] for kind in kinds},
+        }
+
+
+def record(task: Translation, source_text: str, target_text: str | None = None) -> Record:
+    """Run the model once over a sentence and its translation, and keep every attention weight [Vaswani17 §3.2].
+
+    The weights are those of the forward pass itself, heard by the probe, not computed a second time.
+
+    Args:
+        task: a loaded translator.
+        source_text: one sentence.
+        target_text: its translation; the model's own (greedy) one if none is given.
+
+    Raises:
+        RegardError: the source is empty or longer than the model's sentences were.
+    """
+    source = task.vocabularies.source.encode(source_text)
+    if target_text is None:
+        target_text = str(task.translate(source_text, beam=1))
+    target = task.vocabularies.target.encode(target_text)
+    _refuse(source, target, task.recipe.data.max_tokens)
+    source_side, target_side = task.vocabularies.source, task.vocabularies.target
+    weights = _heard(task.model, [*source.ids, source_side.end], [target_side.start, *target.ids])
+    read, written = _tokens(target_side, target), len(target.text)
+    return Record(
+        source.text,
+        target.text,
+        (*_tokens(source_side, source), _mark(source_side, source_side.end, len(source.text))),
+        (_mark(target_side, target_side.start, 0), *read),
+        (*read, _mark(target_side, target_side.end, written)),
+        weights,
+    )
+
+
+def _refuse(source: Encoding, target: Encoding, limit: int) -> None:
+    if not source.text.strip():
+        raise RegardError("there is nothing to look at: the text is empty")
+    for name, encoding in (("text", source), ("translation", target)):
+        if len(encoding.ids) >= limit:
+            raise RegardError(
+                f"the {name} has {len(encoding.ids)} tokens, the model learned from {limit} at most; give one sentence"
+            )
+
+
+def _heard(model: Any, source: list[int], target: list[int]) -> dict[str, list[NDArray[np.float32]]]:
+    """Every attention weight of one forward pass in evaluation mode, by kind and layer."""
+    import torch
+
+    from regard.models.inputs import Tokens
+    from regard.nn.layout import Sequences
+    from regard.nn.probe import listen
+
+    device = next(model.parameters()).device
+    sides = [
+        Tokens(torch.tensor(ids, device=device), Sequences.end_to_end([len(ids)], device)) for ids in (source, target)
+    ]
+    training = model.training
+    model.eval()
+    with torch.inference_mode(), listen([point.format("*") for point in POINTS.values()]) as heard:
+        model.decoder(sides[1], model.encoder(sides[0]), sides[0])
+    model.train(training)
+    depth = {"encoder": len(model.encoder.layers), "decoder": len(model.decoder.layers)}
+    depth["cross"] = depth["decoder"]
+    return {
+        kind: [heard[POINTS[kind].format(layer)][0].float().cpu().numpy() for layer in range(depth[kind])]
+        for kind in KINDS
+    }
+
+
+def _tokens(tokenizer: Tokenizer, encoding: Encoding) -> list[Token]:
+    return [
+        Token(tokenizer.piece(id), start, end) for id, (start, end) in zip(encoding.ids, encoding.offsets, strict=True)
+    ]
+
+
+def _mark(tokenizer: Tokenizer, id: int, place: int) -> Token:
+    return Token(tokenizer.piece(id), place, place)
+
+
+def words(tokens: Sequence[Token], text: str) -> list[tuple[str, list[int]]]:
+    """The words of a sentence, each with the places of its tokens; ``<s>`` and ``</s>`` are words of their own."""
+    spans = [(match.start(), match.end()) for match in _WORD.finditer(text)]
+    found: list[tuple[tuple[int, int] | None, str, list[int]]] = []
+    for place, token in enumerate(tokens):
+        first = next((i for i in range(token.start, token.end) if not text[i].isspace()), token.start)
+        span = next(((a, b) for a, b in spans if a <= first < b), None) if token.end > token.start else None
+        if span is not None and found and found[-1][0] == span:
+            found[-1][2].append(place)
+        else:
+            found.append((span, text[slice(*span)] if span else token.text, [place]))
+    return [(word, places) for _, word, places in found]
+
+
+def by_word(weight_QK: NDArray[Any], queries: Sequence[list[int]], keys: Sequence[list[int]]) -> NDArray[Any]:
+    """Weights between words: summed over a key word's tokens, averaged over a query word's, so that rows sum to one."""
+    summed = np.stack([weight_QK[:, places].sum(axis=1) for places in keys], axis=1)
+    return np.stack([summed[places].mean(axis=0) for places in queries])

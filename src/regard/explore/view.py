@@ -1,0 +1,134 @@
+"""A view of a record: which kind, layer, head and word to look at, and the picture that shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.errors import UsageError
+from regard.explore import arcs, heatmap, svg
+from regard.explore.ink import Look
+from regard.explore.record import TITLES, Kind, Record, Token, by_word, words
+
+
+@dataclass(frozen=True)
+class View:
+    """What to show of a record.
+
+    Args:
+        record: one pass.
+        kind: encoder, decoder or cross.
+        layer: counted from 1; ``None`` shows all layers at a glance.
+        head: counted from 1; ``None`` shows all heads at a glance.
+        whole: words instead of tokens.
+    """
+
+    record: Record
+    kind: Kind = "encoder"
+    layer: int | None = None
+    head: int | None = None
+    whole: bool = False
+
+    @property
+    def title(self) -> str:
+        """What is seen, in words."""
+        parts = [TITLES[self.kind], self.layer and f"layer {self.layer}", self.head and f"head {self.head}"]
+        return ", ".join(str(part) for part in parts if part)
+
+    def labels(self) -> tuple[list[str], list[str]]:
+        """The labels of rows and columns."""
+        (queries, _), (keys, _) = self._sides()
+        return queries, keys
+
+    def heads(self) -> tuple[list[str], NDArray[Any]]:
+        """The heads that are shown: their names, and their weights stacked ``weight_HQK``."""
+        layers = range(1, len(self.record.weights[self.kind]) + 1) if self.layer is None else [self.layer]
+        names, found = [], []
+        for layer in layers:
+            weight_HQK = self.record.layer(self.kind, layer)
+            for head in range(1, len(weight_HQK) + 1) if self.head is None else [self.head]:
+                names.append(f"layer {layer} head {head}" if self.layer is None else f"head {head}")
+                found.append(self._worded(self.record.head(self.kind, layer, head)))
+        return names, np.stack(found)
+
+    def glance(self, word: str) -> arcs.Glance:
+        """Where one word looks (its last occurrence): in the head, or in the mean of the heads shown.
+
+        Raises:
+            UsageError: the word is not among the queries.
+        """
+        queries, keys = self.labels()
+        places = [i for i, query in enumerate(queries) if query.strip("▁").lower() == word.strip().lower()]
+        if not places:
+            raise UsageError(f"{word!r} is not a word here; there are: {' '.join(queries)}", "--token")
+        names, weight_HQK = self.heads()
+        weight_K = weight_HQK.mean(axis=0)[places[-1]]
+        caption = self.title if self.head is not None else f"{self.title}, mean of {len(names)} heads"
+        return arcs.Glance(
+            keys, weight_K, -1 if self.kind == "cross" else places[-1], f"{queries[places[-1]]}: {caption}"
+        )
+
+    def terminal(self, look: Look, word: str | None = None) -> str:
+        """The picture for a terminal."""
+        if word is not None:
+            return arcs.bars(self.glance(word), look)
+        names, weight_HQK = self.heads()
+        if self.head is None or len(names) > 1:
+            return heatmap.heads(weight_HQK, names, look, f"{self.title}: {self._sentence()}")
+        return heatmap.heatmap(weight_HQK[0], *self.labels(), look, self.title)
+
+    def svg(self, word: str | None = None) -> str:
+        """The picture as SVG."""
+        if word is not None:
+            if self.kind == "cross":
+                raise UsageError(
+                    "arcs run within one sentence; leave --token out, or look at encoder or decoder", "--token"
+                )
+            return arcs.arcs([self.glance(word)], f"Where “{word}” looks")
+        names, weight_HQK = self.heads()
+        if self.head is None or len(names) > 1:
+            return svg.heads(weight_HQK, names, self.title)
+        return svg.heatmap(
+            weight_HQK[0], *self.labels(), self.title, "Rows look, columns are looked at; a row sums to one."
+        )
+
+    def values(self) -> dict[str, Any]:
+        """Plain values, for JSON: labels, names of the heads, weights."""
+        queries, keys = self.labels()
+        names, weight_HQK = self.heads()
+        return {
+            "source_text": self.record.source_text,
+            "target_text": self.record.target_text,
+            "kind": self.kind,
+            "layer": self.layer,
+            "head": self.head,
+            "queries": queries,
+            "keys": keys,
+            "heads": [
+                {"name": name, "weights": np.round(weight_QK.astype(float), 6).tolist()}
+                for name, weight_QK in zip(names, weight_HQK, strict=True)
+            ],
+        }
+
+    def _sentence(self) -> str:
+        return self.record.target_text if self.kind == "decoder" else self.record.source_text
+
+    def _sides(self) -> list[tuple[list[str], list[list[int]]]]:
+        """For queries and keys: labels, and the places of the tokens each stands for."""
+        record = self.record
+        query_text = record.source_text if self.kind == "encoder" else record.target_text
+        key_text = record.target_text if self.kind == "decoder" else record.source_text
+        return [self._side(record.queries(self.kind), query_text), self._side(record.keys(self.kind), key_text)]
+
+    def _side(self, tokens: tuple[Token, ...], text: str) -> tuple[list[str], list[list[int]]]:
+        if not self.whole:
+            return [token.text for token in tokens], [[i] for i in range(len(tokens))]
+        found = words(tokens, text)
+        return [word for word, _ in found], [places for _, places in found]
+
+    def _worded(self, weight_QK: NDArray[Any]) -> NDArray[Any]:
+        (_, queries), (_, keys) = self._sides()
+        return by_word(weight_QK, queries, keys) if self.whole else weight_QK

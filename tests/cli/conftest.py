@@ -1,0 +1,43 @@
+"""The command line in this process: arguments in; exit code, stdout and stderr out."""
+
+import io
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from regard.cli import main
+
+
+@dataclass
+class Done:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def regard(capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
+    def run(*argv: str, stdin: bytes = b"") -> Done:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        code = main([str(word) for word in argv])
+        out, err = capsysbinary.readouterr()
+        return Done(code, out.decode(), err.decode())
+
+    return run
+
+
+@pytest.fixture
+def loaded(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
+    """Let every model folder hold this task."""
+
+    def set_task(task: Any) -> None:
+        from types import ModuleType
+
+        bundle = ModuleType("regard.tasks.bundle")
+        bundle.load = lambda folder, device=None, **rest: task  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "regard.tasks.bundle", bundle)
+
+    return set_task

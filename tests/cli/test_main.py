@@ -1,0 +1,164 @@
+"""The door: help in a blink, one sentence for each fault, the documented exit codes."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+import regard.cli as cli
+from regard.errors import Diverged, NoValidCheckpoint, RegardError, Stopped, UsageError
+
+COMMANDS = [name for name in cli.app if not name.startswith("-")]
+
+
+def python(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
+
+
+def test_help_comes_at_once() -> None:
+    times = []
+    for _ in range(5):
+        began = time.perf_counter()
+        done = python("-m", "regard.cli", "--help")
+        times.append(time.perf_counter() - began)
+        assert done.returncode == 0
+        assert done.stderr == ""
+    assert all(name in done.stdout for name in COMMANDS)
+    assert min(times) < 0.3 * float(os.environ.get("REGARD_SLOW_MACHINE", "1"))
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = "import sys, regard.cli; regard.cli.main(['--help']); print([m for m in HEAVY if m in sys.modules])"
+    heavy = ["torch", "numpy", "pydantic", "sacrebleu", "tokenizers", "regard.config"]
+    done = python("-c", code.replace("HEAVY", repr(heavy)))
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_and_option_explains_itself(regard, command: str) -> None:
+    done = regard(command, "--help")
+    assert done.code == 0
+    found = cli.app[command].assemble_argument_collection(default_parameter=cli.NO_NEGATIVES, parse_docstring=True)
+    for argument in found:
+        assert argument.parameter.help, (command, argument.name)
+        assert max(argument.names, key=len) in done.out
+
+
+def test_version(regard) -> None:
+    import regard as package
+
+    assert regard("--version").out.strip() == package.__version__
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["trian"], "Did you mean 'train'?"),
+        (["translat", "model"], "Did you mean 'translate'?"),
+        (["train", "--sorce", "a", "--output", "b"], "Did you mean '--source'?"),
+        (["translate", "model", "--beams", "5"], "Did you mean '--beam'?"),
+        (["train", "--minuts=5"], "Did you mean '--minutes'?"),
+        (["xyzzy"], "Known: train, translate"),
+        (["train", "--minutes", "soon", "--output", "x"], "--minutes"),
+        (["train", "--resume", "maybe", "--output", "x"], "'auto', 'must', 'never'"),
+        (["attend", "model"], "TEXT"),
+        (["train"], "--output DIR"),
+        (["train", "--output", "x"], "--source FILE --target FILE"),
+        (["train", "--output", "x", "--source", "a"], "1 --source but 0 --target"),
+        (["train", "--output"], "--output"),
+        (["translate", "model", "--nbest", "0"], "--nbest"),
+        (["translate", "model", "--nbest", "6", "--beam", "5"], "--nbest"),
+        (["evaluate", "model", "--source", "a"], "--reference is missing"),
+        (["info", "bas"], "Did you mean 'base'?"),
+    ],
+)
+def test_usage_is_answered_with_one_sentence(regard, argv: list[str], said: str) -> None:
+    done = regard(*argv)
+    assert done.code == 2
+    assert done.out == ""
+    assert done.err.startswith("regard: ")
+    assert len(done.err.splitlines()) == 1
+    assert said in done.err
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (RegardError("wrong", "file:3"), 1),
+        (UsageError("wrong"), 2),
+        (NoValidCheckpoint("wrong"), 3),
+        (Stopped("wrong"), 75),
+        (Diverged("wrong"), 76),
+        (OSError(28, "No space left on device", "out"), 1),
+        (MemoryError(), 1),
+        (ZeroDivisionError("wrong"), 1),
+        (KeyboardInterrupt(), 130),
+        (BrokenPipeError(), 0),
+    ],
+)
+def test_errors_become_sentences_and_codes(regard, loaded, monkeypatch, error: BaseException, code: int) -> None:
+    def fail(*words: object, **options: object) -> None:
+        raise error
+
+    monkeypatch.delenv("REGARD_DEBUG", raising=False)
+    monkeypatch.setattr(cli, "_reader_left", lambda: 0)  # the test's own stdout stays open
+    loaded(type("Task", (), {"nbest": fail})())
+    done = regard("translate", "model", stdin=b"a\n")
+    assert done.code == code
+    assert "Traceback" not in done.err
+    assert done.out == ""
+    if code in (130, 0):
+        assert done.err == ""
+    else:
+        assert done.err.startswith("regard: ")
+
+
+def test_debugging_shows_where(regard, loaded, monkeypatch) -> None:
+    def fail(*words: object, **options: object) -> None:
+        raise RegardError("wrong")
+
+    monkeypatch.setenv("REGARD_DEBUG", "1")
+    loaded(type("Task", (), {"nbest": fail})())
+    done = regard("translate", "model", stdin=b"a\n")
+    assert done.code == 1
+    assert "Traceback" in done.err
+    assert done.err.splitlines()[-1] == "regard: wrong"
+
+
+def test_a_dash_in_front_can_be_text(regard, loaded) -> None:
+    done = regard("attend", "model", "--", "--strange")
+    assert "unknown option" not in done.err
+
+
+@pytest.mark.parametrize("name", ["base", "tiny", "C5"])
+def test_info_counts_what_the_model_has(regard, name: str) -> None:
+    from regard.config import recipe_from
+    from regard.models.build import outline
+    from regard.models.presets import PRESETS
+
+    done = regard("info", name, "--vocabulary", "1000", "--json")
+    assert done.code == 0
+    values = json.loads(done.out)
+    model = outline(recipe_from({"model": PRESETS[name].model}).model, 1000, 1000)
+    assert values["total"] == sum(p.numel() for p in model.parameters())
+    assert values["total"] == sum(part["parameters"] for part in values["parts"])
+
+
+def test_info_shows_the_papers_figure(regard) -> None:
+    text = regard("info", "base").out
+    assert "the paper says 65 million" in text
+    assert "encoder self-attention × 6" in text
+    lines = [line.replace(",", "").split() for line in text.splitlines() if line.endswith("%")]
+    assert sum(int(words[-2]) for words in lines[:-1]) == int(lines[-1][-2])
+    assert "paper says" not in regard("info", "base", "--vocabulary", "100").out
+
+
+def test_info_of_what_is_no_model(regard, tmp_path) -> None:
+    assert "recipe.toml" in regard("info", tmp_path).err
+    (tmp_path / "file").write_text("")
+    assert regard("info", tmp_path / "file").code == 1
+    assert regard("info", tmp_path / "absent").code == 1

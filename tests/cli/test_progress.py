@@ -1,0 +1,110 @@
+"""What a person sees of a run: plain lines on a pipe, a bar on a terminal, nothing that could steer it."""
+
+import io
+from pathlib import Path
+
+import pytest
+
+from regard.cli.progress import Bar, Lines, Pace, clock, reporter
+from regard.training.log import Start, StepMetrics, Summary
+from regard.training.objective import Sample, Validation
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.time = 100.0
+
+    def __call__(self) -> float:
+        return self.time
+
+
+def metrics(step: int, loss: float = 2.0, skipped: bool = False) -> StepMetrics:
+    return StepMetrics(
+        step=step, seconds=step, loss=loss, nll=loss, rate=1e-3, tokens=900, tokens_per_second=900.0, fill=0.99,
+        norm=1.0, skipped=skipped,
+    )  # fmt: skip
+
+
+START = Start(step=0, steps=100, parameters=2_600_000, tokens=1024, validate_every=50)
+VALIDATION = Validation(1.5, 33.21, None, tuple(Sample(f"s{i}", f"r{i}", "h\x1b[2J[red]") for i in range(5)))
+SUMMARY = Summary(100, 125.0, 50, "bleu", 33.21, 2, "all steps made")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0, "0 s"), (59.4, "59 s"), (59.6, "1:00"), (200, "3:20"), (3729, "1:02:09"), (-5, "0 s")]
+)
+def test_durations_read_well(seconds: float, shown: str) -> None:
+    assert clock(seconds) == shown
+
+
+def test_time_left_follows_the_steps_made_since_the_start() -> None:
+    now = Clock()
+    pace = Pace(now)
+    pace.start(Start(40, 100, 1, 1, 1))
+    assert pace.left(40) is None
+    now.time += 20
+    pace.step(metrics(50))
+    assert pace.left(50) == pytest.approx(100)  # ten steps in twenty seconds, fifty to go
+    assert "1:40 left" in pace.line(50)
+    pace.start(Start(0, None, 1, 1, 1))
+    assert pace.left(50) is None
+
+
+def test_a_skipped_update_does_not_spoil_the_loss() -> None:
+    pace = Pace(Clock())
+    pace.step(metrics(1))
+    pace.step(metrics(2, float("nan"), skipped=True))
+    assert pace.loss == 2.0
+
+
+def test_lines_come_every_ten_seconds() -> None:
+    stream, now = io.StringIO(), Clock()
+    shown = Lines(stream, every=10, now=now)
+    shown.on_start(START)
+    for step in range(1, 101):
+        now.time += 0.5
+        shown.on_step(metrics(step))
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == "training 100 steps: 2.6 million parameters, up to 1,024 target tokens a step"
+    assert len(lines) == 1 + 5
+    assert lines[1] == "step 20/100: loss 2.000, 900 tokens/s, 40 s left"
+
+
+def test_validations_show_scores_and_samples() -> None:
+    stream = io.StringIO()
+    shown = Lines(stream)
+    shown.on_validation(50, VALIDATION, True)
+    shown.on_event("careful")
+    shown.on_save(Path("checkpoint"))
+    shown.on_end(SUMMARY)
+    text = stream.getvalue()
+    assert "step 50: validation loss 1.500, BLEU 33.2 (best so far, saved)" in text
+    assert text.count("  > ") == 2
+    assert "\x1b" not in text
+    assert "careful" in text
+    assert "all steps made: 100 steps in 2:05; best at step 50 (bleu 33.210); 2 updates skipped" in text
+
+
+def test_the_bar_shows_the_same() -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    stream = Terminal()
+    with reporter(stream) as shown:
+        assert isinstance(shown, Bar)
+        shown.on_start(START)
+        for step in range(1, 101):
+            shown.on_step(metrics(step))
+        shown.on_validation(100, VALIDATION, False)
+        shown.on_end(SUMMARY)
+    text = stream.getvalue()
+    assert "step 100/100: loss 2.000" in text
+    assert "validation loss 1.500, BLEU 33.2" in text
+    assert "h␛[2J[red]" in text  # neither the terminal nor the bar's own markup reads it
+    assert "all steps made" in text
+
+
+def test_a_pipe_gets_lines() -> None:
+    with reporter(io.StringIO()) as shown:
+        assert isinstance(shown, Lines)

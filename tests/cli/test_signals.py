@@ -1,0 +1,58 @@
+"""The first signal asks, the second ends it."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from regard.cli.signals import SIGNALS, Stop
+
+CHILD = """
+import os, sys, time
+from regard.cli.signals import Stop
+with Stop() as stop:
+    print("ready", flush=True)
+    while not stop():
+        time.sleep(0.01)
+    print("asked", flush=True)
+    time.sleep(30)
+"""
+
+
+def test_the_first_asks_and_handlers_are_given_back(capsys) -> None:
+    for number in SIGNALS:
+        former = signal.getsignal(number)
+        with Stop() as stop:
+            assert not stop()
+            os.kill(os.getpid(), number)
+            assert stop()
+        assert signal.getsignal(number) is former
+    assert "saving after this step" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_second_ends_it_at_once(number: signal.Signals) -> None:
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", CHILD], stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(number)
+        assert process.stdout.readline() == "asked\n"
+        process.send_signal(number)
+        assert process.wait(timeout=10) == -number
+        assert "Traceback" not in process.stderr.read()
+
+
+def test_outside_of_the_main_thread_it_only_waits() -> None:
+    found = []
+
+    def work() -> None:
+        with Stop() as stop:
+            found.append(stop())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [False]

@@ -1,0 +1,52 @@
+"""What a terminal can show is found out from what it says of itself."""
+
+import io
+
+import pytest
+
+from regard.cli.terminal import look
+
+
+class Stream(io.StringIO):
+    def __init__(self, terminal: bool, encoding: str = "utf-8") -> None:
+        super().__init__()
+        self.terminal, self._encoding = terminal, encoding
+
+    def isatty(self) -> bool:
+        return self.terminal
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self._encoding
+
+
+@pytest.mark.parametrize(
+    ("environment", "terminal", "colours"),
+    [
+        ({"TERM": "xterm"}, True, "16"),
+        ({"TERM": "xterm-256color"}, True, "256"),
+        ({"TERM": "xterm-256color", "COLORTERM": "truecolor"}, True, "true"),
+        ({"TERM": "xterm-direct"}, True, "true"),
+        ({"TERM": "xterm-256color", "NO_COLOR": "1"}, True, "none"),
+        ({"TERM": "xterm-256color", "NO_COLOR": ""}, True, "256"),
+        ({"TERM": "dumb"}, True, "none"),
+        ({}, True, "none"),
+        ({"TERM": "xterm-256color", "COLORTERM": "truecolor"}, False, "none"),
+        ({"TERM": "xterm-256color", "FORCE_COLOR": "1"}, False, "256"),
+        ({"TERM": "xterm-256color", "FORCE_COLOR": "1", "NO_COLOR": "1"}, False, "none"),
+    ],
+)
+def test_colours(monkeypatch, environment: dict[str, str], terminal: bool, colours: str) -> None:
+    for name in ("TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert look(Stream(terminal)).colours == colours
+
+
+def test_letters_and_width(monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "133")
+    assert look(Stream(True)).columns == 133
+    assert look(Stream(True)).unicode
+    assert not look(Stream(True, "ascii")).unicode
+    assert not look(Stream(True, "iso8859-1")).unicode

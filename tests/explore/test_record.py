@@ -1,0 +1,187 @@
+"""A record holds the weights of the forward pass itself: compared with the equation in plain loops."""
+
+import json
+import math
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from regard.config import Model, Recipe
+from regard.errors import RegardError, UsageError
+from regard.explore.ink import Look
+from regard.explore.record import by_word, record, words
+from regard.explore.view import View
+from regard.models.build import transformer
+from regard.text.vocabulary import Vocabularies, learn_vocabularies
+
+SOURCE = "The animal didn't cross the street because it was too tired."
+TARGET = "Das Tier überquerte die Straße nicht, weil es zu müde war."
+
+
+@dataclass
+class Task:
+    """A translator that was never trained."""
+
+    model: Any
+    vocabularies: Vocabularies
+    recipe: Recipe
+
+    def translate(self, text: str, beam: int) -> str:
+        assert beam == 1
+        return TARGET
+
+
+@pytest.fixture(scope="module")
+def task() -> Task:
+    vocabularies = learn_vocabularies([(SOURCE, TARGET)] * 3, 400)
+    section = Model(encoder_layers=2, decoder_layers=3, d_model=16, d_ff=32, heads=4)
+    return Task(transformer(section, vocabularies.source.size, vocabularies.target.size, key=3), vocabularies, Recipe())
+
+
+def test_tokens_stand_for_their_characters(task: Task) -> None:
+    made = record(task, SOURCE)
+    assert "".join(SOURCE[t.start : t.end] for t in made.source) == SOURCE
+    assert made.source[-1].text == "</s>"
+    assert made.target[0].text == "<s>"
+    assert made.target[1:] == made.written[:-1]
+    assert "".join(made.target_text[t.start : t.end] for t in made.written) == TARGET
+
+
+def test_every_layer_head_and_row_is_there(task: Task) -> None:
+    made = record(task, SOURCE, TARGET)
+    for kind, depth in (("encoder", 2), ("decoder", 3), ("cross", 3)):
+        assert len(made.weights[kind]) == depth
+        for weight_HQK in made.weights[kind]:
+            assert weight_HQK.shape == (4, len(made.queries(kind)), len(made.keys(kind)))
+            np.testing.assert_allclose(weight_HQK.sum(-1), 1, atol=1e-5)
+    for weight_HQK in made.weights["decoder"]:
+        assert (np.triu(weight_HQK, 1) == 0).all()
+
+
+def test_weights_are_those_of_the_equation(task: Task) -> None:
+    """The first encoder layer, from its embedding, in plain loops [Vaswani17 §3.2.1, eq. 1]."""
+    import torch
+
+    from regard.nn.layout import Sequences
+
+    made = record(task, SOURCE)
+    ids = [*task.vocabularies.source.encode(SOURCE).ids, 0]
+    attention = task.model.encoder.layers[0].attention
+    with torch.no_grad():
+        sequences = Sequences.end_to_end([len(ids)])
+        task.model.eval()
+        x = task.model.encoder.input(torch.tensor(ids), sequences.positions_T, sequences.longest)
+    heard = made.head("encoder", 1, 2)
+    queries, keys = _projected(attention, x, "query"), _projected(attention, x, "key")
+    size = 4
+    for q in range(len(ids)):
+        scores = [
+            sum(queries[q][4 + i] * keys[k][4 + i] for i in range(size)) / math.sqrt(size) for k in range(len(ids))
+        ]
+        top = max(scores)
+        exponents = [math.exp(s - top) for s in scores]
+        for k in range(len(ids)):
+            assert heard[q, k] == pytest.approx(exponents[k] / sum(exponents), abs=1e-5)
+
+
+def _projected(attention: Any, x: Any, which: str) -> list[list[float]]:
+    part = next(module for name, module in attention.named_children() if name.startswith(which))
+    weight, bias, rows = part.weight.tolist(), part.bias.tolist(), x.tolist()
+    return [
+        [sum(w * v for w, v in zip(line, row, strict=True)) + b for line, b in zip(weight, bias, strict=True)]
+        for row in rows
+    ]
+
+
+def test_the_model_is_left_as_it_was(task: Task) -> None:
+    for mode in (True, False):
+        task.model.train(mode)
+        record(task, SOURCE)
+        assert task.model.training == mode
+
+
+def test_it_goes_to_json_and_back(task: Task) -> None:
+    made = record(task, SOURCE)
+    values = json.loads(json.dumps(made.to_dict(["encoder"])))
+    assert list(values["weights"]) == ["encoder"]
+    np.testing.assert_allclose(values["weights"]["encoder"][1], made.weights["encoder"][1], atol=1e-6)
+    assert values["source"][0]["start"] == 0
+
+
+@pytest.mark.parametrize("text", ["", "   ", "word " * 300])
+def test_it_refuses_what_cannot_be_looked_at(task: Task, text: str) -> None:
+    with pytest.raises(RegardError):
+        record(task, text)
+
+
+def test_layers_and_heads_count_from_one(task: Task) -> None:
+    made = record(task, SOURCE)
+    assert made.head("encoder", 2, 4) is not None
+    for kind, layer, head in (
+        ("encoder", 3, 1),
+        ("encoder", 0, 1),
+        ("decoder", 4, 1),
+        ("cross", 1, 5),
+        ("cross", 1, 0),
+    ):
+        with pytest.raises(UsageError, match="there is no"):
+            made.head(kind, layer, head)
+
+
+def test_words_gather_their_tokens(task: Task) -> None:
+    made = record(task, SOURCE)
+    found = words(made.source, SOURCE)
+    assert [word for word, _ in found] == [
+        *"The animal didn't cross the street because it was too tired".split(),
+        ".",
+        "</s>",
+    ]
+    assert [place for _, places in found for place in places] == list(range(len(made.source)))
+
+
+def test_weights_of_words_sum_and_average() -> None:
+    weight_QK = np.array([[0.1, 0.2, 0.7], [0.3, 0.3, 0.4], [0.5, 0.5, 0.0]])
+    found = by_word(weight_QK, [[0, 1], [2]], [[0], [1, 2]])
+    np.testing.assert_allclose(found, [[0.2, 0.8], [0.5, 0.5]])
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize(("layer", "head"), [(None, None), (1, None), (2, 3), (None, 2)])
+def test_every_view_has_its_pictures(task: Task, kind: Any, whole: bool, layer: int | None, head: int | None) -> None:
+    view = View(record(task, SOURCE), kind, layer, head, whole)
+    names, weight_HQK = view.heads()
+    depth = 2 if kind == "encoder" else 3
+    assert len(names) == (depth if layer is None else 1) * (4 if head is None else 1)
+    np.testing.assert_allclose(weight_HQK.sum(-1), 1, atol=1e-4)
+    assert all(name in view.terminal(Look()) for name in names if len(names) > 1)
+    assert view.svg().startswith("<svg")
+    values = json.loads(json.dumps(view.values()))
+    assert np.array(values["heads"][0]["weights"]).shape == (len(values["queries"]), len(values["keys"]))
+
+
+def test_a_word_is_found_and_its_gaze_shown(task: Task) -> None:
+    view = View(record(task, SOURCE), "encoder", 2, None, whole=True)
+    glance = view.glance("It")
+    assert glance.words[glance.query] == "it"
+    expected = np.mean([by_word(w, *_places(view)) for w in view.record.layer("encoder", 2)], axis=0)[glance.query]
+    np.testing.assert_allclose(glance.weight_K, expected, atol=1e-6)
+    assert "> " in view.terminal(Look(), "it")
+    assert "<path" in view.svg("it")
+    with pytest.raises(UsageError, match="not a word here"):
+        view.glance("elephant")
+    with pytest.raises(UsageError, match="one sentence"):
+        View(view.record, "cross", 2, None, whole=True).svg("es")
+
+
+def _places(view: View) -> tuple[list[list[int]], list[list[int]]]:
+    found = [places for _, places in words(view.record.source, SOURCE)]
+    return found, found
+
+
+def test_a_stand_in_without_a_model_is_no_record() -> None:
+    with pytest.raises(AttributeError):
+        record(SimpleNamespace(), "text")  # type: ignore[arg-type]
