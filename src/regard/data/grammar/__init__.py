@@ -1,0 +1,24 @@
+"""The embedded corpus: a synchronous grammar that writes English-German sentence pairs with gold annotation.
+
+Agreement, gender, case, verb position, numbers, names, relative clauses, and pronouns with two possible antecedents.
+Every English sentence has exactly one German translation here. All texts are our own (see docs/demo-corpus.md).
+"""
+
+from regard.data.grammar.generate import PATTERNS, classic, generate
+from regard.data.grammar.lexicon import lemmas
+from regard.data.grammar.pair import Pair, Pronoun, word_spans, words_of, words_of_tokens
+from regard.data.grammar.splits import Split, split_of
+
+__all__ = [
+    "PATTERNS",
+    "Pair",
+    "Pronoun",
+    "Split",
+    "classic",
+    "generate",
+    "lemmas",
+    "split_of",
+    "word_spans",
+    "words_of",
+    "words_of_tokens",
+]
