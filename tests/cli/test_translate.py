@@ -181,3 +181,18 @@ def test_an_interrupt_is_quiet(child) -> None:
     child.send_signal(signal.SIGINT)
     assert child.wait(timeout=30) == 130
     assert child.stderr.read() == b""
+
+
+def test_warnings_are_sentences_too(regard, loaded, recwarn) -> None:
+    import warnings
+
+    class Warns(Shouts):
+        def nbest(self, texts: list[str], n: int = 1, beam: int | None = None) -> list[list[Hypothesis]]:
+            warnings.simplefilter("always")
+            warnings.warn("cut into 2 parts", stacklevel=2)
+            return super().nbest(texts, n, beam)
+
+    loaded(Warns())
+    done = regard("translate", "model", stdin=b"a\n")
+    assert done.out == "A\n"
+    assert done.err == "regard: warning: cut into 2 parts\n"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 
 from cyclopts import App, CycloptsError, Parameter
 
@@ -26,7 +27,8 @@ app = App(
     default_parameter=NO_NEGATIVES,
     help_epilogue="Begin with: regard demo, or regard train --source A --target B --output DIR",
 )
-for _place, _command in enumerate((train, translate, evaluate, attend, info)):
+COMMANDS: tuple[Callable[..., int], ...] = (train, translate, evaluate, attend, info)
+for _place, _command in enumerate(COMMANDS):
     app.command(_command, sort_key=_place)
 
 
@@ -37,7 +39,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     _never_fail_to_print()
     try:
-        code = _run(list(sys.argv[1:] if argv is None else argv))
+        with warnings.catch_warnings():
+            warnings.showwarning = _warned
+            code = _run(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
         return code
     except RegardError as error:
@@ -105,6 +109,10 @@ def _told(sentence: str, code: int) -> int:
         traceback.print_exc()
     say(" ".join(sentence.split("\n")))
     return code
+
+
+def _warned(message: Warning | str, *where: object, **more: object) -> None:
+    say(f"warning: {message}")
 
 
 def _reader_left() -> int:

@@ -43,12 +43,12 @@ def attend(
     """
     if svg is not None and svg.is_dir():
         raise UsageError("is a folder; name a file", str(svg))
+    from regard.cli.opening import opened
     from regard.cli.terminal import look, result, result_json, say
     from regard.explore.record import record
     from regard.explore.view import View
-    from regard.tasks.bundle import load
 
-    made = record(load(folder), text, target)
+    made = record(opened(folder), text, target)
     if layer is None and (head is not None or token is not None):
         layer = len(made.weights[kind])
     view = View(made, kind, layer, head, words or token is not None)

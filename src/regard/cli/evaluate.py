@@ -48,10 +48,10 @@ def evaluate(
             f"has {len(references)} lines, but {source} has {len(sources)}; they must match line by line",
             str(reference),
         )
+    from regard.cli.opening import opened
     from regard.cli.terminal import result, result_json
-    from regard.tasks.bundle import load
 
-    scores = load(folder, device=device).evaluate(sources, references, beam=beam, lowercase=lowercase)
+    scores = opened(folder, device, threads).evaluate(sources, references, beam=beam, lowercase=lowercase)
     if json:
         result_json(scores.to_dict())
         return 0

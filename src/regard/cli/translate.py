@@ -18,7 +18,7 @@ from regard.errors import UsageError
 if TYPE_CHECKING:
     from regard.tasks.translation import Translation
 
-BURST = 2048
+BURST = 1024
 """Lines read ahead at most."""
 LINGER = 0.05
 """Seconds to wait for a further line before what is there is translated."""
@@ -48,11 +48,11 @@ def translate(
     """
     if nbest < 1 or (beam is not None and not nbest <= beam <= 100):
         raise UsageError(f"--nbest {nbest} must lie between 1 and the beam, and the beam between 1 and 100")
+    from regard.cli.opening import opened
     from regard.cli.terminal import say
-    from regard.tasks.bundle import load
     from regard.text.lines import Notes, decoded
 
-    task = load(folder, device=device)
+    task = opened(folder, device, threads)
     notes = Notes()
     lines = decoded(raw_lines(), notes)
     for number, hypotheses in enumerate(_translated(task, lines, beam, nbest), 1):

@@ -114,12 +114,11 @@ def record(task: Translation, source_text: str, target_text: str | None = None) 
     Raises:
         RegardError: the source is empty or longer than the model's sentences were.
     """
-    source = task.vocabularies.source.encode(source_text)
-    if target_text is None:
-        target_text = str(task.translate(source_text, beam=1))
-    target = task.vocabularies.target.encode(target_text)
-    _refuse(source, target, task.recipe.data.max_tokens)
     source_side, target_side = task.vocabularies.source, task.vocabularies.target
+    source = source_side.encode(source_text)
+    _refuse("text", source, task.recipe.data.max_tokens)
+    target = target_side.encode(task.translate(source_text, beam=1) if target_text is None else target_text)
+    _refuse("translation", target, task.recipe.data.max_tokens)
     weights = _heard(task.model, [*source.ids, source_side.end], [target_side.start, *target.ids])
     read, written = _tokens(target_side, target), len(target.text)
     return Record(
@@ -132,14 +131,13 @@ def record(task: Translation, source_text: str, target_text: str | None = None) 
     )
 
 
-def _refuse(source: Encoding, target: Encoding, limit: int) -> None:
-    if not source.text.strip():
+def _refuse(name: str, encoding: Encoding, limit: int) -> None:
+    if name == "text" and not encoding.text.strip():
         raise RegardError("there is nothing to look at: the text is empty")
-    for name, encoding in (("text", source), ("translation", target)):
-        if len(encoding.ids) >= limit:
-            raise RegardError(
-                f"the {name} has {len(encoding.ids)} tokens, the model learned from {limit} at most; give one sentence"
-            )
+    if len(encoding.ids) >= limit:
+        raise RegardError(
+            f"the {name} has {len(encoding.ids)} tokens, the model learned from {limit} at most; give one sentence"
+        )
 
 
 def _heard(model: Any, source: list[int], target: list[int]) -> dict[str, list[NDArray[np.float32]]]:
