@@ -1,4 +1,4 @@
-"""Regard's own trainer through the product's one door: what ``regard train`` calls, with the job's sizes in the recipe."""
+"""Regard's own trainer through the product's one door: what ``regard train`` calls, the job's sizes in its recipe."""
 
 from __future__ import annotations
 
