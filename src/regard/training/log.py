@@ -126,8 +126,8 @@ class MetricsLog:
             (head if _step(line) <= step else tail).append(line)
         if tail:
             aside = next(p for n in range(1_000_000) if not (p := _tail(self.path, step, n)).exists())
-            self.files.replace(aside, tail)
-            self.files.replace(self.path, head)
+            self.files.replace(aside, [b"".join(tail)])
+            self.files.replace(self.path, [b"".join(head)])
 
 
 class Board:

@@ -63,7 +63,7 @@ class Run:
         self.save_every = section.save_every or self.validate_every
         for inner in (folder, folder / "checkpoints", folder / "snapshots"):
             inner.mkdir(parents=True, exist_ok=True)
-        self.checkpoints = Checkpoints(folder / "checkpoints", hooks.files, section.keep, hooks.reporter.on_event)
+        self.checkpoints = Checkpoints(folder / "checkpoints", hooks.files, section.keep, self.event)
         self.log = MetricsLog(folder / "metrics.jsonl", hooks.files)
         self.progress = Progress()
         self.failed_saves = 0

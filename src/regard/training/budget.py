@@ -1,0 +1,139 @@
+"""How many steps fit into so many minutes: measured once over discarded work, then fixed (DESIGN §7)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import torch
+
+from regard.config import Recipe, Training
+from regard.data.batch import Position
+from regard.errors import UsageError
+from regard.training import checkpoint, tensors
+from regard.training.objective import Feed, Objective
+from regard.training.optim import FlatOptimiser
+from regard.training.run import Hooks
+from regard.training.schedule import schedule
+from regard.training.update import Updates
+
+_DISCARDED = 30
+_COLD = 5
+"""Of these the first are not counted: caches fill and kernels are chosen."""
+_SHARE = 0.95
+_MOST, _LEAST = 20, 4
+"""Validations, unless the recipe says how often: as many as take a fifth of the time."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Seconds that the parts of a run take here."""
+
+    step: float
+    loss: float
+    """A validation of the loss only."""
+    text: float
+    """A validation that also translates."""
+    save: float
+    spent: float
+    """On measuring; it counts."""
+
+
+@dataclass(frozen=True)
+class Length:
+    """What is fixed in ``resolved.toml``."""
+
+    steps: int
+    validate_every: int
+
+
+def measure(objective: Objective, feed: Feed, recipe: Recipe, folder: Path, hooks: Hooks) -> Costs:
+    """Time 30 steps, a validation and a save; afterwards the model is as before, bit for bit."""
+    section = recipe.training.model_copy(update={"steps": 10 * _DISCARDED})
+    began, optimiser = hooks.clock(), FlatOptimiser(objective.model, section)
+    before = {name: tensor.clone() for name, tensor in optimiser.weights_by_name().items()}
+    rate = schedule(section, recipe.model.d_model)
+    updates = Updates(objective, optimiser, recipe, rate, hooks.reseed)
+    batches = feed.iterate(Position())
+    try:
+        objective.model.train()
+        seconds = [
+            timed(lambda n=n: updates.make(n, [b for b, _ in islice(batches, section.accumulate)]), hooks)  # type: ignore[misc]
+            for n in range(1, _DISCARDED + 1)
+        ]
+        loss, text = _validations(objective, section, hooks)
+        save = timed(lambda: _discarded_save(optimiser, folder, hooks), hooks)
+    finally:
+        for name, tensor in optimiser.weights_by_name().items():
+            tensor.copy_(before[name])
+        optimiser.zero_gradients()
+    return Costs(sum(seconds[_COLD:]) / len(seconds[_COLD:]), loss, text, save, hooks.clock() - began)
+
+
+def timed(work: Callable[[], object], hooks: Hooks) -> float:
+    """Seconds ``work`` takes."""
+    began = hooks.clock()
+    work()
+    return hooks.clock() - began
+
+
+def _validations(objective: Objective, section: Training, hooks: Hooks) -> tuple[float, float]:
+    """Seconds of a validation without and with text, the latter as if the model had learned when to stop."""
+    objective.model.eval()
+    with torch.no_grad():
+        loss = timed(lambda: objective.validate(False), hooks)
+        if section.select == "loss":
+            return loss, loss
+        began = hooks.clock()
+        found = objective.validate(True)
+        text = hooks.clock() - began
+    if found.generated and found.expected and found.expected < found.generated:
+        text = loss + max(0.0, text - loss) * found.expected / found.generated
+    return loss, text
+
+
+def _discarded_save(optimiser: FlatOptimiser, folder: Path, hooks: Hooks) -> None:
+    place = folder / "measured"
+    contents = {
+        "weights.safetensors": tensors.chunks(optimiser.weights_by_name()),
+        "optimiser.safetensors": tensors.chunks(optimiser.moments_by_name()),
+    }
+    checkpoint.write_folder(place, contents, hooks.files)
+    hooks.files.remove(place)
+
+
+def length(minutes: float, costs: Costs, section: Training) -> Length:
+    """The steps that fit into 0.95 of the minutes, with the validations and saves that belong to them.
+
+    Raises:
+        UsageError: not even one step fits.
+    """
+    seconds = _SHARE * 60 * minutes - costs.spent
+    if section.validate_every is None:
+        count = _MOST
+        while count > _LEAST and _beside(count, costs, section) > seconds / 5:
+            count -= 1
+        steps = math.floor((seconds - _beside(count, costs, section)) / costs.step)
+        every = max(1, math.ceil(steps / count))
+    else:
+        every = section.validate_every
+        steps = math.floor(seconds / costs.step)
+        while steps > 0 and (cost := _whole(steps, every, costs, section)) > seconds:
+            steps = min(steps - 1, math.floor(steps * max(0.0, seconds) / cost))
+    if steps < 1:
+        least = (costs.spent + _whole(1, every, costs, section)) / 60 / _SHARE
+        raise UsageError(f"{minutes:g} minutes are too few here: one step needs {least:.2g}", "training.minutes")
+    return Length(steps, every)
+
+
+def _whole(steps: int, every: int, costs: Costs, section: Training) -> float:
+    return steps * costs.step + _beside(math.ceil(steps / every), costs, section)
+
+
+def _beside(validations: int, costs: Costs, section: Training) -> float:
+    """Seconds of so many validations, each with a checkpoint and a model saved, and of the seven snapshots."""
+    texts = {"auto": math.ceil(validations / 2), "loss": 0}.get(section.select, validations)
+    return texts * costs.text + (validations - texts) * costs.loss + (2 * validations + 7) * costs.save

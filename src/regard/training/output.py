@@ -1,0 +1,146 @@
+"""The output folder: start, go on, say that it is finished, or refuse; nothing in it is ever overwritten by mistake."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import Literal
+
+from regard.errors import NoValidCheckpoint, RegardError
+from regard.training import manifest, resolved
+from regard.training.checkpoint import whole
+
+Resume = Literal["auto", "must", "never"]
+_MODEL = ("recipe.toml", "model.safetensors", "card.md", manifest.NAME, manifest.NEXT)
+_BEFORE = "training.before-"
+
+
+class Action(Enum):
+    """What is to be done with an output folder."""
+
+    START = "start"
+    RESUME = "resume"
+    FINISHED = "finished"
+
+
+@contextmanager
+def claimed(
+    output: Path,
+    fields: resolved.Fields,
+    resume: Resume = "auto",
+    allow: Iterable[str] = (),
+    warn: Callable[[str], None] = lambda text: None,
+) -> Iterator[Action]:
+    """Hold the output folder against a second writer, and say what is to be done with it.
+
+    Absent or empty: start. A run of the same fields: resume, or finished. ``resume="never"`` moves an earlier run into
+    ``training.before-<time>/`` and starts.
+
+    Raises:
+        RegardError: it belongs to another recipe (naming the field), to something else, or to a process at work.
+        NoValidCheckpoint: ``resume="must"``, and there is no checkpoint.
+    """
+    allow = tuple(allow)
+    decide(output, fields, resume, allow)  # before anything is made in a folder that may not be ours
+    training = output / "training"
+    training.mkdir(parents=True, exist_ok=True)
+    with _locked(training):
+        if resume != "never":
+            yield decide(output, fields, resume, allow, warn)
+            return
+        _set_aside(output)
+        training.mkdir(exist_ok=True)
+        with _locked(training):
+            yield Action.START
+
+
+def decide(
+    output: Path,
+    fields: resolved.Fields,
+    resume: Resume = "auto",
+    allow: Iterable[str] = (),
+    warn: Callable[[str], None] = lambda text: None,
+) -> Action:
+    """What is to be done with an output folder; changes nothing. See :func:`claimed`."""
+    training = output / "training"
+    names = _names(output)
+    foreign = sorted(name for name in names if not _ours(name))
+    if foreign:
+        raise RegardError(f"is not empty and not a run of ours: it holds {foreign[0]!r}; choose another", str(output))
+    if resume == "never":
+        return Action.START
+    if "training" not in names and any(not name.startswith(_BEFORE) for name in names):
+        what = "holds a model without the training/ it came from; choose another, or --resume never keeps it aside"
+        raise RegardError(what, str(output))
+    if (training / resolved.NAME).exists():
+        resolved.check(resolved.read(training), fields, allow, warn)
+    checkpoints = [name for name in _names(training / "checkpoints") if re.fullmatch(r"step-\d+(\.corrupt-.*)?", name)]
+    if checkpoints and not (training / resolved.NAME).exists():
+        raise RegardError(
+            "is missing beside checkpoints; start again with --resume never", str(training / resolved.NAME)
+        )
+    if resume == "must" and not checkpoints:
+        raise NoValidCheckpoint("there is no checkpoint to resume from", str(output))
+    if finished(training):
+        return Action.FINISHED
+    return Action.RESUME if checkpoints else Action.START
+
+
+def finished(training: Path) -> bool:
+    """Whether the newest checkpoint is whole and says that nothing is left to do."""
+    for path in reversed(whole(training / "checkpoints")):
+        try:
+            manifest.verify(path)
+            return bool(json.loads((path / "state.json").read_bytes())["finished"])
+        except RegardError:
+            return False  # resuming sets it aside and says so
+    return False
+
+
+def _names(folder: Path) -> set[str]:
+    if folder.exists() and not folder.is_dir():
+        raise RegardError("is a file; an output must be a folder", str(folder))
+    return {path.name for path in folder.iterdir()} if folder.exists() else set()
+
+
+def _ours(name: str) -> bool:
+    tokenizer = name.startswith("tokenizer.") and name.endswith(".json")
+    return name in (*_MODEL, "training") or tokenizer or name.startswith(_BEFORE) or ".partial-" in name
+
+
+def _set_aside(output: Path) -> None:
+    """Keep an earlier run, its model and tokeniser with it, so that old and new files never mix."""
+    earlier = [name for name in sorted(_names(output)) if name != "training" and not name.startswith(_BEFORE)]
+    if not earlier and _names(output / "training") <= {"lock"}:
+        return
+    aside = output / f"{_BEFORE}{time.strftime('%Y%m%dT%H%M%S')}"
+    while aside.exists():
+        aside = aside.with_name(aside.name + "-again")
+    (output / "training").rename(aside)
+    for name in earlier:
+        (output / name).rename(aside / name)
+
+
+@contextmanager
+def _locked(training: Path) -> Iterator[None]:
+    """Hold ``training/lock`` while the block runs; a kill of any kind lets go of it."""
+    try:
+        import fcntl
+    except ImportError:  # no such locks on this system
+        yield
+        return
+    handle = os.open(training / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RegardError("another process is training into this folder", str(training.parent)) from None
+        yield
+    finally:
+        os.close(handle)

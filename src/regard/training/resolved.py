@@ -1,0 +1,93 @@
+"""``resolved.toml``: what a run is, field by field, and what was chosen by measuring; resume holds to it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from regard.config import FORMAT, Recipe, dump_toml
+from regard.errors import RegardError
+from regard.training.files import Files
+from regard.training.manifest import refuse_newer
+
+NAME = "resolved.toml"
+
+Plain = str | int | float | bool | tuple[object, ...] | None
+Fields = Mapping[str, Plain]
+"""Dotted names to plain values: ``training.rate``, ``chosen.steps``, ``fingerprint.data``.
+
+``chosen`` is what was measured or looked up at the first start: steps, validate_every, tokens, accumulate, product (the
+path of matrix products), precision, threads. ``fingerprint`` is data, tokenizer and torch.
+"""
+
+_FREE = {"training.keep", "training.save_every", "training.max_skipped"}
+"""May change from one start to the next: they do not change the weights."""
+_WARN = {"fingerprint.torch"}
+
+
+def recipe_fields(recipe: Recipe) -> dict[str, Plain]:
+    """Every field of a recipe that decides the weights, by its dotted name."""
+    fields: dict[str, Plain] = {"recipe.task": recipe.task, "recipe.seed": recipe.seed}
+    for section in ("text", "data", "model", "training"):
+        for name, value in getattr(recipe, section).model_dump().items():
+            if f"{section}.{name}" not in _FREE:
+                fields[f"{section}.{name}"] = value
+    return fields
+
+
+def write(folder: Path, fields: Fields, files: Files) -> None:
+    """Replace ``resolved.toml`` in the private ``training/`` folder."""
+    nested: dict[str, object] = {"format": FORMAT}
+    for name, value in fields.items():
+        section, _, inner = name.partition(".")
+        table = nested.setdefault(section, {})
+        assert isinstance(table, dict)
+        table[inner] = value
+    files.replace(folder / NAME, [dump_toml(nested).encode()])
+
+
+def read(folder: Path) -> dict[str, Plain]:
+    """What :func:`write` wrote.
+
+    Raises:
+        RegardError: it cannot be read, or a newer Regard wrote it.
+    """
+    path = folder / NAME
+    try:
+        nested = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise RegardError(f"cannot be read ({error}); start again with --resume never", str(path)) from None
+    refuse_newer(nested, path)
+    tables = {section: table for section, table in nested.items() if isinstance(table, dict)}
+    return {f"{section}.{inner}": _plain(value) for section, table in tables.items() for inner, value in table.items()}
+
+
+def check(old: Fields, new: Fields, allow: Iterable[str] = (), warn: Callable[[str], None] = lambda text: None) -> None:
+    """Refuse to go on with a run as if it were another one.
+
+    Args:
+        old: what the run's ``resolved.toml`` says.
+        new: what is asked for now, or is so here: any part of the fields.
+        allow: names of fields that may differ (``--allow-mismatch``).
+        warn: told of a difference that is allowed.
+
+    Raises:
+        RegardError: the first field that differs; ``where`` is its name.
+    """
+    for name, value in new.items():
+        before, now = old.get(name), _plain(value)
+        if before == now:
+            continue
+        said = f"this run has {_shown(before)}, now it is {_shown(now)}"
+        if name not in _WARN and name not in set(allow):
+            raise RegardError(f"{said}; choose another --output, or go on with --allow-mismatch {name}", name)
+        warn(f"{name}: {said}")
+
+
+def _plain(value: object) -> Plain:
+    return tuple(value) if isinstance(value, list) else value  # type: ignore[return-value]
+
+
+def _shown(value: Plain) -> str:
+    return "not set" if value is None else repr(value)

@@ -1,0 +1,59 @@
+"""A damaged checkpoint costs time, never bits: the older one is used and the run ends the same."""
+
+import random
+
+import pytest
+from toy import Play, StopAt, recipe
+
+from regard.errors import NoValidCheckpoint, Stopped
+
+SETTINGS = {"steps": 20, "ema": 0.9}
+
+
+@pytest.fixture(scope="module")
+def never(tmp_path_factory):
+    play = Play(tmp_path_factory.mktemp("never") / "model", recipe(**SETTINGS))
+    play.fit()
+    return play.ended()
+
+
+def stopped(tmp_path):
+    play = Play(tmp_path / "model", recipe(**SETTINGS))
+    with pytest.raises(Stopped) as caught:
+        play.fit(stop=StopAt(13))
+    assert caught.value.exit_code == 75
+    return play, play.output / "training" / "checkpoints"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_flipped_bit_in_the_newest(tmp_path, never, seed):
+    play, checkpoints = stopped(tmp_path)
+    generator = random.Random(seed)
+    chosen = generator.choice(sorted((checkpoints / "step-000013").iterdir()))
+    raw = bytearray(chosen.read_bytes())
+    raw[generator.randrange(len(raw))] ^= 1 << generator.randrange(8)
+    chosen.write_bytes(raw)
+    play.fit()
+    assert any("step-000013 is damaged" in event for event in play.reporter.events)
+    ended = play.ended()
+    for part in ("weights", "moments", "averages", "lines", "model"):
+        assert getattr(ended, part) == getattr(never, part), part
+
+
+def test_two_damaged_of_three(tmp_path, never):
+    play, checkpoints = stopped(tmp_path)
+    (checkpoints / "step-000013" / "weights.safetensors").write_bytes(b"")
+    (checkpoints / "step-000010" / "state.json").unlink()
+    play.fit()
+    assert play.ended().weights == never.weights
+    assert len(list(checkpoints.glob("*.corrupt-*"))) == 2
+
+
+def test_none_whole_is_exit_3_and_never_a_start_from_nothing(tmp_path):
+    play, checkpoints = stopped(tmp_path)
+    for path in checkpoints.glob("step-*"):
+        (path / "manifest.json").write_bytes(b"{}")
+    for _ in range(2):
+        with pytest.raises(NoValidCheckpoint) as caught:
+            play.fit()
+        assert caught.value.exit_code == 3

@@ -1,0 +1,70 @@
+"""The numbered file layer."""
+
+import errno
+import hashlib
+
+import pytest
+from toy import Killer, in_child
+
+from regard.training import files as layer
+from regard.training.files import Entry, Files
+
+
+class Broken(Files):
+    """The disk fails at operation ``number``."""
+
+    def __init__(self, number):
+        super().__init__()
+        self.fatal = number
+
+    def before(self, operation, path):
+        super().before(operation, path)
+        if self.number == self.fatal:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_write_hashes_what_it_writes(tmp_path, monkeypatch):
+    monkeypatch.setattr(layer, "PIECE", 5)
+    content = b"attention is all you need"
+    files = Files()
+    entry = files.write(tmp_path / "a", [content[:7], memoryview(content[7:])])
+    assert (tmp_path / "a").read_bytes() == content
+    assert entry == Entry(len(content), hashlib.sha256(content).hexdigest())
+    assert files.number == 1 + (2 + 4) + 1  # create, pieces of at most five bytes, fsync
+
+
+def test_write_never_overwrites(tmp_path):
+    (tmp_path / "a").write_text("precious")
+    with pytest.raises(FileExistsError):
+        Files().write(tmp_path / "a", [b"x"])
+    assert (tmp_path / "a").read_text() == "precious"
+
+
+@pytest.mark.parametrize("number", range(1, 7))
+@pytest.mark.parametrize("middle", [False, True])
+def test_replace_killed_anywhere_is_old_or_new(tmp_path, number, middle):
+    place = tmp_path / "a"
+    place.write_bytes(b"old")
+    code = in_child(lambda: Killer(number, middle).replace(place, [b"new content"]))
+    assert place.read_bytes() == (b"new content" if number > 4 or code == 0 else b"old")
+    assert code == (137 if number <= (5 if not middle else 2) and (not middle or number == 2) else 0)
+
+
+@pytest.mark.parametrize("number", range(1, 5))
+def test_replace_on_a_full_disk_leaves_nothing_behind(tmp_path, number):
+    (tmp_path / "a").write_bytes(b"old")
+    with pytest.raises(OSError, match="No space"):
+        Broken(number).replace(tmp_path / "a", [b"new"])
+    assert [p.name for p in tmp_path.iterdir()] == ["a"]
+    assert (tmp_path / "a").read_bytes() == b"old"
+
+
+def test_remove_takes_a_whole_tree_but_no_link_target(tmp_path):
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "file").write_text("x")
+    (tmp_path / "gone" / "inner").mkdir(parents=True)
+    (tmp_path / "gone" / "inner" / "file").write_text("x")
+    (tmp_path / "gone" / "link").symlink_to(tmp_path / "kept")
+    Files().remove(tmp_path / "gone")
+    assert not (tmp_path / "gone").exists()
+    assert (tmp_path / "kept" / "file").exists()

@@ -1,0 +1,154 @@
+"""One flat buffer against torch's optimisers, parameter by parameter."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+from toy import Bigram
+
+from regard.config import Training
+from regard.errors import RegardError, UsageError
+from regard.training.optim import FlatOptimiser
+
+
+def gradients(model, seed):
+    generator = torch.Generator().manual_seed(seed)
+    return {name: torch.randn(p.shape, generator=generator) for name, p in model.named_parameters()}
+
+
+def section(**values):
+    return Training(**{"beta1": 0.9, "beta2": 0.98, "epsilon": 1e-9, **values})
+
+
+@pytest.mark.parametrize(("kind", "decay"), [("adam", 0.0), ("adamw", 0.1)])
+def test_as_torch_parameter_by_parameter(kind, decay):
+    model, other = Bigram(), Bigram()
+    flat = FlatOptimiser(model, section(optimiser=kind, weight_decay=decay))
+    named = dict(other.named_parameters())
+    groups = [
+        {"params": [p for p in named.values() if p.dim() >= 2], "weight_decay": decay},
+        {"params": [p for p in named.values() if p.dim() < 2], "weight_decay": 0.0},
+    ]
+    plain = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[kind](groups, betas=(0.9, 0.98), eps=1e-9)
+    for step in range(1, 21):
+        found = gradients(model, step)
+        flat.zero_gradients()
+        for name, parameter in model.named_parameters():
+            parameter.grad += found[name]
+            named[name].grad = 0.5 * found[name]
+        flat.update(0.01 / step, 0.5)
+        for group in plain.param_groups:
+            group["lr"] = 0.01 / step
+        plain.step()
+    for name, parameter in model.named_parameters():
+        assert_close(parameter, named[name], rtol=1e-5, atol=1e-7)
+        assert not torch.equal(parameter, dict(Bigram().named_parameters())[name])
+
+
+def test_a_backward_pass_adds_into_the_flat_gradient():
+    model, other = Bigram().eval(), Bigram().eval()
+    flat = FlatOptimiser(model, section())
+    ids_T = torch.tensor([1, 2, 3, 1])
+    for _ in range(2):
+        model(ids_T).square().sum().backward()
+    (2 * other(ids_T).square().sum()).backward()
+    total = torch.cat([p.grad.reshape(-1) for p in other.parameters()])
+    assert_close(flat.norm(), torch.linalg.vector_norm(total))
+    for (name, parameter), twin in zip(model.named_parameters(), other.parameters(), strict=True):
+        assert_close(parameter.grad, twin.grad)
+        assert parameter.grad.untyped_storage().data_ptr() == flat.gradients.untyped_storage().data_ptr(), name
+        assert parameter.untyped_storage().data_ptr() == flat.weights.untyped_storage().data_ptr(), name
+
+
+def test_tied_parameters_are_held_and_saved_once():
+    model = Bigram()
+    flat = FlatOptimiser(model, section())
+    assert model.output.weight is model.embedding.weight
+    assert "output.weight" not in flat.weights_by_name()
+    assert set(flat.weights_by_name()) == {n for n, _ in model.named_parameters()} | {"seen"}
+    held = sum(-(-p.numel() // 16) * 16 for p in model.parameters())
+    assert len(flat.weights) == held
+
+
+def test_frozen_parameters_stay_and_are_saved():
+    model = Bigram()
+    model.layers[0].bias.requires_grad_(False)
+    before = model.layers[0].bias.clone()
+    flat = FlatOptimiser(model, section())
+    flat.gradients.fill_(1.0)
+    flat.update(0.1, 1.0)
+    assert torch.equal(model.layers[0].bias, before)
+    assert "layers.0.bias" in flat.weights_by_name()
+    assert "first.layers.0.bias" not in flat.moments_by_name()
+
+
+def test_norms_are_those_of_the_layers():
+    model = Bigram()
+    flat = FlatOptimiser(model, section())
+    found = gradients(model, 4)
+    for name, parameter in model.named_parameters():
+        parameter.grad.copy_(found[name])
+    wanted = {}
+    for name, gradient in found.items():
+        layer = ".".join(name.split(".")[:2]) if name.startswith("layers") else name.split(".")[0]
+        wanted[layer] = wanted.get(layer, 0.0) + float(gradient.square().sum())
+    assert flat.norms() == pytest.approx({layer: square**0.5 for layer, square in wanted.items()}, rel=1e-5)
+    assert set(wanted) == {"embedding", "layers.0", "layers.1", "norm", "output"}
+
+
+def test_averages_follow_the_weights():
+    model = Bigram()
+    flat = FlatOptimiser(model, section(ema=0.9))
+    wanted = flat.weights.double()
+    for step in range(1, 150):
+        flat.gradients.copy_(torch.randn(len(flat.weights), generator=torch.Generator().manual_seed(step)))
+        flat.update(0.01, 1.0)
+        decay = min(0.9, (1 + step) / (10 + step))
+        wanted = decay * wanted + (1 - decay) * flat.weights.double()
+    assert_close(flat.averages.double(), wanted, rtol=1e-4, atol=1e-5)
+    own = flat.weights.clone()
+    with flat.averaged():
+        assert torch.equal(model.norm.weight, flat.averages_by_name()["norm.weight"])
+        assert not torch.equal(flat.weights, own)
+    assert torch.equal(flat.weights, own)
+
+
+def test_restored_to_the_bit():
+    def go_on(flat, steps):
+        for step in steps:
+            flat.gradients.copy_(torch.randn(len(flat.weights), generator=torch.Generator().manual_seed(step)))
+            flat.update(0.01, 1.0)
+
+    flat = FlatOptimiser(Bigram(), section(ema=0.99, optimiser="adamw", weight_decay=0.1))
+    go_on(flat, range(5))
+    saved = copy.deepcopy((flat.weights_by_name(), flat.moments_by_name(), flat.averages_by_name()))
+    go_on(flat, range(5, 9))
+    other = FlatOptimiser(Bigram(seed=8), section(ema=0.99, optimiser="adamw", weight_decay=0.1))
+    other.restore(*saved)
+    go_on(other, range(5, 9))
+    for part in ("weights_by_name", "moments_by_name", "averages_by_name"):
+        one, two = getattr(flat, part)(), getattr(other, part)()
+        assert set(one) == set(two)
+        assert all(torch.equal(one[name], two[name]) for name in one)
+
+
+def test_another_model_is_refused():
+    flat = FlatOptimiser(Bigram(), section())
+    weights, moments = flat.weights_by_name(), flat.moments_by_name()
+    with pytest.raises(RegardError, match=r"embedding\.weight"):
+        flat.restore({n: t for n, t in weights.items() if n != "embedding.weight"}, moments, {})
+    with pytest.raises(RegardError, match=r"norm\.bias: has shape \[9\]"):
+        flat.restore({**weights, "norm.bias": torch.zeros(9)}, moments, {})
+
+
+def test_what_cannot_be_is_said():
+    with pytest.raises(UsageError, match="adamw"):
+        FlatOptimiser(Bigram(), section(weight_decay=0.1))
+    with pytest.raises(RegardError, match="nothing to train"):
+        FlatOptimiser(nn.Identity(), section())
+    mixed = Bigram()
+    mixed.norm.bfloat16()
+    with pytest.raises(RegardError, match=r"norm\.weight"):
+        FlatOptimiser(mixed, section())

@@ -1,0 +1,97 @@
+"""Counters, spikes, and what is best."""
+
+import json
+import statistics
+
+import numpy as np
+import pytest
+
+from regard.config import Training
+from regard.data.batch import Position
+from regard.errors import Diverged
+from regard.training.objective import Validation
+from regard.training.progress import Best, Progress
+
+
+def test_state_goes_there_and_back():
+    progress = Progress(7, Position(1, 2, 3), 1.25, Best(5, "bleu", 31.5), 1, 2, 1, [6, 7], [3.5, 0.1 + 0.2], 1, True)
+    assert Progress.of(json.loads(progress.dump())) == progress
+    assert Progress.of(json.loads(Progress().dump())) == Progress()
+
+
+def test_state_holds_three_integers_of_data_and_nothing_of_a_generator():
+    values = json.loads(Progress().dump())
+    assert values["position"] == {"epoch": 0, "block": 0, "batch": 0}
+    assert values["format"] == 1
+
+
+def test_too_many_skips_in_a_row():
+    progress = Progress()
+    for step in range(1, 4):
+        progress.skip(step, Training(max_skipped=4))
+    progress.spiked(1.0)
+    assert progress.in_a_row == 0
+    for step in range(5, 8):
+        progress.skip(step, Training(max_skipped=4))
+    with pytest.raises(Diverged) as caught:
+        progress.skip(8, Training(max_skipped=4))
+    assert caught.value.exit_code == 76
+    assert progress.skipped == 7
+
+
+def test_more_than_one_per_cent_of_the_last_thousand():
+    progress = Progress()
+    for step in range(0, 1000, 100):
+        progress.skip(step, Training())
+        progress.spiked(1.0)
+    progress.skip(1001, Training())  # the first fell out of the window
+    progress.spiked(1.0)
+    with pytest.raises(Diverged):
+        progress.skip(1002, Training())
+
+
+def test_a_spike_is_three_losses_above_median_and_six_deviations():
+    draws = np.random.default_rng(3).normal(2.0, 0.1, 300).tolist()
+    losses = draws[:250] + [3.5] * 5 + draws[250:] + [3.5, 3.5, 2.0]
+    progress, found, seen = Progress(), [], []
+    above = 0
+    for number, loss in enumerate(losses):
+        window = seen[-200:]
+        if len(window) >= 50:
+            middle = statistics.median(window)
+            deviation = statistics.median([abs(x - middle) for x in window])
+            above = above + 1 if loss > middle + 6 * deviation else 0
+        if progress.spiked(loss):
+            found.append(number)
+        assert progress.above == above
+        seen.append(loss)
+    assert found == [252]  # the third of the first five; two alone are no spike
+    assert progress.losses == losses[-200:]
+
+
+def test_best_by_loss_then_by_bleu():
+    section, progress = Training(steps=100), Progress()
+    story = [(10, 3.0, None), (20, 2.0, None), (50, 2.5, None), (60, 4.0, 10.0), (70, 1.0, 9.0), (80, 5.0, 12.0)]
+    best = []
+    for step, loss, bleu in story:
+        progress.step = step
+        now = progress.judge(Validation(loss, bleu), section)
+        progress.count(now)
+        best.append(now is not None)
+    assert best == [True, True, False, True, False, True]
+    assert progress.best == Best(80, "bleu", 12.0)
+
+
+@pytest.mark.parametrize(("select", "value"), [("loss", 3.0), ("bleu", 20.0), ("chrf", 40.0)])
+def test_best_by_what_is_asked(select, value):
+    progress = Progress(step=1)
+    assert progress.judge(Validation(3.0, 20.0, 40.0), Training(steps=100, select=select)) == Best(1, select, value)
+
+
+def test_a_loss_that_is_no_number_is_never_best():
+    progress = Progress(step=1)
+    for loss in (float("nan"), float("inf")):
+        now = progress.judge(Validation(loss), Training(steps=100))
+        assert now is None
+        progress.count(now)
+    assert progress.worse == 2

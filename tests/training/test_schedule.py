@@ -1,0 +1,66 @@
+"""Learning rates against the formulas written out."""
+
+import math
+
+import pytest
+
+from regard.config import Training
+from regard.errors import UsageError
+from regard.training.schedule import schedule
+
+
+def rates(d_model=512, **training):
+    section = Training(**training)
+    rate = schedule(section, d_model)
+    return [rate(step) for step in range(1, (section.steps or 20_000) + 1)]
+
+
+def test_noam_is_the_papers_formula():
+    found = rates(schedule="noam", rate=2.0, warmup=4000)
+    for step in range(1, 20_001):
+        assert found[step - 1] == pytest.approx(2.0 * 512**-0.5 * min(step**-0.5, step * 4000**-1.5), rel=1e-12)
+    assert max(found) == found[3999]
+
+
+def test_inverse_square_root():
+    found = rates(schedule="inverse_square_root", rate=1e-3, warmup=100)
+    for step in range(1, 20_001):
+        wanted = 1e-3 * step / 100 if step <= 100 else 1e-3 * math.sqrt(100 / step)
+        assert found[step - 1] == pytest.approx(wanted, rel=1e-12)
+
+
+@pytest.mark.parametrize("steps", [11, 57, 1000])
+@pytest.mark.parametrize("warmup", [0, 3, 50])
+def test_cosine_and_linear_end_at_zero_at_exactly_the_last_step(steps, warmup):
+    cosine = rates(schedule="cosine", rate=0.3, warmup=warmup, steps=steps)
+    linear = rates(schedule="linear", rate=0.3, warmup=warmup, steps=steps)
+    warm = min(warmup, steps // 10)  # never more than a tenth
+    for step in range(1, steps + 1):
+        if step <= warm:
+            wanted = (0.3 * step / warm,) * 2
+        else:
+            down = (step - warm) / (steps - warm)
+            wanted = (0.3 * (1 + math.cos(math.pi * down)) / 2, 0.3 * (1 - down))
+        assert (cosine[step - 1], linear[step - 1]) == pytest.approx(wanted, rel=1e-9, abs=1e-15)
+    assert cosine[-1] == linear[-1] == 0.0
+    assert min(cosine[:-1]) > 0.0
+    assert min(linear[:-1]) > 0.0
+
+
+@pytest.mark.parametrize("name", ["noam", "inverse_square_root", "cosine", "linear"])
+def test_warm_up_is_linear_and_capped(name):
+    found = rates(schedule=name, rate=1.0, warmup=400, steps=1000)
+    assert found.index(max(found)) == 99
+    assert found[9] == pytest.approx(10 * found[0])
+
+
+@pytest.mark.parametrize("name", ["noam", "inverse_square_root", "cosine", "linear"])
+@pytest.mark.parametrize("steps", [1, 2, 9])
+def test_short_runs_have_finite_rates(name, steps):
+    assert all(math.isfinite(rate) and rate >= 0 for rate in rates(schedule=name, steps=steps))
+
+
+@pytest.mark.parametrize("name", ["cosine", "linear"])
+def test_a_schedule_with_an_end_needs_one(name):
+    with pytest.raises(UsageError, match=r"training\.steps"):
+        schedule(Training(schedule=name), 512)
