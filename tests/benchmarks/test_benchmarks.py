@@ -1,0 +1,132 @@
+"""The benchmarks count what they say and report what was measured; nothing here measures a speed."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+@pytest.fixture
+def load(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(FOLDER / "peers")
+    monkeypatch.syspath_prepend(FOLDER)
+    before = set(sys.modules)
+
+    def loaded(name: str) -> ModuleType:
+        return importlib.import_module(name)
+
+    yield loaded
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(FOLDER)):
+            del sys.modules[name]
+
+
+def make_job(measure: ModuleType, folder: Path, **changed: Any) -> Any:
+    values = {"layers": 1, "d_model": 8, "d_ff": 8, "heads": 1, "dropout": 0.1, "label_smoothing": 0.1, "seed": 1}
+    values |= {"tokens": 64, "sentences": 4, "pieces": 300, "steps": 2, "warm_up": 2, "threads": 1, "group": False}
+    values |= {
+        "corpus": str(folder),
+        "scratch": str(folder),
+        "result": str(folder / "result.json"),
+        "precision": "fp32",
+    }
+    return measure.Job(**{**values, **changed})
+
+
+def test_the_meter_leaves_the_warm_up_out_and_adds_micro_batches(load: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    measure = load("measure")
+    ended: list[int] = []
+    monkeypatch.setattr(measure.os, "_exit", ended.append)
+    cpu, wall = iter([1.0, 2.0, 4.0, 7.0]), iter([10.0, 20.0, 40.0, 70.0])
+    monkeypatch.setattr(measure.time, "process_time", lambda: next(cpu))
+    monkeypatch.setattr(measure.time, "perf_counter", lambda: next(wall))
+    meter = measure.Meter(make_job(measure, tmp_path))
+    for useful in ([999], [999], [30, 10], [60]):
+        assert not ended
+        for tokens in useful:
+            meter.count(tokens, 2 * tokens)
+        meter.step()
+    assert ended == [0]
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert (result["useful_tokens"], result["padded_tokens"]) == (100, 200)
+    assert (result["cpu_seconds"], result["wall_seconds"]) == (5.0, 50.0)
+    assert result["step_rates_cpu"] == [20.0, 20.0]
+
+
+def test_pieces_are_read_back_as_ids(load: Any, tmp_path: Path) -> None:
+    measure = load("measure")
+    (tmp_path / "pieces.train.en").write_text("p5 p17\n\n")
+    (tmp_path / "pieces.train.de").write_text("p2\np3 p4\n")
+    assert measure.pairs(make_job(measure, tmp_path)) == [([5, 17], [2]), ([], [3, 4])]
+
+
+def test_a_watched_function_still_does_its_work(load: Any) -> None:
+    class Peer:
+        def loss(self, value: int) -> int:
+            return 2 * value
+
+    seen: list[int] = []
+    load("measure").before(Peer, "loss", lambda _, value: seen.append(value))
+    assert Peer().loss(4) == 8
+    assert seen == [4]
+
+
+def test_ratios_are_to_the_best_peer_of_the_same_precision(load: Any) -> None:
+    def row(key: str, precision: str, cpu: float, wall: float) -> dict[str, Any]:
+        return {"key": key, "precision": precision, "per_cpu_second": cpu, "per_wall_second": wall, "runs": [{}]}
+
+    rows = [row("regard", "fp32", 30, 20), row("eole", "fp32", 20, 4), row("torch", "fp32", 10, 5)]
+    rows += [row("eole", "bf16", 99, 99), {"key": "regard", "precision": "bf16", "absent": "failed"}]
+    ratios = load("train_vs_peers").ratios
+    assert ratios(rows, "cpu") == {"fp32": {"best_peer": "eole", "ratio": 1.5}}
+    assert ratios(rows, "wall") == {"fp32": {"best_peer": "torch", "ratio": 4.0}}
+
+
+def test_every_trainer_has_a_runner_and_every_environment_exact_versions(load: Any) -> None:
+    environments = load("environments").ENVIRONMENTS
+    for trainer in load("train_vs_peers").trainers():
+        assert (FOLDER / trainer.runner).is_file()
+        assert trainer.environment in {None, *(environment.name for environment in environments)}
+    for environment in environments:
+        lines = environment.requirements.read_text().split()
+        assert f"{environment.torch}" in lines
+        assert all(re.fullmatch(r"[A-Za-z0-9_.\-]+==[\w.]+", line) for line in lines)
+
+
+def test_a_failing_runner_is_a_line_of_the_table(load: Any, tmp_path: Path) -> None:
+    conductor = load("train_vs_peers")
+    (tmp_path / "broken.py").write_text("raise ValueError('no such thing')")
+    trainer = conductor.Trainer("broken", "Broken", str(tmp_path / "broken.py"), None, "fp32")
+    conductor.run(trainer, {"threads": 1}, [min(conductor.os.sched_getaffinity(0))], tmp_path, 60)
+    assert trainer.absent == "failed: ValueError: no such thing"
+    rows = [conductor.row(trainer)]
+    assert "Broken" in conductor.table({"rows": rows, "ratios": {}, "clock": "cpu"})
+    assert "absent: failed: ValueError" in conductor.table({"rows": rows, "ratios": {}, "clock": "cpu"})
+
+
+def test_the_page_shows_the_newest_session_of_each_setting(load: Any, tmp_path: Path) -> None:
+    report = load("report")
+    sessions = [
+        {"benchmark": "start_up", "date": "2026-01-02", "rows": [{"program": "new", "seconds": 0.25}]},
+        {"benchmark": "start_up", "date": "2026-01-01", "rows": [{"program": "old", "seconds": 9.5}]},
+        {"benchmark": "scores", "name": "en-de", "date": "2026-01-01", "rows": [{"seed": 1, "BLEU": 39.5}]},
+        {"benchmark": "scores", "name": "de-en", "date": "2026-01-01", "rows": [{"seed": 1, "BLEU": 40.5}]},
+    ]
+    (tmp_path / "all.jsonl").write_text("".join(json.dumps(session) + "\n" for session in sessions))
+    page = report.page(tmp_path)
+    assert "| new | 0.25 |" in page
+    assert "old" not in page
+    assert "39.5" in page
+    assert "40.5" in page
+    (tmp_path / "more.jsonl").write_text('{"benchmark": "x"}\n')
+    with pytest.raises(SystemExit, match=r"more\.jsonl:1"):
+        report.page(tmp_path)
