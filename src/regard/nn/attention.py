@@ -70,16 +70,16 @@ class MultiHeadAttention(nn.Module):
     def forward(self, x_TD: Tensor, memory_SD: Tensor, layout: Layout, *, causal: bool) -> Tensor:
         """Every token of ``x_TD`` attends to its sequence's ``memory_SD``; self-attention if that is ``x_TD``."""
         if memory_SD is x_TD:
-            query_TX, key_SX, value_SX = project(x_TD, [self.query, self.key, self.value])
+            query, key, value = project(x_TD, [self.query, self.key, self.value])
         else:
-            query_TX = self.query(x_TD)
-            key_SX, value_SX = project(memory_SD, [self.key, self.value])
-        return self._attend(self._split(query_TX), self._split(key_SX), self._split(value_SX), layout, causal)
+            query = self.query(x_TD)
+            key, value = project(memory_SD, [self.key, self.value])
+        return self._attend(self._split(query), self._split(key), self._split(value), layout, causal)
 
     def remember(self, memory_SD: Tensor) -> tuple[Tensor, Tensor]:
         """``key_SHK, value_SHU`` of a memory, computed once and kept while decoding."""
-        key_SX, value_SX = project(memory_SD, [self.key, self.value])
-        return self._split(key_SX), self._split(value_SX)
+        key, value = project(memory_SD, [self.key, self.value])
+        return self._split(key), self._split(value)
 
     def recall(self, x_ND: Tensor, arena: Arena, layout: Layout) -> Tensor:
         """Every row's token attends to keys and values kept in an arena."""

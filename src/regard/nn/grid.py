@@ -25,14 +25,14 @@ class Side:
     cells_X: Tensor
     real_X: Tensor | None
 
-    def take(self, rows_XK: Tensor) -> Tensor:
+    def take(self, rows_YK: Tensor) -> Tensor:
         """Rows of the axis into the grid: (sequences · heads, longest, K)."""
         sequences, heads, longest = self.shape
-        return rows_XK.index_select(0, self.cells_X).view(sequences * heads, longest, -1)
+        return rows_YK.index_select(0, self.cells_X).view(sequences * heads, longest, -1)
 
-    def take_real(self, rows_XK: Tensor) -> Tensor:
+    def take_real(self, rows_YK: Tensor) -> Tensor:
         """The same with zeros where there is no token."""
-        taken = self.take(rows_XK)
+        taken = self.take(rows_YK)
         return taken if self.real_X is None else taken.mul_(self.real_X.view(*taken.shape[:2], 1))
 
 
@@ -49,13 +49,13 @@ class Group:
 class Grid:
     """A layout as groups, made once and used by every layer.
 
-    ``query_homes_X`` and ``key_homes_X`` name for each (token, head) of an axis its cell among those of all groups; a
+    ``query_homes_Y`` and ``key_homes_Z`` name for each (token, head) of an axis its cell among those of all groups; a
     token of no sequence has none, and is told the cell behind the last.
     """
 
     groups: list[Group]
-    query_homes_X: Tensor
-    key_homes_X: Tensor
+    query_homes_Y: Tensor
+    key_homes_Z: Tensor
 
 
 def grid(layout: Layout, heads: int, causal: bool, most: int = 4) -> Grid:
@@ -74,8 +74,8 @@ def grid(layout: Layout, heads: int, causal: bool, most: int = 4) -> Grid:
         Group(query, key, _bias(layout, chosen_R, causal, query, key))
         for chosen_R, query, key in zip(chosen, queries, keys, strict=True)
     ]
-    query_homes_X = _homes(layout.queries, queries, heads)
-    return Grid(groups, query_homes_X, query_homes_X if same else _homes(layout.keys, keys, heads))
+    query_homes_Y = _homes(layout.queries, queries, heads)
+    return Grid(groups, query_homes_Y, query_homes_Y if same else _homes(layout.keys, keys, heads))
 
 
 def _side(sequences: Sequences, chosen_R: Tensor, heads: int) -> Side:
@@ -92,16 +92,16 @@ def _side(sequences: Sequences, chosen_R: Tensor, heads: int) -> Side:
 
 def _homes(sequences: Sequences, sides: list[Side], heads: int) -> Tensor:
     cells = sum(len(side.cells_X) for side in sides)
-    homes_X = torch.full((sequences.size * heads,), cells, device=sequences.starts_B.device)
+    homes_Y = torch.full((sequences.size * heads,), cells, device=sequences.starts_B.device)
     start = 0
     for side in sides:
-        cells_X = torch.arange(start, start + len(side.cells_X), device=homes_X.device)
+        cells_X = torch.arange(start, start + len(side.cells_X), device=homes_Y.device)
         real_X = side.real_X
-        homes_X[side.cells_X if real_X is None else side.cells_X[real_X]] = (
+        homes_Y[side.cells_X if real_X is None else side.cells_X[real_X]] = (
             cells_X if real_X is None else cells_X[real_X]
         )
         start += len(side.cells_X)
-    return homes_X
+    return homes_Y
 
 
 def _bias(layout: Layout, chosen_R: Tensor, causal: bool, queries: Side, keys: Side) -> Tensor | None:

@@ -49,8 +49,8 @@ class Sequences:
     @cached_property
     def grid_BL(self) -> Tensor:
         """For each real sequence and place in it, the token's index on the axis; any index where there is none."""
-        starts_B = self.starts_B[: self.count, None]
-        grid_BL = starts_B + torch.arange(self.longest, device=starts_B.device)
+        places_L = torch.arange(self.longest, device=self.starts_B.device)
+        grid_BL = self.starts_B[: self.count, None] + places_L
         return grid_BL.clamp(max=max(self.size - 1, 0))
 
     @cached_property
@@ -108,12 +108,13 @@ class Layout:
         if self.queries.count != self.keys.count:
             raise ValueError(f"{self.queries.count} sequences of queries but {self.keys.count} of keys")
 
-    @cached_property
-    def every_query_has_keys(self) -> bool:
-        """Whether no query would attend to nothing."""
-        count = self.queries.count
-        alone = (self.queries.lengths_B[:count] > 0) & (self.keys.lengths_B[:count] == 0)
-        return not bool(alone.any())
+    def every_query_has_keys(self, causal: bool) -> bool:
+        """Whether no query would attend to nothing: to no key at all, or under ``causal`` to later ones only."""
+        return self.once(("every query has keys", causal), lambda: not bool(self._alone_B(causal).any()))
+
+    def _alone_B(self, causal: bool) -> Tensor:
+        queries_B, keys_B = (side.lengths_B[: side.count] for side in (self.queries, self.keys))
+        return (queries_B > keys_B) if causal else (queries_B > 0) & (keys_B == 0)
 
     @cached_property
     def _made(self) -> dict[Hashable, Any]:

@@ -22,6 +22,8 @@ DIMENSIONS: dict[str, str] = {
     "P": "pixels of a patch",
     "L": "longest sequence that attends, only inside a padded way of attention",
     "M": "longest sequence attended to, only inside a padded way of attention",
+    "Y": "pairs of a token that attends and a head, laid flat, only inside a padded way of attention",
+    "Z": "pairs of a token attended to and a head, laid flat, only inside a padded way of attention",
     "R": "rows of a chunk or of a selection",
     "X": "entries of a tensor of any shape, laid flat",
 }

@@ -77,11 +77,13 @@ class Reference:
         context_THU = query_THK.new_zeros(*query_THK.shape[:2], value_SHU.shape[2])
         pieces = []
         for b in range(layout.queries.count):
-            places_L, places_M = _places(layout.queries, b), _places(layout.keys, b)
-            if not len(places_L) or not len(places_M):
-                continue
-            context_LHU = self._sequence(query_THK[places_L], key_SHK[places_M], value_SHU[places_M], question, point)
-            pieces.append((places_L, context_LHU))
+            here, there = _places(layout.queries, b), _places(layout.keys, b)
+            if question.causal:  # the first queries have no keys if there are fewer keys
+                here = here[max(0, len(here) - len(there)) :]
+            if len(here) and len(there):
+                pieces.append(
+                    (here, self._sequence(query_THK[here], key_SHK[there], value_SHU[there], question, point))
+                )
         if pieces:
             places_R = torch.cat([places for places, _ in pieces])
             context_THU = context_THU.index_copy(0, places_R, torch.cat([context for _, context in pieces]))
@@ -91,11 +93,8 @@ class Reference:
         self, query_LHK: Tensor, key_MHK: Tensor, value_MHU: Tensor, question: Question, point: Point
     ) -> Tensor:
         score_HLM = point("score", torch.einsum("lhk,mhk->hlm", query_LHK, key_MHK)) * question.scale
-        queries, keys = len(query_LHK), len(key_MHK)
-        places_L = (
-            torch.arange(queries, device=score_HLM.device) + keys - queries
-        )  # the last query stands at the last key
-        places_M = torch.arange(keys, device=score_HLM.device)
+        places_M = torch.arange(len(key_MHK), device=score_HLM.device)  # the last query stands at the last key
+        places_L = torch.arange(len(query_LHK), device=score_HLM.device) + len(key_MHK) - len(query_LHK)
         if question.bias is not None:
             score_HLM = score_HLM + question.bias(places_L, places_M)
         if question.causal:
@@ -124,7 +123,7 @@ class PaddedSDPA:
     def can(self, query_THK: Tensor, value_SHU: Tensor, question: Question) -> bool:
         """No bias; every query has keys (torch would give NaN)."""
         layout = question.layout
-        return question.bias is None and layout.queries.longest > 0 and layout.every_query_has_keys
+        return question.bias is None and layout.queries.longest > 0 and layout.every_query_has_keys(question.causal)
 
     def __call__(self, query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, question: Question) -> Tensor:
         """Gather to grids, attend, gather back."""
@@ -139,18 +138,16 @@ class PaddedSDPA:
 def _torch_sdpa(query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, question: Question) -> Tensor:
     layout = question.layout
     square = question.causal and layout.queries is layout.keys
-    mask_B1LM = None
+    mask = None
     if not square and (question.causal or not layout.keys.full):
-        mask_B1LM = layout.allowed_BLM(question.causal)[:, None]
-    on_cpu = (
-        query_THK.device.type == "cpu"
-    )  # measured: torch's flash kernel is several times slower there on short sequences
+        mask = layout.allowed_BLM(question.causal)[:, None]
+    on_cpu = query_THK.device.type == "cpu"  # measured: torch's flash kernel is several times slower there
     with sdpa_kernel(SDPBackend.MATH) if on_cpu else nullcontext():
         context_BHLU = F.scaled_dot_product_attention(
             _padded(query_THK, layout.queries),
             _padded(key_SHK, layout.keys),
             _padded(value_SHU, layout.keys),
-            attn_mask=mask_B1LM,
+            attn_mask=mask,
             is_causal=square,
             dropout_p=question.dropout,
             scale=question.scale,
@@ -179,10 +176,10 @@ class _Grouped(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, query_THK, key_SHK, value_SHU, grid, scale):  # type: ignore[no-untyped-def]
-        query_XK, key_XK, value_XU = query_THK.flatten(0, 1), key_SHK.flatten(0, 1), value_SHU.flatten(0, 1)
+        query_YK, key_ZK, value_ZU = query_THK.flatten(0, 1), key_SHK.flatten(0, 1), value_SHU.flatten(0, 1)
         contexts, saved = [], []
         for group in grid.groups:
-            query, key, value = group.queries.take(query_XK), group.keys.take(key_XK), group.keys.take(value_XU)
+            query, key, value = group.queries.take(query_YK), group.keys.take(key_ZK), group.keys.take(value_ZU)
             if group.bias is None:
                 score = torch.bmm(query, key.transpose(1, 2)).mul_(scale)
             else:
@@ -192,15 +189,15 @@ class _Grouped(torch.autograd.Function):
             saved += [query, key, value, weight]
         ctx.save_for_backward(*saved)
         ctx.grid, ctx.scale = grid, scale
-        return _home(contexts, grid.query_homes_X, query_THK.shape[1])
+        return _home(contexts, grid.query_homes_Y, query_THK.shape[1])
 
     @staticmethod
     def backward(ctx, gradient_THU):  # type: ignore[no-untyped-def]
-        gradient_XU, heads = gradient_THU.flatten(0, 1), gradient_THU.shape[1]
+        gradient_YU, heads = gradient_THU.flatten(0, 1), gradient_THU.shape[1]
         queries, keys, values = [], [], []
         for i, group in enumerate(ctx.grid.groups):
             query, key, value, weight = ctx.saved_tensors[4 * i : 4 * i + 4]
-            gradient = group.queries.take_real(gradient_XU)
+            gradient = group.queries.take_real(gradient_YU)
             values.append(torch.bmm(weight.transpose(1, 2), gradient).flatten(0, 1))
             weight_gradient = torch.bmm(gradient, value.transpose(1, 2))
             score_gradient = torch._softmax_backward_data(weight_gradient, weight, -1, weight.dtype).mul_(ctx.scale)
@@ -208,18 +205,18 @@ class _Grouped(torch.autograd.Function):
             keys.append(torch.bmm(score_gradient.transpose(1, 2), query).flatten(0, 1))
         grid = ctx.grid
         return (
-            _home(queries, grid.query_homes_X, heads),
-            _home(keys, grid.key_homes_X, heads),
-            _home(values, grid.key_homes_X, heads),
+            _home(queries, grid.query_homes_Y, heads),
+            _home(keys, grid.key_homes_Z, heads),
+            _home(values, grid.key_homes_Z, heads),
             None,
             None,
         )
 
 
-def _home(cells: list[Tensor], homes_X: Tensor, heads: int) -> Tensor:
+def _home(cells: list[Tensor], homes_Y: Tensor, heads: int) -> Tensor:
     """Cells of all groups back to tokens end to end; tokens of no sequence take the zeros behind the last cell."""
     cells_XU = torch.cat([*cells, cells[0].new_zeros(1, cells[0].shape[1])])
-    return cells_XU.index_select(0, homes_X).unflatten(0, (-1, heads))
+    return cells_XU.index_select(0, homes_Y).unflatten(0, (-1, heads))
 
 
 class Varlen:

@@ -1,0 +1,58 @@
+import pytest
+import torch
+
+from regard.nn.layout import Layout, Sequences
+from small_models import sequences
+
+
+def test_end_to_end() -> None:
+    of = Sequences.end_to_end([3, 0, 2])
+    assert (of.starts_B.tolist(), of.count, of.longest, of.size) == ([0, 3, 3], 3, 3, 5)
+    assert of.covered
+    assert not of.full
+    assert Sequences.end_to_end([]).longest == 0
+
+
+def test_positions_and_membership_follow_from_starts_and_lengths() -> None:
+    of = sequences([3, 0, 2], tail=2, spare=2)
+    assert of.positions_T.tolist() == [0, 1, 2, 0, 1, 0, 0]
+    assert of.inside_T.tolist() == [True] * 5 + [False] * 2
+    assert not of.covered
+    flat = of.grid_BL.flatten()
+    for token in range(5):
+        assert flat[of.cells_T[token]] == token
+        assert of.real_BL.flatten()[of.cells_T[token]]
+
+
+def test_rows_of_an_arena() -> None:
+    of = Sequences.rows(torch.tensor([2, 3]), longest=3, stride=5)
+    assert (of.starts_B.tolist(), of.size, of.stride) == ([0, 5], 10, 5)
+    assert of.inside_T.nonzero()[:, 0].tolist() == [0, 1, 5, 6, 7]
+
+
+def test_a_layout_pairs_sequences() -> None:
+    with pytest.raises(ValueError, match="2 sequences of queries but 3 of keys"):
+        Layout(sequences([1, 2]), sequences([1, 2, 3]))
+    assert Layout(sequences([0, 2]), sequences([0, 1])).every_query_has_keys(causal=False)
+    assert not Layout(sequences([1, 2]), sequences([0, 1])).every_query_has_keys(causal=False)
+    assert not Layout(sequences([0, 2]), sequences([0, 1])).every_query_has_keys(causal=True)
+    assert Layout(sequences([2, 2]), sequences([2, 9], spare=3)).every_query_has_keys(causal=True)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_what_is_allowed(causal: bool) -> None:
+    layout = Layout(sequences([1, 3], spare=1), sequences([4, 3], spare=1))
+    allowed_BLM = layout.allowed_BLM(causal)
+    for b, (queries, keys) in enumerate([(1, 4), (3, 3)]):
+        for query in range(queries):
+            for key in range(4):
+                assert bool(allowed_BLM[b, query, key]) == (
+                    key < keys and (not causal or key <= query + keys - queries)
+                )
+
+
+def test_what_is_derived_is_made_once() -> None:
+    layout, made = Layout(sequences([1]), sequences([1])), []
+    assert [layout.once("key", lambda: made.append(1) or len(made)) for _ in range(3)] == [1, 1, 1]
+    assert layout.once("other", lambda: 5) == 5
+    assert made == [1]

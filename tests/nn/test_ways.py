@@ -1,0 +1,88 @@
+"""What each way can, and how it lays things out; that all are equal is a law (tests/laws/test_ways.py)."""
+
+import pytest
+import torch
+
+from regard.nn.layout import Layout, Sequences
+from regard.nn.ways import WAYS, PaddedSDPA, Question, Reference, Varlen, _longest, _offsets_B1
+from small_models import assert_near, sequences
+
+
+class OnCuda:
+    """What ``can`` asks of a tensor, without a device."""
+
+    is_cuda = True
+
+    def __init__(self, dtype: torch.dtype = torch.bfloat16, size: int = 8) -> None:
+        self.dtype, self.shape = dtype, (5, 2, size)
+
+
+def question(**changed: object) -> Question:
+    layout = Layout(sequences([2, 3]), sequences([2, 3]))
+    return Question(**{"layout": layout, "causal": False, "scale": 1.0, **changed})  # type: ignore[arg-type]
+
+
+def test_the_reference_is_last_and_can_everything() -> None:
+    assert [way.name for way in WAYS] == ["varlen", "sdpa", "reference"]
+    assert Reference().can(torch.ones(1, 1, 1), torch.ones(1, 1, 1), question(bias=lambda q, k: q))
+
+
+def test_padding_needs_keys_and_no_bias() -> None:
+    query_THK = torch.ones(5, 2, 4)
+    can = PaddedSDPA().can
+    assert can(query_THK, query_THK, question(dropout=0.1, causal=True))
+    assert not can(query_THK, query_THK, question(bias=lambda q, k: q))
+    assert not can(query_THK, query_THK, question(layout=Layout(sequences([2, 3]), sequences([5, 0]))))
+    assert can(query_THK, query_THK, question(layout=Layout(sequences([5, 0]), sequences([2, 3]))))
+    fewer_keys = Layout(sequences([2, 3]), sequences([2, 2]))
+    assert can(query_THK, query_THK, question(layout=fewer_keys))
+    assert not can(query_THK, query_THK, question(layout=fewer_keys, causal=True))  # the first query sees nothing
+
+
+def test_varlen_needs_a_gpu_half_precision_and_equal_sizes() -> None:
+    can = Varlen().can
+    assert can(OnCuda(), OnCuda(), question())
+    assert can(OnCuda(torch.float16), OnCuda(torch.float16), question(causal=True))
+    assert not can(torch.ones(5, 2, 8).bfloat16(), torch.ones(5, 2, 8).bfloat16(), question())
+    assert not can(OnCuda(torch.float32), OnCuda(torch.float32), question())
+    assert not can(OnCuda(), OnCuda(size=4), question())
+    assert not can(OnCuda(), OnCuda(), question(dropout=0.1))
+    assert not can(OnCuda(), OnCuda(), question(bias=lambda q, k: q))
+    rows = Sequences.rows(torch.tensor([2, 3]), 3, 4)
+    assert not can(OnCuda(), OnCuda(), question(layout=Layout(sequences([1, 1]), rows)))
+
+
+@pytest.mark.parametrize(("lengths", "tail", "spare"), [([3, 2], 0, 0), ([3, 2], 4, 0), ([3, 0, 2], 4, 3), ([4], 9, 1)])
+def test_offsets_cover_the_axis_once(lengths: list[int], tail: int, spare: int) -> None:
+    of = sequences(lengths, tail, spare)
+    offsets_B1 = _offsets_B1(of)
+    assert offsets_B1.dtype == torch.int32
+    assert offsets_B1.tolist()[:-1] == [sum(lengths[:i]) for i in range(len(lengths) + 1)]
+    assert offsets_B1[-1] == of.size == sum(lengths) + tail
+    assert _longest(of) == max(*lengths, tail, 0)
+    assert offsets_B1.diff().max() == _longest(of)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("tail", [0, 3])
+def test_varlen_equals_the_reference_on_a_gpu(causal: bool, tail: int) -> None:
+    queries = sequences([3, 17, 0, 5], tail)
+    layout = Layout(on(queries), on(queries if causal else sequences([9, 2, 4, 30], tail)))
+    shapes = ((layout.queries.size, 2, 16), (layout.keys.size, 2, 16), (layout.keys.size, 2, 16))
+    half = [torch.randn(s, device="cuda", dtype=torch.bfloat16, requires_grad=True) for s in shapes]
+    exact = [x.detach().double().requires_grad_() for x in half]
+    asked = Question(layout, causal, 0.25)
+    assert Varlen().can(half[0], half[2], asked)
+    found, expected = Varlen()(*half, asked), Reference()(*exact, asked)
+    direction = torch.randn_like(expected)
+    for ours, theirs in zip(
+        (found, *torch.autograd.grad(found, half, direction.bfloat16())),
+        (expected, *torch.autograd.grad(expected, exact, direction)),
+        strict=True,
+    ):
+        assert_near(ours.float().cpu(), theirs.cpu(), 2e-2)
+
+
+def on(of: Sequences) -> Sequences:
+    return Sequences(of.starts_B.cuda(), of.lengths_B.cuda(), of.count, of.longest, of.size)

@@ -1,0 +1,126 @@
+"""Small models and packed batches to test parts with; every weight is random, so that no bias or gain hides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from regard.config import Model
+from regard.data.batch import Batch, Packed
+from regard.models.build import transformer
+from regard.models.inputs import Pairs, pairs
+from regard.models.transformer import Transformer
+from regard.nn import attention, ways
+from regard.nn.embeddings import TokenEmbedding
+from regard.nn.layout import Sequences
+
+PIECES = 23
+SIZES: dict[str, Any] = {
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+    "d_model": 12,
+    "d_ff": 20,
+    "heads": 3,
+    "max_positions": 64,
+    "dropout": 0.0,
+}
+
+
+def section(**choices: Any) -> Model:
+    return Model(**{**SIZES, **choices})
+
+
+def small(
+    model: Model | None = None, *, pieces: int = PIECES, dtype: torch.dtype = torch.float64, key: int = 7
+) -> Transformer:
+    """A Transformer in evaluation mode, all its weights drawn at random but the start symbol's row."""
+    built = transformer(model or section(), pieces, pieces, key)
+    stir(built, key)
+    return built.to(dtype).eval()
+
+
+def stir(module: nn.Module, key: int = 7) -> None:
+    """Move every weight a little; the start symbol's row of a table stays zero."""
+    generator = torch.Generator().manual_seed(key)
+    with torch.no_grad():
+        for weight in module.parameters():
+            weight.add_(0.1 * torch.randn(weight.shape, generator=generator, dtype=torch.float32).to(weight))
+        for part in module.modules():
+            if isinstance(part, TokenEmbedding):
+                part.weight[part.pieces] = 0
+
+
+def sentences(lengths: Iterable[int], seed: int = 0, pieces: int = PIECES) -> list[np.ndarray]:
+    """Random ids without symbols, each ended by ``</s>`` (0); ``lengths`` count it."""
+    random = np.random.default_rng(seed)
+    return [np.append(random.integers(2, pieces, length - 1), 0).astype(np.int64) for length in lengths]
+
+
+def packed(ids: Sequence[np.ndarray], tail: int = 0, spare: int = 0) -> Packed:
+    """Sentences end to end, ``tail`` tokens of none of them behind, ``spare`` empty sentences."""
+    lengths_B = np.array([len(i) for i in ids] + [0] * spare, np.int64)
+    ids_T = np.concatenate([*ids, np.zeros(tail, np.int64)])
+    return Packed(ids_T, np.cumsum(lengths_B) - lengths_B, lengths_B, len(ids))
+
+
+def batch(
+    source: Sequence[np.ndarray], target: Sequence[np.ndarray], tail: int = 0, spare: int = 0, pieces: int = PIECES
+) -> Batch:
+    """Pairs for teacher forcing: the target shifted right behind the start symbol."""
+    shifted = [np.append(pieces, ids[:-1]) for ids in target]
+    side = packed(shifted, tail, spare)
+    labels_T = np.concatenate([*target, np.zeros(tail, np.int64)])
+    weight_T = np.zeros(len(labels_T), np.float32)
+    weight_T[: len(labels_T) - tail] = 1.0
+    return Batch(packed(source, tail, spare), side, labels_T, weight_T, np.arange(len(source)))
+
+
+def some_pairs(lengths: Sequence[tuple[int, int]], tail: int = 0, spare: int = 0, seed: int = 0) -> Pairs:
+    source = sentences([s for s, _ in lengths], seed)
+    target = sentences([t for _, t in lengths], seed + 1000)
+    return pairs(batch(source, target, tail, spare))
+
+
+def sequences(lengths: Sequence[int], tail: int = 0, spare: int = 0) -> Sequences:
+    """Sequences end to end with a tail of tokens that belong to none, and spare empty ones."""
+    lengths_B = torch.tensor([*lengths, *[0] * spare], dtype=torch.int64)
+    starts_B = lengths_B.cumsum(0) - lengths_B
+    return Sequences(starts_B, lengths_B, len(lengths), max(lengths, default=0), sum(lengths) + tail)
+
+
+def arrays(module: nn.Module) -> dict[str, np.ndarray]:
+    """The weights by name in float64, a tied one under each of its names."""
+    return {n: p.detach().double().numpy() for n, p in module.named_parameters(remove_duplicate=False)}
+
+
+def tolerance(dtype: torch.dtype) -> float:
+    """DESIGN §3: of the largest entry."""
+    return {torch.float64: 1e-9, torch.float32: 1e-4}[dtype]
+
+
+def assert_near(found: Tensor | np.ndarray, expected: Tensor | np.ndarray, most: float, what: str = "") -> None:
+    """The largest difference is at most ``most`` of the largest expected entry."""
+    found, expected = (np.asarray(x.detach() if isinstance(x, Tensor) else x, np.float64) for x in (found, expected))
+    assert found.shape == expected.shape, what
+    assert np.isfinite(found).all(), what
+    scale = float(np.abs(expected).max(initial=0.0))
+    difference = float(np.abs(found - expected).max(initial=0.0))
+    assert difference <= most * max(scale, 1e-30), f"{what}: {difference} of {scale}"
+
+
+def same(one: Tensor, other: Tensor) -> bool:
+    """Equal to the bit."""
+    return one.dtype == other.dtype and one.numpy().tobytes() == other.numpy().tobytes()
+
+
+@contextmanager
+def only(*allowed: Any) -> Iterator[None]:
+    """Attention is computed by these ways only."""
+    with patch.object(attention, "WAYS", allowed or (ways.Reference(),)):
+        yield
