@@ -4,6 +4,8 @@ Agreement, gender, case, verb position, numbers, names, relative clauses, and pr
 Every English sentence has exactly one German translation here. All texts are our own (see docs/demo-corpus.md).
 """
 
+from regard.data.grammar.corpus import Corpus, corpus
+from regard.data.grammar.counting import count_sentences
 from regard.data.grammar.generate import PATTERNS, classic, generate
 from regard.data.grammar.lexicon import lemmas
 from regard.data.grammar.pair import Pair, Pronoun, word_spans, words_of, words_of_tokens
@@ -11,10 +13,13 @@ from regard.data.grammar.splits import Split, split_of
 
 __all__ = [
     "PATTERNS",
+    "Corpus",
     "Pair",
     "Pronoun",
     "Split",
     "classic",
+    "corpus",
+    "count_sentences",
     "generate",
     "lemmas",
     "split_of",

@@ -33,9 +33,10 @@ _NOT = {"present": ("doesn't", "don't"), "past": ("didn't", "didn't"), "could": 
 class Clause:
     """One clause. ``link`` and ``link + 1`` belong to the verb and its auxiliary, ``link + 2`` to ``adverb``.
 
-    ``tense``: present, past, perfect, asked (did …? → Perfekt), or a modal verb. ``negated`` clauses carry *n't* in
-    English; in German *nicht* stands before the place and after a definite object, and the phrase itself says
-    *kein* where the object is indefinite. ``time_link`` is where the links of ``time`` begin.
+    ``tense``: present, past, perfect, asked (did …? → Perfekt), asked now (does …? → Präsens), or a modal verb.
+    ``negated`` clauses carry *n't* in English; in German *nicht* stands before the place and after a definite
+    object, and the phrase itself says *kein* where the object is indefinite. ``time_link`` is where the links of
+    ``time`` begin.
     """
 
     subject: Nominal
@@ -62,6 +63,8 @@ class Clause:
             return [(_HAVE[_PERSON[person]], self.link + 1)]
         if self.tense == "asked":
             return [("did", self.link + 1)]
+        if self.tense == "asked now":
+            return [("does" if person == "3s" else "do", self.link + 1)]
         if self.tense in _MODALS:
             first, *rest = _MODALS[self.tense][0][_PERSON[person]].split()
             return [(first, self.link + 1), *((word, -1) for word in rest)]
@@ -72,7 +75,7 @@ class Clause:
         verb = self.verb
         if self.tense == "perfect":
             text = verb.english_participle
-        elif self.negated or self.tense in _MODALS or self.tense == "asked":
+        elif self.negated or self.tense in _MODALS or self.tense in ("asked", "asked now"):
             text = verb.english
         elif self.tense == "past":
             text = verb.english_past

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from regard.data.grammar import words
 from regard.data.grammar.clause import Clause
-from regard.data.grammar.lexicon import Adjective, Noun, Verb, nouns_of
+from regard.data.grammar.lexicon import Adjective, Noun, Verb, nouns_of, rows
 from regard.data.grammar.phrases import (
     Determiner,
     Links,
@@ -27,7 +27,7 @@ from regard.data.grammar.phrases import (
 T = TypeVar("T")
 
 POSSESSIVES = ("my", "our", "his", "her", "their")
-SUBJECT_SINGULAR = ("the",) * 5 + ("a",) + ("this",) + POSSESSIVES
+SUBJECT_SINGULAR = ("the",) * 5 + ("a",) * 2 + ("this",) + POSSESSIVES
 SUBJECT_PLURAL = ("the",) * 4 + ("this",) + ("many",) + ("two", "three") + POSSESSIVES
 OBJECT_SINGULAR = ("the",) * 5 + ("a",) * 4 + ("this",) + ("my", "his", "her")
 OBJECT_PLURAL = ("the",) * 3 + ("",) * 2 + ("this", "many", "my", "their") + ("number",) * 3
@@ -35,7 +35,12 @@ DEFINITE = ("the",) * 6 + ("this", *POSSESSIVES)
 MASS = ("", "", "", "the")
 PERSONAL = ("he", "she", "we", "they")
 
-_NUMBER_WORDS = tuple(row.split()[0] for row in words.NUMBER_WORDS.split("\n") if row)
+NUMBER_WORDS = tuple(english for english, _ in rows(words.NUMBER_WORDS))
+SMALL_NUMBERS = NUMBER_WORDS[:-2]
+"""Persons and animals come in numbers up to twelve."""
+
+DIGITS = range(13, 100)
+"""Numbers written in digits."""
 
 
 @dataclass(slots=True)
@@ -115,11 +120,17 @@ class Draw:
     def counted(self, noun: Noun) -> NounPhrase:
         """A number, in words or in digits, and a plural noun."""
         determiner: Determiner
-        if self.chance(0.6):
-            determiner = self._determiners[self.of(_NUMBER_WORDS)]
+        if noun.group in ("person", "animal"):
+            determiner = self._determiners[self.of(SMALL_NUMBERS)]
+        elif self.chance(0.5):
+            determiner = self._determiners[self.of(NUMBER_WORDS)]
         else:
-            determiner = numeral(13 + int(self.uniform() * 87))
+            determiner = numeral(self.amount())
         return self._noted(NounPhrase(determiner, self.attribute(noun, 0.4), noun, True, self.links))
+
+    def amount(self) -> int:
+        """A number of two digits that is written in digits: 13 to 99."""
+        return self.of(DIGITS)
 
     def person(self, kinds: tuple[str, ...], pronouns: Sequence[str] = PERSONAL) -> Nominal:
         """A subject: a noun phrase, or for persons now and then a name, two names, or a personal pronoun."""
@@ -146,7 +157,7 @@ class Draw:
 
     def place(self, english: str, german: str, case: str, kinds: tuple[str, ...]) -> Prepositional:
         """A prepositional phrase with a definite noun."""
-        return Prepositional(english, german, case, self.definite(nouns_of(kinds), 0.15), self.links)
+        return Prepositional(english, german, case, self.definite(nouns_of(kinds)), self.links)
 
     def draft(self, source: Source, target: Target, mark: str = ".") -> Draft:
         """A draft with the nouns drawn so far."""

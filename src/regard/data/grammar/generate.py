@@ -30,7 +30,7 @@ PATTERNS: dict[str, tuple[int, Pattern]] = {
     "why": (4, patterns.why),
     "modal": (6, patterns.modal),
     "giving": (6, patterns.giving),
-    "helping": (3, patterns.helping),
+    "helping": (4, patterns.helping),
     "resting": (4, patterns.resting),
     "moving": (4, patterns.moving),
     "journey": (4, patterns.journey),
@@ -57,8 +57,8 @@ PATTERNS: dict[str, tuple[int, Pattern]] = {
 _BY_WEIGHT = tuple(name for name, (weight, _) in PATTERNS.items() for _ in range(weight))
 
 
-def generate(split: Split, count: int, seed: int = 1) -> Iterator[Pair]:
-    """``count`` different pairs of a split, drawn with this seed.
+def generate(split: Split, count: int | None, seed: int = 1) -> Iterator[Pair]:
+    """``count`` different pairs of a split, drawn with this seed; None: without end.
 
     Raises:
         UsageError: the split is none of train, valid, test.
@@ -67,7 +67,7 @@ def generate(split: Split, count: int, seed: int = 1) -> Iterator[Pair]:
         raise UsageError(f"there is no split {split!r}; choose one of {', '.join(SPLITS)}", "split")
     draw = Draw(Random(key(seed, "grammar", SPLITS.index(split))))
     seen: set[str] = set()
-    while len(seen) < count:
+    while count is None or len(seen) < count:
         name, draft = _draw(draw)
         combinations = draft.verb_subject_object + draft.noun_noun_adjective
         if combinations and split_of_combinations(combinations, "") != split:

@@ -50,6 +50,7 @@ tailor tailors Schneider m Schneider person worker
 visitor visitors Besucher m Besucher person
 witch witches Hexe f Hexen person
 family families Familie f Familien person
+ghost ghosts Gespenst n Gespenster person
 
 animal animals Tier n Tiere animal jumper draught
 dog dogs Hund m Hunde animal jumper draught pet hunting
@@ -134,14 +135,14 @@ toy toys Spielzeug n Spielzeuge thing small bulky goods
 hammer hammers Hammer m Hämmer thing small goods
 present presents Geschenk n Geschenke thing small bulky goods
 rope ropes Seil n Seile thing small reaching goods
-hose hoses Schlauch m Schläuche thing reaching
-stick sticks Stock m Stöcke thing reaching
-chain chains Kette f Ketten thing reaching
-cable cables Kabel n Kabel thing reaching
-ladder ladders Leiter f Leitern thing reaching
-pole poles Stange f Stangen thing reaching
+hose hoses Schlauch m Schläuche thing reaching goods
+stick sticks Stock m Stöcke thing reaching goods
+chain chains Kette f Ketten thing reaching goods
+cable cables Kabel n Kabel thing reaching goods
+ladder ladders Leiter f Leitern thing reaching goods
+pole poles Stange f Stangen thing reaching goods
 trophy trophies Pokal m Pokale thing small bulky goods
-tent tents Zelt n Zelte thing bulky
+tent tents Zelt n Zelte thing bulky goods
 hat hats Hut m Hüte thing clothing goods
 coat coats Mantel m Mäntel thing clothing bulky goods
 dress dresses Kleid n Kleider thing clothing goods
@@ -157,7 +158,7 @@ piano pianos Klavier n Klaviere thing instrument sounding goods
 violin violins Geige f Geigen thing instrument bulky goods
 trumpet trumpets Trompete f Trompeten thing instrument sounding bulky goods
 radio radios Radio n Radios thing device sounding bulky
-bell bells Glocke f Glocken thing sounding
+bell bells Glocke f Glocken thing sounding goods
 machine machines Maschine f Maschinen thing sounding device
 song songs Lied n Lieder thing sounding heard
 story stories Geschichte f Geschichten thing heard told
@@ -176,16 +177,16 @@ tram trams Straßenbahn f Straßenbahnen thing vehicle noisy goods
 sledge sledges Schlitten m Schlitten thing vehicle load goods
 wagon wagons Wagen m Wagen thing vehicle load goods
 carriage carriages Kutsche f Kutschen thing vehicle load noisy goods
-plough ploughs Pflug m Pflüge thing load
+plough ploughs Pflug m Pflüge thing load goods
 
-house houses Haus n Häuser place building lockable inside screen
-church churches Kirche f Kirchen place building inside screen
-tower towers Turm m Türme place building tall screen
-castle castles Schloss n Schlösser place building inside screen
-school schools Schule f Schulen place building inside screen
-museum museums Museum n Museen place building inside
-hotel hotels Hotel n Hotels place building inside screen
-barn barns Scheune f Scheunen place building inside lockable screen
+house houses Haus n Häuser place building lockable inside screen sight
+church churches Kirche f Kirchen place building inside screen sight
+tower towers Turm m Türme place building tall screen sight
+castle castles Schloss n Schlösser place building inside screen sight
+school schools Schule f Schulen place building inside screen sight
+museum museums Museum n Museen place building inside sight
+hotel hotels Hotel n Hotels place building inside screen sight
+barn barns Scheune f Scheunen place building inside lockable screen sight
 garden gardens Garten m Gärten place inside
 forest forests Wald m Wälder place inside
 park parks Park m Parks place inside
@@ -194,7 +195,7 @@ kitchen kitchens Küche f Küchen place room inside
 room rooms Zimmer n Zimmer place room inside
 cellar cellars Keller m Keller place room inside
 office offices Büro n Büros place room inside
-library libraries Bibliothek f Bibliotheken place building inside
+library libraries Bibliothek f Bibliotheken place building inside sight
 door doors Tür f Türen thing part lockable
 window windows Fenster n Fenster thing part tall
 gate gates Tor n Tore thing part lockable hurdle
@@ -208,19 +209,19 @@ rose roses Rose f Rosen plant planted
 roof roofs Dach n Dächer thing tall painted
 nest nests Nest n Nester thing tall
 branch branches Ast m Äste plant tall
-bridge bridges Brücke f Brücken place road shelter
-street streets Straße f Straßen place road
-path paths Weg m Wege place road
-motorway motorways Autobahn f Autobahnen place road
-track tracks Gleis n Gleise place road
-river rivers Fluss m Flüsse place stream
-brook brooks Bach m Bäche place stream
-canal canals Kanal m Kanäle place stream
-swamp swamps Sumpf m Sümpfe place stream
-ditch ditches Graben m Gräben place stream
-field fields Feld n Felder place meadow
-meadow meadows Wiese f Wiesen place meadow
-valley valleys Tal n Täler place meadow
+bridge bridges Brücke f Brücken place road shelter sight
+street streets Straße f Straßen place road sight
+path paths Weg m Wege place road sight
+motorway motorways Autobahn f Autobahnen place road sight
+track tracks Gleis n Gleise place road sight
+river rivers Fluss m Flüsse place stream sight
+brook brooks Bach m Bäche place stream sight
+canal canals Kanal m Kanäle place stream sight
+swamp swamps Sumpf m Sümpfe place stream sight
+ditch ditches Graben m Gräben place stream sight
+field fields Feld n Felder place meadow sight
+meadow meadows Wiese f Wiesen place meadow sight
+valley valleys Tal n Täler place meadow sight
 
 apple apples Apfel m Äpfel food fruit
 pear pears Birne f Birnen food fruit

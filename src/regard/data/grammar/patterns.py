@@ -15,7 +15,7 @@ DELIBERATE = tuple(
 )
 """Verbs of what one does on purpose: they can be promised, tried and asked for."""
 
-TENSES = (("present", "n"), ("past", "p"), ("past", "p"))
+TENSES = (("present", "n"), ("past", "p"))
 
 
 def with_time(draw: Draw, clause: Clause, letter: str) -> Fixed:
@@ -106,7 +106,7 @@ def question(draw: Draw) -> Draft:
 def why(draw: Draw) -> Draft:
     """Why did the girl hide the letter last night?"""
     english, german = draw.of((("why", "warum"), ("where", "wo")))
-    tense = draw.of(("asked", "asked", "perfect", "must", "can"))
+    tense = draw.of(("asked", "asked now", "asked now", "perfect", "must"))
     clause = draw.clause(DELIBERATE if tense in MODALS else TRANSITIVE, tense)
     if clause.tense == "asked":
         with_time(draw, clause, "p")
@@ -129,11 +129,12 @@ def giving(draw: Draw) -> Draft:
     tense, letter = draw.of((*TENSES, ("perfect", ""), ("will", "m")))
     verb = draw.of(all_verbs("GIVING"))
     clause = Clause(draw.person(verb.subjects), verb, tense, draw.links.take(3))
-    clause.receiver = draw.definite(nouns_of(("person",)), 0.25)
+    receivers = nouns_of(("person", "animal") if verb.english in ("give", "show", "bring") else ("person",))
+    clause.receiver = draw.definite(receivers)
     while clause.receiver.key == clause.subject.key:
         draw.noun_links.pop()
-        clause.receiver = draw.definite(nouns_of(("person",)), 0.25)
-    clause.object = draw.object(nouns_of(verb.objects))
+        clause.receiver = draw.definite(receivers)
+    clause.object = draw.object(nouns_of(verb.objects), clause.receiver.key)
     if letter:
         with_time(draw, clause, letter)
     return laid_out(draw, clause, fronted=draw.chance(0.4))
@@ -159,6 +160,12 @@ Place = tuple[str, str, tuple[str, ...], tuple[str, ...], str]
 
 RESTING_PLACES: tuple[Place, ...] = (
     ("in", "in", ("inside",), ("animal", "person"), "sleep wait sit stand play sing dance work"),
+    ("in", "in", ("inside",), ("person",), "sing dance work"),
+    ("in", "in", ("container", "room"), ("small", "clothing"), "lie"),
+    ("in", "in", ("room",), ("furniture", "instrument"), "stand"),
+    ("behind", "hinter", ("screen",), ("small", "clothing"), "lie"),
+    ("behind", "hinter", ("screen",), ("vehicle",), "stand"),
+    ("on", "auf", ("top",), ("small", "clothing"), "lie"),
     ("behind", "hinter", ("screen",), ("animal", "person"), "sleep wait sit stand play"),
     ("on", "auf", ("top",), ("pet", "prey"), "sleep wait sit stand play"),
     ("under", "unter", ("shelter",), ("pet", "prey"), "sleep wait sit stand play"),
@@ -188,7 +195,7 @@ def resting_clause(draw: Draw, tense: str) -> Clause:
 
 def resting(draw: Draw) -> Draft:
     """In winter the grey cat sleeps under the table."""
-    tense, letter = draw.of((*TENSES, ("can", "m")))
+    tense, letter = draw.of(TENSES)
     clause = resting_clause(draw, tense)
     with_time(draw, clause, letter)
     return laid_out(draw, clause, fronted=draw.chance(0.5))
@@ -283,7 +290,7 @@ def price(draw: Draw) -> Draft:
     source: Source = []
     target: Target = []
     for phrase in (first, second):
-        amount = str(13 + int(draw.uniform() * 87))
+        amount = str(draw.amount())
         part = draw.links.take(3)
         plural = phrase.plural
         source += [*phrase.english(), ("cost" if plural else "costs", part), (amount, part + 1), ("euros", part + 2)]

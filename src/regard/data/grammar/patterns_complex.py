@@ -20,7 +20,7 @@ def report(draw: Draw) -> Draft:
     """My sister believes that the baker has already sold the fresh bread."""
     verb = draw.of(all_verbs("SAYING"))
     outer = Clause(draw.person(verb.subjects), verb, draw.of(("present", "past")), draw.links.take(3))
-    inner = draw.clause(TRANSITIVE, draw.of(("perfect", "past", "will", "must", "can")))
+    inner = draw.clause(TRANSITIVE, draw.of(("present", "past", "perfect", "will")))
     if inner.tense == "perfect":
         inner.adverb = adverb(draw)
     link = draw.links.take()
@@ -78,7 +78,7 @@ def relative_subject(draw: Draw) -> Draft:
     """The woman who bought the red lamp is very happy."""
     verb = draw.of(TRANSITIVE)
     head = draw.definite(nouns_of(verb.subjects))
-    clause = Clause(head, verb, draw.of(("past", "perfect")), draw.links.take(3))
+    clause = Clause(head, verb, draw.of(("present", "past", "perfect")), draw.links.take(3))
     clause.object = draw.object(nouns_of(verb.objects), head.key)
     link = draw.links.take()
     word = "who" if head.noun.group == "person" else "that"
@@ -95,7 +95,8 @@ def relative_object(draw: Draw) -> Draft:
     """The book that the woman bought is very valuable."""
     verb = draw.of(TRANSITIVE)
     head = draw.definite(nouns_of(verb.objects))
-    clause = Clause(_other_person(draw, verb.subjects, head), verb, draw.of(("past", "perfect")), draw.links.take(3))
+    tense = draw.of(("present", "past", "perfect"))
+    clause = Clause(_other(draw, verb.subjects, head), verb, tense, draw.links.take(3))
     link = draw.links.take()
     word = "whom" if head.noun.group == "person" else "that"
     source, target = predicate(draw, mood(draw, head.noun), head.plural)
@@ -106,7 +107,7 @@ def relative_object(draw: Draw) -> Draft:
     return draft
 
 
-def _other_person(draw: Draw, kinds: tuple[str, ...], head: NounPhrase) -> NounPhrase:
+def _other(draw: Draw, kinds: tuple[str, ...], head: NounPhrase) -> NounPhrase:
     subject = draw.definite(nouns_of(kinds))
     while subject.key == head.key:
         draw.noun_links.pop()
@@ -116,13 +117,15 @@ def _other_person(draw: Draw, kinds: tuple[str, ...], head: NounPhrase) -> NounP
 
 def relative_place(draw: Draw) -> Draft:
     """The table onto which the cat jumped was very old: a preposition and a relative pronoun in its case."""
-    case = draw.of("da")
-    english, german, kinds, subjects, names = draw.of(RESTING_PLACES if case == "d" else MOVING_PLACES)
+    case, places, tenses = draw.of(
+        (("d", RESTING_PLACES, ("present", "past")), ("a", MOVING_PLACES, ("past", "perfect")))
+    )
+    english, german, kinds, subjects, names = draw.of(places)
     name = draw.of(names.split())
     verb = next(entry for frame in ("RESTING", "MOVING") for entry in all_verbs(frame) if entry.english == name)
     head = draw.definite(nouns_of(kinds))
     people = ("person",) if name in ("sing", "dance", "work") else subjects
-    clause = Clause(draw.definite(nouns_of(people)), verb, draw.of(("past", "perfect")), draw.links.take(3))
+    clause = Clause(_other(draw, people, head), verb, draw.of(tenses), draw.links.take(3))
     link = draw.links.take(2)
     source, target = predicate(draw, mood(draw, head.noun), head.plural, past=draw.chance(0.5))
     relative = [(english, link), ("which", link + 1), *clause.english()]

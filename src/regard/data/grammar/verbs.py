@@ -28,7 +28,7 @@ feed fed fed füttern füttert fütterte gefüttert h person animal
 stroke stroked stroked streicheln streichelt streichelte gestreichelt h person pet
 catch caught caught fangen fängt fing gefangen h person animal
 watch watched watched beobachten beobachtet beobachtete beobachtet h person person,animal
-photograph photographed photographed fotografieren fotografiert fotografierte fotografiert h person building,animal
+photograph photographed photographed fotografieren fotografiert fotografierte fotografiert h person sight,animal
 eat ate eaten essen isst aß gegessen h person food
 peel peeled peeled schälen schält schälte geschält h person fruit
 order ordered ordered bestellen bestellt bestellte bestellt h person baked,mass
@@ -37,14 +37,14 @@ cook cooked cooked kochen kocht kochte gekocht h person cooked
 bake baked baked backen backt backte gebacken h person baked
 sew sewed sewn nähen näht nähte genäht h person clothing
 collect collected collected sammeln sammelt sammelte gesammelt h person small
-describe described described beschreiben beschreibt beschrieb beschrieben h person person,animal,building,small
+describe described described beschreiben beschreibt beschrieb beschrieben h person person,animal,sight,small
 choose chose chosen aus|wählen wählt wählte ausgewählt h person clothing,furniture,instrument
 unpack unpacked unpacked aus|packen packt packte ausgepackt h person container
 plant planted planted pflanzen pflanzt pflanzte gepflanzt h worker planted
 steal stole stolen stehlen stiehlt stahl gestohlen h person small,vehicle,clothing
 push pushed pushed schieben schiebt schob geschoben h person vehicle
 lift lifted lifted heben hebt hob gehoben h person container
-admire admired admired bewundern bewundert bewunderte bewundert h person person,building,clothing
+admire admired admired bewundern bewundert bewunderte bewundert h person person,sight,clothing
 deliver delivered delivered liefern liefert lieferte geliefert h worker furniture,container,food
 rescue rescued rescued retten rettet rettete gerettet h person person,animal
 kiss kissed kissed küssen küsst küsste geküsst h person person
@@ -52,12 +52,12 @@ greet greeted greeted begrüßen begrüßt begrüßte begrüßt h person person
 hug hugged hugged umarmen umarmt umarmte umarmt h person person
 meet met met treffen trifft traf getroffen h person person
 love loved loved lieben liebt liebte geliebt h person person,pet
-write wrote written schreiben schreibt schrieb geschrieben h person written
-translate translated translated übersetzen übersetzt übersetzte übersetzt h person written
-draw drew drawn zeichnen zeichnet zeichnete gezeichnet h person animal,building,plant
+write wrote written schreiben schreibt schrieb geschrieben h person written,heard
+translate translated translated übersetzen übersetzt übersetzte übersetzt h person written,heard
+draw drew drawn zeichnen zeichnet zeichnete gezeichnet h person sight,animal,plant
 paint painted painted streichen streicht strich gestrichen h worker painted,part
 borrow borrowed borrowed aus|leihen leiht lieh ausgeliehen h person small,vehicle,instrument
-use used used benutzen benutzt benutzte benutzt h person device,vehicle,crockery
+use used used benutzen benutzt benutzte benutzt h person device,vehicle,crockery,reaching,load
 break broke broken zerbrechen zerbricht zerbrach zerbrochen h person crockery
 hear heard heard hören hört hörte gehört h person animal,instrument,heard
 tidy tidied tidied auf|räumen räumt räumte aufgeräumt h person room,furniture
@@ -69,7 +69,7 @@ bite bit bitten beißen beißt biss gebissen h hunting prey,person
 DATIVE = """
 help helped helped helfen hilft half geholfen h person person,animal
 thank thanked thanked danken dankt dankte gedankt h person person
-follow followed followed folgen folgt folgte gefolgt s person person,animal
+follow followed followed folgen folgt folgte gefolgt s person animal
 trust trusted trusted vertrauen vertraut vertraute vertraut h person person
 answer answered answered antworten antwortet antwortete geantwortet h person person
 congratulate congratulated congratulated gratulieren gratuliert gratulierte gratuliert h person person
@@ -96,6 +96,7 @@ stand stood stood stehen steht stand gestanden h animal,person -
 play played played spielen spielt spielte gespielt h animal,person -
 sing sang sung singen singt sang gesungen h person -
 dance danced danced tanzen tanzt tanzte getanzt h person -
+lie lay lain liegen liegt lag gelegen h small,clothing -
 work worked worked arbeiten arbeitet arbeitete gearbeitet h person -
 """
 
