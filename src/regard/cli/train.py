@@ -67,10 +67,10 @@ def train(
     _enough(source, target, pairs, output)
     from regard.cli.progress import reporter
     from regard.cli.signals import Stop
-    from regard.tasks import translation
+    from regard.tasks import learning
 
     with Stop() as stop, reporter() as shown:
-        made = translation.train(
+        made = learning.train(
             source=source or None,
             target=target or None,
             output=output,

@@ -98,7 +98,7 @@ class Stepper:
             x_ND = decoder.input(torch.from_numpy(tokens_N).to(self.device), lengths_N, longest)
             for layer, past, memory in zip(decoder.layers, state.pasts, state.memories, strict=True):
                 x_ND = layer.step(x_ND, past, memory, places_N, layout, cross_layout)  # type: ignore[operator]
-        score_NV = self._scores(decoder.final(x_ND))
+        score_NV = self.model.output.scores(decoder.final(x_ND))
         state.lengths_N = state.lengths_N + 1
         return state, ScoreAnswer(score_NV, _stacked(heard.get(self._last(), [])))
 
@@ -132,10 +132,6 @@ class Stepper:
         memory_lengths_B = torch.from_numpy(state.memory_lengths_B).to(self.device)
         memory = Sequences.rows(memory_lengths_B, int(state.memory_lengths_B.max(initial=0)), state.memories[0].stride)
         return layout, Layout(Sequences.end_to_end(rows_B.tolist(), self.device), memory)
-
-    def _scores(self, hidden_ND: Tensor) -> Tensor:
-        output = self.model.output
-        return F.linear(hidden_ND, output.weight[: output.pieces])
 
     def _last(self) -> str:
         return f"decoder.{len(self.model.decoder.layers) - 1}.cross.weight"

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from regard.nn import probe
 from regard.nn.dropout import Dropout
+from regard.nn.ops import Path, matmul
 from regard.nn.positions import NoPositions
 
 
@@ -18,6 +19,8 @@ class TokenEmbedding(nn.Module):
     [Vaswani17 §3.4, Press17].
     """
 
+    product: Path = "exact"
+
     def __init__(self, pieces: int, d_model: int) -> None:
         super().__init__()
         self.pieces = pieces
@@ -26,6 +29,10 @@ class TokenEmbedding(nn.Module):
     def forward(self, ids_T: Tensor) -> Tensor:
         """``x_TD``, a row of the table for each id; no gradient flows to the start symbol's row."""
         return F.embedding(ids_T, self.weight, padding_idx=self.pieces)
+
+    def scores(self, hidden_ND: Tensor) -> Tensor:
+        """The pre-softmax projection ``score_NV`` onto every piece; the start symbol is never predicted."""
+        return matmul(hidden_ND, self.weight[: self.pieces].t(), self.product)
 
 
 class InputEmbedding(nn.Module):

@@ -3,9 +3,9 @@
 A product computes ``y = x Wᵀ + b``. Paths:
 
 * ``exact``: torch's own, any precision, any device.
-* ``onednn``: the same fp32 arithmetic through oneDNN, twice as fast on processors where torch's default library uses half of
-  their width. Its switch is named "bf16" and does round to bf16 on some processors, and set globally it slows attention's
-  small products; so it is set only inside a product, and only after :func:`faithful` has measured its error.
+* ``onednn``: the same fp32 arithmetic through oneDNN, twice as fast on processors where torch's default library uses
+  half of their width. Its switch is named "bf16" and does round to bf16 on some processors, and set globally it slows
+  attention's small products; so it is set only inside a product, and only after :func:`faithful` measured its error.
 * ``bf16``: factors rounded to bf16, sums in fp32 within a product; the weights themselves stay fp32 (mixed precision).
 
 ``use(model, path)`` chooses from outside; the readable model never learns of it.
@@ -13,9 +13,10 @@ A product computes ``y = x Wᵀ + b``. Paths:
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -26,7 +27,7 @@ Path = Literal["exact", "onednn", "bf16"]
 
 @contextmanager
 def _onednn() -> Iterator[None]:
-    switch = torch.backends.mkldnn.matmul
+    switch: Any = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]  # set at run time, unknown to the stubs
     before = switch.fp32_precision
     switch.fp32_precision = "bf16"
     try:
@@ -125,3 +126,46 @@ def faithful(size: int = 256, tolerance: float = 4.0) -> bool:
     with _onednn():
         ours = (F.linear(x, weight).double() - true).abs().max()
     return bool(ours <= tolerance * default)
+
+
+@contextmanager
+def using(model: nn.Module, path: Path) -> Iterator[None]:
+    """For a while another path, e.g. full precision while validating a model that trains in mixed."""
+    before = {module: module.product for module in model.modules() if hasattr(module, "product")}
+    use(model, path)
+    try:
+        yield
+    finally:
+        for module, product in before.items():
+            module.product = product
+
+
+def seconds(path: Path, tokens: int = 1024, width: int = 512, repeats: int = 3) -> float:
+    """What a product of a training step takes by this path here, forward and backward; the best of a few."""
+    linear = Linear(width, 4 * width)
+    linear.product = path
+    x_TD = torch.ones(tokens, width, requires_grad=True)
+    best = float("inf")
+    for _ in range(repeats + 1):  # the first pays for what is made once
+        began = time.perf_counter()
+        linear(x_TD).sum().backward()
+        best = min(best, time.perf_counter() - began)
+    return best
+
+
+def choose(precision: Literal["auto", "fp32", "mixed"], device: torch.device | str = "cpu") -> Path:
+    """The fastest path of a precision on this machine, by measuring; ``auto``: mixed where it is clearly faster.
+
+    On a GPU bf16 is taken for ``auto`` where the hardware has it; nothing is measured there.
+    """
+    if torch.device(device).type != "cpu":
+        native = precision == "auto" and torch.cuda.is_available() and torch.cuda.is_bf16_supported()
+        return "bf16" if precision == "mixed" or native else "exact"
+    if precision == "mixed":
+        return "bf16"
+    full: list[Path] = ["exact", "onednn"] if faithful() else ["exact"]
+    times: dict[Path, float] = {path: seconds(path) for path in full}
+    fastest = min(times, key=lambda path: times[path])
+    if precision == "auto" and seconds("bf16") < 0.8 * times[fastest]:
+        return "bf16"
+    return fastest

@@ -82,8 +82,8 @@ class Run:
 
 
 def validation_interval(steps: int | None) -> int:
-    """Steps between validations where the recipe leaves them open: a twentieth of the run."""
-    return 1000 if steps is None else max(1, steps // 20)
+    """Steps between validations where the recipe leaves them open: a twentieth of the run, a short run's hundred."""
+    return 1000 if steps is None else max(1, steps // 20, min(steps, 100))
 
 
 def resume(run: Run) -> None:

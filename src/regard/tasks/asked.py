@@ -1,0 +1,90 @@
+"""What a person asked for → one recipe: table by size, preset, recipe file, options, settings, later ones on top."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from regard.config import Recipe, merge, override, recipe_from, recipe_values
+from regard.data.corpora import Corpus, corpus
+from regard.errors import UsageError
+from regard.tasks.sizing import size_for, values
+from regard.text.languages import language_of
+
+Files = Sequence[Path | str]
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """The options that lay something over a recipe; ``None`` leaves it as it is."""
+
+    recipe: Path | str | Mapping[str, Any] | None = None
+    preset: str | None = None
+    settings: Iterable[str] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Dotted keys, e.g. ``training.minutes``."""
+
+
+def recipe_asked(wishes: Wishes, pairs: int) -> Recipe:
+    """The recipe for a corpus of so many pairs.
+
+    Raises:
+        UsageError: an unknown key or a value that does not fit, naming where it was written.
+    """
+    given, where = _given(wishes.recipe)
+    recipe_from(given, where)  # a mistake in the file is reported as the file's
+    options: dict[str, Any] = {}
+    for name, value in wishes.options.items():
+        if value is not None:
+            section, _, inner = name.rpartition(".")
+            options = merge(options, {section: {inner: value}} if section else {inner: value})
+    chosen = override(merge(given, options), wishes.settings)
+    if chosen.get("text", {}).get("joint") is False and "tie" not in chosen.get("model", {}):
+        chosen = merge(chosen, {"model": {"tie": "two"}})  # three-way tying needs one vocabulary
+    sized = values(size_for(pairs), wishes.preset, "model" not in given)
+    return recipe_from(merge(sized, chosen), where)
+
+
+def _given(recipe: Path | str | Mapping[str, Any] | None) -> tuple[dict[str, Any], str]:
+    if recipe is None:
+        return {}, "recipe"
+    if isinstance(recipe, Mapping):
+        return dict(recipe), "recipe"
+    return recipe_values(Path(recipe)), str(recipe)
+
+
+def corpora(source: Files, target: Files, pairs: Files = (), columns: str | None = None) -> list[Corpus]:
+    """The corpora that options name: pairs of files, then files that hold both sides.
+
+    Raises:
+        UsageError: not as many targets as sources, nothing at all, or columns that are no two.
+    """
+    if len(source) != len(target):
+        raise UsageError(f"{len(source)} --source but {len(target)} --target; they go in pairs")
+    if not source and not pairs:
+        raise UsageError("nothing to learn from: give --source FILE --target FILE, or --pairs FILE")
+    for path in (*source, *target, *pairs):
+        if not Path(path).exists():
+            raise UsageError("no such file", str(path))
+    two = [corpus(one, other) for one, other in zip(source, target, strict=True)]
+    return two + [_table(path, columns) for path in pairs]
+
+
+def _table(path: Path | str, columns: str | None) -> Corpus:
+    if columns is None:
+        return corpus(path)
+    names = [name.strip() for name in columns.split(",")]
+    if len(names) != 2 or not all(names):
+        raise UsageError(f"{columns!r} must be two columns like 1,2, or two keys like en,de", "--columns")
+    if all(name.isdigit() and int(name) > 0 for name in names):
+        return corpus(path, columns=(int(names[0]), int(names[1])))
+    return corpus(path, keys=(names[0], names[1]))
+
+
+def languages(source: Files, target: Files) -> dict[str, str | None]:
+    """Language codes from the extensions of the first files; ``None`` where they tell nothing."""
+    found = {"text.source_language": source[:1], "text.target_language": target[:1]}
+    codes = {name: language_of(files[0]) if files else "und" for name, files in found.items()}
+    return {name: code if code != "und" else None for name, code in codes.items()}

@@ -1,0 +1,77 @@
+"""A model folder → a ready task: ``recipe.toml``, ``model.safetensors``, the vocabularies, ``card.md``, one manifest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+from regard.config import Recipe, recipe_from, recipe_values
+from regard.errors import RegardError, UsageError
+from regard.models.build import transformer
+from regard.models.store import read
+from regard.nn import ops
+from regard.tasks.translation import Translation
+from regard.text.vocabulary import Vocabularies
+from regard.training.manifest import verify
+
+MODEL = "model.safetensors"
+RECIPE = "recipe.toml"
+
+
+def load(folder: Path | str, device: str | None = None) -> Translation:
+    """The task a model folder was made for, ready to use; the folder's manifest is verified first.
+
+    Args:
+        folder: what ``regard train`` wrote.
+        device: ``cpu``, ``cuda``, ``cuda:1`` …; default: a GPU if there is one.
+
+    Raises:
+        RegardError: it is no model folder, or a file of it is damaged.
+    """
+    folder = Path(folder)
+    recipe, vocabularies = opened(folder)
+    if not (folder / MODEL).exists():
+        unfinished = (folder / "training").is_dir()
+        wait = "training has not validated yet; wait for it, or go on with it" if unfinished else "is no model folder"
+        raise RegardError(f"has no {MODEL}: {wait}", str(folder))
+    verify(folder, extra=True)
+    model = transformer(recipe.model, vocabularies.source.size, vocabularies.target.size)
+    read(folder / MODEL, model)
+    return ready(recipe, vocabularies, model, device)
+
+
+def ready(recipe: Recipe, vocabularies: Vocabularies, model: torch.nn.Module, device: str | None = None) -> Translation:
+    """A model in evaluation mode on its device, its products computed the fastest exact way."""
+    from regard.models.transformer import Transformer
+
+    assert isinstance(model, Transformer)
+    model.eval().requires_grad_(False).to(placed(device))
+    ops.use(model, ops.choose("fp32", placed(device)))
+    return Translation(recipe, vocabularies, model)
+
+
+def opened(folder: Path) -> tuple[Recipe, Vocabularies]:
+    """Recipe and vocabularies of a model folder."""
+    path = folder / RECIPE
+    if not folder.exists():
+        raise RegardError("no such folder", str(folder))
+    if not path.exists():
+        raise RegardError(f"is no model folder: it has no {RECIPE}", str(folder))
+    return recipe_from(recipe_values(path), str(path)), Vocabularies.load(folder)
+
+
+def placed(device: str | None) -> torch.device:
+    """The device named, or the best there is.
+
+    Raises:
+        UsageError: torch knows no such device here.
+    """
+    if device is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        chosen = torch.device(device)
+        torch.empty(0, device=chosen)
+    except (RuntimeError, AssertionError):
+        raise UsageError(f"{device!r} is no device of this machine; try cpu", "--device") from None
+    return chosen

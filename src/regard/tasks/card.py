@@ -1,0 +1,61 @@
+"""``card.md``: what a model is, what it learned from, how well it does; for the person who finds the folder in a year."""
+
+from __future__ import annotations
+
+from regard.config import Recipe
+from regard.data.prepared import Prepared
+from regard.tasks.metrics import Scores
+from regard.training.objective import Validation
+from regard.training.progress import Best
+
+
+def card(recipe: Recipe, prepared: Prepared, parameters: int, lines: list[str]) -> str:
+    """The card's text; ``lines`` say how well it does."""
+    model, text, training = recipe.model, recipe.text, recipe.training
+    return "\n".join(
+        [
+            f"# A translator: {text.source_language} → {text.target_language}",
+            "",
+            f"A Transformer of {parameters / 1e6:.1f} million parameters: {model.encoder_layers} + {model.decoder_layers} layers, "
+            f"d_model {model.d_model}, d_ff {model.d_ff}, {model.heads} heads, {model.norm_place}-norm.",
+            "",
+            "## Data",
+            "",
+            f"{prepared.pairs:,} sentence pairs to learn from, {prepared.validation_source.count:,} to validate on; "
+            f"fingerprint {prepared.fingerprint[:16]}.",
+            *left_out(prepared),
+            "",
+            "## Scores on the validation pairs",
+            "",
+            *lines,
+            "",
+            "## Training",
+            "",
+            f"{training.steps or 'open number of'} steps of up to {training.tokens * training.accumulate:,} target tokens, "
+            f"seed {recipe.seed}; everything else stands in recipe.toml.",
+            "",
+        ]
+    )
+
+
+def left_out(prepared: Prepared) -> list[str]:
+    """How many pairs were not learned from, and why; nothing where all were."""
+    counts = {kind: count for kind, count in prepared.left_out.get("counts", {}).items() if count}
+    if not counts:
+        return []
+    return ["Left out: " + ", ".join(f"{count:,} {kind}" for kind, count in counts.items()) + "."]
+
+
+def validated(best: Best, validation: Validation) -> list[str]:
+    """The scores of the validation that made this model the best so far."""
+    parts = [f"loss {validation.loss:.3f} nats a token"]
+    parts += [f"greedy {n} {v:.1f}" for n, v in (("BLEU", validation.bleu), ("chrF", validation.chrf)) if v is not None]
+    return [f"At step {best.step:,}: {', '.join(parts)}."]
+
+
+def scored(scores: Scores, beam: int) -> list[str]:
+    """Final scores with their signatures."""
+    return [
+        f"* BLEU {scores.bleu:.2f} (beam {beam}; `{scores.bleu_signature}`)",
+        f"* chrF {scores.chrf:.2f} (beam {beam}; `{scores.chrf_signature}`)",
+    ]

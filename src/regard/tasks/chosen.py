@@ -1,0 +1,128 @@
+"""What must be chosen by measuring, once, at the first start: steps, batch, product path, threads (ARCHITECTURE idea 5)."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+
+from regard.config import Recipe
+from regard.nn import ops
+from regard.tasks.sizing import size_for
+from regard.tasks.teaching import Teaching
+from regard.training import budget, memory, resolved
+from regard.training.run import Hooks, validation_interval
+
+Teach = Callable[[Recipe, ops.Path], Teaching]
+"""Makes the objective of a recipe, its weights fresh."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Fixed in ``resolved.toml`` at the first start and reused ever after.
+
+    Args:
+        steps: updates; None where the schedule has no end.
+        validate_every: steps between validations.
+        tokens, accumulate: target tokens of a batch and batches of an update, fitted to memory.
+        product: how products are computed while training; see ``nn/ops.py``.
+        threads: processor threads; sums depend on them in the last bits.
+    """
+
+    steps: int | None
+    validate_every: int
+    tokens: int
+    accumulate: int
+    product: ops.Path
+    threads: int
+
+    def applied(self, recipe: Recipe) -> Recipe:
+        """The recipe that ``fit`` follows."""
+        fixed = {name: getattr(self, name) for name in ("steps", "validate_every", "tokens", "accumulate")}
+        return recipe.model_copy(update={"training": recipe.training.model_copy(update=fixed)})
+
+    def fields(self) -> dict[str, resolved.Plain]:
+        """As they stand in ``resolved.toml``."""
+        return {f"chosen.{name}": value for name, value in asdict(self).items()}
+
+
+def remembered(training: Path) -> Chosen | None:
+    """What an earlier start chose, if there was one."""
+    if not (training / resolved.NAME).exists():
+        return None
+    found = resolved.read(training)
+    return Chosen(**{name: found.get(f"chosen.{name}") for name in Chosen.__dataclass_fields__})  # type: ignore[arg-type]
+
+
+def fingerprints(teaching: Teaching, device: torch.device) -> dict[str, resolved.Plain]:
+    """What a run rests on beside its recipe."""
+    return {
+        "fingerprint.data": teaching.prepared.fingerprint,
+        "fingerprint.tokenizer": teaching.translation.vocabularies.sha256,
+        "fingerprint.torch": torch.__version__,
+        "fingerprint.processor": processor(device),
+    }
+
+
+def processor(device: torch.device) -> str:
+    """The name of what computes: another one may give other bits."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    try:
+        lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def choose(recipe: Recipe, teach: Teach, training: Path, hooks: Hooks, device: torch.device) -> Chosen:
+    """Measure and choose; nothing of what is trained meanwhile is kept."""
+    product = ops.choose(recipe.training.precision, device)
+    tokens, accumulate = _fitted(recipe, teach, product, device)
+    fitting = recipe.training.model_copy(update={"tokens": tokens, "accumulate": accumulate})
+    teaching = teach(recipe.model_copy(update={"training": fitting}), product)
+    length = _length(teaching, training, hooks)
+    return Chosen(*length, tokens, accumulate, product, torch.get_num_threads())
+
+
+def _fitted(recipe: Recipe, teach: Teach, product: ops.Path, device: torch.device) -> tuple[int, int]:
+    """Tokens of a batch and batches of an update that fit into memory."""
+    section = recipe.training
+
+    def needed(tokens: int) -> int | None:
+        smaller = recipe.model_copy(update={"training": section.model_copy(update={"tokens": tokens})})
+        teaching = teach(smaller, product)
+        batch = next(iter(teaching.batches.iterate()))[0]
+        return memory.peak_memory(lambda: teaching.loss(batch).total.backward(), device)
+
+    free = memory.free_memory(device)
+    return memory.fitted(section.tokens, section.accumulate, recipe.data.max_tokens, needed, free)
+
+
+def _length(teaching: Teaching, training: Path, hooks: Hooks) -> tuple[int | None, int]:
+    """Steps and steps between validations: as the recipe says, else from its minutes, else from the table by size."""
+    recipe = teaching.translation.recipe
+    section = recipe.training
+    if section.steps is not None:
+        return section.steps, section.validate_every or validation_interval(section.steps)
+    if section.patience is not None:
+        return None, section.validate_every or validation_interval(None)
+    hooks.reporter.on_event("measuring how fast this machine is")
+    costs = budget.measure(teaching, teaching.batches, recipe, training, hooks)
+    if section.minutes is not None:
+        length = budget.length(section.minutes, costs, section)
+        return length.steps, length.validate_every
+    epochs = size_for(teaching.batches.pairs).epochs
+    steps = max(1, round(epochs * teaching.batches.batches_per_epoch / section.accumulate))
+    every = section.validate_every or validation_interval(steps)
+    expected = steps * costs.step + steps / every * (costs.loss + costs.text) / 2
+    hooks.reporter.on_event(f"{steps:,} steps ({epochs} passes over the data) will take about {_readable(expected)}")
+    return steps, every
+
+
+def _readable(seconds: float) -> str:
+    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"

@@ -1,0 +1,244 @@
+"""From raw sentence pairs to a translator: check, learn the vocabulary, prepare, train, keep the best (the main job)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard.config import Recipe, dump_toml
+from regard.data.batches import Batches
+from regard.data.corpora import Corpus
+from regard.data.prepare import prepare
+from regard.data.prepared import Prepared
+from regard.keys import key
+from regard.models import store
+from regard.models.build import transformer
+from regard.nn import ops
+from regard.tasks import card
+from regard.tasks.asked import Files, Wishes, corpora, languages, recipe_asked
+from regard.tasks.bundle import MODEL, RECIPE, load, placed
+from regard.tasks.chosen import Chosen, choose, fingerprints, remembered
+from regard.tasks.inspection import inspect
+from regard.tasks.teaching import Teaching
+from regard.tasks.translation import Translation
+from regard.training import manifest, resolved
+from regard.training.files import Files as FileLayer
+from regard.training.log import Quiet, Reporter
+from regard.training.memory import keep_pages
+from regard.training.objective import Validation, Weights
+from regard.training.output import Action, Resume, claimed
+from regard.training.progress import Best
+from regard.training.run import Hooks
+from regard.training.trainer import fit
+
+
+def _never() -> bool:
+    return False
+
+
+def train(
+    source: Files | Path | str | None = None,
+    target: Files | Path | str | None = None,
+    output: Path | str = "model",
+    *,
+    valid_source: Path | str | None = None,
+    valid_target: Path | str | None = None,
+    pairs: Files | None = None,
+    columns: str | None = None,
+    weights: Sequence[float] = (),
+    source_language: str | None = None,
+    target_language: str | None = None,
+    recipe: Path | str | Mapping[str, Any] | None = None,
+    preset: str | None = None,
+    settings: Iterable[str] = (),
+    minutes: float | None = None,
+    steps: int | None = None,
+    seed: int | None = None,
+    resume: Resume = "auto",
+    allow_mismatch: Iterable[str] = (),
+    threads: int | None = None,
+    device: str | None = None,
+    reporter: Reporter | None = None,
+    should_stop: Callable[[], bool] = _never,
+) -> Translation:
+    """Train a translator from two files of sentences that are, line by line, each other's translation.
+
+    Stopped or killed at any moment, the same call goes on and ends with the same bits.
+
+    Args:
+        source, target: one file or several each, plain or gz, xz, zst.
+        output: the model folder to make, or to go on with.
+        valid_source, valid_target: sentences to validate on; default: some split off from the data.
+        pairs: TSV or JSONL files that hold both sides; ``columns`` says where.
+        weights: how often to draw from each corpus; default: by size.
+        source_language, target_language: codes; default: from the files' extensions.
+        recipe: a TOML file, or its values; ``preset``: a named size; ``settings``: ``section.key=value`` strings.
+        minutes: be done after so many; ``steps``: make so many updates; default: by corpus size.
+        resume: ``auto``, ``must`` or ``never``; ``allow_mismatch``: fields that may differ from the run's.
+        reporter: shown what happens; ``should_stop``: asked before every step.
+
+    Raises:
+        UsageError: an option, a recipe key or a value does not fit.
+        RegardError: the data cannot be used, or the output folder is somebody else's.
+        Stopped: ``should_stop`` said so; all is saved.
+    """
+    reporter = reporter or Quiet()
+    sources, targets = _several(source), _several(target)
+    learned = corpora(sources, targets, pairs or (), columns)
+    validation = _validation(valid_source, valid_target)
+    inspected = inspect(learned, reporter.on_event)
+    options = {
+        **languages(sources, targets),
+        "training.minutes": minutes,
+        "training.steps": steps,
+        "seed": seed,
+        "data.weights": tuple(weights) or None,
+    }
+    options |= {"text.source_language": source_language} if source_language else {}
+    options |= {"text.target_language": target_language} if target_language else {}
+    asked = recipe_asked(Wishes(recipe, preset, settings, options), inspected.pairs)
+    work = Work(Path(output), asked, learned, validation, Machine(placed(device), threads), reporter, should_stop)
+    with claimed(work.output, resolved.recipe_fields(asked), resume, allow_mismatch, reporter.on_event) as action:
+        if action is Action.FINISHED:
+            reporter.on_event(f"{output} is finished already; nothing to do")
+        else:
+            learn(work, tuple(allow_mismatch))
+    return load(work.output, device)
+
+
+def _several(files: Files | Path | str | None) -> Files:
+    if files is None:
+        return ()
+    return [files] if isinstance(files, Path | str) else list(files)
+
+
+def _validation(source: Path | str | None, target: Path | str | None) -> Corpus | None:
+    if source is None and target is None:
+        return None
+    return corpora([source] if source else [], [target] if target else [])[0]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where a run runs: the device, and threads asked for."""
+
+    device: torch.device
+    threads: int | None
+
+
+@dataclass(frozen=True)
+class Work:
+    """A run as asked for."""
+
+    output: Path
+    recipe: Recipe
+    corpora: list[Corpus]
+    validation: Corpus | None
+    machine: Machine
+    reporter: Reporter
+    should_stop: Callable[[], bool]
+
+
+def learn(work: Work, allow: tuple[str, ...] = ()) -> None:
+    """Prepare, choose what must be measured, train to the end; the output folder is held by the caller."""
+    keep_pages()
+    training, told = work.output / "training", work.reporter.on_event
+    prepared = prepare(work.corpora, work.recipe, training / "data", work.validation, progress=_Told(told))
+    for line in card.left_out(prepared):
+        told(line)
+    chosen = remembered(training)
+    torch.set_num_threads(work.machine.threads or (chosen.threads if chosen else torch.get_num_threads()))
+    teach = _teacher(prepared, work.machine.device)
+    hooks = Hooks(work.reporter, work.should_stop, track=_tensorboard())
+    if chosen is None:
+        chosen = choose(work.recipe, teach, training, hooks, work.machine.device)
+    recipe = chosen.applied(work.recipe)
+    teaching = teach(recipe, chosen.product)
+    _fix(work, chosen, teaching, allow)
+    saver = Saver(work.output, teaching, hooks.files)
+    saver.begin()
+    fit(teaching, teaching.batches, recipe, training, replace(hooks, save_model=saver.best))
+    saver.end(work.output, told)
+
+
+def _teacher(prepared: Prepared, device: torch.device) -> Callable[[Recipe, ops.Path], Teaching]:
+    """Makes the objective of a recipe on this data, its weights drawn from the seed."""
+    exact = ops.choose("fp32", device)
+
+    def teach(recipe: Recipe, product: ops.Path) -> Teaching:
+        both = prepared.vocabularies
+        model = transformer(recipe.model, both.source.size, both.target.size, key(recipe.seed, "weights")).to(device)
+        return Teaching(Translation(recipe, both, model), Batches(prepared, recipe), prepared, product, exact)
+
+    return teach
+
+
+def _fix(work: Work, chosen: Chosen, teaching: Teaching, allow: tuple[str, ...]) -> None:
+    """Write down what the run is at its first start; hold it to that afterwards."""
+    training = work.output / "training"
+    fields = {**chosen.fields(), **fingerprints(teaching, work.machine.device)}
+    if work.machine.threads is not None:
+        fields["chosen.threads"] = work.machine.threads
+    if (training / resolved.NAME).exists():
+        resolved.check(resolved.read(training), fields, allow, work.reporter.on_event)
+    else:
+        resolved.write(training, {**resolved.recipe_fields(work.recipe), **fields}, FileLayer())
+
+
+class Saver:
+    """Writes the model folder: what stands from the start, then each best model, then its card."""
+
+    def __init__(self, output: Path, teaching: Teaching, files: FileLayer) -> None:
+        self.output = output
+        self.teaching = teaching
+        self.files = files
+
+    def begin(self) -> None:
+        """Recipe and vocabularies, which exist from the start."""
+        translation = self.teaching.translation
+        translation.vocabularies.save(self.output)
+        self.files.replace(self.output / RECIPE, [dump_toml(translation.recipe.model_dump()).encode()])
+
+    def best(self, weights: Weights, best: Best, validation: Validation) -> None:
+        """The model folder with the best weights so far, replaced as one."""
+        self._write({MODEL: [store.to_bytes(dict(weights))]}, card.validated(best, validation))
+
+    def end(self, output: Path, told: Callable[[str], None]) -> None:
+        """The card with the scores of the saved model on the validation pairs, searched as it will be used."""
+        best = load(output, str(self.teaching.translation.device))
+        told("translating the validation pairs with the best model")
+        sources, references = zip(*self.teaching.prepared.validation_pairs(), strict=True)
+        scores = best.evaluate(sources, references)
+        lines = card.scored(scores, best.recipe.decoding.beam)
+        self._write({}, lines)
+        for line in lines:
+            told(line)
+
+    def _write(self, contents: dict[str, list[bytes]], lines: list[str]) -> None:
+        translation = self.teaching.translation
+        count = sum(p.numel() for p in translation.model.parameters())
+        text = card.card(translation.recipe, self.teaching.prepared, count, lines)
+        tokenizers = {path.name: [path.read_bytes()] for path in sorted(self.output.glob("tokenizer*.json"))}
+        recipe = {RECIPE: [(self.output / RECIPE).read_bytes()]}
+        manifest.replace(self.output, {**recipe, **tokenizers, **contents, "card.md": [text.encode()]}, self.files)
+
+
+class _Told:
+    """Progress of preparing, a line for each stage."""
+
+    def __init__(self, told: Callable[[str], None]) -> None:
+        self.told = told
+        self.stage = ""
+
+    def __call__(self, stage: str, pairs: int) -> None:
+        if stage != self.stage:
+            self.stage = stage
+            self.told(stage)
+
+
+def _tensorboard() -> bool:
+    return False

@@ -1,0 +1,149 @@
+"""Translation: text in one language → text in another, with a trained Transformer."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import overload
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from regard.config import Decoding, Recipe
+from regard.decoding import hypotheses as found
+from regard.decoding.rows import Symbols
+from regard.decoding.search import search
+from regard.decoding.trace import Trace
+from regard.errors import UsageError
+from regard.models.stepper import Stepper
+from regard.models.transformer import Transformer
+from regard.tasks.metrics import Scores, score
+from regard.text.languages import joiner
+from regard.text.sentences import cut
+from regard.text.vocabulary import Vocabularies
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One translation of a text.
+
+    Args:
+        text: the translation, one line.
+        tokens: its pieces' ids, without ``</s>``.
+        score: length-penalised log-probability, larger is better; summed over the parts of a text that was cut.
+        finished: False where the length limit cut it off.
+    """
+
+    text: str
+    tokens: tuple[int, ...]
+    score: float
+    finished: bool = True
+
+
+class Translation:
+    """A translator, ready to use.
+
+    Args:
+        recipe: what it was made by; its section ``decoding`` gives the defaults.
+        vocabularies: text ↔ ids of both languages.
+        model: the trained Transformer, on its device.
+    """
+
+    def __init__(self, recipe: Recipe, vocabularies: Vocabularies, model: Transformer) -> None:
+        self.recipe = recipe
+        self.vocabularies = vocabularies
+        self.model = model
+        self.symbols = Symbols(vocabularies.target.start)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return next(self.model.parameters()).device
+
+    @overload
+    def translate(self, text: str, beam: int | None = None) -> str: ...
+    @overload
+    def translate(self, text: list[str], beam: int | None = None) -> list[str]: ...
+    def translate(self, text: str | list[str], beam: int | None = None) -> str | list[str]:
+        """The best translation of a text, or of each text of a list.
+
+        Args:
+            text: one text or several; an empty one stays empty.
+            beam: hypotheses kept while searching; 1 is greedy; default: the recipe's.
+        """
+        one = isinstance(text, str)
+        best = [hypotheses[0].text for hypotheses in self.nbest([text] if isinstance(text, str) else text, 1, beam)]
+        return best[0] if one else best
+
+    def nbest(
+        self, texts: Sequence[str], n: int = 1, beam: int | None = None, trace: Trace | None = None
+    ) -> list[list[Hypothesis]]:
+        """The n best translations of each text, best first.
+
+        A text longer than the model ever saw (``data.max_tokens``) is cut into sentences, or windows where a sentence is
+        too long; the parts are translated and joined, with a warning [DESIGN: text at use].
+
+        Args:
+            texts: in any order and of any length; empty ones stay empty.
+            n: at most the beam.
+            beam: hypotheses kept while searching; default: the recipe's.
+            trace: told of every step of the search, numbered by part.
+        """
+        decoding = self._decoding(n, beam)
+        parts = [self._parts(text) for text in texts]
+        flat = [part for group in parts for part in group]
+        sources = [self._ids(part) for part in flat]
+        stepper = Stepper(self.model, self.device)
+        results = iter(search(stepper, sources, decoding, self.symbols, nbest=n, trace=trace) if sources else [])
+        return [self._joined([next(results) for _ in group], n) for group in parts]
+
+    def evaluate(
+        self, sources: Sequence[str], references: Sequence[str], beam: int | None = None, lowercase: bool = False
+    ) -> Scores:
+        """BLEU and chrF of the translations of ``sources`` against ``references``, with signatures and intervals."""
+        hypotheses = self.translate(list(sources), beam)
+        return score(hypotheses, references, self.recipe.text.target_language, lowercase)
+
+    def _decoding(self, n: int, beam: int | None) -> Decoding:
+        width = beam or max(n, self.recipe.decoding.beam)
+        if not 1 <= n <= width <= 100:
+            raise UsageError(f"{n} best of a beam of {width}: n must lie between 1 and the beam, the beam below 101")
+        return self.recipe.decoding.model_copy(update={"beam": width})
+
+    def _parts(self, text: str) -> list[str]:
+        if not text.strip():
+            return []
+        limit = self.recipe.data.max_tokens
+        parts = [part for part in cut(text, self.vocabularies.source, limit, self._language) if part]
+        if len(parts) > 1:
+            shown = text[:40] + "…"
+            warnings.warn(f"cut into {len(parts)} parts, it is longer than {limit} tokens: {shown!r}", stacklevel=4)
+        return parts
+
+    @property
+    def _language(self) -> str:
+        return self.recipe.text.source_language
+
+    def _ids(self, text: str) -> NDArray[np.int64]:
+        source = self.vocabularies.source
+        return np.append(source.ids_batch([text])[0], source.end).astype(np.int64)
+
+    def _joined(self, parts: list[list[found.Hypothesis]], n: int) -> list[Hypothesis]:
+        """The i-th best of every part, joined; a part with fewer gives its last."""
+        if not parts:
+            return [Hypothesis("", (), 0.0)]
+        return [
+            self._join([part[min(i, len(part) - 1)] for part in parts]) for i in range(min(n, max(map(len, parts))))
+        ]
+
+    def _join(self, parts: list[found.Hypothesis]) -> Hypothesis:
+        target = self.vocabularies.target
+        texts = [" ".join(target.decode(part.tokens).split("\n")) for part in parts]
+        return Hypothesis(
+            joiner(self.recipe.text.target_language).join(texts) if len(texts) > 1 else texts[0],
+            tuple(token for part in parts for token in part.tokens),
+            sum(part.score for part in parts),
+            all(part.finished for part in parts),
+        )
