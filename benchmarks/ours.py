@@ -9,8 +9,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "peers"))
 
 from measure import Job, Meter, job
 
+import regard
 from regard.errors import RegardError
-from regard.tasks import translation
 from regard.text.tokenizer import Tokenizer
 from regard.training.log import Quiet, Start, StepMetrics
 
@@ -59,7 +59,7 @@ def main() -> None:
     """Trains until the meter ends the process."""
     work = job()
     output = work.folder / "model"
-    translation.train(
+    regard.train(
         source=[Path(work.text("train.en"))],
         target=[Path(work.text("train.de"))],
         valid_source=Path(work.text("val.en")),
