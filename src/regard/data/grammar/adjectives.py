@@ -1,30 +1,30 @@
 """Adjectives: English, German predicate form, German stem before endings (``=`` the same), groups they describe.
 
-Groups: p person, a animal, t thing, l place, f food, d drink, v plant; ``-`` where it is used as a predicate only.
+Groups: p person, a animal, t thing, l place, f food, d drink, v plant, s tale; ``-`` where it is used as a predicate only.
 """
 
 ADJECTIVES = """
-old alt = patlv
+old alt = patlvs
 young jung = pa
-new neu = tl
+new neu = tls
 big groß = atlvf
 small klein = atlvf
 tall groß = p
-beautiful schön = tlv
+beautiful schön = tlvs
 clever klug = p
 friendly freundlich = p
 rich reich = p
 poor arm = p
-famous berühmt = pl
+famous berühmt = pls
 happy glücklich = p
-sad traurig = p
+sad traurig = ps
 strong stark = pa
 brave mutig = pa
 curious neugierig = pa
 hungry hungrig = pa
 tired müde müd pa
 polite höflich = p
-funny lustig = p
+funny lustig = ps
 shy schüchtern = p
 proud stolz = p
 elegant elegant = p
@@ -44,7 +44,7 @@ cheap billig = t
 expensive teuer teur t
 broken kaputt = t
 dirty schmutzig = t
-strange seltsam = tlv
+strange seltsam = tlvs
 colourful bunt = t
 modern modern = tl
 golden golden = t

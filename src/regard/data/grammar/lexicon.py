@@ -8,7 +8,16 @@ from functools import cache
 
 from regard.data.grammar import adjectives, nouns, verbs, words
 
-GROUPS = {"person": "p", "animal": "a", "thing": "t", "place": "l", "food": "f", "drink": "d", "plant": "v"}
+GROUPS = {
+    "person": "p",
+    "animal": "a",
+    "thing": "t",
+    "place": "l",
+    "food": "f",
+    "drink": "d",
+    "plant": "v",
+    "tale": "s",
+}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -120,6 +129,8 @@ def all_nouns() -> tuple[Noun, ...]:
 def _noun(row: list[str]) -> Noun:
     english, english_plural, german, gender, plural, group, *kinds = row
     fitting = tuple(adjective for adjective in all_adjectives() if GROUPS[group] in adjective.groups)
+    if "junior" in kinds:
+        fitting = tuple(adjective for adjective in fitting if adjective.english not in ("old", "rich", "elegant"))
     neutral = tuple(adjective for adjective in fitting if adjective.english in NEUTRAL)
     every_kind = frozenset((group, *kinds))
     return Noun(

@@ -1,6 +1,6 @@
 """Nouns of the demonstration grammar: English singular and plural, German singular, gender, plural, group, kinds.
 
-The group decides which adjectives fit (person, animal, thing, place, food, drink); the kinds decide which verbs.
+The group decides which adjectives fit (person, animal, thing, place, food, drink, plant, tale); the kinds decide which verbs.
 No noun of the weak declension stands here (no *Löwe*, *Junge*, *Student*), so that the German singular never changes;
 no English noun whose plural equals its singular, so that number can always be read off the English word.
 """
@@ -8,8 +8,8 @@ no English noun whose plural equals its singular, so that number can always be r
 NOUNS = """
 man men Mann m Männer person worker
 woman women Frau f Frauen person worker
-child children Kind n Kinder person
-girl girls Mädchen n Mädchen person
+child children Kind n Kinder person junior
+girl girls Mädchen n Mädchen person junior
 teacher teachers Lehrer m Lehrer person worker
 doctor doctors Arzt m Ärzte person worker
 baker bakers Bäcker m Bäcker person worker
@@ -24,7 +24,7 @@ aunt aunts Tante f Tanten person
 uncle uncles Onkel m Onkel person
 grandmother grandmothers Großmutter f Großmütter person
 grandfather grandfathers Großvater m Großväter person
-grandchild grandchildren Enkelkind n Enkelkinder person
+grandchild grandchildren Enkelkind n Enkelkinder person junior
 queen queens Königin f Königinnen person
 king kings König m Könige person
 singer singers Sänger m Sänger person
@@ -86,8 +86,8 @@ chair chairs Stuhl m Stühle thing furniture bulky top shelter wooden goods
 lamp lamps Lampe f Lampen thing furniture bulky device goods
 bed beds Bett n Betten thing furniture top shelter wooden goods
 sofa sofas Sofa n Sofas thing furniture top shelter screen goods
-cupboard cupboards Schrank m Schränke thing furniture holder lockable screen wooden goods
-shelf shelves Regal n Regale thing furniture holder wooden goods
+cupboard cupboards Schrank m Schränke thing furniture holder lockable screen wooden goods storage
+shelf shelves Regal n Regale thing furniture holder wooden goods storage
 mirror mirrors Spiegel m Spiegel thing furniture bulky goods
 carpet carpets Teppich m Teppiche thing furniture bulky top goods
 bench benches Bank f Bänke thing furniture hurdle top shelter wooden goods
@@ -97,7 +97,7 @@ box boxes Kiste f Kisten thing container holder burden goods
 suitcase suitcases Koffer m Koffer thing container holder burden lockable goods
 bag bags Tasche f Taschen thing container holder burden goods
 basket baskets Korb m Körbe thing container holder burden goods
-drawer drawers Schublade f Schubladen thing holder lockable
+drawer drawers Schublade f Schubladen thing holder lockable storage
 chest chests Truhe f Truhen thing container holder burden lockable goods
 barrel barrels Fass n Fässer thing container holder burden hurdle goods
 backpack backpacks Rucksack m Rucksäcke thing container holder burden goods
@@ -160,10 +160,10 @@ trumpet trumpets Trompete f Trompeten thing instrument sounding bulky goods
 radio radios Radio n Radios thing device sounding bulky
 bell bells Glocke f Glocken thing sounding goods
 machine machines Maschine f Maschinen thing sounding device
-song songs Lied n Lieder thing sounding heard
-story stories Geschichte f Geschichten thing heard told
-joke jokes Witz m Witze thing heard told
-secret secrets Geheimnis n Geheimnisse thing told
+song songs Lied n Lieder tale sounding heard
+story stories Geschichte f Geschichten tale heard told
+joke jokes Witz m Witze tale heard told
+secret secrets Geheimnis n Geheimnisse tale told
 
 bicycle bicycles Fahrrad n Fahrräder thing vehicle goods
 car cars Auto n Autos thing vehicle holder noisy ride goods

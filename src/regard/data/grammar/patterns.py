@@ -149,7 +149,8 @@ def helping(draw: Draw) -> Draft:
     while clause.receiver.key == clause.subject.key:
         draw.noun_links.pop()
         clause.receiver = draw.definite(nouns_of(verb.objects))
-    clause.place = draw.place("in", "in", "d", ("inside",))
+    goal = verb.english == "follow"
+    clause.place = draw.place("into" if goal else "in", "in", "a" if goal else "d", ("inside",))
     if letter and draw.chance(0.4):
         with_time(draw, clause, letter)
     return laid_out(draw, clause, fronted=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from regard.data.grammar.clause import Clause
 from regard.data.grammar.declension import RELATIVE
 from regard.data.grammar.draw import Draft, Draw, combination
@@ -19,8 +21,9 @@ TRANSITIVE = all_verbs("TRANSITIVE")
 def report(draw: Draw) -> Draft:
     """My sister believes that the baker has already sold the fresh bread."""
     verb = draw.of(all_verbs("SAYING"))
-    outer = Clause(draw.person(verb.subjects), verb, draw.of(("present", "past")), draw.links.take(3))
-    inner = draw.clause(TRANSITIVE, draw.of(("present", "past", "perfect", "will")))
+    tense, tenses = draw.of((("present", ("present", "present", "perfect", "will")), ("past", ("past",))))
+    outer = Clause(draw.person(verb.subjects), verb, tense, draw.links.take(3))
+    inner = draw.clause(TRANSITIVE, draw.of(tenses))
     if inner.tense == "perfect":
         inner.adverb = adverb(draw)
     link = draw.links.take()
@@ -51,11 +54,19 @@ def predicate(draw: Draw, adjective: Adjective, plural: bool, past: bool = False
     return source, [(german[plural], (link,)), ("sehr", (link + 1,)), (adjective.german, (link + 2,))]
 
 
-def mood(draw: Draw, noun: Noun) -> Adjective:
-    """A predicate for a person or an animal, any fitting adjective for a thing."""
-    if noun.group == "person":
-        return draw.of(MOOD_ADJECTIVES)
-    return draw.of([entry for entry in noun.adjectives if entry.english not in NOT_GRADED])
+def mood(draw: Draw, head: NounPhrase) -> Adjective:
+    """What the sentence says of its subject: a mood of a person, any quality of others; not its attribute again."""
+    choices = MOOD_ADJECTIVES if head.noun.group == "person" else graded(head.noun)
+    found = draw.of(choices)
+    while found is head.adjective:
+        found = draw.of(choices)
+    return found
+
+
+@cache
+def graded(noun: Noun) -> tuple[Adjective, ...]:
+    """The adjectives of a noun that go with *very*."""
+    return tuple(entry for entry in noun.adjectives if entry.english not in NOT_GRADED)
 
 
 MOOD_ADJECTIVES = tuple(entry for entry in all_adjectives() if entry.english in MOODS)
@@ -64,7 +75,7 @@ MOOD_ADJECTIVES = tuple(entry for entry in all_adjectives() if entry.english in 
 def reason(draw: Draw) -> Draft:
     """The old man is very happy because his daughter has found the ring."""
     subject = draw.subject(nouns_of(("person",)))
-    source, target = predicate(draw, draw.of(MOOD_ADJECTIVES), subject.plural)
+    source, target = predicate(draw, mood(draw, subject), subject.plural)
     inner = draw.clause(TRANSITIVE, "perfect")
     link = draw.links.take()
     english = [*subject.english(), *source, ("because", link), *inner.english()]
@@ -83,7 +94,7 @@ def relative_subject(draw: Draw) -> Draft:
     link = draw.links.take()
     word = "who" if head.noun.group == "person" else "that"
     pronoun: Target = [(RELATIVE["n" + head.gender], (link,))]
-    source, target = predicate(draw, mood(draw, head.noun), head.plural)
+    source, target = predicate(draw, mood(draw, head), head.plural)
     english = [*head.english(), (word, link), *clause.english_predicate(), *source]
     german = [*head.german("n"), COMMA_TARGET, *clause.german_final(pronoun), COMMA_TARGET, *target]
     draft = draw.draft(english, german)
@@ -99,7 +110,7 @@ def relative_object(draw: Draw) -> Draft:
     clause = Clause(_other(draw, verb.subjects, head), verb, tense, draw.links.take(3))
     link = draw.links.take()
     word = "whom" if head.noun.group == "person" else "that"
-    source, target = predicate(draw, mood(draw, head.noun), head.plural)
+    source, target = predicate(draw, mood(draw, head), head.plural)
     english = [*head.english(), (word, link), *clause.english(), *source]
     relative = [(RELATIVE["a" + head.gender], (link,)), *clause.german_final()]
     draft = draw.draft(english, [*head.german("n"), COMMA_TARGET, *relative, COMMA_TARGET, *target])
@@ -127,7 +138,7 @@ def relative_place(draw: Draw) -> Draft:
     people = ("person",) if name in ("sing", "dance", "work") else subjects
     clause = Clause(_other(draw, people, head), verb, draw.of(tenses), draw.links.take(3))
     link = draw.links.take(2)
-    source, target = predicate(draw, mood(draw, head.noun), head.plural, past=draw.chance(0.5))
+    source, target = predicate(draw, mood(draw, head), head.plural, past=clause.tense != "present")
     relative = [(english, link), ("which", link + 1), *clause.english()]
     opening = [(german, (link,)), (RELATIVE[case + head.gender], (link + 1,))]
     translated = [*head.german("n"), COMMA_TARGET, *opening, *clause.german_final(), COMMA_TARGET, *target]

@@ -7,7 +7,7 @@ equals its base (no *read*, *put*, *cut*) stands here: the tense can always be r
 # Verbs with an accusative object: … subject kinds, object kinds.
 TRANSITIVE = """
 buy bought bought kaufen kauft kaufte gekauft h person goods,food,mass
-sell sold sold verkaufen verkauft verkaufte verkauft h person goods,food,building
+sell sold sold verkaufen verkauft verkaufte verkauft h person goods,food
 find found found finden findet fand gefunden h person small,clothing,container,animal
 repair repaired repaired reparieren repariert reparierte repariert h person vehicle,device,furniture,part
 hide hid hidden verstecken versteckt versteckte versteckt h person small,container,food
@@ -60,7 +60,7 @@ borrow borrowed borrowed aus|leihen leiht lieh ausgeliehen h person small,vehicl
 use used used benutzen benutzt benutzte benutzt h person device,vehicle,crockery,reaching,load
 break broke broken zerbrechen zerbricht zerbrach zerbrochen h person crockery
 hear heard heard hören hört hörte gehört h person animal,instrument,heard
-tidy tidied tidied auf|räumen räumt räumte aufgeräumt h person room,furniture
+tidy tidied tidied auf|räumen räumt räumte aufgeräumt h person room,storage
 chase chased chased jagen jagt jagte gejagt h hunting prey
 bite bit bitten beißen beißt biss gebissen h hunting prey,person
 """
@@ -70,7 +70,6 @@ DATIVE = """
 help helped helped helfen hilft half geholfen h person person,animal
 thank thanked thanked danken dankt dankte gedankt h person person
 follow followed followed folgen folgt folgte gefolgt s person animal
-trust trusted trusted vertrauen vertraut vertraute vertraut h person person
 answer answered answered antworten antwortet antwortete geantwortet h person person
 congratulate congratulated congratulated gratulieren gratuliert gratulierte gratuliert h person person
 """

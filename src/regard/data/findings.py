@@ -1,0 +1,75 @@
+"""What is wrong with a corpus, said so that a person can mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+Severity = Literal["fatal", "warning", "note"]
+Example = tuple[str, int, str]
+"""File, line (from 1; 0: the whole file) and the beginning of the text."""
+
+EXAMPLES = 3
+EXCERPT = 80
+
+
+def excerpt(text: str) -> str:
+    """The beginning of a text on one visible line."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[:EXCERPT]) + (
+        "…" if len(text) > EXCERPT else ""
+    )
+
+
+def percent(share: float) -> str:
+    """A share as people read it."""
+    return f"{share:.0%}" if share >= 0.1 else f"{share:.1%}" if share >= 0.001 else "under 0.1%"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One kind of trouble: how often, where first, and in a sentence what it means and what to do."""
+
+    kind: str
+    severity: Severity
+    count: int
+    share: float
+    examples: tuple[Example, ...]
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything found, the worst first; ``usable`` unless something is fatal."""
+
+    pairs: int
+    source_characters: float
+    target_characters: float
+    findings: tuple[Finding, ...]
+
+    @property
+    def usable(self) -> bool:
+        """Whether training on these corpora makes sense."""
+        return not any(finding.severity == "fatal" for finding in self.findings)
+
+    @property
+    def verdict(self) -> str:
+        """Usable or not, and why, in plain words."""
+        fatal = [finding.sentence for finding in self.findings if finding.severity == "fatal"]
+        warnings = sum(finding.severity == "warning" for finding in self.findings)
+        if fatal:
+            return "Not usable. " + " ".join(fatal)
+        if warnings:
+            noun = "a warning" if warnings == 1 else f"{warnings} warnings"
+            return f"Usable, with {noun}: {self.pairs:,} pairs."
+        return f"Usable: {self.pairs:,} pairs."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"usable": self.usable, "verdict": self.verdict} | asdict(self)
+
+
+def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The fatal first, then by how often."""
+    rank = {"fatal": 0, "warning": 1, "note": 2}
+    return tuple(sorted(findings, key=lambda finding: (rank[finding.severity], -finding.count)))

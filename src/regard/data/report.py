@@ -1,0 +1,119 @@
+"""The data looked at before any time is spent: what silently ruins a translator (``regard check``).
+
+One streaming pass, a few dozen bytes of memory a pair, and a short second pass for examples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from regard.data.corpora import Corpus, Pair
+from regard.data.findings import Finding, Report, Severity, excerpt, ordered, percent
+from regard.data.look import Look
+from regard.data.survey import NOTHING, Progress, silent
+from regard.data.suspicion import KINDS
+from regard.data.words import characters_per_token, fallen
+from regard.errors import RegardError
+from regard.text.sampling import sample
+from regard.text.vocabulary import Vocabularies, learn_vocabularies
+
+SAMPLE = 10_000
+FEW = 1000
+
+
+def check(
+    corpora: Sequence[Corpus],
+    others: Mapping[str, Corpus] | None = None,
+    max_tokens: int = 256,
+    vocabularies: Vocabularies | None = None,
+    seed: int = 1,
+    progress: Progress = silent,
+) -> Report:
+    """Everything suspect in the corpora, with a verdict.
+
+    Args:
+        corpora: what would be learned from.
+        others: validation and test corpora by name, looked for in the training corpora.
+        max_tokens: longer pairs would be left out.
+        vocabularies: an existing one that would be used; default: one is quickly learned.
+        seed: of the sample.
+        progress: told how far it is.
+    """
+    looks: list[Look] = []
+    findings: list[Finding] = []
+    for corpus in corpora:
+        look, kept = Look(corpus), []
+        try:
+            kept = sample(look.pairs(progress), SAMPLE, seed)
+        except RegardError as error:
+            findings.append(_unreadable(error, look))
+        known = vocabularies or (learn_vocabularies(kept, 8000) if kept else None)
+        per_token = characters_per_token([pair[0] for pair in kept[:1000]], known.source) if known else 4.0
+        findings += look.findings(max_tokens, per_token)
+        findings += _fallen(kept, known) if known else []
+        looks.append(look)
+    pairs = sum(look.count for look in looks)
+    findings += _sizes(pairs, bool(findings))
+    for name, other in (others or {}).items():
+        findings += _leaks(name, other, looks, progress)
+    source, target = (float(np.concatenate([look.lengths(side) for look in looks]).sum()) for side in (0, 1))
+    return Report(pairs, source / max(1, pairs), target / max(1, pairs), ordered(findings))
+
+
+def _fallen(kept: Sequence[Pair], vocabularies: Vocabularies) -> list[Finding]:
+    """Words of the sample that hold a character the vocabulary does not know."""
+    sides = [
+        fallen([pair[side] for pair in kept], tokenizer)
+        for side, tokenizer in enumerate((vocabularies.source, vocabularies.target))
+    ]
+    words, hits = sum(side[0] for side in sides), sum(side[1] for side in sides)
+    share = hits / max(1, words)
+    if share < 0.001:
+        return []
+    seen = ", ".join(repr(excerpt(word)) for side in sides for word in side[2])
+    sentence = KINDS["bytes"].sentence.format(share=percent(share)) + f" For example {seen}."
+    return [Finding("bytes", KINDS["bytes"].severity(share), hits, share, (), sentence)]
+
+
+def _unreadable(error: RegardError, look: Look) -> Finding:
+    file, _, line = (error.where or look.corpus.name).rpartition(":")
+    place = (file, int(line), "") if file and line.isdigit() else (error.where or look.corpus.name, 0, "")
+    kind = "misaligned" if "lines, but" in error.message else "unreadable"
+    return Finding(kind, "fatal", 1, 1.0, (place,), f"{error}.")
+
+
+def _sizes(pairs: int, already: bool) -> list[Finding]:
+    if pairs == 0:
+        return [] if already else [Finding("no pairs", "fatal", 0, 1.0, (), "The corpus holds no sentence pairs.")]
+    if pairs < FEW:
+        sentence = f"{pairs} pairs are too few to learn to translate; a small domain needs some ten thousand."
+        return [Finding("few pairs", "warning", pairs, 1.0, (), sentence)]
+    return []
+
+
+def _leaks(name: str, other: Corpus, looks: Sequence[Look], progress: Progress) -> list[Finding]:
+    """Sentences of a validation or test corpus that stand in the training corpora too."""
+    look = Look(other)
+    try:
+        for _ in look.pairs(progress):
+            pass
+    except RegardError as error:
+        return [_unreadable(error, look)]
+    found = []
+    trained = [np.concatenate([one.hashes(side) for one in looks]) for side in (0, 1)]
+    source, target = (np.isin(look.hashes(side), trained[side]) & (look.hashes(side) != NOTHING) for side in (0, 1))
+    pairs = np.isin(look.pair_hashes(), np.concatenate([one.pair_hashes() for one in looks])) & source
+    for kind, hits, noun in (
+        ("leak", pairs, "pairs"),
+        ("sentence leak", (source | target) & ~pairs, "single sentences"),
+    ):
+        if count := int(hits.sum()):
+            share = count / max(1, look.count)
+            severity: Severity = "note" if kind == "sentence leak" else "fatal" if share >= 0.2 else "warning"
+            sentence = (
+                f"{count} {noun} ({percent(share)}) of {name} stand in the training data too: scores will flatter."
+            )
+            found.append(Finding(kind, severity, count, share, look.examples(np.flatnonzero(hits)), sentence))
+    return found
