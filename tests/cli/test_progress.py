@@ -108,3 +108,16 @@ def test_the_bar_shows_the_same() -> None:
 def test_a_pipe_gets_lines() -> None:
     with reporter(io.StringIO()) as shown:
         assert isinstance(shown, Lines)
+
+
+def test_samples_are_introduced_once_and_cropped() -> None:
+    stream = io.StringIO()
+    shown = Lines(stream)
+    long = Validation(1.0, samples=(Sample("source", "reference", "word " * 100), Sample("second", "zweites", "")))
+    shown.on_validation(1, long, False)
+    shown.on_validation(2, long, False)
+    text = stream.getvalue()
+    assert text.count("source") == text.count("reference") == 1
+    assert text.count("  > ") == 4
+    assert text.count("(nothing)") == 2
+    assert max(map(len, text.splitlines())) < 110

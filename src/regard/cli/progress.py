@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from regard.explore.labels import visible
+from regard.explore.labels import crop, visible
 
 if TYPE_CHECKING:
     from regard.training.log import Reporter, Start, StepMetrics, Summary
@@ -42,16 +42,26 @@ def scores(step: int, validation: Validation, best: bool) -> str:
     return ", ".join(parts) + (" (best so far, saved)" if best else "")
 
 
-def samples(validation: Validation) -> list[str]:
-    """A few sentences, what they should become and what the model made of them."""
-    lines = []
-    for sample in validation.samples[:SAMPLES]:
-        lines += [
-            f"    {visible(sample.source)}",
-            f"  = {visible(sample.reference)}",
-            f"  > {visible(sample.hypothesis)}",
-        ]
-    return lines
+class Samples:
+    """A few validation sentences: what they are and should become at first, then what the model makes of them."""
+
+    def __init__(self) -> None:
+        self.known = False
+
+    def lines(self, validation: Validation) -> list[str]:
+        """What to show of a validation; hypotheses are marked ``>``, references ``=``."""
+        lines = []
+        for sample in validation.samples[:SAMPLES]:
+            if not self.known:
+                lines += [f"    {shorn(sample.source)}", f"  = {shorn(sample.reference)}"]
+            lines.append(f"  > {shorn(sample.hypothesis)}")
+        self.known = True
+        return lines
+
+
+def shorn(text: str) -> str:
+    """A sentence on one harmless line."""
+    return crop(visible(text), 100) if text else "(nothing)"
 
 
 class Pace:
@@ -97,7 +107,7 @@ class Lines:
 
     def __init__(self, stream: TextIO, every: float = EVERY, now: Callable[[], float] = time.monotonic) -> None:
         self.stream, self.every, self.now = stream, every, now
-        self.pace = Pace(now)
+        self.pace, self.samples = Pace(now), Samples()
         self.said = now()
 
     def write(self, text: str) -> None:
@@ -118,7 +128,7 @@ class Lines:
 
     def on_validation(self, step: int, validation: Validation, best: bool) -> None:
         """Show scores and samples."""
-        for line in (scores(step, validation, best), *samples(validation)):
+        for line in (scores(step, validation, best), *self.samples.lines(validation)):
             self.write(line)
 
     def on_save(self, path: Path) -> None:
@@ -165,7 +175,7 @@ class Bar:
             BarColumn(bar_width=None), TextColumn("{task.description}", markup=False), console=self.console, expand=True
         )
         self.task = self.progress.add_task("preparing", total=None)
-        self.pace = Pace()
+        self.pace, self.samples = Pace(), Samples()
 
     def write(self, text: str, style: str | None = None) -> None:
         """A line above the bar."""
@@ -185,7 +195,7 @@ class Bar:
     def on_validation(self, step: int, validation: Validation, best: bool) -> None:
         """Show scores and samples."""
         self.write(scores(step, validation, best), "bold")
-        for line in samples(validation):
+        for line in self.samples.lines(validation):
             self.write(line, "green" if line.startswith("  >") else "dim")
 
     def on_save(self, path: Path) -> None:

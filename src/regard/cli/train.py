@@ -64,13 +64,18 @@ def train(
         threads: processor threads.
         device: cpu, cuda, cuda:1 ...; default: the best there is.
     """
-    _enough(source, target, pairs, output)
+    if output is None:
+        raise UsageError("say where the model goes: --output DIR")
+    _enough(source, target, pairs)
+    if threads is not None and threads < 1:
+        raise UsageError(f"{threads} threads cannot work; give 1 or more", "--threads")
     from regard.cli.progress import reporter
     from regard.cli.signals import Stop
+    from regard.cli.terminal import result
     from regard.tasks import learning
 
     with Stop() as stop, reporter() as shown:
-        made = learning.train(
+        learning.train(
             source=source or None,
             target=target or None,
             output=output,
@@ -94,23 +99,13 @@ def train(
             reporter=shown,
             should_stop=stop,
         )
-    return _finished(made, output)
+    result(f"The model is in {output}. To translate with it:\n\n  regard translate {output} < in.txt > out.txt\n")
+    return 0
 
 
-def _enough(
-    source: list[Path] | None, target: list[Path] | None, pairs: list[Path] | None, output: Path | None
-) -> None:
+def _enough(source: list[Path] | None, target: list[Path] | None, pairs: list[Path] | None) -> None:
     """Raise a UsageError that says which option is missing."""
-    if output is None:
-        raise UsageError("say where the model goes: --output DIR")
     if not (source or target or pairs):
         raise UsageError("nothing to learn from: give --source FILE --target FILE, or --pairs FILE")
     if len(source or ()) != len(target or ()):
         raise UsageError(f"{len(source or ())} --source but {len(target or ())} --target; they go in pairs")
-
-
-def _finished(made: object, output: Path | None) -> int:
-    from regard.cli.terminal import result
-
-    result(f"The model is in {output}. To translate with it:\n\n  regard translate {output} < in.txt > out.txt\n")
-    return 0

@@ -84,5 +84,9 @@ def mean(checkpoints: Sequence[Path], shapes: dict[str, tuple[int, ...]]) -> dic
 
 
 def _card(checkpoints: Sequence[Path]) -> bytes:
-    names = "".join(f"* {path.name}\n" for path in checkpoints)
-    return f"# A translator, the mean of {len(checkpoints)} checkpoints\n\n{names}\nNot scored yet: `regard evaluate`.\n".encode()
+    lines = [
+        f"# A translator, the mean of {len(checkpoints)} checkpoints",
+        "",
+        *(f"* {path.name}" for path in checkpoints),
+    ]
+    return "\n".join([*lines, "", "Not scored yet: `regard evaluate`.", ""]).encode()
