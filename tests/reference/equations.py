@@ -1,7 +1,7 @@
 """The paper's equations in plain loops over NumPy float64: slow, plain, and nothing of ``regard`` in them.
 
-Sentences come one at a time, so there is neither padding nor packing. ``weights`` maps names (``attention.query.weight``)
-to arrays, as a model's own names have them.
+Sentences come one at a time, so there is neither padding nor packing. ``weights`` maps a model's own names
+(``attention.query.weight``) to arrays.
 """
 
 from __future__ import annotations

@@ -24,39 +24,39 @@ class _ChunkedLoss(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, hidden_TD, table_VD, labels_T, weight_T, pieces, smoothing, path):  # type: ignore[no-untyped-def]
-        rows_VD = table_VD[:pieces]
+    def forward(ctx, hidden_TD, table_V1D, labels_T, weight_T, pieces, smoothing, path):  # type: ignore[no-untyped-def]
+        rows_VD = table_V1D[:pieces]
         low = path == "bf16" and hidden_TD.dtype == torch.float32
         factor_TD, factor_VD = (hidden_TD.bfloat16(), rows_VD.bfloat16()) if low else (hidden_TD, rows_VD)
         hidden_gradient_TD = torch.empty_like(hidden_TD)
-        table_gradient_VD = torch.zeros_like(table_VD)
+        table_gradient_V1D = torch.zeros_like(table_V1D)
         log_sum_T, label_score_T = hidden_TD.new_empty(len(labels_T)), hidden_TD.new_empty(len(labels_T))
         for start in range(0, len(labels_T), CHUNK):
             part = slice(start, start + CHUNK)
             score_RV = matmul(factor_TD[part], factor_VD.t(), path)
-            label_R1 = labels_T[part, None]
-            label_score_T[part] = score_RV.gather(1, label_R1)[:, 0]
+            labels = labels_T[part, None]
+            label_score_T[part] = score_RV.gather(1, labels)[:, 0]
             log_sum_T[part], gradient_RV = _softmax(score_RV)
-            gradient_RV.scatter_add_(1, label_R1, torch.full_like(label_R1, smoothing - 1, dtype=gradient_RV.dtype))
+            gradient_RV.scatter_add_(1, labels, torch.full_like(labels, smoothing - 1, dtype=gradient_RV.dtype))
             gradient_RV *= weight_T[part, None].to(gradient_RV.dtype)
             hidden_gradient_TD[part] = matmul(gradient_RV, factor_VD, path)
-            table_gradient_VD[:pieces] += matmul(gradient_RV.t(), factor_TD[part], path)
+            table_gradient_V1D[:pieces] += matmul(gradient_RV.t(), factor_TD[part], path)
         nll_T = log_sum_T - label_score_T
         total_T = (1 - smoothing) * nll_T
         if smoothing:
             mean_D = rows_VD.mean(0)
             total_T += smoothing * (log_sum_T - hidden_TD @ mean_D)
             hidden_gradient_TD -= smoothing * weight_T[:, None] * mean_D
-            table_gradient_VD[:pieces] -= smoothing / pieces * (weight_T @ hidden_TD)
-        ctx.save_for_backward(hidden_gradient_TD, table_gradient_VD)
+            table_gradient_V1D[:pieces] -= smoothing / pieces * (weight_T @ hidden_TD)
+        ctx.save_for_backward(hidden_gradient_TD, table_gradient_V1D)
         nll = (nll_T * weight_T).sum()
         ctx.mark_non_differentiable(nll)
         return (total_T * weight_T).sum(), nll
 
     @staticmethod
     def backward(ctx, gradient, _):  # type: ignore[no-untyped-def]
-        hidden_gradient_TD, table_gradient_VD = ctx.saved_tensors
-        return hidden_gradient_TD * gradient, table_gradient_VD * gradient, None, None, None, None, None
+        hidden_gradient_TD, table_gradient_V1D = ctx.saved_tensors
+        return hidden_gradient_TD * gradient, table_gradient_V1D * gradient, None, None, None, None, None
 
 
 def _softmax(score_RV: Tensor) -> tuple[Tensor, Tensor]:
@@ -80,15 +80,15 @@ class SmoothedCrossEntropy(nn.Module):
         self.smoothing = smoothing
 
     def forward(
-        self, hidden_TD: Tensor, table_VD: Tensor, labels_T: Tensor, weight_T: Tensor, pieces: int
+        self, hidden_TD: Tensor, table_V1D: Tensor, labels_T: Tensor, weight_T: Tensor, pieces: int
     ) -> tuple[Tensor, Tensor]:
         """``(total, nll)``: the smoothed loss and the plain negative log-likelihood, both summed over tokens, in nats.
 
         Args:
-            table_VD: the pre-softmax projection; only its first ``pieces`` rows can be predicted (not the start
-                symbol).
+            table_V1D: the pre-softmax projection; only its first ``pieces`` (V) rows can be predicted, not the start
+                symbol behind them.
             weight_T: 0 for a token that does not count.
         """
         smoothing, path = (self.smoothing, self.product) if self.training else (0.0, "exact")
-        total, nll = _ChunkedLoss.apply(hidden_TD, table_VD, labels_T, weight_T, pieces, smoothing, path)
+        total, nll = _ChunkedLoss.apply(hidden_TD, table_V1D, labels_T, weight_T, pieces, smoothing, path)
         return total, nll

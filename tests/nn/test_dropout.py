@@ -1,0 +1,71 @@
+import pytest
+import torch
+
+from regard.nn.dropout import Dropout, drop, reseed
+
+
+@pytest.mark.parametrize("probability", [0.1, 0.25, 0.5])
+def test_rate_and_mean_are_right(probability: float) -> None:
+    reseed(3)
+    y = drop(torch.ones(400, 500), probability)
+    rounded = round(probability * 256) / 256
+    spread = (rounded * (1 - rounded) / y.numel()) ** 0.5
+    assert abs((y == 0).double().mean().item() - rounded) < 5 * spread
+    assert abs(y.double().mean().item() - 1) < 5 * spread / (1 - rounded)
+    assert y.unique().tolist() == pytest.approx([0, 1 / (1 - rounded)])
+
+
+def test_a_key_gives_its_mask_and_another_key_another() -> None:
+    x = torch.ones(50, 7)
+    masks = []
+    for key in (5, 6, 5, 2**64 - 1):
+        reseed(key)
+        masks.append([drop(x, 0.3), drop(x, 0.3), torch.rand(2)])
+    assert all(torch.equal(a, b) for a, b in zip(masks[0], masks[2], strict=True))
+    for other in (1, 3):
+        assert not any(torch.equal(a, b) for a, b in zip(masks[0], masks[other], strict=True))
+    assert not torch.equal(masks[0][0], masks[0][1])  # each draw goes on where the last one ended
+
+
+def test_the_gradient_passes_where_the_value_passed() -> None:
+    part = Dropout(0.4)
+    x, y = torch.randn(30, 8, requires_grad=True), torch.randn(30, 8, requires_grad=True)
+    kept = part(torch.ones(30, 8))
+    reseed(9)
+    dropped = part(y)
+    (gradient,) = torch.autograd.grad(dropped.sum(), y)
+    assert torch.allclose(dropped, y * gradient)
+    assert 0 < (gradient == 0).sum() < gradient.numel()
+    reseed(9)
+    added = part.add(x, y)
+    assert torch.allclose(added, x + dropped)
+    x_gradient, y_gradient = torch.autograd.grad(added.sum(), (x, y))
+    assert torch.equal(x_gradient, torch.ones_like(x))
+    assert torch.equal(y_gradient, gradient)
+    assert kept.shape == x.shape
+
+
+def test_a_low_precision_output_joins_a_full_stream() -> None:
+    part, x = Dropout(0.5), torch.randn(6, 4, requires_grad=True)
+    y = torch.randn(6, 4).bfloat16().requires_grad_()
+    added = part.add(x, y)
+    assert added.dtype == torch.float32
+    assert torch.autograd.grad(added.sum(), y)[0].dtype == torch.bfloat16
+
+
+def test_nothing_is_dropped_in_evaluation_nor_at_zero() -> None:
+    x, y = torch.randn(5, 3), torch.randn(5, 3)
+    still = Dropout(0.9).eval()
+    assert still(y) is y
+    assert torch.equal(still.add(x, y), x + y)
+    assert Dropout(0.0)(y) is y
+    assert torch.equal(Dropout(0.0).add(x, y), x + y)
+
+
+def test_nothing_is_drawn_where_nothing_is_dropped() -> None:
+    reseed(4)
+    expected = drop(torch.ones(40), 0.5)
+    reseed(4)
+    Dropout(0.0)(torch.ones(40))
+    Dropout(0.5).eval()(torch.ones(40))
+    assert torch.equal(drop(torch.ones(40), 0.5), expected)

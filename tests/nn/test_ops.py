@@ -1,0 +1,120 @@
+from contextlib import contextmanager
+
+import pytest
+import torch
+
+from regard.nn import ops
+from regard.nn.embeddings import TokenEmbedding
+from regard.nn.ops import Linear, faithful, product, project, use, using
+from small_models import assert_near, small
+
+SWITCH = torch.backends.mkldnn.matmul
+
+
+def given(dtype: torch.dtype = torch.float32):
+    generator = torch.Generator().manual_seed(1)
+    shapes = ((40, 64), (48, 64), (48,))
+    return tuple(torch.randn(shape, generator=generator, dtype=dtype).requires_grad_() for shape in shapes)
+
+
+def direction() -> torch.Tensor:
+    return torch.randn(40, 48, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+
+
+def results(path: ops.Path, dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, ...]:
+    x_TD, weight_FD, bias_F = given(dtype)
+    y_TF = product(x_TD, weight_FD, bias_F, path)
+    direction_TF = direction().to(y_TF)
+    return y_TF, *torch.autograd.grad(y_TF, (x_TD, weight_FD, bias_F), direction_TF)
+
+
+def truth() -> tuple[torch.Tensor, ...]:
+    x_TD, weight_FD, bias_F = (t.detach().double() for t in given())
+    y_TF = x_TD @ weight_FD.T + bias_F
+    direction_TF = direction()
+    return y_TF, direction_TF @ weight_FD, direction_TF.T @ x_TD, direction_TF.sum(0)
+
+
+@pytest.mark.parametrize(("path", "most"), [("exact", 1e-5), ("onednn", 1e-5 if faithful() else 2e-2), ("bf16", 2e-2)])
+def test_every_path_is_the_product_and_has_its_gradient(path: ops.Path, most: float) -> None:
+    found = results(path)
+    for ours, exact in zip(found, truth(), strict=True):
+        assert_near(ours.float(), exact, most, path)
+    assert found[0].dtype == (torch.bfloat16 if path == "bf16" else torch.float32)
+    assert all(gradient.dtype == torch.float32 for gradient in found[1:])
+
+
+def test_bf16_does_round() -> None:
+    errors = [max((a.double() - b).abs().max() for a, b in zip(results(p), truth(), strict=True)) for p in PATHS]
+    assert errors[PATHS.index("bf16")] > 100 * errors[PATHS.index("exact")]
+
+
+PATHS: list[ops.Path] = ["exact", "bf16"]
+
+
+@pytest.mark.parametrize("path", ["exact", "onednn", "bf16"])
+def test_float64_stays_exact(path: ops.Path) -> None:
+    x_TD, weight_FD, bias_F = given(torch.float64)
+    y_TF = product(x_TD, weight_FD, bias_F, path)
+    assert_near(y_TF, x_TD.detach() @ weight_FD.detach().T + bias_F.detach(), 1e-14)
+
+
+def test_the_switch_is_set_inside_a_product_only() -> None:
+    before = SWITCH.fp32_precision
+    results("onednn")
+    assert SWITCH.fp32_precision == before
+    with pytest.raises(RuntimeError):
+        product(torch.ones(2, 3), torch.ones(2, 4), torch.ones(2), "onednn")
+    assert SWITCH.fp32_precision == before
+
+
+def test_faithful_measures(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert faithful(tolerance=1e9)
+    assert not faithful(tolerance=-1)
+    exact = ops.F.linear
+    rounding = []
+
+    @contextmanager
+    def rounds():
+        rounding.append(True)
+        yield
+        rounding.pop()
+
+    def linear(x, weight, bias=None):
+        return exact(x.bfloat16(), weight.bfloat16()).float() if rounding else exact(x, weight, bias)
+
+    monkeypatch.setattr(ops, "_onednn", rounds)
+    monkeypatch.setattr(ops.F, "linear", linear)
+    assert not faithful()
+
+
+@pytest.mark.parametrize("path", ["exact", "onednn", "bf16"])
+def test_several_projections_at_once(path: ops.Path) -> None:
+    linears = [Linear(64, size) for size in (3, 10, 7)]
+    for linear in linears:
+        linear.product = path
+    x_TD = given()[0]
+    for found, linear in zip(project(x_TD, linears), linears, strict=True):
+        assert_near(found.float(), linear(x_TD).detach().float(), 1e-2 if path == "bf16" else 1e-5)
+
+
+def test_the_path_is_chosen_from_outside() -> None:
+    model = small()
+    use(model, "bf16")
+    multiplying = [m for m in model.modules() if isinstance(m, Linear | TokenEmbedding)]
+    assert {m.product for m in multiplying} == {"bf16"}
+    with using(model, "exact"):
+        assert {m.product for m in multiplying} == {"exact"}
+    assert {m.product for m in multiplying} == {"bf16"}
+    assert Linear(2, 2).product == "exact"
+
+
+def test_a_path_is_chosen_by_measuring(monkeypatch: pytest.MonkeyPatch) -> None:
+    times: dict[str, float] = {"exact": 3.0, "onednn": 2.0, "bf16": 1.0}
+    monkeypatch.setattr(ops, "seconds", lambda path: times[path])
+    monkeypatch.setattr(ops, "faithful", lambda: True)
+    assert [ops.choose(precision) for precision in ("fp32", "auto", "mixed")] == ["onednn", "bf16", "bf16"]
+    times["bf16"] = 1.9
+    assert ops.choose("auto") == "onednn"
+    monkeypatch.setattr(ops, "faithful", lambda: False)
+    assert ops.choose("fp32") == "exact"

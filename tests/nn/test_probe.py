@@ -1,0 +1,127 @@
+import fnmatch
+
+import pytest
+import torch
+
+from regard.models.stepper import Stepper
+from regard.nn import probe
+from regard.nn.probe import listen, replace
+from small_models import PIECES, assert_near, section, sentences, small, some_pairs
+
+LENGTHS = [(3, 4), (5, 2)]
+INSIDE = ("score", "weight", "context")
+LAYER = {"encoder": ["attention"], "decoder": ["attention", "cross"]}
+
+
+def every_point() -> set[str]:
+    """All names the module's page promises, for two layers."""
+    names = {f"{stack}.input.{point}" for stack in LAYER for point in ("embedding", "positions")}
+    for stack, attentions in LAYER.items():
+        for i in range(2):
+            sublayers = [*attentions, "feedforward"]
+            names |= {f"{stack}.{i}.{sub}.{point}" for sub in attentions for point in INSIDE}
+            names |= {f"{stack}.{i}.{sub}.output" for sub in sublayers}
+            names |= {f"{stack}.{i}.{sub}_residual.residual" for sub in sublayers}
+    return names
+
+
+@pytest.mark.parametrize("place", ["post", "pre"])
+def test_every_point_is_heard_in_the_forward_pass(place: str) -> None:
+    model = small(section(norm_place=place))
+    with listen(["*"]) as heard:
+        model(some_pairs(LENGTHS))
+    assert set(heard) == every_point()
+    for name, tensors in heard.items():
+        inside = name.rpartition(".")[2] in INSIDE
+        assert len(tensors) == (len(LENGTHS) if inside else 1), name
+
+
+def test_every_point_is_heard_step_by_step() -> None:
+    model = small()
+    step = Stepper(model)
+    with listen(["*"]) as heard:
+        state = step.start(sentences([3, 5]))
+        encoder = {name for name in every_point() if name.startswith("encoder")}
+        assert set(heard) == encoder
+        for _ in range(2):
+            state, _ = step.step(state, torch.tensor([PIECES, PIECES]).numpy())
+    assert set(heard) == every_point()
+    assert len(heard["decoder.0.attention.weight"]) == 2 * 2
+
+
+def test_what_is_heard_has_its_shape() -> None:
+    with listen(["encoder.0.attention.*", "decoder.1.cross.weight", "decoder.1.feedforward.output"]) as heard:
+        small()(some_pairs(LENGTHS, tail=2))
+    assert [tuple(x.shape) for x in heard["encoder.0.attention.score"]] == [(3, 3, 3), (3, 5, 5)]
+    assert [tuple(x.shape) for x in heard["encoder.0.attention.context"]] == [(3, 3, 4), (3, 5, 4)]
+    assert [tuple(x.shape) for x in heard["decoder.1.cross.weight"]] == [(3, 4, 3), (3, 2, 5)]
+    assert [tuple(x.shape) for x in heard["decoder.1.feedforward.output"]] == [(8, 12)]
+
+
+def test_listening_changes_nothing_but_the_way() -> None:
+    model, given = small(), some_pairs(LENGTHS)
+    before_TD = model(given)
+    with listen(["*"]):
+        heard_TD = model(given)
+    assert_near(heard_TD, before_TD, 1e-12)
+    assert not probe.inside("encoder.0.attention")
+
+
+@pytest.mark.parametrize("name", sorted(every_point()))
+def test_what_is_replaced_flows_on(name: str) -> None:
+    model, given = small(), some_pairs(LENGTHS)
+    before_TD = model(given)
+
+    def halved(value: torch.Tensor) -> torch.Tensor:
+        return value * torch.linspace(0.5, 1.5, value.shape[-1], dtype=value.dtype)
+
+    with replace(name, halved), listen([name]) as heard:
+        after_TD = model(given)
+    assert not torch.allclose(after_TD, before_TD)
+    with listen([name]) as plain:
+        model(given)
+    assert_near(heard[name][0], halved(plain[name][0]), 1e-12)
+    assert torch.equal(model(given), before_TD)
+
+
+def test_replacing_acts_under_step_as_in_the_forward_pass() -> None:
+    model, sources = small(), sentences([3, 5])
+    step, tokens_N = Stepper(model), torch.tensor([PIECES, PIECES]).numpy()
+    plain = step.step(step.start(sources), tokens_N)[1].all()
+    with replace("decoder.*.cross.context", torch.zeros_like), replace("encoder.0.attention.output", torch.neg):
+        changed = step.step(step.start(sources), tokens_N)[1].all()
+        pairs = some_pairs([(3, 1), (5, 1)])
+        assert pairs.source.ids_T.tolist() == [i for source in sources for i in source.tolist()]
+        expected = model.output.scores(model(pairs)).log_softmax(1)
+    assert_near(changed, expected, 1e-9)
+    assert abs(changed - plain).max() > 1e-3
+
+
+def test_only_layers_that_are_touched_take_the_reference_way() -> None:
+    with listen(["encoder.1.attention.weight"]), replace("decoder.*.output", torch.neg):
+        inside = [
+            name for name in ("encoder.0.attention", "encoder.1.attention", "decoder.0.cross") if probe.inside(name)
+        ]
+    assert inside == ["encoder.1.attention"]
+
+
+def test_gradients_flow_through_what_is_heard_and_replaced() -> None:
+    model, given = small(), some_pairs(LENGTHS)
+    with listen(["encoder.0.attention.weight"]) as heard, replace("encoder.0.attention.context", lambda c: 2 * c):
+        total = model(given).square().sum()
+    gradients = torch.autograd.grad(total, heard["encoder.0.attention.weight"])
+    assert all(gradient.abs().sum() > 0 for gradient in gradients)
+
+
+def test_probes_nest_and_leave_no_trace() -> None:
+    model, given = small(), some_pairs(LENGTHS)
+    with listen(["encoder.*"]) as outer, listen(["*.residual"]) as inner:
+        model(given)
+    assert all(fnmatch.fnmatchcase(name, "encoder.*") for name in outer)
+    assert all(name.endswith(".residual") for name in inner)
+    kept = {name: len(tensors) for name, tensors in outer.items()}
+    model(given)
+    assert {name: len(tensors) for name, tensors in outer.items()} == kept
+    with pytest.raises(ZeroDivisionError), listen(["*"]):
+        raise ZeroDivisionError
+    assert not probe.inside("encoder.0.attention")

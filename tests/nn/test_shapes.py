@@ -1,0 +1,21 @@
+"""Every letter that a name of nn and models ends in is in the key."""
+
+import re
+from pathlib import Path
+
+import regard.nn
+from regard.nn.shapes import DIMENSIONS
+from shape_watcher import dimensions
+
+SOURCE = Path(regard.nn.__file__).parents[1]
+NAME = re.compile(r"\b[a-z_]+_[A-Z][A-Z0-9]*\b")
+
+
+def test_every_letter_is_in_the_key() -> None:
+    found = {}
+    for file in [*SOURCE.glob("nn/*.py"), *SOURCE.glob("models/*.py")]:
+        for name in NAME.findall(file.read_text(encoding="utf-8")):
+            for dimension in dimensions(name):
+                found.setdefault(dimension[0], f"{file.name}: {name}")
+    assert found.keys() >= set("TSBDHKUFVN")
+    assert {letter: where for letter, where in found.items() if letter not in DIMENSIONS} == {}
