@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from regard.data.corpora import Corpus
+from regard.data.findings import Report
+from regard.data.report import check
+from regard.errors import RegardError
 
 
-@dataclass(frozen=True)
-class Inspected:
-    """What was found."""
+def inspect(corpora: Sequence[Corpus], validation: Corpus | None, told: Callable[[str], None]) -> Report:
+    """Read every pair once, say what is suspect, and refuse what cannot be learned from.
 
-    pairs: int
+    Raises:
+        RegardError: something in the data would spoil the model for certain.
+    """
+    report = check(corpora, {"the validation pairs": validation} if validation else None)
+    for finding in report.findings:
+        if finding.severity == "fatal":
+            where = next((f"{file}:{line}" if line else file for file, line, _ in finding.examples), None)
+            raise RegardError(f"{finding.sentence} See regard check for all that was found.", where)
+        told(f"{finding.severity}: {finding.sentence}{_place(finding.examples)}")
+    told(report.verdict)
+    return report
 
 
-def inspect(corpora: Sequence[Corpus], told: Callable[[str], None]) -> Inspected:
-    """Read every pair once."""
-    return Inspected(sum(1 for corpus in corpora for _ in corpus.pairs()))
+def _place(examples: Sequence[tuple[str, int, str]]) -> str:
+    return f" First: {examples[0][0]}:{examples[0][1]}" if examples else ""

@@ -90,7 +90,7 @@ def train(
     sources, targets = _several(source), _several(target)
     learned = corpora(sources, targets, pairs or (), columns)
     validation = _validation(valid_source, valid_target)
-    inspected = inspect(learned, reporter.on_event)
+    inspected = inspect(learned, validation, reporter.on_event)
     options = {
         **languages(sources, targets),
         "training.minutes": minutes,

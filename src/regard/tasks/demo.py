@@ -1,0 +1,209 @@
+"""The main job on the embedded corpus: generate, train, score beside baselines, and look where the pronoun looks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from regard.data.grammar import Corpus, Pair, corpus, words_of_tokens
+from regard.data.grammar.baselines import NearestSentence, majority_pronoun
+from regard.data.grammar.scores import (
+    Accuracy,
+    Shares,
+    cross_shares,
+    encoder_shares,
+    exact_match,
+    mean_shares,
+    over_words,
+    pronoun_accuracy,
+)
+from regard.models.inputs import Tokens
+from regard.nn.layout import Sequences
+from regard.nn.probe import listen
+from regard.tasks.learning import train
+from regard.tasks.metrics import score
+from regard.tasks.translation import Translation
+from regard.training.log import Quiet, Reporter
+
+TRAIN, VALID, TEST = 60_000, 1_000, 1_000
+STEPS = 3_500
+RECIPE: dict[str, Any] = {
+    "text": {"vocabulary": 2400, "source_language": "en", "target_language": "de"},
+    "data": {"max_tokens": 64},
+    "model": {
+        "encoder_layers": 3,
+        "decoder_layers": 3,
+        "d_model": 128,
+        "d_ff": 512,
+        "heads": 4,
+        "norm_place": "pre",
+        "dropout": 0.1,
+    },
+    "training": {"tokens": 2048, "rate": 4e-3, "warmup": 300, "validation_sentences": 200, "select": "loss"},
+    "decoding": {"beam": 4},
+}
+"""Small enough for a laptop's few minutes, large enough for every sentence to come out right."""
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How well test sentences come out. ``exact``: equal to the reference; ``pronoun``: gender right, where it tells."""
+
+    exact: float
+    bleu: float
+    bleu_signature: str
+    pronoun: Accuracy
+
+
+@dataclass(frozen=True)
+class Looked:
+    """Where the pronoun looks, in the head with the largest share on the antecedent on validation (counted from 1)."""
+
+    layer: int
+    head: int
+    test: Shares
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    """Everything the demonstration shows."""
+
+    train: int
+    test: int
+    model: Quality
+    nearest: Quality
+    majority: Accuracy
+    encoder: Looked
+    cross: Looked
+    ablated: Quality | None
+    example: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+
+def demonstrate(
+    output: Path,
+    seed: int = 1,
+    steps: int | None = None,
+    ablate: bool = False,
+    reporter: Reporter | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Demonstration:
+    """Run the demonstration in a folder; the corpus lies in ``corpus/``, the model in ``model/``.
+
+    Args:
+        output: the folder; a run in it that was stopped goes on.
+        seed: of the corpus and of training.
+        steps: updates; default: what suffices.
+        ablate: also train the same Transformer without positions, in ``without-positions/``.
+        reporter: shown what happens; ``should_stop``: asked before every step.
+    """
+    reporter = reporter or Quiet()
+    reporter.on_event("generating the corpus")
+    made = corpus(TRAIN, VALID, TEST, seed)
+    files = write(made, output / "corpus")
+    options: dict[str, Any] = {"seed": seed, "steps": steps or STEPS, "reporter": reporter, "should_stop": should_stop}
+    model = train(**files, output=output / "model", recipe=RECIPE, **options)
+    without = None
+    if ablate:
+        recipe = {**RECIPE, "model": {**RECIPE["model"], "positions": "none"}}
+        without = train(**files, output=output / "without-positions", recipe=recipe, **options)
+    reporter.on_event("translating the test sentences")
+    return judged(made, model, without)
+
+
+def write(made: Corpus, folder: Path) -> dict[str, Any]:
+    """The corpus as plain text files, a sentence a line; the arguments of ``train`` that name them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, pairs in (("train", made.train), ("valid", made.valid), ("test", made.test)):
+        for language, texts in (("en", [p.source for p in pairs]), ("de", [p.target for p in pairs])):
+            (folder / f"{name}.{language}").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+    return {
+        "source": folder / "train.en",
+        "target": folder / "train.de",
+        "valid_source": folder / "valid.en",
+        "valid_target": folder / "valid.de",
+    }
+
+
+def judged(made: Corpus, model: Translation, without: Translation | None = None) -> Demonstration:
+    """Score the model on the test sentences, beside the baselines, and find where its pronouns look."""
+    sources = [pair.source for pair in made.test]
+    nearest = NearestSentence([p.source for p in made.train], [p.target for p in made.train]).translate(sources)
+    deciding = [pair for pair in made.test if pair.pronoun and pair.pronoun.decides]
+    majority = majority_pronoun(made.train)
+    guessed = [f"weil {majority} so" for _ in deciding]
+    valid = [pair for pair in made.valid if pair.pronoun]
+    tested = [pair for pair in made.test if pair.pronoun]
+    return Demonstration(
+        len(made.train),
+        len(made.test),
+        quality(made.test, model.translate(sources, beam=1)),
+        quality(made.test, nearest),
+        pronoun_accuracy(deciding, guessed),
+        looked(model, valid, tested, "encoder"),
+        looked(model, valid, tested, "cross"),
+        quality(made.test, without.translate(sources, beam=1)) if without else None,
+        next(pair.source for pair in tested),
+    )
+
+
+def quality(pairs: Sequence[Pair], hypotheses: Sequence[str]) -> Quality:
+    """Exact match, BLEU and pronoun accuracy."""
+    references = [pair.target for pair in pairs]
+    scores = score(hypotheses, references, "de", samples=1)
+    return Quality(
+        exact_match(hypotheses, references), scores.bleu, scores.bleu_signature, pronoun_accuracy(pairs, hypotheses)
+    )
+
+
+def looked(model: Translation, valid: Sequence[Pair], tested: Sequence[Pair], kind: str) -> Looked:
+    """Choose the head on validation sentences, report its shares on test sentences."""
+    shares = {place: mean_shares(found) for place, found in heads(model, valid, kind).items()}
+    best = max(shares, key=lambda place: shares[place].antecedent)
+    return Looked(best[0] + 1, best[1] + 1, mean_shares(heads(model, tested, kind)[best]))
+
+
+def heads(model: Translation, pairs: Sequence[Pair], kind: str) -> dict[tuple[int, int], list[Shares]]:
+    """For each (layer, head) the shares of each sentence's pronoun: of the English one, or of the German one (cross)."""
+    point, count = {"encoder": "encoder.{}.attention.weight", "cross": "decoder.{}.cross.weight"}[kind], len(pairs)
+    shares = encoder_shares if kind == "encoder" else cross_shares
+    found: dict[tuple[int, int], list[Shares]] = {}
+    with listen([point.format("*")]) as heard:
+        source_words, target_words = forced(model, pairs)
+    query_words = source_words if kind == "encoder" else target_words
+    for layer in range(len(heard) if heard else 0):
+        for i, weight_HQK in enumerate(heard[point.format(layer)][:count]):
+            for head, weight_QK in enumerate(weight_HQK.double().cpu().numpy()):
+                place = found.setdefault((layer, head), [])
+                place.append(shares(pairs[i], over_words(weight_QK, query_words[i], source_words[i])))
+    return found
+
+
+@torch.inference_mode()
+def forced(model: Translation, pairs: Iterable[Pair]) -> tuple[list[list[int]], list[list[int]]]:
+    """Run the model over pairs as they are; which word each source token is, and each token the decoder writes."""
+    source_words, target_words, source_ids, target_ids = [], [], [], []
+    both = model.vocabularies
+    for pair in pairs:
+        source, target = both.source.encode(pair.source), both.target.encode(pair.target)
+        source_words.append([*words_of_tokens(source.offsets, source.text), -1])
+        target_words.append([*words_of_tokens(target.offsets, target.text), -1])
+        source_ids.append([*source.ids, both.source.end])
+        target_ids.append([both.target.start, *target.ids])
+    read, written = (_tokens(ids, model.device) for ids in (source_ids, target_ids))
+    model.model.decoder(written, model.model.encoder(read), read)
+    return source_words, target_words
+
+
+def _tokens(ids: list[list[int]], device: torch.device) -> Tokens:
+    joined: NDArray[np.int64] = np.concatenate([np.array(one, dtype=np.int64) for one in ids])
+    return Tokens(torch.from_numpy(joined).to(device), Sequences.end_to_end([len(one) for one in ids], device))
