@@ -1,6 +1,6 @@
 """Adjectives: English, German predicate form, German stem before endings (``=`` the same), groups they describe.
 
-Groups: p person, a animal, t thing, l place, f food, d drink, v plant, s tale; ``-`` where it is used as a predicate only.
+Groups: p person, a animal, t thing, l place, f food, d drink, v plant, s tale; ``-`` for predicates.
 """
 
 ADJECTIVES = """

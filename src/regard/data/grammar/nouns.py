@@ -1,6 +1,6 @@
 """Nouns of the demonstration grammar: English singular and plural, German singular, gender, plural, group, kinds.
 
-The group decides which adjectives fit (person, animal, thing, place, food, drink, plant, tale); the kinds decide which verbs.
+The group (person, animal, thing, place, food, drink, plant, tale) decides which adjectives fit; the kinds, which verbs.
 No noun of the weak declension stands here (no *Löwe*, *Junge*, *Student*), so that the German singular never changes;
 no English noun whose plural equals its singular, so that number can always be read off the English word.
 """

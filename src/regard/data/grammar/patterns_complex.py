@@ -7,7 +7,7 @@ from functools import cache
 from regard.data.grammar.clause import Clause
 from regard.data.grammar.declension import RELATIVE
 from regard.data.grammar.draw import Draft, Draw, combination
-from regard.data.grammar.lexicon import Adjective, Noun, all_adjectives, all_verbs, nouns_of
+from regard.data.grammar.lexicon import Adjective, Noun, Verb, all_adjectives, all_verbs, nouns_of
 from regard.data.grammar.patterns import DELIBERATE, MOVING_PLACES, RESTING_PLACES, adverb, resting_clause
 from regard.data.grammar.phrases import COMMA, NO_LINK, NounPhrase, Source, Target
 
@@ -104,8 +104,8 @@ def relative_subject(draw: Draw) -> Draft:
 
 def relative_object(draw: Draw) -> Draft:
     """The book that the woman bought is very valuable."""
-    verb = draw.of(TRANSITIVE)
-    head = draw.definite(nouns_of(verb.objects))
+    verb = draw.of(OF_COUNTABLE)
+    head = draw.definite(countable(verb))
     tense = draw.of(("present", "past", "perfect"))
     clause = Clause(_other(draw, verb.subjects, head), verb, tense, draw.links.take(3))
     link = draw.links.take()
@@ -116,6 +116,15 @@ def relative_object(draw: Draw) -> Draft:
     draft = draw.draft(english, [*head.german("n"), COMMA_TARGET, *relative, COMMA_TARGET, *target])
     draft.verb_subject_object.append((verb.english, clause.subject.key, head.key))
     return draft
+
+
+@cache
+def countable(verb: Verb) -> tuple[Noun, ...]:
+    """What a verb may have as its object, masses left out."""
+    return tuple(noun for noun in nouns_of(verb.objects) if noun.countable)
+
+
+OF_COUNTABLE = tuple(verb for verb in TRANSITIVE if countable(verb))
 
 
 def _other(draw: Draw, kinds: tuple[str, ...], head: NounPhrase) -> NounPhrase:
