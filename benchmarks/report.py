@@ -85,15 +85,17 @@ def training(session: Session) -> list[str]:
     threads = "one pinned thread" if setting["threads"] == 1 else f"{setting['threads']} pinned threads"
     size = f"Model {session['size']} ({shape}), vocabulary {setting['pieces']:,}"
     lines = [f"{size}, {setting['tokens']:,} target tokens a batch, {threads} each.", ""]
+    titles = {row["key"]: row["title"] for row in session["rows"]}
     for precision, found in session["ratios"].items():
-        lines.append(f"* {precision}: **{found['ratio']:.2f}×** the best peer ({found['best_peer']}), by {clock} time")
+        best, spent = titles[found["best_peer"]], {"cpu": "CPU", "wall": "wall"}[clock]
+        lines.append(f"* {precision}: **{found['ratio']:.2f}×** the best peer ({best}), by {spent} time")
     measured = [row for row in session["rows"] if "runs" in row]
     runs = max((len(row["runs"]) for row in measured), default=0)
     measured.sort(key=lambda row: (row["precision"] != "fp32", -row[f"per_{clock}_second"]))
     table = [
         {
             "trainer": row["title"],
-            "version": version(row["versions"]),
+            "version": "this commit" if row["key"] == "regard" else version(row["versions"]),
             "precision": row["precision"],
             "useful tokens per CPU second": row["per_cpu_second"],
             "per wall second": row["per_wall_second"],
