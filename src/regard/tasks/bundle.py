@@ -1,4 +1,4 @@
-"""A model folder → a ready task: ``recipe.toml``, ``model.safetensors``, the vocabularies, ``card.md``, one manifest."""
+"""A model folder → a ready task: ``recipe.toml``, ``model.safetensors``, vocabularies, ``card.md``, one manifest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``card.md``: what a model is, what it learned from, how well it does; for the person who finds the folder in a year."""
+"""``card.md``: what a model is, what it learned from, how well it does; for whoever finds the folder in a year."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def card(recipe: Recipe, prepared: Prepared, parameters: int, lines: list[str]) 
         [
             f"# A translator: {text.source_language} → {text.target_language}",
             "",
-            f"A Transformer of {parameters / 1e6:.1f} million parameters: {model.encoder_layers} + {model.decoder_layers} layers, "
-            f"d_model {model.d_model}, d_ff {model.d_ff}, {model.heads} heads, {model.norm_place}-norm.",
+            f"A Transformer of {parameters / 1e6:.1f} million parameters: "
+            f"{model.encoder_layers} + {model.decoder_layers} layers, d_model {model.d_model}, d_ff {model.d_ff}, {model.heads} heads, {model.norm_place}-norm.",
             "",
             "## Data",
             "",
@@ -31,8 +31,8 @@ def card(recipe: Recipe, prepared: Prepared, parameters: int, lines: list[str]) 
             "",
             "## Training",
             "",
-            f"{training.steps or 'open number of'} steps of up to {training.tokens * training.accumulate:,} target tokens, "
-            f"seed {recipe.seed}; everything else stands in recipe.toml.",
+            f"{training.steps or 'open number of'} steps of up to {training.tokens * training.accumulate:,} "
+            f"target tokens, seed {recipe.seed}; everything else stands in recipe.toml.",
             "",
         ]
     )

@@ -1,4 +1,4 @@
-"""What must be chosen by measuring, once, at the first start: steps, batch, product path, threads (ARCHITECTURE idea 5)."""
+"""What must be chosen by measuring, once, at the first start: steps, batch, product path, threads."""
 
 from __future__ import annotations
 

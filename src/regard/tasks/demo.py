@@ -53,7 +53,7 @@ RECIPE: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Quality:
-    """How well test sentences come out. ``exact``: equal to the reference; ``pronoun``: gender right, where it tells."""
+    """How well test sentences come out. ``exact``: equal to the reference, ``pronoun``: gender right, where it tells."""
 
     exact: float
     bleu: float
@@ -173,7 +173,7 @@ def looked(model: Translation, valid: Sequence[Pair], tested: Sequence[Pair], ki
 
 
 def heads(model: Translation, pairs: Sequence[Pair], kind: str) -> dict[tuple[int, int], list[Shares]]:
-    """For each (layer, head) the shares of each sentence's pronoun: of the English one, or of the German one (cross)."""
+    """For each (layer, head) the shares of each sentence's pronoun: the English one, or the German one (cross)."""
     point, count = {"encoder": "encoder.{}.attention.weight", "cross": "decoder.{}.cross.weight"}[kind], len(pairs)
     shares = encoder_shares if kind == "encoder" else cross_shares
     found: dict[tuple[int, int], list[Shares]] = {}

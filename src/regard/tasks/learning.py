@@ -1,4 +1,4 @@
-"""From raw sentence pairs to a translator: check, learn the vocabulary, prepare, train, keep the best (the main job)."""
+"""From raw sentence pairs to a translator, the main job: check, learn the vocabulary, train, keep the best."""
 
 from __future__ import annotations
 

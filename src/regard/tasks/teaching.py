@@ -62,7 +62,7 @@ class Teaching:
 
     @torch.no_grad()
     def validate(self, generate: bool) -> Validation:
-        """Loss on all validation pairs; greedy BLEU and chrF on the first few hundred, with samples, in full precision."""
+        """Loss on all validation pairs; greedy BLEU and chrF on the first few hundred; in full precision."""
         with ops.using(self.model, self.exact_path):
             losses = [self.loss(batch) for batch in self.batches.validation]
             loss = sum(float(part.nll) for part in losses) / max(1, sum(part.tokens for part in losses))

@@ -82,8 +82,8 @@ class Translation:
     ) -> list[list[Hypothesis]]:
         """The n best translations of each text, best first.
 
-        A text longer than the model ever saw (``data.max_tokens``) is cut into sentences, or windows where a sentence is
-        too long; the parts are translated and joined, with a warning [DESIGN: text at use].
+        A text longer than the model ever saw (``data.max_tokens``) is cut into sentences, or windows where one is too
+        long; the parts are translated and joined, with a warning.
 
         Args:
             texts: in any order and of any length; empty ones stay empty.
