@@ -70,6 +70,7 @@ def measure(objective: Objective, feed: Feed, recipe: Recipe, folder: Path, hook
         for name, tensor in optimiser.weights_by_name().items():
             tensor.copy_(before[name])
         optimiser.zero_gradients()
+        objective.model.train()
     return Costs(sum(seconds[_COLD:]) / len(seconds[_COLD:]), loss, text, save, hooks.clock() - began)
 
 
@@ -135,5 +136,5 @@ def _whole(steps: int, every: int, costs: Costs, section: Training) -> float:
 
 def _beside(validations: int, costs: Costs, section: Training) -> float:
     """Seconds of so many validations, each with a checkpoint and a model saved, and of the seven snapshots."""
-    texts = {"auto": math.ceil(validations / 2), "loss": 0}.get(section.select, validations)
+    texts = {"auto": min(validations, validations // 2 + 1), "loss": 0}.get(section.select, validations)
     return texts * costs.text + (validations - texts) * costs.loss + (2 * validations + 7) * costs.save

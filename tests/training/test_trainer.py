@@ -1,0 +1,336 @@
+"""``fit``: what it does at a step, at a validation, with a full disk, with bad numbers, and when asked to stop."""
+
+import errno
+import json
+import math
+from dataclasses import replace
+from itertools import chain, repeat
+
+import pytest
+import torch
+from torch.nn import functional
+from toy import RANDOM, Bigram, Corpus, Fast, Play, StopAt, Toy, lines, recipe, reseed
+
+from regard.config import Model, Recipe, Training
+from regard.data.batch import Position
+from regard.errors import Diverged, RegardError, Stopped
+from regard.keys import key
+from regard.training import tensors
+from regard.training.checkpoint import whole
+from regard.training.run import Hooks
+from regard.training.trainer import fit
+
+
+def log(play, kind):
+    found = [json.loads(line) for line in (play.output / "training" / "metrics.jsonl").read_text().splitlines()]
+    return [line for line in found if line["kind"] == kind]
+
+
+def saved_steps(play):
+    return [int(path.name[5:]) for path in whole(play.output / "training" / "checkpoints")]
+
+
+def reference(steps, accumulate=1, clip=1.0, rate=0.02):
+    """The same in plain torch: loss over the tokens of the step, keyed dropout, clipping, Adam by parameter."""
+    model, corpus, position, losses = Bigram(), Corpus(), Position(), []
+    adam = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9)
+    for step in range(1, steps + 1):
+        total, tokens = 0.0, 0
+        for micro in range(accumulate):
+            batch, position = corpus.batch(position), corpus.after(position)
+            RANDOM.manual_seed(key(9, "dropout", step, micro) & (2**63 - 1))
+            tokens += sum(int(length) for length in batch.target.lengths_B)
+            logits_TV = model(torch.from_numpy(batch.target.ids_T))
+            labels_T, weight_T = torch.from_numpy(batch.labels_T), torch.from_numpy(batch.weight_T)
+            total = total + (functional.cross_entropy(logits_TV, labels_T, reduction="none") * weight_T).sum()
+        loss = total / tokens
+        adam.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+        for group in adam.param_groups:
+            warm = min(1.0, step / min(4, steps // 10)) if steps >= 10 else 1.0
+            group["lr"] = rate * warm * (1 - max(0, step - steps // 10) / (steps - steps // 10))
+        adam.step()
+        losses.append(float(loss.detach()))
+    return model, losses
+
+
+@pytest.mark.parametrize("accumulate", [1, 3])
+def test_as_plain_torch(tmp_path, accumulate):
+    play = Play(tmp_path / "m", recipe(schedule="linear", steps=20, warmup=2, accumulate=accumulate, clip=0.5))
+    play.fit()
+    model, losses = reference(20, accumulate, clip=0.5)
+    assert [line["loss"] for line in log(play, "step")] == pytest.approx(losses, rel=1e-4)
+    for (name, wanted), found in zip(model.named_parameters(), play.objective.model.parameters(), strict=True):
+        torch.testing.assert_close(found, wanted, rtol=1e-3, atol=2e-4, msg=name)
+    assert losses[-1] < 0.9 * losses[0]
+
+
+def test_what_a_step_logs(tmp_path):
+    play = Play(tmp_path / "m", recipe(steps=60, validate_every=30))
+    play.fit()
+    steps = log(play, "step")
+    assert [line["step"] for line in steps] == list(range(1, 61))
+    for line in steps:
+        assert {"seconds", "loss", "nll", "rate", "tokens", "tokens_per_second", "fill", "norm"} <= set(line)
+        assert 0 < line["fill"] <= 1
+        assert ("norms" in line) == (line["step"] == 50)
+    norms = steps[49]["norms"]
+    assert math.hypot(*norms.values()) == pytest.approx(steps[49]["norm"], rel=1e-5)
+    assert [line["step"] for line in log(play, "valid")] == [30, 60]
+    assert log(play, "sample")[0].keys() == {"kind", "step", "source", "reference", "hypothesis"}
+    assert log(play, "start")[0]["steps"] == 60
+
+
+def test_the_last_step_validates_saves_and_snapshots(tmp_path):
+    play = Play(tmp_path / "m", recipe(steps=23, validate_every=10))
+    summary = play.fit()
+    assert summary.step == 23
+    assert [line["step"] for line in log(play, "valid")] == [10, 20, 23]
+    assert saved_steps(play)[-1] == 23
+    snapshots = [int(p.name[5:]) for p in whole(play.output / "training" / "snapshots")]
+    assert snapshots == [1, 2, 5, 12, 23]
+    assert json.loads((whole(play.output / "training" / "checkpoints")[-1] / "state.json").read_text())["finished"]
+
+
+def test_finished_is_finished(tmp_path):
+    play = Play(tmp_path / "m", recipe(steps=6))
+    first, before = play.fit(), play.ended()
+    again = play.fit()
+    assert play.corpus.drawn == []
+    assert again.step == first.step == 6
+    assert play.ended().weights == before.weights
+
+
+def scored(*bleu):
+    """Validations whose BLEU is given and whose loss says nothing."""
+    return lambda n, validation: replace(validation, loss=1.0, bleu=bleu[n - 1])
+
+
+def test_the_best_is_saved_kept_and_checkpointed(tmp_path):
+    play = Play(tmp_path / "m", recipe(steps=20, validate_every=2, select="bleu", keep=2))
+    toy = Toy(validate=scored(1.0, 5.0, 4.0, 4.0, 3.0, 2.0, 4.9, 5.0, 1.0, 1.0))
+    summary = play.fit(objective=toy)
+    assert (summary.best_step, summary.best_value) == (4, 5.0)
+    assert [line["best"] for line in log(play, "valid")] == [True, True] + [False] * 8
+    assert saved_steps(play) == [4, 18, 20]
+    model = tensors.load(play.output / "model.safetensors")
+    best = tensors.load(play.output / "training" / "checkpoints" / "step-000004" / "weights.safetensors")
+    assert all(torch.equal(model[name], best[name]) for name in best)
+
+
+def test_the_averaged_weights_are_the_ones_validated_and_saved(tmp_path):
+    play, seen = Play(tmp_path / "m", recipe(steps=4, validate_every=4, ema=0.5)), []
+    toy = Toy(validate=lambda n, v: seen.append(toy.model.embedding.weight.clone()) or v)
+    play.fit(objective=toy)
+    checkpoint = play.output / "training" / "checkpoints" / "step-000004"
+    averages = tensors.load(checkpoint / "ema.safetensors")
+    raw = tensors.load(checkpoint / "weights.safetensors")
+    model = tensors.load(play.output / "model.safetensors")
+    snapshot = tensors.load(play.output / "training" / "snapshots" / "step-000004" / "weights.safetensors")
+    for found in (seen[0], model["embedding.weight"], snapshot["embedding.weight"]):
+        assert torch.equal(found, averages["embedding.weight"])
+    assert not torch.equal(raw["embedding.weight"], averages["embedding.weight"])
+    assert torch.equal(toy.model.embedding.weight, raw["embedding.weight"])
+
+
+def test_validation_is_in_evaluation_mode_and_text_is_made_when_it_counts(tmp_path):
+    play, modes, generated = Play(tmp_path / "m", recipe(steps=20, validate_every=5)), [], []
+    toy = Toy()
+    inner = toy.validate
+
+    def validate(generate):
+        modes.append((toy.model.training, torch.is_grad_enabled()))
+        generated.append(generate)
+        return inner(generate)
+
+    toy.validate = validate
+    play.fit(objective=toy)
+    assert modes == [(False, False)] * 4
+    assert generated == [False, False, True, True]
+    assert toy.model.training
+
+
+def test_patience(tmp_path):
+    play = Play(tmp_path / "m", recipe(schedule="noam", steps=None, validate_every=2, patience=3, select="bleu"))
+    summary = play.fit(objective=Toy(validate=scored(1.0, 2.0, 1.0, 2.0, 1.9, 9.0)))
+    assert summary.step == 10
+    assert "no better" in summary.reason
+    assert saved_steps(play)[-1] == 10
+    assert play.fit().step == 10
+
+
+def at(*numbers):
+    """Poison the batches of these steps (one batch a step)."""
+    corpus, position, chosen = Corpus(), Position(), set()
+    for number in range(1, max(numbers) + 1):
+        if number in numbers:
+            chosen.add(position)
+        position = corpus.after(position)
+    return lambda position: position in chosen
+
+
+def test_a_gradient_that_is_not_finite_is_skipped_and_counted(tmp_path):
+    play = Play(tmp_path / "m", recipe(steps=12, validate_every=12), poison=at(5))
+    summary = play.fit()
+    steps = log(play, "step")
+    assert [line["skipped"] for line in steps] == [n == 5 for n in range(1, 13)]
+    assert steps[4]["loss"] is None
+    assert steps[4]["norm"] is None
+    assert summary.skipped == 1
+    assert any("skipped" in event for event in play.reporter.events)
+    moments = tensors.load(play.output / "training" / "checkpoints" / "step-000012" / "optimiser.safetensors")
+    assert int(moments["updates"]) == 11
+    assert all(torch.isfinite(p).all() for p in play.objective.model.parameters())
+
+
+def test_a_skipped_update_leaves_the_weights(tmp_path):
+    one = Play(tmp_path / "one", recipe(steps=5, validate_every=5, schedule="noam"), poison=at(4, 5))
+    other = Play(tmp_path / "other", recipe(steps=3, validate_every=5, schedule="noam"))
+    one.fit()
+    other.fit()
+    embedding = [play.objective.model.embedding.weight for play in (one, other)]
+    assert torch.equal(*embedding)
+
+
+def test_diverged(tmp_path):
+    play = Play(tmp_path / "m", recipe(steps=40, max_skipped=4), poison=at(7, 8, 9, 10))
+    with pytest.raises(Diverged) as caught:
+        play.fit()
+    assert caught.value.exit_code == 76
+    assert log(play, "step")[-1]["step"] == 10
+    assert saved_steps(play)[-1] == 5
+
+
+def test_resuming_remembers_what_was_skipped(tmp_path):
+    play = Play(tmp_path / "m", recipe(steps=40, max_skipped=4), poison=at(7, 8, 9, 10))
+    with pytest.raises(Stopped):
+        play.fit(stop=StopAt(9))
+    with pytest.raises(Diverged):
+        play.fit()
+    assert log(play, "step")[-1]["step"] == 10
+
+
+class Full(Fast):
+    """The disk is full (or broken) whenever ``bad`` says so of a path."""
+
+    def __init__(self, bad, code=errno.ENOSPC):
+        super().__init__()
+        self.bad, self.code = bad, code
+
+    def before(self, operation, path):
+        super().before(operation, path)
+        if operation == "write" and self.bad(str(path)):
+            raise OSError(self.code, "No space left on device" if self.code == errno.ENOSPC else "Input/output error")
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
+@pytest.mark.parametrize("part", ["weights.safetensors", "state.json", "manifest.json", "latest"])
+def test_a_full_disk_costs_a_save_not_the_run(tmp_path, code, part):
+    play, whole_run = Play(tmp_path / "m"), Play(tmp_path / "whole")
+
+    def bad(path):
+        return "/checkpoints/" in path and part in path and ("step-000015" in path or "step-000020" in path)
+
+    if part == "latest":
+        hits = chain([False, False, True, True], repeat(False))
+
+        def bad(path):
+            return "latest" in path and next(hits)
+
+    play.fit(Full(bad, code))
+    whole_run.fit()
+    assert play.ended().weights == whole_run.ended().weights
+    assert sum("saving at step" in event for event in play.reporter.events) >= 2
+    assert not list((play.output / "training" / "checkpoints").glob("*.partial-*"))
+
+
+def test_three_failed_saves_end_it_with_the_old_ones_whole(tmp_path):
+    play = Play(tmp_path / "m")
+    late = ("step-000015", "step-000020", "step-000025", "step-000030")
+    with pytest.raises(RegardError, match="make room"):
+        play.fit(Full(lambda path: any(name in path for name in late) and "checkpoints" in path))
+    assert log(play, "step")[-1]["step"] == 25
+    assert saved_steps(play) == [5, 10]
+    play.fit()
+    whole_run = Play(tmp_path / "whole")
+    whole_run.fit()
+    assert play.ended().weights == whole_run.ended().weights
+    assert play.ended().model == whole_run.ended().model
+
+
+def test_a_model_that_could_not_be_written_is_not_called_the_best(tmp_path):
+    play = Play(tmp_path / "m", recipe(steps=8, validate_every=2, select="bleu"))
+    failing = chain([True], repeat(False))
+    files = Full(lambda path: "model.safetensors" in path and next(failing))
+    summary = play.fit(files, objective=Toy(validate=scored(9.0, 1.0, 2.0, 3.0)))
+    assert (summary.best_step, summary.best_value) == (8, 3.0)
+    assert [line["best"] for line in log(play, "valid")] == [False, True, True, True]
+
+
+def test_the_last_save_must_succeed(tmp_path):
+    play = Play(tmp_path / "m", recipe(steps=6, validate_every=3))
+    with pytest.raises(RegardError, match="saving failed"):
+        play.fit(Full(lambda path: "checkpoints/step-000006" in path))
+    play.fit()
+    assert saved_steps(play)[-1] == 6
+
+
+def test_asked_to_stop_before_the_first_step(tmp_path):
+    play = Play(tmp_path / "m", recipe(steps=5))
+    with pytest.raises(Stopped) as caught:
+        play.fit(stop=StopAt(0))
+    assert caught.value.exit_code == 75
+    assert "the same command goes on" in str(caught.value)
+    assert play.corpus.drawn == []
+    assert saved_steps(play) == [0]
+    assert play.fit().step == 5
+
+
+def test_asked_to_stop_after_the_last_step_it_is_finished(tmp_path):
+    play = Play(tmp_path / "m", recipe(steps=5))
+    assert play.fit(stop=StopAt(5)).step == 5
+
+
+def test_a_spike_is_said(tmp_path):
+    play = Play(tmp_path / "m", recipe(steps=90, validate_every=90, schedule="noam", rate=0.01, clip=0.0))
+    toy = Toy()
+    inner, count = toy.loss, iter(range(1, 91))
+
+    def loss(batch):
+        found = inner(batch)
+        return replace(found, total=found.total * (50.0 if next(count) in (70, 71, 72, 73) else 1.0))
+
+    toy.loss = loss
+    play.fit(objective=toy)
+    said = [event for event in play.reporter.events if "stands out" in event]
+    assert said[0].startswith("the loss stands out at step 72")
+    assert "step 72" in log(play, "event")[0]["text"]
+
+
+def test_tensorboard_has_the_same_numbers(tmp_path):
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    fit(Toy(), Corpus(), recipe(steps=6, validate_every=3), tmp_path, Hooks(reseed=reseed, files=Fast(), track=True))
+    events = EventAccumulator(str(tmp_path / "tensorboard"))
+    events.Reload()
+    wanted = {line["step"]: line["loss"] for line in lines(tmp_path / "metrics.jsonl") if line["kind"] == "step"}
+    assert {e.step: e.value for e in events.Scalars("loss")} == pytest.approx(wanted, rel=1e-6)
+    assert [e.step for e in events.Scalars("valid/loss")] == [3, 6]
+
+
+def test_the_parts_own_dropout_is_reseeded(tmp_path):
+    """Without a ``reseed`` of its own, a caller gets the one of ``nn/dropout``."""
+    from regard.nn.dropout import Dropout
+
+    def run(folder):
+        toy = Toy()
+        toy.model.layers.append(Dropout(0.5))
+        toy.model.eval = lambda: toy.model  # keep the toy's own dropout out of it
+        settings = Recipe(seed=9, model=Model(d_model=8, heads=1), training=Training(steps=3, tokens=256))
+        RANDOM.manual_seed(1)
+        fit(toy, Corpus(), settings, folder, Hooks(files=Fast()))
+        return toy.model.embedding.weight
+
+    assert torch.equal(run(tmp_path / "one"), run(tmp_path / "two"))
