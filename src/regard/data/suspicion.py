@@ -52,8 +52,8 @@ KINDS: dict[str, Kind] = {
         0.01,
     ),
     "mojibake": Kind(
-        "{count} lines ({share}) hold text decoded twice, such as 'Ã¤' for 'ä'; the file was read as Latin-1 and saved as "
-        "UTF-8, repair it.",
+        "{count} lines ({share}) hold text decoded twice, such as 'Ã¤' for 'ä'; the file was read as Latin-1 and saved "
+        "as UTF-8, repair it.",
         0.0005,
         0.2,
     ),
@@ -64,7 +64,7 @@ KINDS: dict[str, Kind] = {
     ),
     "tab": Kind("{count} lines ({share}) hold a tab; is the file a table? Then name it .tsv.", 0.001),
     "tokenised": Kind(
-        "{count} lines ({share}) look tokenised or escaped already (&apos;, @-@): translations will look like that too, "
+        "{count} lines ({share}) look tokenised or escaped already (&apos;, @-@): translations will look so too, "
         "and BLEU will not compare; use raw text.",
         0.05,
     ),
@@ -77,7 +77,7 @@ KINDS: dict[str, Kind] = {
         "{count} pairs ({share}) have sides of very unlike length; are they translations of each other?", 0.02, 0.4
     ),
     "bytes": Kind(
-        "{share} of the words hold characters the vocabulary does not know and fall to single bytes; is it the vocabulary "
+        "{share} of the words hold characters the vocabulary does not know and fall to bytes; is it a vocabulary "
         "of these languages?",
         0.01,
         0.3,

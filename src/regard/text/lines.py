@@ -7,6 +7,7 @@ import io
 import lzma
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, cast
@@ -78,7 +79,8 @@ def lines(path: Path | str, notes: Notes | None = None) -> Iterator[str]:
             raise RegardError(message, f"{where}:{number + 1}") from None
 
 
-def opened(path: Path | str) -> BinaryIO:
+@contextmanager
+def opened(path: Path | str) -> Iterator[BinaryIO]:
     """A buffered stream of a file's bytes, decompressed where they are compressed, looked at for being text.
 
     Raises:
@@ -93,17 +95,13 @@ def opened(path: Path | str) -> BinaryIO:
         raise RegardError("no such file", where) from None
     except (OSError, ValueError) as error:
         raise RegardError(f"cannot be read: {error}", where) from None
-    kind = _compression(plain, path)
-    try:
-        stream = _decompressed(plain, kind)
-        _refuse_binary(stream.peek(HEAD)[:HEAD], where)
-    except (EOFError, OSError, lzma.LZMAError, zlib.error, _zstd_error()) as error:
-        plain.close()
-        raise RegardError(f"the compressed file is damaged: {error}", f"{where}:1") from None
-    except RegardError:
-        plain.close()
-        raise
-    return cast(BinaryIO, stream)
+    with plain, _decompressed(plain, _compression(plain, path)) as stream:
+        try:
+            head = stream.peek(HEAD)[:HEAD]
+        except (EOFError, OSError, lzma.LZMAError, zlib.error, _zstd_error()) as error:
+            raise RegardError(f"the compressed file is damaged: {error}", f"{where}:1") from None
+        _refuse_binary(head, where)
+        yield cast(BinaryIO, stream)
 
 
 def _compression(plain: io.BufferedReader, path: Path) -> str | None:
@@ -112,7 +110,6 @@ def _compression(plain: io.BufferedReader, path: Path) -> str | None:
         if head.startswith(magic):
             return kind
     if path.suffix in MAGIC:
-        plain.close()
         raise RegardError(f"is named {path.suffix} but is not such a file; was it cut off or renamed?", str(path))
     return None
 
@@ -121,12 +118,12 @@ def _decompressed(plain: io.BufferedReader, kind: str | None) -> io.BufferedRead
     if kind is None:
         return plain
     if kind == ".gz":
-        return io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(fileobj=plain)), 1 << 20)
+        return io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(fileobj=plain)), HEAD)
     if kind == ".xz":
-        return io.BufferedReader(cast(io.RawIOBase, lzma.LZMAFile(plain)), 1 << 20)
+        return io.BufferedReader(cast(io.RawIOBase, lzma.LZMAFile(plain)), HEAD)
     import zstandard
 
-    return io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(plain, read_across_frames=True), 1 << 20)
+    return io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(plain, read_across_frames=True), HEAD)
 
 
 def _zstd_error() -> type[Exception]:

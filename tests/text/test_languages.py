@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import pytest
+
+from regard.text.languages import bleu_tokeniser, joiner, language_of
+
+
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [
+        ("train.en", "en"),
+        ("corpus.de.gz", "de"),
+        ("a/b.c/valid.en-GB.txt.xz", "en"),
+        ("udhr/deu.txt.gz", "und"),
+        ("x.deu", "de"),
+        ("x.zh_CN", "zh"),
+        ("pairs.tsv", "und"),
+        ("train", "und"),
+        ("notes.txt", "und"),
+        ("x.PT.zst", "pt"),
+    ],
+)
+def test_the_extension_names_the_language(name: str, language: str) -> None:
+    assert language_of(name) == language
+
+
+def test_every_tokeniser_named_is_one_sacrebleu_has() -> None:
+    from sacrebleu.metrics import BLEU
+
+    for language in ("en", "de", "und", "zh", "ja", "ko", "th"):
+        BLEU(tokenize=bleu_tokeniser(language)).sentence_score("a b", ["a b"])
+    assert bleu_tokeniser("de") == "13a"
+    assert bleu_tokeniser("zh") == "zh"
+
+
+def test_languages_without_spaces_are_joined_without() -> None:
+    assert (joiner("en"), joiner("zh")) == (" ", "")
