@@ -12,7 +12,7 @@ import pytest
 from regard.config import Model, Recipe
 from regard.errors import RegardError, UsageError
 from regard.explore.ink import Look
-from regard.explore.record import by_word, record, words
+from regard.explore.record import Token, by_word, record, words
 from regard.explore.view import View
 from regard.models.build import transformer
 from regard.text.vocabulary import Vocabularies, learn_vocabularies
@@ -140,6 +140,18 @@ def test_words_gather_their_tokens(task: Task) -> None:
         "</s>",
     ]
     assert [place for _, places in found for place in places] == list(range(len(made.source)))
+
+
+def test_a_space_alone_belongs_to_the_word_behind_it() -> None:
+    tokens = [
+        Token("a", 0, 1),
+        Token("▁", 1, 2),
+        Token("b", 2, 3),
+        Token(".", 3, 4),
+        Token("▁", 4, 5),
+        Token("</s>", 5, 5),
+    ]
+    assert words(tokens, "a b. ") == [("a", [0]), ("b", [1, 2]), (".", [3]), ("▁", [4]), ("</s>", [5])]
 
 
 def test_weights_of_words_sum_and_average() -> None:

@@ -42,6 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     _never_fail_to_print()
     try:
         with warnings.catch_warnings():
+            warnings.simplefilter("default", UserWarning)
             warnings.showwarning = _warned
             code = _run(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()

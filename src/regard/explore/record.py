@@ -176,11 +176,14 @@ def _mark(tokenizer: Tokenizer, id: int, place: int) -> Token:
 
 
 def words(tokens: Sequence[Token], text: str) -> list[tuple[str, list[int]]]:
-    """The words of a sentence, each with the places of its tokens; ``<s>`` and ``</s>`` are words of their own."""
+    """The words of a sentence, each with the places of its tokens; ``<s>`` and ``</s>`` are words of their own.
+
+    A token that is nothing but a space belongs to the word behind it.
+    """
     spans = [(match.start(), match.end()) for match in _WORD.finditer(text)]
     found: list[tuple[tuple[int, int] | None, str, list[int]]] = []
     for place, token in enumerate(tokens):
-        first = next((i for i in range(token.start, token.end) if not text[i].isspace()), token.start)
+        first = next((i for i in range(token.start, len(text)) if not text[i].isspace()), token.start)
         span = next(((a, b) for a, b in spans if a <= first < b), None) if token.end > token.start else None
         if span is not None and found and found[-1][0] == span:
             found[-1][2].append(place)

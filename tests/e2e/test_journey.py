@@ -1,0 +1,110 @@
+"""What a person does with two files, one command after the other."""
+
+import json
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+Run = Any
+"""The fixture ``regard``: words in; code, out, err."""
+
+
+def test_the_folder_holds_what_is_promised(trained: Path) -> None:
+    model = trained / "model"
+    for name in ("recipe.toml", "model.safetensors", "tokenizer.json", "card.md", "training/metrics.jsonl"):
+        assert (model / name).is_file(), name
+    kinds = {json.loads(line)["kind"] for line in (model / "training" / "metrics.jsonl").read_text().splitlines()}
+    assert {"start", "step", "valid", "sample", "save"} <= kinds
+
+
+def test_again_says_it_is_finished_and_changes_nothing(world: Path, regard: Run, train_options: Any) -> None:
+    before = (world / "model" / "model.safetensors").read_bytes()
+    done = regard(*train_options(world, world / "model"))
+    assert done.code == 0
+    assert "finished already" in done.err
+    assert (world / "model" / "model.safetensors").read_bytes() == before
+
+
+def test_the_same_seed_gives_the_same_bits(world: Path, regard: Run, train_options: Any) -> None:
+    done = regard(*train_options(world, world / "again"))
+    assert done.code == 0
+    assert "regard translate" in done.out
+    assert (world / "again" / "model.safetensors").read_bytes() == (world / "model" / "model.safetensors").read_bytes()
+
+
+def test_a_line_out_for_each_line_in(world: Path, regard: Run) -> None:
+    given = (
+        b"\xef\xbb\xbfthe cat\r\n\n\xff\xfe bad\nthe \xe2\x80\xa8 dog\n</s> <unk>\n" + "日本語 🙂 e\u0301\n".encode()
+    )
+    for options in ([], ["--beam", "1"], ["--beam", "3", "--threads", "1"]):
+        done = regard("translate", world / "model", *options, stdin=given)
+        assert done.code == 0
+        assert done.out.count("\n") == 6
+        assert done.out.split("\n")[1] == ""
+        assert "1 line" in done.err or "not valid UTF-8" in done.err
+
+
+def test_a_long_line_is_cut_and_told(world: Path, regard: Run) -> None:
+    done = regard("translate", world / "model", "--beam", "1", stdin=b"the cat sees the dog. " * 200 + b"\nthe cat\n")
+    assert done.out.count("\n") == 2
+    assert "cut into" in done.err
+
+
+def test_json_and_nbest(world: Path, regard: Run) -> None:
+    done = regard("translate", world / "model", "--json", "--nbest", "3", stdin=b"the cat\n\n")
+    first, second = (json.loads(line) for line in done.out.splitlines())
+    assert len(first["nbest"]) == 3
+    scores = [found["score"] for found in first["nbest"]]
+    assert scores == sorted(scores, reverse=True)
+    assert second["text"] == ""
+
+
+def test_evaluate_scores_with_signatures(world: Path, regard: Run) -> None:
+    done = regard("evaluate", world / "model", "--source", world / "a.en", "--reference", world / "a.de", "--beam", "1")
+    assert done.code == 0
+    assert done.out.startswith("BLEU ")
+    assert "nrefs:1|bs:1000" in done.out
+    options = ["--source", world / "a.en", "--reference", world / "a.de", "--beam", "1", "--lowercase", "--json"]
+    values = json.loads(regard("evaluate", world / "model", *options).out)
+    assert "case:lc" in values["bleu_signature"]
+    assert values["sentences"] == 200
+
+
+def test_check_says_usable(world: Path, regard: Run) -> None:
+    done = regard("check", "--source", world / "a.en", "--target", world / "a.de", "--model", world / "model", "--json")
+    assert done.code == 0
+    assert json.loads(done.out)["usable"] is True
+
+
+def test_info_counts_the_weights_that_are_saved(world: Path, regard: Run) -> None:
+    from regard.training.tensors import load
+
+    values = json.loads(regard("info", world / "model", "--json").out)
+    assert values["total"] == sum(tensor.numel() for tensor in load(world / "model" / "model.safetensors").values())
+
+
+def test_average_makes_a_model(world: Path, regard: Run) -> None:
+    assert regard("average", world / "model", "--last", "1", "--output", world / "mean").code == 0
+    assert regard("translate", world / "mean", stdin=b"the cat\n").code == 0
+
+
+def test_attention_in_the_terminal_as_svg_and_as_json(world: Path, regard: Run) -> None:
+    text = "the cat sees the old dog"
+    done = regard("attend", world / "model", text)
+    assert done.code == 0
+    assert "layer 2 head 2" in done.out
+    done = regard(
+        "attend", world / "model", text, "--kind", "cross", "--layer", 1, "--head", 2, "--target", "die Katze"
+    )
+    assert "Encoder-decoder attention, layer 1, head 2" in done.out
+    done = regard("attend", world / "model", text, "--head", 1, "--words", "--svg", world / "picture.svg")
+    assert done.code == 0
+    assert done.out == ""
+    root = ElementTree.parse(world / "picture.svg").getroot()
+    assert sum(element.tag.endswith("rect") for element in root.iter()) == 7 * 7 + 2
+    values = json.loads(regard("attend", world / "model", text, "--head", 1, "--words", "--json").out)
+    assert values["queries"] == [*text.split(), "</s>"]
+    for weight_K in values["heads"][0]["weights"]:
+        assert abs(sum(weight_K) - 1) < 1e-4
+    done = regard("attend", world / "model", text, "--token", "cat")
+    assert "> " in done.out
