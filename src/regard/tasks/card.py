@@ -17,7 +17,8 @@ def card(recipe: Recipe, prepared: Prepared, parameters: int, lines: list[str]) 
             f"# A translator: {text.source_language} → {text.target_language}",
             "",
             f"A Transformer of {parameters / 1e6:.1f} million parameters: "
-            f"{model.encoder_layers} + {model.decoder_layers} layers, d_model {model.d_model}, d_ff {model.d_ff}, {model.heads} heads, {model.norm_place}-norm.",
+            f"{model.encoder_layers} + {model.decoder_layers} layers, d_model {model.d_model}, d_ff {model.d_ff}, "
+            f"{model.heads} heads, {model.norm_place}-norm.",
             "",
             "## Data",
             "",

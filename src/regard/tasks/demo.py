@@ -53,7 +53,7 @@ RECIPE: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Quality:
-    """How well test sentences come out. ``exact``: equal to the reference, ``pronoun``: gender right, where it tells."""
+    """How well test sentences come out: the share equal to the reference, BLEU, and the pronoun's gender."""
 
     exact: float
     bleu: float
