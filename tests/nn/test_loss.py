@@ -2,7 +2,7 @@ import equations
 import pytest
 import torch
 import torch.nn.functional as F
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.overrides import TorchFunctionMode
 
 from regard.nn import loss
 from regard.nn.loss import SmoothedCrossEntropy
@@ -95,12 +95,12 @@ def test_products_in_bf16_are_near() -> None:
         assert_near(low, exact, 3e-2)
 
 
-class Largest(TorchDispatchMode):
-    """The most entries that any tensor made under it has."""
+class Largest(TorchFunctionMode):
+    """The most entries that any tensor had which a call of torch gave."""
 
     most = 0
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
         made = func(*args, **(kwargs or {}))
         for tensor in made if isinstance(made, tuple | list) else (made,):
             if isinstance(tensor, torch.Tensor):
