@@ -67,6 +67,8 @@ def train(
     if output is None:
         raise UsageError("say where the model goes: --output DIR")
     _enough(source, target, pairs)
+    if (valid_source is None) != (valid_target is None):
+        raise UsageError("give both --valid-source FILE and --valid-target FILE, or neither")
     if threads is not None and threads < 1:
         raise UsageError(f"{threads} threads cannot work; give 1 or more", "--threads")
     from regard.cli.progress import reporter

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from regard.config import dump_toml
 from regard.errors import RegardError, UsageError
@@ -14,11 +13,9 @@ from regard.models import store
 from regard.models.build import outline
 from regard.tasks.bundle import MODEL, RECIPE, load, opened
 from regard.tasks.translation import Translation
-from regard.training import manifest, tensors
-from regard.training.checkpoint import whole
+from regard.training import average as averages
+from regard.training import checkpoint, manifest
 from regard.training.files import Files
-
-WEIGHTS = "weights.safetensors"
 
 
 def average(
@@ -39,9 +36,9 @@ def average(
     recipe, vocabularies = opened(folder)
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise RegardError("holds something already; name a new folder", str(output))
-    chosen = [Path(path) for path in checkpoints] or newest(folder, last)
-    model = outline(recipe.model, vocabularies.source.size, vocabularies.target.size)
-    weights = mean(chosen, {name: tuple(p.shape) for name, p in model.named_parameters()})
+    chosen = [Path(path) for path in checkpoints] or kept(folder, last)
+    weights = averages.average(chosen)
+    _fit(weights, outline(recipe.model, vocabularies.source.size, vocabularies.target.size), chosen[0])
     output.mkdir(parents=True, exist_ok=True)
     vocabularies.save(output)
     contents = {
@@ -54,39 +51,24 @@ def average(
     return load(output)
 
 
-def newest(folder: Path, last: int | None) -> list[Path]:
+def kept(folder: Path, last: int | None = None) -> list[Path]:
     """The newest ``last`` checkpoints of a run, oldest first; all of them if no number is given."""
     if last is not None and last < 1:
         raise UsageError(f"{last} checkpoints cannot be averaged; give 1 or more", "--last")
-    found = whole(folder / "training" / "checkpoints")
+    found = checkpoint.whole(folder / "training" / "checkpoints")
     if not found:
         raise RegardError("has no checkpoints below training/; was it removed?", str(folder))
-    if last is not None and len(found) < last:
-        raise RegardError(
-            f"keeps {len(found)} checkpoints, fewer than {last}; train with --set training.keep={last}", str(folder)
-        )
-    return found if last is None else found[-last:]
+    return found if last is None else averages.newest(folder / "training", last)
 
 
-def mean(checkpoints: Sequence[Path], shapes: dict[str, tuple[int, ...]]) -> dict[str, Tensor]:
-    """Each weight's mean over verified checkpoints, summed in float64, one checkpoint in memory at a time."""
-    total: dict[str, Tensor] = {}
-    for path in checkpoints:
-        if not (path / WEIGHTS).exists():
-            raise RegardError(f"is no checkpoint: it has no {WEIGHTS}", str(path))
-        manifest.verify(path)
-        weights = tensors.load(path / WEIGHTS)
-        if {name: tuple(w.shape) for name, w in weights.items()} != shapes:
-            raise RegardError("is a checkpoint of another model: names or shapes differ", str(path))
-        for name, weight in weights.items():
-            total[name] = total.get(name, torch.zeros(())) + weight.double()
-    return {name: (weight / len(checkpoints)).float() for name, weight in total.items()}
+def _fit(weights: dict[str, Tensor], model: nn.Module, where: Path) -> None:
+    """Raise a RegardError where the weights are not the model's, before anything is written."""
+    shapes = {name: tuple(weight.shape) for name, weight in weights.items()}
+    if shapes != {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}:
+        raise RegardError("is a checkpoint of another model: names or shapes differ from the recipe's", str(where))
 
 
 def _card(checkpoints: Sequence[Path]) -> bytes:
-    lines = [
-        f"# A translator, the mean of {len(checkpoints)} checkpoints",
-        "",
-        *(f"* {path.name}" for path in checkpoints),
-    ]
-    return "\n".join([*lines, "", "Not scored yet: `regard evaluate`.", ""]).encode()
+    title = f"# A translator, the mean of {len(checkpoints)} checkpoints"
+    lines = [title, "", *(f"* {path.name}" for path in checkpoints), "", "Not scored yet: `regard evaluate`.", ""]
+    return "\n".join(lines).encode()
