@@ -47,8 +47,8 @@ def stopped_and_resumed(folder, settings, stops):
 
 @pytest.mark.parametrize("stop", range(40))
 def test_stopped_at_any_step(tmp_path_factory, stop):
-    """Epochs end at steps 6, 12, 18 …; validations at 5, 10 …"""
-    stopped_and_resumed(tmp_path_factory.mktemp("golden"), {}, [stop])
+    """Epochs end at steps 6, 12, 18 …; validations at 10, 20 …"""
+    stopped_and_resumed(tmp_path_factory.mktemp("golden"), {"validate_every": 10}, [stop])
 
 
 @pytest.mark.parametrize("settings", random.Random(4).sample(SETTINGS, 8), ids=str)

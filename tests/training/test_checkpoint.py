@@ -184,3 +184,15 @@ def test_sweep_removes_only_remains(saved):
     saved.sweep()
     names = sorted(p.name for p in saved.folder.iterdir())
     assert names == ["latest", "step-000003.corrupt-now", "step-000005", "step-000010", "step-000015"]
+
+
+def test_a_damaged_one_that_cannot_be_renamed_is_passed_over(saved):
+    cut(saved.folder / "step-000015")
+
+    class ReadOnly(Fast):
+        def before(self, operation, path):
+            raise OSError(30, "Read-only file system")
+
+    told = []
+    assert Checkpoints(saved.folder, ReadOnly(), report=told.append).load().state["step"] == 10
+    assert len(told) == 1

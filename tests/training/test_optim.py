@@ -152,3 +152,16 @@ def test_what_cannot_be_is_said():
     mixed.norm.bfloat16()
     with pytest.raises(RegardError, match=r"norm\.weight"):
         FlatOptimiser(mixed, section())
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a gpu")
+def test_a_gpu_gives_the_same():
+    flats = [FlatOptimiser(Bigram().to(device), section(ema=0.9)) for device in ("cpu", "cuda")]
+    for step in range(1, 6):
+        gradient = torch.randn(len(flats[0].weights), generator=torch.Generator().manual_seed(step))
+        for flat in flats:
+            flat.gradients.copy_(gradient)
+            flat.update(0.01, 0.5)
+    assert_close(flats[0].weights, flats[1].weights.cpu(), rtol=1e-5, atol=1e-6)
+    assert_close(flats[0].averages, flats[1].averages.cpu(), rtol=1e-5, atol=1e-6)

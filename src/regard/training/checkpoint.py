@@ -63,7 +63,8 @@ class Checkpoints:
                 state = json.loads((path / "state.json").read_bytes())
                 manifest.refuse_newer(state, path / "state.json")
             except manifest.Damaged as error:
-                self._set_aside(path, error)
+                with contextlib.suppress(OSError):  # where nothing can be renamed it is passed over again next time
+                    self._set_aside(path, error)
                 continue
             self.resumed_from = path
             return Loaded(path, state)

@@ -144,6 +144,10 @@ class Board:
             if value is not None and math.isfinite(value):
                 self.writer.add_scalar(name, value, step)
 
+    def flush(self) -> None:
+        """Let a reader see them all."""
+        self.writer.flush()
+
 
 def _step(line: bytes) -> float:
     """The step of a line; a torn one (the machine died while it was written) counts as behind every step."""

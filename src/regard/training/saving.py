@@ -32,6 +32,8 @@ def save(run: Run, last: bool = False) -> None:
         failed(run, error, last=last or progress.finished)
         return
     run.failed_saves = 0
+    if run.board:
+        run.board.flush()
     run.log.write("save", progress.step, path=path.name)
     run.hooks.reporter.on_save(path)
 
