@@ -30,7 +30,7 @@ class ScoreAnswer:
         score_NV = self._score_NV
         if without:
             score_NV = score_NV.index_fill(1, torch.tensor(list(without), device=score_NV.device), -torch.inf)
-        score_NR, ids_NR = score_NV.topk(min(k, score_NV.shape[1]), dim=1)
+        score_NR, ids_NR = _largest(score_NV, min(k, score_NV.shape[1]))
         log_probability_NR = (score_NR.double() - self._log_sum_N1()).cpu().numpy()
         ids = ids_NR.cpu().numpy()
         order = np.lexsort((ids, -log_probability_NR), axis=1)
@@ -62,3 +62,11 @@ class ScoreAnswer:
     def context(self) -> NDArray[np.float64] | None:
         """Cross-attention weights of the last layer, ``weight_NHS``, or None if they were not asked for."""
         return None if self._weight_NHS is None else self._weight_NHS.double().cpu().numpy()
+
+
+def _largest(score_NV: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The k largest scores of each row and their ids; which of equal ones topk takes is open, so then sort stably."""
+    score_NR, ids_NR = score_NV.topk(min(k + 1, score_NV.shape[1]), dim=1)
+    if score_NR.shape[1] > k and bool((score_NR[:, k - 1] == score_NR[:, k]).any()):
+        score_NR, ids_NR = score_NV.sort(dim=1, descending=True, stable=True)
+    return score_NR[:, :k], ids_NR[:, :k]

@@ -110,13 +110,13 @@ class Stepper:
         if not (len(rows_M) <= len(state.lengths_N) and np.array_equal(rows_M, np.arange(len(rows_M)))):
             rows = torch.from_numpy(rows_M).to(self.device)
             state.pasts = [past.select(rows, longest) for past in state.pasts]
-        kept_B, sentence_M = np.unique(sentence_M, return_inverse=True)
-        if len(kept_B) < len(state.memory_lengths_B):
-            state = self._forget(state, kept_B)
-        state.lengths_N, state.sentence_N = state.lengths_N[rows_M], sentence_M
-        return state
+        state.lengths_N = state.lengths_N[rows_M]
+        begins_M = np.diff(sentence_M, prepend=-1) != 0
+        state.sentence_N = begins_M.cumsum() - 1
+        return self._keep(state, sentence_M[begins_M])
 
-    def _forget(self, state: State, kept_B: NDArray[np.int64]) -> State:
+    def _keep(self, state: State, kept_B: NDArray[np.int64]) -> State:
+        """The memories of these sentences in this order, that of their rows; the others are forgotten."""
         state.memory_lengths_B = state.memory_lengths_B[kept_B]
         if not np.array_equal(kept_B, np.arange(len(kept_B))):
             longest = int(state.memory_lengths_B.max(initial=0))

@@ -37,9 +37,7 @@ def read(path: Path, model: nn.Module) -> None:
     """
     expected = dict(model.named_parameters())
     header = _header(path)
-    metadata = header.pop("__metadata__", {})
-    if int(metadata.get("format", "1")) > FORMAT:
-        raise RegardError(f"format {metadata['format']} was written by a newer Regard", str(path))
+    _check_format(path, header.pop("__metadata__", {}))
     _check(path, header, expected)
     try:
         with safe_open(path, "pt") as file, torch.no_grad():
@@ -65,13 +63,21 @@ def _header(path: Path) -> dict[str, Any]:
     return header
 
 
+def _check_format(path: Path, metadata: Any) -> None:
+    written = metadata.get("format", "1") if isinstance(metadata, dict) else None
+    if not (isinstance(written, str) and written.isdecimal()):
+        raise RegardError(f"is broken: its format is {written!r}", str(path))
+    if int(written) > FORMAT:
+        raise RegardError(f"format {written} was written by a newer Regard", str(path))
+
+
 def _check(path: Path, header: dict[str, Any], expected: dict[str, nn.Parameter]) -> None:
     if missing := expected.keys() - header.keys():
         raise RegardError(f"lacks {sorted(missing)[0]!r}, which the recipe's model has", str(path))
     if surplus := header.keys() - expected.keys():
         raise RegardError(f"has {sorted(surplus)[0]!r}, which the recipe's model lacks", str(path))
     for name, parameter in expected.items():
-        entry = header[name]
+        entry = header[name] if isinstance(header[name], dict) else {}
         if entry.get("dtype") != "F32" or entry.get("shape") != list(parameter.shape):
             found = f"{entry.get('dtype')} {entry.get('shape')}"
             raise RegardError(f"{name!r} is {found}, the recipe's model has F32 {list(parameter.shape)}", str(path))

@@ -1,0 +1,65 @@
+import pytest
+import torch
+from torch import nn
+
+from regard.config import Model
+from regard.models import build
+from regard.models.build import outline, transformer
+from regard.nn.normalization import LayerNorm, RMSNorm
+from regard.nn.positions import Learned, NoPositions, Sinusoidal
+from regard.nn.residual import PostNorm, PreNorm
+from small_models import section
+
+
+@pytest.mark.parametrize(
+    ("field", "table"),
+    [
+        ("norm", build.NORMS),
+        ("activation", build.ACTIVATIONS),
+        ("norm_place", build.RESIDUALS),
+        ("positions", build.POSITIONS),
+    ],
+)
+def test_every_word_of_the_recipe_has_a_class(field: str, table: dict) -> None:
+    words = Model.model_fields[field].annotation.__args__
+    assert set(words) == set(table)
+
+
+def test_words_become_classes() -> None:
+    model = transformer(section(norm="rms", norm_place="pre", activation="gelu", positions="learned"), 20, 20)
+    layer = model.decoder.layers[1]
+    assert isinstance(layer.cross_residual, PreNorm)
+    assert isinstance(layer.cross_residual.norm, RMSNorm)
+    assert isinstance(layer.feedforward.activation, nn.GELU)
+    assert isinstance(model.encoder.input.positions, Learned)
+    assert isinstance(model.decoder.final, RMSNorm)
+    model = transformer(section(positions="none"), 20, 20)
+    assert isinstance(model.encoder.layers[0].attention_residual, PostNorm)
+    assert isinstance(model.encoder.layers[0].attention_residual.norm, LayerNorm)
+    assert isinstance(model.decoder.final, nn.Identity)
+    assert type(model.encoder.input.positions) is NoPositions
+    assert isinstance(transformer(section(), 20, 20).encoder.input.positions, Sinusoidal)
+
+
+def test_three_way_tying_needs_one_vocabulary() -> None:
+    with pytest.raises(ValueError, match="three-way tying of 20 source pieces with 21"):
+        transformer(section(), 20, 21)
+    model = transformer(section(tie="two"), 20, 30)
+    assert model.encoder.input.tokens.weight.shape[0] == 21
+    assert model.output.weight.shape[0] == 31
+
+
+def test_dropout_is_where_the_recipe_says() -> None:
+    model = transformer(section(dropout=0.5, attention_dropout=0.25, feedforward_dropout=0.125), 20, 20)
+    layer = model.decoder.layers[0]
+    assert layer.cross.dropout == layer.attention.dropout == 0.25
+    assert layer.feedforward.dropout.probability == 0.125
+    assert layer.cross_residual.dropout.probability == model.encoder.input.dropout.probability == 0.5
+
+
+def test_an_outline_has_shapes_and_no_memory() -> None:
+    large = Model(d_model=16384, heads=16, d_ff=65536)
+    model = outline(large, 60000, 60000)
+    assert all(parameter.is_meta for parameter in model.parameters())
+    assert model.output.weight.shape == (60001, 16384)
+    assert transformer(section(), 20, 20).output.weight.device == torch.device("cpu")

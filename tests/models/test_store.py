@@ -1,0 +1,108 @@
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from regard.errors import RegardError
+from regard.models.build import transformer
+from regard.models.store import LARGEST_HEADER, read, to_bytes, weights
+from small_models import section, small
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Path:
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(to_bytes(weights(small(dtype=torch.float32))))
+    return path
+
+
+def fresh():
+    return transformer(section(), 23, 23, key=99)
+
+
+def reheaded(path: Path, change) -> None:
+    """The same file with its header changed."""
+    content = path.read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + size])
+    change(header)
+    encoded = json.dumps(header).encode()
+    path.write_bytes(len(encoded).to_bytes(8, "little") + encoded + content[8 + size :])
+
+
+def test_tied_weights_are_stored_once(stored: Path) -> None:
+    assert "encoder.input.tokens.weight" in weights(fresh())
+    assert not any(name.startswith("output") for name in weights(fresh()))
+    assert len(weights(transformer(section(tie="none"), 23, 23))) == len(weights(fresh())) + 2
+
+
+def test_the_same_weights_are_the_same_bytes(stored: Path) -> None:
+    model = fresh()
+    read(stored, model)
+    assert to_bytes(weights(model)) == stored.read_bytes()
+
+
+def damaged(stored: Path, kind: str) -> str:
+    """Break the file in one way; what the sentence about it must say."""
+    content = stored.read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    name = "encoder.layers.0.attention.key.weight"
+    if kind == "missing":
+        stored.unlink()
+        return "no such model file"
+    if kind in PARTS:
+        stored.write_bytes(content[: PARTS[kind](size, len(content))])
+        return "is broken" if kind == "truncated" else "is not a safetensors file"
+    if kind in HEADERS:
+        change, message = HEADERS[kind]
+        reheaded(stored, lambda header: change(header, name))
+        return message
+    stored.write_bytes(CONTENTS[kind](content, size))
+    return "is broken: a header of" if kind in ("huge header", "a pickle") else "is not a safetensors file"
+
+
+PARTS = {
+    "empty": lambda size, whole: 0,
+    "seven bytes": lambda size, whole: 7,
+    "half a header": lambda size, whole: 8 + size // 2,
+    "truncated": lambda size, whole: whole - 5,
+}
+CONTENTS = {
+    "huge header": lambda content, size: (LARGEST_HEADER + 1).to_bytes(8, "little") + content[8:],
+    "no json": lambda content, size: content[:8] + b"?" * size + content[8 + size :],
+    "no object": lambda content, size: (2).to_bytes(8, "little") + b"[]",
+    "a number": lambda content, size: (1).to_bytes(8, "little") + b"7",
+    "deep": lambda content, size: (200_000).to_bytes(8, "little") + b"[" * 200_000,
+    "not utf-8": lambda content, size: content[:8] + b"\xff" * size + content[8 + size :],
+    "a pickle": lambda content, size: b"\x80\x02}q\x00." + content,
+}
+HEADERS = {
+    "a name missing": (lambda header, name: header.pop(name), "lacks 'encoder.layers.0.attention.key.weight'"),
+    "a name too many": (lambda header, name: header.update(extra=dict(header[name])), "has 'extra'"),
+    "another name": (lambda header, name: header.update(Key=header.pop(name)), "lacks 'encoder"),
+    "another shape": (lambda header, name: header[name].update(shape=[6, 24]), r"is F32 \[6, 24\]"),
+    "another type": (lambda header, name: header[name].update(dtype="BF16"), "is BF16"),
+    "no shape": (lambda header, name: header[name].pop("shape"), "is F32 None"),
+    "an entry of another kind": (lambda header, name: header.update({name: 5}), "is "),
+    "an entry too far": (lambda header, name: header[name].update(data_offsets=[0, 1 << 60]), "is broken"),
+    "newer": (lambda header, name: header["__metadata__"].update(format="2"), "written by a newer Regard"),
+    "a format of words": (lambda header, name: header["__metadata__"].update(format="new"), "is broken|not a"),
+    "metadata of another kind": (lambda header, name: header.update(__metadata__=[]), "is broken|not a"),
+}
+
+
+@pytest.mark.parametrize("kind", ["missing", *PARTS, *CONTENTS, *HEADERS])
+def test_a_broken_file_is_one_sentence_and_changes_nothing(stored: Path, kind: str) -> None:
+    message = damaged(stored, kind)
+    model = fresh()
+    before = {name: weight.clone() for name, weight in weights(model).items()}
+    with pytest.raises(RegardError, match=message) as caught:
+        read(stored, model)
+    assert caught.value.where == str(stored)
+    assert all(torch.equal(before[name], weight) for name, weight in weights(model).items())
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(RegardError, match="is not a safetensors file"):
+        read(tmp_path, fresh())
