@@ -14,6 +14,7 @@ from regard import __version__
 from regard.cli.attend import attend
 from regard.cli.average import average
 from regard.cli.check import check
+from regard.cli.demo import demo
 from regard.cli.evaluate import evaluate
 from regard.cli.info import info
 from regard.cli.terminal import say
@@ -29,7 +30,7 @@ app = App(
     default_parameter=NO_NEGATIVES,
     help_epilogue="Begin with: regard demo, or regard train --source A --target B --output DIR",
 )
-COMMANDS: tuple[Callable[..., int], ...] = (train, translate, evaluate, check, attend, info, average)
+COMMANDS: tuple[Callable[..., int], ...] = (train, translate, evaluate, check, attend, info, average, demo)
 for _place, _command in enumerate(COMMANDS):
     app.command(_command, sort_key=_place)
 

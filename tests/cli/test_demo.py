@@ -1,0 +1,49 @@
+"""The demonstration's table says what was found, no more."""
+
+import pytest
+
+from regard.cli.demo import table
+from regard.data.grammar.scores import Accuracy, Shares
+from regard.tasks.demo import Demonstration, Looked, Quality
+
+FOUND = Demonstration(
+    train=60_000,
+    test=1_000,
+    model=Quality(0.983, 99.21, "signature", Accuracy(412, 416)),
+    nearest=Quality(0.012, 31.4, "signature", Accuracy(150, 416)),
+    majority=Accuracy(140, 416),
+    encoder=Looked(2, 3, Shares(0.84, 0.03, 0.4, 0.12)),
+    cross=Looked(1, 4, Shares(0.61, 0.05, 0.3, 0.2)),
+    ablated=None,
+    example="The animal didn't cross the street because it was too tired.",
+)
+
+
+def test_the_table_names_model_and_baselines() -> None:
+    text = table(FOUND)
+    rows = {line[:32].strip(): line[32:].split() for line in text.splitlines()}
+    assert rows["this model"] == ["98.3%", "99.2", "99.0%", "(412", "of", "416)"]
+    assert rows["the nearest training sentence"][:2] == ["1.2%", "31.4"]
+    assert rows["always the commonest pronoun"][0] == "33.7%"
+    assert "without positions" not in text
+    assert "layer 2 head 3   84% on its antecedent, 3% on the other noun, chance 12%" in text
+    assert max(map(len, text.splitlines())) <= 140
+
+
+def test_ablation_has_its_row() -> None:
+    from dataclasses import replace
+
+    assert "this model without positions" in table(replace(FOUND, ablated=FOUND.nearest))
+
+
+def test_nothing_tested_is_said() -> None:
+    from dataclasses import replace
+
+    assert "none tested" in table(replace(FOUND, majority=Accuracy(0, 0)))
+
+
+@pytest.mark.parametrize("steps", ["0", "-1"])
+def test_no_steps_are_refused(regard, tmp_path, steps: str) -> None:
+    done = regard("demo", "--steps", steps, "--output", tmp_path / "demo")
+    assert done.code == 2
+    assert not (tmp_path / "demo").exists()
