@@ -58,7 +58,7 @@ def test_a_merge_left_out_has_another_chance_after_the_next() -> None:
     tokenizer = learn(["ab"] * 9 + ["cd"] * 5, 300)
     assert [left + right for left, right in tokenizer.merges] == ["ab", "cd"]
     p = 0.4
-    # step 1: ab done (1-p), or ab dropped and cd done p(1-p), or both dropped p². After one is done, the other is drawn.
+    # ab is done (1 - p), or cd alone p(1 - p), or none p²; after one is done, the other is drawn.
     exact = {2: (1 - p) * (1 - p) + p * (1 - p) * (1 - p), 3: (1 - p) * p + p * (1 - p) * p, 4: p * p}
     draws = Counter(len(ids) for ids in Segmenter(tokenizer, p, seed=5).drawn("abcd", 8000))
     for pieces, share in exact.items():

@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,7 @@ class Preparation:
         self._validation, self._progress = validation, progress
         self._files: dict[str, Any] = {}
         self._left_out = LeftOut()
+        self._open = ExitStack()
 
     def learned(self) -> Vocabularies:
         """Vocabularies from a seeded sample of the pairs that are learned from."""
@@ -83,8 +85,9 @@ class Preparation:
     def write(self, folder: Path, vocabularies: Vocabularies, inputs: dict[str, Any]) -> None:
         """Every file of the prepared data, the index last."""
         vocabularies.save(folder)
-        kept = self._write_validation(folder, vocabularies)
-        sides, tables, sizes = self._write_train(folder, vocabularies)
+        with self._open:
+            kept = self._write_validation(folder, vocabularies)
+            sides, tables, sizes = self._write_train(folder, vocabularies)
         for path in sorted(folder.iterdir()):
             if path.name not in self._files:
                 _flush(path)
@@ -104,7 +107,7 @@ class Preparation:
         else:
             pairs = (pair for _, pair in self._chosen(self._split.validation_B))
         writers = [
-            SideWriter(folder, f"validation.{side}", tokenizer.size)
+            self._writer(folder, f"validation.{side}", tokenizer.size)
             for side, tokenizer in (("source", vocabularies.source), ("target", vocabularies.target))
         ]
         limit = self._recipe.data.max_tokens
@@ -119,6 +122,11 @@ class Preparation:
                 for writer, one in zip(writers, ids, strict=True):
                     writer.add([one])
         return self._closed(writers, ["validation.source", "validation.target"])
+
+    def _writer(self, folder: Path, name: str, pieces: int) -> SideWriter:
+        writer = SideWriter(folder, name, pieces)
+        self._open.callback(writer.release)
+        return writer
 
     def _closed(self, writers: Sequence[SideWriter], names: Sequence[str]) -> dict[str, Any]:
         entries = {}
@@ -135,7 +143,7 @@ class Preparation:
     ) -> tuple[dict[str, Any], dict[str, Any], list[int]]:
         names = ["train.source", "train.target"]
         coders = [self._coder(tokenizer) for tokenizer in (vocabularies.source, vocabularies.target)]
-        writers = [SideWriter(folder, name, coder.pieces) for name, coder in zip(names, coders, strict=True)]
+        writers = [self._writer(folder, name, coder.pieces) for name, coder in zip(names, coders, strict=True)]
         sizes = [0] * len(self._corpora)
         plain: list[list[int]] = [[0, 0], [0, 0]]
         done = 0

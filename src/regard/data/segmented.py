@@ -6,6 +6,7 @@ Which segmentation a word of a batch gets is a function of (seed, epoch, sentenc
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -46,16 +47,19 @@ class WordTable:
 
     def write(self, folder: Path, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
         """Draw and write every word's segmentations: the table's entry for the index, and those of its files."""
-        rows = SideWriter(folder, f"{name}.segmentations", self._tokenizer.size)
-        first = Writing(folder / f"{name}.words")
-        first.write(np.zeros(1, dtype="<i8"))
-        rows.add([np.array([self._tokenizer.end], dtype=np.int64)])
-        first.write(np.array([rows.count], dtype="<i8"))
-        for word in self._number:
-            rows.add([np.array(ids, dtype=np.int64) for ids in self._segmentations(word)])
-            first.write(np.array([rows.count], dtype="<i8"))
-        entry, files = rows.close()
-        files[first.name] = first.close()
+        with ExitStack() as stack:
+            rows = SideWriter(folder, f"{name}.segmentations", self._tokenizer.size)
+            stack.callback(rows.release)
+            first = Writing(folder / f"{name}.words")
+            stack.callback(first.release)
+            begins = [0, 1]
+            rows.add([np.array([self._tokenizer.end], dtype=np.int64)])
+            for word in self._number:
+                rows.add([np.array(ids, dtype=np.int64) for ids in self._segmentations(word)])
+                begins.append(rows.count)
+            first.write(np.array(begins, dtype="<i8"))
+            entry, files = rows.close()
+            files[first.name] = first.close()
         return {"rows": entry, "words": first.name}, files
 
     def _segmentations(self, word: str) -> Iterable[list[int]]:

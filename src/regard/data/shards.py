@@ -64,10 +64,14 @@ class Writing:
 
     def close(self) -> dict[str, Any]:
         """Bring everything to the disk; the file's entry for the index."""
-        self._stream.flush()
-        os.fsync(self._stream.fileno())
-        self._stream.close()
+        with self._stream as stream:
+            stream.flush()
+            os.fsync(stream.fileno())
         return {"bytes": self.bytes, "sha256": self._sum.hexdigest()}
+
+    def release(self) -> None:
+        """Let go of the file, finished or not."""
+        self._stream.close()
 
 
 class SideWriter:
@@ -116,6 +120,11 @@ class SideWriter:
             "offsets": self._offsets.name,
         }
         return entry, files
+
+    def release(self) -> None:
+        """Let go of the files, finished or not."""
+        for file in [self._offsets, *self._ids]:
+            file.release()
 
 
 class Shards:
