@@ -90,7 +90,7 @@ class Checkpoints:
 
     def sweep(self) -> None:
         """Remove what a kill left half written or half removed."""
-        for path in self.folder.iterdir():
+        for path in sorted(self.folder.iterdir()):
             if _REMAINS.fullmatch(path.name) or path.name.startswith(".latest.partial-"):
                 self.files.remove(path)
 

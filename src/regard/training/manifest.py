@@ -116,7 +116,7 @@ def replace(folder: Path, contents: Mapping[str, Iterable[bytes | memoryview]], 
 
     Files the old manifest names and ``contents`` does not are kept, with their entries.
     """
-    for left in folder.glob(".*.partial-*"):
+    for left in sorted(folder.glob(".*.partial-*")):
         files.remove(left)
     _settle(folder, files)
     entries = read(folder / NAME) if (folder / NAME).exists() else {}

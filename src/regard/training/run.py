@@ -89,7 +89,7 @@ def validation_interval(steps: int | None) -> int:
 def resume(run: Run) -> None:
     """Go back to the newest whole checkpoint, if there is one; the log is cut back to its step."""
     run.checkpoints.sweep()
-    for remains in (run.folder / "snapshots").glob("step-*.partial-*"):
+    for remains in sorted((run.folder / "snapshots").glob("step-*.partial-*")):
         run.hooks.files.remove(remains)
     loaded = run.checkpoints.load()
     if loaded:
