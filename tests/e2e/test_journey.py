@@ -108,3 +108,6 @@ def test_attention_in_the_terminal_as_svg_and_as_json(world: Path, regard: Run) 
         assert abs(sum(weight_K) - 1) < 1e-4
     done = regard("attend", world / "model", text, "--token", "cat")
     assert "> " in done.out
+    two = ["--token", "cat", "--beside", "the green cat", "--svg", world / "two.svg"]
+    assert regard("attend", world / "model", text, *two).code == 0
+    assert (world / "two.svg").read_text().count("word from") == 2

@@ -13,7 +13,7 @@ from regard.config import Model, Recipe
 from regard.errors import RegardError, UsageError
 from regard.explore.ink import Look
 from regard.explore.record import Token, by_word, record, words
-from regard.explore.view import View
+from regard.explore.view import View, gazes
 from regard.models.build import transformer
 from regard.text.vocabulary import Vocabularies, learn_vocabularies
 
@@ -183,6 +183,9 @@ def test_a_word_is_found_and_its_gaze_shown(task: Task) -> None:
     np.testing.assert_allclose(glance.weight_K, expected, atol=1e-6)
     assert "> " in view.terminal(Look(), "it")
     assert "<path" in view.svg("it")
+    two = gazes([view, view], "it")
+    assert two.count('class="word from"') == 2
+    assert TARGET in two
     with pytest.raises(UsageError, match="not a word here"):
         view.glance("elephant")
     with pytest.raises(UsageError, match="one sentence"):

@@ -19,6 +19,7 @@ def attend(
     layer: int | None = None,
     head: int | None = None,
     token: str | None = None,
+    beside: str | None = None,
     words: bool = False,
     target: str | None = None,
     svg: Path | None = None,
@@ -36,6 +37,7 @@ def attend(
         layer: which layer; default: the last.
         head: which head.
         token: show where this word of the sentence looks (its last occurrence), in one head or the mean of all.
+        beside: a second sentence to show below the first, for --token.
         words: whole words instead of the vocabulary's pieces.
         target: the translation to look at; default: the model's own.
         svg: write the picture to this file.
@@ -43,22 +45,26 @@ def attend(
     """
     if svg is not None and svg.is_dir():
         raise UsageError("is a folder; name a file", str(svg))
+    if beside is not None and token is None:
+        raise UsageError("a second sentence goes with one word: add --token WORD", "--beside")
     from regard.cli.opening import opened
     from regard.cli.terminal import look, result, result_json, say
     from regard.explore.record import record
-    from regard.explore.view import View
+    from regard.explore.view import View, gazes
 
-    made = record(opened(folder), text, target)
+    task = opened(folder)
+    made = [record(task, text, target), *([record(task, beside)] if beside else [])]
     if layer is None and (head is not None or token is not None):
-        layer = len(made.weights[kind])
-    view = View(made, kind, layer, head, words or token is not None)
+        layer = len(made[0].weights[kind])
+    views = [View(one, kind, layer, head, words or token is not None) for one in made]
     if json:
-        result_json(view.values())
+        for view in views:
+            result_json(view.values())
     if svg is not None:
-        _write(svg, view.svg(token))
+        _write(svg, gazes(views, token) if token else views[0].svg())
         say(f"wrote {svg}")
     elif not json:
-        result(view.terminal(look(), token))
+        result("\n".join(view.terminal(look(), token) for view in views))
     return 0
 
 

@@ -117,8 +117,11 @@ def record(task: Translation, source_text: str, target_text: str | None = None) 
     source_side, target_side = task.vocabularies.source, task.vocabularies.target
     source = source_side.encode(source_text)
     _refuse("text", source, task.recipe.data.max_tokens)
-    target = target_side.encode(task.translate(source_text, beam=1) if target_text is None else target_text)
-    _refuse("translation", target, task.recipe.data.max_tokens)
+    if target_text is None:
+        target = target_side.encode(task.translate(source_text, beam=1))  # as long as the model may write, it may read
+    else:
+        target = target_side.encode(target_text)
+        _refuse("translation", target, task.recipe.data.max_tokens)
     weights = _heard(task.model, [*source.ids, source_side.end], [target_side.start, *target.ids])
     read, written = _tokens(target_side, target), len(target.text)
     return Record(

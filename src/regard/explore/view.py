@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -66,10 +67,11 @@ class View:
             raise UsageError(f"{word!r} is not a word here; there are: {' '.join(queries)}", "--token")
         names, weight_HQK = self.heads()
         weight_K = weight_HQK.mean(axis=0)[places[-1]]
-        caption = self.title if self.head is not None else f"{self.title}, mean of {len(names)} heads"
-        return arcs.Glance(
-            keys, weight_K, -1 if self.kind == "cross" else places[-1], f"{queries[places[-1]]}: {caption}"
-        )
+        caption = f"“{queries[places[-1]]}”: {self._place(len(names))}"
+        return arcs.Glance(keys, weight_K, -1 if self.kind == "cross" else places[-1], caption)
+
+    def _place(self, heads: int) -> str:
+        return self.title if self.head is not None else f"{self.title}, mean of {heads} heads"
 
     def terminal(self, look: Look, word: str | None = None) -> str:
         """The picture for a terminal."""
@@ -83,11 +85,7 @@ class View:
     def svg(self, word: str | None = None) -> str:
         """The picture as SVG."""
         if word is not None:
-            if self.kind == "cross":
-                raise UsageError(
-                    "arcs run within one sentence; leave --token out, or look at encoder or decoder", "--token"
-                )
-            return arcs.arcs([self.glance(word)], f"Where “{word}” looks")
+            return gazes([self], word)
         names, weight_HQK = self.heads()
         if self.head is None or len(names) > 1:
             return svg.heads(weight_HQK, names, self.title)
@@ -132,3 +130,16 @@ class View:
     def _worded(self, weight_QK: NDArray[Any]) -> NDArray[Any]:
         (_, queries), (_, keys) = self._sides()
         return by_word(weight_QK, queries, keys) if self.whole else weight_QK
+
+
+def gazes(views: Sequence[View], word: str) -> str:
+    """Where one word looks in each of several sentences, as arcs below each other; the captions are the translations.
+
+    Raises:
+        UsageError: the views are of encoder-decoder attention: arcs run within one sentence.
+    """
+    if any(view.kind == "cross" for view in views):
+        raise UsageError("arcs run within one sentence: leave --token out, or look at encoder or decoder", "--token")
+    shown = [replace(view.glance(word), caption=f"→ {view.record.target_text}") for view in views]
+    place = views[0]._place(len(views[0].heads()[0]))
+    return arcs.arcs(shown, f"Where “{word}” looks: {place}")
