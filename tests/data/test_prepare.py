@@ -71,6 +71,15 @@ def test_pairs_that_do_not_fit_are_left_out_counted_and_named(tmp_path: Path) ->
     assert prepared.source.longest <= 40
 
 
+def test_invalid_bytes_are_mended_and_said(tmp_path: Path, pairs: Corpus) -> None:
+    path = tmp_path / "train.de"
+    path.write_bytes(path.read_bytes().replace(b"RED", b"R\xc4D", 1))
+    number = next(n for n, line in enumerate(path.read_bytes().split(b"\n"), 1) if b"\xc4" in line)
+    prepared = prepare([pairs], recipe(), tmp_path / "data")
+    assert prepared.mended == [f"{path}:{number}: 1 lines are not valid UTF-8; their bytes became U+FFFD"]
+    assert sum("\ufffd" in text for text in decoded(prepared, "target") + decoded(prepared, "validation_target")) == 1
+
+
 def test_given_validation_is_used_whole(tmp_path: Path, pairs: Corpus) -> None:
     held = write(tmp_path, "valid", ["a new one", "another"], ["ein neuer", "noch einer"])
     prepared = prepare([pairs], recipe(), tmp_path / "data", validation=held)

@@ -36,6 +36,11 @@ def learned() -> dict[str, Tokenizer]:
     return {form: learn(TEXTS, 400, form) for form in FORMS}  # type: ignore[arg-type]
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("mutated")
+
+
 @given(ANY, st.sampled_from(FORMS))
 def test_decoding_gives_the_normalised_text(learned: dict[str, Tokenizer], text: str, form: str) -> None:
     one = learned[form]
@@ -194,20 +199,14 @@ def test_broken_files_are_refused_with_a_sentence(learned: dict[str, Tokenizer],
 
 
 @given(st.data())
-def test_a_mutated_file_loads_or_is_refused(learned: dict[str, Tokenizer], data: st.DataObject) -> None:
+def test_a_mutated_file_loads_or_is_refused(learned: dict[str, Tokenizer], folder: Path, data: st.DataObject) -> None:
     whole = bytearray(learned["nfc"]._file)
     for _ in range(data.draw(st.integers(1, 4))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
-    path = Path(_folder()) / "mutated.json"
+    path = folder / "mutated.json"
     path.write_bytes(whole)
     try:
         one = Tokenizer.load(path)
     except RegardError:
         return
     assert one.decode(one.encode("any text ä").ids) == "any text ä"
-
-
-def _folder() -> str:
-    import tempfile
-
-    return tempfile.gettempdir()

@@ -95,27 +95,39 @@ class Preparation:
         index: dict[str, Any] = {"format": FORMAT, "inputs": inputs, "sizes": sizes, "sides": sides | kept}
         index |= {"tables": tables, "seed": self._recipe.seed, "max_tokens": self._recipe.data.max_tokens}
         index |= {"left_out": {"counts": self._left_out.counts, "examples": self._left_out.examples}}
+        index |= {"mended": self._mended()}
         rests = json.dumps([inputs, vocabularies.sha256, sizes], sort_keys=True)
         index |= {"fingerprint": hashlib.sha256(rests.encode()).hexdigest(), "files": self._files}
         (folder / INDEX).write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
         _flush(folder / INDEX)
 
+    def _mended(self) -> list[str]:
+        """A line about each file that held invalid UTF-8."""
+        found = []
+        for corpus in [*self._corpora, *([self._validation] if self._validation else [])]:
+            for side, notes in enumerate(corpus.notes):
+                if notes.invalid:
+                    where = corpus.where(notes.invalid_lines[0] - 1, side)
+                    found.append(f"{where}: {notes.invalid} lines are not valid UTF-8; their bytes became U+FFFD")
+        return found
+
     def _write_validation(self, folder: Path, vocabularies: Vocabularies) -> dict[str, Any]:
-        pairs: Iterable[Pair]
-        if self._validation is not None:
-            pairs = self._validation.pairs()
+        pairs: Iterable[tuple[str, Pair]]
+        if (held := self._validation) is not None:
+            pairs = ((held.where(line), pair) for line, pair in enumerate(held.pairs()))
         else:
-            pairs = (pair for _, pair in self._chosen(self._split.validation_B))
+            chosen = self._chosen(self._split.validation_B)
+            pairs = ((self._corpora[number].where(line), pair) for (number, line), pair in chosen)
         writers = [
             self._writer(folder, f"validation.{side}", tokenizer.size)
             for side, tokenizer in (("source", vocabularies.source), ("target", vocabularies.target))
         ]
         limit = self._recipe.data.max_tokens
         with (folder / VALIDATION[0]).open("wb") as left, (folder / VALIDATION[1]).open("wb") as right:
-            for pair in pairs:
+            for where, pair in pairs:
                 ids = [_ended(vocabularies.source, pair[0]), _ended(vocabularies.target, pair[1])]
                 if not all(text.strip() for text in pair) or max(map(len, ids)) > limit:
-                    self._left_out.note("validation", f"{pair[0][:60]!r}")
+                    self._left_out.note("validation", where)
                     continue
                 left.write(f"{pair[0]}\n".encode())
                 right.write(f"{pair[1]}\n".encode())

@@ -32,6 +32,7 @@ class Prepared:
         self.vocabularies = Vocabularies.load(folder)
         self.sizes: tuple[int, ...] = tuple(self.index["sizes"])
         self.left_out: dict[str, Any] = self.index["left_out"]
+        self.mended: list[str] = self.index["mended"]
         self.source, self.target = self._side("train.source"), self._side("train.target")
         self.validation_source = Shards(folder, self.index["sides"]["validation.source"])
         self.validation_target = Shards(folder, self.index["sides"]["validation.target"])
