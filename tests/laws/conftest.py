@@ -1,6 +1,60 @@
-"""Lets these tests see the paper's equations."""
+"""The combinations of choices that laws are held to: a few that cover all pairs of words; with --all, every one."""
 
+from __future__ import annotations
+
+import itertools
+import random
 import sys
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "reference"))
+
+WORDS: dict[str, list[Any]] = {
+    "norm": ["layer", "rms"],
+    "norm_place": ["post", "pre"],
+    "activation": ["relu", "gelu"],
+    "positions": ["sinusoidal", "learned", "none"],
+    "tie": ["none", "two", "three"],
+    "sizes": [{}, {"d_k": 2, "d_v": 5}, {"d_k": 6}],
+}
+EVERY = [dict(zip(WORDS, chosen, strict=True)) for chosen in itertools.product(*WORDS.values())]
+
+
+def pairs(combination: dict[str, Any]) -> set[tuple[str, str]]:
+    words = [f"{field}={word}" for field, word in combination.items()]
+    return set(itertools.combinations(words, 2))
+
+
+def covering(combinations: list[dict[str, Any]], seed: int = 1) -> list[dict[str, Any]]:
+    """A few in which any two words meet: the one with most new pairs, again and again; ties in seeded order."""
+    left = random.Random(seed).sample(combinations, len(combinations))
+    wanted, chosen = set().union(*map(pairs, left)), []
+    while wanted:
+        best = max(left, key=lambda combination: len(pairs(combination) & wanted))
+        chosen.append(best)
+        wanted -= pairs(best)
+    return chosen
+
+
+FEW = covering(EVERY)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "choices" in metafunc.fixturenames:
+        metafunc.parametrize(
+            "choices",
+            [
+                pytest.param(
+                    {field: word for field, word in combination.items() if field != "sizes"} | combination["sizes"],
+                    id="-".join(
+                        "".join(f"{k}{v}" for k, v in w.items()) if isinstance(w, dict) else w
+                        for w in combination.values()
+                    ),
+                    marks=() if combination in FEW else pytest.mark.long(minutes=0.01),
+                )
+                for combination in EVERY
+            ],
+        )

@@ -6,10 +6,10 @@ from regard.nn.layout import Layout
 from small_models import sequences
 
 RANDOM = torch.Generator().manual_seed(5)
-MANY = torch.randint(0, 12, (4 * SMALLEST_GROUP + 3,), generator=RANDOM).tolist()
+MANY = torch.randint(1, 12, (4 * SMALLEST_GROUP + 3,), generator=RANDOM).tolist()
 
 
-@pytest.mark.parametrize("lengths", [[3], [2, 5, 1], MANY])
+@pytest.mark.parametrize("lengths", [[3], [2, 5, 1], [0, 4, 0, 2], MANY, [*MANY, *[0] * 70]])
 @pytest.mark.parametrize("tail", [0, 5])
 def test_every_token_has_one_home_and_finds_back(lengths: list[int], tail: int) -> None:
     heads, of = 3, sequences(lengths, tail)

@@ -57,9 +57,10 @@ def stir(module: nn.Module, key: int = 7) -> None:
 
 
 def sentences(lengths: Iterable[int], seed: int = 0, pieces: int = PIECES) -> list[np.ndarray]:
-    """Random ids without symbols, each ended by ``</s>`` (0); ``lengths`` count it."""
+    """Random ids, each sentence ended by ``</s>`` (0), which ``lengths`` count; a length of 0 has not even that."""
     random = np.random.default_rng(seed)
-    return [np.append(random.integers(2, pieces, length - 1), 0).astype(np.int64) for length in lengths]
+    drawn = [np.append(random.integers(2, pieces, max(length - 1, 0)), 0) for length in lengths]
+    return [ids[:length].astype(np.int64) for ids, length in zip(drawn, lengths, strict=True)]
 
 
 def packed(ids: Sequence[np.ndarray], tail: int = 0, spare: int = 0) -> Packed:

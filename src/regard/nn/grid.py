@@ -65,8 +65,10 @@ def grid(layout: Layout, heads: int, causal: bool, most: int = 4) -> Grid:
     """
     count = layout.queries.count
     lengths_B = layout.queries.lengths_B[:count] + layout.keys.lengths_B[:count]
-    parts = max(1, min(most, count // SMALLEST_GROUP))
-    chosen = [part for part in lengths_B.argsort(stable=True).tensor_split(parts) if len(part)]
+    order_R = lengths_B.argsort(stable=True)
+    order_R = order_R[layout.queries.lengths_B[order_R] > 0]
+    parts = max(1, min(most, len(order_R) // SMALLEST_GROUP))
+    chosen = order_R.tensor_split(parts)
     queries = [_side(layout.queries, chosen_R, heads) for chosen_R in chosen]
     same = layout.keys is layout.queries
     keys = queries if same else [_side(layout.keys, chosen_R, heads) for chosen_R in chosen]

@@ -1,0 +1,105 @@
+"""The table of laws: what each says, how exactly it holds, which families it covers, and why others are excepted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Law:
+    """One law. ``held`` are the tests that hold it, ``file::function``, from the tests' folder."""
+
+    says: str
+    exactness: str
+    held: tuple[str, ...]
+    families: tuple[str, ...] = ("transformer",)
+    excepted: dict[str, str] = field(default_factory=dict)
+    """Families it does not cover, and parts of a covered family that it does not reach, each with its reason."""
+
+
+BITS, WITHIN, MADE = "to the bit", "float64 1e-9, float32 1e-4 of the largest entry", "by construction"
+
+LAWS = {
+    "resume": Law(
+        "stopped and resumed is never stopped, dropout on, at any step and killed before any file operation",
+        BITS,
+        ("resume/",),
+    ),
+    "store": Law(
+        "saved and loaded is the same model",
+        BITS,
+        ("laws/test_exact.py::test_store",),
+    ),
+    "causal": Law(
+        "a later token never changes an earlier output, at equal shapes",
+        BITS,
+        ("laws/test_exact.py::test_causal",),
+        excepted={"the encoder": "its tokens see the whole sentence by design"},
+    ),
+    "refilling": Law(
+        "what a search finds does not depend on which sentences were in the batch beside, or entered and left",
+        BITS,
+        ("laws/test_exact.py::test_refilling",),
+        excepted={
+            "optimised products": "a matrix library may round a row otherwise when the number of rows differs; there "
+            "the law is 'neighbours'"
+        },
+    ),
+    "probe": Law(
+        "replacing by the identity changes nothing, beside the reference way",
+        BITS,
+        ("laws/test_exact.py::test_probe",),
+        excepted={"other ways": "a touched layer takes the reference way; there the law is 'ways'"},
+    ),
+    "neighbours": Law(
+        "a sentence alone is the same among others, hidden states and translated tokens",
+        WITHIN,
+        ("laws/test_within.py::test_neighbours", "laws/test_within.py::test_neighbours_translated"),
+        excepted={"tokens of near ties": "two candidates within 1e-5 nats may change places; such cases are counted"},
+    ),
+    "state": Law(
+        "step by step is all at once",
+        WITHIN,
+        ("laws/test_within.py::test_state",),
+    ),
+    "ways": Law(
+        "every way of attention is the reference way, forward and gradient",
+        WITHIN,
+        ("laws/test_ways.py::test_ways", "nn/test_ways.py::test_varlen_equals_the_reference_on_a_gpu"),
+        excepted={"varlen": "it computes in half precision on a GPU: 2 % of the largest entry, tested there"},
+    ),
+    "order": Law(
+        "without positions the encoder commutes with any permutation of a sentence's tokens",
+        WITHIN,
+        ("laws/test_within.py::test_order",),
+        excepted={
+            "sinusoidal and learned positions": "they exist to break it; tested that they do",
+            "the decoder": "its causal mask is an order",
+        },
+    ),
+    "weights": Law(
+        "attention weights of a query are not negative and sum to one",
+        WITHIN,
+        ("laws/test_within.py::test_weights",),
+        excepted={"queries without keys": "their context is zero"},
+    ),
+    "search": Law(
+        "a beam of one is greedy; a wide beam is exhaustive",
+        MADE,
+        ("laws/test_search.py::test_search", "decoding/test_search.py::test_a_wide_beam_is_exhaustive"),
+    ),
+    "text": Law(
+        "decoding what was encoded is the normalised text; offsets cover what they claim",
+        MADE,
+        ("text/",),
+    ),
+    "gradient": Law(
+        "every parameter receives a finite gradient that is not zero",
+        MADE,
+        ("laws/test_gradient.py::test_gradient",),
+        excepted={
+            "biases of keys": "they add the same to all scores of a query, which the softmax does not see",
+            "the start symbol's row": "it is zero by definition and never learned",
+        },
+    ),
+}

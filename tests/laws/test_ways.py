@@ -1,0 +1,122 @@
+"""The law of ways: every way of attention is the reference way, forward and gradient."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from regard.nn import ways
+from regard.nn.attention import attend
+from regard.nn.grid import SMALLEST_GROUP
+from regard.nn.layout import Layout
+from regard.nn.ways import PaddedSDPA, Question, Reference, _torch_sdpa
+from small_models import assert_near, only, sequences, tolerance
+
+RANDOM = torch.Generator().manual_seed(11)
+MANY = torch.randint(1, 9, (2 * SMALLEST_GROUP + 5,), generator=RANDOM).tolist()
+LAYOUTS = {
+    "even": ([4, 4, 4], [4, 4, 4]),
+    "one": ([1], [1]),
+    "uneven": ([3, 1, 7, 2], [3, 1, 7, 2]),
+    "empty sequences": ([0, 3, 0, 5], [0, 3, 0, 5]),
+    "keys without queries": ([0, 3, 2], [4, 3, 6]),
+    "many": (MANY, MANY),
+    "many and empty": (MANY + [0] * (2 * SMALLEST_GROUP), MANY + [0] * (2 * SMALLEST_GROUP)),
+    "all empty": ([0, 0], [0, 0]),
+    "cross": ([3, 1, 7, 2], [5, 2, 1, 9]),
+    "cross, many": (MANY, MANY[::-1]),
+    "more keys": ([3, 1, 7, 2], [5, 2, 9, 2]),
+}
+SAME = {"even", "one", "uneven", "empty sequences", "many", "many and empty", "all empty"}
+CAUSAL = SAME | {"more keys", "keys without queries"}
+
+
+def padded_with_gradient(*asked) -> torch.Tensor:
+    assert PaddedSDPA().can(asked[0], asked[2], asked[3])
+    return PaddedSDPA()(*asked)
+
+
+WAYS = {"padded": padded_with_gradient, "torch": _torch_sdpa}
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
+@pytest.mark.parametrize("tail", [0, 4])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("name", "causal"), [(name, causal) for causal in (False, True) for name in (CAUSAL if causal else LAYOUTS)]
+)
+def test_ways(name: str, causal: bool, way: str, tail: int, dtype: torch.dtype) -> None:
+    queries, keys = LAYOUTS[name]
+    of = sequences(queries, tail, spare=2)
+    layout = Layout(of, of if name in SAME else sequences(keys, tail, spare=2))
+    shapes = ((layout.queries.size, 2, 4), (layout.keys.size, 2, 4), (layout.keys.size, 2, 3))
+    given = [torch.randn(shape, dtype=dtype).requires_grad_() for shape in shapes]
+    exact = [x.detach().double().requires_grad_() for x in given]
+    if layout.queries.longest == 0:
+        assert not PaddedSDPA().can(given[0], given[2], Question(layout, causal, 0.4))
+        assert not attend(*given, layout, causal=causal).any()
+        return
+    found = WAYS[way](*given, Question(layout, causal, 0.4))
+    expected = Reference()(*exact, Question(layout, causal, 0.4))
+    assert_near(found, expected, tolerance(dtype), "context")
+    direction = torch.randn(expected.shape, dtype=torch.float64)
+    ours = torch.autograd.grad(found, given, direction.to(dtype))
+    theirs = torch.autograd.grad(expected, exact, direction)
+    for part, one, other in zip(("query", "key", "value"), ours, theirs, strict=True):
+        most = max(float(gradient.abs().max()) for gradient in theirs)  # a lone key's gradient is all rounding
+        assert_near(one, other, tolerance(dtype) * max(1.0, most / max(float(other.abs().max()), 1e-30)), part)
+
+
+@pytest.mark.parametrize("way", ["chosen", "reference"])
+@pytest.mark.parametrize("gradient", [False, True], ids=["no_grad", "grad"])
+@pytest.mark.parametrize(
+    ("queries", "keys", "causal", "alone"),
+    [
+        ([2, 3, 1], [4, 0, 2], False, [2, 3, 4]),
+        ([2, 3, 1], [0, 0, 0], False, [0, 1, 2, 3, 4, 5]),
+        ([2, 3, 1], [2, 0, 1], True, [2, 3, 4]),
+        ([2, 4, 1], [2, 1, 3], True, [2, 3, 4]),
+    ],
+)
+def test_a_query_without_keys_has_no_context_and_no_gradient(queries, keys, causal, alone, gradient, way) -> None:
+    layout = Layout(sequences(queries, tail=2), sequences(keys, tail=1))
+    shapes = ((layout.queries.size, 2, 4), (layout.keys.size, 2, 4), (layout.keys.size, 2, 4))
+    given = [torch.randn(shape, dtype=torch.float64, requires_grad=gradient) for shape in shapes]
+    with only(*(() if way == "reference" else ways.WAYS)):
+        context_THU = attend(*given, layout, causal=causal)
+    alone_T = torch.zeros(layout.queries.size, dtype=torch.bool)
+    alone_T[[*alone, -1, -2]] = True
+    assert torch.equal(context_THU.flatten(1).any(1), ~alone_T)
+    if context_THU.requires_grad:  # where no query has a key, nothing leads back
+        query_gradient, key_gradient, value_gradient = torch.autograd.grad(context_THU.square().sum(), given)
+        assert not query_gradient[alone_T].any()
+        assert not key_gradient[-1].any()
+        assert not value_gradient[-1].any()
+        assert gradient
+        assert all(torch.isfinite(x).all() for x in (query_gradient, key_gradient, value_gradient))
+
+
+def test_tokens_of_no_sequence_touch_nothing_whatever_they_hold() -> None:
+    for queries, keys in (([3, 2], [3, 2]), ([2, 3], [4, 1]), (MANY, MANY)):
+        layout = Layout(sequences(queries, tail=3), sequences(keys, tail=3))
+        shapes = ((layout.queries.size, 2, 4), (layout.keys.size, 2, 4), (layout.keys.size, 2, 4))
+        given = [torch.randn(shape, dtype=torch.float64) for shape in shapes]
+        plain_THU = attend(*given, layout, causal=False)
+        for tensor in given:
+            tensor[-3:] = 1e30
+        assert torch.equal(attend(*given, layout, causal=False), plain_THU)
+        assert not plain_THU[-3:].any()
+
+
+def test_weights_dropped_keep_their_mean() -> None:
+    of = sequences([5] * 400)
+    query_THK = torch.randn(of.size, 1, 4)
+    for allowed in ((), ways.WAYS):
+        with only(*allowed):
+            total = sum(
+                attend(
+                    query_THK, query_THK, torch.ones(of.size, 1, 1), Layout(of, of), causal=False, dropout=0.25
+                ).mean()
+                for _ in range(10)
+            )
+        assert abs(float(total) / 10 - 1) < 0.02
