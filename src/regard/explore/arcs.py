@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.explore.ink import Look, paint
-from regard.explore.labels import fit, visible, width
+from regard.explore.labels import crop, fit, visible, width
 from regard.explore.svg import MARGIN, document, label, number, safe, soft, text_width
 
 SIZE = 17
 """Size of the words, pixels (as in the style)."""
+CAPTION = 120
+"""Cells a caption may take."""
 GAP = 9
 """Pixels between words."""
 
@@ -49,7 +51,8 @@ def _glance(glance: Glance, top: float, least: float) -> tuple[list[str], float,
     home = middles[glance.query]
     reach = max((abs(m - home) for m, w in zip(middles, glance.weight_K, strict=True) if w >= least), default=0)
     line = top + (44 if glance.caption else 26) + min(reach * 0.42, 170)  # the baseline, below caption and highest arc
-    body = [soft(MARGIN, top + 10, glance.caption)] if glance.caption else []
+    caption = crop(visible(glance.caption), CAPTION) if glance.caption else ""
+    body = [soft(MARGIN, top + 10, caption)] if caption else []
     for k, weight in enumerate(map(float, glance.weight_K)):
         box = (
             f'x="{number(starts[k] - 3)}" y="{number(line - SIZE)}" width="{number(sizes[k] + 6)}" height="{SIZE + 7}"'
@@ -66,7 +69,7 @@ def _glance(glance: Glance, top: float, least: float) -> tuple[list[str], float,
         body.append(f'<text class="{kind}" {place} {exact}>{label(word)}</text>')
         if k in strongest and float(glance.weight_K[k]) >= max(least, 0.05):
             body.append(soft(middles[k], line + 24, f"{float(glance.weight_K[k]):.0%}", "middle"))
-    return body, float(starts[-1]) + MARGIN, line - top + 42
+    return body, max(float(starts[-1]) + MARGIN, 2 * MARGIN + text_width(caption, 11)), line - top + 42
 
 
 def _arc(start: float, end: float, y: float, weight: float) -> str:

@@ -142,4 +142,4 @@ def gazes(views: Sequence[View], word: str) -> str:
         raise UsageError("arcs run within one sentence: leave --token out, or look at encoder or decoder", "--token")
     shown = [replace(view.glance(word), caption=f"→ {view.record.target_text}") for view in views]
     place = views[0]._place(len(views[0].heads()[0]))
-    return arcs.arcs(shown, f"Where “{word}” looks: {place}")
+    return arcs.arcs(shown, f"Where “{word}” looks: {place[:1].lower()}{place[1:]}")

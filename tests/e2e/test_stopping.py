@@ -1,0 +1,39 @@
+"""A run that is asked to stop saves, says so, and goes on to the same bits."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+
+def steps_made(model: Path) -> int:
+    path = model / "training" / "metrics.jsonl"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return max((json.loads(line)["step"] for line in lines if line.endswith("}")), default=0)
+
+
+def test_stopped_and_gone_on_is_never_stopped(world: Path, regard: Any, train_options: Any) -> None:
+    words = [str(word) for word in train_options(world, world / "stopped", 100)]
+    words += ["--set", "training.validate_every=100"]
+    assert regard(*words[:2], *words[2:5], "--output", world / "whole", *words[7:]).code == 0
+    with subprocess.Popen(
+        [sys.executable, "-m", "regard.cli", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        deadline = time.monotonic() + 90
+        while steps_made(world / "stopped") < 5 and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 75, err
+    assert out == ""
+    assert "saving after this step" in err
+    assert "the same command goes on from here" in err.splitlines()[-1]
+    assert 5 <= steps_made(world / "stopped") < 100
+    done = regard(*words)
+    assert done.code == 0
+    assert "going on from step" in done.err
+    for name in ("model.safetensors", "recipe.toml"):
+        assert (world / "stopped" / name).read_bytes() == (world / "whole" / name).read_bytes()
