@@ -172,9 +172,14 @@ class Bar:
 
         self.console = Console(file=stream, highlight=False, markup=False, emoji=False)
         self.progress = Progress(
-            BarColumn(bar_width=None), TextColumn("{task.description}", markup=False), console=self.console, expand=True
+            BarColumn(bar_width=None),
+            TextColumn("{task.description}", markup=False),
+            console=self.console,
+            expand=True,
+            refresh_per_second=4,
         )
         self.task = self.progress.add_task("preparing", total=None)
+        self.running = False
         self.pace, self.samples = Pace(), Samples()
 
     def write(self, text: str, style: str | None = None) -> None:
@@ -185,6 +190,7 @@ class Bar:
         """Say how much there is to do."""
         self.pace.start(start)
         self.write(began(start))
+        self.running = True
         self.progress.update(self.task, total=start.steps, completed=start.step)
 
     def on_step(self, metrics: StepMetrics) -> None:
@@ -204,9 +210,12 @@ class Bar:
     def on_event(self, text: str) -> None:
         """Pass on what happened."""
         self.write(visible(text), "yellow")
+        if not self.running:  # before and behind the steps the bar tells the stage
+            self.progress.update(self.task, description=crop(visible(text), 60))
 
     def on_end(self, summary: Summary) -> None:
         """Say how it ended."""
+        self.running = False
         self.write(ended(summary), "bold")
 
 
