@@ -172,11 +172,15 @@ def _packed(x_BLHU: Tensor, sequences: Sequences) -> Tensor:
 
 
 class _Grouped(torch.autograd.Function):
-    """softmax(Q Kᵀ / √d_k) V group by group, and its gradient [Vaswani17 §3.2.1, eq. 1]."""
+    """softmax(Q Kᵀ / √d_k) V group by group, and its gradient [Vaswani17 §3.2.1, eq. 1].
+
+    Always in fp32 at least. Groups differ in shape from batch to batch, and torch's bf16 products compile a kernel for
+    every new shape: half a millisecond and half a megabyte each time, far more than these small products take.
+    """
 
     @staticmethod
     def forward(ctx, query_THK, key_SHK, value_SHU, grid, scale):  # type: ignore[no-untyped-def]
-        query_YK, key_ZK, value_ZU = query_THK.flatten(0, 1), key_SHK.flatten(0, 1), value_SHU.flatten(0, 1)
+        query_YK, key_ZK, value_ZU = _wide(query_THK), _wide(key_SHK), _wide(value_SHU)
         contexts, saved = [], []
         for group in grid.groups:
             query, key, value = group.queries.take(query_YK), group.keys.take(key_ZK), group.keys.take(value_ZU)
@@ -189,11 +193,11 @@ class _Grouped(torch.autograd.Function):
             saved += [query, key, value, weight]
         ctx.save_for_backward(*saved)
         ctx.grid, ctx.scale = grid, scale
-        return _home(contexts, grid.query_homes_Y, query_THK.shape[1])
+        return _home(contexts, grid.query_homes_Y, query_THK)
 
     @staticmethod
     def backward(ctx, gradient_THU):  # type: ignore[no-untyped-def]
-        gradient_YU, heads = gradient_THU.flatten(0, 1), gradient_THU.shape[1]
+        gradient_YU = _wide(gradient_THU)
         queries, keys, values = [], [], []
         for i, group in enumerate(ctx.grid.groups):
             query, key, value, weight = ctx.saved_tensors[4 * i : 4 * i + 4]
@@ -205,18 +209,23 @@ class _Grouped(torch.autograd.Function):
             keys.append(torch.bmm(score_gradient.transpose(1, 2), query).flatten(0, 1))
         grid = ctx.grid
         return (
-            _home(queries, grid.query_homes_Y, heads),
-            _home(keys, grid.key_homes_Z, heads),
-            _home(values, grid.key_homes_Z, heads),
+            _home(queries, grid.query_homes_Y, gradient_THU),
+            _home(keys, grid.key_homes_Z, gradient_THU),
+            _home(values, grid.key_homes_Z, gradient_THU),
             None,
             None,
         )
 
 
-def _home(cells: list[Tensor], homes_Y: Tensor, heads: int) -> Tensor:
+def _wide(x_THK: Tensor) -> Tensor:
+    """(token, head) as rows, in fp32 if it was less."""
+    return x_THK.flatten(0, 1).to(torch.promote_types(x_THK.dtype, torch.float32))
+
+
+def _home(cells: list[Tensor], homes_Y: Tensor, like: Tensor) -> Tensor:
     """Cells of all groups back to tokens end to end; tokens of no sequence take the zeros behind the last cell."""
     cells_XU = torch.cat([*cells, cells[0].new_zeros(1, cells[0].shape[1])])
-    return cells_XU.index_select(0, homes_Y).unflatten(0, (-1, heads))
+    return cells_XU.index_select(0, homes_Y).unflatten(0, (-1, like.shape[1])).to(like.dtype)
 
 
 class Varlen:
