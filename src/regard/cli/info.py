@@ -114,7 +114,7 @@ def table(title: str, recipe: Recipe, sizes: tuple[int, int], parts: list[Part],
         lines.append(f"{times:<46} {alone:>12} {count * each:>14,} {count * each / max(total, 1):>7.1%}")
     lines.append(f"{'all':<46} {'':>12} {total:>14,} {1:>7.1%}")
     if paper is not None:
-        lines += ["", f"{total / 1e6:.1f} million; the paper says {paper} million (it counts a slightly larger table)"]
+        lines += ["", f"{total / 1e6:.1f} million here; the paper says {paper} million"]
     return "\n".join(lines) + "\n"
 
 
