@@ -124,7 +124,8 @@ class Clause:
             return _MODALS[self.tense][1][_PERSON[person]], (self.link + 1,)
         if self.tense == "past":
             return (verb.past if person == "3s" else verb.past_plural), (self.link,)
-        return (verb.third if person == "3s" else verb.stem_infinitive), (self.link,)
+        links = (self.link, self.link + 1) if self.tense == "asked now" else (self.link,)
+        return (verb.third if person == "3s" else verb.stem_infinitive), links
 
     def german_right(self) -> Target:
         """The right end: participle, infinitive, or separable prefix."""

@@ -83,6 +83,7 @@ tonight heute_Abend m
 
 # Where the words of a time do not match one by one: pairs of (English word, German word).
 TIME_LINKS = {
+    "tonight": ((0, 0), (0, 1)),
     "last night": ((0, 0), (1, 1)),
     "two days ago": ((0, 1), (1, 2), (2, 0)),
     "a week ago": ((0, 1), (1, 2), (2, 0)),
@@ -109,7 +110,7 @@ behind behind hinter
 
 # Lemmas that stand in the patterns themselves.
 FUNCTION_WORDS = """
-be have do can must should want will not no
+be have do can must should want will not
 he she they we I it who that which than too because when
-and with by from to for over at many euro o'clock why where cost
+and with by from to over at many euro o'clock why where cost
 """
