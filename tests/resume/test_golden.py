@@ -56,7 +56,7 @@ def test_stopped_often(tmp_path, settings):
     stopped_and_resumed(tmp_path, settings, [1, 4, 6, 12, 17, 25, 39])
 
 
-@pytest.mark.long(2)
+@pytest.mark.long(0.1)
 @pytest.mark.parametrize("stop", range(1, 40, 3))
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_every_setting(tmp_path, settings, stop):

@@ -88,7 +88,7 @@ def test_killed_anywhere_in_the_run(tmp_path, never):
         killed(tmp_path, number, False, ended)
 
 
-@pytest.mark.long(4)
+@pytest.mark.long(0.5)
 @pytest.mark.parametrize("middle", [False, True])
 @pytest.mark.parametrize("share", range(8))
 def test_killed_before_every_operation_and_in_every_write_of_the_run(tmp_path, never, share, middle):

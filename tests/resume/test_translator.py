@@ -1,0 +1,87 @@
+"""The real Transformer, dropout on, fed by the real plan: stopped and resumed = never stopped, to the bit."""
+
+import random
+from functools import cache
+
+import pytest
+from toy import StopAt, lines, whole
+
+import regard
+from regard.errors import Stopped
+
+SETTINGS = [
+    "text.vocabulary=300",
+    "data.validation=20",
+    "data.max_tokens=64",
+    "model.encoder_layers=1",
+    "model.decoder_layers=1",
+    "model.d_model=16",
+    "model.d_ff=32",
+    "model.heads=2",
+    "training.tokens=256",
+    "training.validate_every=5",
+    "training.validation_sentences=10",
+    "training.ema=0.9",
+]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """A hundred and fifty pairs: words, and the same words with another ending, turned round."""
+    folder, generator = tmp_path_factory.mktemp("corpus"), random.Random(5)
+    words = ["red", "green", "blue", "small", "large", "house", "tree", "dog", "runs", "stands", "near", "far"]
+    sides = ([], [])
+    for _ in range(150):
+        chosen = [generator.choice(words) for _ in range(generator.randrange(2, 9))]
+        sides[0].append(" ".join(chosen))
+        sides[1].append(" ".join(word + "en" for word in reversed(chosen)))
+    for name, side in zip(("train.en", "train.de"), sides, strict=True):
+        (folder / name).write_text("\n".join(side) + "\n")
+    return folder
+
+
+def train(corpus, output, accumulate, stop=None, seed=1):
+    flag = StopAt(*(() if stop is None else (stop,)))
+    options = {"settings": [*SETTINGS, f"training.accumulate={accumulate}"], "steps": 12, "threads": 1, "seed": seed}
+    files = corpus / "train.en", corpus / "train.de"
+    return regard.train(*files, output, reporter=flag.reporter, should_stop=flag, device="cpu", **options)
+
+
+def ended(output):
+    checkpoint = output / "training" / "checkpoints" / "step-000012"
+    parts = [whole(checkpoint / f"{part}.safetensors") for part in ("weights", "optimiser", "ema")]
+    return [*parts, (output / "model.safetensors").read_bytes(), lines(output / "training" / "metrics.jsonl")]
+
+
+@pytest.fixture(scope="module")
+def never(corpus, tmp_path_factory):
+    """Runs that were never stopped, by accumulation."""
+
+    @cache
+    def run(accumulate):
+        output = tmp_path_factory.mktemp("never") / "model"
+        train(corpus, output, accumulate)
+        return ended(output)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("accumulate", "stops"),
+    [(2, (6,)), *(pytest.param(1, (stop, stop + 1), marks=pytest.mark.long(0.3)) for stop in range(11))],
+)
+def test_stopped_and_resumed(corpus, never, tmp_path, accumulate, stops):
+    for stop in stops:
+        with pytest.raises(Stopped):
+            train(corpus, tmp_path / "model", accumulate, stop)
+    train(corpus, tmp_path / "model", accumulate)
+    for part, wanted in zip(ended(tmp_path / "model"), never(accumulate), strict=True):
+        assert part == wanted
+
+
+@pytest.mark.long(0.3)
+def test_another_seed_is_another_run(corpus, never, tmp_path):
+    train(corpus, tmp_path / "model", 1, seed=2)
+    assert ended(tmp_path / "model")[0] != never(1)[0]
+    with pytest.raises(regard.RegardError, match="seed"):
+        train(corpus, tmp_path / "model", 1)
