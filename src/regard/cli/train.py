@@ -36,6 +36,7 @@ def train(
     allow_mismatch: Annotated[list[str] | None, Parameter(group=RUN)] = None,
     threads: Annotated[int | None, Parameter(group=RUN)] = None,
     device: Annotated[str | None, Parameter(group=RUN)] = None,
+    tensorboard: Annotated[bool, Parameter(group=RUN, negative="")] = False,
 ) -> int:
     """Train a translator from two files of sentences.
 
@@ -63,6 +64,7 @@ def train(
         allow_mismatch: go on although this field differs from the run's.
         threads: processor threads.
         device: cpu, cuda, cuda:1 ...; default: the best there is.
+        tensorboard: write TensorBoard files too, below training/tensorboard.
     """
     if output is None:
         raise UsageError("say where the model goes: --output DIR")
@@ -93,6 +95,7 @@ def train(
             allow_mismatch=tuple(allow_mismatch or ()),
             threads=threads,
             device=device,
+            tensorboard=tensorboard,
             pairs=pairs or None,
             columns=columns,
             weights=tuple(weight or ()),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from regard.data.batches import Batches
 from regard.data.corpora import Corpus
 from regard.data.prepare import prepare
 from regard.data.prepared import Prepared
+from regard.errors import UsageError
 from regard.keys import key
 from regard.models import store
 from regard.models.build import transformer
@@ -62,6 +64,7 @@ def train(
     allow_mismatch: Iterable[str] = (),
     threads: int | None = None,
     device: str | None = None,
+    tensorboard: bool = False,
     reporter: Reporter | None = None,
     should_stop: Callable[[], bool] = _never,
 ) -> Translation:
@@ -79,6 +82,7 @@ def train(
         recipe: a TOML file, or its values; ``preset``: a named size; ``settings``: ``section.key=value`` strings.
         minutes: be done after so many; ``steps``: make so many updates; default: by corpus size.
         resume: ``auto``, ``must`` or ``never``; ``allow_mismatch``: fields that may differ from the run's.
+        tensorboard: write TensorBoard files too, into ``training/tensorboard`` (needs the extra ``track``).
         reporter: shown what happens; ``should_stop``: asked before every step.
 
     Raises:
@@ -86,6 +90,8 @@ def train(
         RegardError: the data cannot be used, or the output folder is somebody else's.
         Stopped: ``should_stop`` said so; all is saved.
     """
+    if tensorboard and find_spec("tensorboard") is None:
+        raise UsageError("is not installed; pip install 'regard[track]'", "tensorboard")
     reporter = reporter or Quiet()
     sources, targets = _several(source), _several(target)
     learned = corpora(sources, targets, pairs or (), columns)
@@ -101,7 +107,8 @@ def train(
     options |= {"text.source_language": source_language} if source_language else {}
     options |= {"text.target_language": target_language} if target_language else {}
     asked = recipe_asked(Wishes(recipe, preset, settings, options), inspected.pairs)
-    work = Work(Path(output), asked, learned, validation, Machine(placed(device), threads), reporter, should_stop)
+    hooks = Hooks(reporter, should_stop, track=tensorboard)
+    work = Work(Path(output), asked, learned, validation, Machine(placed(device), threads), hooks)
     with claimed(work.output, resolved.recipe_fields(asked), resume, allow_mismatch, reporter.on_event) as action:
         if action is Action.FINISHED:
             reporter.on_event(f"{output} is finished already; nothing to do")
@@ -139,29 +146,27 @@ class Work:
     corpora: list[Corpus]
     validation: Corpus | None
     machine: Machine
-    reporter: Reporter
-    should_stop: Callable[[], bool]
+    hooks: Hooks
 
 
 def learn(work: Work, allow: tuple[str, ...] = ()) -> None:
     """Prepare, choose what must be measured, train to the end; the output folder is held by the caller."""
     keep_pages()
-    training, told = work.output / "training", work.reporter.on_event
+    training, told = work.output / "training", work.hooks.reporter.on_event
     prepared = prepare(work.corpora, work.recipe, training / "data", work.validation, progress=_Told(told))
     for line in card.left_out(prepared):
         told(line)
     chosen = remembered(training)
     torch.set_num_threads(work.machine.threads or (chosen.threads if chosen else torch.get_num_threads()))
     teach = _teacher(prepared, work.machine.device)
-    hooks = Hooks(work.reporter, work.should_stop, track=_tensorboard())
     if chosen is None:
-        chosen = choose(work.recipe, teach, training, hooks, work.machine.device)
+        chosen = choose(work.recipe, teach, training, work.hooks, work.machine.device)
     recipe = chosen.applied(work.recipe)
     teaching = teach(recipe, chosen.product)
     _fix(work, chosen, teaching, allow)
-    saver = Saver(work.output, teaching, hooks.files)
+    saver = Saver(work.output, teaching, work.hooks.files)
     saver.begin()
-    fit(teaching, teaching.batches, recipe, training, replace(hooks, save_model=saver.best))
+    fit(teaching, teaching.batches, recipe, training, replace(work.hooks, save_model=saver.best))
     saver.end(work.output, told)
 
 
@@ -184,7 +189,7 @@ def _fix(work: Work, chosen: Chosen, teaching: Teaching, allow: tuple[str, ...])
     if work.machine.threads is not None:
         fields["chosen.threads"] = work.machine.threads
     if (training / resolved.NAME).exists():
-        resolved.check(resolved.read(training), fields, allow, work.reporter.on_event)
+        resolved.check(resolved.read(training), fields, allow, work.hooks.reporter.on_event)
     else:
         resolved.write(training, {**resolved.recipe_fields(work.recipe), **fields}, FileLayer())
 
@@ -238,7 +243,3 @@ class _Told:
         if stage != self.stage:
             self.stage = stage
             self.told(stage)
-
-
-def _tensorboard() -> bool:
-    return False
