@@ -63,6 +63,23 @@ def test_offsets_cover_the_axis_once(lengths: list[int], tail: int, spare: int) 
     assert offsets_B1.diff().max() == _longest(of)
 
 
+@pytest.mark.parametrize("causal", [False, True])
+def test_padding_in_bf16_rounds_its_results_only(causal: bool) -> None:
+    of = sequences([3, 1, 6], tail=2)
+    layout = Layout(of, of if causal else sequences([2, 5, 4], tail=1))
+    shapes = ((layout.queries.size, 2, 4), (layout.keys.size, 2, 4), (layout.keys.size, 2, 3))
+    low = [torch.randn(shape).bfloat16().requires_grad_() for shape in shapes]
+    exact = [x.detach().double().requires_grad_() for x in low]
+    asked = Question(layout, causal, 0.5)
+    found, expected = PaddedSDPA()(*low, asked), Reference()(*exact, asked)
+    direction = torch.randn(expected.shape).bfloat16()
+    ours = (found, *torch.autograd.grad(found, low, direction))
+    theirs = (expected, *torch.autograd.grad(expected, exact, direction.double()))
+    for one, other in zip(ours, theirs, strict=True):
+        assert one.dtype == torch.bfloat16
+        assert_near(one.float(), other, 6e-3)
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("tail", [0, 3])
