@@ -19,8 +19,9 @@ def inspect(corpora: Sequence[Corpus], validation: Corpus | None, told: Callable
     report = check(corpora, {"the validation pairs": validation} if validation else None)
     for finding in report.findings:
         if finding.severity == "fatal":
-            where = next((f"{file}:{line}" if line else file for file, line, _ in finding.examples), None)
-            raise RegardError(f"{finding.sentence} See regard check for all that was found.", where)
+            where = next((f"{file}:{line}" if line else file for file, line, _ in finding.examples), "")
+            named = where and where not in finding.sentence
+            raise RegardError(f"{finding.sentence} See regard check for all that was found.", where if named else None)
         told(f"{finding.severity}: {finding.sentence}{_place(finding.examples)}")
     told(report.verdict)
     return report
