@@ -2,8 +2,9 @@
 
 import pytest
 import torch
+from toy import in_child
 
-from regard.training.memory import _container, fitted, free_memory, peak_memory
+from regard.training.memory import _container, fitted, free_memory, keep_pages, peak_memory
 
 
 @pytest.mark.parametrize("free", [10**3, 10**5, 10**6, 10**9])
@@ -36,6 +37,21 @@ def test_this_machines_peak():
     peak = peak_memory(lambda: torch.ones(16_000_000).sum(), device)
     assert 60_000_000 < peak < 150_000_000
     assert free > 10**8
+
+
+def test_pages_kept_do_not_hide_the_peak():
+    """In a process of its own, for it changes how memory is kept."""
+    device = torch.device("cpu")
+    if peak_memory(lambda: None, device) is None:
+        pytest.skip("needs a processor's /proc to measure memory")
+
+    def work():
+        keep_pages()
+        for _ in range(3):
+            peak = peak_memory(lambda: torch.ones(16_000_000).sum(), device)
+            assert 60_000_000 < peak < 150_000_000
+
+    assert in_child(work) == 0
 
 
 def test_a_container_leaves_what_it_does_not_use(tmp_path):
