@@ -39,12 +39,15 @@ class Sinusoidal(NoPositions):
 
 
 def sinusoids(length: int, d_model: int) -> Tensor:
-    """The table ``PE_SD`` of the first ``length`` positions, computed in float64 [Vaswani17 §3.5]."""
-    position = torch.arange(length, dtype=torch.float64)[:, None]
-    dimension = torch.arange(0, d_model, 2, dtype=torch.float64)
+    """The table ``PE_SD`` of the first ``length`` positions, computed in float64 on the host [Vaswani17 §3.5].
+
+    On the host also for an outline: a range without memory would load torch's compiler, a second for nothing.
+    """
+    position = torch.arange(length, dtype=torch.float64, device="cpu")[:, None]
+    dimension = torch.arange(0, d_model, 2, dtype=torch.float64, device="cpu")
     angle = position / 10000 ** (dimension / d_model)
     interleaved = torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
-    return interleaved[:, :d_model].to(torch.get_default_dtype())
+    return interleaved[:, :d_model].to(torch.get_default_device(), torch.get_default_dtype())
 
 
 class Learned(NoPositions):
