@@ -101,7 +101,7 @@ def arrays(module: nn.Module) -> dict[str, np.ndarray]:
 
 
 def tolerance(dtype: torch.dtype) -> float:
-    """DESIGN §3: of the largest entry."""
+    """Of the largest entry (ARCHITECTURE, the laws)."""
     return {torch.float64: 1e-9, torch.float32: 1e-4}[dtype]
 
 

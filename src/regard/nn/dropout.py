@@ -1,4 +1,4 @@
-"""Dropout from keyed random bytes: a pure function of the key last given to :func:`reseed` (DESIGN idea 5).
+"""Dropout from keyed random bytes: a pure function of the key last given to :func:`reseed` (ARCHITECTURE idea 5).
 
 A byte an entry decides, so the probability is rounded to 1/256 and the scale is exact for the rounded one. It is
 several times faster than drawing a float an entry, and the mask is a quarter of the size.

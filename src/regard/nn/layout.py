@@ -1,4 +1,4 @@
-"""Where sequences lie in a packed batch: the only thing attention and positions know of sentences (DESIGN idea 1)."""
+"""Where sequences lie in a packed batch: all that attention and positions know of sentences (ARCHITECTURE idea 1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Positions: where in its sentence a token stands, told to the model by one of three doors (DESIGN §3).
+"""Positions: where in its sentence a token stands, told to the model by one of three doors.
 
 ``embed`` adds something to the embedding (sinusoidal, learned); ``rotate`` turns queries and keys; ``bias`` is added to
 the scores. Each kind opens one door; attention never asks which.

@@ -1,4 +1,4 @@
-"""Listening to a forward pass, and replacing what flows through it, from outside (DESIGN idea 2).
+"""Listening to a forward pass, and replacing what flows through it, from outside (ARCHITECTURE idea 2).
 
 Two verbs. ``listen`` keeps what passes at named points; ``replace`` puts a function there. Both work in the training
 forward and in decoding alike. The points: ``embedding`` and ``positions`` of encoder and decoder; of each attention

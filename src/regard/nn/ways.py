@@ -1,4 +1,4 @@
-"""The ways to compute attention; all equal the reference, forward and gradient (DESIGN idea 2).
+"""The ways to compute attention; all equal the reference, forward and gradient (ARCHITECTURE idea 2).
 
 Each way states what it *can*; :func:`regard.nn.attention.attend` takes the first that can.
 """
