@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from regard.config import Recipe
 from regard.data.prepared import Prepared
 from regard.tasks.metrics import Scores
 from regard.training.objective import Validation
 from regard.training.progress import Best
+
+CARD = "card.md"
 
 
 def card(recipe: Recipe, prepared: Prepared, parameters: int, lines: list[str]) -> str:
@@ -37,6 +41,12 @@ def card(recipe: Recipe, prepared: Prepared, parameters: int, lines: list[str]) 
             "",
         ]
     )
+
+
+def final(output: Path) -> bool:
+    """Whether a model folder's card holds its final scores; a run killed after its last step has still to make them."""
+    path = output / CARD
+    return path.exists() and "* BLEU" in path.read_text(encoding="utf-8")
 
 
 def left_out(prepared: Prepared) -> list[str]:

@@ -110,7 +110,7 @@ def train(
     hooks = Hooks(reporter, should_stop, track=tensorboard)
     work = Work(Path(output), asked, learned, validation, Machine(placed(device), threads), hooks)
     with claimed(work.output, resolved.recipe_fields(asked), resume, allow_mismatch, reporter.on_event) as action:
-        if action is Action.FINISHED:
+        if action is Action.FINISHED and card.final(work.output):
             reporter.on_event(f"{output} is finished already; nothing to do")
         else:
             learn(work, tuple(allow_mismatch))
@@ -229,7 +229,7 @@ class Saver:
         text = card.card(translation.recipe, self.teaching.prepared, count, lines)
         tokenizers = {path.name: [path.read_bytes()] for path in sorted(self.output.glob("tokenizer*.json"))}
         recipe = {RECIPE: [(self.output / RECIPE).read_bytes()]}
-        manifest.replace(self.output, {**recipe, **tokenizers, **contents, "card.md": [text.encode()]}, self.files)
+        manifest.replace(self.output, {**recipe, **tokenizers, **contents, card.CARD: [text.encode()]}, self.files)
 
 
 class _Told:
