@@ -19,7 +19,9 @@ WORDS = {
 TINY = [
     "model.d_model=16", "model.d_ff=32", "model.heads=2", "model.encoder_layers=2", "model.decoder_layers=1",
     "text.vocabulary=320", "data.validation=10", "training.tokens=256", "data.max_tokens=64", "decoding.max_extra=5",
+    "training.precision=mixed",
 ]  # fmt: skip
+"""Small; its precision is named, for what is chosen by measuring may differ from run to run on a busy machine."""
 
 
 @dataclass
