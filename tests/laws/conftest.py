@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import itertools
 import random
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "reference"))
 
 WORDS: dict[str, list[Any]] = {
     "norm": ["layer", "rms"],
