@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-
 WORDS: dict[str, list[Any]] = {
     "norm": ["layer", "rms"],
     "norm_place": ["post", "pre"],
