@@ -109,12 +109,17 @@ def test_the_path_is_chosen_from_outside() -> None:
     assert Linear(2, 2).product == "exact"
 
 
-def test_a_path_is_chosen_by_measuring(monkeypatch: pytest.MonkeyPatch) -> None:
-    times: dict[str, float] = {"exact": 3.0, "onednn": 2.0, "bf16": 1.0}
+def test_a_path_is_chosen_by_what_the_processor_has_and_by_measuring(monkeypatch: pytest.MonkeyPatch) -> None:
+    times: dict[str, float] = {"exact": 3.0, "onednn": 2.0}
     monkeypatch.setattr(ops, "seconds", lambda path: times[path])
     monkeypatch.setattr(ops, "faithful", lambda: True)
-    assert [ops.choose(precision) for precision in ("fp32", "auto", "mixed")] == ["onednn", "bf16", "bf16"]
-    times["bf16"] = 1.9
-    assert ops.choose("auto") == "onednn"
+    monkeypatch.setattr(ops, "native_bf16", lambda device: True)
+    chosen = ops.choose.__wrapped__  # without the memory of earlier answers
+    assert [chosen(precision) for precision in ("fp32", "auto", "mixed")] == ["onednn", "bf16", "bf16"]
+    monkeypatch.setattr(ops, "native_bf16", lambda device: False)
+    assert [chosen(precision) for precision in ("fp32", "auto", "mixed")] == ["onednn", "onednn", "bf16"]
+    times["onednn"] = 2.9
+    assert chosen("fp32") == "exact"
+    times["onednn"] = 1.0
     monkeypatch.setattr(ops, "faithful", lambda: False)
-    assert ops.choose("fp32") == "exact"
+    assert chosen("fp32") == "exact"

@@ -1,4 +1,4 @@
-"""The batches of a run: planned, gathered from the shards, packed (DESIGN idea 5)."""
+"""The batches of a run: planned, gathered from the shards, packed (ARCHITECTURE idea 5)."""
 
 from __future__ import annotations
 

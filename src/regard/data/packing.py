@@ -1,4 +1,4 @@
-"""Sentences laid end to end into the fixed shape of a batch (DESIGN idea 1)."""
+"""Sentences laid end to end into the fixed shape of a batch (ARCHITECTURE idea 1)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The plan of packed batches: a pure function of (seed, lengths, capacity, position); nothing of it is ever saved.
 
 Random packed batches: sentences in shuffled order fill a fixed token capacity on both sides; a few waiting ones close
-the gap at the end (DESIGN §1, §7). Each block of 65,536 shuffled sentences is packed on its own, so any position is
+the gap at the end. Each block of 65,536 shuffled sentences is packed on its own, so any position is
 reached without replaying what came before.
 """
 

@@ -1,4 +1,4 @@
-"""BPE-dropout over shards: word ids, and a table from each word to its segmentations [Provilkov20 §3.2] (DESIGN §5).
+"""BPE-dropout over shards: word ids, and a table from each word to its segmentations [Provilkov20 §3.2].
 
 Which segmentation a word of a batch gets is a function of (seed, epoch, sentence, word), so nothing is ever saved.
 """

@@ -13,6 +13,7 @@ A product computes ``y = x Wᵀ + b``. Paths:
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -140,9 +141,9 @@ def using(model: nn.Module, path: Path) -> Iterator[None]:
             module.product = product
 
 
-def seconds(path: Path, tokens: int = 1024, width: int = 512, repeats: int = 3) -> float:
+def seconds(path: Path, tokens: int = 256, width: int = 512, repeats: int = 3) -> float:
     """What a product of a training step takes by this path here, forward and backward; the best of a few."""
-    linear = Linear(width, 4 * width)
+    linear = Linear(width, 2 * width)
     linear.product = path
     x_TD = torch.ones(tokens, width, requires_grad=True)
     best = float("inf")
@@ -153,19 +154,23 @@ def seconds(path: Path, tokens: int = 1024, width: int = 512, repeats: int = 3) 
     return best
 
 
-def choose(precision: Literal["auto", "fp32", "mixed"], device: torch.device | str = "cpu") -> Path:
-    """The fastest path of a precision on this machine, by measuring; ``auto``: mixed where it is clearly faster.
-
-    On a GPU bf16 is taken for ``auto`` where the hardware has it; nothing is measured there.
-    """
+def native_bf16(device: torch.device | str = "cpu") -> bool:
+    """Whether the processor multiplies bf16 itself; elsewhere it is imitated, and slow."""
     if torch.device(device).type != "cpu":
-        native = precision == "auto" and torch.cuda.is_available() and torch.cuda.is_bf16_supported()
-        return "bf16" if precision == "mixed" or native else "exact"
-    if precision == "mixed":
+        return torch.cuda.is_available() and torch.cuda.is_bf16_supported()
+    known = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    return any(getattr(torch.cpu, name, lambda: False)() for name in known)
+
+
+@functools.cache
+def choose(precision: Literal["auto", "fp32", "mixed"], device: str = "cpu") -> Path:
+    """The path of a precision on this machine; ``auto`` is mixed where bf16 is native.
+
+    That much the hardware says, so that two runs of one recipe on one machine are the same run. In full precision
+    ``onednn`` must be faithful and measured to be clearly faster (it is twice as fast, or it brings nothing).
+    """
+    if precision == "mixed" or (precision == "auto" and native_bf16(device)):
         return "bf16"
-    full: list[Path] = ["exact", "onednn"] if faithful() else ["exact"]
-    times: dict[Path, float] = {path: seconds(path) for path in full}
-    fastest = min(times, key=lambda path: times[path])
-    if precision == "auto" and seconds("bf16") < 0.8 * times[fastest]:
-        return "bf16"
-    return fastest
+    if torch.device(device).type != "cpu" or not faithful():
+        return "exact"
+    return "onednn" if 1.3 * seconds("onednn") < seconds("exact") else "exact"

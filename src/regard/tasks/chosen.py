@@ -81,7 +81,7 @@ def processor(device: torch.device) -> str:
 
 def choose(recipe: Recipe, teach: Teach, training: Path, hooks: Hooks, device: torch.device) -> Chosen:
     """Measure and choose; nothing of what is trained meanwhile is kept."""
-    product = ops.choose(recipe.training.precision, device)
+    product = ops.choose(recipe.training.precision, str(device))
     tokens, accumulate = _fitted(recipe, teach, product, device)
     fitting = recipe.training.model_copy(update={"tokens": tokens, "accumulate": accumulate})
     teaching = teach(recipe.model_copy(update={"training": fitting}), product)

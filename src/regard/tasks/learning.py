@@ -172,7 +172,7 @@ def learn(work: Work, allow: tuple[str, ...] = ()) -> None:
 
 def _teacher(prepared: Prepared, device: torch.device) -> Callable[[Recipe, ops.Path], Teaching]:
     """Makes the objective of a recipe on this data, its weights drawn from the seed."""
-    exact = ops.choose("fp32", device)
+    exact = ops.choose("fp32", str(device))
 
     def teach(recipe: Recipe, product: ops.Path) -> Teaching:
         both = prepared.vocabularies

@@ -1,4 +1,4 @@
-"""How many steps fit into so many minutes: measured once over discarded work, then fixed (DESIGN §7)."""
+"""How many steps fit into so many minutes: measured once over discarded work, then fixed (ARCHITECTURE §7)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Where several processes will meet: rank, world size and the sums over them. One process now.
 
 The global micro-batches of a step are numbered; a rank takes number *k* where ``k mod world == rank``, so the same step
-consumes the same data whatever the number of processes (DESIGN idea 5).
+consumes the same data whatever the number of processes (ARCHITECTURE idea 5).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``manifest.json``: size and sha256 of every file of a folder and, last, of its own preceding bytes (DESIGN §7).
+"""``manifest.json``: size and sha256 of every file of a folder and, last, of its own preceding bytes (ARCHITECTURE §7).
 
 safetensors has no checksum: a flipped bit loads as a wrong number without a word. The manifest is what notices.
 """

@@ -1,4 +1,4 @@
-"""One update of the weights: a pure function of weights, optimiser state, batches and step number (DESIGN idea 5)."""
+"""One update of the weights: a pure function of weights, optimiser state, batches and step number."""
 
 from __future__ import annotations
 
