@@ -8,6 +8,7 @@ from toy import StopAt, lines, whole
 
 import regard
 from regard.errors import Stopped
+from regard.training import manifest
 
 SETTINGS = [
     "text.vocabulary=300",
@@ -40,9 +41,10 @@ def corpus(tmp_path_factory):
     return folder
 
 
-def train(corpus, output, accumulate, stop=None, seed=1):
+def train(corpus, output, accumulate, stop=None, seed=1, more=()):
     flag = StopAt(*(() if stop is None else (stop,)))
-    options = {"settings": [*SETTINGS, f"training.accumulate={accumulate}"], "steps": 12, "threads": 1, "seed": seed}
+    settings = [*SETTINGS, f"training.accumulate={accumulate}", *more]
+    options = {"settings": settings, "steps": 12, "threads": 1, "seed": seed}
     files = corpus / "train.en", corpus / "train.de"
     return regard.train(*files, output, reporter=flag.reporter, should_stop=flag, device="cpu", **options)
 
@@ -77,6 +79,14 @@ def test_stopped_and_resumed(corpus, never, tmp_path, accumulate, stops):
     train(corpus, tmp_path / "model", accumulate)
     for part, wanted in zip(ended(tmp_path / "model"), never(accumulate), strict=True):
         assert part == wanted
+
+
+def test_going_on_with_another_beam_leaves_the_model_readable(corpus, tmp_path):
+    for stop, more in ((6, ()), (7, ("decoding.beam=2",))):
+        with pytest.raises(Stopped):
+            train(corpus, tmp_path / "model", 1, stop, more=more)
+        manifest.verify(tmp_path / "model", extra=True)
+    assert regard.load(tmp_path / "model").recipe.decoding.beam == 2
 
 
 @pytest.mark.long(0.3)

@@ -8,7 +8,7 @@ from toy import Corpus, Fast, Play, Toy, recipe, reseed
 
 from regard.config import Training
 from regard.errors import UsageError
-from regard.training.budget import Costs, length, measure
+from regard.training.budget import Costs, length, measure, overrun
 from regard.training.run import Hooks
 
 
@@ -124,3 +124,9 @@ def test_the_discarded_steps_change_nothing(tmp_path, settings):
     one, other = plain.ended(), measured.ended()
     for part in ("weights", "moments", "averages", "lines", "model"):
         assert getattr(one, part) == getattr(other, part), part
+
+
+def test_an_overrun_is_said():
+    assert overrun(None, 1e9) is None
+    assert overrun(2.0, 120.0) is None
+    assert "3.0 minutes instead of 2" in overrun(2.0, 180.0)

@@ -77,6 +77,7 @@ def test_a_model_without_its_training_folder_is_not_overwritten(tmp_path):
 def test_killed_before_the_first_checkpoint_starts_again(tmp_path):
     (tmp_path / "training" / "checkpoints" / "step-000001.partial-x").mkdir(parents=True)
     (tmp_path / "tokenizer.json").write_text("{}")
+    (tmp_path / "tokenizer.json.partial").write_text("{")
     assert decide(tmp_path, fields()) is Action.START
     with pytest.raises(NoValidCheckpoint):
         decide(tmp_path, fields(), "must")

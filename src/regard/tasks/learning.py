@@ -27,7 +27,7 @@ from regard.tasks.chosen import Chosen, choose, fingerprints, remembered
 from regard.tasks.inspection import inspect
 from regard.tasks.teaching import Teaching
 from regard.tasks.translation import Translation
-from regard.training import manifest, resolved
+from regard.training import budget, manifest, resolved
 from regard.training.files import Files as FileLayer
 from regard.training.log import Quiet, Reporter
 from regard.training.memory import keep_pages
@@ -166,7 +166,9 @@ def learn(work: Work, allow: tuple[str, ...] = ()) -> None:
     _fix(work, chosen, teaching, allow)
     saver = Saver(work.output, teaching, work.hooks.files)
     saver.begin()
-    fit(teaching, teaching.batches, recipe, training, replace(work.hooks, save_model=saver.best))
+    summary = fit(teaching, teaching.batches, recipe, training, replace(work.hooks, save_model=saver.best))
+    if late := budget.overrun(recipe.training.minutes, summary.seconds):
+        told(late)
     saver.end(work.output, told)
 
 
@@ -203,10 +205,14 @@ class Saver:
         self.files = files
 
     def begin(self) -> None:
-        """Recipe and vocabularies, which exist from the start."""
+        """Recipe and vocabularies, which exist from the start; beside a model its manifest knows of them at once."""
         translation = self.teaching.translation
-        translation.vocabularies.save(self.output)
-        self.files.replace(self.output / RECIPE, [dump_toml(translation.recipe.model_dump()).encode()])
+        recipe = [dump_toml(translation.recipe.model_dump()).encode()]
+        if (self.output / manifest.NAME).exists():
+            manifest.replace(self.output, {RECIPE: recipe}, self.files)
+        else:
+            translation.vocabularies.save(self.output)
+            self.files.replace(self.output / RECIPE, recipe)
 
     def best(self, weights: Weights, best: Best, validation: Validation) -> None:
         """The model folder with the best weights so far, replaced as one."""

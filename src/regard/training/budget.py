@@ -1,4 +1,4 @@
-"""How many steps fit into so many minutes: measured once over discarded work, then fixed (ARCHITECTURE §7)."""
+"""How many steps fit into so many minutes: measured once over discarded work, then fixed."""
 
 from __future__ import annotations
 
@@ -128,6 +128,13 @@ def length(minutes: float, costs: Costs, section: Training) -> Length:
         least = (costs.spent + _whole(1, every, costs, section)) / 60 / _SHARE
         raise UsageError(f"{minutes:g} minutes are too few here: one step needs {least:.2g}", "training.minutes")
     return Length(steps, every)
+
+
+def overrun(minutes: float | None, seconds: float) -> str | None:
+    """What to say of a run that took longer than its minutes: it is reported, never cut."""
+    if minutes is None or seconds <= 60 * minutes:
+        return None
+    return f"training took {seconds / 60:.1f} minutes instead of {minutes:g}: steps were slower than those measured"
 
 
 def _whole(steps: int, every: int, costs: Costs, section: Training) -> float:

@@ -110,7 +110,7 @@ def _names(folder: Path) -> set[str]:
 
 
 def _ours(name: str) -> bool:
-    tokenizer = name.startswith("tokenizer.") and name.endswith(".json")
+    tokenizer = name.startswith("tokenizer.") and name.endswith((".json", ".json.partial"))
     return name in (*_MODEL, "training") or tokenizer or name.startswith(_BEFORE) or ".partial-" in name
 
 
