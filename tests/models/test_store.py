@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from regard.errors import RegardError
-from regard.models.build import transformer
-from regard.models.store import LARGEST_HEADER, read, to_bytes, weights
+from regard.models.build import outline, transformer
+from regard.models.store import LARGEST_HEADER, fits, read, to_bytes, weights
 from small_models import section, small
 
 
@@ -106,3 +106,9 @@ def test_a_broken_file_is_one_sentence_and_changes_nothing(stored: Path, kind: s
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(RegardError, match="is not a safetensors file"):
         read(tmp_path, fresh())
+
+
+def test_an_outline_tells_whether_a_file_fits(stored: Path) -> None:
+    fits(stored, outline(section(), 23, 23))
+    with pytest.raises(RegardError, match="the recipe's model has"):
+        fits(stored, outline(section(d_ff=1 << 18), 23, 23))

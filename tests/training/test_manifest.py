@@ -133,3 +133,10 @@ def test_a_damaged_file_is_found_while_replacing_was_cut_short(tmp_path):
     (tmp_path / "card.md").write_bytes(b"neither")
     with pytest.raises(Damaged, match=r"card\.md"):
         manifest.verify(tmp_path, extra=True)
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "../secret", "inner/file"])
+def test_a_manifest_names_files_of_its_own_folder_only(folder, name):
+    (folder / manifest.NAME).write_bytes(manifest.render({name: Entry(0, "")}))
+    with pytest.raises(Damaged, match="outside"):
+        manifest.verify(folder)

@@ -35,16 +35,24 @@ def read(path: Path, model: nn.Module) -> None:
         RegardError: the file is missing, broken, newer than this Regard, or its names, shapes or types are not those
             of the model.
     """
-    expected = dict(model.named_parameters())
-    header = _header(path)
-    _check_format(path, header.pop("__metadata__", {}))
-    _check(path, header, expected)
+    fits(path, model)
     try:
         with safe_open(path, "pt") as file, torch.no_grad():
-            for name, parameter in expected.items():
+            for name, parameter in model.named_parameters():
                 parameter.copy_(file.get_tensor(name))
     except (SafetensorError, OSError) as error:
         raise RegardError(f"is broken: {error}", str(path)) from None
+
+
+def fits(path: Path, model: nn.Module) -> None:
+    """Check that a file holds the weights of ``model``, of which an outline suffices; as :func:`read`, but no weight.
+
+    Raises:
+        RegardError: as :func:`read`.
+    """
+    header = _header(path)
+    _check_format(path, header.pop("__metadata__", {}))
+    _check(path, header, dict(model.named_parameters()))
 
 
 def _header(path: Path) -> dict[str, Any]:

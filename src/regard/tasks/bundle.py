@@ -8,8 +8,8 @@ import torch
 
 from regard.config import Recipe, recipe_from, recipe_values
 from regard.errors import RegardError, UsageError
-from regard.models.build import transformer
-from regard.models.store import read
+from regard.models.build import outline, transformer
+from regard.models.store import fits, read
 from regard.nn import ops
 from regard.tasks.translation import Translation
 from regard.text.vocabulary import Vocabularies
@@ -36,7 +36,9 @@ def load(folder: Path | str, device: str | None = None) -> Translation:
         wait = "training has not validated yet; wait for it, or go on with it" if unfinished else "is no model folder"
         raise RegardError(f"has no {MODEL}: {wait}", str(folder))
     verify(folder, extra=True)
-    model = transformer(recipe.model, vocabularies.source.size, vocabularies.target.size)
+    shape = recipe.model, vocabularies.source.size, vocabularies.target.size
+    fits(folder / MODEL, outline(*shape))  # before memory is taken for what a recipe claims
+    model = transformer(*shape)
     read(folder / MODEL, model)
     return ready(recipe, vocabularies, model, device)
 

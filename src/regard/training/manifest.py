@@ -1,4 +1,4 @@
-"""``manifest.json``: size and sha256 of every file of a folder and, last, of its own preceding bytes (ARCHITECTURE §7).
+"""``manifest.json``: size and sha256 of every file of a folder and, last, of its own preceding bytes.
 
 safetensors has no checksum: a flipped bit loads as a wrong number without a word. The manifest is what notices.
 """
@@ -52,6 +52,8 @@ def read(path: Path) -> dict[str, Entry]:
         raise Damaged("is damaged: its own sha256 does not fit", str(path))
     values = json.loads(raw)
     refuse_newer(values, path)
+    if outside := [name for name in values["files"] if Path(name).name != name]:
+        raise Damaged(f"names {outside[0]!r}, which lies outside of the folder", str(path))
     return {name: Entry(**entry) for name, entry in values["files"].items()}
 
 
