@@ -40,16 +40,19 @@ def evaluate(
         raise UsageError(
             f"give both --source FILE and --reference FILE; {'--source' if not source else '--reference'} is missing"
         )
-    from regard.text.lines import lines
+    from regard.cli.terminal import result, result_json, say_mended
+    from regard.text.lines import Notes, lines
 
-    sources, references = list(lines(source)), list(lines(reference))
+    notes = Notes(), Notes()
+    sources, references = list(lines(source, notes[0])), list(lines(reference, notes[1]))
+    for path, mended in zip((source, reference), notes, strict=True):
+        say_mended(str(path), mended)
     if len(sources) != len(references):
         raise RegardError(
             f"has {len(references)} lines, but {source} has {len(sources)}; they must match line by line",
             str(reference),
         )
     from regard.cli.opening import opened
-    from regard.cli.terminal import result, result_json
 
     scores = opened(folder, device, threads).evaluate(sources, references, beam=beam, lowercase=lowercase)
     if json:

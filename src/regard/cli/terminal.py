@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from regard.explore.ink import Colours, Look
+    from regard.text.lines import Notes
 
 
 def result(text: str) -> None:
@@ -25,6 +26,15 @@ def result_json(value: Any) -> None:
 def say(text: str) -> None:
     """Tell the person something that is no result, on stderr."""
     print(f"regard: {text}", file=sys.stderr, flush=True)
+
+
+def say_mended(name: str, notes: Notes) -> None:
+    """Name the lines of an input that were not valid UTF-8, if there were any."""
+    if notes.invalid:
+        more = ", ..." if notes.invalid > len(notes.invalid_lines) else ""
+        places = ", ".join(map(str, notes.invalid_lines)) + more
+        lines = "1 line was" if notes.invalid == 1 else f"{notes.invalid} lines were"
+        say(f"{name}: {lines} not valid UTF-8 and had bytes replaced: {places}")
 
 
 def look(stream: TextIO | None = None) -> Look:

@@ -49,7 +49,7 @@ def translate(
     if nbest < 1 or (beam is not None and not nbest <= beam <= 100):
         raise UsageError(f"--nbest {nbest} must lie between 1 and the beam, and the beam between 1 and 100")
     from regard.cli.opening import opened
-    from regard.cli.terminal import say
+    from regard.cli.terminal import say_mended
     from regard.text.lines import Notes, decoded
 
     task = opened(folder, device, threads)
@@ -59,11 +59,7 @@ def translate(
         for line in _shown(number, hypotheses, nbest, json):
             sys.stdout.buffer.write(line.encode("utf-8", "replace") + b"\n")
         sys.stdout.buffer.flush()
-    if notes.invalid:
-        places = ", ".join(map(str, notes.invalid_lines)) + (
-            ", ..." if notes.invalid > len(notes.invalid_lines) else ""
-        )
-        say(f"stdin: {notes.invalid} lines were not valid UTF-8 and had bytes replaced: {places}")
+    say_mended("stdin", notes)
     return 0
 
 
