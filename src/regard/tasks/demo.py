@@ -23,6 +23,7 @@ from regard.data.grammar.scores import (
     over_words,
     pronoun_accuracy,
 )
+from regard.errors import RegardError
 from regard.models.inputs import Tokens
 from regard.nn.layout import Sequences
 from regard.nn.probe import listen
@@ -125,13 +126,22 @@ def write(made: Corpus, folder: Path) -> dict[str, Any]:
     folder.mkdir(parents=True, exist_ok=True)
     for name, pairs in (("train", made.train), ("valid", made.valid), ("test", made.test)):
         for language, texts in (("en", [p.source for p in pairs]), ("de", [p.target for p in pairs])):
-            (folder / f"{name}.{language}").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+            _put(folder / f"{name}.{language}", "".join(f"{text}\n" for text in texts).encode())
     return {
         "source": folder / "train.en",
         "target": folder / "train.de",
         "valid_source": folder / "valid.en",
         "valid_target": folder / "valid.de",
     }
+
+
+def _put(path: Path, content: bytes) -> None:
+    """Write a file whole; one that holds something else is somebody's."""
+    if path.exists() and path.read_bytes() != content:
+        raise RegardError("holds something else, perhaps another seed's corpus; choose another --output", str(path))
+    partial = path.with_name(f"{path.name}.partial")
+    partial.write_bytes(content)
+    partial.replace(path)
 
 
 def judged(made: Corpus, model: Translation, without: Translation | None = None) -> Demonstration:
