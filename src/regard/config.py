@@ -257,7 +257,7 @@ def _toml(value: object) -> str:
         return str(value).lower()
     if isinstance(value, str):
         escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-        return '"' + "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in escaped) + '"'
+        return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped) + '"'
     if isinstance(value, tuple | list):
         return "[" + ", ".join(map(_toml, value)) + "]"
     return repr(value)

@@ -1,0 +1,34 @@
+"""Recipes: what is written is what is read, and a wrong key is answered with the nearest one."""
+
+import tomllib
+
+import pytest
+
+from regard.config import Recipe, dump_toml, known_keys, override, recipe_from
+from regard.errors import UsageError
+
+
+def test_a_recipe_survives_its_toml() -> None:
+    recipe = recipe_from({"data": {"weights": [0.5, 2]}, "training": {"rate": 1e-9}, "model": {"d_k": 7}})
+    assert recipe_from(tomllib.loads(dump_toml(recipe.model_dump()))) == recipe
+
+
+@pytest.mark.parametrize("text", ["", 'a "b" \\ c', "tab\t bell\x07", "\U000e0001 tag", "ß🙂"])
+def test_any_text_survives_its_toml(text: str) -> None:
+    assert tomllib.loads(dump_toml({"text": {"source_language": text}})) == {"text": {"source_language": text}}
+
+
+@pytest.mark.parametrize(("wrong", "near"), [("model.d_modell", "model.d_model"), ("d_model", "model.d_model")])
+def test_an_unknown_key_is_answered_with_the_nearest(wrong: str, near: str) -> None:
+    with pytest.raises(UsageError, match=f"Did you mean '{near}'"):
+        override({}, [f"{wrong}=1"])
+
+
+def test_every_key_can_be_set_to_its_default() -> None:
+    values = {name: getattr(Recipe(), name) for name in ("format", "task", "seed")}
+    values |= {f"{part}.{name}": value for part in ("text", "data", "model", "training", "decoding")
+               for name, value in getattr(Recipe(), part).model_dump().items()}  # fmt: skip
+    assert sorted(values) == sorted(known_keys())
+    plain = dump_toml({name.replace(".", "/"): value for name, value in values.items()}).replace("/", ".")
+    settings = [line.replace(" = ", "=", 1) for line in plain.splitlines() if line]
+    assert recipe_from(override({}, settings)) == Recipe()
