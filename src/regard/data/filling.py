@@ -1,4 +1,4 @@
-"""Filling batches to a fixed capacity on both sides, with almost no gap (ARCHITECTURE §1: at least 99 %)."""
+"""Filling batches to a fixed capacity on both sides, with almost no gap (ARCHITECTURE idea 1: at least 99 %)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ids of a corpus in memory-mapped files, so that corpora larger than memory work (ARCHITECTURE §7, prepared data).
+"""Ids of a corpus in memory-mapped files, so that corpora larger than memory work (ARCHITECTURE, prepared data).
 
 A side of a corpus is one file of offsets (int64) and files of ids (uint16, uint32 above 65,536), cut between sentences.
 Every sentence ends with ``</s>``.

@@ -56,8 +56,8 @@ class Teaching:
         self.criterion.train(self.model.training)
         inputs = pairs(batch, self.translation.device)
         hidden_TD = self.model(inputs)
-        table_VD = self.model.output.weight
-        total, nll = self.criterion(hidden_TD, table_VD, inputs.labels_T, inputs.weight_T, self.model.pieces)
+        table_V1D = self.model.output.weight
+        total, nll = self.criterion(hidden_TD, table_V1D, inputs.labels_T, inputs.weight_T, self.model.pieces)
         return Loss(total, nll, batch.target_tokens)
 
     @torch.no_grad()

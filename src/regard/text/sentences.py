@@ -1,4 +1,4 @@
-"""Long texts cut into what a model can read: sentences, then hard windows (ARCHITECTURE §7, text at use)."""
+"""Long texts cut into what a model can read: sentences, then hard windows (ARCHITECTURE, text at use)."""
 
 from __future__ import annotations
 

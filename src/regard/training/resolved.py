@@ -18,7 +18,7 @@ Fields = Mapping[str, Plain]
 """Dotted names to plain values: ``training.rate``, ``chosen.steps``, ``fingerprint.data``.
 
 ``chosen`` is what was measured or looked up at the first start: steps, validate_every, tokens, accumulate, product (the
-path of matrix products), precision, threads. ``fingerprint`` is data, tokenizer and torch.
+path of matrix products), threads. ``fingerprint`` is data, tokenizer, torch and processor.
 """
 
 _FREE = {"training.keep", "training.save_every", "training.max_skipped"}
