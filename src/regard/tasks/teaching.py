@@ -18,6 +18,8 @@ from regard.training.objective import Loss, Sample, Validation
 
 SAMPLES = 3
 """Sample translations shown at a validation."""
+MAX_EXTRA = 16
+"""Tokens an output may have more than its source while validating: a young model does not know when to stop."""
 
 
 class Teaching:
@@ -68,7 +70,7 @@ class Teaching:
             loss = sum(float(part.nll) for part in losses) / max(1, sum(part.tokens for part in losses))
             recipe = self.translation.recipe
             texts = self.prepared.validation_pairs()[: recipe.training.validation_sentences if generate else SAMPLES]
-            found = self.translation.nbest([source for source, _ in texts], 1, beam=1)
+            found = self.translation.nbest([source for source, _ in texts], 1, beam=1, max_extra=MAX_EXTRA)
         hypotheses = [hypothesis[0] for hypothesis in found]
         samples = tuple(
             Sample(source, reference, hypothesis.text)

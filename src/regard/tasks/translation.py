@@ -78,7 +78,13 @@ class Translation:
         return best[0] if one else best
 
     def nbest(
-        self, texts: Sequence[str], n: int = 1, beam: int | None = None, trace: Trace | None = None
+        self,
+        texts: Sequence[str],
+        n: int = 1,
+        beam: int | None = None,
+        *,
+        max_extra: int | None = None,
+        trace: Trace | None = None,
     ) -> list[list[Hypothesis]]:
         """The n best translations of each text, best first.
 
@@ -89,9 +95,10 @@ class Translation:
             texts: in any order and of any length; empty ones stay empty.
             n: at most the beam.
             beam: hypotheses kept while searching; default: the recipe's.
+            max_extra: tokens an output may have more than its source; default: the recipe's.
             trace: told of every step of the search, numbered by part.
         """
-        decoding = self._decoding(n, beam)
+        decoding = self._decoding(n, beam, max_extra)
         parts = [self._parts(text) for text in texts]
         flat = [part for group in parts for part in group]
         sources = [self._ids(part) for part in flat]
@@ -106,11 +113,12 @@ class Translation:
         hypotheses = self.translate(list(sources), beam)
         return score(hypotheses, references, self.recipe.text.target_language, lowercase)
 
-    def _decoding(self, n: int, beam: int | None) -> Decoding:
+    def _decoding(self, n: int, beam: int | None, max_extra: int | None) -> Decoding:
         width = beam or max(n, self.recipe.decoding.beam)
         if not 1 <= n <= width <= 100:
             raise UsageError(f"{n} best of a beam of {width}: n must lie between 1 and the beam, the beam below 101")
-        return self.recipe.decoding.model_copy(update={"beam": width})
+        extra = self.recipe.decoding.max_extra if max_extra is None else max_extra
+        return self.recipe.decoding.model_copy(update={"beam": width, "max_extra": extra})
 
     def _parts(self, text: str) -> list[str]:
         if not text.strip():

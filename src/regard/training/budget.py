@@ -26,6 +26,8 @@ _COLD = 5
 _SHARE = 0.95
 _MOST, _LEAST = 20, 4
 """Validations, unless the recipe says how often: as many as take a fifth of the time."""
+_APART = 50
+"""Steps between them at least."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,7 @@ def length(minutes: float, costs: Costs, section: Training) -> Length:
         while count > _LEAST and _beside(count, costs, section) > seconds / 5:
             count -= 1
         steps = math.floor((seconds - _beside(count, costs, section)) / costs.step)
-        every = max(1, math.ceil(steps / count))
+        every = max(1, math.ceil(steps / count), min(steps, _APART))
     else:
         every = section.validate_every
         steps = math.floor(seconds / costs.step)
