@@ -1,11 +1,15 @@
-"""The demonstration writes its corpus, and over nothing else."""
+"""The demonstration writes its corpus, over nothing else, and goes its whole way on a small one."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+import regard
+from regard.cli import main
 from regard.data.grammar import corpus
 from regard.errors import RegardError
+from regard.tasks import demo
 from regard.tasks.demo import write
 
 
@@ -18,3 +22,28 @@ def test_the_corpus_is_written_once_and_over_nothing(tmp_path: Path) -> None:
     with pytest.raises(RegardError, match="holds something else"):
         write(made, tmp_path / "corpus")
     assert files["target"].read_text() == "a thesis\n"
+
+
+def test_the_demonstration_runs_from_nothing_to_a_picture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in (("TRAIN", 300), ("VALID", 30), ("TEST", 30)):
+        monkeypatch.setattr(demo, name, value)
+    small = {"encoder_layers": 2, "decoder_layers": 1, "d_model": 16, "d_ff": 32, "heads": 2}
+    monkeypatch.setitem(demo.RECIPE, "model", small)
+    words = ["demo", "--output", str(tmp_path / "demo"), "--steps", "3"]
+    assert main([*words, "--ablate"]) == 0
+    shown = capsys.readouterr().out
+    for row in ("this model", "the nearest training sentence", "always the commonest pronoun", "without positions"):
+        assert row in shown
+    assert "layer 1 head" in shown.split("the German pronoun")[1]
+    assert "→" in shown
+    assert main([*words, "--json"]) == 0  # finished: said at once, scored again
+    found = json.loads(capsys.readouterr().out)
+    assert found["train"] == 300
+    assert found["test"] == 30
+    assert found["ablated"] is None
+    for looked, layers in ((found["encoder"], 2), (found["cross"], 1)):
+        assert 1 <= looked["layer"] <= layers
+        assert 0 <= looked["test"]["antecedent"] <= 1
+    assert regard.load(tmp_path / "demo" / "model").recipe.text.target_language == "de"
