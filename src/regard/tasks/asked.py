@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from regard.config import Recipe, merge, override, recipe_from, recipe_values
+from regard.config import Data, Recipe, merge, override, recipe_from, recipe_values
 from regard.data.corpora import Corpus, corpus
 from regard.errors import UsageError
 from regard.tasks.sizing import size_for, values
@@ -22,7 +22,7 @@ class Wishes:
 
     recipe: Path | str | Mapping[str, Any] | None = None
     preset: str | None = None
-    settings: Iterable[str] = ()
+    settings: Sequence[str] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     """Dotted keys, e.g. ``training.minutes``."""
 
@@ -33,6 +33,25 @@ def recipe_asked(wishes: Wishes, pairs: int) -> Recipe:
     Raises:
         UsageError: an unknown key or a value that does not fit, naming where it was written.
     """
+    given, chosen, where = _wished(wishes)
+    if chosen.get("text", {}).get("joint") is False and "tie" not in chosen.get("model", {}):
+        chosen = merge(chosen, {"model": {"tie": "two"}})  # three-way tying needs one vocabulary
+    sized = values(size_for(pairs), wishes.preset, "model" not in given)
+    return recipe_from(merge(sized, chosen), where)
+
+
+def longest_asked(wishes: Wishes) -> int:
+    """``data.max_tokens``, known before the pairs are counted; no table chooses it.
+
+    Raises:
+        UsageError: an unknown key, before any time is spent on the data.
+    """
+    found = _wished(wishes)[1].get("data", {}).get("max_tokens")
+    return found if isinstance(found, int) else Data().max_tokens
+
+
+def _wished(wishes: Wishes) -> tuple[dict[str, Any], dict[str, Any], str]:
+    """The recipe given; that with options and settings laid over; and where the recipe was written."""
     given, where = _given(wishes.recipe)
     recipe_from(given, where)  # a mistake in the file is reported as the file's
     options: dict[str, Any] = {}
@@ -40,11 +59,7 @@ def recipe_asked(wishes: Wishes, pairs: int) -> Recipe:
         if value is not None:
             section, _, inner = name.rpartition(".")
             options = merge(options, {section: {inner: value}} if section else {inner: value})
-    chosen = override(merge(given, options), wishes.settings)
-    if chosen.get("text", {}).get("joint") is False and "tie" not in chosen.get("model", {}):
-        chosen = merge(chosen, {"model": {"tie": "two"}})  # three-way tying needs one vocabulary
-    sized = values(size_for(pairs), wishes.preset, "model" not in given)
-    return recipe_from(merge(sized, chosen), where)
+    return given, override(merge(given, options), wishes.settings), where
 
 
 def _given(recipe: Path | str | Mapping[str, Any] | None) -> tuple[dict[str, Any], str]:

@@ -10,13 +10,15 @@ from regard.data.report import check
 from regard.errors import RegardError
 
 
-def inspect(corpora: Sequence[Corpus], validation: Corpus | None, told: Callable[[str], None]) -> Report:
+def inspect(
+    corpora: Sequence[Corpus], validation: Corpus | None, max_tokens: int, told: Callable[[str], None]
+) -> Report:
     """Read every pair once, say what is suspect, and refuse what cannot be learned from.
 
     Raises:
         RegardError: something in the data would spoil the model for certain.
     """
-    report = check(corpora, {"the validation pairs": validation} if validation else None)
+    report = check(corpora, {"the validation pairs": validation} if validation else None, max_tokens)
     for finding in report.findings:
         if finding.severity == "fatal":
             where = next((f"{file}:{line}" if line else file for file, line, _ in finding.examples), "")

@@ -21,7 +21,7 @@ from regard.models import store
 from regard.models.build import transformer
 from regard.nn import ops
 from regard.tasks import card
-from regard.tasks.asked import Files, Wishes, corpora, languages, recipe_asked
+from regard.tasks.asked import Files, Wishes, corpora, languages, longest_asked, recipe_asked
 from regard.tasks.bundle import MODEL, RECIPE, load, placed
 from regard.tasks.chosen import Chosen, choose, fingerprints, remembered
 from regard.tasks.inspection import inspect
@@ -96,7 +96,6 @@ def train(
     sources, targets = _several(source), _several(target)
     learned = corpora(sources, targets, pairs or (), columns)
     validation = _validation(valid_source, valid_target)
-    inspected = inspect(learned, validation, reporter.on_event)
     options = {
         **languages(sources, targets),
         "training.minutes": minutes,
@@ -106,7 +105,9 @@ def train(
     }
     options |= {"text.source_language": source_language} if source_language else {}
     options |= {"text.target_language": target_language} if target_language else {}
-    asked = recipe_asked(Wishes(recipe, preset, settings, options), inspected.pairs)
+    wishes = Wishes(recipe, preset, tuple(settings), options)
+    inspected = inspect(learned, validation, longest_asked(wishes), reporter.on_event)
+    asked = recipe_asked(wishes, inspected.pairs)
     hooks = Hooks(reporter, should_stop, track=tensorboard)
     work = Work(Path(output), asked, learned, validation, Machine(placed(device), threads), hooks)
     with claimed(work.output, resolved.recipe_fields(asked), resume, allow_mismatch, reporter.on_event) as action:
