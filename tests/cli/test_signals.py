@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -14,11 +15,24 @@ CHILD = """
 import os, sys, time
 from regard.cli.signals import Stop
 with Stop() as stop:
+    stop()
     print("ready", flush=True)
     while not stop():
         time.sleep(0.01)
     print("asked", flush=True)
     time.sleep(30)
+"""
+
+WAITING = """
+import sys
+from regard.cli import main, signals
+enter = signals.Stop.__enter__
+def entered(stop):
+    enter(stop)
+    print("ready", flush=True)
+    return stop
+signals.Stop.__enter__ = entered
+sys.exit(main())
 """
 
 
@@ -43,6 +57,22 @@ def test_the_second_ends_it_at_once(number: signal.Signals) -> None:
         process.send_signal(number)
         assert process.wait(timeout=10) == -number
         assert "Traceback" not in process.stderr.read()
+
+
+def test_before_a_step_the_first_ends_it_as_stopped(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "source.en")  # reading it waits for a writer who never comes
+    (tmp_path / "target.de").write_text("a\n")
+    words = ["--source", str(tmp_path / "source.en"), "--target", str(tmp_path / "target.de")]
+    command = [sys.executable, "-c", WAITING, "train", *words, "--output", str(tmp_path / "model")]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 75
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    assert "stopped before a step was made" in err
 
 
 def test_outside_of_the_main_thread_it_only_waits() -> None:

@@ -9,6 +9,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from regard.cli.terminal import say
+from regard.errors import Stopped
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 
@@ -16,14 +17,17 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 class Stop:
     """While inside, the first of the signals sets a flag (asked for by calling), the next ends the process at once.
 
-    Ending at once is safe: whatever is being written is not yet in its place.
+    Before anybody has asked, no step was made that could be saved: then the first ends it too, as stopped. Ending at
+    once is safe: whatever is being written is not yet in its place.
     """
 
     def __init__(self) -> None:
         self.asked = False
+        self.polled = False
         self._former: dict[int, Any] = {}
 
     def __call__(self) -> bool:
+        self.polled = True
         return self.asked
 
     def __enter__(self) -> Stop:
@@ -42,4 +46,7 @@ class Stop:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
         self.asked = True
+        if not self.polled:
+            say("stopped before a step was made; the same command goes on from here")
+            raise SystemExit(Stopped.exit_code)
         say("stopping: saving after this step (a second signal ends it at once)")
