@@ -1,10 +1,11 @@
 """Recipes: what is written is what is read, and a wrong key is answered with the nearest one."""
 
 import tomllib
+from pathlib import Path
 
 import pytest
 
-from regard.config import Recipe, dump_toml, known_keys, override, recipe_from
+from regard.config import Recipe, dump_toml, known_keys, override, recipe_from, recipe_values
 from regard.errors import UsageError
 
 
@@ -32,3 +33,8 @@ def test_every_key_can_be_set_to_its_default() -> None:
     plain = dump_toml({name.replace(".", "/"): value for name, value in values.items()}).replace("/", ".")
     settings = [line.replace(" = ", "=", 1) for line in plain.splitlines() if line]
     assert recipe_from(override({}, settings)) == Recipe()
+
+
+def test_what_has_no_end_is_no_recipe() -> None:
+    with pytest.raises(UsageError, match="larger than 1 MB"):
+        recipe_values(Path("/dev/zero"))

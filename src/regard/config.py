@@ -20,6 +20,10 @@ FORMAT = 1
 """Version of every file we write; a newer one is refused with a sentence."""
 
 
+LARGEST = 1 << 20
+"""Bytes a recipe may have; more are not read."""
+
+
 class Section(BaseModel):
     """A frozen group of recipe fields; unknown fields are errors."""
 
@@ -212,10 +216,14 @@ def recipe_values(path: Path) -> dict[str, Any]:
     """The nested plain values of a TOML file.
 
     Raises:
-        UsageError: the file is missing, not UTF-8 or not TOML (with the line).
+        UsageError: the file is missing, too large, not UTF-8 or not TOML (with the line).
     """
     try:
-        return tomllib.loads(path.read_bytes().decode("utf-8"))
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+        if len(content) > LARGEST:
+            raise UsageError("is larger than 1 MB: this is not a recipe", str(path))
+        return tomllib.loads(content.decode("utf-8"))
     except FileNotFoundError:
         raise UsageError("no such recipe file", str(path)) from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

@@ -140,3 +140,10 @@ def test_a_manifest_names_files_of_its_own_folder_only(folder, name):
     (folder / manifest.NAME).write_bytes(manifest.render({name: Entry(0, "")}))
     with pytest.raises(Damaged, match="outside"):
         manifest.verify(folder)
+
+
+def test_what_has_no_end_is_no_manifest(folder):
+    (folder / manifest.NAME).unlink()
+    (folder / manifest.NAME).symlink_to("/dev/zero")
+    with pytest.raises(Damaged, match="its own sha256"):
+        manifest.verify(folder)

@@ -19,6 +19,9 @@ NAME = "manifest.json"
 NEXT = "manifest.next.json"
 """Stands only while files are being replaced; says what they become."""
 
+LARGEST = 1 << 24
+"""Bytes a manifest may have; more are not read."""
+
 _TAIL = 64 + len('""\n}\n')
 
 
@@ -45,10 +48,11 @@ def read(path: Path) -> dict[str, Entry]:
         RegardError: a newer Regard wrote it.
     """
     try:
-        raw = path.read_bytes()
+        with open(path, "rb") as handle:
+            raw = handle.read(LARGEST + 1)
     except OSError as error:
         raise Damaged(f"cannot be read ({error.strerror})", str(path)) from None
-    if len(raw) <= _TAIL or _sealed(raw[:-_TAIL]) != raw:
+    if not _TAIL < len(raw) <= LARGEST or _sealed(raw[:-_TAIL]) != raw:
         raise Damaged("is damaged: its own sha256 does not fit", str(path))
     values = json.loads(raw)
     refuse_newer(values, path)
