@@ -41,7 +41,7 @@ def attend(
         words: whole words instead of the vocabulary's pieces.
         target: the translation to look at; default: the model's own.
         svg: write the picture to this file.
-        json: print one JSON object with tokens and weights.
+        json: print one JSON object a sentence, with tokens and weights.
     """
     if svg is not None and svg.is_dir():
         raise UsageError("is a folder; name a file", str(svg))

@@ -1,7 +1,7 @@
-"""Positions: where in its sentence a token stands, told to the model by one of three doors.
+"""Positions: where in its sentence a token stands, told to the model by one door, which attention never asks for.
 
-``embed`` adds something to the embedding (sinusoidal, learned); ``rotate`` turns queries and keys; ``bias`` is added to
-the scores. Each kind opens one door; attention never asks which.
+``embed`` adds something to the embedding (sinusoidal, learned). Later kinds open a door of their own: ``rotate`` will
+turn queries and keys, ``bias`` be added to the scores (``attend`` takes one already).
 """
 
 from __future__ import annotations
