@@ -75,6 +75,10 @@ def test_version(regard) -> None:
         (["translate", "model", "--nbest", "6", "--beam", "5"], "--nbest"),
         (["evaluate", "model", "--source", "a"], "--reference is missing"),
         (["info", "bas"], "Did you mean 'base'?"),
+        (["info", "base", "--vocabulary", "-4"], "-4 pieces"),
+        (["info", "base", "--vocabulary", "99999999999999999999"], "--vocabulary"),
+        (["translate", "model", "--threads", "100000000"], "--threads"),
+        (["train", "--threads", "100000000", "--output", "x", "--source", "a", "--target", "b"], "--threads"),
     ],
 )
 def test_usage_is_answered_with_one_sentence(regard, argv: list[str], said: str) -> None:

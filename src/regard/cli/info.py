@@ -24,6 +24,7 @@ WORDS = {
     "final": "last norm",
 }
 """The paper's words for the parts' names."""
+MOST_PIECES = 1_000_000_000
 
 
 def info(
@@ -43,6 +44,8 @@ def info(
     from regard.cli.terminal import result, result_json
     from regard.models import presets
 
+    if vocabulary is not None and not 1 <= vocabulary <= MOST_PIECES:
+        raise UsageError(f"{vocabulary} pieces are no vocabulary; give 1 to {MOST_PIECES:,}", "--vocabulary")
     folder = Path(name)
     if folder.is_dir():
         if vocabulary is not None:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Group, Parameter
 
+from regard.cli.opening import check_threads
 from regard.errors import UsageError
 
 DATA = Group("Data", sort_key=1)
@@ -71,8 +72,7 @@ def train(
     _enough(source, target, pairs)
     if (valid_source is None) != (valid_target is None):
         raise UsageError("give both --valid-source FILE and --valid-target FILE, or neither")
-    if threads is not None and threads < 1:
-        raise UsageError(f"{threads} threads cannot work; give 1 or more", "--threads")
+    check_threads(threads)
     from regard.cli.progress import reporter
     from regard.cli.signals import Stop
     from regard.cli.terminal import result
