@@ -56,7 +56,7 @@ def test_line_breaks_and_surrogates_in_json_are_mended(tmp_path: Path) -> None:
     [
         ("{", "not JSON"),
         ("[]", "no object"),
-        ('{"sorce": "a", "target": "b"}', "Did you mean 'sorce'"),
+        ('{"sorce": "a", "target": "b"}', "its keys are 'sorce', 'target'"),
         ('{"source": 1, "target": "b"}', "not a text"),
         ("[" * 100_000, "not JSON"),
     ],

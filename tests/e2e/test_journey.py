@@ -25,6 +25,14 @@ def test_again_says_it_is_finished_and_changes_nothing(world: Path, regard: Run,
     assert (world / "model" / "model.safetensors").read_bytes() == before
 
 
+def test_other_data_into_a_finished_folder_is_refused(world: Path, regard: Run, train_options: Any) -> None:
+    for name in ("a.en", "a.de"):
+        (world / name).write_text((world / name).read_text() + f"one {name} more\n")
+    done = regard(*train_options(world, world / "model"))
+    assert done.code == 1
+    assert "other data" in done.err.splitlines()[-1]
+
+
 def test_the_same_seed_gives_the_same_bits(world: Path, regard: Run, train_options: Any) -> None:
     done = regard(*train_options(world, world / "again"))
     assert done.code == 0

@@ -1,9 +1,12 @@
 """What was asked for becomes one recipe, and what can be known before the data is known before it."""
 
+from pathlib import Path
+
 import pytest
 
+from regard.data.corpora import JsonLines, Table
 from regard.errors import UsageError
-from regard.tasks.asked import Wishes, longest_asked, recipe_asked
+from regard.tasks.asked import Wishes, corpora, longest_asked, recipe_asked
 
 
 def test_later_ones_lie_on_top() -> None:
@@ -37,3 +40,19 @@ def test_the_longest_sentence_is_known_before_the_data(wishes: Wishes, longest: 
 def test_a_mistyped_key_costs_no_look_at_the_data() -> None:
     with pytest.raises(UsageError, match=r"training\.rate"):
         longest_asked(Wishes(settings=("training.rat=1",)))
+
+
+def test_columns_are_those_of_the_file(tmp_path: Path) -> None:
+    table, objects = tmp_path / "a.tsv", tmp_path / "a.jsonl"
+    table.touch()
+    objects.touch()
+    assert corpora((), (), [table], "3,2") == [Table(table, (3, 2))]
+    assert corpora((), (), [objects], "en,de") == [JsonLines(objects, ("en", "de"))]
+    assert corpora((), (), [objects], "1,2") == [JsonLines(objects, ("1", "2"))]
+
+
+@pytest.mark.parametrize("columns", ["0,1", "en,de", "1", "1,", "-1,2", "1,²", "1,99999999999999999999"])
+def test_a_table_has_no_such_columns(tmp_path: Path, columns: str) -> None:
+    (tmp_path / "a.tsv").touch()
+    with pytest.raises(UsageError, match="two columns like 1,2"):
+        corpora((), (), [tmp_path / "a.tsv"], columns)

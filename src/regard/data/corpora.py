@@ -10,7 +10,6 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Protocol
 
-from regard.config import nearest
 from regard.errors import RegardError, UsageError
 from regard.text.languages import COMPRESSED
 from regard.text.lines import Notes, lines
@@ -144,7 +143,8 @@ class JsonLines:
         if not isinstance(entry, dict):
             raise RegardError("is JSON, but no object with keys", self.where(number))
         if key not in entry:
-            raise RegardError(f"has no key {key!r}.{nearest(key, entry)}", self.where(number))
+            there = ", ".join(repr(name[:30]) for name in list(entry)[:5]) or "none"
+            raise RegardError(f"has no key {key!r}; its keys are {there}: name two by --columns", self.where(number))
         if not isinstance(entry[key], str):
             raise RegardError(f"{key!r} is not a text", self.where(number))
         return _BREAKS.sub(" ", well_formed(entry[key]))

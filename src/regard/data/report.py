@@ -81,7 +81,7 @@ def _unreadable(error: RegardError, look: Look) -> Finding:
     file, _, line = (error.where or look.corpus.name).rpartition(":")
     place = (file, int(line), "") if file and line.isdigit() else (error.where or look.corpus.name, 0, "")
     kind = "misaligned" if "lines, but" in error.message else "unreadable"
-    return Finding(kind, "fatal", 1, 1.0, (place,), f"{error}.")
+    return Finding(kind, "fatal", 1, 1.0, (place,), str(error) if str(error)[-1:] in ".?!" else f"{error}.")
 
 
 def _sizes(pairs: int, already: bool) -> list[Finding]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import Data, Recipe, merge, override, recipe_from, recipe_values
-from regard.data.corpora import Corpus, corpus
+from regard.data.corpora import Corpus, Table, corpus
 from regard.errors import UsageError
 from regard.tasks.sizing import size_for, values
 from regard.text.languages import language_of
@@ -93,9 +93,12 @@ def _table(path: Path | str, columns: str | None) -> Corpus:
     names = [name.strip() for name in columns.split(",")]
     if len(names) != 2 or not all(names):
         raise UsageError(f"{columns!r} must be two columns like 1,2, or two keys like en,de", "--columns")
-    if all(name.isdigit() and int(name) > 0 for name in names):
-        return corpus(path, columns=(int(names[0]), int(names[1])))
-    return corpus(path, keys=(names[0], names[1]))
+    numbers = [int(name) for name in names if name.isdecimal() and len(name) < 10 and int(name) > 0]
+    columned = (numbers[0], numbers[1]) if len(numbers) == 2 else (1, 2)
+    found = corpus(path, columns=columned, keys=(names[0], names[1]))
+    if isinstance(found, Table) and len(numbers) != 2:
+        raise UsageError(f"{columns!r} must be two columns like 1,2, as {path} is a TSV", "--columns")
+    return found
 
 
 def languages(source: Files, target: Files) -> dict[str, str | None]:

@@ -112,6 +112,7 @@ def train(
     work = Work(Path(output), asked, learned, validation, Machine(placed(device), threads), hooks)
     with claimed(work.output, resolved.recipe_fields(asked), resume, allow_mismatch, reporter.on_event) as action:
         if action is Action.FINISHED and card.final(work.output):
+            _same_data(work)
             reporter.on_event(f"{output} is finished already; nothing to do")
         else:
             learn(work, tuple(allow_mismatch))
@@ -171,6 +172,13 @@ def learn(work: Work, allow: tuple[str, ...] = ()) -> None:
     if late := budget.overrun(recipe.training.minutes, summary.seconds):
         told(late)
     saver.end(work.output, told)
+
+
+def _same_data(work: Work) -> None:
+    """Raise a RegardError if a finished run was made from other data, as far as its prepared data is still there."""
+    folder = work.output / "training" / "data"
+    if folder.exists():
+        prepare(work.corpora, work.recipe, folder, work.validation)
 
 
 def _teacher(prepared: Prepared, device: torch.device) -> Callable[[Recipe, ops.Path], Teaching]:
