@@ -91,6 +91,17 @@ def test_usage_is_answered_with_one_sentence(regard, argv: list[str], said: str)
     assert "Traceback" not in done.err
 
 
+def test_torch_out_of_memory_is_one_sentence(regard, loaded, monkeypatch) -> None:
+    def fail(*words: object, **options: object) -> None:
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 17179869184 bytes.")
+
+    monkeypatch.delenv("REGARD_DEBUG", raising=False)
+    loaded(type("Task", (), {"nbest": fail})())
+    done = regard("translate", "model", stdin=b"a\n")
+    assert done.code == 1
+    assert done.err == f"regard: {cli.NO_MEMORY}\n"
+
+
 @pytest.mark.parametrize(
     ("error", "code"),
     [

@@ -22,6 +22,7 @@ from regard.cli.train import train
 from regard.cli.translate import translate
 from regard.errors import RegardError, UsageError
 
+NO_MEMORY = "there is not enough memory; a smaller batch (training.tokens, decoding.tokens) or model needs less"
 NO_NEGATIVES = Parameter(negative=())  # no --no-json, no --empty-source
 app = App(
     name="regard",
@@ -55,10 +56,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except MemoryError:
-        return _told("there is not enough memory; a smaller batch (training.tokens, decoding.tokens) needs less", 1)
+        return _told(NO_MEMORY, 1)
     except OSError as error:
         return _told(": ".join(str(part) for part in (error.filename, error.strerror or error) if part), 1)
     except Exception as error:
+        if "allocate memory" in str(error) or "out of memory" in str(error):  # torch's, which is no MemoryError
+            return _told(NO_MEMORY, 1)
         _told(f"this should not happen: {type(error).__name__}: {error}", 1)
         return _told("REGARD_DEBUG=1 shows where; please report it", 1)
 
