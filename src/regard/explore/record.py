@@ -23,11 +23,6 @@ TITLES = {
     "decoder": "Decoder self-attention",
     "cross": "Encoder-decoder attention",
 }
-POINTS = {
-    "encoder": "encoder.{}.attention.weight",
-    "decoder": "decoder.{}.attention.weight",
-    "cross": "decoder.{}.cross.weight",
-}
 _WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
 
 
@@ -145,27 +140,10 @@ def _refuse(name: str, encoding: Encoding, limit: int) -> None:
 
 def _heard(model: Any, source: list[int], target: list[int]) -> dict[str, list[NDArray[np.float32]]]:
     """Every attention weight of one forward pass in evaluation mode, by kind and layer."""
-    import torch
+    from regard.models.reading import weights_of
 
-    from regard.models.inputs import Tokens
-    from regard.nn.layout import Sequences
-    from regard.nn.probe import listen
-
-    device = next(model.parameters()).device
-    sides = [
-        Tokens(torch.tensor(ids, device=device), Sequences.end_to_end([len(ids)], device)) for ids in (source, target)
-    ]
-    training = model.training
-    model.eval()
-    with torch.inference_mode(), listen([point.format("*") for point in POINTS.values()]) as heard:
-        model.decoder(sides[1], model.encoder(sides[0]), sides[0])
-    model.train(training)
-    depth = {"encoder": len(model.encoder.layers), "decoder": len(model.decoder.layers)}
-    depth["cross"] = depth["decoder"]
-    return {
-        kind: [heard[POINTS[kind].format(layer)][0].float().cpu().numpy() for layer in range(depth[kind])]
-        for kind in KINDS
-    }
+    weights = weights_of(model, [source], [target])
+    return {kind: [pairs[0].float().cpu().numpy() for pairs in weights[kind]] for kind in KINDS}
 
 
 def _tokens(tokenizer: Tokenizer, encoding: Encoding) -> list[Token]:

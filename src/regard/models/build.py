@@ -16,14 +16,14 @@ from regard.nn.feedforward import FeedForward
 from regard.nn.init import initialise
 from regard.nn.layers import DecoderLayer, EncoderLayer
 from regard.nn.normalization import LayerNorm, RMSNorm
-from regard.nn.positions import Learned, NoPositions, Sinusoidal
+from regard.nn.positions import Learned, NoPositions, Positions, Sinusoidal
 from regard.nn.probe import name_parts
 from regard.nn.residual import PostNorm, PreNorm, Residual
 
 NORMS: dict[str, Callable[[int], nn.Module]] = {"layer": LayerNorm, "rms": RMSNorm}
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU}
 RESIDUALS: dict[str, Callable[[nn.Module, Dropout], Residual]] = {"post": PostNorm, "pre": PreNorm}
-POSITIONS: dict[str, Callable[[Model], NoPositions]] = {
+POSITIONS: dict[str, Callable[[Model], Positions]] = {
     "sinusoidal": lambda model: Sinusoidal(model.d_model),
     "learned": lambda model: Learned(model.d_model, model.max_positions),
     "none": lambda model: NoPositions(),

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from regard.nn import probe
 from regard.nn.dropout import Dropout
 from regard.nn.ops import Path, matmul
-from regard.nn.positions import NoPositions
+from regard.nn.positions import Positions
 
 
 class TokenEmbedding(nn.Module):
@@ -38,7 +38,7 @@ class TokenEmbedding(nn.Module):
 class InputEmbedding(nn.Module):
     """What enters a stack: ``Dropout(Embedding(ids) · √d_model + positions)`` [Vaswani17 §3.4, §3.5, §5.4]."""
 
-    def __init__(self, tokens: TokenEmbedding, positions: NoPositions, dropout: float) -> None:
+    def __init__(self, tokens: TokenEmbedding, positions: Positions, dropout: float) -> None:
         super().__init__()
         self.tokens = tokens
         self.positions = positions

@@ -14,6 +14,7 @@ A product computes ``y = x Wᵀ + b``. Paths:
 from __future__ import annotations
 
 import functools
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,15 +27,28 @@ from torch import Tensor, nn
 Path = Literal["exact", "onednn", "bf16"]
 
 
+class _Inside:
+    """How many products are inside the switch, which is one for the whole process: the last one out puts it back."""
+
+    lock = threading.Lock()
+    products = 0
+    before = "none"
+
+
 @contextmanager
 def _onednn() -> Iterator[None]:
     switch: Any = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]  # set at run time, unknown to the stubs
-    before = switch.fp32_precision
-    switch.fp32_precision = "bf16"
+    with _Inside.lock:
+        if not _Inside.products:
+            _Inside.before, switch.fp32_precision = switch.fp32_precision, "bf16"
+        _Inside.products += 1
     try:
         yield
     finally:
-        switch.fp32_precision = before
+        with _Inside.lock:
+            _Inside.products -= 1
+            if not _Inside.products:
+                switch.fp32_precision = _Inside.before
 
 
 def _sum(gradient_TF: Tensor) -> Tensor:

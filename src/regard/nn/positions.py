@@ -6,11 +6,21 @@ turn queries and keys, ``bias`` be added to the scores (``attend`` takes one alr
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import torch
 from torch import Tensor, nn
 
 
-class NoPositions(nn.Module):
+class Positions(nn.Module, ABC):
+    """What every kind of positions offers."""
+
+    @abstractmethod
+    def embed(self, x_TD: Tensor, positions_T: Tensor, longest: int) -> Tensor:
+        """``x_TD`` with each token's position told; ``positions_T`` count from 0, all below ``longest``."""
+
+
+class NoPositions(Positions):
     """No door is open: without positions the encoder commutes with any permutation of its tokens."""
 
     def embed(self, x_TD: Tensor, positions_T: Tensor, longest: int) -> Tensor:
@@ -18,7 +28,7 @@ class NoPositions(nn.Module):
         return x_TD
 
 
-class Sinusoidal(NoPositions):
+class Sinusoidal(Positions):
     """``PE(pos, 2i) = sin(pos / 10000^(2i / d_model))``, ``PE(pos, 2i+1) = cos(…)``, added [Vaswani17 §3.5].
 
     Sine and cosine are interleaved as in the paper. The table grows when a longer sequence comes.
@@ -50,7 +60,7 @@ def sinusoids(length: int, d_model: int) -> Tensor:
     return interleaved[:, :d_model].to(torch.get_default_device(), torch.get_default_dtype())
 
 
-class Learned(NoPositions):
+class Learned(Positions):
     """One learned vector a position, added: row E of the paper's Table 3 [Vaswani17 §3.5]."""
 
     def __init__(self, d_model: int, length: int) -> None:

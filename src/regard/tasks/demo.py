@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-import torch
-from numpy.typing import NDArray
 
 from regard.data.grammar import Corpus, Pair, corpus, words_of_tokens
 from regard.data.grammar.baselines import NearestSentence, majority_pronoun
@@ -24,9 +20,7 @@ from regard.data.grammar.scores import (
     pronoun_accuracy,
 )
 from regard.errors import RegardError
-from regard.models.inputs import Tokens
-from regard.nn.layout import Sequences
-from regard.nn.probe import listen
+from regard.models.reading import weights_of
 from regard.tasks.learning import train
 from regard.tasks.metrics import score
 from regard.tasks.translation import Translation
@@ -184,36 +178,21 @@ def looked(model: Translation, valid: Sequence[Pair], tested: Sequence[Pair], ki
 
 def heads(model: Translation, pairs: Sequence[Pair], kind: str) -> dict[tuple[int, int], list[Shares]]:
     """For each (layer, head) the shares of each sentence's pronoun: the English one, or the German one (cross)."""
-    point, count = {"encoder": "encoder.{}.attention.weight", "cross": "decoder.{}.cross.weight"}[kind], len(pairs)
     shares = encoder_shares if kind == "encoder" else cross_shares
-    found: dict[tuple[int, int], list[Shares]] = {}
-    with listen([point.format("*")]) as heard:
-        source_words, target_words = forced(model, pairs)
-    query_words = source_words if kind == "encoder" else target_words
-    for layer in range(len(heard) if heard else 0):
-        for i, weight_HQK in enumerate(heard[point.format(layer)][:count]):
-            for head, weight_QK in enumerate(weight_HQK.double().cpu().numpy()):
-                place = found.setdefault((layer, head), [])
-                place.append(shares(pairs[i], over_words(weight_QK, query_words[i], source_words[i])))
-    return found
-
-
-@torch.inference_mode()
-def forced(model: Translation, pairs: Iterable[Pair]) -> tuple[list[list[int]], list[list[int]]]:
-    """Run the model over pairs as they are; which word each source token is, and each token the decoder writes."""
-    source_words, target_words, source_ids, target_ids = [], [], [], []
     both = model.vocabularies
-    for pair in pairs:
-        source, target = both.source.encode(pair.source), both.target.encode(pair.target)
-        source_words.append([*words_of_tokens(source.offsets, source.text), -1])
-        target_words.append([*words_of_tokens(target.offsets, target.text), -1])
-        source_ids.append([*source.ids, both.source.end])
-        target_ids.append([both.target.start, *target.ids])
-    read, written = (_tokens(ids, model.device) for ids in (source_ids, target_ids))
-    model.model.decoder(written, model.model.encoder(read), read)
-    return source_words, target_words
-
-
-def _tokens(ids: list[list[int]], device: torch.device) -> Tokens:
-    joined: NDArray[np.int64] = np.concatenate([np.array(one, dtype=np.int64) for one in ids])
-    return Tokens(torch.from_numpy(joined).to(device), Sequences.end_to_end([len(one) for one in ids], device))
+    sources, targets = (
+        both.source.encode_batch([p.source for p in pairs]),
+        both.target.encode_batch([p.target for p in pairs]),
+    )
+    read, written = ([[*words_of_tokens(e.offsets, e.text), -1] for e in side] for side in (sources, targets))
+    weights = weights_of(
+        model.model, [[*e.ids, both.source.end] for e in sources], [[both.target.start, *e.ids] for e in targets]
+    )
+    found: dict[tuple[int, int], list[Shares]] = {}
+    for layer, by_pair in enumerate(weights[kind]):
+        for pair, weight_HQK, query, key in zip(
+            pairs, by_pair, read if kind == "encoder" else written, read, strict=True
+        ):
+            for head, weight_QK in enumerate(weight_HQK.double().cpu().numpy()):
+                found.setdefault((layer, head), []).append(shares(pair, over_words(weight_QK, query, key)))
+    return found
