@@ -1,9 +1,9 @@
 """Every weight of every use of attention, for each pair, in evaluation mode."""
 
 import torch
-from small_models import small
 
 from regard.models.reading import POINTS, weights_of
+from small_models import small
 
 
 def test_weights_of_every_use_for_each_pair() -> None:
