@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 import unicodedata
 from pathlib import Path
 
@@ -140,6 +141,12 @@ def test_the_same_texts_give_the_same_file_in_another_process(learned: dict[str,
 def test_a_small_corpus_gives_a_small_vocabulary() -> None:
     assert learn([], 8000).size == 258
     assert 258 < learn(["a b a b"] * 2, 8000).size < 300
+
+
+def test_a_text_without_spaces_or_end_takes_no_time() -> None:
+    begun = time.monotonic()
+    assert learn(["ab" * 500_000, "the cat"], 400).size > 258
+    assert time.monotonic() - begun < 20
 
 
 def test_task_symbols_stand_behind_ours() -> None:

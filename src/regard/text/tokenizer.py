@@ -195,13 +195,18 @@ def _fits(vocabulary: list[str], merges: list[tuple[str, str]], ids: dict[str, i
     return first >= 2 and vocabulary[first : first + 256] == ALPHABET and spelled and built
 
 
+LONGEST = 10_000
+"""Characters of a text that a vocabulary is learned from; a longer one is no sentence."""
+
+
 def learn(
     texts: Iterable[str], vocabulary: int, normalisation: Normalisation = "nfc", symbols: Sequence[str] = ()
 ) -> Tokenizer:
     """A tokenizer of at most ``vocabulary`` entries learned from texts [Sennrich16 §3.2]; a pure function of them.
 
-    Pairs seen once are never merged, so a small corpus gives fewer entries. ``symbols`` are the task's own,
-    e.g. ``[MASK]``.
+    Pairs seen once are never merged, so a small corpus gives fewer entries. No more than the first ``LONGEST``
+    characters of a text are learned from: the time grows with the square of a word's length. ``symbols`` are the task's
+    own, e.g. ``[MASK]``.
 
     Raises:
         UsageError: fewer entries than the 256 bytes and the symbols need.
@@ -214,7 +219,7 @@ def learn(
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary - len(names), min_frequency=2, initial_alphabet=ALPHABET, show_progress=False
     )
-    core.train_from_iterator((normalise(text, normalisation) for text in texts), trainer)
+    core.train_from_iterator((normalise(text[:LONGEST], normalisation) for text in texts), trainer)
     model = json.loads(core.to_str())["model"]
     pieces = sorted(model["vocab"], key=model["vocab"].__getitem__)
     merges = [(left, right) for left, right in model["merges"]]
