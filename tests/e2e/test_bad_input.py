@@ -297,7 +297,7 @@ CASES: list[tuple[Break, int, str]] = [
     (all_lines_empty, 1, "empty"),
     (output_is_a_file, 1, "thesis.txt"),
     (output_is_somebody_elses, 1, "photos"),
-    (output_was_made_otherwise, 1, "--allow-mismatch text.vocabulary"),
+    (output_was_made_otherwise, 1, "choose another --output"),
     (output_cannot_be_written, 1, "thesis.txt"),
     (nothing_to_resume, 3, "resume"),
     (no_whole_checkpoint, 1, "damaged"),

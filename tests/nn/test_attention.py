@@ -109,6 +109,7 @@ def test_weights_are_dropped_while_training_only() -> None:
 
 def test_the_way_is_logged_once(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attention, "_seen", set())
+    monkeypatch.setattr(attention._LOG, "disabled", False)  # the import contract's tool switches off loggers it finds
     layout = Layout(sequences([2]), sequences([2]))
     with caplog.at_level(logging.INFO, logger="regard"):
         for _ in range(2):

@@ -62,7 +62,7 @@ def train(
         steps: make so many updates.
         seed: of every random choice.
         resume: go on with a run in the folder if there is one (auto), insist on it (must), or begin anew (never).
-        allow_mismatch: go on although this field differs from the run's.
+        allow_mismatch: go on although this field differs from the run's, e.g. training.steps of a finished run.
         threads: processor threads.
         device: cpu, cuda, cuda:1 ...; default: the best there is.
         tensorboard: write TensorBoard files too, below training/tensorboard.

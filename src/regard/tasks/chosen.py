@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
@@ -38,6 +38,12 @@ class Chosen:
     accumulate: int
     product: ops.Path
     threads: int
+
+    def asked(self, recipe: Recipe, threads: int | None) -> Chosen:
+        """With what a person says now in the place of what was chosen: only :data:`resolved.ALLOWED` can differ."""
+        section = recipe.training
+        steps, every = section.steps or self.steps, section.validate_every or self.validate_every
+        return replace(self, steps=steps, validate_every=every, threads=threads or self.threads)
 
     def applied(self, recipe: Recipe) -> Recipe:
         """The recipe that ``fit`` follows."""

@@ -81,7 +81,8 @@ def train(
         source_language, target_language: codes; default: from the files' extensions.
         recipe: a TOML file, or its values; ``preset``: a named size; ``settings``: ``section.key=value`` strings.
         minutes: be done after so many; ``steps``: make so many updates; default: by corpus size.
-        resume: ``auto``, ``must`` or ``never``; ``allow_mismatch``: fields that may differ from the run's.
+        resume: ``auto``, ``must`` or ``never``; ``allow_mismatch``: fields that may differ from the run's, of
+            ``regard.training.resolved.ALLOWED``; more ``training.steps`` make a finished run go on.
         tensorboard: write TensorBoard files too, into ``training/tensorboard`` (needs the extra ``track``).
         reporter: shown what happens; ``should_stop``: asked before every step.
 
@@ -92,6 +93,7 @@ def train(
     """
     if tensorboard and find_spec("tensorboard") is None:
         raise UsageError("is not installed; pip install 'regard[track]'", "tensorboard")
+    resolved.refuse_others(allow_mismatch := tuple(allow_mismatch))
     reporter = reporter or Quiet()
     sources, targets = _several(source), _several(target)
     learned = corpora(sources, targets, pairs or (), columns)
@@ -115,7 +117,7 @@ def train(
             _same_data(work)
             reporter.on_event(f"{output} is finished already; nothing to do")
         else:
-            learn(work, tuple(allow_mismatch))
+            learn(work, allow_mismatch)
     return load(work.output, device)
 
 
@@ -158,7 +160,8 @@ def learn(work: Work, allow: tuple[str, ...] = ()) -> None:
     prepared = prepare(work.corpora, work.recipe, training / "data", work.validation, progress=_Told(told))
     for line in card.left_out(prepared):
         told(line)
-    chosen = remembered(training)
+    earlier = remembered(training)
+    chosen = earlier.asked(work.recipe, work.machine.threads) if earlier else None
     torch.set_num_threads(work.machine.threads or (chosen.threads if chosen else torch.get_num_threads()))
     teach = _teacher(prepared, work.machine.device)
     if chosen is None:
@@ -194,15 +197,16 @@ def _teacher(prepared: Prepared, device: torch.device) -> Callable[[Recipe, ops.
 
 
 def _fix(work: Work, chosen: Chosen, teaching: Teaching, allow: tuple[str, ...]) -> None:
-    """Write down what the run is at its first start; hold it to that afterwards."""
+    """Write down what the run is at its first start; hold it to that afterwards, but for what is allowed to differ."""
     training = work.output / "training"
     fields = {**chosen.fields(), **fingerprints(teaching, work.machine.device)}
-    if work.machine.threads is not None:
-        fields["chosen.threads"] = work.machine.threads
-    if (training / resolved.NAME).exists():
-        resolved.check(resolved.read(training), fields, allow, work.hooks.reporter.on_event)
-    else:
-        resolved.write(training, {**resolved.recipe_fields(work.recipe), **fields}, FileLayer())
+    before = resolved.read(training) if (training / resolved.NAME).exists() else {}
+    if before:
+        held = {name: fields[name] for name in fields if name not in ("chosen.steps", "chosen.validate_every")}
+        resolved.check(before, held, allow, work.hooks.reporter.on_event)
+    whole = {**resolved.recipe_fields(work.recipe), **fields}
+    if before != {name: value for name, value in whole.items() if value is not None}:
+        resolved.write(training, whole, work.hooks.files)
 
 
 class Saver:

@@ -12,9 +12,10 @@ from enum import Enum
 from pathlib import Path
 from typing import Literal
 
-from regard.errors import NoValidCheckpoint, RegardError
+from regard.errors import NoValidCheckpoint, RegardError, UsageError
 from regard.training import manifest, resolved
 from regard.training.checkpoint import whole
+from regard.training.progress import Progress
 
 Resume = Literal["auto", "must", "never"]
 _MODEL = ("recipe.toml", "model.safetensors", "card.md", manifest.NAME, manifest.NEXT)
@@ -78,8 +79,9 @@ def decide(
     if "training" not in names and any(not name.startswith(_BEFORE) for name in names):
         what = "holds a model without the training/ it came from; choose another, or --resume never keeps it aside"
         raise RegardError(what, str(output))
-    if (training / resolved.NAME).exists():
-        resolved.check(resolved.read(training), fields, allow, warn)
+    old = resolved.read(training) if (training / resolved.NAME).exists() else {}
+    if old:
+        resolved.check(old, fields, allow, warn)
     checkpoints = [name for name in _names(training / "checkpoints") if re.fullmatch(r"step-\d+(\.corrupt-.*)?", name)]
     if checkpoints and not (training / resolved.NAME).exists():
         raise RegardError(
@@ -87,19 +89,28 @@ def decide(
         )
     if resume == "must" and not checkpoints:
         raise NoValidCheckpoint("there is no checkpoint to resume from", str(output))
-    if finished(training):
+    if finished(training, {**old, **{name: value for name, value in fields.items() if value is not None}}):
         return Action.FINISHED
     return Action.RESUME if checkpoints else Action.START
 
 
-def finished(training: Path) -> bool:
-    """Whether the newest checkpoint is whole and says that nothing is left to do."""
+def finished(training: Path, fields: resolved.Fields) -> bool:
+    """Whether the newest checkpoint is whole and says that nothing of what is asked for is left to do.
+
+    Raises:
+        UsageError: fewer steps are asked for than are made.
+    """
     for path in reversed(whole(training / "checkpoints")):
         try:
             manifest.verify(path)
-            return bool(json.loads((path / "state.json").read_bytes())["finished"])
         except RegardError:
             return False  # resuming sets it aside and says so
+        progress = Progress.of(json.loads((path / "state.json").read_bytes()))
+        steps, patience = fields.get("training.steps", fields.get("chosen.steps")), fields.get("training.patience")
+        if isinstance(steps, int) and progress.step > steps - (not progress.finished):
+            raise UsageError(f"{progress.step} steps are made already; ask for more than {steps}", "training.steps")
+        known = isinstance(steps, int) or isinstance(patience, int)
+        return progress.finished and (not known or progress.over(steps, patience))  # type: ignore[arg-type]
     return False
 
 

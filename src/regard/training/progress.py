@@ -75,6 +75,10 @@ class Progress:
         self.losses = [*self.losses[1 - _WINDOW :], loss]
         return self.above == 3
 
+    def over(self, steps: int | None, patience: int | None) -> bool:
+        """Whether a validation at this step leaves nothing to do."""
+        return self.step == steps or (patience is not None and self.worse >= patience)
+
     def judge(self, validation: Validation, section: Training) -> Best | None:
         """This validation, if it is the best so far."""
         now = candidate(self.step, validation, section)

@@ -6,8 +6,8 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from regard.config import FORMAT, Recipe, dump_toml
-from regard.errors import RegardError
+from regard.config import FORMAT, Recipe, dump_toml, nearest
+from regard.errors import RegardError, UsageError
 from regard.training.files import Files
 from regard.training.manifest import refuse_newer
 
@@ -20,6 +20,18 @@ Fields = Mapping[str, Plain]
 ``chosen`` is what was measured or looked up at the first start: steps, validate_every, tokens, accumulate, product (the
 path of matrix products), threads. ``fingerprint`` is data, tokenizer, torch and processor.
 """
+
+ALLOWED = frozenset(
+    """
+    training.steps training.rate training.schedule training.warmup training.clip training.label_smoothing
+    training.beta1 training.beta2 training.epsilon training.weight_decay training.select training.patience
+    training.validate_every training.validation_sentences
+    model.dropout model.attention_dropout model.feedforward_dropout text.source_language text.target_language
+    chosen.threads fingerprint.torch fingerprint.processor
+    """.split()
+)
+"""May differ where ``--allow-mismatch`` names them: what a run can go on with. A run with other data, vocabularies,
+sizes, batches or another seed is another run. (``decoding`` may always differ.)"""
 
 _FREE = {"training.keep", "training.save_every", "training.max_skipped"}
 """May change from one start to the next: they do not change the weights."""
@@ -63,6 +75,14 @@ def read(folder: Path) -> dict[str, Plain]:
     return {f"{section}.{inner}": _plain(value) for section, table in tables.items() for inner, value in table.items()}
 
 
+def refuse_others(allow: Iterable[str]) -> None:
+    """Raise a UsageError for a field that ``--allow-mismatch`` cannot be given."""
+    for name in allow:
+        if name not in ALLOWED:
+            others = nearest(name, ALLOWED) or f" These can: {', '.join(sorted(ALLOWED))}."
+            raise UsageError(f"a run cannot go on with another {name!r}.{others}", "--allow-mismatch")
+
+
 def check(old: Fields, new: Fields, allow: Iterable[str] = (), warn: Callable[[str], None] = lambda text: None) -> None:
     """Refuse to go on with a run as if it were another one.
 
@@ -75,13 +95,15 @@ def check(old: Fields, new: Fields, allow: Iterable[str] = (), warn: Callable[[s
     Raises:
         RegardError: the first field that differs; ``where`` is its name.
     """
+    allow = ALLOWED & set(allow)
     for name, value in new.items():
         before, now = old.get(name), _plain(value)
         if before == now:
             continue
         said = f"this run has {_shown(before)}, now it is {_shown(now)}"
-        if name not in _WARN and name not in set(allow):
-            raise RegardError(f"{said}; choose another --output, or go on with --allow-mismatch {name}", name)
+        if name not in _WARN and name not in allow:
+            others = f", or go on with --allow-mismatch {name}" if name in ALLOWED else ""
+            raise RegardError(f"{said}; choose another --output{others}", name)
         warn(f"{name}: {said}")
 
 

@@ -93,7 +93,8 @@ def resume(run: Run) -> None:
         run.hooks.files.remove(remains)
     loaded = run.checkpoints.load()
     if loaded:
-        run.progress = Progress.of(loaded.state)
+        run.progress, section = Progress.of(loaded.state), run.recipe.training
+        run.progress.finished &= run.progress.over(section.steps, section.patience)  # more may be asked for than before
         averages = loaded.path / "ema.safetensors"
         run.optimiser.restore(
             tensors.load(loaded.path / "weights.safetensors"),

@@ -118,8 +118,7 @@ def validate(run: Run) -> bool:
         if best and not model_saved(run, best, validation):
             best = None
     progress.count(best)
-    impatient = section.patience is not None and progress.worse >= section.patience
-    progress.finished = impatient or progress.step == section.steps
+    progress.finished = progress.over(section.steps, section.patience)
     values = {"loss": validation.loss, "bleu": validation.bleu, "chrf": validation.chrf}
     run.log.write("valid", progress.step, seconds=run.seconds, best=best is not None, **values)
     for sample in validation.samples:
