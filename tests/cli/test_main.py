@@ -91,6 +91,16 @@ def test_usage_is_answered_with_one_sentence(regard, argv: list[str], said: str)
     assert "Traceback" not in done.err
 
 
+@pytest.mark.parametrize(("closed", "code"), [("<", 1), (">", 1), ("2>", 0)])
+def test_a_closed_stream_is_one_sentence(closed: str, code: int) -> None:
+    command = f"{sys.executable} -m regard.cli info tiny {closed}&-"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert len(done.stderr.splitlines()) == code
+    assert "Traceback" not in done.stderr
+    assert "this should not happen" not in done.stderr
+
+
 def test_torch_out_of_memory_is_one_sentence(regard, loaded, monkeypatch) -> None:
     def fail(*words: object, **options: object) -> None:
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 17179869184 bytes.")

@@ -60,9 +60,11 @@ def test_the_second_ends_it_at_once(number: signal.Signals) -> None:
 
 
 def test_before_a_step_the_first_ends_it_as_stopped(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "source.en")  # reading it waits for a writer who never comes
-    (tmp_path / "target.de").write_text("a\n")
+    os.mkfifo(tmp_path / "recipe.toml")  # reading it waits for a writer who never comes
+    for name in ("source.en", "target.de"):
+        (tmp_path / name).write_text("a\n")
     words = ["--source", str(tmp_path / "source.en"), "--target", str(tmp_path / "target.de")]
+    words += ["--recipe", str(tmp_path / "recipe.toml")]
     command = [sys.executable, "-c", WAITING, "train", *words, "--output", str(tmp_path / "model")]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:

@@ -1,12 +1,13 @@
 """What was asked for becomes one recipe, and what can be known before the data is known before it."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from regard.data.corpora import JsonLines, Table
 from regard.errors import UsageError
-from regard.tasks.asked import Wishes, corpora, longest_asked, recipe_asked
+from regard.tasks.asked import Wishes, corpora, longest_asked, recipe_asked, refuse_pipes
 
 
 def test_later_ones_lie_on_top() -> None:
@@ -56,3 +57,11 @@ def test_a_table_has_no_such_columns(tmp_path: Path, columns: str) -> None:
     (tmp_path / "a.tsv").touch()
     with pytest.raises(UsageError, match="two columns like 1,2"):
         corpora((), (), [tmp_path / "a.tsv"], columns)
+
+
+def test_what_can_be_read_once_is_no_corpus(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "file").touch()
+    refuse_pipes([tmp_path / "file", tmp_path, tmp_path / "nothing"])
+    with pytest.raises(UsageError, match="is a pipe"):
+        refuse_pipes([tmp_path / "file", tmp_path / "pipe"])

@@ -62,6 +62,21 @@ def test_it_writes_over_nothing(tmp_path: Path) -> None:
     assert (tmp_path / "taken" / "thesis.txt").read_text() == "years"
 
 
+def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(tmp_path / "model")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Files, "rename", full)
+        with pytest.raises(RegardError, match="No space left on device") as caught:
+            average(tmp_path / "model", tmp_path / "mean")
+    assert caught.value.where == str(tmp_path / "mean")
+    assert list((tmp_path / "mean").iterdir()) == []
+    average(tmp_path / "model", tmp_path / "mean")
+
+
 def test_it_says_what_is_wrong(tmp_path: Path) -> None:
     run(tmp_path / "model")
     with pytest.raises(RegardError, match="5 checkpoints asked for, 3 there are"):

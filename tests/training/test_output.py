@@ -5,7 +5,7 @@ import os
 import pytest
 from toy import Fast, Play, StopAt, in_child, recipe
 
-from regard.errors import NoValidCheckpoint, RegardError, Stopped
+from regard.errors import NoValidCheckpoint, RegardError, Stopped, UsageError
 from regard.training import resolved
 from regard.training.output import Action, claimed, decide
 
@@ -43,6 +43,29 @@ def test_unfinished_resumes_and_finished_is_said(tmp_path):
     newest = play.output / "training" / "checkpoints" / "step-000010" / "weights.safetensors"
     newest.write_bytes(newest.read_bytes()[:-1])
     assert decide(play.output, fields()) is Action.RESUME  # a damaged end is no end
+
+
+def test_a_finished_run_goes_on_where_more_steps_are_asked_for(tmp_path):
+    play = begun(tmp_path / "m")
+    allow = ("training.steps",)
+    with pytest.raises(RegardError, match="--allow-mismatch training.steps"):
+        decide(play.output, fields(steps=15))
+    with pytest.raises(UsageError, match="10 steps are made already"):
+        decide(play.output, fields(steps=9), allow=allow)
+    assert decide(play.output, fields(steps=15), allow=allow) is Action.RESUME
+    summary = Play(play.output, recipe(steps=15)).fit()
+    assert (summary.step, summary.reason) == (15, "all steps made")
+    assert decide(play.output, fields(steps=15), allow=allow) is Action.FINISHED
+
+
+def test_fewer_steps_than_an_unfinished_run_has_made(tmp_path):
+    play = begun(tmp_path / "m", stop=7)
+    for steps, enough in ((6, False), (7, False), (8, True)):
+        if enough:
+            assert decide(play.output, fields(steps=steps), allow=("training.steps",)) is Action.RESUME
+            continue
+        with pytest.raises(UsageError, match="7 steps are made already"):
+            decide(play.output, fields(steps=steps), allow=("training.steps",))
 
 
 def test_another_recipe_is_refused_by_the_name_of_the_field(tmp_path):

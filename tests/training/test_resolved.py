@@ -4,7 +4,7 @@ import pytest
 from toy import Fast, recipe
 
 from regard.config import Model, Recipe, Training
-from regard.errors import RegardError
+from regard.errors import RegardError, UsageError
 from regard.training import resolved
 
 
@@ -21,26 +21,44 @@ def test_there_and_back(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "changed"),
+    ("name", "changed", "allowed"),
     [
-        ("model.d_model", Recipe(model=Model(d_model=256))),
-        ("model.d_k", Recipe(model=Model(d_k=8))),
-        ("training.rate", Recipe(training=Training(rate=1e-4))),
-        ("training.minutes", Recipe(training=Training(minutes=3))),
-        ("recipe.seed", Recipe(seed=2)),
+        ("model.d_model", Recipe(model=Model(d_model=256)), False),
+        ("model.d_k", Recipe(model=Model(d_k=8)), False),
+        ("model.dropout", Recipe(model=Model(dropout=0.3)), True),
+        ("training.rate", Recipe(training=Training(rate=1e-4)), True),
+        ("training.steps", Recipe(training=Training(steps=9)), True),
+        ("training.minutes", Recipe(training=Training(minutes=3)), False),
+        ("training.tokens", Recipe(training=Training(tokens=512)), False),
+        ("recipe.seed", Recipe(seed=2), False),
     ],
 )
-def test_a_changed_field_is_named_and_can_be_allowed(tmp_path, name, changed):
+def test_a_changed_field_is_named_and_some_can_be_allowed(tmp_path, name, changed, allowed):
     resolved.write(tmp_path, resolved.recipe_fields(Recipe()), Fast())
     old, new = resolved.read(tmp_path), resolved.recipe_fields(changed)
-    with pytest.raises(RegardError, match=f"--allow-mismatch {name}") as caught:
+    with pytest.raises(RegardError, match="choose another --output") as caught:
         resolved.check(old, new)
     assert caught.value.where == name
+    assert (f"--allow-mismatch {name}" in str(caught.value)) is allowed
     with pytest.raises(RegardError):  # and back again, where a field is no longer set
         resolved.check({k: v for k, v in new.items() if v is not None}, old | {name: None})
     told = []
-    resolved.check(old, new, allow=(name,), warn=told.append)
-    assert len(told) == 1
+    if allowed:
+        resolved.refuse_others([name])
+        resolved.check(old, new, allow=(name,), warn=told.append)
+        assert len(told) == 1
+    else:
+        with pytest.raises(UsageError, match="cannot go on with another"):
+            resolved.refuse_others([name])
+        with pytest.raises(RegardError, match="choose another --output$"):
+            resolved.check(old, new, allow=(name,))
+
+
+def test_what_can_be_allowed_is_a_field():
+    known = {*resolved.recipe_fields(Recipe()), "chosen.threads", "fingerprint.torch", "fingerprint.processor"}
+    assert known > resolved.ALLOWED
+    with pytest.raises(UsageError, match=r"Did you mean 'training\.rate'"):
+        resolved.refuse_others(["training.rat"])
 
 
 def test_what_does_not_change_the_weights_may_change():

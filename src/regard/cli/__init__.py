@@ -42,6 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Whatever goes wrong is one sentence on stderr; ``REGARD_DEBUG=1`` adds where it came from.
     """
     _never_fail_to_print()
+    if sys.stdin is None or sys.stdout is None:
+        return _told(f"{'stdin' if sys.stdin is None else 'stdout'} is closed; redirect it to or from a file", 1)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("default", UserWarning)
@@ -132,7 +134,9 @@ def _reader_left() -> int:
 
 
 def _never_fail_to_print() -> None:
-    """A terminal that lacks a character shows a substitute instead of ending the command."""
+    """A terminal that lacks a character shows a substitute instead of ending the command; a closed stderr is nobody."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure:
         reconfigure(errors="replace")

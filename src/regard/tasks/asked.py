@@ -87,6 +87,17 @@ def corpora(source: Files, target: Files, pairs: Files = (), columns: str | None
     return two + [_table(path, columns) for path in pairs]
 
 
+def refuse_pipes(files: Files) -> None:
+    """Name the first file that can be read only once; training reads its data several times.
+
+    Raises:
+        UsageError: it is a pipe, or a device.
+    """
+    for path in files:
+        if Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir():
+            raise UsageError("is a pipe or a device, but training reads more than once; give a file", str(path))
+
+
 def _table(path: Path | str, columns: str | None) -> Corpus:
     if columns is None:
         return corpus(path)

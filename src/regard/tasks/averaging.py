@@ -39,15 +39,21 @@ def average(
     chosen = [Path(path) for path in checkpoints] or kept(folder, last)
     weights = averages.average(chosen)
     _fit(weights, outline(recipe.model, vocabularies.source.size, vocabularies.target.size), chosen[0])
-    output.mkdir(parents=True, exist_ok=True)
-    vocabularies.save(output)
     contents = {
         RECIPE: dump_toml(recipe.model_dump()).encode(),
         MODEL: store.to_bytes(weights),
         "card.md": _card(chosen),
     }
-    contents |= {path.name: path.read_bytes() for path in sorted(output.glob("tokenizer*.json"))}
-    manifest.replace(output, {name: [content] for name, content in contents.items()}, Files())
+    output.mkdir(parents=True, exist_ok=True)
+    try:
+        vocabularies.save(output)
+        contents |= {path.name: path.read_bytes() for path in sorted(output.glob("tokenizer*.json"))}
+        manifest.replace(output, {name: [content] for name, content in contents.items()}, Files())
+    except OSError as error:
+        for path in output.iterdir():  # it was empty, and is so again
+            if path.name in contents or path.name.startswith(("tokenizer.", "manifest.")) or ".partial" in path.name:
+                path.unlink(missing_ok=True)
+        raise RegardError(f"cannot be written ({error.strerror}); nothing was left there", str(output)) from None
     return load(output)
 
 

@@ -21,7 +21,7 @@ from regard.models import store
 from regard.models.build import transformer
 from regard.nn import ops
 from regard.tasks import card
-from regard.tasks.asked import Files, Wishes, corpora, languages, longest_asked, recipe_asked
+from regard.tasks.asked import Files, Wishes, corpora, languages, longest_asked, recipe_asked, refuse_pipes
 from regard.tasks.bundle import MODEL, RECIPE, load, placed
 from regard.tasks.chosen import Chosen, choose, fingerprints, remembered
 from regard.tasks.inspection import inspect
@@ -97,6 +97,7 @@ def train(
     reporter = reporter or Quiet()
     sources, targets = _several(source), _several(target)
     learned = corpora(sources, targets, pairs or (), columns)
+    refuse_pipes([*sources, *targets, *(pairs or ()), *(path for path in (valid_source, valid_target) if path)])
     validation = _validation(valid_source, valid_target)
     options = {
         **languages(sources, targets),

@@ -89,13 +89,14 @@ def decide(
         )
     if resume == "must" and not checkpoints:
         raise NoValidCheckpoint("there is no checkpoint to resume from", str(output))
-    if finished(training, {**old, **{name: value for name, value in fields.items() if value is not None}}):
+    steps = _number(fields, "training.steps") or _number(old, "chosen.steps")
+    if finished(training, steps, _number(fields, "training.patience")):
         return Action.FINISHED
     return Action.RESUME if checkpoints else Action.START
 
 
-def finished(training: Path, fields: resolved.Fields) -> bool:
-    """Whether the newest checkpoint is whole and says that nothing of what is asked for is left to do.
+def finished(training: Path, steps: int | None = None, patience: int | None = None) -> bool:
+    """Whether the newest checkpoint is whole and says that nothing is left to do, of so many steps if they are known.
 
     Raises:
         UsageError: fewer steps are asked for than are made.
@@ -106,12 +107,15 @@ def finished(training: Path, fields: resolved.Fields) -> bool:
         except RegardError:
             return False  # resuming sets it aside and says so
         progress = Progress.of(json.loads((path / "state.json").read_bytes()))
-        steps, patience = fields.get("training.steps", fields.get("chosen.steps")), fields.get("training.patience")
-        if isinstance(steps, int) and progress.step > steps - (not progress.finished):
+        if steps is not None and progress.step > steps - (not progress.finished):
             raise UsageError(f"{progress.step} steps are made already; ask for more than {steps}", "training.steps")
-        known = isinstance(steps, int) or isinstance(patience, int)
-        return progress.finished and (not known or progress.over(steps, patience))  # type: ignore[arg-type]
+        return progress.finished and (steps is None or progress.over(steps, patience))
     return False
+
+
+def _number(fields: resolved.Fields, name: str) -> int | None:
+    value = fields.get(name)
+    return value if isinstance(value, int) else None
 
 
 def _names(folder: Path) -> set[str]:
