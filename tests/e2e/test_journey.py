@@ -1,6 +1,8 @@
 """What a person does with two files, one command after the other."""
 
 import json
+import shutil
+import tomllib
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,38 @@ def test_again_says_it_is_finished_and_changes_nothing(world: Path, regard: Run,
     assert done.code == 0
     assert "finished already" in done.err
     assert (world / "model" / "model.safetensors").read_bytes() == before
+
+
+def test_a_finished_run_goes_on_to_a_later_last_step(world: Path, regard: Run, train_options: Any) -> None:
+    model = world / "model"
+    longer = [*train_options(world, model, 9), "--threads", 1]
+    assert "go on with --allow-mismatch training.steps" in regard(*longer).sentence
+    with (model / "training" / "resolved.toml").open("rb") as file:
+        before = tomllib.load(file)
+    changed = [
+        "training.steps",
+        "training.validate_every",
+        *(["chosen.threads"] if before["chosen"]["threads"] > 1 else []),
+    ]
+    done = regard(*longer, *(word for name in changed for word in ("--allow-mismatch", name)))
+    assert done.code == 0, done.err
+    with (model / "training" / "resolved.toml").open("rb") as file:
+        after = tomllib.load(file)
+    assert (after["training"]["steps"], after["chosen"]["steps"], after["chosen"]["validate_every"]) == (9, 9, 9)
+    assert (model / "training" / "checkpoints" / "step-000009").is_dir()
+    assert "9 steps" in (model / "card.md").read_text()
+    assert "finished already" in regard(*longer).err
+
+
+def test_another_number_of_threads_is_written_down(world: Path, regard: Run, train_options: Any) -> None:
+    resolved = world / "model" / "training" / "resolved.toml"
+    resolved.write_text(resolved.read_text().replace("threads = ", "threads = 9"))
+    shutil.rmtree(world / "model" / "training" / "checkpoints")
+    command = [*train_options(world, world / "model"), "--threads", 1]
+    assert "chosen.threads" in regard(*command).sentence
+    assert regard(*command, "--allow-mismatch", "chosen.threads").code == 0
+    with resolved.open("rb") as file:
+        assert tomllib.load(file)["chosen"]["threads"] == 1
 
 
 def test_other_data_into_a_finished_folder_is_refused(world: Path, regard: Run, train_options: Any) -> None:

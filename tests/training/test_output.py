@@ -48,7 +48,7 @@ def test_unfinished_resumes_and_finished_is_said(tmp_path):
 def test_a_finished_run_goes_on_where_more_steps_are_asked_for(tmp_path):
     play = begun(tmp_path / "m")
     allow = ("training.steps",)
-    with pytest.raises(RegardError, match="--allow-mismatch training.steps"):
+    with pytest.raises(RegardError, match=r"--allow-mismatch training\.steps"):
         decide(play.output, fields(steps=15))
     with pytest.raises(UsageError, match="10 steps are made already"):
         decide(play.output, fields(steps=9), allow=allow)

@@ -50,7 +50,7 @@ def test_a_changed_field_is_named_and_some_can_be_allowed(tmp_path, name, change
     else:
         with pytest.raises(UsageError, match="cannot go on with another"):
             resolved.refuse_others([name])
-        with pytest.raises(RegardError, match="choose another --output$"):
+        with pytest.raises(RegardError, match=r"choose another --output$"):
             resolved.check(old, new, allow=(name,))
 
 

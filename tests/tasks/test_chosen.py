@@ -1,0 +1,37 @@
+"""What is chosen once is kept, but for what a person asks for anew."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from regard.config import Recipe, Training
+from regard.tasks.chosen import Chosen, processor, remembered
+from regard.training import resolved
+from regard.training.files import Files
+
+CHOSEN = Chosen(steps=12, validate_every=3, tokens=512, accumulate=2, product="bf16", threads=1)
+
+
+def test_what_was_chosen_is_remembered(tmp_path: Path) -> None:
+    assert remembered(tmp_path) is None
+    for chosen in (CHOSEN, replace(CHOSEN, steps=None)):
+        resolved.write(tmp_path, chosen.fields(), Files())
+        assert remembered(tmp_path) == chosen
+
+
+def test_it_lies_over_the_recipe() -> None:
+    recipe = CHOSEN.applied(Recipe(training=Training(minutes=5, rate=0.5)))
+    section = recipe.training
+    assert (section.steps, section.validate_every, section.tokens, section.accumulate) == (12, 3, 512, 2)
+    assert (section.minutes, section.rate) == (5, 0.5)
+
+
+def test_what_is_asked_for_anew_takes_its_place() -> None:
+    assert CHOSEN.asked(Recipe(), None) == CHOSEN
+    asked = CHOSEN.asked(Recipe(training=Training(steps=20, validate_every=4, tokens=4096)), 2)
+    assert asked == replace(CHOSEN, steps=20, validate_every=4, threads=2)
+
+
+def test_the_processor_has_a_name() -> None:
+    assert processor(torch.device("cpu"))
