@@ -38,3 +38,29 @@ def test_every_key_can_be_set_to_its_default() -> None:
 def test_what_has_no_end_is_no_recipe() -> None:
     with pytest.raises(UsageError, match="larger than 1 MB"):
         recipe_values(Path("/dev/zero"))
+
+
+@pytest.mark.parametrize("content", ["x = " + "[" * 100_000, "x = 2024-02-30", "[model", "\x00"])
+def test_what_is_no_toml_is_one_sentence(tmp_path: Path, content: str) -> None:
+    (tmp_path / "recipe.toml").write_text(content)
+    with pytest.raises(UsageError, match="cannot be read as TOML"):
+        recipe_values(tmp_path / "recipe.toml")
+
+
+def test_nonsense_of_a_setting_is_text() -> None:
+    assert override({}, ["task=" + "[" * 100_000])["task"][0] == "["
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"model": {"heads": 3}}, "model: d_model 512 is not divisible by heads 3; set d_k and d_v$"),
+        ({"modle": {"heads": 3}}, "Did you mean 'model'"),
+        ({"task": "x" * 1000}, r"got 'x{79}\)$"),
+        ({"decoding": {"length_penalty": 1e300}}, "decoding.length_penalty"),
+        ({"decoding": {"max_extra": 10**12}}, "decoding.max_extra"),
+    ],
+)
+def test_a_refusal_is_short(values: dict[str, object], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        recipe_from(values)

@@ -134,8 +134,8 @@ class Decoding(Section):
     """How text is made [Vaswani17 §6.1]."""
 
     beam: int = Field(5, ge=1, le=100)
-    length_penalty: float = Field(0.6, ge=0.0, description="alpha of ((5 + length) / 6) ** alpha [Wu16]")
-    max_extra: int = Field(50, ge=1, description="an output is at most the source + this many tokens")
+    length_penalty: float = Field(0.6, ge=0.0, le=10.0, description="alpha of ((5 + length) / 6) ** alpha [Wu16]")
+    max_extra: int = Field(50, ge=1, le=10_000, description="an output is at most the source + this many tokens")
     tokens: int = Field(8192, ge=16, description="source tokens times beam decoded at once")
 
 
@@ -207,9 +207,11 @@ def recipe_from(values: Mapping[str, Any], where: str = "recipe") -> Recipe:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            raise UsageError(f"unknown key {name!r}.{nearest(name, known_keys())}", where) from None
+            known = [*known_keys(), *(part for part in Recipe.model_fields if part not in known_keys())]
+            raise UsageError(f"unknown key {name!r}.{nearest(name, known)}", where) from None
         message = first["msg"].removeprefix("Value error, ")
-        raise UsageError(f"{name}: {message} (got {first['input']!r})" if name else message, where) from None
+        found = "" if isinstance(first["input"], Mapping) else f" (got {first['input']!r:.80})"
+        raise UsageError(f"{name}: {message}{found}" if name else message, where) from None
 
 
 def recipe_values(path: Path) -> dict[str, Any]:
@@ -226,7 +228,9 @@ def recipe_values(path: Path) -> dict[str, Any]:
         return tomllib.loads(content.decode("utf-8"))
     except FileNotFoundError:
         raise UsageError("no such recipe file", str(path)) from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except RecursionError:
+        raise UsageError("cannot be read as TOML: brackets within brackets without end", str(path)) from None
+    except (OSError, ValueError) as error:  # the latter of UTF-8, TOML, or a date that is none
         raise UsageError(f"cannot be read as TOML: {error}", str(path)) from None
 
 
@@ -241,7 +245,7 @@ def override(values: Mapping[str, Any], settings: Iterable[str]) -> dict[str, An
             raise UsageError(f"unknown key {name!r}.{hint}", "--set")
         try:
             value = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
+        except (ValueError, RecursionError):
             value = text
         section, _, inner = name.rpartition(".")
         if section:
