@@ -161,10 +161,11 @@ def learn(work: Work, allow: tuple[str, ...] = ()) -> None:
     prepared = prepare(work.corpora, work.recipe, training / "data", work.validation, progress=_Told(told))
     for line in card.left_out(prepared):
         told(line)
-    earlier = remembered(training)
+    earlier = remembered(training, work.machine.device)
     chosen = earlier.asked(work.recipe, work.machine.threads) if earlier else None
     torch.set_num_threads(work.machine.threads or (chosen.threads if chosen else torch.get_num_threads()))
-    teach = _teacher(prepared, work.machine.device)
+    exact = chosen.exact if chosen else ops.full(str(work.machine.device))
+    teach = _teacher(prepared, work.machine.device, exact)
     if chosen is None:
         chosen = choose(work.recipe, teach, training, work.hooks, work.machine.device)
     recipe = chosen.applied(work.recipe)
@@ -185,9 +186,8 @@ def _same_data(work: Work) -> None:
         prepare(work.corpora, work.recipe, folder, work.validation)
 
 
-def _teacher(prepared: Prepared, device: torch.device) -> Callable[[Recipe, ops.Path], Teaching]:
+def _teacher(prepared: Prepared, device: torch.device, exact: ops.Path) -> Callable[[Recipe, ops.Path], Teaching]:
     """Makes the objective of a recipe on this data, its weights drawn from the seed."""
-    exact = ops.choose("fp32", str(device))
 
     def teach(recipe: Recipe, product: ops.Path) -> Teaching:
         both = prepared.vocabularies
@@ -204,7 +204,7 @@ def _fix(work: Work, chosen: Chosen, teaching: Teaching, allow: tuple[str, ...])
     before = resolved.read(training) if (training / resolved.NAME).exists() else {}
     if before:
         held = {name: fields[name] for name in fields if name not in ("chosen.steps", "chosen.validate_every")}
-        resolved.check(before, held, allow, work.hooks.reporter.on_event)
+        resolved.check({"chosen.exact": chosen.exact, **before}, held, allow, work.hooks.reporter.on_event)
     whole = {**resolved.recipe_fields(work.recipe), **fields}
     if before != {name: value for name, value in whole.items() if value is not None}:
         resolved.write(training, whole, work.hooks.files)
@@ -252,6 +252,15 @@ class Saver:
         manifest.replace(self.output, {**recipe, **tokenizers, **contents, card.CARD: [text.encode()]}, self.files)
 
 
+STAGES = {
+    "read": "reading the data",
+    "vocabulary": "learning the vocabulary",
+    "encode": "turning text into ids",
+    "segment": "drawing segmentations",
+}
+"""What preparing does, for people."""
+
+
 class _Told:
     """Progress of preparing, a line for each stage."""
 
@@ -262,4 +271,4 @@ class _Told:
     def __call__(self, stage: str, pairs: int) -> None:
         if stage != self.stage:
             self.stage = stage
-            self.told(stage)
+            self.told(STAGES.get(stage, stage))
