@@ -1,4 +1,5 @@
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 import torch
@@ -109,17 +110,28 @@ def test_the_path_is_chosen_from_outside() -> None:
     assert Linear(2, 2).product == "exact"
 
 
-def test_a_path_is_chosen_by_what_the_processor_has_and_by_measuring(monkeypatch: pytest.MonkeyPatch) -> None:
-    times: dict[str, float] = {"exact": 3.0, "onednn": 2.0}
-    monkeypatch.setattr(ops, "seconds", lambda path: times[path])
-    monkeypatch.setattr(ops, "faithful", lambda: True)
-    monkeypatch.setattr(ops, "native_bf16", lambda device: True)
-    chosen = ops.choose.__wrapped__  # without the memory of earlier answers
-    assert [chosen(precision) for precision in ("fp32", "auto", "mixed")] == ["onednn", "bf16", "bf16"]
-    monkeypatch.setattr(ops, "native_bf16", lambda device: False)
-    assert [chosen(precision) for precision in ("fp32", "auto", "mixed")] == ["onednn", "onednn", "bf16"]
-    times["onednn"] = 2.9
-    assert chosen("fp32") == "exact"
-    times["onednn"] = 1.0
-    monkeypatch.setattr(ops, "faithful", lambda: False)
-    assert chosen("fp32") == "exact"
+@pytest.mark.parametrize("amd", [False, True])
+@pytest.mark.parametrize("faithful", [False, True])
+@pytest.mark.parametrize("native", [False, True])
+def test_a_path_is_chosen_by_what_the_processor_is(
+    monkeypatch: pytest.MonkeyPatch, amd: bool, faithful: bool, native: bool
+) -> None:
+    monkeypatch.setattr(ops, "full", ops.full.__wrapped__)  # without the memory of earlier answers
+    monkeypatch.setattr(ops, "narrow", lambda: amd)
+    monkeypatch.setattr(ops, "faithful", lambda: faithful)
+    monkeypatch.setattr(ops, "native_bf16", lambda device: native)
+    full = "onednn" if amd and faithful else "exact"
+    assert [ops.choose(precision) for precision in ("fp32", "auto", "mixed")] == [
+        full,
+        "bf16" if native else full,
+        "bf16",
+    ]
+    assert ops.choose("fp32", "meta") == "exact"
+
+
+@pytest.mark.parametrize(("vendor", "is_narrow"), [("AuthenticAMD", True), ("GenuineIntel", False), (None, False)])
+def test_amd_is_known_by_its_vendor(tmp_path: Path, vendor: str | None, is_narrow: bool) -> None:
+    file = tmp_path / "cpuinfo"
+    if vendor:
+        file.write_text(f"processor\t: 0\nvendor_id\t: {vendor}\nmodel name\t: AMD\n\nvendor_id\t: {vendor}\n")
+    assert ops.narrow(str(file)) is is_narrow

@@ -10,14 +10,15 @@ from regard.tasks.chosen import Chosen, processor, remembered
 from regard.training import resolved
 from regard.training.files import Files
 
-CHOSEN = Chosen(steps=12, validate_every=3, tokens=512, accumulate=2, product="bf16", threads=1)
+CPU = torch.device("cpu")
+CHOSEN = Chosen(steps=12, validate_every=3, tokens=512, accumulate=2, product="bf16", exact="onednn", threads=1)
 
 
 def test_what_was_chosen_is_remembered(tmp_path: Path) -> None:
-    assert remembered(tmp_path) is None
+    assert remembered(tmp_path, CPU) is None
     for chosen in (CHOSEN, replace(CHOSEN, steps=None)):
         resolved.write(tmp_path, chosen.fields(), Files())
-        assert remembered(tmp_path) == chosen
+        assert remembered(tmp_path, CPU) == chosen
 
 
 def test_it_lies_over_the_recipe() -> None:
@@ -34,4 +35,4 @@ def test_what_is_asked_for_anew_takes_its_place() -> None:
 
 
 def test_the_processor_has_a_name() -> None:
-    assert processor(torch.device("cpu"))
+    assert processor(CPU)

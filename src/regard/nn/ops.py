@@ -14,8 +14,8 @@ A product computes ``y = x Wᵀ + b``. Paths:
 from __future__ import annotations
 
 import functools
+import pathlib
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
@@ -155,19 +155,6 @@ def using(model: nn.Module, path: Path) -> Iterator[None]:
             module.product = product
 
 
-def seconds(path: Path, tokens: int = 256, width: int = 512, repeats: int = 3) -> float:
-    """What a product of a training step takes by this path here, forward and backward; the best of a few."""
-    linear = Linear(width, 2 * width)
-    linear.product = path
-    x_TD = torch.ones(tokens, width, requires_grad=True)
-    best = float("inf")
-    for _ in range(repeats + 1):  # the first pays for what is made once
-        began = time.perf_counter()
-        linear(x_TD).sum().backward()
-        best = min(best, time.perf_counter() - began)
-    return best
-
-
 def native_bf16(device: torch.device | str = "cpu") -> bool:
     """Whether the processor multiplies bf16 itself; elsewhere it is imitated, and slow."""
     if torch.device(device).type != "cpu":
@@ -176,15 +163,25 @@ def native_bf16(device: torch.device | str = "cpu") -> bool:
     return any(getattr(torch.cpu, name, lambda: False)() for name in known)
 
 
-@functools.cache
-def choose(precision: Literal["auto", "fp32", "mixed"], device: str = "cpu") -> Path:
-    """The path of a precision on this machine; ``auto`` is mixed where bf16 is native.
+def narrow(cpuinfo: str = "/proc/cpuinfo") -> bool:
+    """Whether torch's default library uses half of the processor's width: it does on AMD's."""
+    try:
+        lines = pathlib.Path(cpuinfo).read_text(errors="replace").splitlines()
+    except OSError:
+        return False
+    vendors = {line.partition(":")[2].strip() for line in lines if line.startswith("vendor_id")}
+    return vendors == {"AuthenticAMD"}
 
-    That much the hardware says, so that two runs of one recipe on one machine are the same run. In full precision
-    ``onednn`` must be faithful and measured to be clearly faster (it is twice as fast, or it brings nothing).
+
+@functools.cache
+def full(device: str = "cpu") -> Path:
+    """The path of full precision: ``onednn`` where torch's default is slow and oneDNN is faithful, else ``exact``.
+
+    No clock is asked: two runs of one recipe on one machine are the same run, however busy it is.
     """
-    if precision == "mixed" or (precision == "auto" and native_bf16(device)):
-        return "bf16"
-    if torch.device(device).type != "cpu" or not faithful():
-        return "exact"
-    return "onednn" if 1.3 * seconds("onednn") < seconds("exact") else "exact"
+    return "onednn" if torch.device(device).type == "cpu" and narrow() and faithful() else "exact"
+
+
+def choose(precision: Literal["auto", "fp32", "mixed"], device: str = "cpu") -> Path:
+    """The path of a precision on this machine, by what the hardware is; ``auto`` is mixed where bf16 is native."""
+    return "bf16" if precision == "mixed" or (precision == "auto" and native_bf16(device)) else full(device)

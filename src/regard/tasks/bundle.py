@@ -49,7 +49,7 @@ def ready(recipe: Recipe, vocabularies: Vocabularies, model: torch.nn.Module, de
 
     assert isinstance(model, Transformer)
     model.eval().requires_grad_(False).to(placed(device))
-    ops.use(model, ops.choose("fp32", str(placed(device))))
+    ops.use(model, ops.full(str(placed(device))))
     return Translation(recipe, vocabularies, model)
 
 

@@ -1,4 +1,4 @@
-"""What must be chosen by measuring, once, at the first start: steps, batch, product path, threads."""
+"""What is chosen once, at the first start, by measuring or by what the machine is: steps, batch, paths, threads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Chosen:
         steps: updates; None where the schedule has no end.
         validate_every: steps between validations.
         tokens, accumulate: target tokens of a batch and batches of an update, fitted to memory.
-        product: how products are computed while training; see ``nn/ops.py``.
+        product, exact: how products are computed while training, and while validating; see ``nn/ops.py``.
         threads: processor threads; sums depend on them in the last bits.
     """
 
@@ -37,6 +37,7 @@ class Chosen:
     tokens: int
     accumulate: int
     product: ops.Path
+    exact: ops.Path
     threads: int
 
     def asked(self, recipe: Recipe, threads: int | None) -> Chosen:
@@ -55,11 +56,11 @@ class Chosen:
         return {f"chosen.{name}": value for name, value in asdict(self).items()}
 
 
-def remembered(training: Path) -> Chosen | None:
+def remembered(training: Path, device: torch.device) -> Chosen | None:
     """What an earlier start chose, if there was one."""
     if not (training / resolved.NAME).exists():
         return None
-    found = resolved.read(training)
+    found = {"chosen.exact": ops.full(str(device)), **resolved.read(training)}  # the first runs did not write it
     return Chosen(**{name: found.get(f"chosen.{name}") for name in Chosen.__dataclass_fields__})  # type: ignore[arg-type]
 
 
@@ -87,12 +88,12 @@ def processor(device: torch.device) -> str:
 
 def choose(recipe: Recipe, teach: Teach, training: Path, hooks: Hooks, device: torch.device) -> Chosen:
     """Measure and choose; nothing of what is trained meanwhile is kept."""
-    product = ops.choose(recipe.training.precision, str(device))
+    product, exact = ops.choose(recipe.training.precision, str(device)), ops.full(str(device))
     tokens, accumulate = _fitted(recipe, teach, product, device)
     fitting = recipe.training.model_copy(update={"tokens": tokens, "accumulate": accumulate})
     teaching = teach(recipe.model_copy(update={"training": fitting}), product)
     length = _length(teaching, training, hooks)
-    return Chosen(*length, tokens, accumulate, product, torch.get_num_threads())
+    return Chosen(*length, tokens, accumulate, product, exact, torch.get_num_threads())
 
 
 def _fitted(recipe: Recipe, teach: Teach, product: ops.Path, device: torch.device) -> tuple[int, int]:

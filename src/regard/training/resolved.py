@@ -17,8 +17,9 @@ Plain = str | int | float | bool | tuple[object, ...] | None
 Fields = Mapping[str, Plain]
 """Dotted names to plain values: ``training.rate``, ``chosen.steps``, ``fingerprint.data``.
 
-``chosen`` is what was measured or looked up at the first start: steps, validate_every, tokens, accumulate, product (the
-path of matrix products), threads. ``fingerprint`` is data, tokenizer, torch and processor.
+``chosen`` is what was measured or looked up at the first start: steps, validate_every, tokens, accumulate, product and
+exact (the paths of matrix products while training and while validating), threads. ``fingerprint`` is data, tokenizer,
+torch and processor.
 """
 
 ALLOWED = frozenset(
