@@ -59,6 +59,9 @@ def test_nonsense_of_a_setting_is_text() -> None:
         ({"task": "x" * 1000}, r"got 'x{79}\)$"),
         ({"decoding": {"length_penalty": 1e300}}, "decoding.length_penalty"),
         ({"decoding": {"max_extra": 10**12}}, "decoding.max_extra"),
+        ({"data": {"look_ahead": 10**21}}, "data.look_ahead"),
+        ({"text": {"source_language": "e\x1b[31mn"}}, "text.source_language"),
+        ({"training": {"steps": True}}, "training: steps is no question of true or false$"),
     ],
 )
 def test_a_refusal_is_short(values: dict[str, object], said: str) -> None:

@@ -24,10 +24,22 @@ LARGEST = 1 << 20
 """Bytes a recipe may have; more are not read."""
 
 
+LANGUAGE = r"^[A-Za-z0-9_.@-]{1,40}$"
+"""What a language code may look like; it is shown, and may become part of a file's name."""
+
+
 class Section(BaseModel):
     """A frozen group of recipe fields; unknown fields are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_truth_for_a_number(cls, values: Any) -> Any:
+        for name, value in values.items() if isinstance(values, Mapping) else ():
+            if isinstance(value, bool) and name in cls.model_fields and cls.model_fields[name].annotation is not bool:
+                raise ValueError(f"{name} is no question of true or false")
+        return values
 
 
 class Text(Section):
@@ -39,8 +51,8 @@ class Text(Section):
     sample: int = Field(1_000_000, ge=1, description="pairs drawn (seeded) to learn the vocabulary from")
     bpe_dropout: float = Field(0.0, ge=0.0, lt=1.0, description="probability of leaving a merge out while training")
     segmentations: int = Field(16, ge=1, le=64, description="segmentations drawn per distinct word for BPE-dropout")
-    source_language: str = Field("und", description="language code of the source; und = unknown")
-    target_language: str = Field("und", description="language code of the target; und = unknown")
+    source_language: str = Field("und", pattern=LANGUAGE, description="language code of the source; und = unknown")
+    target_language: str = Field("und", pattern=LANGUAGE, description="language code of the target; und = unknown")
 
 
 class Data(Section):
@@ -50,7 +62,9 @@ class Data(Section):
     validation: int = Field(1000, ge=1, description="pairs split off (seeded) when no validation files are given")
     weights: tuple[float, ...] = Field((), description="one weight per corpus; empty = by size")
     epoch: int = Field(0, ge=0, description="draws of a virtual epoch of weighted corpora; 0 = all pairs")
-    look_ahead: int = Field(64, ge=1, description="sentences waiting to fill the gap at the end of a batch")
+    look_ahead: int = Field(
+        64, ge=1, le=1_000_000, description="sentences waiting to fill the gap at the end of a batch"
+    )
 
 
 class Model(Section):

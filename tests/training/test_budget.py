@@ -129,4 +129,5 @@ def test_the_discarded_steps_change_nothing(tmp_path, settings):
 def test_an_overrun_is_said():
     assert overrun(None, 1e9) is None
     assert overrun(2.0, 120.0) is None
+    assert overrun(1.0, 62.0) is None  # would read "1.0 minutes instead of 1"
     assert "3.0 minutes instead of 2" in overrun(2.0, 180.0)
