@@ -41,8 +41,8 @@ def corpus(tmp_path_factory):
     return folder
 
 
-def train(corpus, output, accumulate, stop=None, seed=1, more=()):
-    flag = StopAt(*(() if stop is None else (stop,)))
+def train(corpus, output, accumulate, stop=None, seed=1, more=(), flag=None):
+    flag = flag or StopAt(*(() if stop is None else (stop,)))
     settings = [*SETTINGS, f"training.accumulate={accumulate}", *more]
     options = {"settings": settings, "steps": 12, "threads": 1, "seed": seed}
     files = corpus / "train.en", corpus / "train.de"
@@ -87,6 +87,22 @@ def test_going_on_with_another_beam_leaves_the_model_readable(corpus, tmp_path):
             train(corpus, tmp_path / "model", 1, stop, more=more)
         manifest.verify(tmp_path / "model", extra=True)
     assert regard.load(tmp_path / "model").recipe.decoding.beam == 2
+
+
+@pytest.mark.parametrize("content", [None, b"", b"format ="])
+def test_what_was_resolved_is_taken_from_a_checkpoint(corpus, tmp_path, content):
+    with pytest.raises(Stopped):
+        train(corpus, tmp_path / "model", 1, 6)
+    path = tmp_path / "model" / "training" / "resolved.toml"
+    whole = path.read_bytes()
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    told = StopAt(7)
+    with pytest.raises(Stopped):
+        train(corpus, tmp_path / "model", 1, flag=told)
+    assert path.read_bytes() == whole
+    assert any("resolved.toml was lost" in event for event in told.reporter.events)
 
 
 @pytest.mark.long(0.3)

@@ -6,6 +6,9 @@ from toy import Fast, recipe
 from regard.config import Model, Recipe, Training
 from regard.errors import RegardError, UsageError
 from regard.training import resolved
+from regard.training.checkpoint import name, write_folder
+from regard.training.manifest import Damaged
+from regard.training.progress import Progress
 
 
 def fields(**more):
@@ -70,6 +73,26 @@ def test_another_torch_is_only_a_warning():
     told = []
     resolved.check({"fingerprint.torch": "2.13"}, {"fingerprint.torch": "2.14"}, warn=told.append)
     assert told == ["fingerprint.torch: this run has '2.13', now it is '2.14'"]
+
+
+def test_what_is_known_of_a_run_that_lost_the_file(tmp_path):
+    assert resolved.known(tmp_path) == ({}, None)
+    stored = {name: value for name, value in fields(**{"data.weights": (0.5, 2.0)}).items() if value is not None}
+    folder = tmp_path / "checkpoints"
+    folder.mkdir()
+    for step, said in ((1, {**stored, "chosen.steps": 39}), (2, stored), (3, {})):
+        write_folder(folder / name(step), {"state.json": [Progress(step).dump(said)]}, Fast())
+    for content in (None, b"", b"format = ", b"\xff"):
+        if content is not None:
+            (tmp_path / resolved.NAME).write_bytes(content)
+        assert resolved.known(tmp_path) == (stored, folder / name(2))
+    (folder / name(2) / "state.json").write_bytes(b"{}")
+    assert resolved.known(tmp_path)[0]["chosen.steps"] == 39
+    (folder / name(1) / "manifest.json").unlink()
+    with pytest.raises(Damaged, match="--resume never"):
+        resolved.known(tmp_path)
+    resolved.write(tmp_path, stored, Fast())
+    assert resolved.known(tmp_path) == (stored, None)
 
 
 def test_a_newer_or_broken_file_is_refused(tmp_path):

@@ -170,10 +170,11 @@ def learn(work: Work, allow: tuple[str, ...] = ()) -> None:
         chosen = choose(work.recipe, teach, training, work.hooks, work.machine.device)
     recipe = chosen.applied(work.recipe)
     teaching = teach(recipe, chosen.product)
-    _fix(work, chosen, teaching, allow)
+    fixed = _fix(work, chosen, teaching, allow)
     saver = Saver(work.output, teaching, work.hooks.files)
     saver.begin()
-    summary = fit(teaching, teaching.batches, recipe, training, replace(work.hooks, save_model=saver.best))
+    hooks = replace(work.hooks, save_model=saver.best, resolved=fixed)
+    summary = fit(teaching, teaching.batches, recipe, training, hooks)
     if late := budget.overrun(recipe.training.minutes, summary.seconds):
         told(late)
     saver.end(work.output, told)
@@ -197,7 +198,7 @@ def _teacher(prepared: Prepared, device: torch.device, exact: ops.Path) -> Calla
     return teach
 
 
-def _fix(work: Work, chosen: Chosen, teaching: Teaching, allow: tuple[str, ...]) -> None:
+def _fix(work: Work, chosen: Chosen, teaching: Teaching, allow: tuple[str, ...]) -> resolved.Fields:
     """Write down what the run is at its first start; hold it to that afterwards, but for what is allowed to differ."""
     training = work.output / "training"
     fields = {**chosen.fields(), **fingerprints(teaching, work.machine.device)}
@@ -206,8 +207,10 @@ def _fix(work: Work, chosen: Chosen, teaching: Teaching, allow: tuple[str, ...])
         held = {name: fields[name] for name in fields if name not in ("chosen.steps", "chosen.validate_every")}
         resolved.check({"chosen.exact": chosen.exact, **before}, held, allow, work.hooks.reporter.on_event)
     whole = {**resolved.recipe_fields(work.recipe), **fields}
-    if before != {name: value for name, value in whole.items() if value is not None}:
+    whole = {name: value for name, value in whole.items() if value is not None}
+    if before != whole:
         resolved.write(training, whole, work.hooks.files)
+    return whole
 
 
 class Saver:

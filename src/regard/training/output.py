@@ -15,6 +15,7 @@ from typing import Literal
 from regard.errors import NoValidCheckpoint, RegardError, UsageError
 from regard.training import manifest, resolved
 from regard.training.checkpoint import whole
+from regard.training.files import Files
 from regard.training.progress import Progress
 
 Resume = Literal["auto", "must", "never"]
@@ -53,6 +54,7 @@ def claimed(
     training.mkdir(parents=True, exist_ok=True)
     with _locked(training):
         if resume != "never":
+            _restore(training, warn)
             yield decide(output, fields, resume, allow, warn)
             return
         _set_aside(output)
@@ -79,11 +81,11 @@ def decide(
     if "training" not in names and any(not name.startswith(_BEFORE) for name in names):
         what = "holds a model without the training/ it came from; choose another, or --resume never keeps it aside"
         raise RegardError(what, str(output))
-    old = resolved.read(training) if (training / resolved.NAME).exists() else {}
+    old, _ = resolved.known(training)
     if old:
         resolved.check(old, fields, allow, warn)
     checkpoints = [name for name in _names(training / "checkpoints") if re.fullmatch(r"step-\d+(\.corrupt-.*)?", name)]
-    if checkpoints and not (training / resolved.NAME).exists():
+    if checkpoints and not old:
         raise RegardError(
             "is missing beside checkpoints; start again with --resume never", str(training / resolved.NAME)
         )
@@ -111,6 +113,18 @@ def finished(training: Path, steps: int | None = None, patience: int | None = No
             raise UsageError(f"{progress.step} steps are made already; ask for more than {steps}", "training.steps")
         return progress.finished and (steps is None or progress.over(steps, patience))
     return False
+
+
+def _restore(training: Path, warn: Callable[[str], None]) -> None:
+    """A ``resolved.toml`` that was lost or damaged, from the newest checkpoint that says what it was."""
+    fields, checkpoint = resolved.known(training)
+    if checkpoint is None:
+        return
+    path, files = training / resolved.NAME, Files()
+    if path.exists():
+        files.rename(path, path.with_name(f"{resolved.NAME}.damaged"))
+    resolved.write(training, fields, files)
+    warn(f"{resolved.NAME} was lost or damaged; it is taken from the checkpoint {checkpoint.name}")
 
 
 def _number(fields: resolved.Fields, name: str) -> int | None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from statistics import median
+from types import MappingProxyType
 from typing import Any
 
 from regard.config import FORMAT, Training
@@ -88,14 +90,14 @@ class Progress:
         """Take note of a validation: the best so far, or one more that was not."""
         self.best, self.worse = (best, 0) if best else (self.best, self.worse + 1)
 
-    def dump(self) -> bytes:
-        """The bytes of ``state.json``."""
-        return json.dumps({"format": FORMAT, **asdict(self)}, indent=1).encode()
+    def dump(self, resolved: Mapping[str, object] = MappingProxyType({})) -> bytes:
+        """The bytes of ``state.json``; ``resolved`` is what ``resolved.toml`` says, should that be lost."""
+        return json.dumps({"format": FORMAT, **asdict(self), "resolved": dict(resolved)}, indent=1).encode()
 
     @staticmethod
     def of(values: dict[str, Any]) -> Progress:
         """What :meth:`dump` wrote."""
-        values = {name: value for name, value in values.items() if name != "format"}
+        values = {name: value for name, value in values.items() if name not in ("format", "resolved")}
         best = Best(**values["best"]) if values["best"] else None
         return Progress(**{**values, "position": Position(**values["position"]), "best": best})
 

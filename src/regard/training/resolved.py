@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from regard.config import FORMAT, Recipe, dump_toml, nearest
 from regard.errors import RegardError, UsageError
+from regard.training import manifest
+from regard.training.checkpoint import whole
 from regard.training.files import Files
-from regard.training.manifest import refuse_newer
+from regard.training.manifest import Damaged, refuse_newer
 
 NAME = "resolved.toml"
 
@@ -64,16 +67,46 @@ def read(folder: Path) -> dict[str, Plain]:
     """What :func:`write` wrote.
 
     Raises:
-        RegardError: it cannot be read, or a newer Regard wrote it.
+        Damaged: it cannot be read.
+        RegardError: a newer Regard wrote it.
     """
     path = folder / NAME
     try:
         nested = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise RegardError(f"cannot be read ({error}); start again with --resume never", str(path)) from None
+        raise Damaged(f"cannot be read ({error}); start again with --resume never", str(path)) from None
+    if not isinstance(nested.get("format"), int):
+        raise Damaged("is damaged: it has no format; start again with --resume never", str(path))
     refuse_newer(nested, path)
     tables = {section: table for section, table in nested.items() if isinstance(table, dict)}
     return {f"{section}.{inner}": _plain(value) for section, table in tables.items() for inner, value in table.items()}
+
+
+def known(folder: Path) -> tuple[dict[str, Plain], Path | None]:
+    """The fields of a run, none where it has none; and the checkpoint they come from where ``resolved.toml`` is lost.
+
+    Raises:
+        Damaged: it cannot be read, or is missing beside checkpoints, and no whole checkpoint says what it was.
+    """
+    checkpoints = whole(folder / "checkpoints")
+    if not (folder / NAME).exists() and not checkpoints:
+        return {}, None
+    try:
+        return read(folder), None
+    except Damaged:
+        for path in reversed(checkpoints):
+            if fields := _of_checkpoint(path):
+                return fields, path
+        raise
+
+
+def _of_checkpoint(path: Path) -> dict[str, Plain]:
+    try:
+        manifest.verify(path)
+    except manifest.Damaged:
+        return {}
+    state = json.loads((path / "state.json").read_bytes())
+    return {name: _plain(value) for name, value in state.get("resolved", {}).items()}
 
 
 def refuse_others(allow: Iterable[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -47,6 +47,8 @@ class Hooks:
     reseed: Callable[[int], None] = _dropout_reseed
     clock: Callable[[], float] = time.monotonic
     files: Files = field(default_factory=Files)
+    resolved: Mapping[str, object] = field(default_factory=dict)
+    """What ``resolved.toml`` says; every checkpoint says it too."""
     track: bool = False
     """Write TensorBoard files too."""
 

@@ -21,7 +21,7 @@ def save(run: Run, last: bool = False) -> None:
     contents = {
         "weights.safetensors": tensors.chunks(optimiser.weights_by_name()),
         "optimiser.safetensors": tensors.chunks(optimiser.moments_by_name()),
-        "state.json": [progress.dump()],
+        "state.json": [progress.dump(run.hooks.resolved)],
     }
     if optimiser.averages is not None:
         contents["ema.safetensors"] = tensors.chunks(optimiser.averages_by_name())
