@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from regard.cli.terminal import look
+from regard.cli.terminal import look, say
 
 
 class Stream(io.StringIO):
@@ -50,3 +50,17 @@ def test_letters_and_width(monkeypatch) -> None:
     assert look(Stream(True)).unicode
     assert not look(Stream(True, "ascii")).unicode
     assert not look(Stream(True, "iso8859-1")).unicode
+
+
+def test_what_is_said_does_not_steer_the_terminal(capsys) -> None:
+    say("ev\x1b[31mil\x9b1m.en: ß is no fault")
+    assert capsys.readouterr().err == "regard: ev\\x1b[31mil\\x9b1m.en: ß is no fault\n"
+
+
+def test_a_file_name_does_not_steer_the_terminal(regard, tmp_path) -> None:
+    for name, lines in (("ev\x1b[31mil.en", 3), ("a.de", 2)):
+        (tmp_path / name).write_text("A line.\n" * lines)
+    done = regard("check", "--source", tmp_path / "ev\x1b[31mil.en", "--target", tmp_path / "a.de")
+    assert done.code == 1
+    assert "misaligned" in done.out
+    assert "\x1b" not in done.out + done.err

@@ -80,11 +80,11 @@ def shown(found: Report) -> str:
 
     lines = []
     for finding in found.findings:
-        lines.append(f"{MARKS[finding.severity]} {finding.kind}: {finding.sentence}")
+        lines.append(f"{MARKS[finding.severity]} {finding.kind}: {visible(finding.sentence)}")
         for file, line, text in finding.examples:
             place = f"{file}:{line}" if line else file
-            lines.append(f"    {place}" + (f"  {crop(visible(text), 80)}" if text else ""))
+            lines.append(f"    {visible(place)}" + (f"  {crop(visible(text), 80)}" if text else ""))
     if found.pairs:
         means = f"{found.source_characters:.0f} and {found.target_characters:.0f}"
         lines.append(f"{found.pairs:,} pairs, {means} characters on average.")
-    return "\n".join([*lines, found.verdict]) + "\n"
+    return "\n".join([*lines, visible(found.verdict)]) + "\n"

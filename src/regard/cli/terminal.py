@@ -24,8 +24,9 @@ def result_json(value: Any) -> None:
 
 
 def say(text: str) -> None:
-    """Tell the person something that is no result, on stderr."""
-    print(f"regard: {text}", file=sys.stderr, flush=True)
+    """Tell the person something that is no result, on stderr; a file's name must not steer the terminal."""
+    safe = "".join(f"\\x{ord(c):02x}" if c < " " or "\x7f" <= c < "\xa0" else c for c in text)
+    print(f"regard: {safe}", file=sys.stderr, flush=True)
 
 
 def say_mended(name: str, notes: Notes) -> None:
