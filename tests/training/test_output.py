@@ -115,6 +115,13 @@ def test_only_damaged_checkpoints_are_never_a_start(tmp_path):
         play.fit()
 
 
+def test_never_where_there_is_nothing_yet(tmp_path):
+    for _ in range(2):
+        with claimed(tmp_path / "new", fields(), "never") as action:
+            assert action is Action.START
+        assert [path.name for path in (tmp_path / "new").iterdir()] == ["training"]
+
+
 def test_never_keeps_the_earlier_run_and_its_model(tmp_path):
     play = begun(tmp_path / "m")
     model = (play.output / "model.safetensors").read_bytes()

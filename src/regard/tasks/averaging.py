@@ -46,8 +46,7 @@ def average(
     }
     output.mkdir(parents=True, exist_ok=True)
     try:
-        vocabularies.save(output)
-        contents |= {path.name: path.read_bytes() for path in sorted(output.glob("tokenizer*.json"))}
+        contents |= {name: tokenizer.content for name, tokenizer in vocabularies.files.items()}
         manifest.replace(output, {name: [content] for name, content in contents.items()}, Files())
     except OSError as error:
         for path in output.iterdir():  # it was empty, and is so again

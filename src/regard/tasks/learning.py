@@ -228,7 +228,8 @@ class Saver:
         if (self.output / manifest.NAME).exists():
             manifest.replace(self.output, {RECIPE: recipe}, self.files)
         else:
-            translation.vocabularies.save(self.output)
+            for name, tokenizer in translation.vocabularies.files.items():
+                self.files.replace(self.output / name, [tokenizer.content])
             self.files.replace(self.output / RECIPE, recipe)
 
     def best(self, weights: Weights, best: Best, validation: Validation) -> None:
@@ -250,7 +251,7 @@ class Saver:
         translation = self.teaching.translation
         count = sum(p.numel() for p in translation.model.parameters())
         text = card.card(translation.recipe, self.teaching.prepared, count, lines)
-        tokenizers = {path.name: [path.read_bytes()] for path in sorted(self.output.glob("tokenizer*.json"))}
+        tokenizers = {name: [tokenizer.content] for name, tokenizer in translation.vocabularies.files.items()}
         recipe = {RECIPE: [(self.output / RECIPE).read_bytes()]}
         manifest.replace(self.output, {**recipe, **tokenizers, **contents, card.CARD: [text.encode()]}, self.files)
 

@@ -126,6 +126,11 @@ class Tokenizer:
         document["model"]["format"] = FORMAT  # the one place where the library lets a foreign key pass
         return (json.dumps(document, ensure_ascii=False) + "\n").encode()
 
+    @property
+    def content(self) -> bytes:
+        """What :meth:`save` writes."""
+        return self._file
+
     def save(self, path: Path | str) -> None:
         """Write one ``tokenizer.json``, which the ``tokenizers`` library reads too; replaces the file at once."""
         path = Path(path)

@@ -27,13 +27,15 @@ class Vocabularies:
         """One fingerprint of both."""
         return hashlib.sha256(f"{self.source.sha256} {self.target.sha256}".encode()).hexdigest()
 
+    @property
+    def files(self) -> dict[str, Tokenizer]:
+        """File name to tokenizer: ``tokenizer.json``, or ``tokenizer.source.json`` and ``tokenizer.target.json``."""
+        return {JOINT: self.source} if self.joint else {SOURCE: self.source, TARGET: self.target}
+
     def save(self, folder: Path | str) -> None:
-        """Write ``tokenizer.json``, or ``tokenizer.source.json`` and ``tokenizer.target.json``."""
-        if self.joint:
-            self.source.save(Path(folder) / JOINT)
-        else:
-            self.source.save(Path(folder) / SOURCE)
-            self.target.save(Path(folder) / TARGET)
+        """Write :attr:`files` into a folder."""
+        for name, tokenizer in self.files.items():
+            tokenizer.save(Path(folder) / name)
 
     @classmethod
     def load(cls, folder: Path | str) -> Vocabularies:

@@ -57,8 +57,10 @@ def claimed(
             _restore(training, warn)
             yield decide(output, fields, resume, allow, warn)
             return
-        _set_aside(output)
-        training.mkdir(exist_ok=True)
+        if not _set_aside(output):
+            yield Action.START
+            return
+        training.mkdir()
         with _locked(training):
             yield Action.START
 
@@ -143,17 +145,21 @@ def _ours(name: str) -> bool:
     return name in (*_MODEL, "training") or tokenizer or name.startswith(_BEFORE) or ".partial-" in name
 
 
-def _set_aside(output: Path) -> None:
-    """Keep an earlier run, its model and tokeniser with it, so that old and new files never mix."""
+def _set_aside(output: Path) -> bool:
+    """Keep an earlier run, its model and tokeniser with it, so that old and new files never mix; if there is one."""
     earlier = [name for name in sorted(_names(output)) if name != "training" and not name.startswith(_BEFORE)]
     if not earlier and _names(output / "training") <= {"lock"}:
-        return
+        return False
     aside = output / f"{_BEFORE}{time.strftime('%Y%m%dT%H%M%S')}"
     while aside.exists():
         aside = aside.with_name(aside.name + "-again")
-    (output / "training").rename(aside)
+    files = Files()
+    files.rename(output / "training", aside)
     for name in earlier:
-        (output / name).rename(aside / name)
+        files.rename(output / name, aside / name)
+    files.fsync_folder(aside)
+    files.fsync_folder(output)
+    return True
 
 
 @contextmanager
