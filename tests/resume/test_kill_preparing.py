@@ -1,0 +1,107 @@
+"""Preparing, killed before any step that makes something last: the next start finds nothing of it, or all of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from toy import in_child
+
+from regard.config import recipe_from
+from regard.data.corpora import corpus
+from regard.data.prepare import prepare
+
+STEPS = ((os, "fsync"), (os, "rename"), (os, "replace"), (shutil, "rmtree"))
+
+
+def counted(fatal: int | None = None) -> list[str]:
+    """From now on every step is counted, and the process dies before the step ``fatal``."""
+    seen: list[str] = []
+
+    def counting(name: str, step: Callable[..., object]) -> Callable[..., object]:
+        def call(*arguments: object, **options: object) -> object:
+            seen.append(name)
+            if len(seen) == fatal:
+                os._exit(137)
+            return step(*arguments, **options)
+
+        return call
+
+    for module, name in STEPS:
+        setattr(module, name, counting(name, getattr(module, name)))
+    return seen
+
+
+def killed(made: Callable[[Path], None], folder: Path, number: int) -> int:
+    """The exit code of preparing in a process that dies before the step ``number``."""
+
+    def work() -> None:
+        counted(number)
+        made(folder)
+
+    return in_child(work)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Callable[[Path], None]:
+    """Prepares a small corpus, with separate vocabularies, into a folder."""
+    for side in ("en", "de"):
+        (tmp_path / f"a.{side}").write_text("".join(f"the {side} line {n % 7} of {n}\n" for n in range(60)))
+    pairs = corpus(tmp_path / "a.en", tmp_path / "a.de")
+    recipe = recipe_from(
+        {
+            "text": {"vocabulary": 320, "joint": False, "bpe_dropout": 0.1},
+            "data": {"validation": 5, "max_tokens": 40},
+            "model": {"tie": "two"},
+        }
+    )
+    return lambda folder: prepare([pairs], recipe, folder) and None
+
+
+def test_killed_before_each_step(tmp_path: Path, made: Callable[[Path], None]) -> None:
+    made(tmp_path / "never")
+    never = contents(tmp_path / "never")
+
+    def counts() -> None:
+        seen = counted()
+        made(tmp_path / "counted")
+        (tmp_path / "seen").write_text(" ".join(seen))
+
+    assert in_child(counts) == 0
+    steps = (tmp_path / "seen").read_text().split()
+    assert {"fsync", "rename", "replace", "rmtree"} == set(steps)
+    for number in range(1, len(steps) + 1):
+        folder = tmp_path / str(number)
+        assert killed(made, folder, number) == 137
+        assert not folder.exists()  # the rename into its place is the last step
+        made(folder)
+        assert contents(folder) == never
+        assert not folder.with_name(f"{number}.partial").exists()
+
+
+def test_killed_again_and_again(tmp_path: Path, made: Callable[[Path], None]) -> None:
+    """What one kill leaves half made is removed by the next start, which is killed while it removes."""
+    made(tmp_path / "never")
+    for number in (9, 5, 2, 1):
+        assert killed(made, tmp_path / "data", number) == 137
+    made(tmp_path / "data")
+    assert contents(tmp_path / "data") == contents(tmp_path / "never")
+
+
+def test_killed_while_a_damaged_one_is_set_aside(tmp_path: Path, made: Callable[[Path], None]) -> None:
+    made(tmp_path / "data")
+    never = contents(tmp_path / "data")
+    (tmp_path / "data" / "index.json").write_bytes(b"{")
+    assert killed(made, tmp_path / "data", 1) == 137
+    assert (tmp_path / "data" / "index.json").read_bytes() == b"{"
+    assert killed(made, tmp_path / "data", 2) == 137
+    assert (tmp_path / "data.damaged-1").is_dir()
+    made(tmp_path / "data")
+    assert contents(tmp_path / "data") == never
