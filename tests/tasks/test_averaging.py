@@ -7,11 +7,11 @@ import torch
 
 from regard.config import Model, Recipe, dump_toml
 from regard.errors import RegardError, UsageError
+from regard.models import store
 from regard.models.build import transformer
 from regard.models.store import weights
 from regard.tasks.averaging import average, kept
 from regard.text.vocabulary import learn_vocabularies
-from regard.training import tensors
 from regard.training.checkpoint import write_folder
 from regard.training.files import Files
 
@@ -29,7 +29,7 @@ def run(
     found = {}
     for step in steps:
         found[step] = weights(transformer(section, vocabularies.source.size, vocabularies.target.size, key=step))
-        contents = {"weights.safetensors": tensors.chunks(found[step]), "state.json": [b"{}"]}
+        contents = {"weights.safetensors": store.chunks(found[step]), "state.json": [b"{}"]}
         write_folder(folder / "training" / "checkpoints" / f"step-{step:06d}", contents, Files())
     return found
 

@@ -5,6 +5,7 @@ import torch
 from toy import Fast, Play, recipe
 
 from regard.errors import RegardError, UsageError
+from regard.models import store
 from regard.training import tensors
 from regard.training.average import average, newest, weights
 from regard.training.manifest import Damaged
@@ -58,7 +59,7 @@ def test_what_does_not_fit_is_said(training, tmp_path):
         average([tmp_path / "absent"])
     with pytest.raises(UsageError, match="4 checkpoints asked for, 3"):
         newest(training, 4)
-    Fast().write(tmp_path / "x", tensors.chunks({"embedding.weight": torch.zeros(2)}))
+    Fast().write(tmp_path / "x", store.chunks({"embedding.weight": torch.zeros(2)}))
     with pytest.raises(RegardError, match="average weights of one run"):
         average([*newest(training, 1), tmp_path / "x"])
     (tmp_path / "x").write_bytes(b"nonsense")

@@ -1,11 +1,15 @@
-"""Our streamed safetensors are those of the library."""
+"""Our streamed safetensors are those of the library, and say their format."""
 
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import load as reference_load
 from safetensors.torch import save_file
 from torch.testing import assert_close
 
+from regard.config import FORMAT
+from regard.errors import RegardError
+from regard.models import store
 from regard.training import tensors
 from regard.training.manifest import Damaged
 
@@ -24,7 +28,7 @@ def some():
 
 
 def test_the_library_reads_what_we_write():
-    raw = b"".join(bytes(chunk) for chunk in tensors.chunks(some(), {"step": "3"}))
+    raw = b"".join(bytes(chunk) for chunk in store.chunks(some(), {"step": "3"}))
     found = reference_load(raw)
     assert set(found) == set(some())
     for name, tensor in some().items():
@@ -38,8 +42,23 @@ def test_we_read_what_the_library_writes(tmp_path):
         assert_close(tensor, some()[name], rtol=0, atol=0)
 
 
+def test_every_file_says_its_format_and_a_newer_one_is_refused(tmp_path):
+    raw = b"".join(bytes(chunk) for chunk in store.chunks(some(), {"step": "3"}))
+    path = tmp_path / "x"
+    path.write_bytes(raw)
+    with safe_open(path, "pt") as file:
+        assert file.metadata() == {"step": "3", "format": str(FORMAT)}
+    path.write_bytes(raw.replace(b'"format":"1"', b'"format":"2"'))
+    with pytest.raises(RegardError, match="newer Regard"):
+        tensors.load(path)
+
+
+def test_one_writer_writes_models_and_checkpoints():
+    assert store.to_bytes(some()) == b"".join(bytes(chunk) for chunk in store.chunks(some()))
+
+
 def test_a_cut_file_is_damaged(tmp_path):
-    raw = b"".join(bytes(chunk) for chunk in tensors.chunks(some()))
+    raw = b"".join(bytes(chunk) for chunk in store.chunks(some()))
     (tmp_path / "x").write_bytes(raw[:-1])
     with pytest.raises(Damaged):
         tensors.load(tmp_path / "x")

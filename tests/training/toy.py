@@ -18,6 +18,7 @@ from torch.nn import functional
 from regard.config import Model, Recipe, Training
 from regard.data.batch import Batch, Packed, Position
 from regard.keys import generator
+from regard.models import store
 from regard.training import manifest, tensors
 from regard.training.files import Files
 from regard.training.log import Quiet, Summary
@@ -201,7 +202,7 @@ class Play:
         self.output.mkdir(exist_ok=True)
 
         def save_model(weights: Mapping[str, torch.Tensor], best: Best, validation: Validation) -> None:
-            chunks = tensors.chunks(weights, {"step": str(best.step)})
+            chunks = store.chunks(weights, {"step": str(best.step)})
             manifest.replace(self.output, {"model.safetensors": chunks}, files)
 
         hooks = Hooks(self.reporter, stop, save_model, reseed, files=files)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 from torch import Tensor, nn
 
 from regard.config import FORMAT
@@ -18,14 +18,42 @@ LARGEST_HEADER = 10_000_000
 """Bytes a file's header may have; a larger one is refused before it is parsed."""
 
 
+_CODES = {
+    torch.float64: "F64",
+    torch.float32: "F32",
+    torch.float16: "F16",
+    torch.bfloat16: "BF16",
+    torch.int64: "I64",
+    torch.int32: "I32",
+    torch.uint8: "U8",
+    torch.bool: "BOOL",
+}
+
+
 def weights(model: nn.Module) -> dict[str, Tensor]:
     """The parameters by name, each tied one once, as contiguous CPU tensors."""
     return {name: p.detach().to("cpu").contiguous() for name, p in model.named_parameters()}
 
 
-def to_bytes(tensors: dict[str, Tensor]) -> bytes:
-    """The content of a ``.safetensors`` file."""
-    return save(tensors, metadata={"format": str(FORMAT)})
+def chunks(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> Iterator[bytes | memoryview]:
+    """The bytes of a safetensors file: eight of header length, the JSON header, then each tensor's, by name."""
+    header: dict[str, object] = {"__metadata__": {**(metadata or {}), "format": str(FORMAT)}}
+    end = 0
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        start, end = end, end + tensor.numel() * tensor.element_size()
+        header[name] = {"dtype": _CODES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [start, end]}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # tensors begin aligned
+    yield len(text).to_bytes(8, "little") + text
+    for name in sorted(tensors):
+        if tensors[name].numel():
+            yield tensors[name].detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
+
+
+def to_bytes(tensors: Mapping[str, Tensor]) -> bytes:
+    """The content of a ``.safetensors`` file, whole."""
+    return b"".join(chunks(tensors))
 
 
 def read(path: Path, model: nn.Module) -> None:

@@ -27,7 +27,7 @@ from regard.tasks.chosen import Chosen, choose, fingerprints, remembered
 from regard.tasks.inspection import inspect
 from regard.tasks.teaching import Teaching
 from regard.tasks.translation import Translation
-from regard.training import budget, manifest, resolved
+from regard.training import budget, checkpoint, manifest, resolved
 from regard.training.files import Files as FileLayer
 from regard.training.log import Quiet, Reporter
 from regard.training.memory import keep_pages
@@ -234,7 +234,7 @@ class Saver:
 
     def best(self, weights: Weights, best: Best, validation: Validation) -> None:
         """The model folder with the best weights so far, replaced as one."""
-        self._write({MODEL: [store.to_bytes(dict(weights))]}, card.validated(best, validation))
+        self._write({MODEL: store.chunks(weights)}, card.validated(best, validation))
 
     def end(self, output: Path, told: Callable[[str], None]) -> None:
         """The card with the scores of the saved model on the validation pairs, searched as it will be used."""
@@ -247,7 +247,7 @@ class Saver:
         for line in lines:
             told(line)
 
-    def _write(self, contents: dict[str, list[bytes]], lines: list[str]) -> None:
+    def _write(self, contents: checkpoint.Contents, lines: list[str]) -> None:
         translation = self.teaching.translation
         count = sum(p.numel() for p in translation.model.parameters())
         text = card.card(translation.recipe, self.teaching.prepared, count, lines)

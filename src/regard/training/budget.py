@@ -13,7 +13,8 @@ import torch
 from regard.config import Recipe, Training
 from regard.data.batch import Position
 from regard.errors import UsageError
-from regard.training import checkpoint, tensors
+from regard.models import store
+from regard.training import checkpoint
 from regard.training.objective import Feed, Objective
 from regard.training.optim import FlatOptimiser
 from regard.training.run import Hooks
@@ -101,8 +102,8 @@ def _validations(objective: Objective, section: Training, hooks: Hooks) -> tuple
 def _discarded_save(optimiser: FlatOptimiser, folder: Path, hooks: Hooks) -> None:
     place = folder / "measured"
     contents = {
-        "weights.safetensors": tensors.chunks(optimiser.weights_by_name()),
-        "optimiser.safetensors": tensors.chunks(optimiser.moments_by_name()),
+        "weights.safetensors": store.chunks(optimiser.weights_by_name()),
+        "optimiser.safetensors": store.chunks(optimiser.moments_by_name()),
     }
     checkpoint.write_folder(place, contents, hooks.files)
     hooks.files.remove(place)

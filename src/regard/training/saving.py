@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from regard.errors import RegardError
-from regard.training import checkpoint, tensors
+from regard.models import store
+from regard.training import checkpoint
 from regard.training.objective import Validation
 from regard.training.progress import Best
 from regard.training.run import Run
@@ -19,12 +20,12 @@ def save(run: Run, last: bool = False) -> None:
     optimiser, progress = run.optimiser, run.progress
     progress.seconds, run.started = run.seconds, run.hooks.clock()
     contents = {
-        "weights.safetensors": tensors.chunks(optimiser.weights_by_name()),
-        "optimiser.safetensors": tensors.chunks(optimiser.moments_by_name()),
+        "weights.safetensors": store.chunks(optimiser.weights_by_name()),
+        "optimiser.safetensors": store.chunks(optimiser.moments_by_name()),
         "state.json": [progress.dump(run.hooks.resolved)],
     }
     if optimiser.averages is not None:
-        contents["ema.safetensors"] = tensors.chunks(optimiser.averages_by_name())
+        contents["ema.safetensors"] = store.chunks(optimiser.averages_by_name())
     try:
         run.log.sync()
         path = run.checkpoints.save(progress.step, contents, progress.best.step if progress.best else None)
@@ -55,7 +56,7 @@ def keep_snapshot(run: Run) -> None:
     if steps is None or step not in {max(1, round(steps * percent / 100)) for percent in _SNAPSHOTS} or place.exists():
         return
     with run.optimiser.averaged():
-        contents = {"weights.safetensors": tensors.chunks(run.optimiser.weights_by_name())}
+        contents = {"weights.safetensors": store.chunks(run.optimiser.weights_by_name())}
         try:
             checkpoint.write_folder(place, contents, run.hooks.files)
         except OSError as error:

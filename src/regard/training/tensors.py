@@ -1,45 +1,15 @@
-"""Named tensors as safetensors, streamed tensor by tensor so that saving needs no second copy of the model."""
+"""Named tensors of a checkpoint, read back."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
+from safetensors import SafetensorError, safe_open
 
+from regard.config import FORMAT
+from regard.errors import RegardError
 from regard.training.manifest import Damaged
-
-_CODES = {
-    torch.float64: "F64",
-    torch.float32: "F32",
-    torch.float16: "F16",
-    torch.bfloat16: "BF16",
-    torch.int64: "I64",
-    torch.int32: "I32",
-    torch.uint8: "U8",
-    torch.bool: "BOOL",
-}
-
-
-def chunks(
-    tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, str] | None = None
-) -> Iterator[bytes | memoryview]:
-    """The bytes of a safetensors file: eight of header length, the JSON header, then each tensor's, by name."""
-    header: dict[str, object] = {"__metadata__": {"format": "pt", **(metadata or {})}}
-    end = 0
-    for name in sorted(tensors):
-        tensor = tensors[name]
-        start, end = end, end + tensor.numel() * tensor.element_size()
-        header[name] = {"dtype": _CODES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [start, end]}
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)  # tensors begin aligned
-    yield len(text).to_bytes(8, "little") + text
-    for name in sorted(tensors):
-        if tensors[name].numel():
-            yield tensors[name].detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data
 
 
 def load(path: Path) -> dict[str, torch.Tensor]:
@@ -47,8 +17,13 @@ def load(path: Path) -> dict[str, torch.Tensor]:
 
     Raises:
         Damaged: it is not a whole safetensors file.
+        RegardError: a newer Regard wrote it.
     """
     try:
-        return load_file(path)
+        with safe_open(path, "pt") as file:
+            written = (file.metadata() or {}).get("format", "")
+            if written.isdecimal() and int(written) > FORMAT:
+                raise RegardError(f"format {written} was written by a newer Regard", str(path))
+            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (OSError, SafetensorError) as error:
         raise Damaged(f"is not a whole safetensors file ({error})", str(path)) from None
