@@ -6,11 +6,13 @@ import json
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from regard.data.corpora import Corpus, corpus
 from regard.data.findings import Finding, Report
 from regard.data.report import check
+from regard.text.tokenizer import LONGEST, Tokenizer
 from regard.text.vocabulary import learn_vocabularies
 
 WORDS = "the a red house boat sails tired animal street wide while under seven children play quietly".split()
@@ -172,3 +174,18 @@ def test_real_corpora_are_usable(data_folder: Path) -> None:
     multi30k, wmt = data_folder / "multi30k", data_folder / "wmt-news"
     assert check([corpus(multi30k / "val.en.gz", multi30k / "val.de.gz")]).usable
     assert check([corpus(wmt / "newstest2012.fr.gz", wmt / "newstest2012.cs.gz")]).usable
+
+
+def test_a_line_without_end_costs_no_more_than_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded: list[int] = []
+
+    def counted(self: Tokenizer, texts: list[str]) -> list[np.ndarray]:
+        encoded.extend(map(len, texts))
+        return [np.zeros(1, dtype=np.int64) for _ in texts]
+
+    monkeypatch.setattr(Tokenizer, "ids_batch", counted)
+    pairs = sound(50)
+    pairs[7] = ("ab" * 1_000_000, "ab cd " * 300_000)
+    finding = found(check([write(tmp_path, pairs)]), "too long")
+    assert finding.examples[0][1] == 8
+    assert max(encoded) <= LONGEST + 1

@@ -1,6 +1,7 @@
 """The data looked at before any time is spent: what silently ruins a translator (``regard check``).
 
-One streaming pass, a few dozen bytes of memory a pair, and a short second pass for examples.
+One streaming pass, a few dozen bytes of memory a pair, and a short second pass for examples. What a vocabulary makes of
+the text is judged by a sample of the pairs, and of each text by its first ``LONGEST`` characters.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from regard.data.suspicion import KINDS
 from regard.data.words import characters_per_token, fallen
 from regard.errors import RegardError
 from regard.text.sampling import sample
+from regard.text.tokenizer import LONGEST
 from regard.text.vocabulary import Vocabularies, learn_vocabularies
 
 SAMPLE = 10_000
@@ -46,7 +48,8 @@ def check(
     for corpus in corpora:
         look, kept = Look(corpus), []
         try:
-            kept = sample(look.pairs(progress), SAMPLE, seed)
+            begun = ((source[:LONGEST], target[:LONGEST]) for source, target in look.pairs(progress))
+            kept = sample(begun, SAMPLE, seed)
         except RegardError as error:
             findings.append(_unreadable(error, look))
         known = vocabularies or (learn_vocabularies(kept, 8000) if kept else None)
