@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 
 from regard.errors import UsageError
 
@@ -141,7 +142,11 @@ class Training(Section):
         None, ge=1, description="validations without a better one; only noam and inverse_square_root"
     )
     validation_sentences: int = Field(500, ge=1, description="sentences translated (greedily) at a validation")
-    max_skipped: int = Field(10, ge=1, description="non-finite updates in a row before training stops")
+    max_skipped: int = Field(
+        10,
+        ge=1,
+        description="non-finite updates in a row before training stops; more than 10 within 1,000 steps stop it too",
+    )
 
 
 class Decoding(Section):
@@ -218,14 +223,33 @@ def recipe_from(values: Mapping[str, Any], where: str = "recipe") -> Recipe:
     try:
         return Recipe.model_validate(values)
     except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
-        if first["type"] == "extra_forbidden":
-            known = [*known_keys(), *(part for part in Recipe.model_fields if part not in known_keys())]
-            raise UsageError(f"unknown key {name!r}.{nearest(name, known)}", where) from None
-        message = first["msg"].removeprefix("Value error, ")
-        found = "" if isinstance(first["input"], Mapping) else f" (got {first['input']!r:.80})"
-        raise UsageError(f"{name}: {message}{found}" if name else message, where) from None
+        raise UsageError(_sentence(error.errors()[0]), where) from None
+
+
+def check_value(name: str, value: object, where: str) -> None:
+    """Look at one value alone, e.g. of an option, so that ``where`` is blamed for its own mistake and for no other.
+
+    Raises:
+        UsageError: the field does not take it. (Whether fields fit together only :func:`recipe_from` says.)
+    """
+    place = tuple(name.split("."))
+    try:
+        Recipe.model_validate({place[0]: {place[1]: value}} if len(place) == 2 else {name: value})
+    except ValidationError as error:
+        for own in error.errors():
+            if own["loc"][: len(place)] == place:
+                raise UsageError(_sentence(own), where) from None
+
+
+def _sentence(error: ErrorDetails) -> str:
+    """What one error of pydantic's means."""
+    name = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "extra_forbidden":
+        known = [*known_keys(), *(part for part in Recipe.model_fields if part not in known_keys())]
+        return f"unknown key {name!r}.{nearest(name, known)}"
+    message = error["msg"].removeprefix("Value error, ")
+    found = "" if isinstance(error["input"], Mapping) else f" (got {error['input']!r:.80})"
+    return f"{name}: {message}{found}" if name else message
 
 
 def recipe_values(path: Path) -> dict[str, Any]:

@@ -43,6 +43,48 @@ def test_a_mistyped_key_costs_no_look_at_the_data() -> None:
         longest_asked(Wishes(settings=("training.rat=1",)))
 
 
+@pytest.mark.parametrize(
+    ("settings", "options", "where", "field"),
+    [
+        (("training.rate=0",), {}, "--set training.rate=0", "training.rate"),
+        (("model.heads=8", "model.heads=x"), {}, "--set model.heads=x", "model.heads"),
+        (("seed=-1",), {}, "--set seed=-1", "seed"),
+        ((), {"training.steps": 0}, "--steps", "training.steps"),
+        ((), {"data.weights": ("x",)}, "--weight", "data.weights"),
+        ((), {"seed": -1}, "--seed", "seed"),
+        (("training.tokens=32",), {}, "--set", "data.max_tokens"),
+        (("model.heads=3",), {}, "--set", "heads"),
+        (("data.max_tokens=2000", "text.joint=false"), {}, None, None),
+    ],
+)
+def test_who_made_a_mistake_is_blamed(
+    tmp_path: Path, settings: tuple[str, ...], options: dict[str, object], where: str | None, field: str | None
+) -> None:
+    file = tmp_path / "good.toml"
+    file.write_text("[training]\nrate = 0.01\n")
+    wishes = Wishes(file, settings=settings, options=options)
+    if where is None:
+        recipe_asked(wishes, 100)
+        return
+    with pytest.raises(UsageError) as caught:
+        recipe_asked(wishes, 100)
+    assert caught.value.where == where
+    assert field in caught.value.message
+    file.write_text("[training]\nrate = 0\n")
+    with pytest.raises(UsageError, match=r"training\.rate") as caught:
+        longest_asked(wishes)
+    assert caught.value.where == str(file)
+
+
+def test_a_batch_has_room_for_the_longest_sentence() -> None:
+    assert recipe_asked(Wishes({"data": {"max_tokens": 2000}}), 100).training.tokens == 2000
+    assert recipe_asked(Wishes({"data": {"max_tokens": 2000}}), 1_000_000).training.tokens == 8192
+    assert longest_asked(Wishes({"data": {"max_tokens": 2000}})) == 2000
+    asked = Wishes({"data": {"max_tokens": 2000}, "training": {"tokens": 1500}})
+    with pytest.raises(UsageError, match=r"data\.max_tokens 2000 is above training\.tokens 1500"):
+        longest_asked(asked)
+
+
 def test_columns_are_those_of_the_file(tmp_path: Path) -> None:
     table, objects = tmp_path / "a.tsv", tmp_path / "a.jsonl"
     table.touch()

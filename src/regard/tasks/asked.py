@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from regard.config import Data, Recipe, merge, override, recipe_from, recipe_values
+from regard.config import Data, Recipe, Training, check_value, merge, override, recipe_from, recipe_values
 from regard.data.corpora import Corpus, Table, corpus
 from regard.errors import UsageError
 from regard.tasks.sizing import size_for, values
@@ -34,10 +34,23 @@ def recipe_asked(wishes: Wishes, pairs: int) -> Recipe:
         UsageError: an unknown key or a value that does not fit, naming where it was written.
     """
     given, chosen, where = _wished(wishes)
-    if chosen.get("text", {}).get("joint") is False and "tie" not in chosen.get("model", {}):
-        chosen = merge(chosen, {"model": {"tie": "two"}})  # three-way tying needs one vocabulary
     sized = values(size_for(pairs), wishes.preset, "model" not in given)
-    return recipe_from(merge(sized, chosen), where)
+    tokens = sized["training"]["tokens"]
+    recipe_from(merge(sized, _completed(given, tokens)), where)
+    return recipe_from(merge(sized, _completed(chosen, tokens)), "--set" if wishes.settings else where)
+
+
+def _completed(given: dict[str, Any], tokens: int = Training().tokens) -> dict[str, Any]:
+    """With what goes without saying: three-way tying needs one vocabulary, and a batch has room for any sentence."""
+    text, data, model, training = (given.get(name, {}) for name in ("text", "data", "model", "training"))
+    if not all(isinstance(section, Mapping) for section in (text, data, model, training)):
+        return given  # it is refused for that
+    if text.get("joint") is False and "tie" not in model:
+        given = merge(given, {"model": {"tie": "two"}})
+    longest = data.get("max_tokens")
+    if isinstance(longest, int) and longest > tokens and "tokens" not in training:
+        given = merge(given, {"training": {"tokens": longest}})
+    return given
 
 
 def longest_asked(wishes: Wishes) -> int:
@@ -53,13 +66,24 @@ def longest_asked(wishes: Wishes) -> int:
 def _wished(wishes: Wishes) -> tuple[dict[str, Any], dict[str, Any], str]:
     """The recipe given; that with options and settings laid over; and where the recipe was written."""
     given, where = _given(wishes.recipe)
-    recipe_from(given, where)  # a mistake in the file is reported as the file's
+    recipe_from(_completed(given), where)  # a mistake in the file is reported as the file's
     options: dict[str, Any] = {}
     for name, value in wishes.options.items():
         if value is not None:
+            check_value(name, value, _option(name))
             section, _, inner = name.rpartition(".")
             options = merge(options, {section: {inner: value}} if section else {inner: value})
+    for setting in wishes.settings:
+        name = setting.partition("=")[0].strip()
+        section, _, inner = name.rpartition(".")
+        alone = override({}, [setting])  # one that is unknown is refused here
+        check_value(name, alone[section][inner] if section else alone[inner], f"--set {setting}")
     return given, override(merge(given, options), wishes.settings), where
+
+
+def _option(name: str) -> str:
+    """The option that fills a field: ``--steps`` for ``training.steps``."""
+    return "--weight" if name == "data.weights" else "--" + name.rpartition(".")[2].replace("_", "-")
 
 
 def _given(recipe: Path | str | Mapping[str, Any] | None) -> tuple[dict[str, Any], str]:
