@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import lzma
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,21 @@ from regard.text.lines import Notes, decoded, lines
 
 def read(content: bytes, notes: Notes | None = None) -> list[str]:
     return list(decoded(io.BytesIO(content), notes))
+
+
+def test_a_disk_that_fails_is_not_called_a_damaged_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+
+    def fails(raw: Iterable[bytes], notes: Notes | None) -> Iterator[str]:
+        yield "one"
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr("regard.text.lines.decoded", fails)
+    with pytest.raises(RegardError, match=r"a\.txt:2: cannot be read: Input/output error"):
+        list(lines(tmp_path / "a.txt"))
+    if Path("/proc/self/mem").exists():
+        with pytest.raises(RegardError, match="cannot be read: Input/output error"):
+            list(lines("/proc/self/mem"))
 
 
 def test_only_a_line_feed_ends_a_line() -> None:

@@ -30,12 +30,13 @@ def load(folder: Path | str, device: str | None = None) -> Translation:
         RegardError: it is no model folder, or a file of it is damaged.
     """
     folder = Path(folder)
-    recipe, vocabularies = opened(folder)
+    _refuse_others(folder)
     if not (folder / MODEL).exists():
         unfinished = (folder / "training").is_dir()
         wait = "training has not validated yet; wait for it, or go on with it" if unfinished else "is no model folder"
         raise RegardError(f"has no {MODEL}: {wait}", str(folder))
-    verify(folder, extra=True)
+    verify(folder, extra=True)  # first, for a damaged file may look like anything
+    recipe, vocabularies = opened(folder)
     shape = recipe.model, vocabularies.source.size, vocabularies.target.size
     fits(folder / MODEL, outline(*shape))  # before memory is taken for what a recipe claims
     model = transformer(*shape)
@@ -55,12 +56,17 @@ def ready(recipe: Recipe, vocabularies: Vocabularies, model: torch.nn.Module, de
 
 def opened(folder: Path) -> tuple[Recipe, Vocabularies]:
     """Recipe and vocabularies of a model folder."""
+    _refuse_others(folder)
     path = folder / RECIPE
+    return recipe_from(recipe_values(path), str(path)), Vocabularies.load(folder)
+
+
+def _refuse_others(folder: Path) -> None:
+    """Raise a RegardError for what is no model folder, even an unfinished one."""
     if not folder.exists():
         raise RegardError("no such folder", str(folder))
-    if not path.exists():
+    if not (folder / RECIPE).exists():
         raise RegardError(f"is no model folder: it has no {RECIPE}", str(folder))
-    return recipe_from(recipe_values(path), str(path)), Vocabularies.load(folder)
 
 
 def placed(device: str | None) -> torch.device:

@@ -75,8 +75,7 @@ def lines(path: Path | str, notes: Notes | None = None) -> Iterator[str]:
                 number += 1
                 yield text
         except (EOFError, OSError, lzma.LZMAError, zlib.error, _zstd_error()) as error:
-            message = f"the compressed file is damaged or cut off after line {number}: {error}"
-            raise RegardError(message, f"{where}:{number + 1}") from None
+            raise RegardError(_broken(error, f" or cut off after line {number}"), f"{where}:{number + 1}") from None
 
 
 @contextmanager
@@ -99,13 +98,23 @@ def opened(path: Path | str) -> Iterator[BinaryIO]:
         try:
             head = stream.peek(HEAD)[:HEAD]
         except (EOFError, OSError, lzma.LZMAError, zlib.error, _zstd_error()) as error:
-            raise RegardError(f"the compressed file is damaged: {error}", f"{where}:1") from None
+            raise RegardError(_broken(error), f"{where}:1") from None
         _refuse_binary(head, where)
         yield cast(BinaryIO, stream)
 
 
+def _broken(error: Exception, more: str = "") -> str:
+    """What went wrong while reading: the system gives its errors a number, a decompressor does not."""
+    if isinstance(error, OSError) and error.errno is not None:
+        return f"cannot be read: {error.strerror}"
+    return f"the compressed file is damaged{more}: {error}"
+
+
 def _compression(plain: io.BufferedReader, path: Path) -> str | None:
-    head = plain.peek(8)
+    try:
+        head = plain.peek(8)
+    except OSError as error:
+        raise RegardError(_broken(error), str(path)) from None
     for kind, magic in MAGIC.items():
         if head.startswith(magic):
             return kind

@@ -1,0 +1,72 @@
+"""A model folder is looked at before it is believed."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from regard.config import Model, Recipe, dump_toml
+from regard.errors import RegardError, UsageError
+from regard.models import store
+from regard.models.build import transformer
+from regard.nn import ops
+from regard.tasks.bundle import load, opened, placed
+from regard.text.vocabulary import learn_vocabularies
+from regard.training import manifest
+from regard.training.files import Files
+
+RECIPE = Recipe(model=Model(encoder_layers=1, decoder_layers=1, d_model=8, d_ff=16, heads=2))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    vocabularies = learn_vocabularies([("a cat", "eine Katze")], 300)
+    model = transformer(RECIPE.model, vocabularies.source.size, vocabularies.target.size, 1)
+    contents = {name: [tokenizer.content] for name, tokenizer in vocabularies.files.items()}
+    contents["recipe.toml"] = [dump_toml(RECIPE.model_dump()).encode()]
+    contents["model.safetensors"] = [store.to_bytes(store.weights(model))]
+    manifest.replace(tmp_path, contents, Files())
+    return tmp_path
+
+
+def test_what_was_saved_is_loaded(folder: Path) -> None:
+    task = load(folder, "cpu")
+    assert task.recipe == RECIPE
+    assert store.to_bytes(store.weights(task.model)) == (folder / "model.safetensors").read_bytes()
+    assert not task.model.training
+    assert not any(parameter.requires_grad for parameter in task.model.parameters())
+    products = {module.product for module in task.model.modules() if hasattr(module, "product")}
+    assert products == {ops.full("cpu")}
+
+
+@pytest.mark.parametrize("name", ["recipe.toml", "tokenizer.json", "model.safetensors"])
+@pytest.mark.parametrize("damage", [lambda raw: b"", lambda raw: raw[: len(raw) // 2], lambda raw: b"[[" + raw[2:]])
+def test_a_damaged_file_is_called_damaged_by_its_name(folder: Path, name: str, damage) -> None:
+    path = folder / name
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(manifest.Damaged, match="is damaged") as caught:
+        load(folder)
+    assert caught.value.where == str(path)
+
+
+def test_what_is_no_model_folder(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(RegardError, match="no such folder"):
+        load(tmp_path / "absent")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(RegardError, match=r"has no model\.safetensors: is no model folder"):
+        load(folder)
+    (folder / "training").mkdir()
+    with pytest.raises(RegardError, match="has not validated yet"):
+        load(folder)
+    assert opened(folder)[0] == RECIPE  # enough for averaging
+    (folder / "recipe.toml").unlink()
+    for reads in (load, opened):
+        with pytest.raises(RegardError, match=r"has no recipe\.toml"):
+            reads(folder)
+
+
+def test_a_device_is_one_of_this_machine() -> None:
+    assert placed("cpu") == torch.device("cpu")
+    for name in ("cuda:99", "tpu"):
+        with pytest.raises(UsageError, match="no device of this machine"):
+            placed(name)
