@@ -8,7 +8,7 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any
 
-from regard.cli.terminal import say
+from regard.cli.terminal import say_at_once
 from regard.errors import Stopped
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
@@ -47,6 +47,6 @@ class Stop:
             os.kill(os.getpid(), number)
         self.asked = True
         if not self.polled:
-            say("stopped before a step was made; the same command goes on from here")
+            say_at_once("stopped before a step was made; the same command goes on from here")
             raise SystemExit(Stopped.exit_code)
-        say("stopping: saving after this step (a second signal ends it at once)")
+        say_at_once("stopping: saving after this step (a second signal ends it at once)")

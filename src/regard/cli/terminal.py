@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -27,6 +28,12 @@ def say(text: str) -> None:
     """Tell the person something that is no result, on stderr; a file's name must not steer the terminal."""
     safe = "".join(f"\\x{ord(c):02x}" if c < " " or "\x7f" <= c < "\xa0" else c for c in text)
     print(f"regard: {safe}", file=sys.stderr, flush=True)
+
+
+def say_at_once(text: str) -> None:
+    """As :func:`say`, from a signal's handler: the stream itself may be in the middle of writing, and refuse."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"regard: {text}\n".encode())
 
 
 def say_mended(name: str, notes: Notes) -> None:
