@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from toy import in_child
 
-import regard
+from regard.tasks import learning
 from regard.training import manifest, resolved
 from regard.training.files import Files
 from regard.training.output import _set_aside, claimed
@@ -51,7 +51,7 @@ def corpus(tmp_path_factory):
 
 def train(corpus, output):
     files = corpus / "a.en", corpus / "a.de"
-    regard.train(*files, output, settings=SETTINGS, steps=4, threads=1, device="cpu")
+    learning.train(*files, output, settings=SETTINGS, steps=4, threads=1, device="cpu")
 
 
 def killed(corpus, output, number):
