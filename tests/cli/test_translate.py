@@ -10,10 +10,14 @@ import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
+import regard.cli.translate  # noqa: F401
 from regard.cli.translate import bursts, one_line
+
+translate = sys.modules["regard.cli.translate"]  # regard.cli.translate itself is the command
 
 
 @dataclass
@@ -26,7 +30,7 @@ class Hypothesis:
 class Shouts:
     """A translator into capitals."""
 
-    def nbest(self, texts: list[str], n: int = 1, beam: int | None = None) -> list[list[Hypothesis]]:
+    def nbest(self, texts: list[str], n: int = 1, beam: int | None = None, first: int = 1) -> list[list[Hypothesis]]:
         return [[Hypothesis(text.upper() + "!" * i, (len(text), i), -0.5 - i) for i in range(n)] for text in texts]
 
 
@@ -183,16 +187,18 @@ def test_an_interrupt_is_quiet(child) -> None:
     assert child.stderr.read() == b""
 
 
-def test_warnings_are_sentences_too(regard, loaded, recwarn) -> None:
+def test_warnings_are_sentences_too(regard, loaded, recwarn, monkeypatch) -> None:
     import warnings
 
     class Warns(Shouts):
-        def nbest(self, texts: list[str], n: int = 1, beam: int | None = None) -> list[list[Hypothesis]]:
+        def nbest(self, texts: list[str], n: int = 1, beam: int | None = None, first: int = 1) -> Any:
             warnings.simplefilter("always")
-            warnings.warn("cut into 2 parts", stacklevel=2)
-            return super().nbest(texts, n, beam)
+            for line in range(first, first + len(texts)):
+                warnings.warn(f"line {line} is cut", stacklevel=2)
+            return super().nbest(texts, n, beam, first)
 
     loaded(Warns())
-    done = regard("translate", "model", stdin=b"a\n")
-    assert done.out == "A\n"
-    assert done.err == "regard: warning: cut into 2 parts\n"
+    monkeypatch.setattr(translate.bursts, "__defaults__", (2, 0.05))
+    done = regard("translate", "model", stdin=b"a\nb\nc\n")
+    assert done.out == "A\nB\nC\n"
+    assert done.err == "".join(f"regard: warning: line {line} is cut\n" for line in (1, 2, 3))

@@ -7,6 +7,11 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+import regard as regard_package
+from regard.errors import UsageError
+
 Run = Any
 """The fixture ``regard``: words in; code, out, err."""
 
@@ -87,9 +92,38 @@ def test_a_line_out_for_each_line_in(world: Path, regard: Run) -> None:
 
 
 def test_a_long_line_is_cut_and_told(world: Path, regard: Run) -> None:
-    done = regard("translate", world / "model", "--beam", "1", stdin=b"the cat sees the dog. " * 200 + b"\nthe cat\n")
+    done = regard(
+        "translate", world / "model", "--beam", "1", stdin=b"the cat\n" + b"the cat sees the dog. " * 200 + b"\n"
+    )
     assert done.out.count("\n") == 2
-    assert "cut into" in done.err
+    assert "line 2 is longer than 64 tokens and is cut into" in done.err
+    assert "line 1" not in done.err
+
+
+def test_the_beam_widens_to_hold_n_best(world: Path, regard: Run) -> None:
+    assert "beam = 5" in (world / "model" / "recipe.toml").read_text()
+    done = regard("translate", world / "model", "--nbest", "7", stdin=b"the cat\n")
+    assert done.code == 0
+    assert len(done.out.splitlines()) == 7
+
+
+def test_python_names_the_type_of_what_is_no_text(world: Path) -> None:
+    translator = regard_package.load(world / "model", device="cpu")
+    for given, said in (
+        (None, "a list of texts is wanted, not NoneType"),
+        ([None], r"texts\[0\]: a text must be str, not NoneType"),
+        (["a", b"b"], r"texts\[1\]: a text must be str, not bytes"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            translator.translate(given)
+    with pytest.raises(UsageError, match="a list of texts is wanted, not str"):
+        translator.nbest("the cat")
+    for beam in (0, -1, 101):
+        with pytest.raises(UsageError, match="n must lie between 1 and the beam"):
+            translator.translate("the cat", beam=beam)
+    with pytest.raises(UsageError, match="whole numbers"):
+        translator.translate("the cat", beam="5")
+    assert isinstance(translator.translate(("the cat",)), list)
 
 
 def test_json_and_nbest(world: Path, regard: Run) -> None:

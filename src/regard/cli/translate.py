@@ -41,7 +41,8 @@ def translate(
     Args:
         folder: the model folder.
         beam: hypotheses kept while searching; 1 is fastest; default: the recipe's.
-        nbest: show so many translations of each line, each as number of the line, score and text, between tabs.
+        nbest: show so many translations of each line, each as number of the line, score and text, between tabs;
+            the beam becomes as wide if need be, and one given may not be narrower.
         json: one JSON object a line, with text, tokens and score.
         device: cpu, cuda ...
         threads: processor threads.
@@ -64,8 +65,10 @@ def translate(
 
 
 def _translated(task: Translation, lines: Iterable[str], beam: int | None, nbest: int) -> Iterator[list[Any]]:
+    first = 1
     for burst in bursts(lines):
-        yield from task.nbest(burst, n=nbest, beam=beam)
+        yield from task.nbest(burst, n=nbest, beam=beam, first=first)
+        first += len(burst)
 
 
 def _shown(number: int, hypotheses: list[Any], nbest: int, json: bool) -> list[str]:

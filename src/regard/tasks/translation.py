@@ -85,6 +85,7 @@ class Translation:
         *,
         max_extra: int | None = None,
         trace: Trace | None = None,
+        first: int = 1,
     ) -> list[list[Hypothesis]]:
         """The n best translations of each text, best first.
 
@@ -93,13 +94,18 @@ class Translation:
 
         Args:
             texts: in any order and of any length; empty ones stay empty.
-            n: at most the beam.
-            beam: hypotheses kept while searching; default: the recipe's.
+            n: at most the beam, if one is given.
+            beam: hypotheses kept while searching; default: the recipe's, or ``n`` where that is more.
             max_extra: tokens an output may have more than its source; default: the recipe's.
             trace: told of every step of the search, numbered by part.
+            first: the line the first text is, where a warning names one.
+
+        Raises:
+            UsageError: ``texts`` is no list of texts, or ``n`` and ``beam`` do not fit.
         """
+        _refuse_others(texts)
         decoding = self._decoding(n, beam, max_extra)
-        parts = [self._parts(text) for text in texts]
+        parts = [self._parts(text, line) for line, text in enumerate(texts, first)]
         flat = [part for group in parts for part in group]
         sources = [self._ids(part) for part in flat]
         stepper = Stepper(self.model, self.device)
@@ -114,20 +120,22 @@ class Translation:
         return score(hypotheses, references, self.recipe.text.target_language, lowercase)
 
     def _decoding(self, n: int, beam: int | None, max_extra: int | None) -> Decoding:
-        width = beam or max(n, self.recipe.decoding.beam)
+        width = max(n, self.recipe.decoding.beam) if beam is None else beam
+        if not isinstance(n, int) or not isinstance(width, int):
+            raise UsageError(f"n and beam are whole numbers, not {n!r} and {width!r}")
         if not 1 <= n <= width <= 100:
             raise UsageError(f"{n} best of a beam of {width}: n must lie between 1 and the beam, the beam below 101")
         extra = self.recipe.decoding.max_extra if max_extra is None else max_extra
         return self.recipe.decoding.model_copy(update={"beam": width, "max_extra": extra})
 
-    def _parts(self, text: str) -> list[str]:
+    def _parts(self, text: str, line: int) -> list[str]:
         if not text.strip():
             return []
         limit = self.recipe.data.max_tokens
         parts = [part for part in cut(text, self.vocabularies.source, limit, self._language) if part]
         if len(parts) > 1:
-            shown = text[:40] + "…"
-            warnings.warn(f"cut into {len(parts)} parts, it is longer than {limit} tokens: {shown!r}", stacklevel=4)
+            longer = f"line {line} is longer than {limit} tokens and is cut into {len(parts):,} parts"
+            warnings.warn(f"{longer}: {text[:40] + '…'!r}", stacklevel=4)
         return parts
 
     @property
@@ -155,3 +163,12 @@ class Translation:
             sum(part.score for part in parts),
             all(part.finished for part in parts),
         )
+
+
+def _refuse_others(texts: object) -> None:
+    """Raise a UsageError that names the type of what is no list of texts."""
+    if isinstance(texts, str) or not isinstance(texts, Sequence):
+        raise UsageError(f"a list of texts is wanted, not {type(texts).__name__}")
+    for place, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise UsageError(f"a text must be str, not {type(text).__name__}", f"texts[{place}]")
