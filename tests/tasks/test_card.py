@@ -1,0 +1,56 @@
+"""The card says what a model is and how well it does."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+from regard.config import recipe_from
+from regard.data.prepared import Prepared
+from regard.tasks.card import CARD, card, final, left_out, scored, validated
+from regard.tasks.metrics import score
+from regard.training.objective import Validation
+from regard.training.progress import Best
+
+RECIPE = recipe_from(
+    {
+        "seed": 7,
+        "text": {"source_language": "en", "target_language": "de"},
+        "model": {"d_model": 64, "encoder_layers": 3, "decoder_layers": 2},
+        "training": {"steps": 1234, "tokens": 512, "accumulate": 4},
+    }
+)
+
+
+def prepared(**counts: int) -> Prepared:
+    """The few values of prepared data that a card names."""
+    values = SimpleNamespace(count=1000)
+    found = SimpleNamespace(pairs=20_500, validation_source=values, fingerprint="f" * 64, left_out={"counts": counts})
+    return cast(Prepared, found)
+
+
+def test_a_card_names_what_it_is_of() -> None:
+    text = card(RECIPE, prepared(empty=0), 2_345_678, ["a line"])
+    for part in ("en → de", "2.3 million", "3 + 2 layers", "d_model 64", "post-norm", "20,500", "1,000"):
+        assert part in text
+    assert "1234 steps of up to 2,048 target tokens, seed 7" in text
+    assert "a line" in text.splitlines()
+    assert "Left out" not in text
+
+
+def test_what_was_left_out_is_counted() -> None:
+    assert left_out(prepared(empty=0)) == []
+    assert left_out(prepared(empty=2, validation=0, **{"too long": 1500})) == ["Left out: 2 empty, 1,500 too long."]
+
+
+def test_scores_are_final_once_they_are_searched_for(tmp_path: Path) -> None:
+    assert not final(tmp_path)
+    young = validated(Best(40, "loss", 2.5), Validation(2.5, bleu=3.25))
+    assert young == ["At step 40: loss 2.500 nats a token, greedy BLEU 3.2."]
+    (tmp_path / CARD).write_text(card(RECIPE, prepared(), 1, young), encoding="utf-8")
+    assert not final(tmp_path)
+    scores = score(["the cat sees the old dog"], ["the cat sees the old dog"], samples=1)
+    lines = scored(scores, 5)
+    assert lines[0].startswith("* BLEU 100.00 (beam 5; `nrefs:1")
+    assert lines[1].startswith("* chrF 100.00 (beam 5; `nrefs:1")
+    (tmp_path / CARD).write_text(card(RECIPE, prepared(), 1, lines), encoding="utf-8")
+    assert final(tmp_path)

@@ -1,0 +1,43 @@
+"""The look before the work: what is suspect is told, what is fatal is refused at its place."""
+
+from pathlib import Path
+
+import pytest
+
+from regard.data.corpora import Corpus, corpus
+from regard.errors import RegardError
+from regard.tasks.inspection import inspect
+
+
+def made(folder: Path, source: list[str], target: list[str]) -> Corpus:
+    (folder / "a.en").write_text("".join(f"{line}\n" for line in source))
+    (folder / "a.de").write_text("".join(f"{line}\n" for line in target))
+    return corpus(folder / "a.en", folder / "a.de")
+
+
+def test_what_is_suspect_is_told_with_its_place(tmp_path: Path) -> None:
+    source = [f"the cat number {n}" for n in range(60)]
+    target = [f"die Katze Nummer {n}" for n in range(60)]
+    source[4] = ""
+    told: list[str] = []
+    report = inspect([made(tmp_path, source, target)], None, 64, told.append)
+    assert report.pairs == 60
+    assert told[-1] == report.verdict
+    assert len(told) == len(report.findings) + 1
+    (empty,) = [line for line in told if "empty" in line]
+    assert empty.endswith(f"First: {tmp_path / 'a.en'}:5")
+
+
+@pytest.mark.parametrize("lines", [0, 50])
+def test_what_is_fatal_is_refused(tmp_path: Path, lines: int) -> None:
+    told: list[str] = []
+    with pytest.raises(RegardError, match="See regard check"):
+        inspect([made(tmp_path, [""] * lines, [""] * lines)], None, 64, told.append)
+    assert not any("usable" in line.lower() for line in told)
+
+
+def test_validation_pairs_are_looked_at_too(tmp_path: Path) -> None:
+    pairs = made(tmp_path, [f"the cat {n}" for n in range(60)], [f"die Katze {n}" for n in range(60)])
+    told: list[str] = []
+    with pytest.raises(RegardError, match="validation pairs stand in the training data too"):
+        inspect([pairs], pairs, 64, told.append)

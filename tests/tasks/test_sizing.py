@@ -1,0 +1,45 @@
+"""The table by size, read as docs/recipes.md prints it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from regard.config import recipe_from
+from regard.models.presets import PRESETS
+from regard.tasks.sizing import SIZES, size_for, values
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "recipes.md"
+
+
+@pytest.mark.parametrize(("pairs", "row"), [(0, 0), (9_999, 0), (10_000, 1), (79_999, 1), (80_000, 2), (10**9, 4)])
+def test_the_first_row_a_corpus_is_below(pairs: int, row: int) -> None:
+    assert size_for(pairs) is SIZES[row]
+
+
+def test_every_row_with_every_preset_is_a_recipe() -> None:
+    for size in SIZES:
+        for name in (None, *PRESETS):
+            recipe = recipe_from(values(size, name, with_model=True))
+            assert recipe.training.steps is None
+            assert recipe.text.vocabulary == size.vocabulary
+
+
+def test_a_recipes_own_model_is_not_mixed_with_the_rows() -> None:
+    assert "model" not in values(SIZES[0], None, with_model=False)
+    assert values(SIZES[0], "small", with_model=False)["model"]["d_model"] == 256  # a preset that is asked for is
+
+
+def test_the_printed_table_is_this_one() -> None:
+    rows = re.findall(r"^\| (?:below ([\d,]+)|more) \| (.*) \|$", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(rows) == len(SIZES)
+    for (below, rest), size in zip(rows, SIZES, strict=True):
+        assert (float(below.replace(",", "")) if below else float("inf")) == size.pairs
+        preset, vocabulary, tokens, epochs, rate = rest.split(" | ")
+        assert preset == size.preset
+        assert [int(n.replace(",", "")) for n in (vocabulary, tokens, epochs)] == [
+            size.vocabulary,
+            size.tokens,
+            size.epochs,
+        ]
+        assert float(rate) == recipe_from(values(size, None, with_model=True)).training.rate

@@ -1,0 +1,101 @@
+"""A translator's loss and validation, against the same numbers made sentence by sentence."""
+
+import numpy as np
+import pytest
+import torch
+
+from regard.config import recipe_from
+from regard.data.batches import Batches
+from regard.data.corpora import corpus
+from regard.data.packing import pack
+from regard.data.prepare import prepare
+from regard.data.prepared import Prepared
+from regard.models.build import transformer
+from regard.models.inputs import pairs
+from regard.nn import ops
+from regard.tasks.metrics import score
+from regard.tasks.teaching import MAX_EXTRA, SAMPLES, Teaching
+from regard.tasks.translation import Translation
+
+SMOOTHING = 0.2
+RECIPE = recipe_from(
+    {
+        "text": {"vocabulary": 300},
+        "data": {"validation": 12, "max_tokens": 32},
+        "model": {"encoder_layers": 1, "decoder_layers": 1, "d_model": 8, "d_ff": 16, "heads": 2, "dropout": 0.0},
+        "training": {"tokens": 64, "label_smoothing": SMOOTHING, "validation_sentences": 7},
+        "decoding": {"max_extra": 4},
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    folder = tmp_path_factory.mktemp("teaching")
+    for side in ("en", "de"):
+        (folder / f"a.{side}").write_text("".join(f"{'a b ' * (n % 4)}{side} {n}\n" for n in range(150)))
+    return prepare([corpus(folder / "a.en", folder / "a.de")], RECIPE, folder / "data")
+
+
+def made(prepared: Prepared, training_path: ops.Path = "exact") -> Teaching:
+    both = prepared.vocabularies
+    model = transformer(RECIPE.model, both.source.size, both.target.size, 3)
+    return Teaching(Translation(RECIPE, both, model), Batches(prepared, RECIPE), prepared, training_path, "exact")
+
+
+@torch.no_grad()
+def alone(teaching: Teaching, source: str, target: str) -> tuple[float, float, int]:
+    """Smoothed loss, negative log-likelihood and tokens of one pair, from the log-probabilities of every piece."""
+    both = teaching.translation.vocabularies
+    ids = [np.append(v.ids_batch([text])[0], v.end) for v, text in ((both.source, source), (both.target, target))]
+    hidden_TD = teaching.model(pairs(pack([ids[0]], [ids[1]], both.target.start)))
+    log_TV = (hidden_TD @ teaching.model.output.weight[: both.target.size].T).log_softmax(-1)
+    nll_T = -log_TV[torch.arange(len(ids[1])), torch.as_tensor(ids[1])]
+    smoothed_T = (1 - SMOOTHING) * nll_T - SMOOTHING * log_TV.mean(-1)
+    return float(smoothed_T.sum()), float(nll_T.sum()), len(ids[1])
+
+
+def test_the_loss_of_batches_is_that_of_their_sentences(prepared: Prepared) -> None:
+    teaching = made(prepared)
+    each = [alone(teaching, source, target) for source, target in prepared.validation_pairs()]
+    smoothed, nll, tokens = (sum(column) for column in zip(*each, strict=True))
+    teaching.model.train()
+    batches = teaching.batches.validation
+    assert len(batches) > 1
+    losses = [teaching.loss(batch) for batch in batches]
+    assert sum(loss.tokens for loss in losses) == tokens
+    assert sum(float(loss.total.detach()) for loss in losses) == pytest.approx(smoothed, rel=1e-5)
+    assert sum(float(loss.nll) for loss in losses) == pytest.approx(nll, rel=1e-5)
+    losses[0].total.backward()
+    assert all(parameter.grad is not None for parameter in teaching.model.parameters())
+    teaching.model.eval()
+    assert teaching.validate(False).loss == pytest.approx(nll / tokens, rel=1e-5)
+
+
+def test_a_validation_translates_the_first_sentences_greedily(prepared: Prepared) -> None:
+    teaching = made(prepared)
+    teaching.model.eval()
+    without, found = teaching.validate(False), teaching.validate(True)
+    assert (without.bleu, without.chrf) == (None, None)
+    assert without.loss == found.loss
+    texts = prepared.validation_pairs()[:7]
+    best = [h[0] for h in teaching.translation.nbest([s for s, _ in texts], 1, beam=1, max_extra=MAX_EXTRA)]
+    wanted = score([h.text for h in best], [reference for _, reference in texts])
+    assert (found.bleu, found.chrf) == (wanted.bleu, wanted.chrf)
+    assert [(s.source, s.reference, s.hypothesis) for s in found.samples] == [
+        (*pair, h.text) for pair, h in list(zip(texts, best, strict=True))[:SAMPLES]
+    ]
+    assert without.samples == found.samples
+    assert found.generated == sum(len(h.tokens) + 1 for h in best)
+    target = prepared.vocabularies.target
+    assert found.expected == sum(len(target.encode(reference).ids) + 1 for _, reference in texts)
+
+
+def test_validating_is_in_full_precision_and_training_is_not(prepared: Prepared) -> None:
+    low, full = made(prepared, "bf16"), made(prepared)
+    batch = full.batches.validation[0]
+    assert float(low.loss(batch).nll) != float(full.loss(batch).nll)
+    for teaching in (low, full):
+        teaching.model.eval()
+    assert low.validate(True) == full.validate(True)
+    assert {m.product for m in low.model.modules() if hasattr(m, "product")} == {"bf16"}
