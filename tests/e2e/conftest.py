@@ -21,7 +21,7 @@ TINY = [
     "text.vocabulary=320", "data.validation=10", "training.tokens=256", "data.max_tokens=64", "decoding.max_extra=5",
     "training.precision=mixed",
 ]  # fmt: skip
-"""Small; its precision is named, for what is chosen by measuring may differ from run to run on a busy machine."""
+"""Small; its precision is named, so that every machine goes the same way."""
 
 
 @dataclass
