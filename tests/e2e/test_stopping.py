@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 
 def steps_made(model: Path) -> int:
     path = model / "training" / "metrics.jsonl"
@@ -37,3 +39,21 @@ def test_stopped_and_gone_on_is_never_stopped(world: Path, regard: Any, train_op
     assert "going on from step" in done.err
     for name in ("model.safetensors", "recipe.toml"):
         assert (world / "stopped" / name).read_bytes() == (world / "whole" / name).read_bytes()
+
+
+@pytest.mark.parametrize("length", [["--steps", "20"], ["--minutes", "0.5"]])
+def test_a_rate_beyond_all_numbers_is_divergence(world: Path, regard: Any, train_options: Any, length: Any) -> None:
+    words = train_options(world, world / "other")
+    place = words.index("--steps")
+    settings = ["--set", "training.rate=1e300", "--set", "training.validate_every=2"]
+    done = regard(*words[:place], *length, *words[place + 2 :], *settings)
+    assert done.code == 76
+    assert "not finite" in done.sentence
+    assert "training.rate" in done.sentence
+
+
+def test_weights_too_large_to_translate_with_are_divergence(world: Path, regard: Any, train_options: Any) -> None:
+    rate = ["--set", "training.rate=1e37", "--set", "training.validate_every=1", "--set", "training.warmup=0"]
+    done = regard(*train_options(world, world / "other"), *rate)
+    assert done.code == 76
+    assert "the loss of the validation is not finite" in done.sentence

@@ -334,3 +334,28 @@ def test_the_parts_own_dropout_is_reseeded(tmp_path):
         return toy.model.embedding.weight
 
     assert torch.equal(run(tmp_path / "one"), run(tmp_path / "two"))
+
+
+@pytest.mark.parametrize("settings", [{"validate_every": 1}, {"save_every": 1, "ema": 0.9}])
+def test_weights_that_are_not_finite_end_it_before_they_are_saved(tmp_path, settings):
+    play = Play(tmp_path / "m", recipe(rate=1e300, warmup=0, **settings))
+    with pytest.raises(Diverged, match="step 1: the weights are not finite any more; try a lower"):
+        play.fit()
+    assert saved_steps(play) == []
+    assert play.objective.validations == 0
+    assert any("not finite any more" in line["text"] for line in log(play, "event"))
+
+
+def test_a_validation_without_a_finite_loss_ends_it(tmp_path):
+    play = Play(tmp_path / "m")
+    objective = Toy(validate=lambda n, found: found if n == 1 else replace(found, loss=math.nan))
+    with pytest.raises(Diverged, match="step 10: the loss of the validation is not finite"):
+        play.fit(objective=objective)
+    assert saved_steps(play) == [5]
+
+
+def test_asked_to_stop_with_bad_weights_saves_nothing(tmp_path):
+    play = Play(tmp_path / "m", recipe(rate=1e300, warmup=0))
+    with pytest.raises(Diverged):
+        play.fit(stop=StopAt(1))
+    assert saved_steps(play) == []

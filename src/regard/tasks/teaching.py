@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
 
@@ -68,6 +70,8 @@ class Teaching:
         with ops.using(self.model, self.exact_path):
             losses = [self.loss(batch) for batch in self.batches.validation]
             loss = sum(float(part.nll) for part in losses) / max(1, sum(part.tokens for part in losses))
+            if not math.isfinite(loss):  # nothing can be searched for then
+                return Validation(loss)
             recipe = self.translation.recipe
             texts = self.prepared.validation_pairs()[: recipe.training.validation_sentences if generate else SAMPLES]
             found = self.translation.nbest([source for source, _ in texts], 1, beam=1, max_extra=MAX_EXTRA)

@@ -17,6 +17,7 @@ from regard.models import store
 from regard.training import checkpoint
 from regard.training.objective import Feed, Objective
 from regard.training.optim import FlatOptimiser
+from regard.training.progress import diverged
 from regard.training.run import Hooks
 from regard.training.schedule import schedule
 from regard.training.update import Updates
@@ -67,6 +68,8 @@ def measure(objective: Objective, feed: Feed, recipe: Recipe, folder: Path, hook
             timed(lambda n=n: updates.make(n, [b for b, _ in islice(batches, section.accumulate)]), hooks)  # type: ignore[misc]
             for n in range(1, _DISCARDED + 1)
         ]
+        if not optimiser.finite():
+            raise diverged("the weights are not finite any more", _DISCARDED)
         loss, text = _validations(objective, section, hooks)
         save = timed(lambda: _discarded_save(optimiser, folder, hooks), hooks)
     finally:

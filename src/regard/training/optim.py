@@ -95,6 +95,10 @@ class FlatOptimiser:
             decay = min(self.decay, (1 + self.updates) / (10 + self.updates))
             self.averages.lerp_(self.weights, 1.0 - decay)
 
+    def finite(self) -> bool:
+        """Whether all weights, and averages if there are any, are numbers still."""
+        return all(bool(t.isfinite().all()) for t in (self.weights, self.averages) if t is not None)
+
     @contextmanager
     def averaged(self) -> Iterator[None]:
         """Within, the model has the averaged weights, if there are any; behind, its own again, bit for bit."""

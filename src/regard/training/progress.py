@@ -60,10 +60,8 @@ class Progress:
         self.in_a_row += 1
         self.recent = [s for s in self.recent if s > step - 1000] + [step]
         if self.in_a_row >= section.max_skipped or len(self.recent) > 10:
-            raise Diverged(
-                f"{self.in_a_row} updates in a row and {len(self.recent)} of the last 1000 had no finite gradient; "
-                "try a lower training.rate or a longer training.warmup",
-                f"step {step}",
+            raise diverged(
+                f"{self.in_a_row} updates in a row and {len(self.recent)} of the last 1000 had no finite gradient", step
             )
 
     def spiked(self, loss: float) -> bool:
@@ -100,6 +98,11 @@ class Progress:
         values = {name: value for name, value in values.items() if name not in ("format", "resolved")}
         best = Best(**values["best"]) if values["best"] else None
         return Progress(**{**values, "position": Position(**values["position"]), "best": best})
+
+
+def diverged(what: str, step: int) -> Diverged:
+    """The error of a run whose numbers went bad, with what to do."""
+    return Diverged(f"{what}; try a lower training.rate or a longer training.warmup", f"step {step}")
 
 
 def wanted(step: int, section: Training) -> str:

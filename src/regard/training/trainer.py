@@ -6,6 +6,7 @@ any moment, and started again ends with the same bits as one that was not.
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -17,7 +18,7 @@ from regard.data.batch import Batch, Position
 from regard.errors import Diverged, Stopped
 from regard.training.log import StepMetrics, Summary
 from regard.training.objective import Feed, Objective, Validation
-from regard.training.progress import wanted
+from regard.training.progress import diverged, wanted
 from regard.training.run import Hooks, Run, resume
 from regard.training.saving import keep_snapshot, model_saved, save
 from regard.training.update import Update
@@ -35,26 +36,43 @@ def fit(objective: Objective, feed: Feed, recipe: Recipe, folder: Path, hooks: H
 
     Raises:
         Stopped: ``should_stop`` said so; all is saved (exit code 75).
-        Diverged: too many gradients that are not finite (76).
+        Diverged: too many gradients, the weights or a validation's loss are not finite (76).
         NoValidCheckpoint: there are checkpoints, but each is damaged (3).
         RegardError: saving failed three times one after the other.
     """
     run = Run(objective, feed, recipe, folder, hooks or Hooks())
     resume(run)
-    batches = feed.iterate(run.progress.position)
+    try:
+        go(run)
+    except Diverged as error:
+        run.event(str(error))
+        raise
+    return end(run)
+
+
+def go(run: Run) -> None:
+    """Step, validate and save until the run is over."""
+    batches = run.feed.iterate(run.progress.position)
     while not run.progress.finished:
         stop_if_asked(run)
-        step(run, list(islice(batches, recipe.training.accumulate)))
+        step(run, list(islice(batches, run.recipe.training.accumulate)))
         best = validate(run) if validation_due(run) else False
         keep_snapshot(run)
         if best or run.progress.finished or run.progress.step % run.save_every == 0:
+            refuse_bad_weights(run)
             save(run)
-    return end(run)
+
+
+def refuse_bad_weights(run: Run) -> None:
+    """Raise ``Diverged`` where the weights are no numbers any more, so that what was saved before stands."""
+    if not run.optimiser.finite():
+        raise diverged("the weights are not finite any more", run.progress.step)
 
 
 def stop_if_asked(run: Run) -> None:
     """Save and raise ``Stopped`` if the flag is up."""
     if run.hooks.should_stop():
+        refuse_bad_weights(run)
         save(run, last=True)
         said = f"stopped after step {run.progress.step}"
         if run.recipe.training.steps is not None:
@@ -73,11 +91,7 @@ def step(run: Run, micro: list[tuple[Batch, Position]]) -> None:
     record(run, update, batches, run.hooks.clock() - began)
     if not update.applied:
         run.event(f"update {progress.step} skipped: its gradient is not finite")
-        try:
-            progress.skip(progress.step, run.recipe.training)
-        except Diverged as error:
-            run.event(str(error))
-            raise
+        progress.skip(progress.step, run.recipe.training)
     elif progress.spiked(update.loss):
         run.event(f"the loss stands out at step {progress.step}: {update.loss:.4f}")
 
@@ -112,8 +126,11 @@ def validation_due(run: Run) -> bool:
 def validate(run: Run) -> bool:
     """Validate the weights that would be saved; save the model folder if they are the best so far, and say whether."""
     progress, section = run.progress, run.recipe.training
+    refuse_bad_weights(run)
     with run.optimiser.averaged():
         validation = scores(run)
+        if not math.isfinite(validation.loss):
+            raise diverged("the loss of the validation is not finite", progress.step)
         best = progress.judge(validation, section)
         if best and not model_saved(run, best, validation):
             best = None
