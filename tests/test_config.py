@@ -1,17 +1,44 @@
 """Recipes: what is written is what is read, and a wrong key is answered with the nearest one."""
 
+import os
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from regard.config import Recipe, dump_toml, known_keys, override, recipe_from, recipe_values
+from regard.config import Recipe, dump_toml, known_keys, override, recipe_from, recipe_toml, recipe_values
 from regard.errors import UsageError
 
 
 def test_a_recipe_survives_its_toml() -> None:
     recipe = recipe_from({"data": {"weights": [0.5, 2]}, "training": {"rate": 1e-9}, "model": {"d_k": 7}})
     assert recipe_from(tomllib.loads(dump_toml(recipe.model_dump()))) == recipe
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {},
+        {"data": {"weights": [0.5, 2]}, "training": {"rate": 1e-9, "minutes": 0.1}, "model": {"d_k": 7}},
+        {"text": {"joint": False}, "model": {"tie": "two"}, "training": {"schedule": "noam", "patience": 3}},
+    ],
+)
+def test_a_commented_recipe_is_the_same_recipe(values: dict[str, Any]) -> None:
+    recipe = recipe_from(values)
+    text = recipe_toml(recipe)
+    assert recipe_from(tomllib.loads(text)) == recipe
+    assert tomllib.loads(text) == tomllib.loads(dump_toml(recipe.model_dump()))
+
+
+def test_every_field_is_explained_beside_its_choices() -> None:
+    lines = recipe_toml(Recipe()).splitlines()
+    for name in known_keys():
+        inner = name.rpartition(".")[2]
+        (line, *_) = [line for line in lines if line.startswith((f"{inner} = ", f"# {inner} is not set: "))]
+        assert len(line.partition("# ")[2].split(": ")[-1].split()) > 1, line
+    assert 'norm_place = "post"  # post | pre; post: the paper; pre: trains without long warm-up' in lines
+    assert "# How weights are made [Vaswani17 §5]." in lines
 
 
 @pytest.mark.parametrize("text", ["", 'a "b" \\ c', "tab\t bell\x07", "\U000e0001 tag", "ß🙂"])
@@ -35,9 +62,17 @@ def test_every_key_can_be_set_to_its_default() -> None:
     assert recipe_from(override({}, settings)) == Recipe()
 
 
-def test_what_has_no_end_is_no_recipe() -> None:
+def test_what_is_no_plain_file_is_no_recipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path, said in ((Path("/dev/zero"), "a device"), (tmp_path / "pipe", "a pipe"), (tmp_path, "a folder")):
+        with pytest.raises(UsageError, match=f"{said}.*a recipe is a file"):
+            recipe_values(path)
+
+
+def test_what_is_too_large_is_no_recipe(tmp_path: Path) -> None:
+    (tmp_path / "large").write_bytes(b"#" * ((1 << 20) + 1))
     with pytest.raises(UsageError, match="larger than 1 MB"):
-        recipe_values(Path("/dev/zero"))
+        recipe_values(tmp_path / "large")
 
 
 @pytest.mark.parametrize("content", ["x = " + "[" * 100_000, "x = 2024-02-30", "[model", "\x00"])
@@ -61,6 +96,8 @@ def test_nonsense_of_a_setting_is_text() -> None:
         ({"decoding": {"max_extra": 10**12}}, "decoding.max_extra"),
         ({"data": {"look_ahead": 10**21}}, "data.look_ahead"),
         ({"text": {"source_language": "e\x1b[31mn"}}, "text.source_language"),
+        ({"model": 3}, "model is a group of fields, written .model. with a line for each"),
+        ({"training": {"accumulate": 10**6}}, "training.accumulate"),
         ({"training": {"steps": True}}, "training: steps is no question of true or false$"),
     ],
 )

@@ -10,7 +10,7 @@ import difflib
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
@@ -71,18 +71,20 @@ class Data(Section):
 class Model(Section):
     """The Transformer [Vaswani17 §3]; the defaults are the paper's base model."""
 
-    family: Literal["transformer"] = "transformer"
-    encoder_layers: int = Field(6, ge=1, le=256)
-    decoder_layers: int = Field(6, ge=1, le=256)
-    d_model: int = Field(512, ge=1, le=65536)
-    d_ff: int = Field(2048, ge=1, le=262144)
-    heads: int = Field(8, ge=1, le=1024)
+    family: Literal["transformer"] = Field("transformer", description="the architecture")
+    encoder_layers: int = Field(6, ge=1, le=256, description="layers that read")
+    decoder_layers: int = Field(6, ge=1, le=256, description="layers that write")
+    d_model: int = Field(512, ge=1, le=65536, description="size of every hidden vector")
+    d_ff: int = Field(2048, ge=1, le=262144, description="inner size of the feed-forward")
+    heads: int = Field(8, ge=1, le=1024, description="attention heads of a layer")
     d_k: int | None = Field(None, ge=1, description="query and key size per head; default d_model / heads")
     d_v: int | None = Field(None, ge=1, description="value size per head; default d_model / heads")
-    norm: Literal["layer", "rms"] = "layer"
+    norm: Literal["layer", "rms"] = Field("layer", description="layer: the paper's; rms: without mean and bias")
     norm_place: Literal["post", "pre"] = Field("post", description="post: the paper; pre: trains without long warm-up")
-    activation: Literal["relu", "gelu"] = "relu"
-    positions: Literal["sinusoidal", "learned", "none"] = "sinusoidal"
+    activation: Literal["relu", "gelu"] = Field("relu", description="inside the feed-forward")
+    positions: Literal["sinusoidal", "learned", "none"] = Field(
+        "sinusoidal", description="how a token's place is told; none: not at all"
+    )
     max_positions: int = Field(512, ge=1, description="learned positions: the longest sequence")
     tie: Literal["none", "two", "three"] = Field(
         "three", description="two: target embedding = output; three: source embedding too (needs a joint vocabulary)"
@@ -114,19 +116,21 @@ class Training(Section):
     steps: int | None = Field(None, ge=1, description="updates; default: from --minutes, else a table by corpus size")
     minutes: float | None = Field(None, gt=0, description="wall minutes from first step to saved model; fixes steps")
     tokens: int = Field(1024, ge=16, description="target tokens of a packed batch; 1,024 suits small corpora")
-    accumulate: int = Field(1, ge=1, description="batches per update")
-    optimiser: Literal["adam", "adamw"] = "adam"
-    beta1: float = Field(0.9, ge=0.0, lt=1.0)
-    beta2: float = Field(0.98, ge=0.0, lt=1.0)
-    epsilon: float = Field(1e-9, gt=0.0)
-    weight_decay: float = Field(0.0, ge=0.0)
-    schedule: Literal["noam", "inverse_square_root", "cosine", "linear"] = "cosine"
+    accumulate: int = Field(1, ge=1, le=100_000, description="batches per update")
+    optimiser: Literal["adam", "adamw"] = Field("adam", description="adamw: weight decay apart from the gradient")
+    beta1: float = Field(0.9, ge=0.0, lt=1.0, description="decay of the mean of gradients")
+    beta2: float = Field(0.98, ge=0.0, lt=1.0, description="decay of the mean of squared gradients")
+    epsilon: float = Field(1e-9, gt=0.0, description="added to the root of that")
+    weight_decay: float = Field(0.0, ge=0.0, description="of weights, not of biases and norms; adamw only")
+    schedule: Literal["noam", "inverse_square_root", "cosine", "linear"] = Field(
+        "cosine", description="how the rate falls behind the warm-up"
+    )
     rate: float = Field(2e-3, gt=0.0, description="peak rate; for noam a factor of the paper's formula")
     warmup: int = Field(
         400, ge=0, description="steps of linear warm-up; never more than a tenth of the steps if they are known"
     )
     clip: float = Field(1.0, ge=0.0, description="largest gradient norm; 0 = no clipping")
-    label_smoothing: float = Field(0.1, ge=0.0, lt=1.0)
+    label_smoothing: float = Field(0.1, ge=0.0, lt=1.0, description="probability given to all other pieces")
     precision: Literal["auto", "fp32", "mixed"] = Field(
         "auto",
         description="mixed: products in bf16, weights and residual stream in fp32; auto: mixed where bf16 is native",
@@ -152,7 +156,7 @@ class Training(Section):
 class Decoding(Section):
     """How text is made [Vaswani17 §6.1]."""
 
-    beam: int = Field(5, ge=1, le=100)
+    beam: int = Field(5, ge=1, le=100, description="hypotheses kept; 1 is greedy")
     length_penalty: float = Field(0.6, ge=0.0, le=10.0, description="alpha of ((5 + length) / 6) ** alpha [Wu16]")
     max_extra: int = Field(50, ge=1, le=10_000, description="an output is at most the source + this many tokens")
     tokens: int = Field(8192, ge=16, description="source tokens times beam decoded at once")
@@ -161,9 +165,9 @@ class Decoding(Section):
 class Recipe(Section):
     """Everything that decides a run, but the data."""
 
-    format: Literal[1] = 1
-    task: Literal["translation"] = "translation"
-    seed: int = Field(1, ge=0)
+    format: Literal[1] = Field(1, description="version of this file")
+    task: Literal["translation"] = Field("translation", description="what the model is for")
+    seed: int = Field(1, ge=0, description="of every random choice")
     text: Text = Text()
     data: Data = Data()
     model: Model = Model()
@@ -247,6 +251,8 @@ def _sentence(error: ErrorDetails) -> str:
     if error["type"] == "extra_forbidden":
         known = [*known_keys(), *(part for part in Recipe.model_fields if part not in known_keys())]
         return f"unknown key {name!r}.{nearest(name, known)}"
+    if error["type"] == "model_type":
+        return f"{name} is a group of fields, written [{name}] with a line for each; it has no value of its own"
     message = error["msg"].removeprefix("Value error, ")
     found = "" if isinstance(error["input"], Mapping) else f" (got {error['input']!r:.80})"
     return f"{name}: {message}{found}" if name else message
@@ -256,8 +262,11 @@ def recipe_values(path: Path) -> dict[str, Any]:
     """The nested plain values of a TOML file.
 
     Raises:
-        UsageError: the file is missing, too large, not UTF-8 or not TOML (with the line).
+        UsageError: the file is missing, no plain file, too large, not UTF-8 or not TOML (with the line).
     """
+    if path.exists() and not path.is_file():
+        what = "a folder" if path.is_dir() else "a pipe or a device"
+        raise UsageError(f"is {what}; a recipe is a file", str(path))  # opening a pipe waits for a writer
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST + 1)
@@ -320,3 +329,26 @@ def dump_toml(values: Mapping[str, Any]) -> str:
         if isinstance(section, Mapping):
             lines += ["", f"[{name}]"] + [f"{k} = {_toml(v)}" for k, v in section.items() if v is not None]
     return "\n".join(lines) + "\n"
+
+
+def recipe_toml(recipe: Recipe) -> str:
+    """A recipe as TOML text, complete, with what each field is and what can be chosen as comments."""
+    lines = _commented(recipe)
+    for name in Recipe.model_fields:
+        section = getattr(recipe, name)
+        if isinstance(section, Section):
+            lines += ["", f"# {(section.__doc__ or name).splitlines()[0]}", f"[{name}]", *_commented(section)]
+    return "\n".join(lines) + "\n"
+
+
+def _commented(section: Section) -> list[str]:
+    """A line for each plain field; one that is not set is a comment only."""
+    lines = []
+    for name, field in type(section).model_fields.items():
+        value, said = getattr(section, name), field.description or ""
+        if isinstance(value, Section):
+            continue
+        if get_origin(field.annotation) is Literal and len(choices := get_args(field.annotation)) > 1:
+            said = f"{' | '.join(choices)}; {said}"
+        lines.append(f"{name} = {_toml(value)}  # {said}" if value is not None else f"# {name} is not set: {said}")
+    return lines

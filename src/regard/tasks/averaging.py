@@ -7,7 +7,7 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
-from regard.config import dump_toml
+from regard.config import recipe_toml
 from regard.errors import RegardError, UsageError
 from regard.models import store
 from regard.models.build import outline
@@ -40,7 +40,7 @@ def average(
     weights = averages.average(chosen)
     _fit(weights, outline(recipe.model, vocabularies.source.size, vocabularies.target.size), chosen[0])
     contents = {
-        RECIPE: dump_toml(recipe.model_dump()).encode(),
+        RECIPE: recipe_toml(recipe).encode(),
         MODEL: store.to_bytes(weights),
         "card.md": _card(chosen),
     }

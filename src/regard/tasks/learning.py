@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from regard.config import Recipe, dump_toml
+from regard.config import Recipe, recipe_toml
 from regard.data.batches import Batches
 from regard.data.corpora import Corpus
 from regard.data.prepare import prepare
@@ -224,7 +224,7 @@ class Saver:
     def begin(self) -> None:
         """Recipe and vocabularies, which exist from the start; beside a model its manifest knows of them at once."""
         translation = self.teaching.translation
-        recipe = [dump_toml(translation.recipe.model_dump()).encode()]
+        recipe = [recipe_toml(translation.recipe).encode()]
         if (self.output / manifest.NAME).exists():
             manifest.replace(self.output, {RECIPE: recipe}, self.files)
         else:
