@@ -5,10 +5,15 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from regard.errors import Stopped
+from regard.tasks.learning import train
+from regard.training.log import Quiet
 
 
 def steps_made(model: Path) -> int:
@@ -57,3 +62,34 @@ def test_weights_too_large_to_translate_with_are_divergence(world: Path, regard:
     done = regard(*train_options(world, world / "other"), *rate)
     assert done.code == 76
     assert "the loss of the validation is not finite" in done.sentence
+
+
+class Impatient(Quiet):
+    """Asks to stop as soon as the final scores are being made."""
+
+    asked = False
+
+    def on_event(self, text: str) -> None:
+        self.asked |= text.startswith("translating the validation pairs")
+
+
+def test_stopped_while_the_final_scores_are_made(world: Path, regard: Any, train_options: Any) -> None:
+    words = train_options(world, world / "stopped")
+    settings = [word for before, word in pairwise(words) if before == "--set"]
+    reporter = Impatient()
+    with pytest.raises(Stopped, match="before the final scores"):
+        train(
+            world / "a.en",
+            world / "a.de",
+            world / "stopped",
+            settings=settings,
+            steps=6,
+            reporter=reporter,
+            should_stop=lambda: reporter.asked,
+        )
+    assert "* BLEU" not in (world / "stopped" / "card.md").read_text()
+    done = regard(*words)
+    assert done.code == 0
+    assert "* BLEU" in (world / "stopped" / "card.md").read_text()
+    for name in ("model.safetensors", "card.md"):
+        assert (world / "stopped" / name).read_bytes() == (world / "model" / name).read_bytes()

@@ -15,7 +15,8 @@ from regard.data.batches import Batches
 from regard.data.corpora import Corpus
 from regard.data.prepare import prepare
 from regard.data.prepared import Prepared
-from regard.errors import UsageError
+from regard.decoding.trace import Trace
+from regard.errors import Stopped, UsageError
 from regard.keys import key
 from regard.models import store
 from regard.models.build import transformer
@@ -177,7 +178,7 @@ def learn(work: Work, allow: tuple[str, ...] = ()) -> None:
     summary = fit(teaching, teaching.batches, recipe, training, hooks)
     if late := budget.overrun(recipe.training.minutes, summary.seconds):
         told(late)
-    saver.end(work.output, told)
+    saver.end(told, work.hooks.should_stop)
 
 
 def _same_data(work: Work) -> None:
@@ -236,12 +237,16 @@ class Saver:
         """The model folder with the best weights so far, replaced as one."""
         self._write({MODEL: store.chunks(weights)}, card.validated(best, validation))
 
-    def end(self, output: Path, told: Callable[[str], None]) -> None:
-        """The card with the scores of the saved model on the validation pairs, searched as it will be used."""
-        best = load(output, str(self.teaching.translation.device))
+    def end(self, told: Callable[[str], None], should_stop: Callable[[], bool]) -> None:
+        """The card with the scores of the saved model on the validation pairs, searched as it will be used.
+
+        Raises:
+            Stopped: ``should_stop`` said so.
+        """
+        best = load(self.output, str(self.teaching.translation.device))
         told("translating the validation pairs with the best model")
         sources, references = zip(*self.teaching.prepared.validation_pairs(), strict=True)
-        scores = best.evaluate(sources, references)
+        scores = best.evaluate(sources, references, trace=_Stoppable(should_stop))
         lines = card.scored(scores, best.recipe.decoding.beam)
         self._write({}, lines)
         for line in lines:
@@ -254,6 +259,19 @@ class Saver:
         tokenizers = {name: [tokenizer.content] for name, tokenizer in translation.vocabularies.files.items()}
         recipe = {RECIPE: [(self.output / RECIPE).read_bytes()]}
         manifest.replace(self.output, {**recipe, **tokenizers, **contents, card.CARD: [text.encode()]}, self.files)
+
+
+class _Stoppable(Trace):
+    """Asks at every step of a search whether to stop, and notes nothing."""
+
+    def __init__(self, should_stop: Callable[[], bool]) -> None:
+        super().__init__()
+        self.should_stop = should_stop
+
+    def record(self, *step: Any) -> None:
+        """Raise Stopped if asked to: no step of training is open any more."""
+        if self.should_stop():
+            raise Stopped("stopped before the final scores; all is saved, the same command makes them")
 
 
 STAGES = {

@@ -113,11 +113,16 @@ class Translation:
         return [self._joined([next(results) for _ in group], n) for group in parts]
 
     def evaluate(
-        self, sources: Sequence[str], references: Sequence[str], beam: int | None = None, lowercase: bool = False
+        self,
+        sources: Sequence[str],
+        references: Sequence[str],
+        beam: int | None = None,
+        lowercase: bool = False,
+        trace: Trace | None = None,
     ) -> Scores:
         """BLEU and chrF of the translations of ``sources`` against ``references``, with signatures and intervals."""
-        hypotheses = self.translate(list(sources), beam)
-        return score(hypotheses, references, self.recipe.text.target_language, lowercase)
+        found = self.nbest(sources, 1, beam, trace=trace)
+        return score([best[0].text for best in found], references, self.recipe.text.target_language, lowercase)
 
     def _decoding(self, n: int, beam: int | None, max_extra: int | None) -> Decoding:
         width = max(n, self.recipe.decoding.beam) if beam is None else beam
