@@ -67,6 +67,6 @@ def test_what_is_no_model_folder(folder: Path, tmp_path: Path) -> None:
 
 def test_a_device_is_one_of_this_machine() -> None:
     assert placed("cpu") == torch.device("cpu")
-    for name in ("cuda:99", "tpu"):
+    for name in ("cuda:99", "tpu", "cpu:99", "meta"):
         with pytest.raises(UsageError, match="no device of this machine"):
             placed(name)

@@ -25,10 +25,7 @@ class Draws:
     """
 
     def __init__(self, sizes: Sequence[int], seed: int, weights: Sequence[float] = (), epoch: int = 0) -> None:
-        if weights and len(weights) != len(sizes):
-            raise UsageError(f"{len(weights)} weights for {len(sizes)} corpora; give one for each", "data.weights")
-        if weights and (min(weights) < 0 or sum(weights) <= 0):
-            raise UsageError("weights must not be negative, nor all be zero", "data.weights")
+        refuse_weights(weights, len(sizes))
         self.sizes, self.seed = tuple(sizes), seed
         self.epoch = epoch or sum(sizes)
         self._whole = not weights and self.epoch == sum(sizes)
@@ -54,6 +51,14 @@ class Draws:
         first, last = begin // size, (begin + count - 1) // size
         passes = [generator(self.seed, "pass", corpus, turn).permutation(size) for turn in range(first, last + 1)]
         return np.concatenate(passes)[begin - first * size :][:count]
+
+
+def refuse_weights(weights: Sequence[float], corpora: int) -> None:
+    """Raise a UsageError unless there is one weight for each corpus, or none at all, and something to draw from."""
+    if weights and len(weights) != corpora:
+        raise UsageError(f"{len(weights)} weights for {corpora} corpora; give one for each", "data.weights")
+    if weights and (min(weights) < 0 or sum(weights) <= 0):
+        raise UsageError("weights must not be negative, nor all be zero", "data.weights")
 
 
 def _shares(total: int, weights: Sequence[float]) -> list[int]:

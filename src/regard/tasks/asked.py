@@ -63,6 +63,12 @@ def longest_asked(wishes: Wishes) -> int:
     return found if isinstance(found, int) else Data().max_tokens
 
 
+def weights_asked(wishes: Wishes) -> Sequence[float]:
+    """``data.weights``, known before the data; no table chooses them."""
+    found = _wished(wishes)[1].get("data", {}).get("weights", ())
+    return tuple(found)
+
+
 def _wished(wishes: Wishes) -> tuple[dict[str, Any], dict[str, Any], str]:
     """The recipe given; that with options and settings laid over; and where the recipe was written."""
     given, where = _given(wishes.recipe)

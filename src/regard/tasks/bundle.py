@@ -80,6 +80,8 @@ def placed(device: str | None) -> torch.device:
     try:
         chosen = torch.device(device)
         torch.empty(0, device=chosen)
+        if chosen.type == "meta" or (chosen.type == "cpu" and chosen.index):  # torch takes these
+            raise RuntimeError
     except (RuntimeError, AssertionError):
         raise UsageError(f"{device!r} is no device of this machine; try cpu", "--device") from None
     return chosen

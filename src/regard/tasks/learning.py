@@ -13,6 +13,7 @@ import torch
 from regard.config import Recipe, recipe_toml
 from regard.data.batches import Batches
 from regard.data.corpora import Corpus
+from regard.data.draws import refuse_weights
 from regard.data.prepare import prepare
 from regard.data.prepared import Prepared
 from regard.decoding.trace import Trace
@@ -22,7 +23,16 @@ from regard.models import store
 from regard.models.build import transformer
 from regard.nn import ops
 from regard.tasks import card
-from regard.tasks.asked import Files, Wishes, corpora, languages, longest_asked, recipe_asked, refuse_pipes
+from regard.tasks.asked import (
+    Files,
+    Wishes,
+    corpora,
+    languages,
+    longest_asked,
+    recipe_asked,
+    refuse_pipes,
+    weights_asked,
+)
 from regard.tasks.bundle import MODEL, RECIPE, load, placed
 from regard.tasks.chosen import Chosen, choose, fingerprints, remembered
 from regard.tasks.inspection import inspect
@@ -33,7 +43,7 @@ from regard.training.files import Files as FileLayer
 from regard.training.log import Quiet, Reporter
 from regard.training.memory import keep_pages
 from regard.training.objective import Validation, Weights
-from regard.training.output import Action, Resume, claimed
+from regard.training.output import Action, Resume, claimed, refuse_unusable
 from regard.training.progress import Best
 from regard.training.run import Hooks
 from regard.training.trainer import fit
@@ -110,10 +120,13 @@ def train(
     options |= {"text.source_language": source_language} if source_language else {}
     options |= {"text.target_language": target_language} if target_language else {}
     wishes = Wishes(recipe, preset, tuple(settings), options)
-    inspected = inspect(learned, validation, longest_asked(wishes), reporter.on_event)
+    longest, place = longest_asked(wishes), placed(device)
+    refuse_weights(weights_asked(wishes), len(learned))
+    refuse_unusable(Path(output), resume)  # all that can be wrong without the data, before that is read
+    inspected = inspect(learned, validation, longest, reporter.on_event)
     asked = recipe_asked(wishes, inspected.pairs)
     hooks = Hooks(reporter, should_stop, track=tensorboard)
-    work = Work(Path(output), asked, learned, validation, Machine(placed(device), threads), hooks)
+    work = Work(Path(output), asked, learned, validation, Machine(place, threads), hooks)
     with claimed(work.output, resolved.recipe_fields(asked), resume, allow_mismatch, reporter.on_event) as action:
         if action is Action.FINISHED and card.final(work.output):
             _same_data(work)

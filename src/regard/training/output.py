@@ -73,30 +73,43 @@ def decide(
     warn: Callable[[str], None] = lambda text: None,
 ) -> Action:
     """What is to be done with an output folder; changes nothing. See :func:`claimed`."""
-    training = output / "training"
-    names = _names(output)
-    foreign = sorted(name for name in names if not _ours(name))
-    if foreign:
-        raise RegardError(f"is not empty and not a run of ours: it holds {foreign[0]!r}; choose another", str(output))
+    refuse_unusable(output, resume)
     if resume == "never":
         return Action.START
-    if "training" not in names and any(not name.startswith(_BEFORE) for name in names):
-        what = "holds a model without the training/ it came from; choose another, or --resume never keeps it aside"
-        raise RegardError(what, str(output))
+    training = output / "training"
     old, _ = resolved.known(training)
     if old:
         resolved.check(old, fields, allow, warn)
-    checkpoints = [name for name in _names(training / "checkpoints") if re.fullmatch(r"step-\d+(\.corrupt-.*)?", name)]
+    checkpoints = _checkpoints(training)
     if checkpoints and not old:
         raise RegardError(
             "is missing beside checkpoints; start again with --resume never", str(training / resolved.NAME)
         )
-    if resume == "must" and not checkpoints:
-        raise NoValidCheckpoint("there is no checkpoint to resume from", str(output))
     steps = _number(fields, "training.steps") or _number(old, "chosen.steps")
     if finished(training, steps, _number(fields, "training.patience")):
         return Action.FINISHED
     return Action.RESUME if checkpoints else Action.START
+
+
+def refuse_unusable(output: Path, resume: Resume) -> None:
+    """Raise a RegardError for what can be said of an output folder before anything is read: see :func:`claimed`."""
+    names = _names(output)
+    foreign = sorted(name for name in names if not _ours(name))
+    if foreign:
+        raise RegardError(f"is not empty and not a run of ours: it holds {foreign[0]!r}; choose another", str(output))
+    above = next(path for path in (output, *output.absolute().parents) if path.exists())
+    if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
+        raise RegardError(f"cannot be made: {above} is {'not writable' if above.is_dir() else 'a file'}", str(output))
+    if resume == "must" and not _checkpoints(output / "training"):
+        raise NoValidCheckpoint("there is no checkpoint to resume from", str(output))
+    if resume != "never" and "training" not in names and any(not name.startswith(_BEFORE) for name in names):
+        what = "holds a model without the training/ it came from; choose another, or --resume never keeps it aside"
+        raise RegardError(what, str(output))
+
+
+def _checkpoints(training: Path) -> list[str]:
+    """Names of the checkpoints there are, whole or not."""
+    return [name for name in _names(training / "checkpoints") if re.fullmatch(r"step-\d+(\.corrupt-.*)?", name)]
 
 
 def finished(training: Path, steps: int | None = None, patience: int | None = None) -> bool:

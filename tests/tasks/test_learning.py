@@ -1,0 +1,65 @@
+"""What can be wrong without the data is said before the data is read."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regard.errors import RegardError
+from regard.tasks import learning
+
+
+@pytest.fixture
+def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., object]:
+    """Train on two files that must not be read."""
+
+    def read(*data: object) -> None:
+        raise AssertionError("the data was read")
+
+    def train(output: Path = tmp_path / "new", **wishes: Any) -> object:
+        return learning.train(tmp_path / "a.en", tmp_path / "a.de", output, **wishes)
+
+    for name in ("a.en", "a.de", "file"):
+        (tmp_path / name).write_text("a\n")
+    monkeypatch.setattr(learning, "inspect", read)
+    return train
+
+
+@pytest.mark.parametrize(
+    ("wishes", "code", "said"),
+    [
+        ({"resume": "must"}, 3, "no checkpoint to resume from"),
+        ({"minutes": float("nan")}, 2, "training.minutes"),
+        ({"seed": -1}, 2, "seed"),
+        ({"weights": [1, 2]}, 2, "2 weights for 1 corpora"),
+        ({"weights": [-1]}, 2, "must not be negative"),
+        ({"settings": ["data.weights=[1, 2]"]}, 2, "2 weights for 1 corpora"),
+        ({"device": "cpu:99"}, 2, "no device of this machine"),
+    ],
+)
+def test_wishes(ask: Any, wishes: dict[str, Any], code: int, said: str) -> None:
+    with pytest.raises(RegardError, match=said) as caught:
+        ask(**wishes)
+    assert caught.value.exit_code == code
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [(".", "is not empty and not a run of ours"), ("file", "is a file"), ("file/below/it", "is a file")],
+)
+def test_outputs(ask: Any, tmp_path: Path, name: str, said: str) -> None:
+    with pytest.raises(RegardError, match=said):
+        ask(tmp_path / name)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.de", "a.en", "file"]
+
+
+def test_where_nobody_may_write(ask: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    with pytest.raises(RegardError, match="not writable"):
+        ask()
+
+
+def test_where_nothing_is_wrong_the_data_is_read(ask: Any) -> None:
+    with pytest.raises(AssertionError, match="the data was read"):
+        ask(weights=[1], seed=3, resume="never")
