@@ -23,7 +23,7 @@ def weights(*shape: int) -> np.ndarray:
 @pytest.mark.parametrize("count", [1, 5, 13, 70])
 def test_no_line_leaves_the_screen(colours: str, columns: int, count: int) -> None:
     names = [WORDS[i % 13] for i in range(count)]
-    text = heatmap(weights(count, count), names, names, Look(colours, columns=columns))
+    text = heatmap(weights(count, count), names, names, Look(colours, columns=columns), "A title 言葉\n" * 99)
     picture = [line for line in text.splitlines() if not line.startswith("(")]
     assert max(width(ESCAPE.sub("", line)) for line in picture) <= columns
     assert ("left out" in text) == (count == 70 or (count == 13 and columns == 20))
@@ -82,7 +82,8 @@ def test_half_blocks_hold_two_rows_each() -> None:
 @pytest.mark.parametrize("columns", [30, 80, 120])
 def test_all_heads_are_named_and_fit(colours: str, columns: int) -> None:
     names = [f"head {h + 1}" for h in range(8)]
-    text = heads(weights(8, 13, 13), names, Look(colours, columns=columns), "layer 1")
+    text = heads(weights(8, 13, 13), names, Look(colours, columns=columns), f"layer 1: {'a long sentence ' * 20}")
+    assert text.startswith("layer 1: a long sentence")
     assert all(name in text for name in names)
     assert max(width(ESCAPE.sub("", line)) for line in text.splitlines()) <= columns
 

@@ -94,7 +94,7 @@ def bars(glance: Glance, look: Look) -> str:
     label_cells = min(max(map(width, names)), 20)
     room = max(look.columns - label_cells - 10, 10)
     top = float(np.max(glance.weight_K)) or 1.0
-    lines = [glance.caption] if glance.caption else []
+    lines = [crop(visible(glance.caption), look.columns, look.mark)] if glance.caption else []
     for k, (name, weight) in enumerate(zip(names, map(float, glance.weight_K), strict=True)):
         mark = ">" if k == glance.query else " "
         length = round(weight / top * room)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.explore.ink import RESET, Look, ground, paint, scale, shade
-from regard.explore.labels import fit, upright, visible, width
+from regard.explore.labels import crop, fit, upright, visible, width
 
 Weights = NDArray[Any]
 LABEL = 16
@@ -40,13 +40,18 @@ def heatmap(weight_QK: Weights, queries: Sequence[str], keys: Sequence[str], loo
     shown_Q, shown_K = min(len(rows), ROWS), min(len(columns), max(room // cell, 1))
     weight_QK = np.asarray(weight_QK, dtype=np.float64)[:shown_Q, :shown_K]
     top = float(weight_QK.max(initial=0.0)) or 1.0
-    lines = [title] if title else []
+    lines = [_cropped(title, look)] if title else []
     lines += [" " * (label + 1) + line[: shown_K * cell].rstrip() for line in heading(columns[:shown_K])]
     for name, weight_K in zip(rows, weight_QK, strict=False):
         cells = "".join(paint(w / top, _percent(w, cell), cell, look) for w in weight_K)
         lines.append(fit(name, label, ">", look.mark) + " " + cells)
     lines.append(" " * (label + 1) + scale(top, look, min(24, max(room - 8, 2))))
     return "\n".join(lines + _left_out(len(rows) - shown_Q, len(columns) - shown_K)) + "\n"
+
+
+def _cropped(title: str, look: Look) -> str:
+    """A title, which may hold a whole sentence, on one line of the screen."""
+    return crop(visible(title), look.columns, look.mark)
 
 
 def _columns(labels: Sequence[str], room: int, look: Look) -> tuple[int, Any]:
@@ -88,7 +93,7 @@ def heads(weight_HQK: Weights, names: Sequence[str], look: Look, title: str = ""
     """Many heads at a glance, side by side; the brightest spot is each head's own largest weight."""
     across = min(max(weight_HQK.shape[2], max(map(width, names), default=0)), look.columns)
     per_row = max((look.columns + 2) // (across + 2), 1)
-    lines = [title, ""] if title else []
+    lines = [_cropped(title, look), ""] if title else []
     for first in range(0, len(names), per_row):
         some = slice(first, first + per_row)
         lines.append("  ".join(fit(name, across, "<", look.mark) for name in names[some]).rstrip())
