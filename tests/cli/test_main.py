@@ -74,6 +74,7 @@ def test_version(regard) -> None:
         (["translate", "model", "--nbest", "0"], "--nbest"),
         (["translate", "model", "--nbest", "6", "--beam", "5"], "--nbest"),
         (["evaluate", "model", "--source", "a"], "--reference is missing"),
+        (["info", "base", "extra", "more"], "no place for 'extra' 'more'"),
         (["info", "bas"], "Did you mean 'base'?"),
         (["info", "base", "--vocabulary", "-4"], "-4 pieces"),
         (["info", "base", "--vocabulary", "99999999999999999999"], "--vocabulary"),

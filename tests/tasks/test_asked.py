@@ -101,6 +101,12 @@ def test_a_table_has_no_such_columns(tmp_path: Path, columns: str) -> None:
         corpora((), (), [tmp_path / "a.tsv"], columns)
 
 
+def test_files_of_one_side_have_no_columns(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("a\n")
+    with pytest.raises(UsageError, match="--columns: columns are those of --pairs"):
+        corpora([tmp_path / "a"], [tmp_path / "a"], columns="1,2")
+
+
 def test_what_can_be_read_once_is_no_corpus(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "file").touch()

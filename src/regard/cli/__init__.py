@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
 from regard import __version__
 from regard.cli.attend import attend
@@ -107,6 +107,9 @@ def _know_every_option(argv: list[str]) -> None:
 
 
 def _sentence(error: CycloptsError) -> str:
+    if isinstance(error, UnusedCliTokensError):
+        words = " ".join(map(repr, error.unused_tokens or ()))
+        return f"there is no place for {words}; a text of several words goes between quotes"
     text = " ".join(str(error).split()).replace('"', "'")
     return text[:1].lower() + text[1:]
 
