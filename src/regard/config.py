@@ -77,15 +77,15 @@ class Model(Section):
     d_model: int = Field(512, ge=1, le=65536, description="size of every hidden vector")
     d_ff: int = Field(2048, ge=1, le=262144, description="inner size of the feed-forward")
     heads: int = Field(8, ge=1, le=1024, description="attention heads of a layer")
-    d_k: int | None = Field(None, ge=1, description="query and key size per head; default d_model / heads")
-    d_v: int | None = Field(None, ge=1, description="value size per head; default d_model / heads")
+    d_k: int | None = Field(None, ge=1, le=65536, description="query and key size per head; default d_model / heads")
+    d_v: int | None = Field(None, ge=1, le=65536, description="value size per head; default d_model / heads")
     norm: Literal["layer", "rms"] = Field("layer", description="layer: the paper's; rms: without mean and bias")
     norm_place: Literal["post", "pre"] = Field("post", description="post: the paper; pre: trains without long warm-up")
     activation: Literal["relu", "gelu"] = Field("relu", description="inside the feed-forward")
     positions: Literal["sinusoidal", "learned", "none"] = Field(
         "sinusoidal", description="how a token's place is told; none: not at all"
     )
-    max_positions: int = Field(512, ge=1, description="learned positions: the longest sequence")
+    max_positions: int = Field(512, ge=1, le=10_000_000, description="learned positions: the longest sequence")
     tie: Literal["none", "two", "three"] = Field(
         "three", description="two: target embedding = output; three: source embedding too (needs a joint vocabulary)"
     )

@@ -275,6 +275,11 @@ def information_on_nothing(world: Path) -> list[object]:
     return ["info", "basse"]
 
 
+def model_beyond_memory(world: Path) -> list[object]:
+    sizes = ["d_model=65536", "d_ff=262144", "encoder_layers=256", "decoder_layers=256"]
+    return learn(world, *(word for size in sizes for word in ("--set", f"model.{size}")))
+
+
 def copies_to_check(world: Path) -> list[object]:
     return ["check", "--source", world / "a.en", "--target", world / "absent.de"]
 
@@ -335,6 +340,7 @@ CASES: list[tuple[Break, int, str]] = [
     (picture_that_cannot_be_written, 1, "thesis.txt"),
     (average_over_a_model, 1, "holds something"),
     (information_on_nothing, 2, "Did you mean 'base'"),
+    (model_beyond_memory, 1, "GB are free"),
     (copies_to_check, 2, "absent.de"),
 ]
 

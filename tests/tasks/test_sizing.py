@@ -4,10 +4,15 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 
 from regard.config import recipe_from
+from regard.errors import RegardError
+from regard.models.build import transformer
 from regard.models.presets import PRESETS
+from regard.tasks import sizing
 from regard.tasks.sizing import SIZES, size_for, values
+from regard.text.tokenizer import learn
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "recipes.md"
 
@@ -43,3 +48,24 @@ def test_the_printed_table_is_this_one() -> None:
             size.epochs,
         ]
         assert float(rate) == recipe_from(values(size, None, with_model=True)).training.rate
+
+
+@pytest.mark.parametrize("tie", ["three", "none"])
+def test_a_model_is_refused_where_weights_gradient_and_moments_do_not_fit(
+    tie: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    section, cpu = recipe_from({"model": {**PRESETS["tiny"].model, "tie": tie}}).model, torch.device("cpu")
+    model = transformer(section, 300, 300)
+    taken = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters()) * 4
+    for free, fits in ((taken, True), (None, True), (taken - 1, False)):
+        monkeypatch.setattr(sizing, "free_memory", lambda device, free=free: free)
+        if fits:
+            sizing.refuse_too_large(section, cpu, 300, 300)
+            continue
+        with pytest.raises(RegardError, match=r"300 pieces\) need .* GB to be trained, but .* GB are free"):
+            sizing.refuse_too_large(section, cpu, 300, 300)
+    sizing.refuse_too_large(section, cpu)  # the smallest vocabulary leaves room
+
+
+def test_the_smallest_vocabulary_is_one() -> None:
+    assert learn([""], sizing.FEWEST).size == sizing.FEWEST

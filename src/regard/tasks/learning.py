@@ -36,6 +36,7 @@ from regard.tasks.asked import (
 from regard.tasks.bundle import MODEL, RECIPE, load, placed
 from regard.tasks.chosen import Chosen, choose, fingerprints, remembered
 from regard.tasks.inspection import inspect
+from regard.tasks.sizing import refuse_too_large
 from regard.tasks.teaching import Teaching
 from regard.tasks.translation import Translation
 from regard.training import budget, checkpoint, manifest, resolved
@@ -125,6 +126,7 @@ def train(
     refuse_unusable(Path(output), resume)  # all that can be wrong without the data, before that is read
     inspected = inspect(learned, validation, longest, reporter.on_event)
     asked = recipe_asked(wishes, inspected.pairs)
+    refuse_too_large(asked.model, place)
     hooks = Hooks(reporter, should_stop, track=tensorboard)
     work = Work(Path(output), asked, learned, validation, Machine(place, threads), hooks)
     with claimed(work.output, resolved.recipe_fields(asked), resume, allow_mismatch, reporter.on_event) as action:
@@ -175,6 +177,8 @@ def learn(work: Work, allow: tuple[str, ...] = ()) -> None:
     prepared = prepare(work.corpora, work.recipe, training / "data", work.validation, progress=_Told(told))
     for line in card.left_out(prepared):
         told(line)
+    both = prepared.vocabularies
+    refuse_too_large(work.recipe.model, work.machine.device, both.source.size, both.target.size)
     earlier = remembered(training, work.machine.device)
     chosen = earlier.asked(work.recipe, work.machine.threads) if earlier else None
     torch.set_num_threads(work.machine.threads or (chosen.threads if chosen else torch.get_num_threads()))

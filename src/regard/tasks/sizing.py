@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import torch
+
+from regard.config import Model
+from regard.errors import RegardError
+from regard.models.build import outline
 from regard.models.presets import preset
+from regard.training.memory import free_memory
 
 
 @dataclass(frozen=True)
@@ -57,3 +63,29 @@ def values(size: Size, name: str | None, with_model: bool) -> dict[str, Any]:
     if with_model or name:
         found["model"] = dict(chosen.model)
     return found
+
+
+BYTES = 16
+"""Of a parameter in training: fp32 weight, gradient and Adam's two moments."""
+FEWEST = 258
+"""Pieces of the smallest vocabulary: the bytes and two symbols."""
+
+
+def refuse_too_large(model: Model, device: torch.device, source: int = FEWEST, target: int = FEWEST) -> None:
+    """Raise a RegardError if a model cannot be trained in the memory there is, before any of it is taken.
+
+    Args:
+        model: its sizes.
+        device: where it would be trained.
+        source, target: pieces of the vocabularies; default: as few as there can be.
+    """
+    free = free_memory(device)
+    count = sum(parameter.numel() for parameter in outline(model, source, target).parameters())
+    if free is None or BYTES * count <= free:
+        return
+    raise RegardError(
+        f"{count:,} parameters (d_model {model.d_model}, d_ff {model.d_ff}, {model.encoder_layers} + "
+        f"{model.decoder_layers} layers, {target:,} pieces) need {BYTES * count / 1e9:,.1f} GB to be trained, but "
+        f"{free / 1e9:,.1f} GB are free; choose a smaller preset or model",
+        "model",
+    )
