@@ -115,10 +115,10 @@ def test_killed_somewhere(corpus, tmp_path, never, share):
     killed_and_resumed(corpus, tmp_path, number, never)
 
 
-@pytest.mark.long(6)
-@pytest.mark.parametrize("share", range(8))
+@pytest.mark.long(2)
+@pytest.mark.parametrize("share", range(32))
 def test_killed_anywhere(corpus, tmp_path, never, share):
-    for number in range(1 + share, len(never[1]) + 1, 8):
+    for number in range(1 + share, len(never[1]) + 1, 32):
         killed_and_resumed(corpus, tmp_path, number, never)
 
 
