@@ -1,5 +1,6 @@
 """A model folder is looked at before it is believed."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,14 @@ def test_what_is_no_model_folder(folder: Path, tmp_path: Path) -> None:
     for reads in (load, opened):
         with pytest.raises(RegardError, match=r"has no recipe\.toml"):
             reads(folder)
+
+
+@pytest.mark.parametrize("name", ["recipe.toml", "tokenizer.json", "model.safetensors", "manifest.json"])
+def test_a_pipe_is_not_waited_for(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    with pytest.raises(RegardError, match=f"{name}: is a pipe"):
+        load(folder)
 
 
 def test_a_device_is_one_of_this_machine() -> None:

@@ -67,6 +67,9 @@ def _refuse_others(folder: Path) -> None:
         raise RegardError("no such folder", str(folder))
     if not (folder / RECIPE).exists():
         raise RegardError(f"is no model folder: it has no {RECIPE}", str(folder))
+    for path in folder.iterdir():  # reading a pipe waits for a writer, and a device may have no end
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise RegardError("is a pipe or a device; a model folder holds files", str(path))
 
 
 def placed(device: str | None) -> torch.device:
