@@ -130,7 +130,8 @@ def test_an_error_while_reading_comes_through() -> None:
 
 
 CHILD = """
-import sys, types
+import signal, sys, types
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs begin with it ignored
 sys.path.insert(0, {here!r})
 import test_translate
 bundle = types.ModuleType("regard.tasks.bundle")
