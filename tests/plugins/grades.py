@@ -73,13 +73,14 @@ class Grades:
         items[:] = chosen
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
         if self.seed is None:
             return None
         self.started = self.started or time.monotonic()
         left = SLICE_SECONDS - (time.monotonic() - self.started)
         if left <= 60.0 * minutes(item):
             self.left_out += 1
+            item.session._setupstate.teardown_exact(nextitem)  # the test before left this one's module standing for it
             return True
         self.ran += 1
         return None

@@ -132,6 +132,7 @@ def train(
     with claimed(work.output, resolved.recipe_fields(asked), resume, allow_mismatch, reporter.on_event) as action:
         if action is Action.FINISHED and card.final(work.output):
             _same_data(work)
+            manifest.settle(work.output, hooks.files)  # killed at its very last file operation
             reporter.on_event(f"{output} is finished already; nothing to do")
         else:
             learn(work, allow_mismatch)

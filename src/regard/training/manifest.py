@@ -124,7 +124,7 @@ def replace(folder: Path, contents: Mapping[str, Iterable[bytes | memoryview]], 
     """
     for left in sorted(folder.glob(".*.partial-*")):
         files.remove(left)
-    _settle(folder, files)
+    settle(folder, files)
     entries = read(folder / NAME) if (folder / NAME).exists() else {}
     fresh = {name: folder / f".{name}.partial-next" for name in contents}
     for name, chunks in contents.items():
@@ -137,8 +137,8 @@ def replace(folder: Path, contents: Mapping[str, Iterable[bytes | memoryview]], 
     files.fsync_folder(folder)
 
 
-def _settle(folder: Path, files: Files) -> None:
-    """One manifest again, of the files as they are, where replacing was cut short."""
+def settle(folder: Path, files: Files) -> None:
+    """One manifest again, of the files as they are, where replacing was cut short; else nothing."""
     if not (folder / NEXT).exists():
         return
     old = read(folder / NAME) if (folder / NAME).exists() else {}
