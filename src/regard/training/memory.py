@@ -104,8 +104,7 @@ def _left(limit: Path, used: Path, stat: Path, droppable: str) -> int | None:
 def keep_pages() -> None:
     """Let this process keep the memory it frees: training asks for the same large pieces again at every step.
 
-    Measured to save a sixth of a step on Linux with glibc, where each piece would be fetched from the system again;
-    elsewhere nothing happens.
+    On Linux with glibc each piece would be fetched from the system again; elsewhere nothing happens.
     """
     threshold, trim = -3, -1  # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD of malloc.h
     with contextlib.suppress(OSError, AttributeError):
