@@ -10,16 +10,14 @@ from typing import Any
 
 import torch
 
-from regard.config import Recipe, recipe_toml
+from regard.config import Recipe
 from regard.data.batches import Batches
 from regard.data.corpora import Corpus
 from regard.data.draws import refuse_weights
 from regard.data.prepare import prepare
 from regard.data.prepared import Prepared
-from regard.decoding.trace import Trace
-from regard.errors import Stopped, UsageError
+from regard.errors import UsageError
 from regard.keys import key
-from regard.models import store
 from regard.models.build import transformer
 from regard.nn import ops
 from regard.tasks import card
@@ -33,19 +31,17 @@ from regard.tasks.asked import (
     refuse_pipes,
     weights_asked,
 )
-from regard.tasks.bundle import MODEL, RECIPE, load, placed
+from regard.tasks.bundle import load, placed
 from regard.tasks.chosen import Chosen, choose, fingerprints, remembered
 from regard.tasks.inspection import inspect
+from regard.tasks.saver import Saver
 from regard.tasks.sizing import refuse_too_large
 from regard.tasks.teaching import Teaching
 from regard.tasks.translation import Translation
-from regard.training import budget, checkpoint, manifest, resolved
-from regard.training.files import Files as FileLayer
+from regard.training import budget, manifest, resolved
 from regard.training.log import Quiet, Reporter
 from regard.training.memory import keep_pages
-from regard.training.objective import Validation, Weights
 from regard.training.output import Action, Resume, claimed, refuse_unusable
-from regard.training.progress import Best
 from regard.training.run import Hooks
 from regard.training.trainer import fit
 
@@ -230,66 +226,6 @@ def _fix(work: Work, chosen: Chosen, teaching: Teaching, allow: tuple[str, ...])
     if before != whole:
         resolved.write(training, whole, work.hooks.files)
     return whole
-
-
-class Saver:
-    """Writes the model folder: what stands from the start, then each best model, then its card."""
-
-    def __init__(self, output: Path, teaching: Teaching, files: FileLayer) -> None:
-        self.output = output
-        self.teaching = teaching
-        self.files = files
-
-    def begin(self) -> None:
-        """Recipe and vocabularies, which exist from the start; beside a model its manifest knows of them at once."""
-        translation = self.teaching.translation
-        recipe = [recipe_toml(translation.recipe).encode()]
-        if (self.output / manifest.NAME).exists():
-            manifest.replace(self.output, {RECIPE: recipe}, self.files)
-        else:
-            for name, tokenizer in translation.vocabularies.files.items():
-                self.files.replace(self.output / name, [tokenizer.content])
-            self.files.replace(self.output / RECIPE, recipe)
-
-    def best(self, weights: Weights, best: Best, validation: Validation) -> None:
-        """The model folder with the best weights so far, replaced as one."""
-        self._write({MODEL: store.chunks(weights)}, card.validated(best, validation))
-
-    def end(self, told: Callable[[str], None], should_stop: Callable[[], bool]) -> None:
-        """The card with the scores of the saved model on the validation pairs, searched as it will be used.
-
-        Raises:
-            Stopped: ``should_stop`` said so.
-        """
-        best = load(self.output, str(self.teaching.translation.device))
-        told("translating the validation pairs with the best model")
-        sources, references = zip(*self.teaching.prepared.validation_pairs(), strict=True)
-        scores = best.evaluate(sources, references, trace=_Stoppable(should_stop))
-        lines = card.scored(scores, best.recipe.decoding.beam)
-        self._write({}, lines)
-        for line in lines:
-            told(line)
-
-    def _write(self, contents: checkpoint.Contents, lines: list[str]) -> None:
-        translation = self.teaching.translation
-        count = sum(p.numel() for p in translation.model.parameters())
-        text = card.card(translation.recipe, self.teaching.prepared, count, lines)
-        tokenizers = {name: [tokenizer.content] for name, tokenizer in translation.vocabularies.files.items()}
-        recipe = {RECIPE: [(self.output / RECIPE).read_bytes()]}
-        manifest.replace(self.output, {**recipe, **tokenizers, **contents, card.CARD: [text.encode()]}, self.files)
-
-
-class _Stoppable(Trace):
-    """Asks at every step of a search whether to stop, and notes nothing."""
-
-    def __init__(self, should_stop: Callable[[], bool]) -> None:
-        super().__init__()
-        self.should_stop = should_stop
-
-    def record(self, *step: Any) -> None:
-        """Raise Stopped if asked to: no step of training is open any more."""
-        if self.should_stop():
-            raise Stopped("stopped before the final scores; all is saved, the same command makes them")
 
 
 STAGES = {
