@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import islice
+from random import Random
 
 import pytest
 
 from regard.data.grammar import PATTERNS, Pair, classic, corpus, generate, lemmas, word_spans, words_of
 from regard.data.grammar.corpus import word_forms
+from regard.data.grammar.draw import Draw
+from regard.data.grammar.generate import finish
 from regard.data.grammar.lexicon import FRAMES, all_adjectives, all_nouns, all_verbs, noun
+from regard.data.grammar.pronouns import FRAMES as PRONOUN_FRAMES
+from regard.data.grammar.pronouns import sentence_of
 from regard.data.grammar.splits import split_of, split_of_combination
 from regard.errors import UsageError
 
@@ -177,3 +182,24 @@ def test_the_first_or_second_noun_cannot_be_guessed(sample: list[Pair]) -> None:
     genders = Counter(pronoun.antecedent_gender for pronoun in pronouns)
     assert 0.45 < first < 0.55
     assert max(genders.values()) / len(pronouns) < 0.4
+
+
+def test_in_most_pronoun_sentences_only_the_order_of_the_words_decides(sample: list[Pair]) -> None:
+    """The same words with their nouns exchanged, and *it* means the other noun: a bag of words cannot know."""
+    decided = exchangeable = 0
+    for pair in sample[:5000]:
+        if pair.pronoun is None or not pair.pronoun.decides:
+            continue
+        decided += 1
+        ((subject, thing, reason),) = pair.noun_noun_adjective
+        name = pair.pattern.removeprefix("pronoun-")
+        if any(noun(subject).kinds.isdisjoint(frame.objects.split()) for frame in PRONOUN_FRAMES[name]):
+            continue
+        one = finish(sentence_of(Draw(Random(0)), name, noun(subject), noun(thing), reason), pair.pattern)
+        other = finish(sentence_of(Draw(Random(0)), name, noun(thing), noun(subject), reason), pair.pattern)
+        assert Counter(words_of(one.source)) == Counter(words_of(other.source))
+        assert one.pronoun is not None
+        assert other.pronoun is not None
+        assert one.pronoun.antecedent_gender == other.pronoun.rival_gender
+        exchangeable += 1
+    assert exchangeable > 0.75 * decided

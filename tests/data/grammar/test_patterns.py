@@ -80,17 +80,22 @@ pronoun-cross | The animal didn't cross the street because it was too wide. | Da
 pronoun-cross | The dog couldn't cross the river because it was too deep. | Der Hund konnte den Fluss nicht überqueren, weil er zu tief war.
 pronoun-jump | My pony doesn't jump over the hedge because it is too high. | Mein Pony springt nicht über die Hecke, weil sie zu hoch ist.
 pronoun-jump | My pony doesn't jump over the hedge because it is too lazy. | Mein Pony springt nicht über die Hecke, weil es zu faul ist.
-pronoun-pull | Yesterday the donkey didn't pull the carriage because it was too stubborn. | Gestern zog der Esel die Kutsche nicht, weil er zu stur war.
-pronoun-pull | The camel couldn't carry the sack because it was too heavy. | Das Kamel konnte den Sack nicht tragen, weil er zu schwer war.
-pronoun-wake | The bell didn't wake the hedgehog because it was too quiet. | Die Glocke weckte den Igel nicht, weil sie zu leise war.
-pronoun-wake | The bell didn't wake the hedgehog because it was too sleepy. | Die Glocke weckte den Igel nicht, weil er zu schläfrig war.
-pronoun-scare | Her car doesn't scare the goose because it is too slow. | Ihr Auto erschreckt die Gans nicht, weil es zu langsam ist.
-pronoun-scare | Her car doesn't scare the goose because it is too brave. | Ihr Auto erschreckt die Gans nicht, weil sie zu mutig ist.
-pronoun-fit | The trophy didn't fit into the chest because it was too big. | Der Pokal passte nicht in die Truhe, weil er zu groß war.
-pronoun-fit | The trophy didn't fit into the chest because it was too small. | Der Pokal passte nicht in die Truhe, weil sie zu klein war.
-pronoun-fit | The guitar doesn't fit into the car because it is too small. | Die Gitarre passt nicht ins Auto, weil es zu klein ist.
-pronoun-reach | The ladder couldn't reach the window because it was too short. | Die Leiter konnte das Fenster nicht erreichen, weil sie zu kurz war.
-pronoun-reach | The ladder couldn't reach the window because it was too high. | Die Leiter konnte das Fenster nicht erreichen, weil es zu hoch war.
+pronoun-fit | The box didn't fit into the basket because it was too big. | Die Kiste passte nicht in den Korb, weil sie zu groß war.
+pronoun-fit | The box didn't fit into the basket because it was too small. | Die Kiste passte nicht in den Korb, weil er zu klein war.
+pronoun-fit | The basket didn't fit into the box because it was too small. | Der Korb passte nicht in die Kiste, weil sie zu klein war.
+pronoun-fit | The chest doesn't fit into the car because it is too small. | Die Truhe passt nicht ins Auto, weil es zu klein ist.
+pronoun-wake | The dog didn't wake the hedgehog because it was too quiet. | Der Hund weckte den Igel nicht, weil er zu leise war.
+pronoun-wake | The mouse didn't wake the pig because it was too quiet. | Die Maus weckte das Schwein nicht, weil sie zu leise war.
+pronoun-wake | The mouse didn't wake the pig because it was too sleepy. | Die Maus weckte das Schwein nicht, weil es zu schläfrig war.
+pronoun-scare | Her cat doesn't scare the pony because it is too small. | Ihre Katze erschreckt das Pony nicht, weil sie zu klein ist.
+pronoun-scare | Her cat doesn't scare the pony because it is too brave. | Ihre Katze erschreckt das Pony nicht, weil es zu mutig ist.
+pronoun-catch | The fox couldn't catch the goose because it was too slow. | Der Fuchs konnte die Gans nicht fangen, weil er zu langsam war.
+pronoun-catch | The fox couldn't catch the goose because it was too fast. | Der Fuchs konnte die Gans nicht fangen, weil sie zu schnell war.
+pronoun-carry | Yesterday the donkey didn't carry the goat because it was too weak. | Gestern trug der Esel die Ziege nicht, weil er zu schwach war.
+pronoun-carry | Yesterday the donkey didn't carry the goat because it was too heavy. | Gestern trug der Esel die Ziege nicht, weil sie zu schwer war.
+pronoun-overtake | The ship couldn't overtake the ferry because it was too slow. | Das Schiff konnte die Fähre nicht überholen, weil es zu langsam war.
+pronoun-overtake | The ship couldn't overtake the ferry because it was too fast. | Das Schiff konnte die Fähre nicht überholen, weil sie zu schnell war.
+pronoun-overtake | The bus doesn't overtake the locomotive because it is too long. | Der Bus überholt die Lokomotive nicht, weil sie zu lang ist.
 """  # noqa: E501
 
 CASES = [tuple(part.strip() for part in line.split("|")) for line in BY_HAND.strip().splitlines()]

@@ -84,6 +84,7 @@ narrow schmal = -
 tight eng = -
 short kurz = -
 slow langsam = -
+fast schnell = -
 """
 
 # English comparative, German comparative, the kind of noun it compares, the adjective it belongs to.

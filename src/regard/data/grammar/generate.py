@@ -44,13 +44,14 @@ PATTERNS: dict[str, tuple[int, Pattern]] = {
     "relative-object": (4, patterns_complex.relative_object),
     "relative-place": (3, patterns_complex.relative_place),
     "attempt": (4, patterns_complex.attempt),
-    "pronoun-cross": (8, partial(pronouns.pronoun, name="cross")),
-    "pronoun-jump": (5, partial(pronouns.pronoun, name="jump")),
-    "pronoun-pull": (5, partial(pronouns.pronoun, name="pull")),
-    "pronoun-wake": (5, partial(pronouns.pronoun, name="wake")),
-    "pronoun-scare": (4, partial(pronouns.pronoun, name="scare")),
+    "pronoun-cross": (5, partial(pronouns.pronoun, name="cross")),
+    "pronoun-jump": (3, partial(pronouns.pronoun, name="jump")),
     "pronoun-fit": (8, partial(pronouns.pronoun, name="fit")),
-    "pronoun-reach": (4, partial(pronouns.pronoun, name="reach")),
+    "pronoun-wake": (6, partial(pronouns.pronoun, name="wake")),
+    "pronoun-scare": (5, partial(pronouns.pronoun, name="scare")),
+    "pronoun-catch": (5, partial(pronouns.pronoun, name="catch")),
+    "pronoun-carry": (5, partial(pronouns.pronoun, name="carry")),
+    "pronoun-overtake": (5, partial(pronouns.pronoun, name="overtake")),
 }
 """Each pattern's weight and function."""
 

@@ -52,18 +52,18 @@ witch witches Hexe f Hexen person
 family families Familie f Familien person
 ghost ghosts Gespenst n Gespenster person
 
-animal animals Tier n Tiere animal jumper draught
-dog dogs Hund m Hunde animal jumper draught pet hunting
+animal animals Tier n Tiere animal jumper
+dog dogs Hund m Hunde animal jumper pet hunting
 cat cats Katze f Katzen animal jumper pet hunting climber
-horse horses Pferd n Pferde animal jumper draught
+horse horses Pferd n Pferde animal jumper
 mouse mice Maus f Mäuse animal jumper prey climber
 bird birds Vogel m Vögel animal prey
-cow cows Kuh f Kühe animal draught
+cow cows Kuh f Kühe animal
 duck ducks Ente f Enten animal prey
-goat goats Ziege f Ziegen animal jumper draught climber
+goat goats Ziege f Ziegen animal jumper climber
 pig pigs Schwein n Schweine animal
-camel camels Kamel n Kamele animal draught
-donkey donkeys Esel m Esel animal jumper draught
+camel camels Kamel n Kamele animal
+donkey donkeys Esel m Esel animal jumper
 chicken chickens Huhn n Hühner animal prey
 frog frogs Frosch m Frösche animal jumper prey climber
 turtle turtles Schildkröte f Schildkröten animal pet climber
@@ -73,7 +73,7 @@ wolf wolves Wolf m Wölfe animal jumper hunting
 hedgehog hedgehogs Igel m Igel animal prey
 snake snakes Schlange f Schlangen animal hunting
 rabbit rabbits Kaninchen n Kaninchen animal jumper pet prey
-pony ponies Pony n Ponys animal jumper draught
+pony ponies Pony n Ponys animal jumper
 tiger tigers Tiger m Tiger animal jumper hunting climber
 crocodile crocodiles Krokodil n Krokodile animal hunting
 goose geese Gans f Gänse animal prey
@@ -82,69 +82,69 @@ lamb lambs Lamm n Lämmer animal jumper prey
 giraffe giraffes Giraffe f Giraffen animal
 
 table tables Tisch m Tische thing furniture hurdle top shelter wooden goods
-chair chairs Stuhl m Stühle thing furniture bulky top shelter wooden goods
-lamp lamps Lampe f Lampen thing furniture bulky device goods
+chair chairs Stuhl m Stühle thing furniture top shelter wooden goods
+lamp lamps Lampe f Lampen thing furniture device goods
 bed beds Bett n Betten thing furniture top shelter wooden goods
 sofa sofas Sofa n Sofas thing furniture top shelter screen goods
 cupboard cupboards Schrank m Schränke thing furniture holder lockable screen wooden goods storage
 shelf shelves Regal n Regale thing furniture holder wooden goods storage
-mirror mirrors Spiegel m Spiegel thing furniture bulky goods
-carpet carpets Teppich m Teppiche thing furniture bulky top goods
+mirror mirrors Spiegel m Spiegel thing furniture goods
+carpet carpets Teppich m Teppiche thing furniture top goods
 bench benches Bank f Bänke thing furniture hurdle top shelter wooden goods
-clock clocks Uhr f Uhren thing furniture device sounding bulky goods
+clock clocks Uhr f Uhren thing furniture device goods
 
-box boxes Kiste f Kisten thing container holder burden goods
-suitcase suitcases Koffer m Koffer thing container holder burden lockable goods
-bag bags Tasche f Taschen thing container holder burden goods
-basket baskets Korb m Körbe thing container holder burden goods
+box boxes Kiste f Kisten thing container holder goods
+suitcase suitcases Koffer m Koffer thing container holder lockable goods
+bag bags Tasche f Taschen thing container holder goods
+basket baskets Korb m Körbe thing container holder goods
 drawer drawers Schublade f Schubladen thing holder lockable storage
-chest chests Truhe f Truhen thing container holder burden lockable goods
-barrel barrels Fass n Fässer thing container holder burden hurdle goods
-backpack backpacks Rucksack m Rucksäcke thing container holder burden goods
-parcel parcels Paket n Pakete thing container burden goods
-sack sacks Sack m Säcke thing container burden goods
+chest chests Truhe f Truhen thing container holder lockable goods
+barrel barrels Fass n Fässer thing container holder hurdle goods
+backpack backpacks Rucksack m Rucksäcke thing container holder goods
+parcel parcels Paket n Pakete thing container holder goods
+sack sacks Sack m Säcke thing container holder goods
 
 cup cups Tasse f Tassen thing crockery goods
-glass glasses Glas n Gläser thing crockery goods
-bowl bowls Schüssel f Schüsseln thing crockery goods
+glass glasses Glas n Gläser thing holder crockery goods
+bowl bowls Schüssel f Schüsseln thing holder crockery goods
 plate plates Teller m Teller thing crockery goods
-pot pots Topf m Töpfe thing crockery bulky goods
+pot pots Topf m Töpfe thing holder crockery goods
 bottle bottles Flasche f Flaschen thing crockery goods
-vase vases Vase f Vasen thing crockery bulky goods
+vase vases Vase f Vasen thing holder crockery goods
 
 key keys Schlüssel m Schlüssel thing small goods
 letter letters Brief m Briefe thing small written goods
-book books Buch n Bücher thing small written bulky goods
+book books Buch n Bücher thing small written goods
 coin coins Münze f Münzen thing small goods
 ring rings Ring m Ringe thing small goods
 phone phones Telefon n Telefone thing small device goods
 knife knives Messer n Messer thing small goods
 spoon spoons Löffel m Löffel thing small goods
 fork forks Gabel f Gabeln thing small goods
-umbrella umbrellas Regenschirm m Regenschirme thing small bulky goods
+umbrella umbrellas Regenschirm m Regenschirme thing small goods
 newspaper newspapers Zeitung f Zeitungen thing small goods
 map maps Landkarte f Landkarten thing small goods
-picture pictures Bild n Bilder thing small bulky goods
-camera cameras Kamera f Kameras thing small device bulky goods
-ball balls Ball m Bälle thing small bulky goods
-doll dolls Puppe f Puppen thing small bulky goods
+picture pictures Bild n Bilder thing small goods
+camera cameras Kamera f Kameras thing small device goods
+ball balls Ball m Bälle thing small goods
+doll dolls Puppe f Puppen thing small goods
 candle candles Kerze f Kerzen thing small goods
-pillow pillows Kissen n Kissen thing small bulky goods
-blanket blankets Decke f Decken thing small bulky goods
-toy toys Spielzeug n Spielzeuge thing small bulky goods
+pillow pillows Kissen n Kissen thing small goods
+blanket blankets Decke f Decken thing small goods
+toy toys Spielzeug n Spielzeuge thing small goods
 hammer hammers Hammer m Hämmer thing small goods
-present presents Geschenk n Geschenke thing small bulky goods
-rope ropes Seil n Seile thing small reaching goods
-hose hoses Schlauch m Schläuche thing reaching goods
-stick sticks Stock m Stöcke thing reaching goods
-chain chains Kette f Ketten thing reaching goods
-cable cables Kabel n Kabel thing reaching goods
-ladder ladders Leiter f Leitern thing reaching goods
-pole poles Stange f Stangen thing reaching goods
-trophy trophies Pokal m Pokale thing small bulky goods
-tent tents Zelt n Zelte thing bulky goods
+present presents Geschenk n Geschenke thing small goods
+rope ropes Seil n Seile thing small tool goods
+hose hoses Schlauch m Schläuche thing tool goods
+stick sticks Stock m Stöcke thing tool goods
+chain chains Kette f Ketten thing tool goods
+cable cables Kabel n Kabel thing tool goods
+ladder ladders Leiter f Leitern thing tool goods
+pole poles Stange f Stangen thing tool goods
+trophy trophies Pokal m Pokale thing small goods
+tent tents Zelt n Zelte thing holder goods
 hat hats Hut m Hüte thing clothing goods
-coat coats Mantel m Mäntel thing clothing bulky goods
+coat coats Mantel m Mäntel thing clothing goods
 dress dresses Kleid n Kleider thing clothing goods
 shirt shirts Hemd n Hemden thing clothing goods
 shoe shoes Schuh m Schuhe thing clothing goods
@@ -152,32 +152,34 @@ jacket jackets Jacke f Jacken thing clothing goods
 skirt skirts Rock m Röcke thing clothing goods
 cap caps Mütze f Mützen thing clothing goods
 
-drum drums Trommel f Trommeln thing instrument sounding bulky goods
-guitar guitars Gitarre f Gitarren thing instrument bulky goods
-piano pianos Klavier n Klaviere thing instrument sounding goods
-violin violins Geige f Geigen thing instrument bulky goods
-trumpet trumpets Trompete f Trompeten thing instrument sounding bulky goods
-radio radios Radio n Radios thing device sounding bulky
-bell bells Glocke f Glocken thing sounding goods
-machine machines Maschine f Maschinen thing sounding device
-song songs Lied n Lieder tale sounding heard
+drum drums Trommel f Trommeln thing instrument goods
+guitar guitars Gitarre f Gitarren thing instrument goods
+piano pianos Klavier n Klaviere thing instrument goods
+violin violins Geige f Geigen thing instrument goods
+trumpet trumpets Trompete f Trompeten thing instrument goods
+radio radios Radio n Radios thing device
+bell bells Glocke f Glocken thing goods
+machine machines Maschine f Maschinen thing device
+song songs Lied n Lieder tale heard
 story stories Geschichte f Geschichten tale heard told
 joke jokes Witz m Witze tale heard told
 secret secrets Geheimnis n Geheimnisse tale told
 
 bicycle bicycles Fahrrad n Fahrräder thing vehicle goods
-car cars Auto n Autos thing vehicle holder noisy ride goods
-boat boats Boot n Boote thing vehicle load goods
-bus buses Bus m Busse thing vehicle noisy ride goods
-train trains Zug m Züge thing vehicle noisy sounding ride goods
+car cars Auto n Autos thing vehicle holder ride goods
+boat boats Boot n Boote thing vehicle goods
+bus buses Bus m Busse thing vehicle ride goods
+train trains Zug m Züge thing vehicle ride goods
 ship ships Schiff n Schiffe thing vehicle ride goods
-tractor tractors Traktor m Traktoren thing vehicle noisy sounding goods
-aeroplane aeroplanes Flugzeug n Flugzeuge thing vehicle noisy goods
-tram trams Straßenbahn f Straßenbahnen thing vehicle noisy goods
-sledge sledges Schlitten m Schlitten thing vehicle load goods
-wagon wagons Wagen m Wagen thing vehicle load goods
-carriage carriages Kutsche f Kutschen thing vehicle load noisy goods
-plough ploughs Pflug m Pflüge thing load goods
+tractor tractors Traktor m Traktoren thing vehicle goods
+aeroplane aeroplanes Flugzeug n Flugzeuge thing vehicle goods
+tram trams Straßenbahn f Straßenbahnen thing vehicle goods
+sledge sledges Schlitten m Schlitten thing vehicle goods
+wagon wagons Wagen m Wagen thing vehicle goods
+carriage carriages Kutsche f Kutschen thing vehicle goods
+ferry ferries Fähre f Fähren thing vehicle goods
+locomotive locomotives Lokomotive f Lokomotiven thing vehicle goods
+plough ploughs Pflug m Pflüge thing tool goods
 
 house houses Haus n Häuser place building lockable inside screen sight
 church churches Kirche f Kirchen place building inside screen sight

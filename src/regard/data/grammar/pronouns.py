@@ -2,8 +2,9 @@
 
 *The animal didn't cross the street because it was too tired / too wide.*
 → … *weil es zu müde war* / *weil sie zu breit war*.
-In some frames the adjectives of living beings point to the subject, in others to the object; *short* points to the
-container that a thing doesn't fit into, but to the ladder that doesn't reach the roof.
+Here what the nouns are is enough: streets don't tire. In most frames it isn't, because either noun could play either
+part, *The box didn't fit into the basket because it was too big / too small*: one has to see who does what to whom,
+which only the order of the words tells. A translator without positions must guess there.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ class Frame:
 
 
 WALKERS = "tired exhausted sleepy weak sick lazy nervous frightened hungry young stubborn"
-PULLERS = "tired exhausted sleepy weak sick lazy hungry young stubborn"
 
 FRAMES = {
+    # What each noun is decides.
     "cross": (
         Frame("cross", "animal", "road", WALKERS, "wide slippery icy busy muddy"),
         Frame("cross", "animal", "stream", WALKERS, "wide deep muddy"),
@@ -48,22 +49,25 @@ FRAMES = {
         Frame("jump", "jumper", "hurdle", "tired exhausted sleepy weak sick lazy nervous frightened fat",
               "high wide", ("over", "über")),
     ),
-    "pull": (
-        Frame("pull", "draught", "load", PULLERS, "heavy bulky"),
-        Frame("carry", "draught", "burden", PULLERS, "heavy bulky"),
-    ),
-    "wake": (
-        Frame("wake", "sounding", "animal", "quiet", "tired sleepy exhausted lazy"),
-    ),
-    "scare": (
-        Frame("scare", "noisy", "animal", "slow quiet", "brave calm tame clever"),
-    ),
+    # Both nouns are of one kind: their parts in the sentence decide.
     "fit": (
-        Frame("fit", "bulky", "holder", "big wide long thick bulky", "small narrow tight short", ("into", "in"),
+        Frame("fit", "holder", "holder", "big wide long thick bulky", "small narrow tight short", ("into", "in"),
               ("past", "past", "present")),
     ),
-    "reach": (
-        Frame("reach", "reaching", "tall", "short", "high"),
+    "wake": (
+        Frame("wake", "animal", "animal", "quiet small calm", "tired sleepy exhausted lazy"),
+    ),
+    "scare": (
+        Frame("scare", "animal", "animal", "small quiet slow tame", "brave calm wild clever"),
+    ),
+    "catch": (
+        Frame("catch", "animal", "animal", "slow tired lazy fat sleepy", "fast clever nervous"),
+    ),
+    "carry": (
+        Frame("carry", "animal", "animal", "weak tired small young sick", "heavy big fat wild"),
+    ),
+    "overtake": (
+        Frame("overtake", "vehicle", "vehicle", "slow weak heavy", "fast wide long"),
     ),
 }  # fmt: skip
 

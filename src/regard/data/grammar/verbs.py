@@ -57,7 +57,7 @@ translate translated translated übersetzen übersetzt übersetzte übersetzt h 
 draw drew drawn zeichnen zeichnet zeichnete gezeichnet h person sight,animal,plant
 paint painted painted streichen streicht strich gestrichen h worker painted,part
 borrow borrowed borrowed aus|leihen leiht lieh ausgeliehen h person small,vehicle,instrument
-use used used benutzen benutzt benutzte benutzt h person device,vehicle,crockery,reaching,load
+use used used benutzen benutzt benutzte benutzt h person device,vehicle,crockery,tool
 break broke broken zerbrechen zerbricht zerbrach zerbrochen h person crockery
 hear heard heard hören hört hörte gehört h person animal,instrument,heard
 tidy tidied tidied auf|räumen räumt räumte aufgeräumt h person room,storage
@@ -115,11 +115,10 @@ go went gone fahren fährt fuhr gefahren s person -
 # Verbs of the patterns with one pronoun and two possible antecedents.
 PRONOUN = """
 cross crossed crossed überqueren überquert überquerte überquert h animal road,stream,meadow
-pull pulled pulled ziehen zieht zog gezogen h draught load
-wake woke woken wecken weckt weckte geweckt h sounding animal
-scare scared scared erschrecken erschreckt erschreckte erschreckt h noisy animal
-fit fitted fitted passen passt passte gepasst h bulky holder
-reach reached reached erreichen erreicht erreichte erreicht h reaching tall
+wake woke woken wecken weckt weckte geweckt h animal animal
+scare scared scared erschrecken erschreckt erschreckte erschreckt h animal animal
+fit fitted fitted passen passt passte gepasst h holder holder
+overtake overtook overtaken überholen überholt überholte überholt h vehicle vehicle
 """
 
 # Verbs of saying, before a clause with "that", and of trying, before an infinitive.
