@@ -75,14 +75,10 @@ def _of_preset(chosen: Any) -> Recipe:
 
 def _of_folder(folder: Path) -> tuple[Recipe, tuple[int, int]]:
     """A model folder's recipe and the sizes of its vocabularies, without reading its weights."""
-    from regard.config import recipe_from, recipe_values
-    from regard.text.vocabulary import Vocabularies
+    from regard.tasks.bundle import opened
 
-    path = folder / "recipe.toml"
-    if not path.exists():
-        raise RegardError("is no model folder: it has no recipe.toml", str(folder))
-    vocabularies = Vocabularies.load(folder)
-    return recipe_from(recipe_values(path), str(path)), (vocabularies.source.size, vocabularies.target.size)
+    recipe, vocabularies = opened(folder)
+    return recipe, (vocabularies.source.size, vocabularies.target.size)
 
 
 def _values(name: str, recipe: Recipe, sizes: tuple[int, int], parts: list[Part], paper: int | None) -> dict[str, Any]:
