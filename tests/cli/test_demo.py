@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.cli.demo import table
+from regard.cli.demo import pronoun_of, table
 from regard.data.grammar.scores import Accuracy, Shares
 from regard.tasks.demo import Demonstration, Looked, Quality
 
@@ -12,8 +12,8 @@ FOUND = Demonstration(
     model=Quality(0.983, 99.21, "signature", Accuracy(412, 416)),
     nearest=Quality(0.012, 31.4, "signature", Accuracy(150, 416)),
     majority=Accuracy(140, 416),
-    encoder=Looked(2, 3, Shares(0.84, 0.03, 0.4, 0.12)),
-    cross=Looked(1, 4, Shares(0.61, 0.05, 0.3, 0.2)),
+    encoder=Looked(2, 3, Shares(0.8, 0.1, 0.4, 0.1), Shares(0.84, 0.03, 0.4, 0.12)),
+    cross=Looked(1, 4, Shares(0.6, 0.1, 0.3, 0.2), Shares(0.61, 0.05, 0.3, 0.2)),
     ablated=None,
     example="The animal didn't cross the street because it was too tired.",
 )
@@ -34,6 +34,14 @@ def test_ablation_has_its_row() -> None:
     from dataclasses import replace
 
     assert "this model without positions" in table(replace(FOUND, ablated=FOUND.nearest))
+
+
+def test_the_pronoun_shown_is_the_english_or_the_german_one() -> None:
+    english, german = "The dog slept because it was tired", "Der Hund schlief , weil er müde war"
+    assert pronoun_of(english.split()) == "it"
+    assert pronoun_of(german.split()) == "er"
+    assert pronoun_of("Der Hund schlief , weil".split()) is None
+    assert FOUND.encoder.margin == pytest.approx(0.7)
 
 
 def test_nothing_tested_is_said() -> None:

@@ -8,6 +8,7 @@ import pytest
 import regard
 from regard.cli import main
 from regard.data.grammar import corpus
+from regard.data.grammar.scores import Shares
 from regard.errors import RegardError
 from regard.tasks import demo
 from regard.tasks.demo import write
@@ -47,3 +48,13 @@ def test_the_demonstration_runs_from_nothing_to_a_picture(
         assert 1 <= looked["layer"] <= layers
         assert 0 <= looked["test"]["antecedent"] <= 1
     assert regard.load(tmp_path / "demo" / "model").recipe.text.target_language == "de"
+
+
+def test_the_head_that_tells_the_nouns_apart_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the one that looks most at the antecedent while it looks at the rival as much."""
+    both, one = Shares(0.5, 0.49, 0.3, 0.1), Shares(0.4, 0.1, 0.3, 0.1)
+    monkeypatch.setattr(demo, "heads", lambda model, pairs, kind: {(0, 1): [both], (2, 3): [one, one]})
+    found = demo.looked(None, [], [], "encoder")
+    assert (found.layer, found.head) == (3, 4)
+    assert found.valid == found.test == one
+    assert found.margin == pytest.approx(0.3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -88,14 +89,24 @@ def _gaze(name: str, looked: Looked) -> str:
 
 
 def picture(output: Path, found: Demonstration, look: Look) -> str:
-    """One sentence's attention in the head that finds the antecedent."""
-    from regard.explore.record import record
+    """One sentence's attention in the head that finds the antecedent: of the English pronoun, or of the German one."""
+    from regard.explore.record import Kind, record
     from regard.explore.view import View
     from regard.tasks.bundle import load
 
     made = record(load(output / "model"), found.example)
-    view = View(made, "encoder", found.encoder.layer, found.encoder.head, whole=True)
+    places: dict[Kind, Looked] = {"encoder": found.encoder, "cross": found.cross}
+    kind, place = max(places.items(), key=lambda entry: entry[1].margin)
+    view = View(made, kind, place.layer, place.head, whole=True)
     pictures = [f"{made.source_text}\n→ {made.target_text}\n", view.terminal(look)]
-    if PRONOUN in [query.lower() for query in view.labels()[0]]:
-        pictures.append(view.terminal(look, PRONOUN))
+    if (word := pronoun_of(view.labels()[0])) is not None:
+        pictures.append(view.terminal(look, word))
     return "\n".join(pictures)
+
+
+def pronoun_of(words: list[str]) -> str | None:
+    """The pronoun among the words of either language: *it*, or what stands behind the last *weil*."""
+    if PRONOUN in words:
+        return PRONOUN
+    behind = [word for before, word in pairwise(words) if before == "weil"]
+    return behind[-1] if behind else None

@@ -58,11 +58,17 @@ class Quality:
 
 @dataclass(frozen=True)
 class Looked:
-    """Where the pronoun looks, in the head with the largest share on the antecedent on validation (counted from 1)."""
+    """Where the pronoun looks, in the head that on validation tells its antecedent best from the rival (from 1)."""
 
     layer: int
     head: int
+    valid: Shares
     test: Shares
+
+    @property
+    def margin(self) -> float:
+        """What the antecedent has before its rival, on validation."""
+        return self.valid.antecedent - self.valid.rival
 
 
 @dataclass(frozen=True)
@@ -170,10 +176,14 @@ def quality(pairs: Sequence[Pair], hypotheses: Sequence[str]) -> Quality:
 
 
 def looked(model: Translation, valid: Sequence[Pair], tested: Sequence[Pair], kind: str) -> Looked:
-    """Choose the head on validation sentences, report its shares on test sentences."""
+    """Choose the head on validation sentences, report its shares on test sentences.
+
+    Chosen is the largest share on the antecedent after the rival's is taken off: a head that looks at both nouns alike
+    has not found out which one is meant.
+    """
     shares = {place: mean_shares(found) for place, found in heads(model, valid, kind).items()}
-    best = max(shares, key=lambda place: shares[place].antecedent)
-    return Looked(best[0] + 1, best[1] + 1, mean_shares(heads(model, tested, kind)[best]))
+    best = max(shares, key=lambda place: shares[place].antecedent - shares[place].rival)
+    return Looked(best[0] + 1, best[1] + 1, shares[best], mean_shares(heads(model, tested, kind)[best]))
 
 
 def heads(model: Translation, pairs: Sequence[Pair], kind: str) -> dict[tuple[int, int], list[Shares]]:
