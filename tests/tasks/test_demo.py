@@ -9,7 +9,7 @@ import regard
 from regard.cli import main
 from regard.data.grammar import corpus
 from regard.data.grammar.scores import Shares
-from regard.errors import RegardError
+from regard.errors import RegardError, Stopped
 from regard.tasks import demo
 from regard.tasks.demo import write
 
@@ -41,6 +41,7 @@ def test_the_demonstration_runs_from_nothing_to_a_picture(
     assert "→" in shown
     assert main([*words, "--json"]) == 0  # finished: said at once, scored again
     found = json.loads(capsys.readouterr().out)
+    assert main([*words[:-1], "4", "--threads", "1"]) == 0  # more steps than it has made
     assert found["train"] == 300
     assert found["test"] == 30
     assert found["ablated"] is None
@@ -48,6 +49,12 @@ def test_the_demonstration_runs_from_nothing_to_a_picture(
         assert 1 <= looked["layer"] <= layers
         assert 0 <= looked["test"]["antecedent"] <= 1
     assert regard.load(tmp_path / "demo" / "model").recipe.text.target_language == "de"
+
+
+def test_a_demonstration_stopped_behind_its_training_says_so() -> None:
+    made = corpus(50, 10, 10, seed=1)
+    with pytest.raises(Stopped, match="before the scores"):
+        demo.judged(made, None, None, should_stop=lambda: True)
 
 
 def test_the_head_that_tells_the_nouns_apart_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:

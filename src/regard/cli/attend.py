@@ -23,6 +23,7 @@ def attend(
     words: bool = False,
     target: str | None = None,
     svg: Path | None = None,
+    threads: int | None = None,
     json: bool = False,
 ) -> int:
     """Show where each word of a sentence looks: one head, one word, or all heads at a glance.
@@ -41,6 +42,7 @@ def attend(
         words: whole words instead of the vocabulary's pieces.
         target: the translation to look at; default: the model's own.
         svg: write the picture to this file.
+        threads: processor threads.
         json: print one JSON object a sentence, with tokens and weights.
     """
     if svg is not None and svg.is_dir():
@@ -52,7 +54,7 @@ def attend(
     from regard.explore.record import record
     from regard.explore.view import View, gazes
 
-    task = opened(folder)
+    task = opened(folder, threads=threads)
     made = [record(task, text, target), *([record(task, beside)] if beside else [])]
     if layer is None and (head is not None or token is not None):
         layer = len(made[0].weights[kind])

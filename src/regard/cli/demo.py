@@ -22,6 +22,7 @@ def demo(
     seed: int = 1,
     steps: int | None = None,
     ablate: bool = False,
+    threads: int | None = None,
     json: bool = False,
 ) -> int:
     """Learn to translate the built-in corpus, and show how well and why.
@@ -34,17 +35,20 @@ def demo(
         seed: of every random choice.
         steps: training steps; default: what suffices.
         ablate: also train the same Transformer without positions.
+        threads: processor threads; on a machine that does other work beside, 1 is fastest.
         json: print the figures as one JSON object instead.
     """
     if steps is not None and steps < 1:
         raise UsageError(f"{steps} steps teach nothing; give 1 or more", "--steps")
+    from regard.cli.opening import check_threads
     from regard.cli.progress import reporter
     from regard.cli.signals import Stop
     from regard.cli.terminal import look, result, result_json
     from regard.tasks.demo import demonstrate
 
+    check_threads(threads)
     with Stop() as stop, reporter() as shown:
-        found = demonstrate(output, seed, steps, ablate, shown, stop)
+        found = demonstrate(output, seed, steps, ablate, shown, stop, threads)
     if json:
         result_json(found.to_dict())
     else:

@@ -19,7 +19,7 @@ from regard.data.grammar.scores import (
     over_words,
     pronoun_accuracy,
 )
-from regard.errors import RegardError
+from regard.errors import RegardError, Stopped
 from regard.models.reading import weights_of
 from regard.tasks.learning import train
 from regard.tasks.metrics import score
@@ -97,28 +97,34 @@ def demonstrate(
     ablate: bool = False,
     reporter: Reporter | None = None,
     should_stop: Callable[[], bool] = lambda: False,
+    threads: int | None = None,
 ) -> Demonstration:
     """Run the demonstration in a folder; the corpus lies in ``corpus/``, the model in ``model/``.
 
     Args:
         output: the folder; a run in it that was stopped goes on.
         seed: of the corpus and of training.
-        steps: updates; default: what suffices.
+        steps: updates; default: what suffices. A finished run asked for more goes on.
         ablate: also train the same Transformer without positions, in ``without-positions/``.
         reporter: shown what happens; ``should_stop``: asked before every step.
+        threads: processor threads; default: as many as torch takes.
+
+    Raises:
+        Stopped: ``should_stop`` said so; the same command goes on.
     """
     reporter = reporter or Quiet()
     reporter.on_event("generating the corpus")
     made = corpus(TRAIN, VALID, TEST, seed)
     files = write(made, output / "corpus")
-    options: dict[str, Any] = {"seed": seed, "steps": steps or STEPS, "reporter": reporter, "should_stop": should_stop}
+    options: dict[str, Any] = {"seed": seed, "steps": steps or STEPS, "threads": threads}
+    options |= {"reporter": reporter, "should_stop": should_stop, "allow_mismatch": ["training.steps"]}
     model = train(**files, output=output / "model", recipe=RECIPE, **options)
     without = None
     if ablate:
         recipe = {**RECIPE, "model": {**RECIPE["model"], "positions": "none"}}
         without = train(**files, output=output / "without-positions", recipe=recipe, **options)
     reporter.on_event("translating the test sentences")
-    return judged(made, model, without)
+    return judged(made, model, without, should_stop)
 
 
 def write(made: Corpus, folder: Path) -> dict[str, Any]:
@@ -144,25 +150,33 @@ def _put(path: Path, content: bytes) -> None:
     partial.replace(path)
 
 
-def judged(made: Corpus, model: Translation, without: Translation | None = None) -> Demonstration:
+def judged(
+    made: Corpus,
+    model: Translation,
+    without: Translation | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Demonstration:
     """Score the model on the test sentences, beside the baselines, and find where its pronouns look."""
-    sources = [pair.source for pair in made.test]
-    nearest = NearestSentence([p.source for p in made.train], [p.target for p in made.train]).translate(sources)
+
+    def translated(translator: Translation | NearestSentence, **options: int) -> Quality:
+        if should_stop():
+            raise Stopped("stopped before the scores; the model is saved, the same command makes them")
+        return quality(made.test, translator.translate([pair.source for pair in made.test], **options))
+
     deciding = [pair for pair in made.test if pair.pronoun and pair.pronoun.decides]
-    majority = majority_pronoun(made.train)
-    guessed = [f"weil {majority} so" for _ in deciding]
+    guessed = [f"weil {majority_pronoun(made.train)} so"] * len(deciding)
     valid = [pair for pair in made.valid if pair.pronoun]
     tested = [pair for pair in made.test if pair.pronoun]
     return Demonstration(
-        len(made.train),
-        len(made.test),
-        quality(made.test, model.translate(sources, beam=1)),
-        quality(made.test, nearest),
-        pronoun_accuracy(deciding, guessed),
-        looked(model, valid, tested, "encoder"),
-        looked(model, valid, tested, "cross"),
-        quality(made.test, without.translate(sources, beam=1)) if without else None,
-        next(pair.source for pair in tested),
+        train=len(made.train),
+        test=len(made.test),
+        model=translated(model, beam=1),
+        nearest=translated(NearestSentence([p.source for p in made.train], [p.target for p in made.train])),
+        majority=pronoun_accuracy(deciding, guessed),
+        ablated=translated(without, beam=1) if without else None,
+        encoder=looked(model, valid, tested, "encoder"),
+        cross=looked(model, valid, tested, "cross"),
+        example=tested[0].source,
     )
 
 
