@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from regard.data import segmented
 from regard.data.segmented import SegmentedShards, WordTable, scattered
 from regard.data.shards import SideWriter
 from regard.text.bpe_dropout import Segmenter
@@ -28,7 +29,6 @@ def side_of(folder: Path, tokenizer: Tokenizer, max_tokens: int = 100, seed: int
     writer.add([numbers for numbers, _ in coded])
     entry, _ = writer.close()
     rows, _ = table.write(folder, "train.source")
-    entry |= {"plain_tokens": sum(count for _, count in coded), "plain_longest": max(count for _, count in coded)}
     return SegmentedShards(folder, entry, rows, seed, max_tokens)
 
 
@@ -63,6 +63,16 @@ def test_a_sentence_that_would_grow_too_long_keeps_its_plain_segmentation(tmp_pa
     assert max(len(ids) for epoch in found for ids in epoch) <= limit
     longest = [number for number, ids in enumerate(plain) if len(ids) == limit]
     assert all(epoch[number] == plain[number] for epoch in found for number in longest if len(epoch[number]) == limit)
+
+
+def test_the_tokens_and_the_longest_are_those_of_what_is_drawn(
+    tmp_path: Path, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segmented, "PART", 7)
+    side = side_of(tmp_path, tokenizer, max_tokens=12)
+    found = [[len(ids) for ids in parts(side, epoch, list(range(len(TEXTS))))] for epoch in range(8)]
+    assert side.tokens == sum(found[0]) > sum(len(ids) + 1 for ids in tokenizer.ids_batch(TEXTS))
+    assert max(map(max, found)) <= side.longest == 12
 
 
 def test_the_hash_is_even() -> None:

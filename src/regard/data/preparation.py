@@ -157,7 +157,6 @@ class Preparation:
         coders = [self._coder(tokenizer) for tokenizer in (vocabularies.source, vocabularies.target)]
         writers = [self._writer(folder, name, coder.pieces) for name, coder in zip(names, coders, strict=True)]
         sizes = [0] * len(self._corpora)
-        plain: list[list[int]] = [[0, 0], [0, 0]]
         done = 0
         train = zip(self._chosen(~self._split.validation_B), self._split.left_B[~self._split.validation_B], strict=True)
         while part := list(itertools.islice(train, BATCH)):
@@ -166,16 +165,13 @@ class Preparation:
             kept = [row for row, (one, shared) in enumerate(part) if self._keep(*one, lengths[row], bool(shared))]
             for side, writer in enumerate(writers):
                 writer.add([coded[side][row][0] for row in kept])
-                counts = [coded[side][row][1] for row in kept]
-                plain[side] = [plain[side][0] + sum(counts), max([plain[side][1], *counts])]
             for row in kept:
                 sizes[part[row][0][0][0]] += 1
             done += len(part)
             self._progress("encode", done)
         entries = self._closed(writers, names)
         tables = {}
-        for side, (name, coder) in enumerate(zip(names, coders, strict=True)):
-            entries[name] |= {"plain_tokens": plain[side][0], "plain_longest": plain[side][1]}
+        for name, coder in zip(names, coders, strict=True):
             if coder.table is not None:
                 self._progress("segment", 0)
                 tables[name], files = coder.table.write(folder, name)

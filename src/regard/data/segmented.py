@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ from regard.data.shards import Shards, SideWriter, Writing, ragged
 from regard.keys import key
 from regard.text.bpe_dropout import Segmenter
 from regard.text.tokenizer import Tokenizer
+
+PART = 65_536
+"""Sentences whose words are in memory at a time while tokens are counted."""
 
 
 class WordTable:
@@ -72,7 +76,8 @@ class WordTable:
 class SegmentedShards:
     """A side whose words are segmented anew in every epoch; fits :class:`~regard.data.shards.Side`.
 
-    A sentence whose draws would make it longer than ``max_tokens`` gets its plain segmentation in that epoch.
+    A sentence whose draws would make it longer than ``max_tokens`` gets its plain segmentation in that epoch; so
+    ``longest`` is what no sentence of any epoch exceeds.
     """
 
     def __init__(self, folder: Path, entry: dict[str, Any], table: dict[str, Any], seed: int, max_tokens: int) -> None:
@@ -80,10 +85,14 @@ class SegmentedShards:
         self._rows = Shards(folder, table["rows"])
         self._first = np.fromfile(folder / table["words"], dtype="<i8")
         self._row_lengths = self._rows.lengths(0, np.arange(self._rows.count))
-        self._seed, self._max_tokens = seed, max_tokens
+        self._seed, self.longest = seed, max_tokens
         self.count = self._words.count
-        self.tokens: int = entry["plain_tokens"]
-        self.longest: int = min(entry["plain_longest"], max_tokens)
+
+    @cached_property
+    def tokens(self) -> int:
+        """Tokens of epoch 0; the other epochs have nearly as many."""
+        parts = (np.arange(begin, min(begin + PART, self.count)) for begin in range(0, self.count, PART))
+        return sum(int(self.lengths(0, part_B).sum()) for part_B in parts)
 
     def lengths(self, epoch: int, sentences_B: NDArray[np.int64]) -> NDArray[np.int64]:
         return self._chosen(epoch, sentences_B)[1]
@@ -101,7 +110,7 @@ class SegmentedShards:
         bits_R = scattered(key(self._seed, "segmentations", epoch), np.repeat(sentences_B, counts_B), place_R)
         rows_R = first_R + np.where(draws_R > 0, 1 + bits_R % np.maximum(draws_R, 1), 0)
         lengths_B = self._summed(rows_R, counts_B)
-        too_long_B = lengths_B > self._max_tokens
+        too_long_B = lengths_B > self.longest
         if too_long_B.any():
             rows_R = np.where(np.repeat(too_long_B, counts_B), first_R, rows_R)
             lengths_B = self._summed(rows_R, counts_B)
