@@ -59,7 +59,7 @@ def test_pairs_that_dropout_makes_as_long_as_may_be_still_fit(tmp_path: Path) ->
     draws = np.random.default_rng(0)
     texts = [" ".join(draws.choice(WORDS, draws.integers(2, 30))) for _ in range(300)]
     (tmp_path / "a.en").write_text("".join(f"{text}\n" for text in texts))
-    (tmp_path / "a.de").write_text("".join(f"{" ".join([text.title()] * 3)}\n" for text in texts))
+    (tmp_path / "a.de").write_text("".join(f"{text.title() + (' ' + text.title()) * 2}\n" for text in texts))
     chosen = recipe(0.3, data={"max_tokens": 128, "validation": 20}, training={"tokens": 128})
     batches = Batches(
         prepare([corpus(tmp_path / "a.en", tmp_path / "a.de")], chosen, tmp_path / "data"), chosen, prefetch=0
