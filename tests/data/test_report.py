@@ -12,6 +12,7 @@ import pytest
 from regard.data.corpora import Corpus, corpus
 from regard.data.findings import Finding, Report
 from regard.data.report import check
+from regard.data.suspicion import PATTERNS
 from regard.text.tokenizer import LONGEST, Tokenizer
 from regard.text.vocabulary import learn_vocabularies
 
@@ -65,13 +66,24 @@ def test_a_bad_line_is_found_with_its_place(tmp_path: Path, kind: str, side: int
     pairs[700] = (text, pairs[700][1]) if side == 0 else (pairs[700][0], text)
     finding = found(check([write(tmp_path, pairs)]), kind)
     assert finding.count == 1
-    assert finding.share == pytest.approx(1 / 1500)
+    assert finding.share == pytest.approx(1 / 3000 if kind in PATTERNS else 1 / 1500)
     file, line, excerpt = finding.examples[0]
     assert line == 701
     if kind not in ("ratio", "too long"):
         assert file == str(tmp_path / ("train.en", "train.de")[side])
         assert excerpt.isprintable()
     assert finding.severity != "fatal" or kind == "invalid UTF-8"
+
+
+@pytest.mark.parametrize("kind", ["tab", "mojibake"])
+def test_shares_of_lines_are_of_the_lines_of_both_sides(tmp_path: Path, kind: str) -> None:
+    mark = {"tab": "\t", "mojibake": " MÃ¤dchen"}[kind]
+    finding = found(check([write(tmp_path, [(left + mark, right + mark) for left, right in sound(40)])]), kind)
+    assert (finding.count, finding.share) == (80, 1.0)
+    assert "80 lines (100%)" in finding.sentence
+    assert finding.severity == ("warning" if kind == "tab" else "fatal")
+    few = [(left + mark * (number < 6), right) for number, (left, right) in enumerate(sound(40))]
+    assert found(check([write(tmp_path, few)]), kind).share == 6 / 80
 
 
 def test_duplicates_and_copies(tmp_path: Path) -> None:

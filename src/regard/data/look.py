@@ -12,7 +12,7 @@ from regard.data.alignment import misalignment
 from regard.data.corpora import Corpus, Pair
 from regard.data.findings import EXAMPLES, Example, Finding, Severity, excerpt, percent
 from regard.data.survey import EVERY, NOTHING, Progress, same
-from regard.data.suspicion import KINDS, suspicions
+from regard.data.suspicion import KINDS, PATTERNS, suspicions
 
 
 @dataclass
@@ -112,7 +112,7 @@ class Look:
                 yield Finding("lower case", "note", self.count, 1.0, (), sentence)
 
     def _judged(self, kind: str, count: int, examples: tuple[Example, ...], limit: int = 0) -> Finding:
-        share = count / max(1, self.count)
+        share = count / max(1, 2 * self.count if kind in PATTERNS else self.count)
         sentence = KINDS[kind].sentence.format(count=f"{count:,}", share=percent(share), limit=limit)
         return Finding(kind, KINDS[kind].severity(share), count, share, examples, sentence)
 

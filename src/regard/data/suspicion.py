@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from math import inf
 
 from regard.data.findings import Severity
 
@@ -32,14 +33,14 @@ def suspicions(text: str) -> set[str]:
 
 @dataclass(frozen=True)
 class Kind:
-    """How a kind of trouble is judged: the share of lines from which it is a warning, and from which it is fatal."""
+    """How a kind of trouble is judged: the share from which it is a warning, and from which it is fatal."""
 
     sentence: str
     warning: float = 0.0
-    fatal: float = 2.0
+    fatal: float = inf
 
     def severity(self, share: float) -> Severity:
-        """How bad it is at this share of lines."""
+        """How bad it is at this share."""
         return "fatal" if share >= self.fatal else "warning" if share >= self.warning else "note"
 
 
@@ -83,4 +84,4 @@ KINDS: dict[str, Kind] = {
         0.3,
     ),
 }
-"""What each kind means; the shares are of pairs, or of words where it says so."""
+"""What each kind means; the shares are of what its sentence counts: lines (each pair has two), pairs or words."""
