@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -32,13 +33,19 @@ def language_of(path: Path | str) -> str:
     parts = Path(path).name.lower().split(".")[1:]
     while parts and f".{parts[-1]}" in COMPRESSED + PLAIN:
         parts.pop()
-    code = parts[-1].replace("_", "-").partition("-")[0] if parts else ""
-    code = THREE_LETTERS.get(code, code)
+    code = _plain(parts[-1]) if parts else ""
     return code if code in CODES else UNKNOWN
+
+
+def _plain(code: str) -> str:
+    """A code without region, script or capitals, two letters for three: ``zh-CN`` and ``ZHO`` → ``zh``."""
+    code = re.split("[-_.@]", code.lower(), maxsplit=1)[0]
+    return THREE_LETTERS.get(code, code)
 
 
 def bleu_tokeniser(language: str) -> str:
     """The tokeniser sacreBLEU should score a language with; characters where its own is not installed."""
+    language = _plain(language)
     if language == "zh":
         return "zh"
     if language == "ja":
@@ -50,4 +57,4 @@ def bleu_tokeniser(language: str) -> str:
 
 def joiner(language: str) -> str:
     """What stands between two sentences of a language."""
-    return "" if language in WITHOUT_SPACES else " "
+    return "" if _plain(language) in WITHOUT_SPACES else " "
