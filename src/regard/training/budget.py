@@ -15,6 +15,7 @@ from regard.data.batch import Position
 from regard.errors import UsageError
 from regard.models import store
 from regard.training import checkpoint
+from regard.training.files import Files
 from regard.training.objective import Feed, Objective
 from regard.training.optim import FlatOptimiser
 from regard.training.progress import diverged
@@ -30,6 +31,8 @@ _MOST, _LEAST = 20, 4
 """Validations, unless the recipe says how often: as many as take a fifth of the time."""
 _APART = 50
 """Steps between them at least."""
+_PLACE = "measured"
+"""The folder of the discarded save, below ``training/``."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class Length:
 
 def measure(objective: Objective, feed: Feed, recipe: Recipe, folder: Path, hooks: Hooks) -> Costs:
     """Time 30 steps, a validation and a save; afterwards the model is as before, bit for bit."""
+    _sweep(folder, hooks.files)
     section = recipe.training.model_copy(update={"steps": 10 * _DISCARDED})
     began, optimiser = hooks.clock(), FlatOptimiser(objective.model, section)
     before = {name: tensor.clone() for name, tensor in optimiser.weights_by_name().items()}
@@ -103,13 +107,20 @@ def _validations(objective: Objective, section: Training, hooks: Hooks) -> tuple
 
 
 def _discarded_save(optimiser: FlatOptimiser, folder: Path, hooks: Hooks) -> None:
-    place = folder / "measured"
     contents = {
         "weights.safetensors": store.chunks(optimiser.weights_by_name()),
         "optimiser.safetensors": store.chunks(optimiser.moments_by_name()),
     }
-    checkpoint.write_folder(place, contents, hooks.files)
-    hooks.files.remove(place)
+    try:
+        checkpoint.write_folder(folder / _PLACE, contents, hooks.files)
+    finally:
+        _sweep(folder, hooks.files)
+
+
+def _sweep(folder: Path, files: Files) -> None:
+    """Remove the discarded save, whole or in parts: a start that was killed while measuring leaves one."""
+    for remains in sorted(folder.glob(f"{_PLACE}*")):
+        files.remove(remains)
 
 
 def length(minutes: float, costs: Costs, section: Training) -> Length:

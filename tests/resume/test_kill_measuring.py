@@ -1,0 +1,69 @@
+"""Measuring, killed before any file operation or in the middle of a write: the next start measures all the same."""
+
+from pathlib import Path
+
+import pytest
+from toy import Corpus, Fast, Killer, Toy, in_child, recipe, reseed
+
+from regard.training import budget
+from regard.training.files import Files
+from regard.training.run import Hooks
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "_DISCARDED", 6)  # steps, which touch no file
+
+
+def measured(folder: Path, files: Files) -> None:
+    budget.measure(Toy(), Corpus(), recipe(), folder, Hooks(reseed=reseed, files=files))
+
+
+class Count(Fast):
+    """Notes what each operation was."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.operations: list[str] = []
+
+    def before(self, operation: str, path: Path) -> None:
+        super().before(operation, path)
+        self.operations.append(operation)
+
+
+def test_killed_before_each_operation_and_in_each_write(tmp_path: Path) -> None:
+    files, left = Count(), set()
+    measured(tmp_path, files)
+    kills = [(number, False) for number in range(1, files.number + 1)]
+    kills += [(number, True) for number, operation in enumerate(files.operations, 1) if operation == "write"][::4]
+    for number, middle in kills:
+        assert in_child(lambda number=number, middle=middle: measured(tmp_path, Killer(number, middle))) == 137
+        left |= {path.name.partition("-")[0] for path in tmp_path.iterdir()}
+        measured(tmp_path, Fast())
+        assert list(tmp_path.iterdir()) == []
+    assert left == {"measured", "measured.partial"}
+
+
+def test_killed_again_while_what_is_left_is_removed(tmp_path: Path) -> None:
+    files = Fast()
+    measured(tmp_path, files)
+    for number in (files.number - 3, 1, 2):  # while the first removes its save; then the next starts, while they sweep
+        assert in_child(lambda number=number: measured(tmp_path, Killer(number))) == 137
+        assert list(tmp_path.iterdir()) != []
+    measured(tmp_path, Fast())
+    assert list(tmp_path.iterdir()) == []
+
+
+class Interrupted(Fast):
+    """Ends the process by an exception in the middle of the save."""
+
+    def before(self, operation: str, path: Path) -> None:
+        super().before(operation, path)
+        if self.number == 6:
+            raise KeyboardInterrupt
+
+
+def test_interrupted_it_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        measured(tmp_path, Interrupted())
+    assert list(tmp_path.iterdir()) == []
