@@ -33,11 +33,11 @@ def language_of(path: Path | str) -> str:
     parts = Path(path).name.lower().split(".")[1:]
     while parts and f".{parts[-1]}" in COMPRESSED + PLAIN:
         parts.pop()
-    code = _plain(parts[-1]) if parts else ""
+    code = primary(parts[-1]) if parts else ""
     return code if code in CODES else UNKNOWN
 
 
-def _plain(code: str) -> str:
+def primary(code: str) -> str:
     """A code without region, script or capitals, two letters for three: ``zh-CN`` and ``ZHO`` → ``zh``."""
     code = re.split("[-_.@]", code.lower(), maxsplit=1)[0]
     return THREE_LETTERS.get(code, code)
@@ -45,7 +45,7 @@ def _plain(code: str) -> str:
 
 def bleu_tokeniser(language: str) -> str:
     """The tokeniser sacreBLEU should score a language with; characters where its own is not installed."""
-    language = _plain(language)
+    language = primary(language)
     if language == "zh":
         return "zh"
     if language == "ja":
@@ -57,4 +57,4 @@ def bleu_tokeniser(language: str) -> str:
 
 def joiner(language: str) -> str:
     """What stands between two sentences of a language."""
-    return "" if _plain(language) in WITHOUT_SPACES else " "
+    return "" if primary(language) in WITHOUT_SPACES else " "

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from sentencex import segment
 
-from regard.text.languages import UNKNOWN
+from regard.text.languages import UNKNOWN, primary
 from regard.text.tokenizer import Tokenizer
 
 
 def sentences(text: str, language: str = UNKNOWN) -> list[str]:
     """The sentences of a text, without the white space around them."""
-    found = segment("en" if language == UNKNOWN else language, text)
+    found = segment("en" if language == UNKNOWN else primary(language), text)
     return [sentence.strip() for sentence in found if sentence.strip()]
 
 
