@@ -98,6 +98,7 @@ def test_nonsense_of_a_setting_is_text() -> None:
         ({"text": {"source_language": "e\x1b[31mn"}}, "text.source_language"),
         ({"model": 3}, "model is a group of fields, written .model. with a line for each"),
         ({"training": {"accumulate": 10**6}}, "training.accumulate"),
+        ({"training": {"weight_decay": 0.1}}, 'training.weight_decay acts only with training.optimiser = "adamw"$'),
         ({"training": {"steps": True}}, "training: steps is no question of true or false$"),
     ],
 )

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from regard.config import Training
-from regard.errors import RegardError, UsageError
+from regard.errors import RegardError
 
 Tensors = Mapping[str, torch.Tensor]
 
@@ -26,8 +26,6 @@ class FlatOptimiser:
     """
 
     def __init__(self, model: nn.Module, section: Training) -> None:
-        if section.optimiser == "adam" and section.weight_decay:
-            raise UsageError('acts only with training.optimiser = "adamw"', "training.weight_decay")
         self.model = model
         self.decay = section.ema
         self.updates = 0
