@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from regard.data.corpora import Table
 from regard.errors import RegardError
 from regard.tasks import learning
 
@@ -58,6 +59,21 @@ def test_where_nobody_may_write(ask: Any, tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("os.access", lambda path, mode: False)
     with pytest.raises(RegardError, match="not writable"):
         ask()
+
+
+def test_pairs_may_be_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def noted(corpora: Any, *more: object) -> None:
+        asked.append(corpora)
+        raise RegardError("enough")
+
+    monkeypatch.setattr(learning, "inspect", noted)
+    (tmp_path / "a.tsv").touch()
+    for pairs in (tmp_path / "a.tsv", str(tmp_path / "a.tsv"), [tmp_path / "a.tsv"]):
+        with pytest.raises(RegardError, match="enough"):
+            learning.train(pairs=pairs, output=tmp_path / "new")
+    assert asked == [[Table(tmp_path / "a.tsv")]] * 3
 
 
 def test_where_nothing_is_wrong_the_data_is_read(ask: Any) -> None:

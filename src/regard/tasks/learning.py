@@ -57,7 +57,7 @@ def train(
     *,
     valid_source: Path | str | None = None,
     valid_target: Path | str | None = None,
-    pairs: Files | None = None,
+    pairs: Files | Path | str | None = None,
     columns: str | None = None,
     weights: Sequence[float] = (),
     source_language: str | None = None,
@@ -84,7 +84,7 @@ def train(
         source, target: one file or several each, plain or gz, xz, zst.
         output: the model folder to make, or to go on with.
         valid_source, valid_target: sentences to validate on; default: some split off from the data.
-        pairs: TSV or JSONL files that hold both sides; ``columns`` says where.
+        pairs: one TSV or JSONL file that holds both sides, or several; ``columns`` says where.
         weights: how often to draw from each corpus; default: by size.
         source_language, target_language: codes; default: from the files' extensions.
         recipe: a TOML file, or its values; ``preset``: a named size; ``settings``: ``section.key=value`` strings.
@@ -103,9 +103,9 @@ def train(
         raise UsageError("is not installed; pip install 'regard[track]'", "tensorboard")
     resolved.refuse_others(allow_mismatch := tuple(allow_mismatch))
     reporter = reporter or Quiet()
-    sources, targets = _several(source), _several(target)
-    learned = corpora(sources, targets, pairs or (), columns)
-    refuse_pipes([*sources, *targets, *(pairs or ()), *(path for path in (valid_source, valid_target) if path)])
+    sources, targets, both = _several(source), _several(target), _several(pairs)
+    learned = corpora(sources, targets, both, columns)
+    refuse_pipes([*sources, *targets, *both, *(path for path in (valid_source, valid_target) if path)])
     validation = _validation(valid_source, valid_target)
     options = {
         **languages(sources, targets),
