@@ -153,6 +153,17 @@ def test_words_the_vocabulary_does_not_know(tmp_path: Path) -> None:
     finding = found(check([write(tmp_path, pairs)], vocabularies=vocabularies), "bytes")
     assert finding.severity == "fatal"
     assert "лиса" in finding.sentence
+    assert [example[:2] for example in finding.examples] == [(str(tmp_path / "train.de"), line) for line in (1, 2, 3)]
+
+
+def test_the_first_pairs_with_words_of_bytes_are_named(tmp_path: Path) -> None:
+    vocabularies = learn_vocabularies(sound(200), 400)
+    pairs = sound(60)
+    for number, side in ((20, 0), (20, 1), (41, 1), (50, 0)):
+        pairs[number] = (pairs[number][0] + " лиса" * (side == 0), pairs[number][1] + " лиса" * (side == 1))
+    examples = found(check([write(tmp_path, pairs)], vocabularies=vocabularies), "bytes").examples
+    files = [str(tmp_path / f"train.{ending}") for ending in ("en", "de", "de")]
+    assert [example[:2] for example in examples] == list(zip(files, (21, 21, 42), strict=True))
 
 
 def test_wrong_encodings(tmp_path: Path) -> None:

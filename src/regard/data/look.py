@@ -57,9 +57,10 @@ class Look:
     def _note(self, kind: str, side: int, text: str) -> None:
         self._counts[kind] = self._counts.get(kind, 0) + 1
         if len(seen := self._examples.setdefault(kind, [])) < EXAMPLES:
-            seen.append(self._example(self.count, side, text))
+            seen.append(self.example(self.count, side, text))
 
-    def _example(self, number: int, side: int, text: str) -> Example:
+    def example(self, number: int, side: int, text: str) -> Example:
+        """A side of a pair as a finding shows it."""
         file, _, line = self.corpus.where(number, side).rpartition(":")
         return file, int(line), excerpt(text)
 
@@ -87,7 +88,7 @@ class Look:
         found = []
         for number, pair in enumerate(self.corpus.pairs() if wanted else ()):
             if number in wanted:
-                found.append(self._example(number, side, pair[side]))
+                found.append(self.example(number, side, pair[side]))
                 if number == wanted[-1]:
                     break
         return tuple(found)

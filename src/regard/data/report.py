@@ -7,11 +7,12 @@ the text is judged by a sample of the pairs, and of each text by its first ``LON
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 import numpy as np
 
 from regard.data.corpora import Corpus, Pair
-from regard.data.findings import Finding, Report, Severity, excerpt, ordered, percent
+from regard.data.findings import EXAMPLES, Finding, Report, Severity, excerpt, ordered, percent
 from regard.data.look import Look
 from regard.data.survey import NOTHING, Progress, silent
 from regard.data.suspicion import KINDS
@@ -49,13 +50,13 @@ def check(
         look, kept = Look(corpus), []
         try:
             begun = ((source[:LONGEST], target[:LONGEST]) for source, target in look.pairs(progress))
-            kept = sample(begun, SAMPLE, seed)
+            kept = sample(enumerate(begun), SAMPLE, seed)
         except RegardError as error:
             findings.append(_unreadable(error, look))
-        known = vocabularies or (learn_vocabularies(kept, 8000) if kept else None)
-        per_token = characters_per_token([pair[0] for pair in kept[:1000]], known.source) if known else 4.0
+        known = vocabularies or (learn_vocabularies([pair for _, pair in kept], 8000) if kept else None)
+        per_token = characters_per_token([pair[0] for _, pair in kept[:1000]], known.source) if known else 4.0
         findings += look.findings(max_tokens, per_token)
-        findings += _fallen(kept, known) if known else []
+        findings += _fallen(look, kept, known) if known else []
         looks.append(look)
     pairs = sum(look.count for look in looks)
     findings += _sizes(pairs, bool(findings))
@@ -65,19 +66,26 @@ def check(
     return Report(pairs, source / max(1, pairs), target / max(1, pairs), ordered(findings))
 
 
-def _fallen(kept: Sequence[Pair], vocabularies: Vocabularies) -> list[Finding]:
-    """Words of the sample that hold a character the vocabulary does not know."""
+def _fallen(look: Look, kept: Sequence[tuple[int, Pair]], vocabularies: Vocabularies) -> list[Finding]:
+    """Words of the sample, its pairs numbered, that hold a character the vocabulary does not know."""
     sides = [
-        fallen([pair[side] for pair in kept], tokenizer)
+        fallen([pair[side] for _, pair in kept], tokenizer)
         for side, tokenizer in enumerate((vocabularies.source, vocabularies.target))
     ]
-    words, hits = sum(side[0] for side in sides), sum(side[1] for side in sides)
+    words, hits = sum(words for words, _ in sides), sum(fell.total() for _, fell in sides)
     share = hits / max(1, words)
     if share < 0.001:
         return []
-    seen = ", ".join(repr(excerpt(word)) for side in sides for word in side[2])
+    seen = ", ".join(repr(excerpt(word)) for _, fell in sides for word, _ in fell.most_common(3))
     sentence = KINDS["bytes"].sentence.format(share=percent(share)) + f" For example {seen}."
-    return [Finding("bytes", KINDS["bytes"].severity(share), hits, share, (), sentence)]
+    places = (
+        (number, side, pair[side])
+        for number, pair in kept
+        for side in (0, 1)
+        if not sides[side][1].keys().isdisjoint(pair[side].split())
+    )
+    examples = tuple(look.example(*place) for place in islice(places, EXAMPLES))
+    return [Finding("bytes", KINDS["bytes"].severity(share), hits, share, examples, sentence)]
 
 
 def _unreadable(error: RegardError, look: Look) -> Finding:

@@ -8,15 +8,13 @@ from collections.abc import Sequence
 from regard.text.tokenizer import Tokenizer
 
 
-def fallen(texts: Sequence[str], tokenizer: Tokenizer) -> tuple[int, int, list[str]]:
-    """How many words there are, how many hold a character that falls to bytes, and the most frequent of those."""
+def fallen(texts: Sequence[str], tokenizer: Tokenizer) -> tuple[int, Counter[str]]:
+    """How many words there are, and how often each that holds a character that falls to bytes."""
     counts = Counter(word for text in texts for word in text.split())
     words = list(counts)
     pieces = tokenizer.ids_batch([f" {word}" for word in words])
-    fell = {
-        word: counts[word] for word, ids in zip(words, pieces, strict=True) if any(map(tokenizer.is_byte, ids.tolist()))
-    }
-    return counts.total(), sum(fell.values()), sorted(fell, key=lambda word: (-fell[word], word))[:3]
+    fell = (word for word, ids in zip(words, pieces, strict=True) if any(map(tokenizer.is_byte, ids.tolist())))
+    return counts.total(), Counter({word: counts[word] for word in fell})
 
 
 def characters_per_token(texts: Sequence[str], tokenizer: Tokenizer) -> float:
