@@ -1,10 +1,13 @@
 """A translator's loss and validation, against the same numbers made sentence by sentence."""
 
+from types import SimpleNamespace
+from typing import cast
+
 import numpy as np
 import pytest
 import torch
 
-from regard.config import recipe_from
+from regard.config import Recipe, recipe_from
 from regard.data.batches import Batches
 from regard.data.corpora import corpus
 from regard.data.packing import pack
@@ -14,7 +17,7 @@ from regard.models.build import transformer
 from regard.models.inputs import pairs
 from regard.nn import ops
 from regard.tasks.metrics import score
-from regard.tasks.teaching import MAX_EXTRA, SAMPLES, Teaching
+from regard.tasks.teaching import MAX_EXTRA, SAMPLES, Teaching, max_extra
 from regard.tasks.translation import Translation
 
 SMOOTHING = 0.2
@@ -37,10 +40,10 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
     return prepare([corpus(folder / "a.en", folder / "a.de")], RECIPE, folder / "data")
 
 
-def made(prepared: Prepared, training_path: ops.Path = "exact") -> Teaching:
+def made(prepared: Prepared, training_path: ops.Path = "exact", recipe: Recipe = RECIPE) -> Teaching:
     both = prepared.vocabularies
-    model = transformer(RECIPE.model, both.source.size, both.target.size, 3)
-    return Teaching(Translation(RECIPE, both, model), Batches(prepared, RECIPE), prepared, training_path, "exact")
+    model = transformer(recipe.model, both.source.size, both.target.size, 3)
+    return Teaching(Translation(recipe, both, model), Batches(prepared, recipe), prepared, training_path, "exact")
 
 
 @torch.no_grad()
@@ -89,6 +92,23 @@ def test_a_validation_translates_the_first_sentences_greedily(prepared: Prepared
     assert found.generated == sum(len(h.tokens) + 1 for h in best)
     target = prepared.vocabularies.target
     assert found.expected == sum(len(target.encode(reference).ids) + 1 for _, reference in texts)
+
+
+@pytest.mark.parametrize(("positions", "extra"), [(37, 4), (48, 15), (49, 16), (512, 16)])
+def test_a_validation_keeps_to_the_positions_that_are_learned(prepared: Prepared, positions: int, extra: int) -> None:
+    """Sources are as long as ``data.max_tokens``, and an untaught model does not know when to stop."""
+    section = RECIPE.model.model_copy(update={"positions": "learned", "max_positions": positions})
+    recipe = recipe_from(RECIPE.model_copy(update={"model": section}).model_dump())
+    teaching = made(prepared, recipe=recipe)
+    source = prepared.vocabularies.source.decode([5] * 31)
+    assert len(prepared.vocabularies.source.encode(source).ids) + 1 == 32
+    target = prepared.validation_target
+    teaching.prepared = cast(
+        Prepared, SimpleNamespace(validation_pairs=lambda: [(source, "a")] * 7, validation_target=target)
+    )
+    teaching.model.eval()
+    assert teaching.validate(True).generated == 7 * (32 + extra + 1)
+    assert max_extra(RECIPE) == MAX_EXTRA
 
 
 def test_validating_is_in_full_precision_and_training_is_not(prepared: Prepared) -> None:

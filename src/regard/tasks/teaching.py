@@ -7,6 +7,7 @@ import math
 import numpy as np
 import torch
 
+from regard.config import Recipe
 from regard.data.batch import Batch
 from regard.data.batches import Batches
 from regard.data.prepared import Prepared
@@ -22,6 +23,13 @@ SAMPLES = 3
 """Sample translations shown at a validation."""
 MAX_EXTRA = 16
 """Tokens an output may have more than its source while validating: a young model does not know when to stop."""
+
+
+def max_extra(recipe: Recipe) -> int:
+    """:data:`MAX_EXTRA`, or fewer where learned positions end before; how text is made later must not matter here."""
+    if recipe.model.positions != "learned":
+        return MAX_EXTRA
+    return min(MAX_EXTRA, recipe.model.max_positions - recipe.data.max_tokens - 1)
 
 
 class Teaching:
@@ -74,7 +82,7 @@ class Teaching:
                 return Validation(loss)
             recipe = self.translation.recipe
             texts = self.prepared.validation_pairs()[: recipe.training.validation_sentences if generate else SAMPLES]
-            found = self.translation.nbest([source for source, _ in texts], 1, beam=1, max_extra=MAX_EXTRA)
+            found = self.translation.nbest([source for source, _ in texts], 1, beam=1, max_extra=max_extra(recipe))
         hypotheses = [hypothesis[0] for hypothesis in found]
         samples = tuple(
             Sample(source, reference, hypothesis.text)
