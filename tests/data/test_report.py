@@ -96,6 +96,17 @@ def test_duplicates_and_copies(tmp_path: Path) -> None:
     assert found(report, "copy").examples[0][1] == 31
 
 
+def test_pairs_that_another_corpus_holds_too_are_duplicates(tmp_path: Path) -> None:
+    one, pairs = write(tmp_path, sound(100)), sound(300)[100:]
+    pairs[7] = (sound(100)[40][0].upper(), sound(100)[40][1])
+    pairs[8] = ("", "")
+    report = check([one, write(tmp_path, pairs, "more")])
+    assert (found(report, "duplicate").count, found(report, "duplicate").share) == (1, 1 / 300)
+    assert [example[:2] for example in found(report, "duplicate").examples] == [(str(tmp_path / "more.en"), 8)]
+    twice = found(check([one, one]), "duplicate")
+    assert (twice.count, twice.share, twice.severity, twice.examples[0][1]) == (100, 0.5, "warning", 1)
+
+
 def test_line_counts_that_differ(tmp_path: Path) -> None:
     pairs = sound()
     write(tmp_path, pairs)

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from regard.data.alignment import misalignment
 from regard.data.corpora import Corpus, Pair
-from regard.data.findings import EXAMPLES, Example, Finding, Severity, excerpt, percent
+from regard.data.findings import EXAMPLES, Example, Finding, Severity, excerpt
 from regard.data.survey import EVERY, NOTHING, Progress, same
-from regard.data.suspicion import KINDS, PATTERNS, suspicions
+from regard.data.suspicion import judged, suspicions
 
 
 @dataclass
@@ -82,6 +82,10 @@ class Look:
         """What each pair shares with the same pair elsewhere."""
         return self.hashes(0) * np.uint64(0x9E3779B97F4A7C15) + self.hashes(1)
 
+    def filled(self) -> NDArray[np.bool_]:
+        """Which pairs have text on both sides."""
+        return np.asarray((self.hashes(0) != NOTHING) & (self.hashes(1) != NOTHING))
+
     def examples(self, numbers: NDArray[np.int64], side: int = 0) -> tuple[Example, ...]:
         """The first few of these pairs, read again for their text."""
         wanted = numbers[:EXAMPLES].tolist()
@@ -98,12 +102,13 @@ class Look:
         for notes, side in zip(self.corpus.notes, (0, 1), strict=False):
             if notes.invalid:
                 numbers = np.array(notes.invalid_lines, dtype=np.int64) - 1
-                yield self._judged("invalid UTF-8", notes.invalid, self.examples(numbers[numbers < self.count], side))
+                examples = self.examples(numbers[numbers < self.count], side)
+                yield judged("invalid UTF-8", notes.invalid, self.count, examples)
         invalid = any(notes.invalid for notes in self.corpus.notes)
         for kind, count in self._counts.items():
             if kind == "replacement" and invalid:
                 continue  # we put it there ourselves
-            yield self._judged(kind, count, tuple(self._examples[kind]))
+            yield judged(kind, count, self.count, tuple(self._examples[kind]))
         if self.count:
             yield from self._compared(max_tokens, characters_per_token)
             yield from self._aligned()
@@ -112,19 +117,10 @@ class Look:
                 sentence = f"No {name} line has an upper-case letter: the model will know none."
                 yield Finding("lower case", "note", self.count, 1.0, (), sentence)
 
-    def _judged(self, kind: str, count: int, examples: tuple[Example, ...], limit: int = 0) -> Finding:
-        share = count / max(1, 2 * self.count if kind in PATTERNS else self.count)
-        sentence = KINDS[kind].sentence.format(count=f"{count:,}", share=percent(share), limit=limit)
-        return Finding(kind, KINDS[kind].severity(share), count, share, examples, sentence)
-
     def _compared(self, max_tokens: int, characters_per_token: float) -> Iterator[Finding]:
-        """What shows only when all pairs are seen together: duplicates, copies, lengths."""
-        source, target = self.lengths(0), self.lengths(1)
-        filled = (self.hashes(0) != NOTHING) & (self.hashes(1) != NOTHING)
-        first = np.zeros(self.count, dtype=np.bool_)
-        first[np.unique(self.pair_hashes(), return_index=True)[1]] = True
+        """What shows only when all pairs are seen together: copies, lengths."""
+        source, target, filled = self.lengths(0), self.lengths(1), self.filled()
         suspect = {
-            "duplicate": ~first & filled,
             "copy": (self.hashes(0) == self.hashes(1)) & filled,
             "too long": np.maximum(source, target) > characters_per_token * max_tokens,
             "ratio": _unlike(source, target) & filled,
@@ -132,7 +128,7 @@ class Look:
         for kind, hits in suspect.items():
             if hits.any():
                 numbers = np.flatnonzero(hits)
-                yield self._judged(kind, len(numbers), self.examples(numbers), max_tokens)
+                yield judged(kind, len(numbers), self.count, self.examples(numbers), max_tokens)
 
     def _aligned(self) -> Iterator[Finding]:
         found = misalignment(self.lengths(0), self.lengths(1))

@@ -15,7 +15,7 @@ from regard.data.corpora import Corpus, Pair
 from regard.data.findings import EXAMPLES, Finding, Report, Severity, excerpt, ordered, percent
 from regard.data.look import Look
 from regard.data.survey import NOTHING, Progress, silent
-from regard.data.suspicion import KINDS
+from regard.data.suspicion import KINDS, judged
 from regard.data.words import characters_per_token, fallen
 from regard.errors import RegardError
 from regard.text.sampling import sample
@@ -60,6 +60,7 @@ def check(
         looks.append(look)
     pairs = sum(look.count for look in looks)
     findings += _sizes(pairs, bool(findings))
+    findings += _repeated(looks)
     for name, other in (others or {}).items():
         findings += _leaks(name, other, looks, progress)
     source, target = (float(np.concatenate([look.lengths(side) for look in looks]).sum()) for side in (0, 1))
@@ -102,6 +103,18 @@ def _sizes(pairs: int, already: bool) -> list[Finding]:
         sentence = f"{pairs} pairs are too few to learn to translate; a small domain needs some ten thousand."
         return [Finding("few pairs", "warning", pairs, 1.0, (), sentence)]
     return []
+
+
+def _repeated(looks: Sequence[Look]) -> list[Finding]:
+    """Pairs that stand in the corpora, taken together, more than once."""
+    hashes = np.concatenate([look.pair_hashes() for look in looks])
+    hits = np.concatenate([look.filled() for look in looks])
+    hits[np.unique(hashes, return_index=True)[1]] = False
+    if not hits.any():
+        return []
+    parts = np.split(hits, np.cumsum([look.count for look in looks])[:-1])
+    examples = (one for look, part in zip(looks, parts, strict=True) for one in look.examples(np.flatnonzero(part)))
+    return [judged("duplicate", int(hits.sum()), len(hits), tuple(islice(examples, EXAMPLES)))]
 
 
 def _leaks(name: str, other: Corpus, looks: Sequence[Look], progress: Progress) -> list[Finding]:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from math import inf
 
-from regard.data.findings import Severity
+from regard.data.findings import Example, Finding, Severity, percent
 
 _WINDOWS = (
     "\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013\u2014\u2018-\u201e\u2020-\u2022\u2026\u2030"
@@ -85,3 +85,10 @@ KINDS: dict[str, Kind] = {
     ),
 }
 """What each kind means; the shares are of what its sentence counts: lines (each pair has two), pairs or words."""
+
+
+def judged(kind: str, count: int, pairs: int, examples: tuple[Example, ...], limit: int = 0) -> Finding:
+    """What so many lines or pairs of a kind mean among so many pairs; ``limit``: tokens a sentence may have."""
+    share = count / max(1, 2 * pairs if kind in PATTERNS else pairs)
+    sentence = KINDS[kind].sentence.format(count=f"{count:,}", share=percent(share), limit=limit)
+    return Finding(kind, KINDS[kind].severity(share), count, share, examples, sentence)
