@@ -19,6 +19,15 @@ def test_later_ones_lie_on_top() -> None:
     assert recipe.training.steps is None
 
 
+@pytest.mark.parametrize("pairs", [100, 200_000, 1_000_000])
+def test_under_noam_the_rate_is_a_factor(pairs: int) -> None:
+    noam = {"training": {"schedule": "noam"}}
+    for wishes in (Wishes(noam), Wishes(settings=("training.schedule=noam",)), Wishes(noam, "base")):
+        assert recipe_asked(wishes, pairs).training.rate == 1.0
+    assert recipe_asked(Wishes(noam, settings=("training.rate=2",)), pairs).training.rate == 2.0
+    assert recipe_asked(Wishes(noam, settings=("training.schedule=cosine",)), pairs).training.rate < 0.01
+
+
 def test_separate_vocabularies_are_not_tied_in_three() -> None:
     assert recipe_asked(Wishes(settings=("text.joint=false",)), 100).model.tie == "two"
     with pytest.raises(UsageError, match="joint"):

@@ -34,7 +34,8 @@ def recipe_asked(wishes: Wishes, pairs: int) -> Recipe:
         UsageError: an unknown key or a value that does not fit, naming where it was written.
     """
     given, chosen, where = _wished(wishes)
-    sized = values(size_for(pairs), wishes.preset, "model" not in given)
+    schedule = chosen.get("training", {}).get("schedule")
+    sized = values(size_for(pairs), wishes.preset, "model" not in given, schedule)
     tokens = sized["training"]["tokens"]
     recipe_from(merge(sized, _completed(given, tokens)), where)
     return recipe_from(merge(sized, _completed(chosen, tokens)), "--set" if wishes.settings else where)

@@ -46,19 +46,26 @@ def size_for(pairs: int) -> Size:
     return next(size for size in SIZES if pairs < size.pairs)
 
 
-def values(size: Size, name: str | None, with_model: bool) -> dict[str, Any]:
+NOAM = 1.0
+"""The rate under ``noam``, where it is a factor of the paper's formula: the paper's [Vaswani17 §5.3, eq. 3]."""
+
+
+def values(size: Size, name: str | None, with_model: bool, schedule: str | None = None) -> dict[str, Any]:
     """The row as recipe values.
 
     Args:
         size: the row.
         name: a preset asked for instead of the row's.
         with_model: False where a recipe brings a model section of its own; nothing is mixed into that.
+        schedule: what is asked for; the row's peak rates are not for ``noam``.
     """
     chosen = preset(name or size.preset)
     found: dict[str, Any] = {
         "text": {"vocabulary": size.vocabulary},
         "training": {"tokens": size.tokens, **dict(size.training), **chosen.training},
     }
+    if schedule == "noam":
+        found["training"]["rate"] = NOAM
     found["training"].pop("steps", None)  # the paper's number of steps belongs to its corpus
     if with_model or name:
         found["model"] = dict(chosen.model)
