@@ -28,6 +28,19 @@ def test_under_noam_the_rate_is_a_factor(pairs: int) -> None:
     assert recipe_asked(Wishes(noam, settings=("training.schedule=cosine",)), pairs).training.rate < 0.01
 
 
+def test_a_guess_lies_below_the_recipe() -> None:
+    guessed = {"text.source_language": None, "text.target_language": "de"}
+    recipe = {"text": {"target_language": "gsw"}}
+    for wishes, target in (
+        (Wishes(guessed=guessed), "de"),
+        (Wishes(recipe, guessed=guessed), "gsw"),
+        (Wishes(recipe, options={"text.target_language": "nds"}, guessed=guessed), "nds"),
+        (Wishes(settings=("text.target_language=bar",), guessed=guessed), "bar"),
+    ):
+        text = recipe_asked(wishes, 100).text
+        assert (text.source_language, text.target_language) == ("und", target)
+
+
 def test_separate_vocabularies_are_not_tied_in_three() -> None:
     assert recipe_asked(Wishes(settings=("text.joint=false",)), 100).model.tie == "two"
     with pytest.raises(UsageError, match="joint"):

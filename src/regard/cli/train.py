@@ -53,8 +53,8 @@ def train(
         weight: how often to draw from each corpus beside the others, one number for each; default: by size.
         valid_source: sentences to validate on; default: some split off from the data.
         valid_target: their translations.
-        source_language: code of the source language; default: from the file's extension.
-        target_language: code of the target language; default: from the file's extension.
+        source_language: code of the source language; default: the recipe's, else from the file's extension.
+        target_language: code of the target language; default: the recipe's, else from the file's extension.
         recipe: a TOML file that decides everything about model and training.
         preset: a named size, e.g. tiny, small, base (see regard info base).
         set: one value of the recipe, e.g. model.d_model=512; may be given several times.

@@ -25,6 +25,8 @@ class Wishes:
     settings: Sequence[str] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     """Dotted keys, e.g. ``training.minutes``."""
+    guessed: Mapping[str, str | None] = field(default_factory=dict)
+    """Dotted keys of what the data seems to be; the recipe lies on top of them, as it lies on the table."""
 
 
 def recipe_asked(wishes: Wishes, pairs: int) -> Recipe:
@@ -35,7 +37,8 @@ def recipe_asked(wishes: Wishes, pairs: int) -> Recipe:
     """
     given, chosen, where = _wished(wishes)
     schedule = chosen.get("training", {}).get("schedule")
-    sized = values(size_for(pairs), wishes.preset, "model" not in given, schedule)
+    table = values(size_for(pairs), wishes.preset, "model" not in given, schedule)
+    sized = merge(table, _nested(wishes.guessed))
     tokens = sized["training"]["tokens"]
     recipe_from(merge(sized, _completed(given, tokens)), where)
     return recipe_from(merge(sized, _completed(chosen, tokens)), "--set" if wishes.settings else where)
@@ -74,18 +77,26 @@ def _wished(wishes: Wishes) -> tuple[dict[str, Any], dict[str, Any], str]:
     """The recipe given; that with options and settings laid over; and where the recipe was written."""
     given, where = _given(wishes.recipe)
     recipe_from(_completed(given), where)  # a mistake in the file is reported as the file's
-    options: dict[str, Any] = {}
+    options = _nested(wishes.options)
     for name, value in wishes.options.items():
         if value is not None:
             check_value(name, value, _option(name))
-            section, _, inner = name.rpartition(".")
-            options = merge(options, {section: {inner: value}} if section else {inner: value})
     for setting in wishes.settings:
         name = setting.partition("=")[0].strip()
         section, _, inner = name.rpartition(".")
         alone = override({}, [setting])  # one that is unknown is refused here
         check_value(name, alone[section][inner] if section else alone[inner], f"--set {setting}")
     return given, override(merge(given, options), wishes.settings), where
+
+
+def _nested(dotted: Mapping[str, Any]) -> dict[str, Any]:
+    """Dotted keys as sections, those that are ``None`` left out."""
+    found: dict[str, Any] = {}
+    for name, value in dotted.items():
+        section, _, inner = name.rpartition(".")
+        if value is not None:
+            found = merge(found, {section: {inner: value}} if section else {inner: value})
+    return found
 
 
 def _option(name: str) -> str:

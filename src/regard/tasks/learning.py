@@ -86,7 +86,7 @@ def train(
         valid_source, valid_target: sentences to validate on; default: some split off from the data.
         pairs: one TSV or JSONL file that holds both sides, or several; ``columns`` says where.
         weights: how often to draw from each corpus; default: by size.
-        source_language, target_language: codes; default: from the files' extensions.
+        source_language, target_language: codes; default: the recipe's, else from the files' extensions.
         recipe: a TOML file, or its values; ``preset``: a named size; ``settings``: ``section.key=value`` strings.
         minutes: be done after so many; ``steps``: make so many updates; default: by corpus size.
         resume: ``auto``, ``must`` or ``never``; ``allow_mismatch``: fields that may differ from the run's, of
@@ -108,15 +108,14 @@ def train(
     refuse_pipes([*sources, *targets, *both, *(path for path in (valid_source, valid_target) if path)])
     validation = _validation(valid_source, valid_target)
     options = {
-        **languages(sources, targets),
+        "text.source_language": source_language or None,
+        "text.target_language": target_language or None,
         "training.minutes": minutes,
         "training.steps": steps,
         "seed": seed,
         "data.weights": tuple(weights) or None,
     }
-    options |= {"text.source_language": source_language} if source_language else {}
-    options |= {"text.target_language": target_language} if target_language else {}
-    wishes = Wishes(recipe, preset, tuple(settings), options)
+    wishes = Wishes(recipe, preset, tuple(settings), options, languages(sources, targets))
     longest, place = longest_asked(wishes), placed(device)
     refuse_weights(weights_asked(wishes), len(learned))
     refuse_unusable(Path(output), resume)  # all that can be wrong without the data, before that is read
