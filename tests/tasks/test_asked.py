@@ -2,9 +2,11 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from regard.config import Recipe, Training, recipe_toml
 from regard.data.corpora import JsonLines, Table
 from regard.errors import UsageError
 from regard.tasks.asked import Wishes, corpora, longest_asked, recipe_asked, refuse_pipes
@@ -17,6 +19,42 @@ def test_later_ones_lie_on_top() -> None:
     assert (recipe.training.rate, recipe.training.warmup, recipe.seed, recipe.model.d_model) == (1e-3, 9, 4, 256)
     assert recipe.text.vocabulary == 6000  # of the table by size
     assert recipe.training.steps is None
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "settings", "steps", "minutes"),
+    [
+        ({"steps": 9}, {"training.minutes": 5}, (), None, 5),
+        ({"steps": 9, "minutes": 2}, {}, ("training.minutes=5",), None, 5),
+        ({"minutes": 2}, {"training.steps": 7}, (), 7, None),
+        ({"minutes": 2}, {}, ("training.steps=7",), 7, None),
+        ({"steps": 9, "minutes": 2}, {"seed": 3}, ("training.rate=1",), 9, 2),
+        ({"steps": 9}, {"training.minutes": None, "training.steps": None}, (), 9, None),
+        ({"rate": 1}, {"training.minutes": 5}, (), None, 5),
+    ],
+)
+def test_the_length_asked_for_takes_the_place_of_the_recipes(
+    given: dict[str, Any],
+    options: dict[str, Any],
+    settings: tuple[str, ...],
+    steps: int | None,
+    minutes: float | None,
+) -> None:
+    training = recipe_asked(Wishes({"training": given}, None, settings, options), 100).training
+    assert (training.steps, training.minutes) == (steps, minutes)
+
+
+def test_a_models_recipe_can_be_used_with_minutes(tmp_path: Path) -> None:
+    (tmp_path / "recipe.toml").write_text(recipe_toml(Recipe(training=Training(steps=500, minutes=2))))
+    assert recipe_asked(Wishes(tmp_path / "recipe.toml"), 100).training.steps == 500
+    asked = recipe_asked(Wishes(tmp_path / "recipe.toml", options={"training.minutes": 5.0}), 100).training
+    assert (asked.steps, asked.minutes) == (None, 5)
+
+
+@pytest.mark.parametrize("settings", [("training.minutes=2",), ("training.minutes=2", "training.steps=9")])
+def test_a_run_has_one_length(settings: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError, match="either steps or minutes"):
+        longest_asked(Wishes(settings=settings, options={"training.steps": 9}))
 
 
 @pytest.mark.parametrize("pairs", [100, 200_000, 1_000_000])

@@ -2,13 +2,18 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
+import pytest
 import torch
 
 from regard.config import Recipe, Training
-from regard.tasks.chosen import Chosen, processor, remembered
-from regard.training import resolved
+from regard.tasks.chosen import Chosen, _length, processor, remembered
+from regard.tasks.teaching import Teaching
+from regard.training import budget, resolved
 from regard.training.files import Files
+from regard.training.run import Hooks
 
 CPU = torch.device("cpu")
 CHOSEN = Chosen(steps=12, validate_every=3, tokens=512, accumulate=2, product="bf16", exact="onednn", threads=1)
@@ -32,6 +37,23 @@ def test_what_is_asked_for_anew_takes_its_place() -> None:
     assert CHOSEN.asked(Recipe(), None) == CHOSEN
     asked = CHOSEN.asked(Recipe(training=Training(steps=20, validate_every=4, tokens=4096)), 2)
     assert asked == replace(CHOSEN, steps=20, validate_every=4, threads=2)
+
+
+@pytest.mark.parametrize(
+    ("section", "found"),
+    [
+        (Training(steps=40, minutes=1, validate_every=3), (40, 3)),
+        (Training(patience=4, schedule="noam"), (None, 1000)),
+        (Training(minutes=1, patience=4, schedule="noam", validate_every=5), (112, 5)),
+        (Training(steps=40, patience=4, schedule="noam", validate_every=5), (40, 5)),
+    ],
+)
+def test_the_length_of_a_run(section: Training, found: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    costs = budget.Costs(step=0.5, loss=0.0, text=0.0, save=0.0, spent=1.0)
+    monkeypatch.setattr(budget, "measure", lambda *given: costs)
+    translation = SimpleNamespace(recipe=Recipe(training=section))
+    teaching = cast(Teaching, SimpleNamespace(translation=translation, batches=None))
+    assert _length(teaching, tmp_path, Hooks()) == found
 
 
 def test_the_processor_has_a_name() -> None:

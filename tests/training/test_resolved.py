@@ -69,6 +69,16 @@ def test_what_does_not_change_the_weights_may_change():
     resolved.check(old, resolved.recipe_fields(Recipe(training=Training(keep=9, save_every=3, max_skipped=2))))
 
 
+def test_minutes_do_not_matter_once_the_steps_are_given():
+    """So a run of so many minutes can be made longer."""
+    old = resolved.recipe_fields(Recipe(training=Training(minutes=5)))
+    new = resolved.recipe_fields(Recipe(training=Training(steps=9)))
+    with pytest.raises(RegardError) as caught:
+        resolved.check(old, new)
+    assert caught.value.where == "training.steps"
+    resolved.check(old, new, allow=["training.steps"])
+
+
 def test_another_torch_is_only_a_warning():
     told = []
     resolved.check({"fingerprint.torch": "2.13"}, {"fingerprint.torch": "2.14"}, warn=told.append)

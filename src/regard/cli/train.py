@@ -35,6 +35,7 @@ def train(
     seed: Annotated[int | None, Parameter(group=RECIPE)] = None,
     resume: Annotated[Literal["auto", "must", "never"], Parameter(group=RUN)] = "auto",
     allow_mismatch: Annotated[list[str] | None, Parameter(group=RUN)] = None,
+    despite_check: Annotated[bool, Parameter(group=RUN, negative="")] = False,
     threads: Annotated[int | None, Parameter(group=RUN)] = None,
     device: Annotated[str | None, Parameter(group=RUN)] = None,
     tensorboard: Annotated[bool, Parameter(group=RUN, negative="")] = False,
@@ -59,10 +60,11 @@ def train(
         preset: a named size, e.g. tiny, small, base (see regard info base).
         set: one value of the recipe, e.g. model.d_model=512; may be given several times.
         minutes: be done after so many minutes; the schedule ends exactly there.
-        steps: make so many updates.
+        steps: make so many updates, instead of minutes.
         seed: of every random choice.
         resume: go on with a run in the folder if there is one (auto), insist on it (must), or begin anew (never).
         allow_mismatch: go on although this field differs from the run's, e.g. training.steps of a finished run.
+        despite_check: train although the check of the data judges that it would spoil the model.
         threads: processor threads.
         device: cpu, cuda, cuda:1 ...; default: the best there is.
         tensorboard: write TensorBoard files too, below training/tensorboard.
@@ -93,6 +95,7 @@ def train(
             preset=preset,
             resume=resume,
             allow_mismatch=tuple(allow_mismatch or ()),
+            despite_check=despite_check,
             threads=threads,
             device=device,
             tensorboard=tensorboard,

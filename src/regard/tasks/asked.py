@@ -86,7 +86,8 @@ def _wished(wishes: Wishes) -> tuple[dict[str, Any], dict[str, Any], str]:
         section, _, inner = name.rpartition(".")
         alone = override({}, [setting])  # one that is unknown is refused here
         check_value(name, alone[section][inner] if section else alone[inner], f"--set {setting}")
-    return given, override(merge(given, options), wishes.settings), where
+    wished = override(options, wishes.settings)
+    return given, merge(_without_length(given, wished), wished), where
 
 
 def _nested(dotted: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,6 +98,21 @@ def _nested(dotted: Mapping[str, Any]) -> dict[str, Any]:
         if value is not None:
             found = merge(found, {section: {inner: value}} if section else {inner: value})
     return found
+
+
+def _without_length(given: dict[str, Any], wished: Mapping[str, Any]) -> dict[str, Any]:
+    """The recipe given, without the steps and minutes of its own where options say how long to train.
+
+    Raises:
+        UsageError: they say it twice.
+    """
+    lengths = {"steps", "minutes"}
+    asked = lengths & wished.get("training", {}).keys()
+    if asked == lengths:
+        raise UsageError("give either steps or minutes; a run has one length", "--steps, --minutes")
+    if not asked or "training" not in given:
+        return given
+    return {**given, "training": {name: value for name, value in given["training"].items() if name not in lengths}}
 
 
 def _option(name: str) -> str:

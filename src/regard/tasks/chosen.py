@@ -111,12 +111,12 @@ def _fitted(recipe: Recipe, teach: Teach, product: ops.Path, device: torch.devic
 
 
 def _length(teaching: Teaching, training: Path, hooks: Hooks) -> tuple[int | None, int]:
-    """Steps and steps between validations: as the recipe says, else from its minutes, else from the table by size."""
+    """Steps and steps between validations: as the recipe says, from its minutes, open, or from the table by size."""
     recipe = teaching.translation.recipe
     section = recipe.training
     if section.steps is not None:
         return section.steps, section.validate_every or validation_interval(section.steps)
-    if section.patience is not None:
+    if section.minutes is None and section.patience is not None:
         return None, section.validate_every or validation_interval(None)
     hooks.reporter.on_event("measuring how fast this machine is")
     costs = budget.measure(teaching, teaching.batches, recipe, training, hooks)

@@ -70,6 +70,7 @@ def train(
     seed: int | None = None,
     resume: Resume = "auto",
     allow_mismatch: Iterable[str] = (),
+    despite_check: bool = False,
     threads: int | None = None,
     device: str | None = None,
     tensorboard: bool = False,
@@ -88,9 +89,10 @@ def train(
         weights: how often to draw from each corpus; default: by size.
         source_language, target_language: codes; default: the recipe's, else from the files' extensions.
         recipe: a TOML file, or its values; ``preset``: a named size; ``settings``: ``section.key=value`` strings.
-        minutes: be done after so many; ``steps``: make so many updates; default: by corpus size.
+        minutes: be done after so many; ``steps``: make so many updates; default: the recipe's, else by corpus size.
         resume: ``auto``, ``must`` or ``never``; ``allow_mismatch``: fields that may differ from the run's, of
             ``regard.training.resolved.ALLOWED``; more ``training.steps`` make a finished run go on.
+        despite_check: train although the check of the data judges that it would spoil the model.
         tensorboard: write TensorBoard files too, into ``training/tensorboard`` (needs the extra ``track``).
         reporter: shown what happens; ``should_stop``: asked before every step.
 
@@ -119,7 +121,7 @@ def train(
     longest, place = longest_asked(wishes), placed(device)
     refuse_weights(weights_asked(wishes), len(learned))
     refuse_unusable(Path(output), resume)  # all that can be wrong without the data, before that is read
-    inspected = inspect(learned, validation, longest, reporter.on_event)
+    inspected = inspect(learned, validation, longest, reporter.on_event, despite_check)
     asked = recipe_asked(wishes, inspected.pairs)
     refuse_too_large(asked.model, place)
     hooks = Hooks(reporter, should_stop, track=tensorboard)

@@ -43,12 +43,14 @@ _WARN = {"fingerprint.torch"}
 
 
 def recipe_fields(recipe: Recipe) -> dict[str, Plain]:
-    """Every field of a recipe that decides the weights, by its dotted name."""
+    """Every field of a recipe that decides the weights, by its dotted name; minutes decide nothing beside steps."""
     fields: dict[str, Plain] = {"recipe.task": recipe.task, "recipe.seed": recipe.seed}
     for section in ("text", "data", "model", "training"):
         for name, value in getattr(recipe, section).model_dump().items():
             if f"{section}.{name}" not in _FREE:
                 fields[f"{section}.{name}"] = value
+    if recipe.training.steps is not None:
+        del fields["training.minutes"]
     return fields
 
 
