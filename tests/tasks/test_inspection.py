@@ -6,6 +6,7 @@ import pytest
 
 from regard.data.corpora import Corpus, corpus
 from regard.errors import RegardError
+from regard.tasks import learning
 from regard.tasks.inspection import inspect
 
 
@@ -41,3 +42,36 @@ def test_validation_pairs_are_looked_at_too(tmp_path: Path) -> None:
     told: list[str] = []
     with pytest.raises(RegardError, match="validation pairs stand in the training data too"):
         inspect([pairs], pairs, 64, told.append)
+
+
+def test_a_judgement_may_be_overruled(tmp_path: Path) -> None:
+    copies = made(tmp_path, [f"the cat {n}" for n in range(60)], [f"the cat {n}" for n in range(60)])
+    told: list[str] = []
+    with pytest.raises(RegardError, match=r"the same text on both sides.* train all the same by --despite-check"):
+        inspect([copies], None, 64, told.append)
+    report = inspect([copies], None, 64, told.append, despite_check=True)
+    assert report.usable
+    assert [line for line in told if line.startswith("warning: 60 pairs (100%) have the same text on both sides")]
+    assert told[-1] == report.verdict == "Usable, with 2 warnings: 60 pairs."
+
+
+@pytest.mark.parametrize("sides", [(60, 59), (0, 0)])
+def test_what_cannot_be_read_is_refused_all_the_same(tmp_path: Path, sides: tuple[int, int]) -> None:
+    one = made(tmp_path, *([f"the cat {n}" for n in range(count)] for count in sides))
+    for despite_check in (False, True):
+        with pytest.raises(RegardError) as caught:
+            inspect([one], None, 64, lambda _: None, despite_check)
+        assert "--despite-check" not in str(caught.value)
+
+
+@pytest.mark.parametrize("despite_check", [False, True])
+def test_training_goes_on_past_the_check_if_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, despite_check: bool
+) -> None:
+    def sized(*wishes: object) -> None:
+        raise LookupError("beyond the check")
+
+    monkeypatch.setattr(learning, "recipe_asked", sized)
+    made(tmp_path, [f"the cat {n}" for n in range(60)], [f"the cat {n}" for n in range(60)])
+    with pytest.raises(LookupError if despite_check else RegardError):
+        learning.train(tmp_path / "a.en", tmp_path / "a.de", tmp_path / "model", despite_check=despite_check)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 Severity = Literal["fatal", "warning", "note"]
 Example = tuple[str, int, str]
 """File, line (from 1; 0: the whole file) and the beginning of the text."""
+
+UNREADABLE = frozenset(("unreadable", "misaligned", "no pairs"))
+"""Kinds that leave nothing to learn from; all others are judgements, and a person may know better."""
 
 EXAMPLES = 3
 EXCERPT = 80
@@ -37,6 +40,11 @@ class Finding:
     examples: tuple[Example, ...]
     sentence: str
 
+    @property
+    def judged(self) -> bool:
+        """Whether it is a judgement, which a person may overrule."""
+        return self.kind not in UNREADABLE
+
 
 @dataclass(frozen=True)
 class Report:
@@ -64,12 +72,20 @@ class Report:
             return f"Usable, with {noun}: {self.pairs:,} pairs."
         return f"Usable: {self.pairs:,} pairs."
 
+    def overruled(self) -> Report:
+        """The same report for a person who knows better: no judgement in it is more than a warning."""
+        softer = (
+            replace(finding, severity="warning") if finding.judged and finding.severity == "fatal" else finding
+            for finding in self.findings
+        )
+        return replace(self, findings=ordered(softer))
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {"usable": self.usable, "verdict": self.verdict} | asdict(self)
 
 
 def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The fatal first, then by how often."""
+    """The fatal first, of them what nobody can overrule, then by how often."""
     rank = {"fatal": 0, "warning": 1, "note": 2}
-    return tuple(sorted(findings, key=lambda finding: (rank[finding.severity], -finding.count)))
+    return tuple(sorted(findings, key=lambda finding: (rank[finding.severity], finding.judged, -finding.count)))

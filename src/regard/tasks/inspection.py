@@ -11,19 +11,29 @@ from regard.errors import RegardError
 
 
 def inspect(
-    corpora: Sequence[Corpus], validation: Corpus | None, max_tokens: int, told: Callable[[str], None]
+    corpora: Sequence[Corpus],
+    validation: Corpus | None,
+    max_tokens: int,
+    told: Callable[[str], None],
+    despite_check: bool = False,
 ) -> Report:
     """Read every pair once, say what is suspect, and refuse what cannot be learned from.
 
+    With ``despite_check``, what is only judged to spoil the model is said, not refused.
+
     Raises:
-        RegardError: something in the data would spoil the model for certain.
+        RegardError: something in the data would spoil the model, or cannot be read.
     """
     report = check(corpora, {"the validation pairs": validation} if validation else None, max_tokens)
+    if despite_check:
+        report = report.overruled()
     for finding in report.findings:
         if finding.severity == "fatal":
             where = next((f"{file}:{line}" if line else file for file, line, _ in finding.examples), "")
             named = where and where not in finding.sentence
-            raise RegardError(f"{finding.sentence} See regard check for all that was found.", where if named else None)
+            option = ", or train all the same by --despite-check" if finding.judged else ""
+            more = f"See regard check for all that was found{option}."
+            raise RegardError(f"{finding.sentence} {more}", where if named else None)
         told(f"{finding.severity}: {finding.sentence}{_place(finding.examples)}")
     told(report.verdict)
     return report
