@@ -1,12 +1,16 @@
-"""Lets these tests share one toy task."""
+"""Lets these tests share one toy task, and one small run of the whole."""
 
+import random
 import sys
 from pathlib import Path
 
 import pytest
 import torch
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
+from regard.training.files import Files
+
+for place in ("training", "resume"):
+    sys.path.insert(0, str(Path(__file__).parents[1] / place))
 
 
 @pytest.fixture(autouse=True)
@@ -16,3 +20,41 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def counted():
+    """Every file operation of a process is counted by ``small_runs``."""
+    from small_runs import before
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Files, "before", before)
+        patch.setattr(Files, "sync", lambda files, handle: None)  # only a machine without power loses by that
+        yield
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder, generator = tmp_path_factory.mktemp("corpus"), random.Random(5)
+    words = ["red", "green", "small", "house", "tree", "dog", "runs", "near"]
+    chosen = [generator.choices(words, k=generator.randrange(2, 7)) for _ in range(50)]
+    (folder / "a.en").write_text("".join(f"{' '.join(line)}\n" for line in chosen))
+    (folder / "a.de").write_text("".join(f"{' '.join(word + 'en' for word in reversed(line))}\n" for line in chosen))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def never(corpus, counted, tmp_path_factory):
+    """What the run that is never killed leaves, its file operations in order, and its folder."""
+    from small_runs import SEEN, results, train
+    from toy import in_child
+
+    output = tmp_path_factory.mktemp("never") / "model"
+
+    def work():
+        SEEN.clear()
+        train(corpus, output)
+        (output.parent / "seen").write_text("\n".join(SEEN))
+
+    assert in_child(work) == 0
+    return results(output), (output.parent / "seen").read_text().splitlines(), output

@@ -6,7 +6,7 @@ from typing import cast
 
 from regard.config import recipe_from
 from regard.data.prepared import Prepared
-from regard.tasks.card import CARD, card, final, left_out, scored, validated
+from regard.tasks.card import CARD, card, final, kept, left_out, scored, validated
 from regard.tasks.metrics import score
 from regard.training.objective import Validation
 from regard.training.progress import Best
@@ -46,6 +46,7 @@ def test_scores_are_final_once_they_are_searched_for(tmp_path: Path) -> None:
     assert not final(tmp_path)
     young = validated(Best(40, "loss", 2.5), Validation(2.5, bleu=3.25))
     assert young == ["At step 40: loss 2.500 nats a token, greedy BLEU 3.2."]
+    assert kept(Best(40, "bleu", 3.25)) == ["At step 40: bleu 3.250."]
     (tmp_path / CARD).write_text(card(RECIPE, prepared(), 1, young), encoding="utf-8")
     assert not final(tmp_path)
     scores = score(["the cat sees the old dog"], ["the cat sees the old dog"], samples=1)

@@ -5,12 +5,14 @@ import statistics
 
 import numpy as np
 import pytest
+from toy import Fast
 
 from regard.config import Training
 from regard.data.batch import Position
 from regard.errors import Diverged
+from regard.training.checkpoint import name, write_folder
 from regard.training.objective import Validation
-from regard.training.progress import Best, Progress
+from regard.training.progress import Best, Progress, saved
 
 
 def test_state_goes_there_and_back():
@@ -23,6 +25,16 @@ def test_state_holds_three_integers_of_data_and_nothing_of_a_generator():
     values = json.loads(Progress().dump())
     assert values["position"] == {"epoch": 0, "block": 0, "batch": 0}
     assert values["format"] == 1
+
+
+def test_the_newest_undamaged_checkpoint_says_how_far_a_run_has_come(tmp_path):
+    assert saved(tmp_path) is None
+    (tmp_path / "checkpoints").mkdir()
+    for step in (9, 10):
+        write_folder(tmp_path / "checkpoints" / name(step), {"state.json": [Progress(step).dump()]}, Fast())
+    assert saved(tmp_path) == Progress(10)
+    (tmp_path / "checkpoints" / name(10) / "state.json").write_bytes(b"")
+    assert saved(tmp_path) == Progress(9)
 
 
 def test_too_many_skips_in_a_row():

@@ -33,8 +33,8 @@ def load(folder: Path | str, device: str | None = None) -> Translation:
     _refuse_others(folder)
     if not (folder / MODEL).exists():
         unfinished = (folder / "training").is_dir()
-        wait = "training has not validated yet; wait for it, or go on with it" if unfinished else "is no model folder"
-        raise RegardError(f"has no {MODEL}: {wait}", str(folder))
+        wait = "training has not validated yet, or it was lost; wait for it, or go on with it by the same command"
+        raise RegardError(f"has no {MODEL}: {wait if unfinished else 'is no model folder'}", str(folder))
     verify(folder, extra=True)  # first, for a damaged file may look like anything
     recipe, vocabularies = opened(folder)
     shape = recipe.model, vocabularies.source.size, vocabularies.target.size

@@ -64,6 +64,11 @@ def validated(best: Best, validation: Validation) -> list[str]:
     return [f"At step {best.step:,}: {', '.join(parts)}."]
 
 
+def kept(best: Best) -> list[str]:
+    """The score by which this model was the best so far, where no more is known of its validation."""
+    return [f"At step {best.step:,}: {best.metric} {best.value:.3f}."]
+
+
 def scored(scores: Scores, beam: int) -> list[str]:
     """Final scores with their signatures."""
     return [

@@ -127,7 +127,7 @@ def train(
     hooks = Hooks(reporter, should_stop, track=tensorboard)
     work = Work(Path(output), asked, learned, validation, Machine(place, threads), hooks)
     with claimed(work.output, resolved.recipe_fields(asked), resume, allow_mismatch, reporter.on_event) as action:
-        if action is Action.FINISHED and card.final(work.output):
+        if action is Action.FINISHED and _complete(work.output):
             _same_data(work)
             manifest.settle(work.output, hooks.files)  # killed at its very last file operation
             reporter.on_event(f"{output} is finished already; nothing to do")
@@ -188,12 +188,21 @@ def learn(work: Work, allow: tuple[str, ...] = ()) -> None:
     teaching = teach(recipe, chosen.product)
     fixed = _fix(work, chosen, teaching, allow)
     saver = Saver(work.output, teaching, work.hooks.files)
-    saver.begin()
+    saver.begin(told)
     hooks = replace(work.hooks, save_model=saver.best, resolved=fixed)
     summary = fit(teaching, teaching.batches, recipe, training, hooks)
     if late := budget.overrun(recipe.training.minutes, summary.seconds):
         told(late)
     saver.end(told, work.hooks.should_stop)
+
+
+def _complete(output: Path) -> bool:
+    """Whether a finished run's model folder is unharmed and says its final scores."""
+    try:
+        manifest.verify(output, extra=True)
+    except manifest.Damaged:
+        return False
+    return card.final(output)
 
 
 def _same_data(work: Work) -> None:

@@ -8,15 +8,15 @@ from typing import Any
 
 from regard.config import recipe_toml
 from regard.decoding.trace import Trace
-from regard.errors import Stopped
+from regard.errors import NoValidCheckpoint, Stopped, UsageError
 from regard.models import store
 from regard.tasks import card
 from regard.tasks.bundle import MODEL, RECIPE, load
 from regard.tasks.teaching import Teaching
-from regard.training import checkpoint, manifest
+from regard.training import average, checkpoint, manifest
 from regard.training.files import Files
 from regard.training.objective import Validation, Weights
-from regard.training.progress import Best
+from regard.training.progress import Best, saved
 
 
 class Saver:
@@ -26,17 +26,20 @@ class Saver:
         self.output = output
         self.teaching = teaching
         self.files = files
+        self.recipe = recipe_toml(teaching.translation.recipe).encode()
 
-    def begin(self) -> None:
-        """Recipe and vocabularies, which exist from the start; beside a model its manifest knows of them at once."""
-        translation = self.teaching.translation
-        recipe = [recipe_toml(translation.recipe).encode()]
-        if (self.output / manifest.NAME).exists():
-            manifest.replace(self.output, {RECIPE: recipe}, self.files)
+    def begin(self, told: Callable[[str], None]) -> None:
+        """Recipe and vocabularies, which exist from the start; a damaged model folder is written anew, and said so.
+
+        Raises:
+            NoValidCheckpoint: it is damaged, and so is the checkpoint of its model.
+        """
+        try:
+            manifest.verify(self.output, extra=True)
+        except manifest.Damaged as damage:
+            self._renew(damage, told)
         else:
-            for name, tokenizer in translation.vocabularies.files.items():
-                self.files.replace(self.output / name, [tokenizer.content])
-            self.files.replace(self.output / RECIPE, recipe)
+            manifest.replace(self.output, {RECIPE: [self.recipe]}, self.files)
 
     def best(self, weights: Weights, best: Best, validation: Validation) -> None:
         """The model folder with the best weights so far, replaced as one."""
@@ -57,13 +60,48 @@ class Saver:
         for line in lines:
             told(line)
 
+    def _renew(self, damage: manifest.Damaged, told: Callable[[str], None]) -> None:
+        """The model folder from the checkpoint of its model; before there is one, what stands from the start."""
+        progress = saved(self.output / "training")
+        best = progress.best if progress else None
+        if best is None:
+            if (self.output / manifest.NAME).exists():
+                told(f"{damage}; training writes the model folder anew")
+            self._forget()
+            for name, content in self._standing().items():
+                self.files.replace(self.output / name, content)
+            return
+        place = self.output / "training" / "checkpoints" / checkpoint.name(best.step)
+        weights = _weights(place, damage)
+        told(f"{damage}; the model folder is written anew from {place.name}")
+        self._forget()
+        self._write({MODEL: store.chunks(weights)}, card.kept(best))
+
+    def _forget(self) -> None:
+        """Remove the manifests; killed in between, the next start finds the folder damaged again."""
+        for name in (manifest.NEXT, manifest.NAME):
+            if (self.output / name).exists():
+                self.files.remove(self.output / name)
+
+    def _standing(self) -> dict[str, list[bytes]]:
+        tokenizers = self.teaching.translation.vocabularies.files
+        return {**{name: [tokenizer.content] for name, tokenizer in tokenizers.items()}, RECIPE: [self.recipe]}
+
     def _write(self, contents: checkpoint.Contents, lines: list[str]) -> None:
         translation = self.teaching.translation
         count = sum(p.numel() for p in translation.model.parameters())
         text = card.card(translation.recipe, self.teaching.prepared, count, lines)
-        tokenizers = {name: [tokenizer.content] for name, tokenizer in translation.vocabularies.files.items()}
-        recipe = {RECIPE: [(self.output / RECIPE).read_bytes()]}
-        manifest.replace(self.output, {**recipe, **tokenizers, **contents, card.CARD: [text.encode()]}, self.files)
+        manifest.replace(self.output, {**self._standing(), **contents, card.CARD: [text.encode()]}, self.files)
+
+
+def _weights(place: Path, damage: manifest.Damaged) -> Weights:
+    try:
+        return average.weights(place)
+    except (UsageError, manifest.Damaged):
+        what = f"is lost or damaged, and the model folder is damaged ({damage})"
+        raise NoValidCheckpoint(
+            f"{what}; put a good one there, or start again with --resume never", str(place)
+        ) from None
 
 
 class _Stoppable(Trace):

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from statistics import median
 from types import MappingProxyType
 from typing import Any
@@ -13,6 +14,8 @@ from typing import Any
 from regard.config import FORMAT, Training
 from regard.data.batch import Position
 from regard.errors import Diverged
+from regard.training import manifest
+from regard.training.checkpoint import whole
 from regard.training.objective import Validation
 
 _WINDOW = 200
@@ -98,6 +101,17 @@ class Progress:
         values = {name: value for name, value in values.items() if name not in ("format", "resolved")}
         best = Best(**values["best"]) if values["best"] else None
         return Progress(**{**values, "position": Position(**values["position"]), "best": best})
+
+
+def saved(training: Path) -> Progress | None:
+    """What the newest undamaged checkpoint of a run says; ``None`` where there is none."""
+    for path in reversed(whole(training / "checkpoints")):
+        try:
+            manifest.verify(path)
+        except manifest.Damaged:
+            continue
+        return Progress.of(json.loads((path / "state.json").read_bytes()))
+    return None
 
 
 def diverged(what: str, step: int) -> Diverged:

@@ -1,0 +1,47 @@
+"""A run of ``regard.train`` that takes a moment, whose file operations are counted and may be its last."""
+
+import os
+
+from toy import in_child
+
+from regard.tasks import learning
+from regard.training import manifest, resolved
+
+SETTINGS = (
+    "text.vocabulary=300 text.joint=false data.validation=10 data.max_tokens=32 model.encoder_layers=1 "
+    "model.decoder_layers=1 model.d_model=8 model.d_ff=16 model.heads=2 training.tokens=128 training.validate_every=2 "
+    "training.validation_sentences=4 training.keep=2 training.select=loss training.ema=0.9 decoding.beam=1 "
+    "decoding.max_extra=5"
+).split()
+FATAL: list[int] = []
+"""The operation this process dies before; set in a child only."""
+SEEN: list[str] = []
+
+
+def before(files, operation, path):
+    """In the place of ``Files.before``: every operation of every ``Files`` of the process counts."""
+    SEEN.append(f"{operation} {path.name.split('.partial-')[0]}")
+    if len(SEEN) in FATAL:
+        os._exit(137)
+
+
+def train(corpus, output, reporter=None):
+    files = corpus / "a.en", corpus / "a.de"
+    learning.train(*files, output, settings=SETTINGS, steps=4, threads=1, device="cpu", reporter=reporter)
+
+
+def killed(corpus, output, number):
+    def work():
+        SEEN.clear()
+        FATAL.append(number)
+        train(corpus, output)
+
+    return in_child(work)
+
+
+def results(output):
+    """What a person gets, to the bit; times differ, and nothing half made may stand beside."""
+    manifest.verify(output, extra=True)
+    assert [path.name for path in output.iterdir() if "partial" in path.name or path.name == manifest.NEXT] == []
+    names = ("model.safetensors", "recipe.toml", "card.md", "tokenizer.source.json", "tokenizer.target.json")
+    return {name: (output / name).read_bytes() for name in (*names, f"training/{resolved.NAME}")}

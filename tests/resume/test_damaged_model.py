@@ -1,0 +1,148 @@
+"""A model folder with a damaged or lost file is written anew by the run it came from, and ends with the same bits."""
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+from small_runs import SEEN, killed, results, train
+from toy import Counting, in_child
+
+from regard.errors import NoValidCheckpoint
+from regard.tasks import saver
+from regard.tasks.bundle import load
+from regard.training import manifest
+from regard.training.progress import Best, Progress
+
+pytestmark = pytest.mark.usefixtures("counted")
+MODEL = "model.safetensors"
+
+
+def flipped(path: Path) -> None:
+    raw = bytearray(path.read_bytes())
+    raw[len(raw) // 2] ^= 8
+    path.write_bytes(raw)
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-5])
+
+
+@pytest.fixture
+def finished(never, tmp_path):
+    """A copy of the finished model to break."""
+    return Path(shutil.copytree(never[2], tmp_path / "model"))
+
+
+def mended(corpus, output):
+    """What was said while a start mends the folder, in a process of its own."""
+    told = output.parent / "told"
+
+    def work():
+        reporter = Counting()
+        train(corpus, output, reporter)
+        told.write_text("\n".join(reporter.events))
+
+    assert in_child(work) == 0
+    return [line for line in told.read_text().splitlines() if "anew" in line]
+
+
+@pytest.mark.parametrize(
+    ("harm", "name"),
+    [
+        (flipped, manifest.NAME),
+        (Path.unlink, manifest.NAME),
+        (flipped, MODEL),
+        (Path.unlink, MODEL),
+        (cut, "recipe.toml"),
+        (flipped, "tokenizer.source.json"),
+    ],
+)
+def test_after_the_run(corpus, never, finished, harm, name):
+    harm(finished / name)
+    (said,) = mended(corpus, finished)
+    assert said.startswith(str(finished / name))
+    assert "the model folder is written anew from step-00000" in said
+    assert results(finished) == never[0]
+    assert mended(corpus, finished) == []
+
+
+def number_of(operations, wanted):
+    """Of the last such operation."""
+    return max(number for number, seen in enumerate(operations, 1) if seen == wanted)
+
+
+@pytest.mark.parametrize("name", [MODEL, manifest.NAME])
+def test_before_the_final_scores(corpus, never, tmp_path, name):
+    """The last card's file is that of the final scores."""
+    output = tmp_path / "model"
+    assert killed(corpus, output, number_of(never[1], "create .card.md")) == 137
+    assert "* BLEU" not in (output / "card.md").read_text()
+    flipped(output / name)
+    assert len(mended(corpus, output)) == 1
+    assert results(output) == never[0]
+
+
+def test_before_the_first_checkpoint(corpus, never, tmp_path):
+    output = tmp_path / "model"
+    assert killed(corpus, output, never[1].index("mkdir step-000002") + 1) == 137
+    flipped(output / manifest.NAME)
+    (said,) = mended(corpus, output)
+    assert "training writes the model folder anew" in said
+    assert results(output) == never[0]
+
+
+def test_where_its_checkpoint_is_lost_an_older_one_goes_on(corpus, never, finished):
+    flipped(finished / MODEL)
+    shutil.rmtree(finished / "training" / "checkpoints" / "step-000004")
+    (said,) = mended(corpus, finished)
+    assert said.endswith("from step-000002")
+    assert results(finished) == never[0]
+
+
+def test_without_the_best_checkpoint_it_says_what_to_do(corpus, finished, monkeypatch):
+    flipped(finished / MODEL)
+    before = contents(finished)
+    monkeypatch.setattr(saver, "saved", lambda training: Progress(4, best=Best(3, "loss", 2.5)))
+    with pytest.raises(NoValidCheckpoint, match=r"step-000003: is lost or damaged.*--resume never"):
+        train(corpus, finished)
+    assert contents(finished) == before
+
+
+def contents(output):
+    return {path.name: path.read_bytes() for path in output.iterdir() if path.is_file()}
+
+
+def mends(corpus, finished):
+    """The file operations of a start that mends."""
+
+    def work():
+        SEEN.clear()
+        train(corpus, finished)
+        (finished.parent / "seen").write_text("\n".join(SEEN))
+
+    assert in_child(work) == 0
+    return len((finished.parent / "seen").read_text().splitlines())
+
+
+def killed_while_mending(corpus, never, folder, numbers):
+    for number in numbers:
+        output = Path(shutil.copytree(never[2], folder / f"model-{number}"))
+        flipped(output / MODEL)
+        assert killed(corpus, output, number) == 137, number
+        assert in_child(lambda output=output: train(corpus, output)) == 0, number
+        assert results(output) == never[0], number
+        load(output)
+        shutil.rmtree(output)
+
+
+def test_killed_while_it_is_mended(corpus, never, finished, tmp_path):
+    flipped(finished / MODEL)
+    operations = mends(corpus, finished)
+    killed_while_mending(corpus, never, tmp_path, random.Random(7).sample(range(1, operations + 1), 3))
+
+
+@pytest.mark.long(2)
+def test_killed_anywhere_while_it_is_mended(corpus, never, finished, tmp_path):
+    flipped(finished / MODEL)
+    killed_while_mending(corpus, never, tmp_path, range(1, mends(corpus, finished) + 1))
