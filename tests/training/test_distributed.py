@@ -6,8 +6,8 @@ from toy import Corpus, Toy, recipe, reseed
 
 from regard.data.batch import Position
 from regard.training import distributed
+from regard.training.build import schedule
 from regard.training.optim import FlatOptimiser
-from regard.training.schedule import schedule
 from regard.training.update import Updates
 
 

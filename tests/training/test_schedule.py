@@ -6,7 +6,7 @@ import pytest
 
 from regard.config import Training
 from regard.errors import UsageError
-from regard.training.schedule import schedule
+from regard.training.build import schedule
 
 
 def rates(d_model=512, **training):

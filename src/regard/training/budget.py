@@ -15,12 +15,12 @@ from regard.data.batch import Position
 from regard.errors import UsageError
 from regard.models import store
 from regard.training import checkpoint
+from regard.training.build import schedule
 from regard.training.files import Files
 from regard.training.objective import Feed, Objective
 from regard.training.optim import FlatOptimiser
 from regard.training.progress import diverged
 from regard.training.run import Hooks
-from regard.training.schedule import schedule
 from regard.training.update import Updates
 
 _DISCARDED = 30

@@ -11,6 +11,7 @@ from torch import nn
 
 from regard.config import Training
 from regard.errors import RegardError
+from regard.training.build import OPTIMISERS
 
 Tensors = Mapping[str, torch.Tensor]
 
@@ -56,7 +57,7 @@ class FlatOptimiser:
             moments = {"exp_avg": self.first[start:end], "exp_avg_sq": self.second[start:end]}
             states.append((flat, {"step": count, **moments}))
             groups.append({"params": [flat], "weight_decay": weight_decay})
-        kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[section.optimiser]
+        kind = OPTIMISERS[section.optimiser]
         adam = kind(groups, lr=section.rate, betas=(section.beta1, section.beta2), eps=section.epsilon, fused=True)
         for flat, state in states:
             adam.state[flat] = state

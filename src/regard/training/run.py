@@ -11,13 +11,13 @@ import torch
 
 from regard.config import Recipe
 from regard.training import tensors
+from regard.training.build import schedule
 from regard.training.checkpoint import Checkpoints
 from regard.training.files import Files
 from regard.training.log import Board, MetricsLog, Quiet, Reporter, Start
 from regard.training.objective import Feed, Objective, Validation, Weights
 from regard.training.optim import FlatOptimiser
 from regard.training.progress import Best, Progress
-from regard.training.schedule import schedule
 from regard.training.update import Updates
 
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from regard.config import Training
-from regard.errors import UsageError
-
 Schedule = Callable[[int], float]
 
 
@@ -38,20 +35,3 @@ def _warm(step: int, warmup: int) -> float:
 def _done(step: int, warmup: int, steps: int) -> float:
     """The share of the way down that lies behind: 0 while warming up, 1 from the last step on."""
     return min(1.0, max(0, step - warmup) / max(1, steps - warmup))
-
-
-def schedule(section: Training, d_model: int) -> Schedule:
-    """The schedule a recipe names; its warm-up is never more than a tenth of the steps, where they are known.
-
-    Raises:
-        UsageError: the schedule ends at the last step, but the number of steps is not known.
-    """
-    warmup = section.warmup if section.steps is None else min(section.warmup, section.steps // 10)
-    if section.schedule == "noam":
-        return noam(section.rate, d_model, warmup)
-    if section.schedule == "inverse_square_root":
-        return inverse_square_root(section.rate, warmup)
-    if section.steps is None:
-        raise UsageError(f"{section.schedule} schedules end at the last step: give steps or minutes", "training.steps")
-    end = {"cosine": cosine, "linear": linear}[section.schedule]
-    return end(section.rate, warmup, section.steps)

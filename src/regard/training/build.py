@@ -1,0 +1,28 @@
+"""The only place of training where a word of the recipe becomes a function or a class."""
+
+from __future__ import annotations
+
+import torch
+
+from regard.config import Training
+from regard.errors import UsageError
+from regard.training.schedule import Schedule, cosine, inverse_square_root, linear, noam
+
+OPTIMISERS: dict[str, type[torch.optim.Adam]] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
+
+
+def schedule(section: Training, d_model: int) -> Schedule:
+    """The schedule a recipe names; its warm-up is never more than a tenth of the steps, where they are known.
+
+    Raises:
+        UsageError: the schedule ends at the last step, but the number of steps is not known.
+    """
+    warmup = section.warmup if section.steps is None else min(section.warmup, section.steps // 10)
+    if section.schedule == "noam":
+        return noam(section.rate, d_model, warmup)
+    if section.schedule == "inverse_square_root":
+        return inverse_square_root(section.rate, warmup)
+    if section.steps is None:
+        raise UsageError(f"{section.schedule} schedules end at the last step: give steps or minutes", "training.steps")
+    end = {"cosine": cosine, "linear": linear}[section.schedule]
+    return end(section.rate, warmup, section.steps)
