@@ -27,7 +27,7 @@ from regard.tasks.translation import Translation
 from regard.training.log import Quiet, Reporter
 
 TRAIN, VALID, TEST = 60_000, 1_000, 1_000
-STEPS = 2_000
+STEPS = 2_300
 RECIPE: dict[str, Any] = {
     "text": {"vocabulary": 2400, "source_language": "en", "target_language": "de"},
     "data": {"max_tokens": 64},
