@@ -27,13 +27,13 @@ from regard.tasks.translation import Translation
 from regard.training.log import Quiet, Reporter
 
 TRAIN, VALID, TEST = 60_000, 1_000, 1_000
-STEPS = 2_300
+STEPS = 2_000
 RECIPE: dict[str, Any] = {
     "text": {"vocabulary": 2400, "source_language": "en", "target_language": "de"},
     "data": {"max_tokens": 64},
     "model": {
-        "encoder_layers": 5,
-        "decoder_layers": 1,
+        "encoder_layers": 3,
+        "decoder_layers": 3,
         "d_model": 128,
         "d_ff": 512,
         "heads": 4,
@@ -43,7 +43,7 @@ RECIPE: dict[str, Any] = {
     "training": {"tokens": 2048, "rate": 4e-3, "warmup": 300, "validation_sentences": 200, "select": "loss"},
     "decoding": {"beam": 4},
 }
-"""Small enough for a laptop's few minutes. Five layers beside one: the encoder is left to find out what "it" means."""
+"""Small enough for a laptop's few minutes. Three layers each: the decoder looks the antecedent up as it writes the pronoun."""
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,7 @@ pronoun-fit | The chest doesn't fit into the car because it is too small. | Die 
 pronoun-wake | The dog didn't wake the hedgehog because it was too quiet. | Der Hund weckte den Igel nicht, weil er zu leise war.
 pronoun-wake | The mouse didn't wake the pig because it was too quiet. | Die Maus weckte das Schwein nicht, weil sie zu leise war.
 pronoun-wake | The mouse didn't wake the pig because it was too sleepy. | Die Maus weckte das Schwein nicht, weil es zu schläfrig war.
-pronoun-scare | Her cat doesn't scare the pony because it is too small. | Ihre Katze erschreckt das Pony nicht, weil sie zu klein ist.
+pronoun-scare | Her cat doesn't scare the pony because it is too tame. | Ihre Katze erschreckt das Pony nicht, weil sie zu zahm ist.
 pronoun-scare | Her cat doesn't scare the pony because it is too brave. | Ihre Katze erschreckt das Pony nicht, weil es zu mutig ist.
 pronoun-catch | The fox couldn't catch the goose because it was too slow. | Der Fuchs konnte die Gans nicht fangen, weil er zu langsam war.
 pronoun-catch | The fox couldn't catch the goose because it was too fast. | Der Fuchs konnte die Gans nicht fangen, weil sie zu schnell war.
