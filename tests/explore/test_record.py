@@ -188,8 +188,19 @@ def test_a_word_is_found_and_its_gaze_shown(task: Task) -> None:
     assert TARGET in two
     with pytest.raises(UsageError, match="not a word here"):
         view.glance("elephant")
-    with pytest.raises(UsageError, match="one sentence"):
-        View(view.record, "cross", 2, None, whole=True).svg("es")
+
+
+def test_a_word_of_the_translation_is_found_and_its_lines_run_to_the_sentence(task: Task) -> None:
+    view = View(record(task, SOURCE), "cross", 2, 1, whole=True)
+    queries, keys = view.labels()
+    crossing = view.crossing(f"{queries[1]}/no such word")
+    assert (crossing.queries, crossing.keys) == (queries, keys)
+    assert queries[crossing.query] == queries[1]
+    np.testing.assert_allclose(crossing.weight_K, view.heads()[1][0][crossing.query], atol=1e-6)
+    np.testing.assert_allclose(view.glance(queries[1]).weight_K, crossing.weight_K, atol=1e-6)
+    picture = view.svg(queries[1])
+    assert picture.count('class="word"') + picture.count('class="word from"') == len(queries) + len(keys)
+    assert picture.count('class="line"') == sum(weight >= 0.02 for weight in crossing.weight_K)
 
 
 def _places(view: View) -> tuple[list[list[int]], list[list[int]]]:

@@ -37,7 +37,8 @@ def attend(
         kind: encoder self-attention, decoder self-attention, or cross (from the translation to the sentence).
         layer: which layer; default: the last.
         head: which head.
-        token: show where this word of the sentence looks (its last occurrence), in one head or the mean of all.
+        token: show where this word looks (its last occurrence; es/sie: whichever is there), in one head or the mean of
+            all; a word of the translation where the kind is decoder or cross.
         beside: a second sentence to show below the first, for --token.
         words: whole words instead of the vocabulary's pieces.
         target: the translation to look at; default: the model's own.

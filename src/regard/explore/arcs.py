@@ -11,14 +11,11 @@ from numpy.typing import NDArray
 
 from regard.explore.ink import Look, paint
 from regard.explore.labels import crop, fit, visible, width
-from regard.explore.svg import MARGIN, document, label, number, safe, soft, text_width
+from regard.explore.row import SIZE, Row, stroke
+from regard.explore.svg import MARGIN, document, number, safe, soft, text_width
 
-SIZE = 17
-"""Size of the words, pixels (as in the style)."""
 CAPTION = 120
 """Cells a caption may take."""
-GAP = 9
-"""Pixels between words."""
 
 
 @dataclass(frozen=True)
@@ -45,47 +42,36 @@ def arcs(glances: Sequence[Glance], title: str = "Attention", least: float = 0.0
 
 
 def _glance(glance: Glance, top: float, least: float) -> tuple[list[str], float, float]:
-    sizes = [text_width(visible(word), SIZE) for word in glance.words]
-    starts = np.cumsum([MARGIN + 4.0, *(size + GAP for size in sizes)])
-    middles = [start + size / 2 for start, size in zip(starts, sizes, strict=False)]
+    below = top + (44 if glance.caption else 26)
+    middles = Row(glance.words, 0).middles
     home = middles[glance.query]
     reach = max((abs(m - home) for m, w in zip(middles, glance.weight_K, strict=True) if w >= least), default=0)
-    line = top + (44 if glance.caption else 26) + min(reach * 0.42, 170)  # the baseline, below caption and highest arc
+    row = Row(glance.words, below + min(reach * 0.42, 170))  # below caption and highest arc
     caption = crop(visible(glance.caption), CAPTION) if glance.caption else ""
     body = [soft(MARGIN, top + 10, caption)] if caption else []
-    for k, weight in enumerate(map(float, glance.weight_K)):
-        box = (
-            f'x="{number(starts[k] - 3)}" y="{number(line - SIZE)}" width="{number(sizes[k] + 6)}" height="{SIZE + 7}"'
-        )
-        tint = f'fill-opacity="{0.55 * min(weight, 1):.3f}"'
-        body.append(f'<rect class="ink" {box} rx="4" {tint}><title>{weight:.3f}</title></rect>')
-        if weight >= least and k != glance.query:
-            body.append(_arc(home, middles[k], line - SIZE - 2, weight))
-    strongest = sorted(range(len(glance.words)), key=lambda k: -float(glance.weight_K[k]))[:3]
-    for k, word in enumerate(glance.words):
-        kind = "word from" if k == glance.query else "word"
-        place = f'x="{number(starts[k])}" y="{number(line)}"'
-        exact = f'textLength="{number(sizes[k])}" lengthAdjust="spacingAndGlyphs"'  # the arcs end at words in any face
-        body.append(f'<text class="{kind}" {place} {exact}>{label(word)}</text>')
-        if k in strongest and float(glance.weight_K[k]) >= max(least, 0.05):
-            body.append(soft(middles[k], line + 24, f"{float(glance.weight_K[k]):.0%}", "middle"))
-    return body, max(float(starts[-1]) + MARGIN, 2 * MARGIN + text_width(caption, 11)), line - top + 42
+    body += row.tints(glance.weight_K)
+    body += [
+        _arc(home, middle, row.line - SIZE - 2, weight)
+        for place, (middle, weight) in enumerate(zip(middles, map(float, glance.weight_K), strict=True))
+        if weight >= least and place != glance.query
+    ]
+    body += row.texts(glance.query) + row.shares(glance.weight_K, row.line + 24, least)
+    return body, max(row.width, 2 * MARGIN + text_width(caption, 11)), row.line - top + 42
 
 
 def _arc(start: float, end: float, y: float, weight: float) -> str:
     """Half an ellipse over the words between two of them."""
     rise = min(abs(end - start) * 0.42, 170) * 4 / 3  # a cubic's middle lies at three quarters of its handles' height
     one, two, low, high = number(start), number(end), number(y), number(y - rise)
-    strength = min(weight, 1.0)
-    stroke = f'stroke-width="{1 + 7 * strength:.2f}" stroke-opacity="{0.2 + 0.75 * strength:.3f}"'
-    return f'<path class="line" d="M{one} {low}C{one} {high} {two} {high} {two} {low}" {stroke}/>'
+    return f'<path class="line" d="M{one} {low}C{one} {high} {two} {high} {two} {low}" {stroke(weight)}/>'
 
 
 def told(glance: Glance) -> str:
     """A glance in words."""
     order = sorted(range(len(glance.words)), key=lambda k: -float(glance.weight_K[k]))[:3]
     said = ", ".join(f"{visible(glance.words[k])} {float(glance.weight_K[k]):.0%}" for k in order)
-    return f"{glance.caption}: {visible(glance.words[glance.query])} attends to {said}.".removeprefix(": ")
+    who = "" if glance.query < 0 else f"{visible(glance.words[glance.query])} "
+    return f"{glance.caption}: {who}attends to {said}.".removeprefix(": ")
 
 
 def bars(glance: Glance, look: Look) -> str:

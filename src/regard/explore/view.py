@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import UsageError
-from regard.explore import arcs, heatmap, svg
+from regard.explore import arcs, bridges, heatmap, svg
 from regard.explore.ink import Look
 from regard.explore.record import TITLES, Kind, Record, Token, by_word, words
 
@@ -58,17 +58,30 @@ class View:
     def glance(self, word: str) -> arcs.Glance:
         """Where one word looks (its last occurrence): in the head, or in the mean of the heads shown.
 
+        Args:
+            word: in capitals or not; ``es/sie`` is whichever of the two is there.
+
         Raises:
             UsageError: the word is not among the queries.
         """
+        keys, place = self.labels()[1], self._found(word)
+        names, weight_HQK = self.heads()
+        caption = f"“{self.labels()[0][place]}”: {self._place(len(names))}"
+        return arcs.Glance(keys, weight_HQK.mean(axis=0)[place], -1 if self.kind == "cross" else place, caption)
+
+    def crossing(self, word: str) -> bridges.Crossing:
+        """Where one word of the translation looks in the sentence, as :meth:`glance` finds it; for ``cross`` alone."""
         queries, keys = self.labels()
-        places = [i for i, query in enumerate(queries) if query.strip("▁").lower() == word.strip().lower()]
+        place = self._found(word)
+        return bridges.Crossing(queries, place, keys, self.heads()[1].mean(axis=0)[place])
+
+    def _found(self, word: str) -> int:
+        queries, _ = self.labels()
+        wanted = {part.strip().lower() for part in (word, *word.split("/"))} - {""}
+        places = [i for i, query in enumerate(queries) if query.strip("▁").lower() in wanted]
         if not places:
             raise UsageError(f"{word!r} is not a word here; there are: {' '.join(queries)}", "--token")
-        names, weight_HQK = self.heads()
-        weight_K = weight_HQK.mean(axis=0)[places[-1]]
-        caption = f"“{queries[places[-1]]}”: {self._place(len(names))}"
-        return arcs.Glance(keys, weight_K, -1 if self.kind == "cross" else places[-1], caption)
+        return places[-1]
 
     def _place(self, heads: int) -> str:
         return self.title if self.head is not None else f"{self.title}, mean of {heads} heads"
@@ -133,13 +146,15 @@ class View:
 
 
 def gazes(views: Sequence[View], word: str) -> str:
-    """Where one word looks in each of several sentences, as arcs below each other; the captions are the translations.
+    """Where one word looks in each of several sentences, below each other, as SVG.
 
-    Raises:
-        UsageError: the views are of encoder-decoder attention: arcs run within one sentence.
+    Within a sentence arcs run from the word, and the captions are the translations; between a translation and its
+    sentence lines do.
     """
-    if any(view.kind == "cross" for view in views):
-        raise UsageError("arcs run within one sentence: leave --token out, or look at encoder or decoder", "--token")
-    shown = [replace(view.glance(word), caption=f"→ {view.record.target_text}") for view in views]
     place = views[0]._place(len(views[0].heads()[0]))
-    return arcs.arcs(shown, f"Where “{word}” looks: {place[:1].lower()}{place[1:]}")
+    found = list(dict.fromkeys(view.labels()[0][view._found(word)] for view in views))
+    who = " and ".join(f"“{one}”" for one in found)
+    title = f"Where {who} look{'s' if len(found) == 1 else ''}: {place[:1].lower()}{place[1:]}"
+    if views[0].kind == "cross":
+        return bridges.bridges([view.crossing(word) for view in views], title)
+    return arcs.arcs([replace(view.glance(word), caption=f"→ {view.record.target_text}") for view in views], title)
