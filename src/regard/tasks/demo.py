@@ -43,7 +43,7 @@ RECIPE: dict[str, Any] = {
     "training": {"tokens": 2048, "rate": 4e-3, "warmup": 300, "validation_sentences": 200, "select": "loss"},
     "decoding": {"beam": 4},
 }
-"""Small enough for a laptop's few minutes. Three layers each: the decoder looks the antecedent up as it writes the pronoun."""
+"""Small enough for a laptop's few minutes. Three layers each: the decoder looks a pronoun's noun up as it writes it."""
 
 
 @dataclass(frozen=True)

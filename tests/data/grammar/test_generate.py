@@ -203,3 +203,10 @@ def test_in_most_pronoun_sentences_only_the_order_of_the_words_decides(sample: l
         assert one.pronoun.antecedent_gender == other.pronoun.rival_gender
         exchangeable += 1
     assert exchangeable > 0.75 * decided
+
+
+def test_an_adjective_speaks_of_the_same_part_beside_every_verb() -> None:
+    frames = [frame for several in PRONOUN_FRAMES.values() for frame in several]
+    of_subjects = {word for frame in frames for word in frame.of_subject.split()}
+    of_objects = {word for frame in frames for word in frame.of_object.split()}
+    assert of_subjects.isdisjoint(of_objects)
