@@ -127,6 +127,19 @@ def test_the_page_shows_the_newest_session_of_each_setting(load: Any, tmp_path: 
     assert "old" not in page
     assert "39.5" in page
     assert "40.5" in page
+    runs = [
+        {"run": f"recipe-en-de-{seed}-30", "val beam 5 lc": 41.0, "test beam 5 lc": bleu, "signature lc": "case:lc|x"}
+        for seed, bleu in ((1, 39.0), (2, 40.0))
+    ]
+    tried = {"run": "wide-en-de-1-30", "val beam 5 lc": 38.5}
+    rows = [
+        {"benchmark": "multi30k", "name": row["run"], "date": "2026-01-03", "rows": [row]} for row in [*runs, tried]
+    ]
+    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(session) + "\n" for session in rows))
+    page = report.page(tmp_path)
+    assert re.search(r"mean of 2: recipe-en-de, 30 minutes .*\| 41 \| 39\.5 \|", page)
+    assert page.index("recipe-en-de-2-30") < page.index("### Runs on validation") < page.index("wide-en-de")
+    assert page.count("case:lc") == 1
     (tmp_path / "more.jsonl").write_text('{"benchmark": "x"}\n')
     with pytest.raises(SystemExit, match=r"more\.jsonl:1"):
         report.page(tmp_path)
