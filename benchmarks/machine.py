@@ -44,13 +44,14 @@ def describe() -> dict[str, object]:
 
 
 def commit() -> str:
-    """The short name of the commit measured, with ``+`` where files differ from it."""
+    """The short name of the commit measured, with ``+`` where files differ from it (other than the results)."""
     here = Path(__file__).parent
 
     def git(*arguments: str) -> str:
         return subprocess.run(["git", *arguments], cwd=here, capture_output=True, text=True, check=False).stdout.strip()
 
-    return git("rev-parse", "--short", "HEAD") + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", "..", ":!results")
+    return git("rev-parse", "--short", "HEAD") + ("+" if changed else "")
 
 
 def now() -> str:

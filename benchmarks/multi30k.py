@@ -50,7 +50,7 @@ def main() -> None:
 
     data = data_folder()
     source, target = asked.direction.split("-")
-    began = time.monotonic()
+    began, fresh = time.monotonic(), not (asked.work / name).exists()
     model = regard.train(
         source=data / f"train.{source}.gz",
         target=data / f"train.{target}.gz",
@@ -65,7 +65,9 @@ def main() -> None:
         reporter=Lines(sys.stderr),
     )
     row: dict[str, Any] = {"run": name, "threads": asked.threads, "settings": " ".join(asked.set)}
-    row |= course(asked.work / name) | {"whole minutes": round((time.monotonic() - began) / 60, 1)}
+    row |= course(asked.work / name)
+    if fresh:
+        row |= {"whole minutes": round((time.monotonic() - began) / 60, 1)}
     row |= scored(model, data, "val", source, target)
     if asked.test:
         row |= scored(model, data, "test_2016_flickr", source, target)

@@ -76,7 +76,10 @@ def under(session: Session) -> str:
 
 def quality(runs: list[Session]) -> list[str]:
     """The runs of ``multi30k.py``: those scored on the test set with the mean over seeds, then those on validation."""
-    rows = {row["run"]: row | {"commit": session.get("commit", "")} for session in runs for row in session["rows"]}
+    rows: dict[str, dict[str, Any]] = {}
+    for session in runs:
+        for row in session["rows"]:
+            rows[row["run"]] = rows.get(row["run"], {}) | row | {"commit": session.get("commit", "")}
     final = [row for row in rows.values() if any(name.startswith("test") for name in row)]
     tried = [row for row in rows.values() if row not in final]
     lines = ["", "## Multi30k", "", "BLEU of sacreBLEU; a run's name ends in direction, seed and minutes.", ""]
