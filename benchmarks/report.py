@@ -123,9 +123,10 @@ def training(session: Session) -> list[str]:
     """A session of ``train_vs_peers.py``."""
     setting, clock = session["setting"], session["clock"]
     shape = f"{setting['layers']}+{setting['layers']} layers, {setting['d_model']}, {setting['d_ff']}"
-    threads = "one pinned thread" if setting["threads"] == 1 else f"{setting['threads']} pinned threads"
-    size = f"Model {session['size']} ({shape}), vocabulary {setting['pieces']:,}"
-    lines = [f"{size}, {setting['tokens']:,} target tokens a batch, {threads} each.", ""]
+    lines = [
+        f"Model {session['size']} ({shape}), vocabulary {setting['pieces']:,}; the threads of each are pinned.",
+        "",
+    ]
     titles = {row["key"]: row["title"] for row in session["rows"]}
     for precision, found in session["ratios"].items():
         best, spent = titles[found["best_peer"]], {"cpu": "CPU", "wall": "wall"}[clock]
@@ -155,12 +156,19 @@ def training(session: Session) -> list[str]:
     return lines + (["", "Not measured:", "", *absent] if absent else [])
 
 
+def compared(setting: dict[str, Any]) -> str:
+    """In what a session of ``train_vs_peers.py`` differs from the others."""
+    threads = "one thread" if setting["threads"] == 1 else f"{setting['threads']} threads"
+    return f"{setting['tokens']:,} target tokens a batch, {threads}"
+
+
 def section(session: Session) -> list[str]:
     """One session with its heading; any kind unknown here is a table of its rows."""
     kind = session["benchmark"]
     body = training(session) if kind == "training" else grid(session["rows"])
     note = [str(session["note"]), ""] if session.get("note") else []
-    title = f"{TITLES.get(kind, kind)}{': ' + str(session['name']) if session.get('name') else ''}"
+    name = compared(session["setting"]) if kind == "training" else session.get("name")
+    title = f"{TITLES.get(kind, kind)}{f': {name}' if name else ''}"
     return ["", f"## {title}", "", *note, *body, "", under(session)]
 
 
