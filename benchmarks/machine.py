@@ -48,7 +48,11 @@ def commit() -> str:
     here = Path(__file__).parent
 
     def git(*arguments: str) -> str:
-        return subprocess.run(["git", *arguments], cwd=here, capture_output=True, text=True, check=False).stdout.strip()
+        try:
+            ran = subprocess.run(["git", *arguments], cwd=here, capture_output=True, text=True, check=False)
+        except OSError:
+            return ""
+        return ran.stdout.strip()
 
     changed = git("status", "--porcelain", "--untracked-files=no", "--", "..", ":!results")
     return git("rev-parse", "--short", "HEAD") + ("+" if changed else "")

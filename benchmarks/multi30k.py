@@ -3,7 +3,8 @@
     python benchmarks/multi30k.py --direction en-de --seed 1 --minutes 30 --test
 
 A run that was stopped goes on when the same command is given again; a run that is finished and scored is not scored
-again. Lines are appended to ``results/multi30k.jsonl``. Meant to be started detached: ``setsid … > log 2>&1 &``.
+again. Lines are appended to ``results/multi30k.jsonl``, or to ``--results FILE``: a new file there and ``--work DIR``
+repeat a run that the repository has the result of. Meant to be started detached: ``setsid … > log 2>&1 &``.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import machine
 from corpus import data_folder
-from machine import commit, describe, now
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "multi30k.jsonl"
@@ -42,9 +43,12 @@ def main() -> None:
     """Train, score, append."""
     asked = options()
     name = f"{asked.name}-{asked.direction}-{asked.seed}-{asked.minutes:g}"
-    if done(asked.results, name, asked.test):
-        print(f"{name} stands in {asked.results} already")
+    row: dict[str, Any] = {"run": name, "threads": asked.threads, "settings": " ".join(settings(asked))}
+    if done(asked.results, row, asked.test):
+        print(f"{name} stands in {asked.results} already; give another --results and --work to repeat it")
         return
+    begun = {"benchmark": "multi30k", "name": name, "date": machine.now()}
+    begun |= {"commit": machine.commit(), "machine": machine.describe()}
     import regard
     from regard.cli.progress import Lines
 
@@ -64,14 +68,13 @@ def main() -> None:
         threads=asked.threads,
         reporter=Lines(sys.stderr),
     )
-    row: dict[str, Any] = {"run": name, "threads": asked.threads, "settings": " ".join(asked.set)}
     row |= course(asked.work / name)
     if fresh:
         row |= {"whole minutes": round((time.monotonic() - began) / 60, 1)}
     row |= scored(model, data, "val", source, target)
     if asked.test:
         row |= scored(model, data, "test_2016_flickr", source, target)
-    append(asked.results, name, row)
+    machine.append(asked.results, {**begun, "rows": [row]})
     print(json.dumps(row, indent=1))
 
 
@@ -100,27 +103,20 @@ def scored(model: Any, data: Path, part: str, source: str, target: str) -> dict[
     return found
 
 
-def done(results: Path, name: str, test: bool) -> bool:
-    """Whether the run is scored already; a test set is scored once."""
+def settings(asked: argparse.Namespace) -> list[str]:
+    """In what a run differs from the recipe that its direction has."""
+    return [*([f"recipe={asked.recipe.name}"] if asked.recipe else []), *asked.set]
+
+
+def done(results: Path, run: dict[str, Any], test: bool) -> bool:
+    """Whether the run is scored already; a test set is scored once. Another run of that name is refused."""
     if not results.exists():
         return False
     rows = [row for line in results.read_text(encoding="utf-8").splitlines() for row in json.loads(line)["rows"]]
-    return any(row["run"] == name and (not test or any("test_2016" in key for key in row)) for row in rows)
-
-
-def append(results: Path, name: str, row: dict[str, Any]) -> None:
-    """One session with one row."""
-    session = {
-        "benchmark": "multi30k",
-        "name": name,
-        "date": now(),
-        "commit": commit(),
-        "machine": describe(),
-        "rows": [row],
-    }
-    results.parent.mkdir(parents=True, exist_ok=True)
-    with results.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(session) + "\n")
+    same = [row for row in rows if row["run"] == run["run"]]
+    if any(row[key] != run[key] for row in same for key in ("threads", "settings")):
+        raise SystemExit(f"{run['run']} stands in {results} with other threads or settings; give this one a --name")
+    return any(not test or any("test_2016" in key for key in row) for row in same)
 
 
 if __name__ == "__main__":

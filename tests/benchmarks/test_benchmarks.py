@@ -137,9 +137,23 @@ def test_the_page_shows_the_newest_session_of_each_setting(load: Any, tmp_path: 
     ]
     (tmp_path / "runs.jsonl").write_text("".join(json.dumps(session) + "\n" for session in rows))
     page = report.page(tmp_path)
-    assert re.search(r"mean of 2: recipe-en-de, 30 minutes .*\| 41 \| 39\.5 \|", page)
+    assert re.search(r"mean of 2: recipe-en-de, 30 minutes .*\| 41\.00 \| 39\.50 \|", page)
     assert page.index("recipe-en-de-2-30") < page.index("### Runs on validation") < page.index("wide-en-de")
     assert page.count("case:lc") == 1
     (tmp_path / "more.jsonl").write_text('{"benchmark": "x"}\n')
     with pytest.raises(SystemExit, match=r"more\.jsonl:1"):
         report.page(tmp_path)
+
+
+def test_a_run_is_scored_once_and_another_one_of_its_name_is_refused(load: Any, tmp_path: Path) -> None:
+    done, results = load("multi30k").done, tmp_path / "runs.jsonl"
+    run = {"run": "recipe-en-de-1-30", "threads": 1, "settings": ""}
+    assert not done(results, run, test=True)
+    results.write_text(json.dumps({"rows": [run | {"val beam 5 lc": 40.0}]}) + "\n")
+    assert done(results, run, test=False)
+    assert not done(results, run, test=True)
+    with results.open("a") as file:
+        file.write(json.dumps({"rows": [run | {"test_2016_flickr beam 5 lc": 39.0}]}) + "\n")
+    assert done(results, run, test=True)
+    with pytest.raises(SystemExit, match="--name"):
+        done(results, run | {"settings": "model.dropout=0.3"}, test=False)

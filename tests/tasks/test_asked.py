@@ -101,6 +101,8 @@ def test_the_longest_sentence_is_known_before_the_data(wishes: Wishes, longest: 
 def test_a_mistyped_key_costs_no_look_at_the_data() -> None:
     with pytest.raises(UsageError, match=r"training\.rate"):
         longest_asked(Wishes(settings=("training.rat=1",)))
+    with pytest.raises(UsageError, match="'tiny'"):
+        longest_asked(Wishes(preset="tinny"))
 
 
 @pytest.mark.parametrize(

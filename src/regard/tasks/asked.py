@@ -10,6 +10,7 @@ from typing import Any
 from regard.config import Data, Recipe, Training, check_value, merge, override, recipe_from, recipe_values
 from regard.data.corpora import Corpus, Table, corpus
 from regard.errors import UsageError
+from regard.models.presets import preset
 from regard.tasks.sizing import size_for, values
 from regard.text.languages import language_of
 
@@ -61,8 +62,10 @@ def longest_asked(wishes: Wishes) -> int:
     """``data.max_tokens``, known before the pairs are counted; no table chooses it.
 
     Raises:
-        UsageError: an unknown key, before any time is spent on the data.
+        UsageError: an unknown key or preset, before any time is spent on the data.
     """
+    if wishes.preset:
+        preset(wishes.preset)
     found = _wished(wishes)[1].get("data", {}).get("max_tokens")
     return found if isinstance(found, int) else Data().max_tokens
 

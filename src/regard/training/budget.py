@@ -144,7 +144,8 @@ def length(minutes: float, costs: Costs, section: Training) -> Length:
             steps = min(steps - 1, math.floor(steps * max(0.0, seconds) / cost))
     if steps < 1:
         least = (costs.spent + _whole(1, every, costs, section)) / 60 / _SHARE
-        raise UsageError(f"{minutes:g} minutes are too few here: one step needs {least:.2g}", "training.minutes")
+        sentence = f"{minutes:g} minutes are too few here: one step needs {least:.2g} minutes"
+        raise UsageError(sentence, "training.minutes")
     return Length(steps, every)
 
 
