@@ -60,7 +60,9 @@ class Data(Section):
     """What is learned from, and how batches are packed."""
 
     max_tokens: int = Field(256, ge=2, description="pairs longer than this on a side are left out, counted and named")
-    validation: int = Field(1000, ge=1, description="pairs split off (seeded) when no validation files are given")
+    validation: int = Field(
+        1000, ge=1, description="pairs split off (seeded), at most a tenth, when no validation files are given"
+    )
     weights: tuple[float, ...] = Field((), description="one weight per corpus; empty = by size")
     epoch: int = Field(0, ge=0, description="draws of a virtual epoch of weighted corpora; 0 = all pairs")
     look_ahead: int = Field(

@@ -194,6 +194,7 @@ def test_wrong_encodings(tmp_path: Path) -> None:
 
 def test_small_empty_and_absent(tmp_path: Path) -> None:
     assert found(check([write(tmp_path, sound(50))]), "few pairs").severity == "warning"
+    assert not check([write(tmp_path, sound(1))]).usable
     assert not check([write(tmp_path, [])]).usable
     assert not check([corpus(tmp_path / "absent.en", tmp_path / "train.de")]).usable
 

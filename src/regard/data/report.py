@@ -99,6 +99,8 @@ def _unreadable(error: RegardError, look: Look) -> Finding:
 def _sizes(pairs: int, already: bool) -> list[Finding]:
     if pairs == 0:
         return [] if already else [Finding("no pairs", "fatal", 0, 1.0, (), "The corpus holds no sentence pairs.")]
+    if pairs == 1:
+        return [Finding("few pairs", "fatal", 1, 1.0, (), "A single pair is nothing to learn from.")]
     if pairs < FEW:
         sentence = f"{pairs} pairs are too few to learn to translate; a small domain needs some ten thousand."
         return [Finding("few pairs", "warning", pairs, 1.0, (), sentence)]
