@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable
 from pathlib import Path
-from statistics import fmean
-from typing import Any
+
+from quality import Session, quality
+from tables import grid
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "results.md"
@@ -21,7 +21,6 @@ A table of quality has a line for each run, with its commit. A `+` behind a comm
 of the captions, the results file alone).
 """
 TITLES = {"training": "Training speed", "decoding": "Decoding speed", "start_up": "Start-up"}
-Session = dict[str, Any]
 
 
 def sessions(folder: Path) -> list[Session]:
@@ -50,23 +49,6 @@ def newest(found: list[Session]) -> list[Session]:
     return sorted(kept.values(), key=lambda s: order.index(s["benchmark"]) if s["benchmark"] in order else -1)
 
 
-def cell(value: Any) -> str:
-    """A value as the text of a table's cell."""
-    if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 100 else f"{value:g}"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:,}" if isinstance(value, int) else str(value).replace("|", "\\|").replace("\n", " ")
-
-
-def grid(rows: list[dict[str, Any]]) -> list[str]:
-    """Flat rows as a Markdown table; numbers stand to the right."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    numeric = {n for n in names if " beam " in n or all(isinstance(row.get(n, 0), int | float) for row in rows)}
-    lines = ["| " + " | ".join(names) + " |", "|" + "|".join(" --: " if n in numeric else " --- " for n in names) + "|"]
-    return lines + ["| " + " | ".join(cell(row.get(name, "")) for name in names) + " |" for row in rows]
-
-
 def under(session: Session) -> str:
     """Where and when a session was measured."""
     host = session.get("machine", {})
@@ -74,59 +56,6 @@ def under(session: Session) -> str:
     if host:
         parts += [str(host.get("processor")), f"{host.get('cores')} cores", f"load {host.get('load')} at the start"]
     return "*" + ", ".join(part for part in parts if part) + "*"
-
-
-def quality(runs: list[Session]) -> list[str]:
-    """The runs of ``multi30k.py``: those scored on the test set with the mean over seeds, then those on validation."""
-    rows: dict[str, dict[str, Any]] = {}
-    for session in runs:
-        for row in session["rows"]:
-            rows[row["run"]] = scored_later(rows.get(row["run"], {}), row | {"commit": session.get("commit", "")})
-    final = [row for row in rows.values() if any(name.startswith("test") for name in row)]
-    tried = [row for row in rows.values() if row not in final]
-    lines = ["", "## Multi30k", "", "BLEU of sacreBLEU; a run's name ends in direction, seed and minutes.", ""]
-    lines += [f"* {signature}" for signature in signatures(rows.values())]
-    for title, shown in (("Final runs", final + means(final)), ("Runs on validation", tried)):
-        if shown:
-            scores = [{name: bleu(name, row[name]) for name in row if "signature" not in name} for row in shown]
-            lines += ["", f"### {title}", "", *grid(scores)]
-    hosts = dict.fromkeys(
-        f"{host.get('processor')}, {host.get('cores')} cores" for host in (s.get("machine", {}) for s in runs)
-    )
-    return [*lines, "", *(f"*{host}*" for host in hosts)]
-
-
-def scored_later(first: dict[str, Any], again: dict[str, Any]) -> dict[str, Any]:
-    """A run's row with what a later scoring of the same training added; another training takes its place."""
-    same = all(first.get(key) == again.get(key) for key in ("settings", "threads", "steps", "train minutes"))
-    return again | first if same else again
-
-
-def signatures(rows: Iterable[dict[str, Any]]) -> list[str]:
-    """The scorer's signatures, each with the columns it is for."""
-    found = [f"{name.split()[1]}: `{row[name]}`" for row in rows for name in row if name.startswith("signature")]
-    return list(dict.fromkeys(found))
-
-
-def bleu(name: str, value: Any) -> Any:
-    """A score with both its decimals, other values as they are."""
-    return f"{value:.2f}" if " beam " in name else value
-
-
-def means(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """For runs that differ in the seed only, the mean of each score."""
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
-        recipe, _, minutes = row["run"].rsplit("-", 2)
-        kind = [recipe, f"{minutes} minutes", row.get("settings"), row.get("commit", "").strip("+")]
-        groups.setdefault(", ".join(filter(None, kind)), []).append(row)
-    return [
-        {"run": f"mean of {len(group)}: {kind}"}
-        | {score: round(fmean(row[score] for row in group), 2) for score in scores}
-        for kind, group in groups.items()
-        if len(group) > 1
-        for scores in [[name for name in group[0] if " beam " in name and all(name in row for row in group)]]
-    ]
 
 
 def version(versions: dict[str, str]) -> str:
