@@ -44,10 +44,8 @@ def test_what_is_asked_for_anew_takes_its_place() -> None:
     [
         (Training(steps=40, minutes=1, validate_every=3), (40, 3)),
         (Training(patience=4, schedule="noam"), (None, 1000)),
-        (
-            Training(minutes=1, patience=4, schedule="noam", validate_every=5),
-            (106, 5),
-        ),  # nine tenths of 60 s, less 1 s, at 0.5 s a step
+        # nine tenths of 60 s, less 1 s, at 0.5 s a step
+        (Training(minutes=1, patience=4, schedule="noam", validate_every=5), (106, 5)),
         (Training(steps=40, patience=4, schedule="noam", validate_every=5), (40, 5)),
     ],
 )

@@ -64,8 +64,6 @@ def longest_asked(wishes: Wishes) -> int:
     Raises:
         UsageError: an unknown key or preset, before any time is spent on the data.
     """
-    if wishes.preset:
-        preset(wishes.preset)
     found = _wished(wishes)[1].get("data", {}).get("max_tokens")
     return found if isinstance(found, int) else Data().max_tokens
 
@@ -78,6 +76,8 @@ def weights_asked(wishes: Wishes) -> Sequence[float]:
 
 def _wished(wishes: Wishes) -> tuple[dict[str, Any], dict[str, Any], str]:
     """The recipe given; that with options and settings laid over; and where the recipe was written."""
+    if wishes.preset:
+        preset(wishes.preset)  # an unknown one is refused
     given, where = _given(wishes.recipe)
     recipe_from(_completed(given), where)  # a mistake in the file is reported as the file's
     options = _nested(wishes.options)
