@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.config import Model, Recipe
+from regard.config import Recipe, TransformerSection
 from regard.errors import RegardError, UsageError
 from regard.explore.ink import Look
 from regard.explore.record import Token, by_word, record, words
@@ -37,7 +37,7 @@ class Task:
 @pytest.fixture(scope="module")
 def task() -> Task:
     vocabularies = learn_vocabularies([(SOURCE, TARGET)] * 3, 400)
-    section = Model(encoder_layers=2, decoder_layers=3, d_model=16, d_ff=32, heads=4)
+    section = TransformerSection(encoder_layers=2, decoder_layers=3, d_model=16, d_ff=32, heads=4)
     return Task(transformer(section, vocabularies.source.size, vocabularies.target.size, key=3), vocabularies, Recipe())
 
 

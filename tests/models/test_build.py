@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.config import Model
+from regard.config import TransformerSection
 from regard.models import build
 from regard.models.build import outline, transformer
 from regard.nn.normalization import LayerNorm, RMSNorm
@@ -21,7 +21,7 @@ from small_models import section
     ],
 )
 def test_every_word_of_the_recipe_has_a_class(field: str, table: dict) -> None:
-    words = Model.model_fields[field].annotation.__args__
+    words = TransformerSection.model_fields[field].annotation.__args__
     assert set(words) == set(table)
 
 
@@ -58,7 +58,7 @@ def test_dropout_is_where_the_recipe_says() -> None:
 
 
 def test_an_outline_has_shapes_and_no_memory() -> None:
-    large = Model(d_model=16384, heads=16, d_ff=65536)
+    large = TransformerSection(d_model=16384, heads=16, d_ff=65536)
     model = outline(large, 60000, 60000)
     assert all(parameter.is_meta for parameter in model.parameters())
     assert model.output.weight.shape == (60001, 16384)

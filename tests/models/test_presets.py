@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.config import Model, Recipe
+from regard.config import Recipe, TransformerSection
 from regard.errors import UsageError
 from regard.models.presets import PAPER_VOCABULARY, PRESETS, parts, preset
 
@@ -57,7 +57,7 @@ EXPECTED = {
 
 
 def count(name: str) -> int:
-    counted = parts(Model(**preset(name).model), PAPER_VOCABULARY, PAPER_VOCABULARY)
+    counted = parts(TransformerSection(**preset(name).model), PAPER_VOCABULARY, PAPER_VOCABULARY)
     return sum(part.parameters for part in counted)
 
 
@@ -80,19 +80,19 @@ def test_only_the_papers_figures_stand_there() -> None:
 def test_a_preset_is_a_valid_recipe_that_differs_from_base_in_its_values(name: str) -> None:
     row = PRESETS[name]
     recipe = Recipe.model_validate({"model": {"max_positions": 512, **row.model}, "training": row.training})
-    base = Model()
+    base = TransformerSection()
     assert all(getattr(recipe.model, field) == value for field, value in row.model.items())
     assert name in ("base", "D3", "D4") or any(getattr(base, f) != v for f, v in row.model.items())
 
 
 def test_parts_are_those_of_figure_1_and_shared_ones_count_once() -> None:
-    named = {part.name: part.parameters for part in parts(Model(), 37_000, 37_000)}
+    named = {part.name: part.parameters for part in parts(TransformerSection(), 37_000, 37_000)}
     assert named["source embedding"] == 37_001 * 512
     assert named["target embedding"] == named["output"] == named["encoder.final"] == 0
     assert named["encoder.5.attention"] == 4 * (512 * 512 + 512)
     assert named["decoder.0.cross"] == named["decoder.0.attention"] == named["encoder.5.attention"]
     assert named["decoder.3.feedforward"] == 2 * 512 * 2048 + 2048 + 512
-    untied = {part.name: part.parameters for part in parts(Model(tie="none"), 100, 200)}
+    untied = {part.name: part.parameters for part in parts(TransformerSection(tie="none"), 100, 200)}
     assert [untied[n] for n in ("source embedding", "target embedding", "output")] == [101 * 512, *[201 * 512] * 2]
 
 

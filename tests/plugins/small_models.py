@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.config import Model
+from regard.config import TransformerSection
 from regard.data.batch import Batch, Packed
 from regard.models.build import transformer
 from regard.models.inputs import Pairs, pairs
@@ -32,12 +32,12 @@ SIZES: dict[str, Any] = {
 }
 
 
-def section(**choices: Any) -> Model:
-    return Model(**{**SIZES, **choices})
+def section(**choices: Any) -> TransformerSection:
+    return TransformerSection(**{**SIZES, **choices})
 
 
 def small(
-    model: Model | None = None, *, pieces: int = PIECES, dtype: torch.dtype = torch.float64, key: int = 7
+    model: TransformerSection | None = None, *, pieces: int = PIECES, dtype: torch.dtype = torch.float64, key: int = 7
 ) -> Transformer:
     """A Transformer in evaluation mode, all its weights drawn at random but the start symbol's row."""
     built = transformer(model or section(), pieces, pieces, key)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.config import Model, Recipe, dump_toml
+from regard.config import Recipe, TransformerSection, dump_toml
 from regard.errors import RegardError, UsageError
 from regard.models import store
 from regard.models.build import transformer
@@ -15,11 +15,11 @@ from regard.text.vocabulary import learn_vocabularies
 from regard.training.checkpoint import write_folder
 from regard.training.files import Files
 
-SECTION = Model(encoder_layers=1, decoder_layers=1, d_model=8, d_ff=16, heads=2)
+SECTION = TransformerSection(encoder_layers=1, decoder_layers=1, d_model=8, d_ff=16, heads=2)
 
 
 def run(
-    folder: Path, steps: tuple[int, ...] = (10, 20, 30), section: Model = SECTION
+    folder: Path, steps: tuple[int, ...] = (10, 20, 30), section: TransformerSection = SECTION
 ) -> dict[int, dict[str, torch.Tensor]]:
     """A run's folder with checkpoints of random weights; gives those weights by step."""
     vocabularies = learn_vocabularies([("a cat sleeps", "eine Katze schläft")] * 3, 300)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.config import Model, Recipe, dump_toml
+from regard.config import Recipe, TransformerSection, dump_toml
 from regard.errors import RegardError, UsageError
 from regard.models import store
 from regard.models.build import transformer
@@ -16,7 +16,7 @@ from regard.text.vocabulary import learn_vocabularies
 from regard.training import manifest
 from regard.training.files import Files
 
-RECIPE = Recipe(model=Model(encoder_layers=1, decoder_layers=1, d_model=8, d_ff=16, heads=2))
+RECIPE = Recipe(model=TransformerSection(encoder_layers=1, decoder_layers=1, d_model=8, d_ff=16, heads=2))
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 from toy import Fast, recipe
 
-from regard.config import Model, Recipe, Training
+from regard.config import Recipe, Training, TransformerSection
 from regard.errors import RegardError, UsageError
 from regard.training import resolved
 from regard.training.checkpoint import name, write_folder
@@ -26,9 +26,9 @@ def test_there_and_back(tmp_path):
 @pytest.mark.parametrize(
     ("name", "changed", "allowed"),
     [
-        ("model.d_model", Recipe(model=Model(d_model=256)), False),
-        ("model.d_k", Recipe(model=Model(d_k=8)), False),
-        ("model.dropout", Recipe(model=Model(dropout=0.3)), True),
+        ("model.d_model", Recipe(model=TransformerSection(d_model=256)), False),
+        ("model.d_k", Recipe(model=TransformerSection(d_k=8)), False),
+        ("model.dropout", Recipe(model=TransformerSection(dropout=0.3)), True),
         ("training.rate", Recipe(training=Training(rate=1e-4)), True),
         ("training.steps", Recipe(training=Training(steps=9)), True),
         ("training.minutes", Recipe(training=Training(minutes=3)), False),

@@ -11,7 +11,7 @@ import torch
 from torch.nn import functional
 from toy import RANDOM, Bigram, Corpus, Fast, Play, StopAt, Toy, lines, recipe, reseed
 
-from regard.config import Model, Recipe, Training
+from regard.config import Recipe, Training, TransformerSection
 from regard.data.batch import Position
 from regard.errors import Diverged, RegardError, Stopped
 from regard.keys import key
@@ -328,7 +328,7 @@ def test_the_parts_own_dropout_is_reseeded(tmp_path):
         toy = Toy()
         toy.model.layers.append(Dropout(0.5))
         toy.model.eval = lambda: toy.model  # keep the toy's own dropout out of it
-        settings = Recipe(seed=9, model=Model(d_model=8, heads=1), training=Training(steps=3, tokens=256))
+        settings = Recipe(seed=9, model=TransformerSection(d_model=8, heads=1), training=Training(steps=3, tokens=256))
         RANDOM.manual_seed(1)
         fit(toy, Corpus(), settings, folder, Hooks(files=Fast()))
         return toy.model.embedding.weight

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from regard.config import Model, Recipe, Training
+from regard.config import Recipe, Training, TransformerSection
 from regard.data.batch import Batch, Packed, Position
 from regard.keys import generator
 from regard.models import store
@@ -137,7 +137,7 @@ class Toy:
 
 def recipe(**training: Any) -> Recipe:
     values = {"steps": 40, "tokens": 256, "warmup": 4, "rate": 0.02, "validate_every": 5, "keep": 3, **training}
-    return Recipe(seed=9, model=Model(d_model=SIZE, heads=1), training=Training(**values))
+    return Recipe(seed=9, model=TransformerSection(d_model=SIZE, heads=1), training=Training(**values))
 
 
 @dataclass

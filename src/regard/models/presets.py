@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import nn
 
-from regard.config import Model, nearest
+from regard.config import TransformerSection, nearest
 from regard.errors import UsageError
 from regard.models.build import outline
 
@@ -90,7 +90,7 @@ class Part:
     parameters: int
 
 
-def parts(model: Model, source_pieces: int, target_pieces: int) -> list[Part]:
+def parts(model: TransformerSection, source_pieces: int, target_pieces: int) -> list[Part]:
     """Parameters part by part, in the order of Figure 1; what is shared is counted once, where it first stands."""
     counted: set[int] = set()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from regard.config import Model
+from regard.config import TransformerSection
 from regard.errors import RegardError
 from regard.models.build import outline
 from regard.models.presets import preset
@@ -78,7 +78,9 @@ FEWEST = 258
 """Pieces of the smallest vocabulary: the bytes and two symbols."""
 
 
-def refuse_too_large(model: Model, device: torch.device, source: int = FEWEST, target: int = FEWEST) -> None:
+def refuse_too_large(
+    model: TransformerSection, device: torch.device, source: int = FEWEST, target: int = FEWEST
+) -> None:
     """Raise a RegardError if a model cannot be trained in the memory there is, before any of it is taken.
 
     Args:

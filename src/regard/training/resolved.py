@@ -45,7 +45,7 @@ _WARN = {"fingerprint.torch"}
 def recipe_fields(recipe: Recipe) -> dict[str, Plain]:
     """Every field of a recipe that decides the weights, by its dotted name; minutes decide nothing beside steps."""
     fields: dict[str, Plain] = {"recipe.task": recipe.task, "recipe.seed": recipe.seed}
-    for section in ("text", "data", "model", "training"):
+    for section in (name for name in recipe.sections if name != "decoding"):
         for name, value in getattr(recipe, section).model_dump().items():
             if f"{section}.{name}" not in _FREE:
                 fields[f"{section}.{name}"] = value

@@ -1,0 +1,62 @@
+"""The whole recipe as frozen sections: plain values, no behaviour, no torch.
+
+A recipe is a TOML file. Every field has a default that works, a unit and a reason; an unknown key is answered with the
+nearest known one. Recipes hold no paths: data comes from the command line.
+"""
+
+from regard.config.families import (
+    FAMILIES,
+    Attentive,
+    BertSection,
+    GptSection,
+    Model,
+    RnnSection,
+    TransformerSection,
+    VitSection,
+)
+from regard.config.reading import (
+    check_value,
+    dump_toml,
+    known_keys,
+    merge,
+    nearest,
+    override,
+    recipe_from,
+    recipe_toml,
+    recipe_values,
+)
+from regard.config.recipe import BUILT, Recipe, Task
+from regard.config.section import FORMAT, Section
+from regard.config.sections import Classification, Data, Decoding, Masking, Tagging, Text, Training
+
+__all__ = [
+    "BUILT",
+    "FAMILIES",
+    "FORMAT",
+    "Attentive",
+    "BertSection",
+    "Classification",
+    "Data",
+    "Decoding",
+    "GptSection",
+    "Masking",
+    "Model",
+    "Recipe",
+    "RnnSection",
+    "Section",
+    "Tagging",
+    "Task",
+    "Text",
+    "Training",
+    "TransformerSection",
+    "VitSection",
+    "check_value",
+    "dump_toml",
+    "known_keys",
+    "merge",
+    "nearest",
+    "override",
+    "recipe_from",
+    "recipe_toml",
+    "recipe_values",
+]

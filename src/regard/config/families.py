@@ -1,0 +1,225 @@
+"""The section ``model``: one class for each family of architectures, told apart by the word ``family``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, Tag, model_validator
+
+from regard.config.section import Section
+
+Positions = Literal["sinusoidal", "learned", "relative", "none"]
+
+
+class Attentive(Section):
+    """What all families made of attention layers have in common; the defaults are the paper's base model."""
+
+    d_model: int = Field(512, ge=1, le=65536, description="size of every hidden vector")
+    d_ff: int = Field(2048, ge=1, le=262144, description="inner size of the feed-forward")
+    heads: int = Field(8, ge=1, le=1024, description="attention heads of a layer")
+    d_k: int | None = Field(None, ge=1, le=65536, description="query and key size per head; default d_model / heads")
+    d_v: int | None = Field(None, ge=1, le=65536, description="value size per head; default d_model / heads")
+    norm: Literal["layer", "rms", "batch", "group"] = Field(
+        "layer",
+        description="layer: the paper's; rms: without mean and bias; batch: over the batch's tokens; group: over a "
+        "part of a token's entries",
+    )
+    norm_place: Literal["post", "pre"] = Field("post", description="post: the paper; pre: trains without long warm-up")
+    norm_epsilon: float = Field(1e-5, gt=0.0, le=0.1, description="added to the variance before its root")
+    norm_groups: int = Field(8, ge=1, le=4096, description="parts of a token's vector that group norm looks at")
+    activation: Literal["relu", "gelu", "gelu_tanh", "swish", "gated_gelu", "gated_swish"] = Field(
+        "relu", description="inside the feed-forward; gated: times a second projection"
+    )
+    positions: Positions = Field(
+        "sinusoidal",
+        description="how a token's place is told; relative: by distance, inside attention; none: not at all",
+    )
+    max_positions: int = Field(512, ge=1, le=10_000_000, description="learned positions: the longest sequence")
+    relative_buckets: int = Field(32, ge=2, le=65536, description="relative positions: distances told apart")
+    relative_distance: int = Field(128, ge=2, le=10_000_000, description="relative positions: from here on all one")
+    biases: bool = Field(True, description="biases in projections and feed-forward")
+    scale_scores: bool = Field(True, description="scores are divided by the root of d_k, as in the paper")
+    dropout: float = Field(0.1, ge=0.0, lt=1.0, description="on sub-layer outputs and embeddings")
+    attention_dropout: float = Field(0.0, ge=0.0, lt=1.0, description="on attention weights; the paper has none")
+    feedforward_dropout: float = Field(0.0, ge=0.0, lt=1.0, description="inside the feed-forward; the paper has none")
+
+    @model_validator(mode="after")
+    def _heads_divide(self) -> Attentive:
+        if (self.d_k is None or self.d_v is None) and self.d_model % self.heads:
+            raise ValueError(f"d_model {self.d_model} is not divisible by heads {self.heads}; set d_k and d_v")
+        if self.norm == "group" and self.d_model % self.norm_groups:
+            raise ValueError(f"d_model {self.d_model} is not divisible by norm_groups {self.norm_groups}")
+        return self
+
+    @property
+    def key_size(self) -> int:
+        """d_k: query and key size per head."""
+        return self.d_k or self.d_model // self.heads
+
+    @property
+    def value_size(self) -> int:
+        """d_v: value size per head."""
+        return self.d_v or self.d_model // self.heads
+
+
+class TransformerSection(Attentive):
+    """The Transformer [Vaswani17 §3]; the defaults are the paper's base model."""
+
+    family: Literal["transformer"] = Field("transformer", description="the architecture")
+    encoder_layers: int = Field(6, ge=1, le=256, description="layers that read")
+    decoder_layers: int = Field(6, ge=1, le=256, description="layers that write")
+    tie: Literal["none", "two", "three"] = Field(
+        "three", description="two: target embedding = output; three: source embedding too (needs a joint vocabulary)"
+    )
+    scale_embedding: bool = Field(True, description="embeddings are multiplied by the root of d_model, as in the paper")
+    scale_output: bool = Field(False, description="hidden vectors are divided by it before the output, as in T5")
+    decoder_norm: Literal["layer", "rms", "batch", "group"] | None = Field(
+        None, description="the decoder's kind of norm; default: the encoder's, but for batch norm, which must be named"
+    )
+
+    @model_validator(mode="after")
+    def _no_batch_norm_unasked(self) -> TransformerSection:
+        if self.norm == "batch" and self.decoder_norm is None:
+            raise ValueError(
+                'norm = "batch" needs a decoder_norm: a decoder that writes word by word is safer with "layer"; '
+                'name "batch" if you mean it'
+            )
+        return self
+
+
+class BertSection(Attentive):
+    """Encoder only [Devlin19]; the defaults are BERT's base model."""
+
+    family: Literal["bert"] = Field("bert", description="the architecture")
+    layers: int = Field(12, ge=1, le=256, description="layers that read")
+    d_model: int = Field(768, ge=1, le=65536, description="size of every hidden vector")
+    d_ff: int = Field(3072, ge=1, le=262144, description="inner size of the feed-forward")
+    heads: int = Field(12, ge=1, le=1024, description="attention heads of a layer")
+    norm_epsilon: float = Field(1e-12, gt=0.0, le=0.1, description="added to the variance before its root")
+    activation: Literal["relu", "gelu", "gelu_tanh", "swish", "gated_gelu", "gated_swish"] = Field(
+        "gelu", description="inside the feed-forward; gated: times a second projection"
+    )
+    positions: Positions = Field(
+        "learned",
+        description="how a token's place is told; relative: by distance, inside attention; none: not at all",
+    )
+    segments: int = Field(2, ge=0, le=1024, description="kinds of segments with an embedding of their own; 0: none")
+    embedding_norm: bool = Field(True, description="the sum of the embeddings is normalised")
+    pool: Literal["first", "mean", "max"] = Field(
+        "first", description="what stands for the whole text: the first token, or the mean or largest of all"
+    )
+    pooler: bool = Field(True, description="a dense layer with tanh between that and the classes, as in BERT")
+
+
+class GptSection(Attentive):
+    """Decoder only: the encoder's layer, causal [Radford19]; the defaults are GPT-2's smallest model."""
+
+    family: Literal["gpt"] = Field("gpt", description="the architecture")
+    layers: int = Field(12, ge=1, le=256, description="layers")
+    d_model: int = Field(768, ge=1, le=65536, description="size of every hidden vector")
+    d_ff: int = Field(3072, ge=1, le=262144, description="inner size of the feed-forward")
+    heads: int = Field(12, ge=1, le=1024, description="attention heads of a layer")
+    norm_place: Literal["post", "pre"] = Field("pre", description="post: the paper; pre: trains without long warm-up")
+    activation: Literal["relu", "gelu", "gelu_tanh", "swish", "gated_gelu", "gated_swish"] = Field(
+        "gelu_tanh", description="inside the feed-forward; gated: times a second projection"
+    )
+    positions: Positions = Field(
+        "learned",
+        description="how a token's place is told; relative: by distance, inside attention; none: not at all",
+    )
+    max_positions: int = Field(1024, ge=1, le=10_000_000, description="learned positions: the longest sequence")
+
+    @model_validator(mode="after")
+    def _no_batch_norm(self) -> GptSection:
+        if self.norm == "batch":
+            raise ValueError('norm = "batch" cannot be: a later token of the batch would change an earlier one')
+        return self
+
+
+class VitSection(Attentive):
+    """An encoder of images: patches as tokens [Dosovitskiy21]; the defaults are the base model's."""
+
+    family: Literal["vit"] = Field("vit", description="the architecture")
+    layers: int = Field(12, ge=1, le=256, description="layers that read")
+    height: int = Field(224, ge=1, le=65536, description="pixels of an image from top to bottom")
+    width: int = Field(224, ge=1, le=65536, description="pixels of an image from left to right")
+    channels: int = Field(3, ge=1, le=64, description="values of a pixel: 1 grey, 3 colour")
+    patch: int = Field(16, ge=1, le=4096, description="pixels of a patch's side")
+    d_model: int = Field(768, ge=1, le=65536, description="size of every hidden vector")
+    d_ff: int = Field(3072, ge=1, le=262144, description="inner size of the feed-forward")
+    heads: int = Field(12, ge=1, le=1024, description="attention heads of a layer")
+    norm_place: Literal["post", "pre"] = Field("pre", description="post: the paper; pre: trains without long warm-up")
+    norm_epsilon: float = Field(1e-12, gt=0.0, le=0.1, description="added to the variance before its root")
+    activation: Literal["relu", "gelu", "gelu_tanh", "swish", "gated_gelu", "gated_swish"] = Field(
+        "gelu", description="inside the feed-forward; gated: times a second projection"
+    )
+    positions: Literal["learned", "none"] = Field("learned", description="one vector for each place of the grid")
+    pool: Literal["first", "mean", "max"] = Field(
+        "first", description="what stands for the whole image: the class token, or the mean or largest of all"
+    )
+
+    @model_validator(mode="after")
+    def _patches_cover(self) -> VitSection:
+        if self.height % self.patch or self.width % self.patch:
+            raise ValueError(f"patches of {self.patch} do not cover images of {self.height} x {self.width} pixels")
+        return self
+
+    @property
+    def patches(self) -> int:
+        """Patches of an image."""
+        return (self.height // self.patch) * (self.width // self.patch)
+
+
+class RnnSection(Section):
+    """Recurrent encoder-decoder, without or with attention [Bahdanau15, Luong15]."""
+
+    family: Literal["rnn"] = Field("rnn", description="the architecture")
+    cell: Literal["elman", "gru", "lstm"] = Field("gru", description="what is repeated: elman: tanh; gru, lstm: gated")
+    encoder_layers: int = Field(1, ge=1, le=64, description="layers that read")
+    decoder_layers: int = Field(1, ge=1, le=64, description="layers that write")
+    d_model: int = Field(256, ge=2, le=65536, description="size of embeddings and of every state")
+    two_way: bool = Field(True, description="the encoder reads from both ends, each with half of the state")
+    score: Literal["none", "dot", "scaled", "general", "additive", "cosine"] = Field(
+        "additive", description="how the decoder's state is compared with the encoder's; none: no attention at all"
+    )
+    input_feeding: bool = Field(False, description="what was attended to also enters the next step [Luong15 §3.3]")
+    tie: Literal["none", "two", "three"] = Field(
+        "three", description="two: target embedding = output; three: source embedding too (needs a joint vocabulary)"
+    )
+    dropout: float = Field(0.2, ge=0.0, lt=1.0, description="on embeddings, between layers and before the output")
+
+    @model_validator(mode="after")
+    def _halves(self) -> RnnSection:
+        if self.two_way and self.d_model % 2:
+            raise ValueError(f"d_model {self.d_model} cannot be halved between two directions; choose an even one")
+        if self.input_feeding and self.score == "none":
+            raise ValueError('input_feeding feeds what was attended to; with score = "none" there is nothing')
+        return self
+
+
+FAMILIES: dict[str, type[Section]] = {
+    "transformer": TransformerSection,
+    "bert": BertSection,
+    "gpt": GptSection,
+    "vit": VitSection,
+    "rnn": RnnSection,
+}
+"""The word ``family`` to its section."""
+
+
+def _family(values: Any) -> str | None:
+    if isinstance(values, Mapping):
+        return str(values.get("family", "transformer"))
+    return getattr(values, "family", None)
+
+
+Model = Annotated[
+    Annotated[TransformerSection, Tag("transformer")]
+    | Annotated[BertSection, Tag("bert")]
+    | Annotated[GptSection, Tag("gpt")]
+    | Annotated[VitSection, Tag("vit")]
+    | Annotated[RnnSection, Tag("rnn")],
+    Discriminator(_family),
+]
+"""The section ``model`` of a recipe; without the word ``family`` it is the Transformer."""

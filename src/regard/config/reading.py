@@ -1,0 +1,219 @@
+"""Recipes read and written: TOML in, one clear sentence for what is wrong, TOML with comments out."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
+
+from regard.config.families import FAMILIES, Model
+from regard.config.recipe import Recipe
+from regard.config.section import FORMAT, Section
+from regard.errors import UsageError
+
+LARGEST = 1 << 20
+"""Bytes a recipe may have; more are not read."""
+
+
+def known_keys() -> list[str]:
+    """Every dotted key a recipe may hold, e.g. ``model.d_model``."""
+    keys: list[str] = []
+    for name, field in Recipe.model_fields.items():
+        kind = field.annotation
+        if name == "model":
+            keys += dict.fromkeys(f"{name}.{inner}" for family in FAMILIES.values() for inner in family.model_fields)
+        elif isinstance(kind, type) and issubclass(kind, Section):
+            keys += [f"{name}.{inner}" for inner in kind.model_fields]
+        else:
+            keys.append(name)
+    return keys
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """``" Did you mean 'x'?"`` for the known word nearest to ``word``, or an empty string."""
+    known = list(known)
+    match = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    if not match:  # a key named without its section: d_model for model.d_model
+        match = [k for k in known if k.rpartition(".")[2] == word.rpartition(".")[2]][:1]
+    return f" Did you mean {match[0]!r}?" if match else ""
+
+
+def recipe_from(values: Mapping[str, Any], where: str = "recipe") -> Recipe:
+    """A recipe from nested plain values; one clear sentence if a key or value does not fit.
+
+    Raises:
+        UsageError: an unknown key (with the nearest known one) or a value out of its range.
+    """
+    if isinstance(values.get("format"), int) and values["format"] > FORMAT:
+        raise UsageError(
+            f"format {values['format']} was written by a newer Regard; this one reads format {FORMAT}", where
+        )
+    try:
+        return Recipe.model_validate(values)
+    except ValidationError as error:
+        raise UsageError(_sentence(error.errors()[0]), where) from None
+
+
+def check_value(name: str, value: object, where: str, family: str | None = None) -> None:
+    """Look at one value alone, e.g. of an option, so that ``where`` is blamed for its own mistake and for no other.
+
+    Args:
+        name: its dotted key.
+        value: what is given.
+        where: who is to blame.
+        family: the family of the model it is for, where known; default: the first that has such a field.
+
+    Raises:
+        UsageError: the field does not take it. (Whether fields fit together only :func:`recipe_from` says.)
+    """
+    place = tuple(name.split("."))
+    try:
+        if place[0] == "model" and len(place) == 2:
+            fitting = [word for word, section in FAMILIES.items() if place[1] in section.model_fields]
+            word = family if family in FAMILIES else fitting[0]
+            TypeAdapter(Model).validate_python({"family": word, place[1]: value})
+        else:
+            Recipe.model_validate({place[0]: {place[1]: value}} if len(place) == 2 else {name: value})
+    except ValidationError as error:
+        for own in error.errors():
+            if _place(own) in (place, place[1:]):
+                raise UsageError(_sentence({**own, "loc": place}), where) from None
+
+
+def _place(error: ErrorDetails) -> tuple[str, ...]:
+    """Where an error is, without the family's word, which pydantic puts between ``model`` and the field."""
+    parts = tuple(str(part) for part in error["loc"])
+    if parts[:1] == ("model",) and len(parts) > 1 and parts[1] in FAMILIES:
+        return (parts[0], *parts[2:])
+    return parts[1:] if parts and parts[0] in FAMILIES else parts
+
+
+def _sentence(error: ErrorDetails) -> str:
+    """What one error of pydantic's means."""
+    name = ".".join(_place(error))
+    if error["type"] == "union_tag_invalid":
+        word = str(error.get("ctx", {}).get("tag"))
+        return f"unknown model.family {word!r:.80}.{nearest(word, FAMILIES)} Known: {', '.join(FAMILIES)}"
+    if error["type"] == "extra_forbidden":
+        inner = name.rpartition(".")[2]
+        owners = [word for word, section in FAMILIES.items() if inner in section.model_fields]
+        if name.startswith("model.") and owners:
+            family = next((str(part) for part in error["loc"] if part in FAMILIES), "this")
+            have = f"{', '.join(owners)} {'has' if len(owners) == 1 else 'have'}"
+            return f'{name}: the family "{family}" has no such field; {have}'
+        known = [*known_keys(), *(part for part in Recipe.model_fields if part not in known_keys())]
+        return f"unknown key {name!r}.{nearest(name, known)}"
+    if error["type"] in ("model_type", "model_attributes_type", "union_tag_not_found"):
+        return f"{name} is a group of fields, written [{name}] with a line for each; it has no value of its own"
+    message = error["msg"].removeprefix("Value error, ")
+    found = "" if isinstance(error["input"], Mapping) else f" (got {error['input']!r:.80})"
+    return f"{name}: {message}{found}" if name else message
+
+
+def recipe_values(path: Path) -> dict[str, Any]:
+    """The nested plain values of a TOML file.
+
+    Raises:
+        UsageError: the file is missing, no plain file, too large, not UTF-8 or not TOML (with the line).
+    """
+    if path.exists() and not path.is_file():
+        what = "a folder" if path.is_dir() else "a pipe or a device"
+        raise UsageError(f"is {what}; a recipe is a file", str(path))  # opening a pipe waits for a writer
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+        if len(content) > LARGEST:
+            raise UsageError("is larger than 1 MB: this is not a recipe", str(path))
+        return tomllib.loads(content.decode("utf-8"))
+    except FileNotFoundError:
+        raise UsageError("no such recipe file", str(path)) from None
+    except RecursionError:
+        raise UsageError("cannot be read as TOML: brackets within brackets without end", str(path)) from None
+    except (OSError, ValueError) as error:  # the latter of UTF-8, TOML, or a date that is none
+        raise UsageError(f"cannot be read as TOML: {error}", str(path)) from None
+
+
+def override(values: Mapping[str, Any], settings: Iterable[str]) -> dict[str, Any]:
+    """``values`` with ``section.key=value`` settings laid over; a value is TOML, or else a bare string."""
+    result: dict[str, Any] = {k: dict(v) if isinstance(v, Mapping) else v for k, v in values.items()}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        name, text = name.strip(), text.strip()
+        if not equals or name not in known_keys():
+            hint = nearest(name, known_keys()) if equals else " Write --set section.key=value."
+            raise UsageError(f"unknown key {name!r}.{hint}", "--set")
+        try:
+            value = tomllib.loads(f"value = {text}")["value"]
+        except (ValueError, RecursionError):
+            value = text
+        section, _, inner = name.rpartition(".")
+        if section:
+            result[section] = {**result.get(section, {}), inner: value}
+        else:
+            result[inner] = value
+    return result
+
+
+def merge(*layers: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested values with later layers laid over earlier ones, section by section."""
+    result: dict[str, Any] = {}
+    for layer in layers:
+        for name, value in layer.items():
+            result[name] = {**result.get(name, {}), **value} if isinstance(value, Mapping) else value
+    return result
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+        return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped) + '"'
+    if isinstance(value, tuple | list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return repr(value)
+
+
+def dump_toml(values: Mapping[str, Any]) -> str:
+    """Plain nested values as TOML text; absent (``None``) values are left out."""
+    lines = [f"{k} = {_toml(v)}" for k, v in values.items() if v is not None and not isinstance(v, Mapping)]
+    for name, section in values.items():
+        if isinstance(section, Mapping):
+            lines += ["", f"[{name}]"] + [f"{k} = {_toml(v)}" for k, v in section.items() if v is not None]
+    return "\n".join(lines) + "\n"
+
+
+def recipe_toml(recipe: Recipe) -> str:
+    """A recipe as TOML text, complete, with what each field is and what can be chosen as comments."""
+    lines = _commented(recipe)
+    for name in Recipe.model_fields:
+        section = getattr(recipe, name)
+        if name in recipe.sections and isinstance(section, Section):
+            lines += ["", f"# {(section.__doc__ or name).splitlines()[0]}", f"[{name}]", *_commented(section)]
+    return "\n".join(lines) + "\n"
+
+
+def _commented(section: Section) -> list[str]:
+    """A line for each plain field; one that is not set is a comment only."""
+    lines = []
+    fields = type(section).model_fields
+    for name, field in sorted(fields.items(), key=lambda entry: entry[0] != "family"):
+        value, said = getattr(section, name), field.description or ""
+        if isinstance(value, Section):
+            continue
+        if len(choices := _words(field.annotation)) > 1:
+            said = f"{' | '.join(choices)}; {said}"
+        lines.append(f"{name} = {_toml(value)}  # {said}" if value is not None else f"# {name} is not set: {said}")
+    return lines
+
+
+def _words(annotation: Any) -> list[str]:
+    """The words a field can be, where it is a choice between words (or nothing)."""
+    if get_origin(annotation) is Literal:
+        return [str(word) for word in get_args(annotation)]
+    return [word for part in get_args(annotation) for word in _words(part)]

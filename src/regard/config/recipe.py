@@ -1,0 +1,109 @@
+"""The whole recipe: its sections, which of them a task has, and what must fit together."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from regard.config.families import Model, RnnSection, TransformerSection, VitSection
+from regard.config.section import Section
+from regard.config.sections import Classification, Data, Decoding, Masking, Tagging, Text, Training
+
+Task = Literal[
+    "translation",
+    "classification",
+    "tagging",
+    "language-model",
+    "masked-lm",
+    "span-corruption",
+    "image-classification",
+]
+
+EVERYWHERE = ("text", "data", "model", "training")
+OWN: dict[str, tuple[str, ...]] = {
+    "translation": ("decoding",),
+    "classification": ("classification",),
+    "tagging": ("tagging",),
+    "language-model": ("decoding",),
+    "masked-lm": ("masking",),
+    "span-corruption": ("masking", "decoding"),
+    "image-classification": ("classification",),
+}
+"""The sections a task has beside those of :data:`EVERYWHERE`."""
+BUILT: dict[str, tuple[str, ...]] = {
+    "translation": ("transformer", "rnn"),
+    "classification": ("bert",),
+    "tagging": ("bert",),
+    "language-model": ("gpt",),
+    "masked-lm": ("bert",),
+    "span-corruption": ("transformer",),
+    "image-classification": ("vit",),
+}
+"""The families a task can be built with, its usual one first."""
+
+
+class Recipe(Section):
+    """Everything that decides a run, but the data."""
+
+    format: Literal[1] = Field(1, description="version of this file")
+    task: Task = Field("translation", description="what the model is for")
+    seed: int = Field(1, ge=0, description="of every random choice")
+    text: Text = Text()
+    data: Data = Data()
+    model: Model = TransformerSection()
+    training: Training = Training()
+    decoding: Decoding = Decoding()
+    classification: Classification = Classification()
+    tagging: Tagging = Tagging()
+    masking: Masking = Masking()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _usual_family(cls, values: Any) -> Any:
+        """A recipe that names no family has its task's usual one."""
+        task, model = (values.get(name) for name in ("task", "model")) if isinstance(values, dict) else (None, None)
+        if not isinstance(task, str) or task not in BUILT or not (model is None or isinstance(model, dict)):
+            return values
+        return {**values, "model": {"family": BUILT[task][0], **(model or {})}}
+
+    @model_validator(mode="after")
+    def _fits(self) -> Recipe:
+        if self.model.family not in BUILT[self.task]:
+            can = f"{' and '.join(BUILT[self.task])} can"
+            raise ValueError(f'model.family = "{self.model.family}" cannot do task = "{self.task}"; {can}')
+        for name in ("decoding", "classification", "tagging", "masking"):
+            if name in self.model_fields_set and name not in self.sections:
+                raise ValueError(f'the section [{name}] is not for task = "{self.task}"')
+        if (
+            isinstance(self.model, TransformerSection | RnnSection)
+            and self.model.tie == "three"
+            and not self.text.joint
+        ):
+            raise ValueError('model.tie = "three" needs text.joint = true; use "two" with separate vocabularies')
+        if self.data.max_tokens > self.training.tokens:
+            raise ValueError(f"data.max_tokens {self.data.max_tokens} is above training.tokens {self.training.tokens}")
+        self._refuse_too_few_positions()
+        if self.training.patience is not None and self.training.schedule in ("cosine", "linear"):
+            raise ValueError("training.patience acts only on schedules without an end (noam, inverse_square_root)")
+        if self.training.weight_decay and self.training.optimiser == "adam":
+            raise ValueError('training.weight_decay acts only with training.optimiser = "adamw"')
+        return self
+
+    def _refuse_too_few_positions(self) -> None:
+        model = self.model
+        if isinstance(model, RnnSection | VitSection) or model.positions != "learned":
+            return
+        more, said = 0, ""
+        if isinstance(model, TransformerSection):
+            more, said = self.decoding.max_extra + 1, " + decoding.max_extra + 1"
+        if model.max_positions < self.data.max_tokens + more:
+            raise ValueError(
+                f"model.max_positions {model.max_positions} is below data.max_tokens{said} = "
+                f"{self.data.max_tokens + more}"
+            )
+
+    @property
+    def sections(self) -> tuple[str, ...]:
+        """The names of the sections that this recipe's task has."""
+        return EVERYWHERE + OWN[self.task]

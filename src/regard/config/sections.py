@@ -1,0 +1,150 @@
+"""The sections of a recipe beside ``model``: every field with a default that works, a unit and a reason."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from regard.config.section import Section
+
+LANGUAGE = r"^[A-Za-z0-9_.@-]{1,40}$"
+"""What a language code may look like; it is shown, and may become part of a file's name."""
+
+
+class Text(Section):
+    """How text becomes ids [Sennrich16]: byte-level BPE, lossless."""
+
+    vocabulary: int = Field(8000, ge=300, le=1_000_000, description="pieces, the symbols included")
+    joint: bool = Field(True, description="one vocabulary for both languages (needed for three-way tying)")
+    units: Literal["pieces", "characters"] = Field("pieces", description="pieces: learned byte pairs; or characters")
+    normalisation: Literal["none", "nfc", "nfkc"] = Field("nfc", description="Unicode normalisation before encoding")
+    lowercase: bool = Field(False, description="text is lower-cased before encoding")
+    sample: int = Field(1_000_000, ge=1, description="pairs drawn (seeded) to learn the vocabulary from")
+    bpe_dropout: float = Field(0.0, ge=0.0, lt=1.0, description="probability of leaving a merge out while training")
+    segmentations: int = Field(16, ge=1, le=64, description="segmentations drawn per distinct word for BPE-dropout")
+    source_language: str = Field("und", pattern=LANGUAGE, description="language code of the source; und = unknown")
+    target_language: str = Field("und", pattern=LANGUAGE, description="language code of the target; und = unknown")
+
+
+class Data(Section):
+    """What is learned from, and how batches are packed."""
+
+    max_tokens: int = Field(256, ge=2, description="pairs longer than this on a side are left out, counted and named")
+    validation: int = Field(
+        1000, ge=1, description="pairs split off (seeded), at most a tenth, when no validation files are given"
+    )
+    documents: Literal["file", "paragraph", "line"] = Field(
+        "file", description="running text: what is one document; paragraphs stand between empty lines"
+    )
+    weights: tuple[float, ...] = Field((), description="one weight per corpus; empty = by size")
+    epoch: int = Field(0, ge=0, description="draws of a virtual epoch of weighted corpora; 0 = all pairs")
+    look_ahead: int = Field(
+        64, ge=1, le=1_000_000, description="sentences waiting to fill the gap at the end of a batch"
+    )
+
+
+class Training(Section):
+    """How weights are made [Vaswani17 §5]."""
+
+    steps: int | None = Field(None, ge=1, description="updates; default: from --minutes, else a table by corpus size")
+    minutes: float | None = Field(None, gt=0, description="wall minutes from first step to saved model; fixes steps")
+    tokens: int = Field(1024, ge=16, description="target tokens of a packed batch; 1,024 suits small corpora")
+    accumulate: int = Field(1, ge=1, le=100_000, description="batches per update")
+    optimiser: Literal["adam", "adamw"] = Field("adam", description="adamw: weight decay apart from the gradient")
+    beta1: float = Field(0.9, ge=0.0, lt=1.0, description="decay of the mean of gradients")
+    beta2: float = Field(0.98, ge=0.0, lt=1.0, description="decay of the mean of squared gradients")
+    epsilon: float = Field(1e-9, gt=0.0, description="added to the root of that")
+    weight_decay: float = Field(0.0, ge=0.0, description="of weights, not of biases and norms; adamw only")
+    schedule: Literal["noam", "inverse_square_root", "cosine", "linear"] = Field(
+        "cosine", description="how the rate falls behind the warm-up"
+    )
+    rate: float = Field(2e-3, gt=0.0, description="peak rate; for noam a factor of the paper's formula")
+    warmup: int = Field(
+        400, ge=0, description="steps of linear warm-up; never more than a tenth of the steps if they are known"
+    )
+    clip: float = Field(1.0, ge=0.0, description="largest gradient norm; 0 = no clipping")
+    label_smoothing: float = Field(0.1, ge=0.0, lt=1.0, description="probability given to all other pieces")
+    precision: Literal["auto", "fp32", "mixed"] = Field(
+        "auto",
+        description="mixed: products in bf16, weights and residual stream in fp32; auto: mixed where bf16 is native",
+    )
+    ema: float = Field(0.0, ge=0.0, lt=1.0, description="decay of averaged weights; 0 = off; validated and saved if on")
+    validate_every: int | None = Field(None, ge=1, description="steps; default: a twentieth of the run")
+    save_every: int | None = Field(None, ge=1, description="steps; default: with each validation")
+    keep: int = Field(3, ge=2, description="newest checkpoints kept")
+    select: Literal["auto", "loss", "bleu", "chrf", "accuracy", "f1"] = Field(
+        "auto", description="what is best; auto: loss in the first half, then the task's own score if it has one"
+    )
+    patience: int | None = Field(
+        None, ge=1, description="validations without a better one; only noam and inverse_square_root"
+    )
+    validation_sentences: int = Field(500, ge=1, description="sentences translated (greedily) at a validation")
+    max_skipped: int = Field(
+        10,
+        ge=1,
+        description="non-finite updates in a row before training stops; more than 10 within 1,000 steps stop it too",
+    )
+
+
+class Decoding(Section):
+    """How text is made [Vaswani17 §6.1]."""
+
+    beam: int = Field(5, ge=1, le=100, description="hypotheses kept; 1 is greedy")
+    length_penalty: float = Field(0.6, ge=0.0, le=10.0, description="alpha of ((5 + length) / 6) ** alpha [Wu16]")
+    max_extra: int = Field(50, ge=1, le=10_000, description="an output is at most the source + this many tokens")
+    tokens: int = Field(8192, ge=16, description="source tokens times beam decoded at once")
+    temperature: float = Field(1.0, ge=0.0, le=100.0, description="sampling: scores are divided by it; 0 is greedy")
+    top_k: int = Field(0, ge=0, description="sampling: only the k most probable pieces; 0: all")
+    top_p: float = Field(1.0, gt=0.0, le=1.0, description="sampling: the fewest pieces of so much probability")
+    min_p: float = Field(0.0, ge=0.0, lt=1.0, description="sampling: pieces of so much of the largest probability")
+    typical: float = Field(1.0, gt=0.0, le=1.0, description="sampling: locally typical pieces of so much probability")
+    repetition_penalty: float = Field(
+        1.0, ge=1.0, le=10.0, description="sampling: scores of pieces already there are damped by it"
+    )
+
+
+class Classification(Section):
+    """A label for each text: one of several, any of several, or a number."""
+
+    kind: Literal["single", "multi", "regression"] = Field(
+        "single", description="single: one label a text; multi: any number of labels; regression: a number"
+    )
+    class_weights: Literal["none", "balanced"] = Field(
+        "none", description="balanced: rare labels weigh as much in the loss as frequent ones"
+    )
+    out_of_scope: str = Field("", description="the label of texts that belong to no class, if the data has one")
+    threshold: float = Field(
+        0.0,
+        ge=0.0,
+        le=1.0,
+        description="a text whose best label is less probable is out of scope; 0: chosen at the "
+        "end where the validation texts have the label out_of_scope, else none",
+    )
+    calibrate: bool = Field(True, description="probabilities are fitted to the validation texts by one temperature")
+
+
+class Tagging(Section):
+    """A tag for each word; or entities, which are spans of words."""
+
+    scheme: Literal["auto", "none", "io", "bio", "bilou"] = Field(
+        "auto", description="how spans become tags; none: each word has a tag of its own; auto: as the data looks"
+    )
+    crf: bool = Field(False, description="tags are scored as whole sequences by a conditional random field")
+    stride: int = Field(64, ge=1, description="tokens that the windows of a text that is too long have in common")
+
+
+class Masking(Section):
+    """What is hidden to be guessed [Devlin19 §3.1; for spans Raffel20 §3.1.4]."""
+
+    share: float = Field(0.15, gt=0.0, lt=1.0, description="of the tokens")
+    mask: float = Field(0.8, ge=0.0, le=1.0, description="of these: become the symbol [MASK]")
+    random: float = Field(0.1, ge=0.0, le=1.0, description="of these: become a random piece; the rest stays")
+    whole_words: bool = Field(True, description="all pieces of a word are hidden together")
+    span: float = Field(3.0, ge=1.0, le=100.0, description="mean length of a span (span corruption)")
+
+    @model_validator(mode="after")
+    def _shares(self) -> Masking:
+        if self.mask + self.random > 1.0:
+            raise ValueError(f"mask {self.mask} and random {self.random} are together more than 1")
+        return self
