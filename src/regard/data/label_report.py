@@ -1,0 +1,212 @@
+"""Labelled texts looked at before any time is spent: what silently ruins a classifier (``regard check``)."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.data.corpora import Corpus
+from regard.data.findings import EXAMPLES, Example, Finding, Report, Severity, excerpt, ordered, percent
+from regard.data.labels import Kind, LabelLook
+from regard.data.survey import NOTHING, Progress, silent
+from regard.data.suspicion import KINDS
+from regard.errors import RegardError
+
+SHOWN = 5
+MANY = 50
+"""Labels below which nobody suspects that texts were taken for labels."""
+
+
+@dataclass(frozen=True)
+class LabelReport(Report):
+    """A report on labelled texts: ``pairs`` counts texts, ``target_characters`` is the mean length of a label."""
+
+    labels: dict[str, int] = field(default_factory=dict)
+    """How often each label occurs, the most frequent first; empty for numbers."""
+
+    @property
+    def verdict(self) -> str:
+        """Usable or not, and why, in plain words."""
+        end = f" {len(self.labels):,} labels." if self.labels and self.usable else ""
+        return super().verdict.replace("pairs.", "texts.") + end
+
+
+def look(
+    corpora: Sequence[Corpus],
+    kind: Kind = "single",
+    others: Mapping[str, Corpus] | None = None,
+    progress: Progress = silent,
+) -> LabelReport:
+    """Everything suspect in labelled texts, in one pass, with a verdict.
+
+    Args:
+        corpora: what would be learned from.
+        kind: whether a text has one label, any number of labels, or a number.
+        others: validation and test texts by name, looked for in those that are learned from.
+        progress: told how far it is.
+    """
+    looks, findings = [], []
+    for corpus in corpora:
+        one = LabelLook(corpus, kind)
+        looks.append(one)
+        try:
+            one.run(progress)
+        except RegardError as error:
+            findings.append(_unreadable(error, one))
+        findings += _single(one)
+    texts = sum(one.count for one in looks)
+    labels = sum((one.labels for one in looks), Counter[str]())
+    if not texts and not findings:
+        findings.append(Finding("no texts", "fatal", 0, 1.0, (), "There are no texts."))
+    if texts and not any(finding.kind == "unreadable" for finding in findings):
+        findings += _classes(labels, looks, texts) if kind != "regression" else []
+        findings += _together(looks)
+        for name, other in (others or {}).items():
+            findings += _other(name, LabelLook(other, kind), looks, labels, progress)
+    means = [sum(getattr(one, size) for one in looks) / max(1, texts) for size in ("characters", "label_characters")]
+    return LabelReport(texts, means[0], means[1], ordered(findings), dict(labels.most_common()))
+
+
+def _single(one: LabelLook) -> Iterator[Finding]:
+    """What single texts have shown."""
+    for notes in one.corpus.notes:
+        if notes.invalid:
+            places = tuple((one.corpus.name, line, "") for line in notes.invalid_lines[:EXAMPLES])
+            yield _finding("invalid UTF-8", notes.invalid, one.count, places)
+    for kind, count in one.counts.items():
+        if kind != "replacement" or not any(notes.invalid for notes in one.corpus.notes):  # else we put it there
+            yield _finding(kind, count, one.count, tuple(one.examples[kind]))
+
+
+def _finding(kind: str, count: int, texts: int, examples: tuple[Example, ...]) -> Finding:
+    share = count / max(1, texts)
+    said = f"{count:,} texts ({percent(share)})"
+    own: dict[str, tuple[Severity, str]] = {
+        "empty": (_severity(share, 0.01, 0.5), f"{said} are empty; they are left out."),
+        "no label": (_severity(share, 0.0, 0.5), f"{said} have no label; they are left out."),
+        "not a number": ("fatal", f"{said} have a label that is no number, which regression needs."),
+    }
+    if kind in own:
+        return Finding(kind, own[kind][0], count, share, examples, own[kind][1])
+    sentence = KINDS[kind].sentence.format(count=f"{count:,}", share=percent(share))
+    return Finding(kind, KINDS[kind].severity(share), count, share, examples, sentence)
+
+
+def _severity(share: float, warning: float, fatal: float) -> Severity:
+    return "fatal" if share >= fatal else "warning" if share >= warning else "note"
+
+
+def _classes(labels: Counter[str], looks: Sequence[LabelLook], texts: int) -> Iterator[Finding]:
+    """What the labels show, counted over all corpora."""
+    if len(labels) > max(MANY, texts // 2):
+        sentence = f"{len(labels):,} labels for {texts:,} texts: are the columns of text and label swapped? Name them."
+        yield Finding("too many labels", "fatal", len(labels), 1.0, _firsts(list(labels), looks), sentence)
+        return
+    if len(labels) < 2 and looks[0].kind == "single":
+        sentence = f"All texts have one label, {_named(list(labels))}: there is nothing to tell apart."
+        if labels:
+            yield Finding("one label", "fatal", texts, 1.0, _firsts(list(labels), looks), sentence)
+    if not labels and looks[0].kind == "multi":
+        yield Finding("one label", "fatal", texts, 1.0, (), "No text has a label.")
+    rare = [label for label, count in labels.items() if count == 1]
+    if rare:
+        sentence = f"{len(rare):,} labels occur once only: {_named(rare)}. They can hardly be learned."
+        yield Finding("rare label", "warning", len(rare), len(rare) / texts, _firsts(rare, looks), sentence)
+    alike = defaultdict(list)
+    for label in labels:
+        alike[" ".join(label.split()).casefold()].append(label)
+    groups = [group for group in alike.values() if len(group) > 1]
+    if groups:
+        named = "; ".join(_named(group) for group in groups[:SHOWN])
+        count = sum(labels[label] for group in groups for label in group)
+        sentence = f"Labels differ by case or white space only, and are taken for different ones: {named}."
+        rows = _firsts([label for group in groups for label in group], looks)
+        yield Finding("like labels", "warning", count, count / texts, rows, sentence)
+
+
+def _named(labels: Sequence[str]) -> str:
+    return ", ".join(repr(excerpt(label)) for label in labels[:SHOWN]) + (", …" if len(labels) > SHOWN else "")
+
+
+def _firsts(labels: Sequence[str], looks: Sequence[LabelLook]) -> tuple[Example, ...]:
+    """Where the first few of these labels stand first."""
+    found = []
+    for label in labels[:EXAMPLES]:
+        one = next(one for one in looks if label in one.first)
+        found.append(one.example(one.first[label], label))
+    return tuple(found)
+
+
+def _together(looks: Sequence[LabelLook]) -> Iterator[Finding]:
+    """What shows only when all texts are seen together: the same text again, or with another label."""
+    hashes = np.concatenate([one.hashes() for one in looks])
+    filled = hashes[:, 0] != NOTHING
+    if looks[0].kind == "regression" and len(hashes) > 1 and len(np.unique(hashes[:, 1])) == 1:
+        sentence = "All texts have the same number: there is nothing to learn."
+        yield Finding("one label", "fatal", len(hashes), 1.0, _examples(np.arange(1), looks), sentence)
+    _, first, number = np.unique(hashes[:, 0], return_index=True, return_inverse=True)
+    differs = (hashes[:, 1] != hashes[first[number], 1]) & filled
+    at_odds = np.isin(number, number[differs])
+    again = filled & ~at_odds
+    again[first] = False
+    total = len(hashes)
+    if (count := int(at_odds.sum())) > 0:
+        share = count / total
+        texts = len(np.unique(number[at_odds]))
+        sentence = f"{count:,} lines ({percent(share)}) give {texts:,} texts different labels: the labels contradict."
+        order = np.flatnonzero(at_odds)
+        order = order[np.argsort(number[order], kind="stable")]
+        yield Finding(
+            "conflict", _severity(share, 0.0, 0.5), count, share, _examples(order[: 2 * EXAMPLES], looks), sentence
+        )
+    if (count := int(again.sum())) > 0:
+        share = count / total
+        sentence = f"{count:,} texts ({percent(share)}) repeat an earlier one; they weigh more than they should."
+        examples = _examples(np.flatnonzero(again)[:EXAMPLES], looks)
+        yield Finding("duplicate", _severity(share, 0.1, 0.9), count, share, examples, sentence)
+
+
+def _examples(numbers: NDArray[np.int64], looks: Sequence[LabelLook]) -> tuple[Example, ...]:
+    """These texts, counted over all corpora, in this order."""
+    ends = np.cumsum([one.count for one in looks])
+    found: dict[int, Example] = {}
+    for place, one in enumerate(looks):
+        begin = int(ends[place]) - one.count
+        mine = sorted(int(number) for number in numbers if begin <= number < ends[place])
+        found |= dict(zip(mine, one.read_again([number - begin for number in mine]), strict=True))
+    return tuple(found[int(number)] for number in numbers)
+
+
+def _other(
+    name: str, one: LabelLook, looks: Sequence[LabelLook], labels: Counter[str], progress: Progress
+) -> Iterator[Finding]:
+    """What stands in validation or test texts and should not, or could not have been learned."""
+    try:
+        one.run(progress)
+    except RegardError as error:
+        yield _unreadable(error, one)
+        return
+    trained = np.concatenate([other.hashes()[:, 0] for other in looks])
+    texts = one.hashes()[:, 0]
+    shared = np.isin(texts, trained) & (texts != NOTHING)
+    if (count := int(shared.sum())) > 0:
+        share = count / max(1, one.count)
+        sentence = f"{count:,} texts ({percent(share)}) of {name} stand in the training data too: scores will flatter."
+        examples = tuple(one.read_again(np.flatnonzero(shared)[:EXAMPLES].tolist()))
+        yield Finding("leak", _severity(share, 0.0, 0.2), count, share, examples, sentence)
+    unknown = [label for label in one.labels if label not in labels]
+    if unknown:
+        count = sum(one.labels[label] for label in unknown)
+        sentence = f"{count:,} texts of {name} have a label that nothing is learned of: {_named(unknown)}."
+        rows = _firsts(unknown, [one])
+        yield Finding("unknown label", "warning", count, count / max(1, one.count), rows, sentence)
+
+
+def _unreadable(error: RegardError, one: LabelLook) -> Finding:
+    file, _, line = (error.where or one.corpus.name).rpartition(":")
+    place = (file, int(line), "") if file and line.isdigit() else (error.where or one.corpus.name, 0, "")
+    return Finding("unreadable", "fatal", 1, 1.0, (place,), str(error) if str(error)[-1:] in ".?!" else f"{error}.")
