@@ -86,7 +86,8 @@ def test_probe(choices) -> None:
 
 def row_by_row(x_TD: torch.Tensor, weight_FD: torch.Tensor, bias_F: torch.Tensor, path: str) -> torch.Tensor:
     """x Wᵀ + b, each token's product by itself, so that it rounds alike in any company."""
-    return torch.stack([weight_FD @ x_D.clone() + bias_F for x_D in x_TD])
+    bias = 0.0 if bias_F is None else bias_F
+    return torch.stack([weight_FD @ x_D.clone() + bias for x_D in x_TD])
 
 
 def row_by_row_matmul(left: torch.Tensor, right: torch.Tensor, path: str) -> torch.Tensor:

@@ -15,7 +15,7 @@ from small_models import section
     ("field", "table"),
     [
         ("norm", build.NORMS),
-        ("activation", build.ACTIVATIONS),
+        ("activation", build.FEEDFORWARDS),
         ("norm_place", build.RESIDUALS),
         ("positions", build.POSITIONS),
     ],

@@ -27,11 +27,11 @@ def test_the_reference_is_last_and_can_everything() -> None:
     assert Reference().can(torch.ones(1, 1, 1), torch.ones(1, 1, 1), question(bias=lambda q, k: q))
 
 
-def test_padding_needs_keys_and_no_bias() -> None:
+def test_padding_needs_keys() -> None:
     query_THK = torch.ones(5, 2, 4)
     can = PaddedSDPA().can
     assert can(query_THK, query_THK, question(dropout=0.1, causal=True))
-    assert not can(query_THK, query_THK, question(bias=lambda q, k: q))
+    assert can(query_THK, query_THK, question(bias=lambda q, k: q))
     assert not can(query_THK, query_THK, question(layout=Layout(sequences([2, 3]), sequences([5, 0]))))
     assert can(query_THK, query_THK, question(layout=Layout(sequences([5, 0]), sequences([2, 3]))))
     fewer_keys = Layout(sequences([2, 3]), sequences([2, 2]))

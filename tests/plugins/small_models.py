@@ -29,11 +29,15 @@ SIZES: dict[str, Any] = {
     "heads": 3,
     "max_positions": 64,
     "dropout": 0.0,
+    "norm_groups": 3,
+    "relative_buckets": 8,
+    "relative_distance": 16,
 }
 
 
 def section(**choices: Any) -> TransformerSection:
-    return TransformerSection(**{**SIZES, **choices})
+    named = {"decoder_norm": "batch"} if choices.get("norm") == "batch" else {}
+    return TransformerSection(**{**SIZES, **named, **choices})
 
 
 def small(

@@ -31,7 +31,7 @@ class Attentive(Section):
     activation: Literal["relu", "gelu", "gelu_tanh", "swish", "gated_gelu", "gated_swish"] = Field(
         "relu", description="inside the feed-forward; gated: times a second projection"
     )
-    positions: Positions = Field(
+    positions: Literal["sinusoidal", "learned", "relative", "grid", "none"] = Field(
         "sinusoidal",
         description="how a token's place is told; relative: by distance, inside attention; none: not at all",
     )
@@ -69,6 +69,10 @@ class TransformerSection(Attentive):
     family: Literal["transformer"] = Field("transformer", description="the architecture")
     encoder_layers: int = Field(6, ge=1, le=256, description="layers that read")
     decoder_layers: int = Field(6, ge=1, le=256, description="layers that write")
+    positions: Positions = Field(
+        "sinusoidal",
+        description="how a token's place is told; relative: by distance, inside attention; none: not at all",
+    )
     tie: Literal["none", "two", "three"] = Field(
         "three", description="two: target embedding = output; three: source embedding too (needs a joint vocabulary)"
     )
@@ -104,7 +108,7 @@ class BertSection(Attentive):
         "learned",
         description="how a token's place is told; relative: by distance, inside attention; none: not at all",
     )
-    segments: int = Field(2, ge=0, le=1024, description="kinds of segments with an embedding of their own; 0: none")
+    segments: int = Field(2, ge=0, le=1024, description="kinds of segments, each with an embedding; 0: no such thing")
     embedding_norm: bool = Field(True, description="the sum of the embeddings is normalised")
     pool: Literal["first", "mean", "max"] = Field(
         "first", description="what stands for the whole text: the first token, or the mean or largest of all"
@@ -154,7 +158,9 @@ class VitSection(Attentive):
     activation: Literal["relu", "gelu", "gelu_tanh", "swish", "gated_gelu", "gated_swish"] = Field(
         "gelu", description="inside the feed-forward; gated: times a second projection"
     )
-    positions: Literal["learned", "none"] = Field("learned", description="one vector for each place of the grid")
+    positions: Literal["learned", "grid", "none"] = Field(
+        "learned", description="learned: a vector for each patch; grid: one for its row and one for its column"
+    )
     pool: Literal["first", "mean", "max"] = Field(
         "first", description="what stands for the whole image: the class token, or the mean or largest of all"
     )

@@ -73,7 +73,8 @@ class Recipe(Section):
             can = f"{' and '.join(BUILT[self.task])} can"
             raise ValueError(f'model.family = "{self.model.family}" cannot do task = "{self.task}"; {can}')
         for name in ("decoding", "classification", "tagging", "masking"):
-            if name in self.model_fields_set and name not in self.sections:
+            section = getattr(self, name)
+            if name not in self.sections and section != type(section)():
                 raise ValueError(f'the section [{name}] is not for task = "{self.task}"')
         if (
             isinstance(self.model, TransformerSection | RnnSection)

@@ -137,7 +137,7 @@ class Tagging(Section):
 class Masking(Section):
     """What is hidden to be guessed [Devlin19 §3.1; for spans Raffel20 §3.1.4]."""
 
-    share: float = Field(0.15, gt=0.0, lt=1.0, description="of the tokens")
+    share: float = Field(0.15, gt=0.0, lt=1.0, description="of the tokens are hidden")
     mask: float = Field(0.8, ge=0.0, le=1.0, description="of these: become the symbol [MASK]")
     random: float = Field(0.1, ge=0.0, le=1.0, description="of these: become a random piece; the rest stays")
     whole_words: bool = Field(True, description="all pieces of a word are hidden together")

@@ -3,31 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 from torch import nn
 
-from regard.config import TransformerSection
+from regard.config import Attentive, BertSection, GptSection, TransformerSection, VitSection
+from regard.models.bert import Bert, Head, TagHead, TextHead, WordHead
+from regard.models.gpt import Gpt
 from regard.models.transformer import Decoder, Encoder, Transformer
-from regard.nn.attention import MultiHeadAttention
+from regard.models.vit import Vit
+from regard.nn import pooling
+from regard.nn.attention import MultiHeadAttention, Scoring
 from regard.nn.dropout import Dropout
-from regard.nn.embeddings import InputEmbedding, TokenEmbedding
-from regard.nn.feedforward import FeedForward
+from regard.nn.embeddings import InputEmbedding, PatchEmbedding, Segments, TokenEmbedding
+from regard.nn.feedforward import FeedForward, GatedFeedForward
 from regard.nn.init import initialise
 from regard.nn.layers import DecoderLayer, EncoderLayer
-from regard.nn.normalization import LayerNorm, RMSNorm
-from regard.nn.positions import Learned, NoPositions, Positions, Sinusoidal
+from regard.nn.normalization import BatchNorm, GroupNorm, LayerNorm, RMSNorm, Scaled
+from regard.nn.ops import Linear
+from regard.nn.positions import Grid, Learned, NoPositions, Positions, Relative, Sinusoidal
 from regard.nn.probe import name_parts
 from regard.nn.residual import PostNorm, PreNorm, Residual
 
-NORMS: dict[str, Callable[[int], nn.Module]] = {"layer": LayerNorm, "rms": RMSNorm}
-ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU}
+Built = TypeVar("Built", bound=nn.Module)
+
+NORMS: dict[str, Callable[[Attentive], nn.Module]] = {
+    "layer": lambda model: LayerNorm(model.d_model, model.norm_epsilon),
+    "rms": lambda model: RMSNorm(model.d_model, model.norm_epsilon),
+    "batch": lambda model: BatchNorm(model.d_model, model.norm_epsilon),
+    "group": lambda model: GroupNorm(model.d_model, model.norm_groups, model.norm_epsilon),
+}
+FEEDFORWARDS: dict[str, tuple[type[FeedForward], Callable[[], nn.Module]]] = {
+    "relu": (FeedForward, nn.ReLU),
+    "gelu": (FeedForward, nn.GELU),
+    "gelu_tanh": (FeedForward, lambda: nn.GELU("tanh")),
+    "swish": (FeedForward, nn.SiLU),
+    "gated_gelu": (GatedFeedForward, lambda: nn.GELU("tanh")),
+    "gated_swish": (GatedFeedForward, nn.SiLU),
+}
 RESIDUALS: dict[str, Callable[[nn.Module, Dropout], Residual]] = {"post": PostNorm, "pre": PreNorm}
-POSITIONS: dict[str, Callable[[TransformerSection], Positions]] = {
-    "sinusoidal": lambda model: Sinusoidal(model.d_model),
-    "learned": lambda model: Learned(model.d_model, model.max_positions),
+POSITIONS: dict[str, Callable[[Attentive, bool], Positions]] = {
+    "sinusoidal": lambda model, two_way: Sinusoidal(model.d_model),
+    "learned": lambda model, two_way: Learned(model.d_model, model.max_positions),
+    "relative": lambda model, two_way: Relative(model.heads, model.relative_buckets, model.relative_distance, two_way),
+    "none": lambda model, two_way: NoPositions(),
+}
+PLACES: dict[str, Callable[[VitSection], Positions]] = {
+    "learned": lambda model: Learned(model.d_model, 1 + model.patches),
+    "grid": lambda model: Grid(model.d_model, model.height // model.patch, model.width // model.patch),
     "none": lambda model: NoPositions(),
 }
+"""Positions of an image's patches."""
+POOLS: dict[str, pooling.Pool] = {"first": pooling.first, "mean": pooling.mean, "max": pooling.largest}
 
 
 def transformer(model: TransformerSection, source_pieces: int, target_pieces: int, key: int = 0) -> Transformer:
@@ -36,18 +65,70 @@ def transformer(model: TransformerSection, source_pieces: int, target_pieces: in
     Raises:
         ValueError: three-way tying of vocabularies of different sizes.
     """
-    source, target, output = _tables(model, source_pieces, target_pieces)
-    encoder_layers = [_encoder_layer(model) for _ in range(model.encoder_layers)]
-    decoder_layers = [_decoder_layer(model) for _ in range(model.decoder_layers)]
-    built = Transformer(
-        Encoder(_input(model, source), encoder_layers, _final(model)),
-        Decoder(_input(model, target), decoder_layers, _final(model)),
-        output,
+    source, target, output = tables(model.tie, model.d_model, source_pieces, target_pieces)
+    scale = None if model.scale_embedding else 1.0
+    writes = model.model_copy(update={"norm": model.decoder_norm or model.norm})
+    reading, writing = _Stack.of(model, two_way=True), _Stack.of(writes, two_way=False)
+    final = writing.final()
+    return _ready(
+        Transformer(
+            Encoder(reading.input(source, scale), reading.encoder_layers(model.encoder_layers), reading.final()),
+            Decoder(
+                writing.input(target, scale),
+                writing.decoder_layers(model.decoder_layers),
+                Scaled(final, model.d_model**-0.5) if model.scale_output else final,
+            ),
+            output,
+        ),
+        key,
     )
-    name_parts(built)
-    if not any(parameter.is_meta for parameter in built.parameters()):
-        initialise(built, key)
-    return built
+
+
+def bert(model: BertSection, pieces: int, head: Head, key: int = 0) -> Bert:
+    """The encoder a section describes, with a head: :func:`words`, :func:`classes` or :func:`tags` [Devlin19]."""
+    table = TokenEmbedding(pieces, model.d_model, start=0)
+    stack = _Stack.of(model, two_way=True)
+    segments = Segments(model.segments, model.d_model) if model.segments else None
+    norm = NORMS[model.norm](model) if model.embedding_norm else None
+    input = InputEmbedding(table, stack.positions, model.dropout, 1.0, segments, norm)
+    return _ready(Bert(Encoder(input, stack.encoder_layers(model.layers), stack.final()), head(table)), key)
+
+
+def words(model: BertSection) -> Head:
+    """The head that guesses masked words."""
+    _, activation = FEEDFORWARDS[model.activation]
+    return lambda table: WordHead(table, activation(), NORMS[model.norm](model))
+
+
+def classes(model: BertSection, count: int) -> Head:
+    """The head that scores ``count`` classes of a text."""
+
+    def head(table: TokenEmbedding) -> TextHead:
+        dense = Linear(model.d_model, model.d_model) if model.pooler else None
+        return TextHead(POOLS[model.pool], dense, Linear(model.d_model, count), model.dropout)
+
+    return head
+
+
+def tags(model: BertSection, count: int) -> Head:
+    """The head that scores ``count`` tags of each token."""
+    return lambda table: TagHead(Linear(model.d_model, count), model.dropout)
+
+
+def gpt(model: GptSection, pieces: int, key: int = 0) -> Gpt:
+    """The decoder-only model a section describes; its table is its output too [Radford19]."""
+    table = TokenEmbedding(pieces, model.d_model, start=0)
+    stack = _Stack.of(model, two_way=False)
+    return _ready(Gpt(Encoder(stack.input(table, 1.0), stack.encoder_layers(model.layers), stack.final()), table), key)
+
+
+def vit(model: VitSection, count: int, key: int = 0) -> Vit:
+    """The encoder of images a section describes, with ``count`` classes [Dosovitskiy21]."""
+    pixels = model.patch * model.patch * model.channels
+    stack = _Stack.of(model, two_way=True)
+    input = PatchEmbedding(Linear(pixels, model.d_model), PLACES[model.positions](model), model.dropout)
+    head = TextHead(POOLS[model.pool], None, Linear(model.d_model, count), 0.0)
+    return _ready(Vit(Encoder(input, stack.encoder_layers(model.layers), stack.final()), head), key)
 
 
 def outline(model: TransformerSection, source_pieces: int, target_pieces: int) -> Transformer:
@@ -56,41 +137,70 @@ def outline(model: TransformerSection, source_pieces: int, target_pieces: int) -
         return transformer(model, source_pieces, target_pieces)
 
 
-def _tables(model: TransformerSection, source_pieces: int, target_pieces: int) -> tuple[TokenEmbedding, ...]:
-    """Source embedding, target embedding and pre-softmax projection; tied ones are the same part."""
-    target = TokenEmbedding(target_pieces, model.d_model)
-    if model.tie == "three":
+def _ready(built: Built, key: int) -> Built:
+    """Every part told its path, and weights drawn from the key, unless it is an outline."""
+    name_parts(built)
+    if not any(parameter.is_meta for parameter in built.parameters()):
+        initialise(built, key)
+    return built
+
+
+def tables(tie: str, d_model: int, source_pieces: int, target_pieces: int) -> tuple[TokenEmbedding, ...]:
+    """Source embedding, target embedding and pre-softmax projection; tied ones are the same part.
+
+    Raises:
+        ValueError: three-way tying of vocabularies of different sizes.
+    """
+    target = TokenEmbedding(target_pieces, d_model)
+    if tie == "three":
         if source_pieces != target_pieces:
             raise ValueError(f"three-way tying of {source_pieces} source pieces with {target_pieces} target pieces")
         return target, target, target
-    source = TokenEmbedding(source_pieces, model.d_model)
-    return source, target, target if model.tie == "two" else TokenEmbedding(target_pieces, model.d_model)
+    source = TokenEmbedding(source_pieces, d_model)
+    return source, target, target if tie == "two" else TokenEmbedding(target_pieces, d_model)
 
 
-def _input(model: TransformerSection, table: TokenEmbedding) -> InputEmbedding:
-    return InputEmbedding(table, POSITIONS[model.positions](model), model.dropout)
+@dataclass(frozen=True)
+class _Stack:
+    """The parts of one stack of layers; its kind of positions is one part, shared by all that ask it."""
 
+    model: Attentive
+    positions: Positions
 
-def _attention(model: TransformerSection) -> MultiHeadAttention:
-    return MultiHeadAttention(model.d_model, model.heads, model.key_size, model.value_size, model.attention_dropout)
+    @classmethod
+    def of(cls, model: Attentive, *, two_way: bool) -> _Stack:
+        """``two_way``: tokens also see what comes after them."""
+        kind = POSITIONS.get(getattr(model, "positions", "none"), POSITIONS["none"])
+        return cls(model, NoPositions() if isinstance(model, VitSection) else kind(model, two_way))
 
+    def input(self, table: TokenEmbedding, scale: float | None) -> InputEmbedding:
+        return InputEmbedding(table, self.positions, self.model.dropout, scale)
 
-def _feedforward(model: TransformerSection) -> FeedForward:
-    return FeedForward(model.d_model, model.d_ff, ACTIVATIONS[model.activation](), model.feedforward_dropout)
+    def encoder_layers(self, count: int) -> list[EncoderLayer]:
+        return [EncoderLayer(self._attention(), self._feedforward(), self._residuals(2)) for _ in range(count)]
 
+    def decoder_layers(self, count: int) -> list[DecoderLayer]:
+        return [
+            DecoderLayer(self._attention(), self._attention(cross=True), self._feedforward(), self._residuals(3))
+            for _ in range(count)
+        ]
 
-def _residuals(model: TransformerSection, count: int) -> list[Residual]:
-    kind, norm = RESIDUALS[model.norm_place], NORMS[model.norm]
-    return [kind(norm(model.d_model), Dropout(model.dropout)) for _ in range(count)]
+    def final(self) -> nn.Module:
+        """The norm that ends a pre-norm stack."""
+        return NORMS[self.model.norm](self.model) if self.model.norm_place == "pre" else nn.Identity()
 
+    def _attention(self, cross: bool = False) -> MultiHeadAttention:
+        model = self.model
+        shared = self.positions if self.positions.bias() is not None and not cross else None
+        scoring = Scoring(model.scale_scores, model.biases, shared)
+        sizes = model.d_model, model.heads, model.key_size, model.value_size
+        return MultiHeadAttention(*sizes, model.attention_dropout, scoring)
 
-def _final(model: TransformerSection) -> nn.Module:
-    return NORMS[model.norm](model.d_model) if model.norm_place == "pre" else nn.Identity()
+    def _feedforward(self) -> FeedForward:
+        model = self.model
+        kind, activation = FEEDFORWARDS[model.activation]
+        return kind(model.d_model, model.d_ff, activation(), model.feedforward_dropout, model.biases)
 
-
-def _encoder_layer(model: TransformerSection) -> EncoderLayer:
-    return EncoderLayer(_attention(model), _feedforward(model), _residuals(model, 2))
-
-
-def _decoder_layer(model: TransformerSection) -> DecoderLayer:
-    return DecoderLayer(_attention(model), _attention(model), _feedforward(model), _residuals(model, 3))
+    def _residuals(self, count: int) -> list[Residual]:
+        kind, norm = RESIDUALS[self.model.norm_place], NORMS[self.model.norm]
+        return [kind(norm(self.model), Dropout(self.model.dropout)) for _ in range(count)]

@@ -15,10 +15,30 @@ from regard.nn.layout import Sequences
 
 @dataclass(frozen=True)
 class Tokens:
-    """One side of a batch: ids end to end, and where each sentence lies."""
+    """One side of a batch: ids end to end, and where each sentence lies; segments where a text has several."""
 
     ids_T: Tensor
     sequences: Sequences
+    segments_T: Tensor | None = None
+
+    @property
+    def content(self) -> Tensor:
+        """What the first part of a model reads."""
+        return self.ids_T
+
+
+@dataclass(frozen=True)
+class Patches:
+    """Images: the pixels of their patches end to end; each begins with a row of zeros for the class token."""
+
+    pixels_TP: Tensor
+    sequences: Sequences
+    segments_T: None = None
+
+    @property
+    def content(self) -> Tensor:
+        """What the first part of a model reads."""
+        return self.pixels_TP
 
 
 @dataclass(frozen=True)

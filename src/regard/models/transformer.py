@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from regard.models.inputs import Pairs, Tokens
-from regard.nn.embeddings import InputEmbedding, TokenEmbedding
+from regard.models.inputs import Pairs, Patches, Tokens
+from regard.nn.embeddings import InputEmbedding, PatchEmbedding, TokenEmbedding
 from regard.nn.layers import DecoderLayer, EncoderLayer
 from regard.nn.layout import Layout
+from regard.nn.normalization import counting
 
 
 class Encoder(nn.Module):
@@ -16,20 +17,21 @@ class Encoder(nn.Module):
     ``final`` is the norm that ends a pre-norm stack, the identity for the paper's post-norm.
     """
 
-    def __init__(self, input: InputEmbedding, layers: list[EncoderLayer], final: nn.Module) -> None:
+    def __init__(self, input: InputEmbedding | PatchEmbedding, layers: list[EncoderLayer], final: nn.Module) -> None:
         super().__init__()
         self.input = input
         self.layers = nn.ModuleList(layers)
         self.final = final
 
-    def forward(self, source: Tokens) -> Tensor:
-        """``memory_SD``: what the decoder will attend to."""
+    def forward(self, source: Tokens | Patches, *, causal: bool = False) -> Tensor:
+        """``memory_SD``: what a decoder will attend to, or a head will read; ``causal`` in a decoder-only model."""
         sequences = source.sequences
-        x_TD = self.input(source.ids_T, sequences.positions_T, sequences.longest)
         layout = Layout(sequences, sequences)
-        for layer in self.layers:
-            x_TD = layer(x_TD, layout)
-        memory_TD: Tensor = self.final(x_TD)
+        with counting(sequences.inside_T if self.training else None):
+            x_TD = self.input(source.content, sequences.positions_T, sequences.longest, source.segments_T)
+            for layer in self.layers:
+                x_TD = layer(x_TD, layout, causal=causal)
+            memory_TD: Tensor = self.final(x_TD)
         return memory_TD
 
 
@@ -47,9 +49,10 @@ class Decoder(nn.Module):
         sequences = target.sequences
         x_TD = self.input(target.ids_T, sequences.positions_T, sequences.longest)
         layout, cross_layout = Layout(sequences, sequences), Layout(sequences, source.sequences)
-        for layer in self.layers:
-            x_TD = layer(x_TD, memory_SD, layout, cross_layout)
-        hidden_TD: Tensor = self.final(x_TD)
+        with counting(sequences.inside_T if self.training else None):
+            for layer in self.layers:
+                x_TD = layer(x_TD, memory_SD, layout, cross_layout)
+            hidden_TD: Tensor = self.final(x_TD)
         return hidden_TD
 
 

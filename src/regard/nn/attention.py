@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from functools import partial
 
 from torch import Tensor, nn
@@ -11,6 +12,7 @@ from regard.nn import probe
 from regard.nn.arena import Arena
 from regard.nn.layout import Layout
 from regard.nn.ops import Linear, project
+from regard.nn.positions import Positions
 from regard.nn.ways import WAYS, Bias, Question, Reference
 
 _LOG = logging.getLogger(__name__)
@@ -50,6 +52,25 @@ def attend(
     return way(query_THK, key_SHK, value_SHU, question)
 
 
+@dataclass(frozen=True)
+class Scoring:
+    """What multi-head attention does beside the paper's plain form.
+
+    Args:
+        scaled: scores are divided by √d_k, as in the paper; T5 leaves that to its starting weights.
+        biases: the projections have biases.
+        positions: a kind of positions that adds to the scores, shared by the layers of a stack.
+    """
+
+    scaled: bool = True
+    biases: bool = True
+    positions: Positions | None = None
+
+
+PAPER = Scoring()
+"""As in the paper."""
+
+
 class MultiHeadAttention(nn.Module):
     """``Concat(head_1, …, head_h) W^O`` with ``head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V)`` [Vaswani17 §3.2.2].
 
@@ -57,14 +78,19 @@ class MultiHeadAttention(nn.Module):
     (d_model → h d_v), ``W^O`` (h d_v → d_model).
     """
 
-    def __init__(self, d_model: int, heads: int, d_k: int, d_v: int, dropout: float = 0.0) -> None:
+    def __init__(
+        self, d_model: int, heads: int, d_k: int, d_v: int, dropout: float = 0.0, scoring: Scoring = PAPER
+    ) -> None:
         super().__init__()
-        self.query = Linear(d_model, heads * d_k)
-        self.key = Linear(d_model, heads * d_k)
-        self.value = Linear(d_model, heads * d_v)
-        self.output = Linear(heads * d_v, d_model)
+        self.query = Linear(d_model, heads * d_k, bias=scoring.biases)
+        self.key = Linear(d_model, heads * d_k, bias=scoring.biases)
+        self.value = Linear(d_model, heads * d_v, bias=scoring.biases)
+        self.output = Linear(heads * d_v, d_model, bias=scoring.biases)
         self.heads = heads
         self.dropout = dropout
+        self.d_k = d_k
+        self.scoring = scoring
+        self.positions = scoring.positions
         self.path = ""
 
     def forward(self, x_TD: Tensor, memory_SD: Tensor, layout: Layout, *, causal: bool) -> Tensor:
@@ -90,11 +116,15 @@ class MultiHeadAttention(nn.Module):
 
     def _attend(self, query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, layout: Layout, causal: bool) -> Tensor:
         dropout = self.dropout if self.training else 0.0
+        bias = self.positions.bias() if self.positions is not None else None
+        scale = self.d_k**-0.5 if self.scoring.scaled else 1.0
         if probe.inside(self.path):
-            question = Question(layout, causal, query_THK.shape[-1] ** -0.5, None, dropout)
+            question = Question(layout, causal, scale, bias, dropout)
             context_THU = _REFERENCE(query_THK, key_SHK, value_SHU, question, partial(_pass, self.path))
         else:
-            context_THU = attend(query_THK, key_SHK, value_SHU, layout, causal=causal, dropout=dropout)
+            context_THU = attend(
+                query_THK, key_SHK, value_SHU, layout, causal=causal, bias=bias, scale=scale, dropout=dropout
+            )
         output_TD: Tensor = self.output(context_THU.flatten(1))
         return probe.passing(f"{self.path}.output", output_TD)
 

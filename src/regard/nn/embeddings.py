@@ -8,27 +8,33 @@ from torch import Tensor, nn
 
 from regard.nn import probe
 from regard.nn.dropout import Dropout
-from regard.nn.ops import Path, matmul
+from regard.nn.ops import Linear, Path, matmul
 from regard.nn.positions import Positions
 
 
 class TokenEmbedding(nn.Module):
-    """A table of one vector a piece; the row behind the pieces is the start symbol's, zero and never learned.
+    """A table of one vector a piece; a row behind the pieces is the start symbol's, zero and never learned.
 
     The table may be shared: source and target embedding and the output projection are one matrix in the paper
     [Vaswani17 §3.4, Press17].
+
+    Args:
+        pieces: V, what ids are below.
+        d_model: entries of a vector.
+        start: rows behind the pieces: 1 for the start symbol of a decoder that reads what an encoder read, else 0.
     """
 
     product: Path = "exact"
 
-    def __init__(self, pieces: int, d_model: int) -> None:
+    def __init__(self, pieces: int, d_model: int, start: int = 1) -> None:
         super().__init__()
         self.pieces = pieces
-        self.weight = nn.Parameter(torch.empty(pieces + 1, d_model))
+        self.start = pieces if start else None
+        self.weight = nn.Parameter(torch.empty(pieces + start, d_model))
 
     def forward(self, ids_T: Tensor) -> Tensor:
         """``x_TD``, a row of the table for each id; no gradient flows to the start symbol's row."""
-        return F.embedding(ids_T, self.weight, padding_idx=self.pieces)
+        return F.embedding(ids_T, self.weight, padding_idx=self.start)
 
     def scores(self, hidden_ND: Tensor) -> Tensor:
         """The pre-softmax projection ``score_NV`` onto every piece; the start symbol is never predicted."""
@@ -36,18 +42,75 @@ class TokenEmbedding(nn.Module):
 
 
 class InputEmbedding(nn.Module):
-    """What enters a stack: ``Dropout(Embedding(ids) · √d_model + positions)`` [Vaswani17 §3.4, §3.5, §5.4]."""
+    """What enters a stack: ``Dropout(Embedding(ids) · √d_model + positions)`` [Vaswani17 §3.4, §3.5, §5.4].
 
-    def __init__(self, tokens: TokenEmbedding, positions: Positions, dropout: float) -> None:
+    Args:
+        tokens, positions: parts.
+        dropout: probability.
+        scale: what embeddings are multiplied by; default √d_model.
+        segments: adds a vector for each token's segment, where there are several [Devlin19 §3.2].
+        norm: of the sum, in BERT.
+    """
+
+    def __init__(
+        self,
+        tokens: TokenEmbedding,
+        positions: Positions,
+        dropout: float,
+        scale: float | None = None,
+        segments: Segments | None = None,
+        norm: nn.Module | None = None,
+    ) -> None:
         super().__init__()
         self.tokens = tokens
+        self.positions = positions
+        self.scale = tokens.weight.shape[1] ** 0.5 if scale is None else scale
+        self.segments = segments
+        self.norm = norm or nn.Identity()
+        self.dropout = Dropout(dropout)
+        self.path = ""
+
+    def forward(self, ids_T: Tensor, positions_T: Tensor, longest: int, segments_T: Tensor | None = None) -> Tensor:
+        """``x_TD``; positions count from 0 in each sentence and are below ``longest``; segments are 0 by default."""
+        x_TD = probe.passing(f"{self.path}.embedding", self.tokens(ids_T) * self.scale)
+        x_TD = probe.passing(f"{self.path}.positions", self.positions.embed(x_TD, positions_T, longest))
+        if self.segments is not None:
+            x_TD = self.segments(x_TD, segments_T)
+        return self.dropout(self.norm(x_TD))
+
+
+class Segments(nn.Module):
+    """A learned vector for each kind of segment, added to its tokens [Devlin19 §3.2, Figure 2]."""
+
+    def __init__(self, kinds: int, d_model: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(kinds, d_model))
+
+    def forward(self, x_TD: Tensor, segments_T: Tensor | None) -> Tensor:
+        """``x_TD`` plus each token's segment; all are of the first where nothing is said."""
+        return x_TD + (self.weight[0] if segments_T is None else self.weight[segments_T])
+
+
+class PatchEmbedding(nn.Module):
+    """An image as tokens: a class token, then each patch's pixels times one matrix [Dosovitskiy21 §3.1, eq. 1].
+
+    Args:
+        project: pixels of a patch → d_model.
+        positions: learned, one for each place of the image.
+        dropout: probability.
+    """
+
+    def __init__(self, project: Linear, positions: Positions, dropout: float) -> None:
+        super().__init__()
+        self.project = project
+        self.first = nn.Parameter(torch.empty(project.out_features))
         self.positions = positions
         self.dropout = Dropout(dropout)
         self.path = ""
 
-    def forward(self, ids_T: Tensor, positions_T: Tensor, longest: int) -> Tensor:
-        """``x_TD``; positions count from 0 in each sentence and are below ``longest``."""
-        scale = self.tokens.weight.shape[1] ** 0.5
-        x_TD = probe.passing(f"{self.path}.embedding", self.tokens(ids_T) * scale)
-        x_TD = probe.passing(f"{self.path}.positions", self.positions.embed(x_TD, positions_T, longest))
+    def forward(self, pixels_TP: Tensor, positions_T: Tensor, longest: int, segments_T: Tensor | None = None) -> Tensor:
+        """``x_TD``; where the position is 0 the class token stands, and the pixels say nothing; no segments here."""
+        patch_TD = torch.where(positions_T[:, None] > 0, self.project(pixels_TP), self.first)
+        patch_TD = probe.passing(f"{self.path}.embedding", patch_TD)
+        x_TD = probe.passing(f"{self.path}.positions", self.positions.embed(patch_TD, positions_T, longest))
         return self.dropout(x_TD)

@@ -1,4 +1,4 @@
-"""The position-wise feed-forward network [Vaswani17 §3.3]."""
+"""The position-wise feed-forward network [Vaswani17 §3.3], plain and gated."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from regard.nn import probe
 from regard.nn.dropout import Dropout
-from regard.nn.ops import Linear
+from regard.nn.ops import Linear, project
 
 
 class FeedForward(nn.Module):
@@ -15,15 +15,32 @@ class FeedForward(nn.Module):
     The activation is a part: ReLU in the paper, GELU [Hendrycks16] in its relatives.
     """
 
-    def __init__(self, d_model: int, d_ff: int, activation: nn.Module, dropout: float = 0.0) -> None:
+    def __init__(
+        self, d_model: int, d_ff: int, activation: nn.Module, dropout: float = 0.0, biases: bool = True
+    ) -> None:
         super().__init__()
-        self.inner = Linear(d_model, d_ff)
+        self.inner = Linear(d_model, d_ff, bias=biases)
         self.activation = activation
         self.dropout = Dropout(dropout)
-        self.outer = Linear(d_ff, d_model)
+        self.outer = Linear(d_ff, d_model, bias=biases)
         self.path = ""
 
     def forward(self, x_TD: Tensor) -> Tensor:
         """Every token on its own."""
         inner_TF = self.dropout(self.activation(self.inner(x_TD)))
         return probe.passing(f"{self.path}.output", self.outer(inner_TF))
+
+
+class GatedFeedForward(FeedForward):
+    """``FFN(x) = (g(x W_1) ⊗ x W_g) W_2``: a second projection lets through what the activation opens [Shazeer20]."""
+
+    def __init__(
+        self, d_model: int, d_ff: int, activation: nn.Module, dropout: float = 0.0, biases: bool = True
+    ) -> None:
+        super().__init__(d_model, d_ff, activation, dropout, biases)
+        self.gate = Linear(d_model, d_ff, bias=biases)
+
+    def forward(self, x_TD: Tensor) -> Tensor:
+        """Every token on its own."""
+        inner_TF, gate_TF = project(x_TD, [self.inner, self.gate])
+        return probe.passing(f"{self.path}.output", self.outer(self.dropout(self.activation(inner_TF) * gate_TF)))

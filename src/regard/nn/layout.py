@@ -14,6 +14,33 @@ Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
+class ByTime:
+    """Sequences seen by a recurrence: the first token of each, then the second of each, and so on; longest first.
+
+    Args:
+        order_N: the sequences that have tokens, longest first.
+        live_L: how many of them have a token at each time; on the host, where the recurrence's loop is.
+        tokens_R: the axis's index of every token of a sequence, in this order.
+        homes_T: for each token of the axis its place in this order; the place behind the last if it is of no sequence.
+    """
+
+    order_N: Tensor
+    live_L: Tensor
+    tokens_R: Tensor
+    homes_T: Tensor
+
+    def gather(self, x_TD: Tensor) -> Tensor:
+        """``x_RD``: what the tokens of sequences hold, by time."""
+        return x_TD.index_select(0, self.tokens_R)
+
+    def back(self, x_RD: Tensor) -> Tensor:
+        """``x_TD``: every token in its place again; those of no sequence hold zeros."""
+        if len(self.tokens_R) < len(self.homes_T):
+            x_RD = torch.cat([x_RD, x_RD.new_zeros(1, x_RD.shape[1])])
+        return x_RD.index_select(0, self.homes_T)
+
+
+@dataclass(frozen=True)
 class Sequences:
     """Sequence *b* is the ``lengths_B[b]`` tokens from ``starts_B[b]`` of an axis of ``size`` tokens.
 
@@ -73,6 +100,13 @@ class Sequences:
         return cells_T
 
     @cached_property
+    def rows_T(self) -> Tensor:
+        """For each token of a sequence, in order of the axis, the sequence's number; those outside are left out."""
+        return torch.repeat_interleave(
+            torch.arange(self.count, device=self.starts_B.device), self.lengths_B[: self.count]
+        )
+
+    @cached_property
     def inside_T(self) -> Tensor:
         """True for tokens that belong to a sequence."""
         inside_T = torch.zeros(self.size, dtype=torch.bool, device=self.starts_B.device)
@@ -91,6 +125,22 @@ class Sequences:
         positions_T = torch.zeros(self.size, dtype=torch.int64, device=self.starts_B.device)
         positions_T[self.grid_BL[self.real_BL]] = places_BL[self.real_BL]
         return positions_T
+
+    def by_time(self) -> ByTime:
+        """The time-major view that a recurrence needs, made once: one gather in, one out."""
+        return self._by_time
+
+    @cached_property
+    def _by_time(self) -> ByTime:
+        lengths_B = self.lengths_B[: self.count]
+        order = lengths_B.argsort(descending=True, stable=True)
+        order_N = order[lengths_B[order] > 0]
+        places_L = torch.arange(self.longest, device=order.device)
+        real_LN = places_L[:, None] < lengths_B[order_N]
+        tokens_R = (self.starts_B[order_N] + places_L[:, None])[real_LN]
+        homes_T = torch.full((self.size,), len(tokens_R), device=order.device)
+        homes_T[tokens_R] = torch.arange(len(tokens_R), device=order.device)
+        return ByTime(order_N, real_LN.sum(1).cpu(), tokens_R, homes_T)
 
 
 @dataclass(frozen=True)

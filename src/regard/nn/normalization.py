@@ -1,26 +1,107 @@
-"""Normalisation of each token's vector, each kind a class."""
+"""Normalisation, each kind a class: of each token's vector on its own, or over the tokens of a batch."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+EPSILON = 1e-5
+"""ε where nothing else is said: that of the 2017 Transformer's descendants, so that models can be taken elsewhere."""
+
 
 class LayerNorm(nn.LayerNorm):
-    """``(x - mean) / √(variance + ε) · gain + bias`` over a token's entries [Ba16]; ε 1e-5."""
+    """``(x - mean) / √(variance + ε) · gain + bias`` over a token's entries [Ba16]."""
 
-    def __init__(self, d_model: int) -> None:
-        super().__init__(d_model, eps=1e-5)
+    def __init__(self, d_model: int, epsilon: float = EPSILON) -> None:
+        super().__init__(d_model, eps=epsilon)
 
 
 class RMSNorm(nn.Module):
-    """``x / √(mean(x²) + ε) · gain`` over a token's entries [Zhang19]; ε 1e-5."""
+    """``x / √(mean(x²) + ε) · gain`` over a token's entries [Zhang19]."""
 
-    def __init__(self, d_model: int) -> None:
+    def __init__(self, d_model: int, epsilon: float = EPSILON) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.ones(d_model))
+        self.epsilon = epsilon
 
     def forward(self, x_TD: Tensor) -> Tensor:
         """Each token normalised."""
-        return F.rms_norm(x_TD, self.weight.shape, self.weight, 1e-5)
+        return F.rms_norm(x_TD, self.weight.shape, self.weight, self.epsilon)
+
+
+class GroupNorm(nn.GroupNorm):
+    """Layer norm over each of several equal parts of a token's entries on its own [Wu18]."""
+
+    def __init__(self, d_model: int, groups: int, epsilon: float = EPSILON) -> None:
+        super().__init__(groups, d_model, eps=epsilon)
+
+
+class BatchNorm(nn.Module):
+    """``(x - mean) / √(variance + ε) · gain + bias`` of each entry over the tokens of a batch [Ioffe15].
+
+    Statistics are those of the real tokens, which :func:`counting` names; tokens behind the last sentence take part in
+    nothing. While training a token thus sees its batch; in evaluation mode the running averages stand in, and a
+    sentence alone is the same among others.
+    """
+
+    momentum = 0.1
+    running_mean: Tensor
+    running_variance: Tensor
+
+    def __init__(self, d_model: int, epsilon: float = EPSILON) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(d_model))
+        self.bias = nn.Parameter(torch.zeros(d_model))
+        self.register_buffer("running_mean", torch.zeros(d_model))
+        self.register_buffer("running_variance", torch.ones(d_model))
+        self.epsilon = epsilon
+
+    def forward(self, x_TD: Tensor) -> Tensor:
+        """Each entry normalised."""
+        mean_D, variance_D = self._moments(x_TD) if self.training else (self.running_mean, self.running_variance)
+        return (x_TD - mean_D) * ((variance_D + self.epsilon).rsqrt() * self.weight) + self.bias
+
+    def _moments(self, x_TD: Tensor) -> tuple[Tensor, Tensor]:
+        weight_T = _REAL.get()
+        if weight_T is None:
+            weight_T = x_TD.new_ones(len(x_TD))
+        weight_T = weight_T.to(x_TD.dtype)
+        share_T = weight_T / weight_T.sum().clamp(min=1.0)
+        mean_D = share_T @ x_TD
+        variance_D = share_T @ (x_TD - mean_D).square()
+        with torch.no_grad():
+            self.running_mean.lerp_(mean_D.to(self.running_mean.dtype), self.momentum)
+            self.running_variance.lerp_(variance_D.to(self.running_variance.dtype), self.momentum)
+        return mean_D, variance_D
+
+
+class Scaled(nn.Module):
+    """What ends T5's decoder: a norm, then a factor, so that the tied table can be the output [Raffel20]."""
+
+    def __init__(self, norm: nn.Module, factor: float) -> None:
+        super().__init__()
+        self.norm = norm
+        self.factor = factor
+
+    def forward(self, x_TD: Tensor) -> Tensor:
+        """Each token normalised and multiplied."""
+        scaled_TD: Tensor = self.norm(x_TD) * self.factor
+        return scaled_TD
+
+
+_REAL: ContextVar[Tensor | None] = ContextVar("real", default=None)
+
+
+@contextmanager
+def counting(weight_T: Tensor | None) -> Iterator[None]:
+    """Within, statistics over a batch count each token by its weight; ``None``: all alike."""
+    token = _REAL.set(weight_T)
+    try:
+        yield
+    finally:
+        _REAL.reset(token)

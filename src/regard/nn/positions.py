@@ -1,15 +1,18 @@
 """Positions: where in its sentence a token stands, told to the model by one door, which attention never asks for.
 
-``embed`` adds something to the embedding (sinusoidal, learned). Later kinds open a door of their own: ``rotate`` will
-turn queries and keys, ``bias`` be added to the scores (``attend`` takes one already).
+``embed`` adds something to the embedding (sinusoidal, learned, the grid of an image); ``bias`` adds something to the
+scores (relative). Later kinds may open a third: ``rotate`` will turn queries and keys.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 
 import torch
 from torch import Tensor, nn
+
+from regard.nn.ways import Bias
 
 
 class Positions(nn.Module, ABC):
@@ -18,6 +21,10 @@ class Positions(nn.Module, ABC):
     @abstractmethod
     def embed(self, x_TD: Tensor, positions_T: Tensor, longest: int) -> Tensor:
         """``x_TD`` with each token's position told; ``positions_T`` count from 0, all below ``longest``."""
+
+    def bias(self) -> Bias | None:
+        """What attention adds to its scores, evaluated from positions; most kinds add nothing there."""
+        return None
 
 
 class NoPositions(Positions):
@@ -76,3 +83,67 @@ class Learned(Positions):
         if longest > len(self.weight):
             raise ValueError(f"a sequence of {longest} tokens is longer than the {len(self.weight)} learned positions")
         return x_TD + self.weight[positions_T]
+
+
+class Grid(Positions):
+    """The place of a patch in an image: half of a vector for its row, half for its column [Dosovitskiy21 §D.4].
+
+    Position 0 is the class token's, which stands nowhere and has a vector of its own.
+    """
+
+    def __init__(self, d_model: int, rows: int, columns: int) -> None:
+        super().__init__()
+        half = d_model // 2
+        self.columns = columns
+        self.row = nn.Parameter(torch.empty(rows, half))
+        self.column = nn.Parameter(torch.empty(columns, d_model - half))
+        self.first = nn.Parameter(torch.empty(d_model))
+
+    def embed(self, x_TD: Tensor, positions_T: Tensor, longest: int) -> Tensor:
+        """``x_TD`` plus each patch's row and column; patches are numbered from 1, row by row."""
+        place_T = (positions_T - 1).clamp(min=0)
+        grid_TD = torch.cat([self.row[place_T // self.columns], self.column[place_T % self.columns]], dim=1)
+        return x_TD + torch.where(positions_T[:, None] > 0, grid_TD, self.first)
+
+
+class Relative(Positions):
+    """A learned number for each head and distance, added to the scores [Raffel20 §2.1].
+
+    Distances fall into buckets: small ones each have their own, larger ones share one in logarithmic steps, and from
+    ``distance`` on all are alike. One table serves all layers of a stack.
+
+    Args:
+        two_way: keys behind and before the query have buckets of their own, half of them each; else a query looks
+            back only.
+    """
+
+    def __init__(self, heads: int, buckets: int, distance: int, two_way: bool) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(buckets, heads))
+        self.distance = distance
+        self.two_way = two_way
+
+    def embed(self, x_TD: Tensor, positions_T: Tensor, longest: int) -> Tensor:
+        """``x_TD`` as it is."""
+        return x_TD
+
+    def bias(self) -> Bias:
+        """The scores' addend ``bias_HLM`` of queries and keys at given positions."""
+        return self._bias
+
+    def _bias(self, query_positions_L: Tensor, key_positions_M: Tensor) -> Tensor:
+        ahead_LM = key_positions_M - query_positions_L[:, None]
+        return self.weight[self._bucket(ahead_LM)].movedim(2, 0)
+
+    def _bucket(self, ahead_LM: Tensor) -> Tensor:
+        """Which bucket each distance falls into, as the paper's published code draws the borders."""
+        count, first_LM = len(self.weight), torch.zeros_like(ahead_LM)
+        if self.two_way:
+            count //= 2
+            first_LM, far_LM = count * (ahead_LM > 0), ahead_LM.abs()
+        else:
+            far_LM = (-ahead_LM).clamp(min=0)
+        exact = count // 2
+        steps_LM = (far_LM.clamp(min=1).float() / exact).log() / math.log(self.distance / exact) * (count - exact)
+        rough_LM = (exact + steps_LM.long()).clamp(max=count - 1)
+        return first_LM + torch.where(far_LM < exact, far_LM, rough_LM)

@@ -112,7 +112,7 @@ def _places(sequences: Sequences, b: int) -> Tensor:
 
 
 class PaddedSDPA:
-    """Scaled dot-product attention on padded grids: any device, no bias. The only place where padding exists.
+    """Scaled dot-product attention on padded grids: any device. The only place where padding exists.
 
     torch's own kernel computes it, but for training on CPU: there sequences of similar length are grouped and the few
     products are written out, which is measured to be twice as fast.
@@ -121,14 +121,15 @@ class PaddedSDPA:
     name = "sdpa"
 
     def can(self, query_THK: Tensor, value_SHU: Tensor, question: Question) -> bool:
-        """No bias; every query has keys (torch would give NaN)."""
+        """Every query has keys (torch would give NaN)."""
         layout = question.layout
-        return question.bias is None and layout.queries.longest > 0 and layout.every_query_has_keys(question.causal)
+        return layout.queries.longest > 0 and layout.every_query_has_keys(question.causal)
 
     def __call__(self, query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, question: Question) -> Tensor:
         """Gather to grids, attend, gather back."""
         layout, heads = question.layout, query_THK.shape[1]
-        if query_THK.requires_grad and query_THK.device.type == "cpu" and not question.dropout:
+        plain = not question.dropout and question.bias is None
+        if query_THK.requires_grad and query_THK.device.type == "cpu" and plain:
             made = layout.once((heads, question.causal), lambda: grid(layout, heads, question.causal))
             context_THU: Tensor = _Grouped.apply(query_THK, key_SHK, value_SHU, made, question.scale)
             return context_THU
@@ -137,10 +138,12 @@ class PaddedSDPA:
 
 def _torch_sdpa(query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, question: Question) -> Tensor:
     layout = question.layout
-    square = question.causal and layout.queries is layout.keys
-    mask = None
+    square = question.causal and layout.queries is layout.keys and question.bias is None
+    mask: Tensor | None = None
     if not square and (question.causal or not layout.keys.full):
         mask = layout.allowed_BLM(question.causal)[:, None]
+    if question.bias is not None:
+        mask = _biased(question.bias, layout, mask).to(query_THK.dtype)
     on_cpu = query_THK.device.type == "cpu"  # measured: torch's flash kernel is several times slower there
     with sdpa_kernel(SDPBackend.MATH) if on_cpu else nullcontext():
         context_BHLU = F.scaled_dot_product_attention(
@@ -153,6 +156,21 @@ def _torch_sdpa(query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, question:
             scale=question.scale,
         )
     return _packed(context_BHLU.transpose(1, 2), layout.queries)
+
+
+def _biased(bias: Bias, layout: Layout, allowed_BHLM: Tensor | None) -> Tensor:
+    """What is added to the scores of a padded grid: the bias, and -inf where a query may not look.
+
+    Where queries and keys are the same tokens, one (H, L, M) serves all sequences.
+    """
+    queries, keys = layout.queries, layout.keys
+    places_M = torch.arange(keys.longest, device=keys.lengths_B.device)
+    added = bias(places_M, places_M)
+    if queries is not keys:  # the last query stands at the last key
+        first_B = (keys.lengths_B - queries.lengths_B)[: queries.count]
+        places_BL = first_B[:, None] + torch.arange(queries.longest, device=first_B.device)
+        added = added[:, places_BL.clamp(0, keys.longest - 1)].transpose(0, 1)
+    return added if allowed_BHLM is None else torch.where(allowed_BHLM, added, -math.inf)
 
 
 def _padded(x_THK: Tensor, sequences: Sequences) -> Tensor:

@@ -1,0 +1,96 @@
+"""Encoder-only models [Devlin19]: the Transformer's encoder, and on it one head: words, a text's classes, or tags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from regard.models.inputs import Tokens
+from regard.models.transformer import Encoder
+from regard.nn.dropout import Dropout
+from regard.nn.embeddings import TokenEmbedding
+from regard.nn.layout import Sequences
+from regard.nn.ops import Linear
+from regard.nn.pooling import Pool
+
+
+class Bert(nn.Module):
+    """An encoder and a head; every token sees its whole text [Devlin19 §3]."""
+
+    def __init__(self, encoder: Encoder, head: WordHead | TextHead | TagHead) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.head = head
+
+    def forward(self, tokens: Tokens) -> Tensor:
+        """What the head says: ``hidden_TD`` of masked words, ``score_BC`` of texts, ``score_TC`` of tags."""
+        said: Tensor = self.head(self.encoder(tokens), tokens.sequences)
+        return said
+
+
+class WordHead(nn.Module):
+    """Masked words: a dense layer, then scores against the table of embeddings, each with a bias [Devlin19 §3.1]."""
+
+    def __init__(self, output: TokenEmbedding, activation: nn.Module, norm: nn.Module) -> None:
+        super().__init__()
+        d_model = output.weight.shape[1]
+        self.dense = Linear(d_model, d_model)
+        self.activation = activation
+        self.norm = norm
+        self.output = output
+        self.bias = nn.Parameter(torch.zeros(output.pieces))
+
+    def forward(self, hidden_TD: Tensor, sequences: Sequences) -> Tensor:
+        """``hidden_TD`` that the table is compared with."""
+        dense_TD: Tensor = self.norm(self.activation(self.dense(hidden_TD)))
+        return dense_TD
+
+    def scores(self, hidden_ND: Tensor) -> Tensor:
+        """``score_NV`` of every piece."""
+        return self.output.scores(hidden_ND) + self.bias
+
+
+class TextHead(nn.Module):
+    """Classes of a text: what stands for it all, a dense layer with tanh, dropout, a score for each [Devlin19 §4.1].
+
+    Args:
+        pool: what stands for a text.
+        dense: the layer with tanh; ``None``: straight to the classes.
+        classes: from d_model to a score for each class.
+        dropout: probability.
+    """
+
+    def __init__(self, pool: Pool, dense: Linear | None, classes: Linear, dropout: float) -> None:
+        super().__init__()
+        self.pool = pool
+        self.dense = dense
+        self.dropout = Dropout(dropout)
+        self.classes = classes
+
+    def forward(self, hidden_TD: Tensor, sequences: Sequences) -> Tensor:
+        """``score_BC`` of every text."""
+        pooled_BD = self.pool(hidden_TD, sequences)
+        if self.dense is not None:
+            pooled_BD = torch.tanh(self.dense(pooled_BD))
+        score_BC: Tensor = self.classes(self.dropout(pooled_BD))
+        return score_BC
+
+
+class TagHead(nn.Module):
+    """Tags of tokens: dropout, then a score for each [Devlin19 §5.3]."""
+
+    def __init__(self, classes: Linear, dropout: float) -> None:
+        super().__init__()
+        self.dropout = Dropout(dropout)
+        self.classes = classes
+
+    def forward(self, hidden_TD: Tensor, sequences: Sequences) -> Tensor:
+        """``score_TC`` of every token."""
+        score_TC: Tensor = self.classes(self.dropout(hidden_TD))
+        return score_TC
+
+
+Head = Callable[[TokenEmbedding], WordHead | TextHead | TagHead]
+"""Makes the head that stands on an encoder with this table of embeddings."""
