@@ -1,0 +1,156 @@
+"""Recurrent encoder-decoders, without and with attention [Bahdanau15 §3, Luong15 §2, §3]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from regard.models.inputs import Pairs, Tokens
+from regard.models.rnn_stepper import RnnStepper
+from regard.nn.alignment import Alignment, NoAlignment
+from regard.nn.dropout import Dropout
+from regard.nn.embeddings import InputEmbedding, TokenEmbedding
+from regard.nn.layout import Layout, Sequences
+from regard.nn.recurrent import Bridge, Stack
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What an encoder hands over: its state at every token, to attend to, and its state where each sentence ended."""
+
+    memory_SD: Tensor
+    last_BX: Tensor
+
+
+class RnnEncoder(nn.Module):
+    """A recurrence over the source, one- or two-way [Bahdanau15 §3.2]."""
+
+    def __init__(self, input: InputEmbedding, stack: Stack) -> None:
+        super().__init__()
+        self.input = input
+        self.stack = stack
+
+    def forward(self, source: Tokens) -> Memory:
+        """The hidden vector of every token, and the last state of every sentence."""
+        sequences = source.sequences
+        x_TD = self.input(source.ids_T, sequences.positions_T, sequences.longest)
+        return Memory(*self.stack(x_TD, sequences))
+
+
+class RnnDecoder(nn.Module):
+    """A recurrence over the target that begins where the encoder ended, and attends to it [Luong15 §3].
+
+    Args:
+        bridge: the first states from the encoder's last.
+        cross: attention to the encoder, or none.
+        dropout: before the output.
+    """
+
+    def __init__(
+        self, input: InputEmbedding, bridge: Bridge, stack: Stack, cross: Alignment | NoAlignment, dropout: float
+    ) -> None:
+        super().__init__()
+        self.input = input
+        self.bridge = bridge
+        self.stack = stack
+        self.cross = cross
+        self.dropout = Dropout(dropout)
+
+    def forward(self, target: Tokens, memory: Memory, source: Tokens) -> Tensor:
+        """``hidden_TD`` for all target positions (teacher forcing): one recurrence, then all attend at once."""
+        sequences = target.sequences
+        x_TD = self.input(target.ids_T, sequences.positions_T, sequences.longest)
+        hidden_TD, _ = self.stack(x_TD, sequences, self.bridge(memory.last_BX))
+        layout = Layout(sequences, source.sequences)
+        return self.dropout(self.cross(hidden_TD, self.cross.remember(memory.memory_SD), memory.memory_SD, layout))
+
+    def first(self, last_NX: Tensor) -> list[Tensor]:
+        """What rows carry before their first token: the states of the layers."""
+        return self.bridge(last_NX)
+
+    def step(
+        self, ids_N: Tensor, carried: list[Tensor], key_SD: Tensor, memory_SD: Tensor, layout: Layout
+    ) -> tuple[Tensor, list[Tensor]]:
+        """``hidden_ND`` after one more token a row, and what the rows carry on."""
+        x_ND = self.input(ids_N, torch.zeros_like(ids_N), 1)
+        hidden_ND, carried = self.advance(x_ND, carried, key_SD, memory_SD, layout)
+        return self.dropout(hidden_ND), carried
+
+    def advance(
+        self, x_ND: Tensor, carried: list[Tensor], key_SD: Tensor, memory_SD: Tensor, layout: Layout
+    ) -> tuple[Tensor, list[Tensor]]:
+        """The same of an embedded token, before dropout."""
+        hidden_ND, carried = self.stack.step(x_ND, carried)
+        return self.cross(hidden_ND, key_SD, memory_SD, layout), carried
+
+
+class FeedingDecoder(RnnDecoder):
+    """Input feeding: the attentional vector also enters the next step, beside the embedding [Luong15 §3.3].
+
+    Now a step needs what the one before attended to, so the target is read one time after the other, all sentences
+    that are long enough at once.
+    """
+
+    def forward(self, target: Tokens, memory: Memory, source: Tokens) -> Tensor:
+        """``hidden_TD`` for all target positions (teacher forcing), time by time."""
+        sequences, by_time = target.sequences, target.sequences.by_time()
+        x_TD = self.input(target.ids_T, sequences.positions_T, sequences.longest)
+        key_SD = self.cross.remember(memory.memory_SD)
+        carried = self.first(memory.last_BX.index_select(0, by_time.order_N))
+        layouts: dict[int, Layout] = {}
+        said = [x_TD[:0]]
+        for x_ND in by_time.gather(x_TD).split(by_time.live_L.tolist()):
+            live = len(x_ND)
+            if live not in layouts:
+                layouts[live] = _one_each(source.sequences, by_time.order_N[:live])
+            carried = [state_NX[:live] for state_NX in carried]
+            hidden_ND, carried = self.advance(x_ND, carried, key_SD, memory.memory_SD, layouts[live])
+            said.append(hidden_ND)
+        hidden_TD = by_time.back(torch.cat(said))
+        return self.dropout(hidden_TD)
+
+    def first(self, last_NX: Tensor) -> list[Tensor]:
+        """The states of the layers, and zeros for what was attended to."""
+        states = self.bridge(last_NX)
+        return [*states, last_NX.new_zeros(len(last_NX), self.stack.size)]
+
+    def advance(
+        self, x_ND: Tensor, carried: list[Tensor], key_SD: Tensor, memory_SD: Tensor, layout: Layout
+    ) -> tuple[Tensor, list[Tensor]]:
+        """The attentional vector is what is said, and what is carried on beside the states."""
+        *states, fed_ND = carried
+        hidden_ND, states = self.stack.step(torch.cat([x_ND, fed_ND], 1), states)
+        attentional_ND = self.cross(hidden_ND, key_SD, memory_SD, layout)
+        return attentional_ND, [*states, attentional_ND]
+
+
+def _one_each(source: Sequences, chosen_N: Tensor) -> Layout:
+    """One query for each of these sentences, in this order."""
+    keys = Sequences(source.starts_B[chosen_N], source.lengths_B[chosen_N], len(chosen_N), source.longest, source.size)
+    return Layout(Sequences.rows(torch.ones_like(chosen_N), 1, 1), keys)
+
+
+class Rnn(nn.Module):
+    """Encoder, decoder and the pre-softmax projection ``output``, which may share their table [Press17]."""
+
+    def __init__(self, encoder: RnnEncoder, decoder: RnnDecoder, output: TokenEmbedding) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.decoder = decoder
+        self.output = output
+
+    def forward(self, pairs: Pairs) -> Tensor:
+        """``hidden_TD`` of the decoder; times the output table it gives the scores of the next token."""
+        hidden_TD: Tensor = self.decoder(pairs.target, self.encoder(pairs.source), pairs.source)
+        return hidden_TD
+
+    @property
+    def pieces(self) -> int:
+        """Target pieces that can be predicted; also the id of the start symbol."""
+        return self.output.pieces
+
+    def stepper(self, device: torch.device | str = "cpu", *, weights: bool = False) -> RnnStepper:
+        """The model step by step, for search; ``weights``: also what each step attended to."""
+        return RnnStepper(self, device, weights=weights)
