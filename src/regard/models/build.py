@@ -9,12 +9,14 @@ from typing import TypeVar
 import torch
 from torch import nn
 
-from regard.config import Attentive, BertSection, GptSection, TransformerSection, VitSection
+from regard.config import Attentive, BertSection, GptSection, RnnSection, TransformerSection, VitSection
 from regard.models.bert import Bert, Head, TagHead, TextHead, WordHead
 from regard.models.gpt import Gpt
+from regard.models.rnn import FeedingDecoder, Rnn, RnnDecoder, RnnEncoder
 from regard.models.transformer import Decoder, Encoder, Transformer
 from regard.models.vit import Vit
 from regard.nn import pooling
+from regard.nn.alignment import Additive, Alignment, Cosine, Dot, General, NoAlignment, ScaledDot
 from regard.nn.attention import MultiHeadAttention, Scoring
 from regard.nn.dropout import Dropout
 from regard.nn.embeddings import InputEmbedding, PatchEmbedding, Segments, TokenEmbedding
@@ -25,6 +27,7 @@ from regard.nn.normalization import BatchNorm, GroupNorm, LayerNorm, RMSNorm, Sc
 from regard.nn.ops import Linear
 from regard.nn.positions import Grid, Learned, NoPositions, Positions, Relative, Sinusoidal
 from regard.nn.probe import name_parts
+from regard.nn.recurrent import Bridge, Elman, Gru, Lstm, Recurrent, Stack
 from regard.nn.residual import PostNorm, PreNorm, Residual
 
 Built = TypeVar("Built", bound=nn.Module)
@@ -57,6 +60,16 @@ PLACES: dict[str, Callable[[VitSection], Positions]] = {
 }
 """Positions of an image's patches."""
 POOLS: dict[str, pooling.Pool] = {"first": pooling.first, "mean": pooling.mean, "max": pooling.largest}
+CELLS: dict[str, type[Recurrent]] = {"elman": Elman, "gru": Gru, "lstm": Lstm}
+SCORES: dict[str, Callable[[int], Alignment | NoAlignment]] = {
+    "none": lambda d_model: NoAlignment(),
+    "dot": lambda d_model: Alignment(Dot(), d_model),
+    "scaled": lambda d_model: Alignment(ScaledDot(d_model), d_model),
+    "general": lambda d_model: Alignment(General(d_model), d_model),
+    "additive": lambda d_model: Alignment(Additive(d_model), d_model),
+    "cosine": lambda d_model: Alignment(Cosine(d_model), d_model),
+}
+"""How a recurrent decoder attends."""
 
 
 def transformer(model: TransformerSection, source_pieces: int, target_pieces: int, key: int = 0) -> Transformer:
@@ -129,6 +142,40 @@ def vit(model: VitSection, count: int, key: int = 0) -> Vit:
     input = PatchEmbedding(Linear(pixels, model.d_model), PLACES[model.positions](model), model.dropout)
     head = TextHead(POOLS[model.pool], None, Linear(model.d_model, count), 0.0)
     return _ready(Vit(Encoder(input, stack.encoder_layers(model.layers), stack.final()), head), key)
+
+
+def rnn(model: RnnSection, source_pieces: int, target_pieces: int, key: int = 0) -> Rnn:
+    """The recurrent encoder-decoder a section describes, its weights drawn from ``key`` [Bahdanau15, Luong15].
+
+    Raises:
+        ValueError: three-way tying of vocabularies of different sizes.
+    """
+    source, target, output = tables(model.tie, model.d_model, source_pieces, target_pieces)
+    directions = 2 if model.two_way else 1
+    reading = _recurrent(model, model.encoder_layers, model.d_model, directions)
+    writing = _recurrent(model, model.decoder_layers, model.d_model * (2 if model.input_feeding else 1), 1)
+    decoder = FeedingDecoder if model.input_feeding else RnnDecoder
+    return _ready(
+        Rnn(
+            RnnEncoder(InputEmbedding(source, NoPositions(), model.dropout), reading),
+            decoder(
+                InputEmbedding(target, NoPositions(), model.dropout),
+                Bridge(reading.state_size, model.decoder_layers),
+                writing,
+                SCORES[model.score](model.d_model),
+                model.dropout,
+            ),
+            output,
+        ),
+        key,
+    )
+
+
+def _recurrent(model: RnnSection, layers: int, size_in: int, directions: int) -> Stack:
+    """Recurrent layers, of which the first reads vectors of ``size_in``."""
+    cell, size = CELLS[model.cell], model.d_model // directions
+    sizes = [size_in] + [model.d_model] * (layers - 1)
+    return Stack([cell(entering, size, directions) for entering in sizes], model.dropout)
 
 
 def outline(model: TransformerSection, source_pieces: int, target_pieces: int) -> Transformer:
