@@ -26,7 +26,7 @@ def metrics(step: int, loss: float = 2.0, skipped: bool = False) -> StepMetrics:
 
 
 START = Start(step=0, steps=100, parameters=2_600_000, tokens=1024, validate_every=50)
-VALIDATION = Validation(1.5, 33.21, None, tuple(Sample(f"s{i}", f"r{i}", "h\x1b[2J[red]") for i in range(5)))
+VALIDATION = Validation(1.5, {"bleu": 33.21}, tuple(Sample(f"s{i}", f"r{i}", "h\x1b[2J[red]") for i in range(5)))
 SUMMARY = Summary(100, 125.0, 50, "bleu", 33.21, 2, "all steps made")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from regard.config import Recipe, recipe_from
-from regard.data.batch import Batch, Position
+from regard.data.batch import PairBatch, Position
 from regard.data.batches import Batches
 from regard.data.corpora import corpus
 from regard.data.prepare import prepare
@@ -40,7 +40,7 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return prepare(parts, chosen, folder / "data"), chosen
 
 
-def texts_of(batch: Batch, prepared: Prepared) -> list[tuple[str, str]]:
+def texts_of(batch: PairBatch, prepared: Prepared) -> list[tuple[str, str]]:
     decode = prepared.vocabularies.source.decode
     found = []
     for number in range(batch.source.count):
@@ -145,5 +145,5 @@ def test_gathering_is_never_the_bottleneck(made: tuple[Prepared, Recipe], data_f
     begin, tokens = time.process_time(), 0
     while tokens < 100_000:
         batch, _ = next(stream)
-        tokens += batch.target_tokens
+        tokens += batch.tokens
     assert time.process_time() - begin < 1.5  # batches of 256 tokens, planning of many short epochs included

@@ -25,7 +25,7 @@ def test_pack_lays_pairs_end_to_end(sources: list[np.ndarray], data: st.DataObje
         80,
     ]
     assert batch.source.count == batch.target.count == len(sources)
-    assert batch.target_tokens == sum(map(len, targets)) == batch.weight_T.sum()
+    assert batch.tokens == sum(map(len, targets)) == batch.weight_T.sum()
     for number, (source, target) in enumerate(zip(sources, targets, strict=True)):
         begin, length = batch.source.starts_B[number], batch.source.lengths_B[number]
         assert batch.source.ids_T[begin : begin + length].tolist() == source.tolist()

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.config import TransformerSection
-from regard.data.batch import Batch, Packed
+from regard.data.batch import PairBatch, Packed
 from regard.models.build import transformer
 from regard.models.inputs import Pairs, pairs
 from regard.models.transformer import Transformer
@@ -76,14 +76,14 @@ def packed(ids: Sequence[np.ndarray], tail: int = 0, spare: int = 0) -> Packed:
 
 def batch(
     source: Sequence[np.ndarray], target: Sequence[np.ndarray], tail: int = 0, spare: int = 0, pieces: int = PIECES
-) -> Batch:
+) -> PairBatch:
     """Pairs for teacher forcing: the target shifted right behind the start symbol."""
     shifted = [np.append(pieces, ids[:-1]) for ids in target]
     side = packed(shifted, tail, spare)
     labels_T = np.concatenate([*target, np.zeros(tail, np.int64)])
     weight_T = np.zeros(len(labels_T), np.float32)
     weight_T[: len(labels_T) - tail] = 1.0
-    return Batch(packed(source, tail, spare), side, labels_T, weight_T, np.arange(len(source)))
+    return PairBatch(packed(source, tail, spare), side, labels_T, weight_T, np.arange(len(source)))
 
 
 def some_pairs(lengths: Sequence[tuple[int, int]], tail: int = 0, spare: int = 0, seed: int = 0) -> Pairs:

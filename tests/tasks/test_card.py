@@ -44,8 +44,8 @@ def test_what_was_left_out_is_counted() -> None:
 
 def test_scores_are_final_once_they_are_searched_for(tmp_path: Path) -> None:
     assert not final(tmp_path)
-    young = validated(Best(40, "loss", 2.5), Validation(2.5, bleu=3.25))
-    assert young == ["At step 40: loss 2.500 nats a token, greedy BLEU 3.2."]
+    young = validated(Best(40, "loss", 2.5), Validation(2.5, {"bleu": 3.25}))
+    assert young == ["At step 40: loss 2.500 nats a token, BLEU 3.2."]
     assert kept(Best(40, "bleu", 3.25)) == ["At step 40: bleu 3.250."]
     (tmp_path / CARD).write_text(card(RECIPE, prepared(), 1, young), encoding="utf-8")
     assert not final(tmp_path)

@@ -66,7 +66,7 @@ def test_the_loss_of_batches_is_that_of_their_sentences(prepared: Prepared) -> N
     batches = teaching.batches.validation
     assert len(batches) > 1
     losses = [teaching.loss(batch) for batch in batches]
-    assert sum(loss.tokens for loss in losses) == tokens
+    assert sum(loss.count for loss in losses) == tokens
     assert sum(float(loss.total.detach()) for loss in losses) == pytest.approx(smoothed, rel=1e-5)
     assert sum(float(loss.nll) for loss in losses) == pytest.approx(nll, rel=1e-5)
     losses[0].total.backward()
@@ -79,12 +79,12 @@ def test_a_validation_translates_the_first_sentences_greedily(prepared: Prepared
     teaching = made(prepared)
     teaching.model.eval()
     without, found = teaching.validate(False), teaching.validate(True)
-    assert (without.bleu, without.chrf) == (None, None)
+    assert without.scores == {}
     assert without.loss == found.loss
     texts = prepared.validation_pairs()[:7]
     best = [h[0] for h in teaching.translation.nbest([s for s, _ in texts], 1, beam=1, max_extra=MAX_EXTRA)]
     wanted = score([h.text for h in best], [reference for _, reference in texts])
-    assert (found.bleu, found.chrf) == (wanted.bleu, wanted.chrf)
+    assert found.scores == {"bleu": wanted.bleu, "chrf": wanted.chrf}
     assert [(s.source, s.reference, s.hypothesis) for s in found.samples] == [
         (*pair, h.text) for pair, h in list(zip(texts, best, strict=True))[:SAMPLES]
     ]

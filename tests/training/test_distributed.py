@@ -25,7 +25,7 @@ def test_the_parts_of_all_ranks_are_the_whole_step(monkeypatch, world):
     corpus = Corpus()
     batches = [corpus.batch(Position(0, block, batch)) for block in range(2) for batch in range(3)]
     whole, loss, tokens = gradient(batches)
-    assert tokens == sum(batch.target_tokens for batch in batches)
+    assert tokens == sum(batch.tokens for batch in batches)
     monkeypatch.setattr(distributed, "world", lambda: world)
     parts = []
     for rank in range(world):

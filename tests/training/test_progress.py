@@ -87,7 +87,7 @@ def test_best_by_loss_then_by_bleu():
     best = []
     for step, loss, bleu in story:
         progress.step = step
-        now = progress.judge(Validation(loss, bleu), section)
+        now = progress.judge(Validation(loss, {} if bleu is None else {"bleu": bleu}), section)
         progress.count(now)
         best.append(now is not None)
     assert best == [True, True, False, True, False, True]
@@ -97,7 +97,9 @@ def test_best_by_loss_then_by_bleu():
 @pytest.mark.parametrize(("select", "value"), [("loss", 3.0), ("bleu", 20.0), ("chrf", 40.0)])
 def test_best_by_what_is_asked(select, value):
     progress = Progress(step=1)
-    assert progress.judge(Validation(3.0, 20.0, 40.0), Training(steps=100, select=select)) == Best(1, select, value)
+    assert progress.judge(Validation(3.0, {"bleu": 20.0, "chrf": 40.0}), Training(steps=100, select=select)) == Best(
+        1, select, value
+    )
 
 
 def test_a_loss_that_is_no_number_is_never_best():

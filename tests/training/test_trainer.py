@@ -104,7 +104,7 @@ def test_finished_is_finished(tmp_path):
 
 def scored(*bleu):
     """Validations whose BLEU is given and whose loss says nothing."""
-    return lambda n, validation: replace(validation, loss=1.0, bleu=bleu[n - 1])
+    return lambda n, validation: replace(validation, loss=1.0, scores={"bleu": bleu[n - 1]})
 
 
 def test_the_best_is_saved_kept_and_checkpointed(tmp_path):

@@ -16,7 +16,7 @@ from torch import nn
 from torch.nn import functional
 
 from regard.config import Recipe, Training, TransformerSection
-from regard.data.batch import Batch, Packed, Position
+from regard.data.batch import Packed, PairBatch, Position
 from regard.keys import generator
 from regard.models import store
 from regard.training import manifest, tensors
@@ -69,14 +69,14 @@ class Corpus:
         self.seed, self.poison = seed, poison
         self.drawn: list[tuple[int, ...]] = []
 
-    def batch(self, position: Position) -> Batch:
+    def batch(self, position: Position) -> PairBatch:
         order = generator(self.seed, "plan", position.epoch, position.block).permutation(30) + 30 * position.block
         chosen = order[position.batch * 10 : position.batch * 10 + 3 + position.batch]
         sentences = [generator(self.seed, "sentence", int(i)).integers(3, VOCABULARY, 2 + int(i) % 4) for i in chosen]
         sentences = [np.sort(s) for s in sentences]
         return packed(sentences, chosen, poisoned=self.poison(position))
 
-    def iterate(self, position: Position) -> Iterator[tuple[Batch, Position]]:
+    def iterate(self, position: Position) -> Iterator[tuple[PairBatch, Position]]:
         while True:
             batch = self.batch(position)
             self.drawn.append(tuple(int(i) for i in batch.sentences))
@@ -91,7 +91,7 @@ class Corpus:
         return Position(position.epoch + 1, 0, 0)
 
 
-def packed(sentences: list[np.ndarray], chosen: np.ndarray, poisoned: bool = False) -> Batch:
+def packed(sentences: list[np.ndarray], chosen: np.ndarray, poisoned: bool = False) -> PairBatch:
     ids_T = np.zeros(CAPACITY, np.int64)
     labels_T = np.zeros(CAPACITY, np.int64)
     weight_T = np.zeros(CAPACITY, np.float32)
@@ -104,7 +104,7 @@ def packed(sentences: list[np.ndarray], chosen: np.ndarray, poisoned: bool = Fal
         weight_T[end : end + len(ids)] = np.nan if poisoned else 1.0
         end += len(ids)
     side = Packed(ids_T, np.array(starts), np.array(lengths), len(sentences))
-    return Batch(side, side, labels_T, weight_T, np.asarray(chosen))
+    return PairBatch(side, side, labels_T, weight_T, np.asarray(chosen))
 
 
 class Toy:
@@ -115,23 +115,23 @@ class Toy:
         self.held_out = Corpus(77).batch(Position())
         self.change, self.validations = validate, 0
 
-    def _losses(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+    def _losses(self, batch: PairBatch) -> tuple[torch.Tensor, torch.Tensor]:
         logits_TV = self.model(torch.from_numpy(batch.target.ids_T))
         nll_T = functional.cross_entropy(logits_TV, torch.from_numpy(batch.labels_T), reduction="none")
         return logits_TV, nll_T * torch.from_numpy(batch.weight_T)
 
-    def loss(self, batch: Batch) -> Loss:
+    def loss(self, batch: PairBatch) -> Loss:
         _, nll_T = self._losses(batch)
-        return Loss(nll_T.sum(), nll_T.sum().detach(), batch.target_tokens)
+        return Loss(nll_T.sum(), nll_T.sum().detach(), batch.tokens)
 
     def validate(self, generate: bool) -> Validation:
         logits_TV, nll_T = self._losses(self.held_out)
         right = (logits_TV.argmax(-1).numpy() == self.held_out.labels_T) @ self.held_out.weight_T
-        score = 100.0 * float(right) / self.held_out.target_tokens
+        score = 100.0 * float(right) / self.held_out.tokens
         samples = (Sample("a", "b", str(logits_TV.argmax(-1)[:3].tolist())),)
         self.validations += 1
-        loss = float(nll_T.sum()) / self.held_out.target_tokens
-        found = Validation(loss, score if generate else None, score if generate else None, samples)
+        loss = float(nll_T.sum()) / self.held_out.tokens
+        found = Validation(loss, {"bleu": score, "chrf": score} if generate else {}, samples)
         return self.change(self.validations, found)
 
 

@@ -33,12 +33,10 @@ def clock(seconds: float) -> str:
 
 def scores(step: int, validation: Validation, best: bool) -> str:
     """A validation in one line."""
+    from regard.training.objective import TITLES
+
     parts = [f"step {step:,}: validation loss {validation.loss:.3f}"]
-    parts += [
-        f"{name} {value:.1f}"
-        for name, value in (("BLEU", validation.bleu), ("chrF", validation.chrf))
-        if value is not None
-    ]
+    parts += [f"{TITLES.get(name, name)} {value:.1f}" for name, value in validation.scores.items()]
     return ", ".join(parts) + (" (best so far, saved)" if best else "")
 
 

@@ -81,7 +81,8 @@ def check_value(name: str, value: object, where: str, family: str | None = None)
             Recipe.model_validate({place[0]: {place[1]: value}} if len(place) == 2 else {name: value})
     except ValidationError as error:
         for own in error.errors():
-            if _place(own) in (place, place[1:]):
+            found = _place(own)
+            if found[: len(place)] == place or (place[0] == "model" and found[:1] == place[1:]):
                 raise UsageError(_sentence({**own, "loc": place}), where) from None
 
 

@@ -3,9 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+
+class Batch(Protocol):
+    """What training counts in a batch of any task."""
+
+    @property
+    def tokens(self) -> int:
+        """Real tokens, by which speed is told: target tokens where there is a target."""
+        ...
+
+    @property
+    def room(self) -> int:
+        """Tokens there is room for."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -24,7 +39,7 @@ class Packed:
 
 
 @dataclass(frozen=True)
-class Batch:
+class PairBatch:
     """Sentence pairs for teacher forcing [Vaswani17 §3.1]: the decoder reads ``target`` and must predict ``labels_T``.
 
     ``source`` ends each sentence with ``</s>``; ``target`` begins each with the start symbol; ``labels_T`` is the
@@ -39,9 +54,14 @@ class Batch:
     """Which sentences of the corpus these are, in order."""
 
     @property
-    def target_tokens(self) -> int:
+    def tokens(self) -> int:
         """Real target tokens."""
         return int(self.target.lengths_B.sum())
+
+    @property
+    def room(self) -> int:
+        """Target tokens there is room for."""
+        return len(self.target.ids_T)
 
 
 @dataclass(frozen=True, order=True)

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from regard.config import Recipe
-from regard.data.batch import Batch, Position
+from regard.data.batch import PairBatch, Position
 from regard.data.capacity import capacity_for
 from regard.data.draws import Draws
 from regard.data.packing import assembled
@@ -45,23 +45,23 @@ class Batches:
         """About how many batches an epoch has: exact but for the gaps (under 1 %)."""
         return self.plan.draws.epoch * self.target_tokens / self.pairs / self.capacity.target
 
-    def iterate(self, position: Position | None = None) -> Iterator[tuple[Batch, Position]]:
+    def iterate(self, position: Position | None = None) -> Iterator[tuple[PairBatch, Position]]:
         """Batches from a position on, without end, each with the position of the one behind it."""
         made = self._made(position or Position())
         return ahead(made, self._prefetch) if self._prefetch else made
 
-    def _made(self, position: Position) -> Iterator[tuple[Batch, Position]]:
+    def _made(self, position: Position) -> Iterator[tuple[PairBatch, Position]]:
         for place, sentences_B in self.plan.batches(position):
             batch = self._batch(place.epoch, sentences_B)
             yield batch, self.plan.after(place)
 
-    def _batch(self, epoch: int, sentences_B: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Batch:
+    def _batch(self, epoch: int, sentences_B: np.ndarray[tuple[int], np.dtype[np.int64]]) -> PairBatch:
         source, target = self._prepared.source, self._prepared.target
         parts = source.gather(epoch, sentences_B), target.gather(epoch, sentences_B)
         return assembled(*parts, self._prepared.vocabularies.target.start, self.capacity, sentences_B)
 
     @cached_property
-    def validation(self) -> list[Batch]:
+    def validation(self) -> list[PairBatch]:
         """The validation pairs in order, each once, packed into batches of the same shape."""
         source, target = self._prepared.validation_source, self._prepared.validation_target
         every = np.arange(source.count)

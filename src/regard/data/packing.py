@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.batch import Batch, Packed
+from regard.data.batch import Packed, PairBatch
 from regard.data.capacity import Capacity
 from regard.errors import RegardError
 
@@ -37,14 +37,14 @@ def shifted(labels_T: Ids, lengths_B: Ids, start: int) -> Ids:
 
 def assembled(
     source: tuple[Ids, Ids], target: tuple[Ids, Ids], start: int, capacity: Capacity, sentences: Ids
-) -> Batch:
+) -> PairBatch:
     """A batch of ``(ids_T, lengths_B)`` of both sides, each sentence ending with ``</s>``."""
     labels, lengths = target
     labels_T, weight_T = np.zeros(capacity.target, dtype=np.int64), np.zeros(capacity.target, dtype=np.float32)
     labels_T[: len(labels)] = labels
     weight_T[: len(labels)] = 1.0
     read = packed(shifted(labels, lengths, start), lengths, capacity.target, capacity.sentences)
-    return Batch(packed(*source, capacity.source, capacity.sentences), read, labels_T, weight_T, sentences)
+    return PairBatch(packed(*source, capacity.source, capacity.sentences), read, labels_T, weight_T, sentences)
 
 
 def _joined(sentences: Sequence[Ids]) -> tuple[Ids, Ids]:
@@ -61,7 +61,7 @@ def pack(
     start: int,
     capacity: Capacity | None = None,
     sentences: Ids | None = None,
-) -> Batch:
+) -> PairBatch:
     """A batch of given sentence pairs, each side's ids ending with ``</s>``.
 
     Args:

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.data.batch import Batch, Packed
+from regard.data.batch import PairBatch, Packed
 from regard.nn.layout import Sequences
 
 
@@ -62,7 +62,7 @@ def tokens(packed: Packed, device: torch.device | str = "cpu") -> Tokens:
     )
 
 
-def pairs(batch: Batch, device: torch.device | str = "cpu") -> Pairs:
+def pairs(batch: PairBatch, device: torch.device | str = "cpu") -> Pairs:
     """A batch on the device."""
     return Pairs(
         tokens(batch.source, device),

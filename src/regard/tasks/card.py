@@ -7,7 +7,7 @@ from pathlib import Path
 from regard.config import Recipe
 from regard.data.prepared import Prepared
 from regard.tasks.metrics import Scores
-from regard.training.objective import Validation
+from regard.training.objective import TITLES, Validation
 from regard.training.progress import Best
 
 CARD = "card.md"
@@ -60,7 +60,7 @@ def left_out(prepared: Prepared) -> list[str]:
 def validated(best: Best, validation: Validation) -> list[str]:
     """The scores of the validation that made this model the best so far."""
     parts = [f"loss {validation.loss:.3f} nats a token"]
-    parts += [f"greedy {n} {v:.1f}" for n, v in (("BLEU", validation.bleu), ("chrF", validation.chrf)) if v is not None]
+    parts += [f"{TITLES.get(name, name)} {value:.1f}" for name, value in validation.scores.items()]
     return [f"At step {best.step:,}: {', '.join(parts)}."]
 
 

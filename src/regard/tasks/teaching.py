@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from regard.config import Recipe
-from regard.data.batch import Batch
+from regard.data.batch import PairBatch
 from regard.data.batches import Batches
 from regard.data.prepared import Prepared
 from regard.models.inputs import pairs
@@ -63,21 +63,21 @@ class Teaching:
         """The model whose weights are trained."""
         return self.translation.model
 
-    def loss(self, batch: Batch) -> Loss:
+    def loss(self, batch: PairBatch) -> Loss:
         """The smoothed loss of a batch, every target position a sample."""
         self.criterion.train(self.model.training)
         inputs = pairs(batch, self.translation.device)
         hidden_TD = self.model(inputs)
         table_V1D = self.model.output.weight
         total, nll = self.criterion(hidden_TD, table_V1D, inputs.labels_T, inputs.weight_T, self.model.pieces)
-        return Loss(total, nll, batch.target_tokens)
+        return Loss(total, nll, batch.tokens)
 
     @torch.no_grad()
     def validate(self, generate: bool) -> Validation:
         """Loss on all validation pairs; greedy BLEU and chrF on the first few hundred; in full precision."""
         with ops.using(self.model, self.exact_path):
             losses = [self.loss(batch) for batch in self.batches.validation]
-            loss = sum(float(part.nll) for part in losses) / max(1, sum(part.tokens for part in losses))
+            loss = sum(float(part.nll) for part in losses) / max(1, sum(part.count for part in losses))
             if not math.isfinite(loss):  # nothing can be searched for then
                 return Validation(loss)
             recipe = self.translation.recipe
@@ -93,7 +93,9 @@ class Teaching:
         references = [reference for _, reference in texts]
         scores = score([h.text for h in hypotheses], references, recipe.text.target_language, samples=1)
         generated = sum(len(h.tokens) + 1 for h in hypotheses)
-        return Validation(loss, scores.bleu, scores.chrf, samples, generated, self._expected(len(texts)))
+        return Validation(
+            loss, {"bleu": scores.bleu, "chrf": scores.chrf}, samples, generated, self._expected(len(texts))
+        )
 
     def _expected(self, count: int) -> int:
         return int(self.prepared.validation_target.lengths(0, np.arange(count)).sum())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import torch
@@ -14,18 +14,19 @@ from regard.data.batch import Batch, Position
 
 @dataclass(frozen=True)
 class Loss:
-    """The loss of one batch, summed over its real target tokens (the trainer divides by those of the whole step)."""
+    """The loss of one batch, a sum (the trainer divides by the counts of the whole step)."""
 
     total: torch.Tensor
     """Scalar with a gradient, label smoothing included."""
     nll: torch.Tensor
     """Scalar without: the negative log-likelihood in nats."""
-    tokens: int
+    count: int
+    """What the sums are over: target tokens, hidden words, texts."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One validation sentence and what the model made of it."""
+    """One validation example and what the model made of it, as people read them."""
 
     source: str
     reference: str
@@ -37,14 +38,18 @@ class Validation:
     """The scores of one validation."""
 
     loss: float
-    """Negative log-likelihood in nats per target token, without label smoothing."""
-    bleu: float | None = None
-    chrf: float | None = None
+    """Negative log-likelihood in nats, of a target token where there are such, without label smoothing."""
+    scores: Mapping[str, float] = field(default_factory=dict)
+    """By name, larger is better; the first is the one the task is judged by. Empty where they were not asked for."""
     samples: tuple[Sample, ...] = ()
     generated: int | None = None
     """Tokens generated for the scores, where known."""
     expected: int | None = None
     """Tokens of their references; an unlearned model generates far more, so a budget must not count on its time."""
+
+
+TITLES = {"bleu": "BLEU", "chrf": "chrF", "f1": "F1"}
+"""How people write the names of scores, where otherwise than we do."""
 
 
 class Objective(Protocol):
@@ -60,7 +65,7 @@ class Objective(Protocol):
         ...
 
     def validate(self, generate: bool) -> Validation:
-        """Scores on the validation set; ``generate``: translate it and score BLEU and chrF too."""
+        """Scores on the validation set; ``generate``: those too that take long, as where text is generated."""
         ...
 
 

@@ -119,18 +119,20 @@ def diverged(what: str, step: int) -> Diverged:
     return Diverged(f"{what}; try a lower training.rate or a longer training.warmup", f"step {step}")
 
 
-def wanted(step: int, section: Training) -> str:
-    """What is best at this step; ``auto``: loss in the first half of the steps, then BLEU, which early says nothing."""
-    if section.select != "auto":
-        return section.select
-    return "bleu" if section.steps is not None and 2 * step > section.steps else "loss"
+def scored(step: int, section: Training) -> bool:
+    """Whether a score decides at this step; ``auto``: not in the first half of the steps, when scores say little."""
+    if section.select == "auto":
+        return section.steps is not None and 2 * step > section.steps
+    return section.select != "loss"
 
 
 def candidate(step: int, validation: Validation, section: Training) -> Best:
     """The value a validation is judged by; the loss where the wanted score was not made."""
-    metric = wanted(step, section)
-    value = {"loss": None, "bleu": validation.bleu, "chrf": validation.chrf}[metric]
-    return Best(step, "loss", validation.loss) if value is None else Best(step, metric, value)
+    if scored(step, section):
+        metric = next(iter(validation.scores), "") if section.select == "auto" else section.select
+        if metric in validation.scores:
+            return Best(step, metric, validation.scores[metric])
+    return Best(step, "loss", validation.loss)
 
 
 def better(now: Best, best: Best | None) -> bool:

@@ -18,7 +18,7 @@ from regard.data.batch import Batch, Position
 from regard.errors import Diverged, Stopped
 from regard.training.log import StepMetrics, Summary
 from regard.training.objective import Feed, Objective, Validation
-from regard.training.progress import diverged, wanted
+from regard.training.progress import diverged, scored
 from regard.training.run import Hooks, Run, resume
 from regard.training.saving import keep_snapshot, model_saved, save
 from regard.training.update import Update
@@ -98,16 +98,16 @@ def step(run: Run, micro: list[tuple[Batch, Position]]) -> None:
 
 def record(run: Run, update: Update, batches: list[Batch], seconds: float) -> None:
     """Log an update."""
-    fill = sum(b.target_tokens for b in batches) / sum(len(b.target.ids_T) for b in batches)
+    tokens = sum(batch.tokens for batch in batches)
     metrics = StepMetrics(
         step=run.progress.step,
         seconds=run.seconds,
         loss=update.loss,
         nll=update.nll,
         rate=update.rate,
-        tokens=update.tokens,
-        tokens_per_second=update.tokens / max(seconds, 1e-9),
-        fill=fill,
+        tokens=tokens,
+        tokens_per_second=tokens / max(seconds, 1e-9),
+        fill=tokens / sum(batch.room for batch in batches),
         norm=update.norm,
         skipped=not update.applied,
         norms=update.norms,
@@ -136,7 +136,7 @@ def validate(run: Run) -> bool:
             best = None
     progress.count(best)
     progress.finished = progress.over(section.steps, section.patience)
-    values = {"loss": validation.loss, "bleu": validation.bleu, "chrf": validation.chrf}
+    values = {"loss": validation.loss, **validation.scores}
     run.log.write("valid", progress.step, seconds=run.seconds, best=best is not None, **values)
     for sample in validation.samples:
         run.log.write("sample", progress.step, **asdict(sample))
@@ -147,11 +147,11 @@ def validate(run: Run) -> bool:
 
 
 def scores(run: Run) -> Validation:
-    """A validation in evaluation mode; text is generated where scores of text decide."""
+    """A validation in evaluation mode; scores that take long are made where they decide."""
     run.objective.model.eval()
     try:
         with torch.no_grad():
-            return run.objective.validate(wanted(run.progress.step, run.recipe.training) != "loss")
+            return run.objective.validate(scored(run.progress.step, run.recipe.training))
     finally:
         run.objective.model.train()
 

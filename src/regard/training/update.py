@@ -21,11 +21,10 @@ _NORMS_EVERY = 50
 
 @dataclass(frozen=True)
 class Update:
-    """What one update was: sums over the real target tokens of all its micro-batches."""
+    """What one update was; loss and nll are means over what the losses of all its micro-batches count."""
 
     loss: float
     nll: float
-    tokens: int
     rate: float
     norm: float
     applied: bool
@@ -51,21 +50,21 @@ class Updates:
         self.reseed = reseed
 
     def make(self, step: int, batches: Sequence[Batch]) -> Update:
-        """Gradient of all micro-batches over the real target tokens of the whole step, clipped, applied if finite."""
-        loss, nll, tokens, norm = self._gradient(step, batches)
-        norm, loss, nll = norm / tokens, loss / tokens, nll / tokens
+        """Gradient of all micro-batches over the count of the whole step, clipped, applied if finite."""
+        loss, nll, count, norm = self._gradient(step, batches)
+        norm, loss, nll = norm / count, loss / count, nll / count
         norms = None
         if step % _NORMS_EVERY == 0:
-            norms = {layer: value / tokens for layer, value in self.optimiser.norms().items()}
+            norms = {layer: value / count for layer, value in self.optimiser.norms().items()}
         applied = math.isfinite(norm) and math.isfinite(loss)
         if applied:
             clip = self.recipe.training.clip
             clipping = clip / norm if clip and norm > clip else 1.0
-            self.optimiser.update(self.rate(step), clipping / tokens)
-        return Update(loss, nll, int(tokens), self.rate(step), norm, applied, norms)
+            self.optimiser.update(self.rate(step), clipping / count)
+        return Update(loss, nll, self.rate(step), norm, applied, norms)
 
     def _gradient(self, step: int, batches: Sequence[Batch]) -> list[float]:
-        """Accumulate the gradient; the sums of loss, negative log-likelihood and tokens, and the gradient's norm."""
+        """Accumulate the gradient; the sums of loss, negative log-likelihood and counts, and the gradient's norm."""
         self.optimiser.zero_gradients()
         sums = torch.zeros(3, dtype=torch.float64, device=self.optimiser.weights.device)
         for micro, batch in enumerate(batches):
@@ -73,8 +72,8 @@ class Updates:
                 self.reseed(key(self.recipe.seed, "dropout", step, micro))
                 loss = self.objective.loss(batch)
                 loss.total.backward()
-                sums += torch.stack([loss.total.detach(), loss.nll.detach(), loss.total.new_tensor(loss.tokens)])
+                sums += torch.stack([loss.total.detach(), loss.nll.detach(), loss.total.new_tensor(loss.count)])
         distributed.summed(sums)
         distributed.summed(self.optimiser.gradients)
-        total, nll, tokens, norm = torch.cat([sums, self.optimiser.norm().double().reshape(1)]).tolist()
-        return [total, nll, max(tokens, 1.0), norm]
+        total, nll, count, norm = torch.cat([sums, self.optimiser.norm().double().reshape(1)]).tolist()
+        return [total, nll, max(count, 1.0), norm]
