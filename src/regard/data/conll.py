@@ -1,0 +1,184 @@
+"""Sentences in columns, a word a line: CoNLL and CoNLL-U; streamed a sentence at a time."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from regard.data.records import Record, Records
+from regard.data.treebank import FIELDS, Sentence
+from regard.errors import RegardError, UsageError
+from regard.text.lines import Notes, lines
+from regard.text.marked import Words
+from regard.text.schemes import OUTSIDE
+
+WORDS = ("word", "words", "token", "tokens", "form", "text")
+TAGS = ("tag", "tags", "ner", "ner_tags", "ner_tag", "label", "labels", "upos", "pos", "spans", "entities")
+"""Names of columns that are understood without being told, the likeliest first."""
+
+_NUMBER = re.compile(r"[0-9]+")
+_PROPERTY = re.compile(r"# ?[\w.:-]+ = |# *$")
+Line = tuple[int, str]
+
+
+@dataclass
+class Sentences(Records):
+    """A file of sentences; ``columns`` names the column of the words and that of the tags, or counts them from 1."""
+
+    columns: tuple[str, str] | None = None
+
+    def records(self, notes: Notes) -> Iterator[Record]:
+        """Every sentence.
+
+        Raises:
+            RegardError: a sentence cannot be read; or there is none.
+        """
+        none = True
+        for line, words in self.sentences(notes):
+            none = False
+            yield line, (words.text, words.written())
+        if none:
+            raise RegardError("holds no sentence", self.name)
+
+    @abstractmethod
+    def sentences(self, notes: Notes) -> Iterator[tuple[int, Words]]:
+        """Every sentence, with the line it begins in."""
+
+    def blocks(self, notes: Notes) -> Iterator[list[Line]]:
+        """The lines, with their numbers, that stand together between lines of nothing but blanks and tabs."""
+        block: list[Line] = []
+        for number, line in enumerate(lines(self.path, notes), 1):
+            if line.strip(" \t"):
+                block.append((number, line))
+            elif block:
+                yield block
+                block = []
+        if block:
+            yield block
+
+
+@dataclass
+class Conll(Sentences):
+    """CoNLL: a word a line, its columns behind tabs (blanks where the first line has no tab), sentences between empty
+    lines.
+
+    The word comes first and the tag last, if nothing else is said; a first line that names both (:data:`WORDS`,
+    :data:`TAGS`) is a header. ``-DOCSTART-`` lines are passed over, and so are lines that begin with ``#`` where the
+    columns do not fit, or with ``# name =``; an empty word with the tag O, of which corpora of tweets have some, too.
+    """
+
+    def sentences(self, notes: Notes) -> Iterator[tuple[int, Words]]:
+        form: _Form | None = None
+        for block in self.blocks(notes):
+            rows = []
+            for number, line in block:
+                if form is None:
+                    if line.startswith("# ") and self._before_words(line, block):
+                        continue
+                    form = self._form(line, number)
+                    if form.header:
+                        continue
+                cells = form.cells(line)
+                if line.startswith("#") and (len(cells) != form.width or _PROPERTY.match(line)):
+                    continue
+                if len(cells) != form.width:
+                    message = f"has {_columns(len(cells))}, but line {form.line} has {form.width}"
+                    raise RegardError(f"{message}; an empty line ends a sentence", self.at(number))
+                lost = not cells[form.word] and cells[form.tag].strip() == OUTSIDE
+                if cells[0] != "-DOCSTART-" and not lost:
+                    rows.append((number, cells[form.word], cells[form.tag]))
+            if rows:
+                yield rows[0][0], self._words(rows)
+
+    def _before_words(self, line: str, block: Sequence[Line]) -> bool:
+        """Whether a line that begins with # is a comment, before any word tells how many columns there are."""
+        first = next((other for _, other in block if not other.startswith("#")), None)
+        if first is None or _PROPERTY.match(line):
+            return True
+        return len(_Form(first).cells(line)) != _Form(first).width
+
+    def _form(self, line: str, number: int) -> _Form:
+        """How the first line with words says that all lines look."""
+        form = _Form(line, number)
+        cells = form.cells(line)
+        names = [cell.strip().casefold() for cell in cells]
+        if self.columns is None:
+            if names[0] in WORDS and names[-1] in TAGS:
+                form.header = True
+            form.word, form.tag = 0, len(cells) - 1
+            if len(cells) < 2:
+                raise RegardError("has 1 column, but a word and its tag are needed", self.at(number))
+            return form
+        form.word, form.tag = (self._place(one, names, number) for one in self.columns)
+        named = not all(map(_NUMBER.fullmatch, self.columns))
+        form.header = named or (names[form.word] in WORDS and names[form.tag] in TAGS)
+        return form
+
+    def _place(self, wanted: str, names: Sequence[str], number: int) -> int:
+        if _NUMBER.fullmatch(wanted):
+            if not 1 <= int(wanted) <= len(names):
+                message = f"has {_columns(len(names))}, counted from 1; there is no column {wanted}"
+                raise RegardError(message, self.at(number))
+            return int(wanted) - 1
+        if wanted.casefold() not in names:
+            message = f"the first line names no column {wanted!r}; give its number, from 1"
+            raise RegardError(message, self.at(number))
+        return names.index(wanted.casefold())
+
+    def _words(self, rows: Sequence[tuple[int, str, str]]) -> Words:
+        for number, word, tag in rows:
+            if not word or not tag.strip():
+                raise RegardError(f"has no {'tag' if word else 'word'}", self.at(number))
+        return Words.joined([word for _, word, _ in rows], [tag.strip() for _, _, tag in rows])
+
+
+class _Form:
+    """How the lines of a CoNLL file look, as its first one shows."""
+
+    def __init__(self, line: str, number: int = 0) -> None:
+        self.tabs = "\t" in line
+        self.line = number
+        self.width = len(self.cells(line))
+        self.word, self.tag, self.header = 0, self.width - 1, False
+
+    def cells(self, line: str) -> list[str]:
+        """The columns of a line."""
+        return line.split("\t") if self.tabs else [cell for cell in re.split("[ \t]+", line) if cell]
+
+
+@dataclass
+class ConllU(Sentences):
+    """CoNLL-U: ten columns behind tabs, by name or number; FORM and UPOS if nothing else is said.
+
+    Spacing follows ``SpaceAfter=No``; the words of a multiword token share its characters; empty nodes are left out.
+    """
+
+    def sentences(self, notes: Notes) -> Iterator[tuple[int, Words]]:
+        wanted = self.columns or ("form", "upos")
+        word, tag = (self._field(name) for name in wanted)
+        for block in self.blocks(notes):
+            sentence = Sentence(word, tag)
+            begin = 0
+            for number, line in block:
+                if line.startswith("#"):
+                    continue
+                begin = begin or number
+                try:
+                    sentence.add(line.split("\t"))
+                except ValueError as error:
+                    raise RegardError(str(error), self.at(number)) from None
+            if begin:
+                yield begin, sentence.words()
+
+    def _field(self, wanted: str) -> int:
+        if wanted.casefold() in FIELDS:
+            return FIELDS.index(wanted.casefold())
+        if _NUMBER.fullmatch(wanted) and 1 <= int(wanted) <= len(FIELDS):
+            return int(wanted) - 1
+        raise UsageError(f"{wanted!r} is no column of CoNLL-U; they are {', '.join(FIELDS)}", "--columns")
+
+
+def _columns(count: int) -> str:
+    return "1 column" if count == 1 else f"{count} columns"
