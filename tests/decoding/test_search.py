@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.config import Decoding
-from regard.decoding.rows import NO_ROWS, Symbols
+from regard.decoding.hypotheses import NBest
+from regard.decoding.rows import NO_ROWS, Sentence, Symbols
 from regard.decoding.search import beam, greedy, search, stream
 from regard.errors import RegardError, UsageError
 from table_step import END, Table, TableAnswer, TableStep
@@ -110,7 +111,7 @@ def test_beam_one_is_greedy(table, sources, alpha):
 
 @given(tables, sources.filter(bool))
 def test_a_beam_one_wide_chooses_as_greedy_does(table, sources):
-    rows = NO_ROWS.open([None] * len(sources), table.start)
+    rows = NO_ROWS.open([Sentence(i, source, 9, NBest(1)) for i, source in enumerate(sources)], table.start)
     answer = TableAnswer(np.array([table.log_probabilities(source, ()) for source in sources]))
     for one, other in zip(vars(beam(1)(rows, answer)).values(), vars(greedy()(rows, answer)).values(), strict=True):
         assert one.tolist() == other.tolist()

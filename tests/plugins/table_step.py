@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+
+from regard.config import Decoding
 
 END = 0
 
@@ -41,6 +44,11 @@ class Table:
         text = f"{[int(i) for i in source]} {[int(i) for i in prefix]}"
         return _draw(self.seed, self.vocabulary, self.sharpness, self.end, text)
 
+    def answered(self, source: Sequence[int], given: Sequence[int]) -> np.ndarray:
+        """After the tokens a step was given: a prompt's last one belongs to the source, the start symbol does not."""
+        first = () if given[0] == self.start else (given[0],)
+        return self.log_probabilities((*source, *first), given[1:])
+
 
 class TableAnswer:
     def __init__(self, table_NV: np.ndarray) -> None:
@@ -55,14 +63,67 @@ class TableAnswer:
     def of(self, tokens_N: np.ndarray) -> np.ndarray:
         return np.array([line[token] for line, token in zip(self._table_NV, tokens_N, strict=True)])
 
-    def sample(self, key: int, temperature: float = 1.0, without: Sequence[int] = ()) -> np.ndarray:
-        raise NotImplementedError
+    def sample(self, uniform_N, decoding, without=(), seen_NS=None) -> np.ndarray:
+        """By the books, one row at a time."""
+        seen = [()] * len(self._table_NV) if seen_NS is None else seen_NS
+        rows = zip(self._table_NV, uniform_N, seen, strict=True)
+        return np.array([_sampled(line, uniform, decoding, without, had) for line, uniform, had in rows], np.int64)
 
     def all(self) -> np.ndarray:
         return self._table_NV
 
     def context(self) -> None:
         return None
+
+
+def _sampled(line: np.ndarray, uniform: float, decoding: Decoding, without: Sequence[int], seen: Sequence[int]) -> int:
+    odds = chances(line, decoding, without, seen)
+    tokens = sorted(odds, key=lambda token: (-odds[token], token))
+    running = 0.0
+    for token in tokens:
+        running += odds[token]
+        if uniform < running:
+            return token
+    return tokens[-1] if tokens else -1
+
+
+def chances(
+    line: np.ndarray, decoding: Decoding, without: Sequence[int] = (), seen: Sequence[int] = ()
+) -> dict[int, float]:
+    """What each token that may be drawn is drawn with: the definitions in plain loops."""
+    scores = {token: float(score) for token, score in enumerate(line) if token not in without and score > -np.inf}
+    for token in set(map(int, seen)) & set(scores):
+        factor = decoding.repetition_penalty
+        scores[token] = scores[token] * factor if scores[token] < 0 else scores[token] / factor
+    if decoding.temperature == 0.0 or not scores:
+        return {max(scores, key=lambda token: (scores[token], -token)): 1.0} if scores else {}
+    highest = max(scores.values())
+    odds = _shares({token: math.exp((score - highest) / decoding.temperature) for token, score in scores.items()})
+    order = sorted(odds, key=lambda token: (-odds[token], token))
+    if decoding.top_k:
+        odds = _shares({token: odds[token] for token in order[: decoding.top_k]})
+    if decoding.top_p < 1.0:
+        odds = _fewest(odds, sorted(odds, key=lambda token: (-odds[token], token)), decoding.top_p)
+    if decoding.min_p:
+        odds = _shares({t: p for t, p in odds.items() if p >= decoding.min_p * max(odds.values())})
+    if decoding.typical < 1.0:
+        entropy = -sum(p * math.log(p) for p in odds.values() if p)
+        surprise = {token: abs(-math.log(p) - entropy) for token, p in odds.items() if p}
+        odds = _fewest(odds, sorted(surprise, key=lambda token: (surprise[token], token)), decoding.typical)
+    return odds
+
+
+def _shares(odds: dict[int, float]) -> dict[int, float]:
+    total = sum(odds.values())
+    return {token: p / total for token, p in odds.items()}
+
+
+def _fewest(odds: dict[int, float], order: Sequence[int], share: float) -> dict[int, float]:
+    kept: dict[int, float] = {}
+    for token in order:
+        if sum(kept.values()) < share:
+            kept[token] = odds[token]
+    return _shares(kept)
 
 
 @dataclass
@@ -99,11 +160,11 @@ class TableStep:
         self.calls.append("step")
         rows = []
         for (number, source, prefix), token in zip(self._consume(state), tokens_N.tolist(), strict=True):
-            assert (token == self.table.start) == (not prefix), "the start symbol comes first and only first"
-            assert token != END, "a finished row must leave"
+            assert token != self.table.start or not prefix, "the start symbol comes first and only first"
+            assert token != END or not prefix, "a finished row must leave"
             rows.append((number, source, (*prefix, token)))
         self.rows.append(len(rows))
-        lines = [self.table.log_probabilities(source, prefix[1:]) for _, source, prefix in rows]
+        lines = [self.table.answered(source, prefix) for _, source, prefix in rows]
         return self._checked(rows), TableAnswer(np.array(lines))
 
     def select(self, state: _State, rows_M: np.ndarray) -> _State:

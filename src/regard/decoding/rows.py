@@ -26,12 +26,25 @@ class Symbols:
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence under search: ``limit`` is the most tokens an output may have, ``</s>`` counted."""
+    """A sentence under search, named by ``index``, and by ``sample`` where several are drawn of one source."""
 
     index: int
     source: Ints
     limit: int
+    """The most tokens an output may have, ``</s>`` counted."""
     best: NBest
+    first: int | None = None
+    """The last token of a prompt, whose other tokens are ``source``: the first that a language model is stepped with.
+
+    None: the start symbol, behind a source that is no part of the output (translation).
+    """
+    sample: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """What a row has to remember, in tokens: the source; without one, or for a prompt, also what is written."""
+        own = self.limit if self.first is not None or not len(self.source) else 0
+        return len(self.source) + own
 
 
 @dataclass(frozen=True)
@@ -54,7 +67,7 @@ class Rows:
     sentence_N: Ints
     length_N: Ints
     token_N: Ints
-    """The last token of each row: the next input of the step (the start symbol at first)."""
+    """The last token of each row: the next input of the step (the start symbol or the prompt's last at first)."""
     log_probability_N: Floats
     tokens_NT: Ints
     token_log_probability_NT: Floats
@@ -102,13 +115,14 @@ class Rows:
         )
 
     def open(self, sentences: list[Sentence], start: int) -> Rows:
-        """These rows, and behind them one empty row for each new sentence."""
+        """These rows, and behind them one empty row for each new sentence, before its ``first`` token or ``start``."""
         more, longest = len(sentences), self.tokens_NT.shape[1]
+        first = [start if sentence.first is None else sentence.first for sentence in sentences]
         return Rows(
             self.sentences + sentences,
             np.append(self.sentence_N, len(self.sentences) + np.arange(more)),
             np.append(self.length_N, np.zeros(more, np.int64)),
-            np.append(self.token_N, np.full(more, start, np.int64)),
+            np.append(self.token_N, np.array(first, np.int64)),
             np.append(self.log_probability_N, np.zeros(more)),
             np.concatenate([self.tokens_NT, np.zeros((more, longest), np.int64)]),
             np.concatenate([self.token_log_probability_NT, np.zeros((more, longest))]),
@@ -137,4 +151,4 @@ NO_ROWS = Rows(
 )
 
 Choose = Callable[[Rows, Answer], Choice]
-"""A way to search: which rows go on with which token. Greedy, beam and forced are three; sampling will be a fourth."""
+"""A way to search: which rows go on with which token. Greedy, beam, forced and sampled are four."""

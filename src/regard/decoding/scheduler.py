@@ -24,8 +24,8 @@ class Scheduler:
 
     Args:
         choose: how to search; :func:`regard.decoding.search.beam`, for one.
-        decoding: ``tokens`` is the budget: source tokens times beam under search at once. A sentence above it runs
-            alone.
+        decoding: ``tokens`` is the budget: source tokens (a prompt's limit counts too) times beam under search at
+            once. A sentence above it runs alone.
         trace: told of every step, if given.
     """
 
@@ -45,9 +45,15 @@ class Scheduler:
         self._rows = NO_ROWS
         self._state: Any = None
 
-    def put(self, index: int, source: Ints, limit: int, nbest: int = 1) -> None:
-        """Queue a sentence; ``index`` is its name, ``limit`` the most tokens (``</s>`` counted) of its outputs."""
-        self._waiting.append(Sentence(index, source, limit, NBest(nbest)))
+    def put(
+        self, index: int, source: Ints, limit: int, nbest: int = 1, *, first: int | None = None, sample: int = 0
+    ) -> None:
+        """Queue a sentence; ``index`` is its name, ``limit`` the most tokens (``</s>`` counted) of its outputs.
+
+        ``first`` is the last token of a prompt whose others are ``source`` (which may be empty); the start symbol if it
+        is not given. ``sample`` tells the samples of one source apart.
+        """
+        self._waiting.append(Sentence(index, source, limit, NBest(nbest), first, sample))
 
     @property
     def idle(self) -> bool:
@@ -79,12 +85,12 @@ class Scheduler:
     def _admit(self) -> None:
         """Open a row for as many waiting sentences as fit, if enough of the budget is free."""
         budget, beam = self._decoding.tokens, self._decoding.beam
-        free = budget - beam * sum(len(sentence.source) for sentence in self._rows.sentences)
+        free = budget - beam * sum(sentence.tokens for sentence in self._rows.sentences)
         if self._rows.count and free < self.refill * budget:
             return
         entering: list[Sentence] = []
         while self._waiting:
-            cost = beam * len(self._waiting[0].source)
+            cost = beam * self._waiting[0].tokens
             if cost > free and (entering or self._rows.count):
                 break
             entering.append(self._waiting.popleft())

@@ -78,21 +78,26 @@ def search(
     symbols: Symbols,
     *,
     nbest: int = 1,
+    firsts: Sequence[int] | None = None,
+    limits: Sequence[int] | None = None,
     trace: Trace | None = None,
 ) -> list[list[Hypothesis]]:
     """The n best hypotheses of each source, best first, in the order of the sources.
 
     Args:
         step: the model.
-        sources: ids with ``</s>``.
+        sources: ids with ``</s>``; where ``firsts`` are given, prompts without their last token (maybe empty).
         decoding: the recipe's section: beam, length penalty, limit, budget.
         symbols: start, ``</s>``, and what is never produced.
         nbest: at most the beam. Fewer come back where fewer finished before the limit; never none: if nothing
             finished, the rows cut off by the limit are returned, marked ``finished=False``.
+        firsts: the last token of each prompt; without them every row begins with the start symbol.
+        limits: the most tokens of each source's outputs, ``</s>`` counted; default: its length + ``max_extra``.
         trace: told of every step, if given; it slows the search.
     """
     found: list[list[Hypothesis]] = [[] for _ in sources]
-    for index, hypotheses in stream(step, sources, decoding, symbols, nbest=nbest, trace=trace):
+    results = stream(step, sources, decoding, symbols, nbest=nbest, firsts=firsts, limits=limits, trace=trace)
+    for index, hypotheses in results:
         found[index] = hypotheses
     return found
 
@@ -104,16 +109,41 @@ def stream(
     symbols: Symbols,
     *,
     nbest: int = 1,
+    firsts: Sequence[int] | None = None,
+    limits: Sequence[int] | None = None,
     trace: Trace | None = None,
 ) -> Iterator[tuple[int, list[Hypothesis]]]:
-    """As :func:`search`, but ``(index, hypotheses)`` of each source as soon as it is done, for progress and pipes.
-
-    Longest sources first: the last rows to run are then short ones, and memory is largest at the start.
-    """
+    """As :func:`search`, but ``(index, hypotheses)`` of each source as soon as it is done, for progress and pipes."""
     if not 1 <= nbest <= decoding.beam:
         raise UsageError(f"nbest {nbest} must lie between 1 and the beam, {decoding.beam}", "nbest")
     choose = greedy(symbols.without) if decoding.beam == 1 else beam(decoding.beam, symbols.without)
     scheduler = Scheduler(step, choose, decoding, symbols, trace)
-    for index in sorted(range(len(sources)), key=lambda i: -len(sources[i])):
-        scheduler.put(index, sources[index], len(sources[index]) + decoding.max_extra, nbest)
+    enqueue(scheduler, sources, decoding.max_extra, nbest=nbest, firsts=firsts, limits=limits)
     return ((sentence.index, sentence.best.hypotheses) for sentence in scheduler.run())
+
+
+def enqueue(
+    scheduler: Scheduler,
+    sources: Sequence[Ints],
+    max_extra: int,
+    *,
+    nbest: int = 1,
+    samples: int = 1,
+    firsts: Sequence[int] | None = None,
+    limits: Sequence[int] | None = None,
+) -> None:
+    """Put every source into a scheduler, ``samples`` times, under its place in the list.
+
+    Longest first: the last rows to run are then short ones, and memory is largest at the start.
+    """
+    for name, given in (("first tokens", firsts), ("limits", limits)):
+        if given is not None and len(given) != len(sources):
+            raise UsageError(f"{len(sources)} sources but {len(given)} {name}; each source needs its own")
+    if limits is not None and min(limits, default=1) < 1:
+        raise UsageError(f"a limit of {min(limits)} tokens leaves no room for an output", "limits")
+    for index in sorted(range(len(sources)), key=lambda i: -len(sources[i])):
+        source = sources[index]
+        first = None if firsts is None else firsts[index]
+        limit = len(source) + max_extra if limits is None else limits[index]
+        for number in range(samples):
+            scheduler.put(index, source, limit, nbest, first=first, sample=number)

@@ -15,6 +15,8 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.config import Decoding
+
 State = TypeVar("State")
 
 
@@ -33,8 +35,23 @@ class Answer(Protocol):
         """The log-probability of one given token per row."""
         ...
 
-    def sample(self, key: int, temperature: float = 1.0, without: Sequence[int] = ()) -> NDArray[np.int64]:
-        """One token per row drawn from the distribution; a pure function of ``key``."""
+    def sample(
+        self,
+        uniform_N: NDArray[np.float64],
+        decoding: Decoding,
+        without: Sequence[int] = (),
+        seen_NS: NDArray[np.int64] | None = None,
+    ) -> NDArray[np.int64]:
+        """One token per row, a pure function of the row's scores and of its number in [0, 1); -1 where none is left.
+
+        Args:
+            uniform_N: where in the distribution each row draws: the inverse of its cumulative function is taken.
+            decoding: temperature (0: the most probable token, ties to the smaller id), top_k, top_p, min_p, typical,
+                in this order; each limits what the one before it left.
+            without: tokens that are never drawn.
+            seen_NS: tokens that each row has already, for ``repetition_penalty``, which comes before all of these;
+                -1 where a row has fewer. Without it there is no penalty.
+        """
         ...
 
     def all(self) -> NDArray[np.float64]:

@@ -9,6 +9,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from regard.config import Decoding
+from regard.models.survivors import largest, penalised, survivors
+
 
 class ScoreAnswer:
     """The distribution ``softmax(score_NV)`` over the next token of every row [Vaswani17 §3.4].
@@ -21,16 +24,16 @@ class ScoreAnswer:
         self._score_NV = score_NV
         self._weight_NHS = weight_NHS
 
+    def _wide(self) -> Tensor:
+        return self._score_NV if self._score_NV.dtype == torch.float64 else self._score_NV.float()
+
     def _log_sum_N1(self) -> Tensor:
-        wide_NV = self._score_NV if self._score_NV.dtype == torch.float64 else self._score_NV.float()
-        return wide_NV.logsumexp(1, keepdim=True).double()
+        return self._wide().logsumexp(1, keepdim=True).double()
 
     def best(self, k: int, without: Sequence[int] = ()) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The k most probable tokens of each row, best first, ties to the smaller id."""
-        score_NV = self._score_NV
-        if without:
-            score_NV = score_NV.index_fill(1, torch.tensor(list(without), device=score_NV.device), -torch.inf)
-        score_NR, ids_NR = _largest(score_NV, min(k, score_NV.shape[1]))
+        score_NV = _excluded(self._score_NV, without)
+        score_NR, ids_NR = largest(score_NV, min(k, score_NV.shape[1]))
         log_probability_NR = (score_NR.double() - self._log_sum_N1()).cpu().numpy()
         ids = ids_NR.cpu().numpy()
         order = np.lexsort((ids, -log_probability_NR), axis=1)
@@ -44,14 +47,28 @@ class ScoreAnswer:
         )
         return log_probability
 
-    def sample(self, key: int, temperature: float = 1.0, without: Sequence[int] = ()) -> NDArray[np.int64]:
-        """One token per row: the largest of score / temperature plus Gumbel noise, a pure function of the key."""
-        generator = torch.Generator().manual_seed(key & 0x7FFF_FFFF_FFFF_FFFF)
-        noise_NV = -torch.empty(self._score_NV.shape).exponential_(generator=generator).log()
-        score_NV = self._score_NV.float() / temperature + noise_NV.to(self._score_NV.device)
-        if without:
-            score_NV[:, list(without)] = -torch.inf
-        tokens: NDArray[np.int64] = score_NV.argmax(1).cpu().numpy()
+    def sample(
+        self,
+        uniform_N: NDArray[np.float64],
+        decoding: Decoding,
+        without: Sequence[int] = (),
+        seen_NS: NDArray[np.int64] | None = None,
+    ) -> NDArray[np.int64]:
+        """One token per row: where the running sum of the probabilities that ``decoding`` leaves passes ``uniform``.
+
+        A row depends on its own scores and its own number only.
+        """
+        score_NV = self._wide()
+        if seen_NS is not None:
+            score_NV = penalised(score_NV, torch.from_numpy(seen_NS).to(score_NV.device), decoding.repetition_penalty)
+        score_NV = _excluded(score_NV, without)
+        score_NR, ids_NR = largest(score_NV, 1) if decoding.temperature == 0.0 else survivors(score_NV, decoding)
+        sum_NR = score_NR.softmax(1).cumsum(1, dtype=torch.float64)
+        bound_N = torch.from_numpy(uniform_N).to(sum_NR.device) * sum_NR[:, -1]
+        # The first sum above the number: a token without probability adds nothing, so it is never the first.
+        place_N = torch.searchsorted(sum_NR, bound_N[:, None], right=True)[:, 0].clamp(max=sum_NR.shape[1] - 1)
+        token_N = ids_NR.gather(1, place_N[:, None])[:, 0].masked_fill(score_NV.amax(1) == -torch.inf, -1)
+        tokens: NDArray[np.int64] = token_N.cpu().numpy()
         return tokens
 
     def all(self) -> NDArray[np.float64]:
@@ -64,9 +81,7 @@ class ScoreAnswer:
         return None if self._weight_NHS is None else self._weight_NHS.double().cpu().numpy()
 
 
-def _largest(score_NV: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k largest scores of each row and their ids; which of equal ones topk takes is open, so then sort stably."""
-    score_NR, ids_NR = score_NV.topk(min(k + 1, score_NV.shape[1]), dim=1)
-    if score_NR.shape[1] > k and bool((score_NR[:, k - 1] == score_NR[:, k]).any()):
-        score_NR, ids_NR = score_NV.sort(dim=1, descending=True, stable=True)
-    return score_NR[:, :k], ids_NR[:, :k]
+def _excluded(score_NV: Tensor, without: Sequence[int]) -> Tensor:
+    if not without:
+        return score_NV
+    return score_NV.index_fill(1, torch.tensor(list(without), device=score_NV.device), -torch.inf)

@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.config import Decoding
+from regard.decoding.hypotheses import NBest
+from regard.decoding.rows import NO_ROWS, Sentence, Symbols
+from regard.decoding.sampling import sample, sampled, sampler, seen, uniforms
+from regard.decoding.scheduler import Scheduler
+from regard.decoding.search import search
+from regard.errors import RegardError, UsageError
+from table_step import END, Table, TableStep, chances
+
+SETTINGS = [
+    {},
+    {"temperature": 1.6, "top_k": 4},
+    {"top_p": 0.7, "min_p": 0.05},
+    {"typical": 0.6, "repetition_penalty": 1.5},
+]
+sources = st.lists(st.lists(st.integers(1, 5), max_size=5).map(lambda ids: np.array([*ids, END])), max_size=6)
+prompts = st.lists(st.lists(st.integers(1, 7), min_size=1, max_size=5), max_size=6)
+
+
+def symbols(table: Table, *without: int) -> Symbols:
+    return Symbols(table.start, END, without)
+
+
+@given(sources, st.integers(0, 1000), st.sampled_from(SETTINGS), st.integers(1, 3), st.randoms())
+def test_neither_company_nor_budget_nor_order_matter(sources, seed, settings, samples, random):
+    """Law *refilling*: what is drawn is a function of seed, index, sample and step."""
+    table = Table(seed=seed)
+    found = sample(
+        TableStep(table), sources, Decoding(**settings, max_extra=6), symbols(table), seed=seed, samples=samples
+    )
+    for budget in (16, 40):
+        decoding = Decoding(**settings, max_extra=6, tokens=budget)
+        assert found == sample(TableStep(table), sources, decoding, symbols(table), seed=seed, samples=samples)
+    choose, order = sampled(Decoding(**settings), seed), list(range(len(sources)))
+    random.shuffle(order)
+    for index in order:
+        scheduler = Scheduler(TableStep(table), choose, Decoding(max_extra=6, beam=1), symbols(table))
+        scheduler.put(index, sources[index], len(sources[index]) + 6, sample=samples - 1)
+        [alone] = scheduler.run()
+        assert alone.best.hypotheses == [found[index][samples - 1]]
+
+
+def test_another_seed_index_or_sample_draws_another_output():
+    table, source = Table(end=-2.0), np.array([2, END])
+    found = [
+        hypothesis.tokens
+        for seed in (1, 2)
+        for line in sample(TableStep(table), [source, source], Decoding(), symbols(table), seed=seed, samples=3)
+        for hypothesis in line
+    ]
+    assert len(set(found)) == len(found) == 12
+
+
+@given(sources, st.integers(0, 1000), st.sampled_from([(), (1,)]))
+def test_without_temperature_it_is_greedy_search(sources, seed, without):
+    table = Table(seed=seed)
+    cold = Decoding(temperature=0.0, beam=1, max_extra=5, top_k=3, top_p=0.5)
+    found = sample(TableStep(table), sources, cold, symbols(table, *without), seed=seed, samples=2)
+    greedy = search(TableStep(table), sources, cold, symbols(table, *without))
+    assert found == [[best, best] for [best] in greedy]
+
+
+@pytest.mark.parametrize("settings", SETTINGS)
+def test_outputs_come_as_often_as_the_model_says(settings):
+    """Two steps of a small table: the share of each pair of tokens, against the product of its chances."""
+    table, count, decoding = Table(4, seed=3, end=-30.0), 3000, Decoding(**settings)
+    found = sample(
+        TableStep(table), [np.array([3])], decoding, symbols(table), seed=1, samples=count, firsts=[2], limits=[2]
+    )
+    seen_pairs = [hypothesis.tokens for hypothesis in found[0]]
+    first = chances(table.log_probabilities((3, 2), ()), decoding, (), (3, 2))
+    for one, p in first.items():
+        second = chances(table.log_probabilities((3, 2), (one,)), decoding, (), (3, 2, one))
+        for other, q in second.items():
+            share = seen_pairs.count((one, other)) / count
+            assert abs(share - p * q) < 5 * np.sqrt(p * q * (1 - p * q) / count) + 1e-3
+
+
+def test_log_probabilities_are_the_models_own():
+    table, source = Table(end=0.0), np.array([2, 5, END])
+    decoding = Decoding(temperature=2.0, top_p=0.9, repetition_penalty=1.4)
+    for [hypothesis] in sample(TableStep(table), [source] * 20, decoding, symbols(table), seed=4):
+        whole = hypothesis.tokens + (END,) * hypothesis.finished
+        wanted = [table.log_probabilities(source, whole[:i])[token] for i, token in enumerate(whole)]
+        assert hypothesis.token_log_probabilities == tuple(wanted)
+        assert 1 not in hypothesis.tokens or 1 not in symbols(table).without
+
+
+@given(prompts, st.integers(0, 1000), st.integers(1, 3))
+def test_prompts_begin_with_their_last_token(prompts, seed, width):
+    """A language model: what it has read is one text, whether it stands before or behind the first token."""
+    table = Table(seed=seed)
+    parts, firsts = [np.array(prompt[:-1], np.int64) for prompt in prompts], [prompt[-1] for prompt in prompts]
+    limits = [3 + len(prompt) for prompt in prompts]
+    decoding = Decoding(beam=width, tokens=40)
+    found = search(TableStep(table), parts, decoding, symbols(table), firsts=firsts, limits=limits)
+    for prompt, limit, [hypothesis] in zip(prompts, limits, found, strict=True):
+        whole = hypothesis.tokens + (END,) * hypothesis.finished
+        wanted = [table.log_probabilities(prompt, whole[:i])[token] for i, token in enumerate(whole)]
+        assert hypothesis.token_log_probabilities == tuple(wanted)
+        assert len(whole) <= limit
+        assert hypothesis.finished or len(whole) == limit
+
+
+def test_a_model_may_write_from_nothing_and_keeps_to_the_budget():
+    table = Table(end=-3.0)
+    for firsts in (None, [END] * 30):
+        step = TableStep(table)
+        found = sample(
+            step,
+            [np.zeros(0, np.int64)] * 30,
+            Decoding(tokens=64),
+            symbols(table),
+            seed=1,
+            firsts=firsts,
+            limits=[8] * 30,
+        )
+        assert len({line[0].tokens for line in found}) > 20
+        assert max(step.rows) == 64 // 8
+
+
+def test_a_prompt_is_part_of_what_must_not_be_repeated_and_a_source_is_not():
+    table = Table(4, sharpness=0.01, end=-30.0)
+    strict = Decoding(repetition_penalty=10.0, temperature=0.01)
+    [[found]] = sample(TableStep(table), [np.array([1, 2])], strict, symbols(table), seed=1, firsts=[1], limits=[1])
+    assert found.tokens == (3,)
+    free = [
+        line[0].tokens
+        for line in sample(
+            TableStep(table),
+            [np.array([1, 2])] * 9,
+            Decoding(repetition_penalty=10.0, top_k=3),
+            symbols(table),
+            seed=1,
+            limits=[1] * 9,
+        )
+    ]
+    assert set(free) & {(1,), (2,)}
+
+
+def test_what_a_row_has_seen():
+    sentences = [
+        Sentence(0, np.array([5, 6]), 9, NBest(1), first=7),
+        Sentence(1, np.array([5, 6, 7]), 9, NBest(1)),
+        Sentence(2, np.zeros(0, np.int64), 9, NBest(1), first=3),
+    ]
+    rows = NO_ROWS.open(sentences, 8)
+    assert rows.token_N.tolist() == [7, 8, 3]
+    assert seen(rows).tolist() == [[5, 6, 7], [-1, -1, -1], [3, -1, -1]]
+    assert seen(NO_ROWS.open(sentences[1:2], 8)).shape == (1, 0)
+
+
+def test_numbers_are_even_and_unlike_each_other():
+    rows = NO_ROWS.open([Sentence(i, np.array([1]), 9, NBest(1), sample=j) for i in range(50) for j in range(40)], 8)
+    uniform_N = uniforms(rows, 3)
+    assert len(set(uniform_N.tolist())) == 2000
+    assert 0 <= uniform_N.min() <= uniform_N.max() < 1
+    assert abs(np.histogram(uniform_N, 10, (0, 1))[0] - 200).max() < 70
+
+
+def test_where_every_token_is_excluded_the_output_is_empty_and_unfinished():
+    table = Table(vocabulary=2)
+    [[found]] = sample(TableStep(table), [np.array([1, END])], Decoding(), symbols(table, 0, 1), seed=1)
+    assert found.tokens == ()
+    assert not found.finished
+
+
+def test_what_does_not_fit_is_refused():
+    table, source = Table(), np.array([2, END])
+    with pytest.raises(UsageError, match="at least one"):
+        sampler(TableStep(table), [source], Decoding(), symbols(table), seed=1, samples=0)
+    with pytest.raises(UsageError, match="1 sources but 2 first tokens"):
+        sampler(TableStep(table), [source], Decoding(), symbols(table), seed=1, firsts=[2, 3])
+    with pytest.raises(UsageError, match="no room"):
+        sampler(TableStep(table), [source], Decoding(), symbols(table), seed=1, limits=[0])
+
+
+def test_a_model_that_answers_with_no_numbers_is_named():
+    class Broken(Table):
+        def log_probabilities(self, source, prefix):
+            return np.append(np.zeros(self.vocabulary - 1), np.nan)
+
+    class Answer:
+        def sample(self, uniform_N, decoding, without=(), seen_NS=None):
+            return np.zeros(len(uniform_N), np.int64)
+
+        def of(self, tokens_N):
+            return np.full(len(tokens_N), np.nan)
+
+    rows = NO_ROWS.open([Sentence(0, np.array([1]), 9, NBest(1))], 8)
+    with pytest.raises(RegardError, match="not numbers"):
+        sampled(Decoding(), 1)(rows, Answer())
+
+
+@pytest.mark.usefixtures("watch_shapes")
+def test_letters_mean_one_size():
+    table, decoding = Table(), Decoding(repetition_penalty=1.2, tokens=30)
+    texts = [np.array([*range(1, n), END]) for n in (3, 7, 5)]
+    sample(TableStep(table), texts, decoding, symbols(table), seed=1, samples=3, firsts=[1, 2, 3])
