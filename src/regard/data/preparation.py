@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -15,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.config import FORMAT, Recipe
+from regard.config import Recipe
 from regard.data.corpora import Corpus, Pair
-from regard.data.prepared import INDEX, VALIDATION, sha256_of
+from regard.data.folder import finish
+from regard.data.prepared import VALIDATION
 from regard.data.segmented import WordTable
 from regard.data.shards import SideWriter
 from regard.data.survey import Progress, Split
@@ -88,28 +86,11 @@ class Preparation:
         with self._open:
             kept = self._write_validation(folder, vocabularies)
             sides, tables, sizes = self._write_train(folder, vocabularies)
-        for path in sorted(folder.iterdir()):
-            if path.name not in self._files:
-                _flush(path)
-                self._files[path.name] = {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
-        index: dict[str, Any] = {"format": FORMAT, "inputs": inputs, "sizes": sizes, "sides": sides | kept}
+        index: dict[str, Any] = {"inputs": inputs, "sizes": sizes, "sides": sides | kept}
         index |= {"tables": tables, "seed": self._recipe.seed, "max_tokens": self._recipe.data.max_tokens}
         index |= {"left_out": {"counts": self._left_out.counts, "examples": self._left_out.examples}}
-        index |= {"mended": self._mended()}
-        rests = json.dumps([inputs, vocabularies.sha256, sizes], sort_keys=True)
-        index |= {"fingerprint": hashlib.sha256(rests.encode()).hexdigest(), "files": self._files}
-        (folder / INDEX).write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
-        _flush(folder / INDEX)
-
-    def _mended(self) -> list[str]:
-        """A line about each file that held invalid UTF-8."""
-        found = []
-        for corpus in [*self._corpora, *([self._validation] if self._validation else [])]:
-            for side, notes in enumerate(corpus.notes):
-                if notes.invalid:
-                    where = corpus.where(notes.invalid_lines[0] - 1, side)
-                    found.append(f"{where}: {notes.invalid} lines are not valid UTF-8; their bytes became U+FFFD")
-        return found
+        index |= {"mended": mended(self._corpora, self._validation), "rests": [inputs, vocabularies.sha256, sizes]}
+        finish(folder, index, self._files)
 
     def _write_validation(self, folder: Path, vocabularies: Vocabularies) -> dict[str, Any]:
         pairs: Iterable[tuple[str, Pair]]
@@ -219,6 +200,12 @@ def _ended(tokenizer: Tokenizer, text: str) -> NDArray[np.int64]:
     return np.append(tokenizer.ids_batch([text])[0], tokenizer.end)
 
 
-def _flush(path: Path) -> None:
-    with path.open("rb") as stream:
-        os.fsync(stream.fileno())
+def mended(corpora: Sequence[Corpus], validation: Corpus | None = None) -> list[str]:
+    """A line about each file that held invalid UTF-8, after it was read."""
+    found = []
+    for corpus in [*corpora, *([validation] if validation else [])]:
+        for side, notes in enumerate(corpus.notes):
+            if notes.invalid:
+                where = corpus.where(notes.invalid_lines[0] - 1, side)
+                found.append(f"{where}: {notes.invalid} lines are not valid UTF-8; their bytes became U+FFFD")
+    return found

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import os
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,10 +10,10 @@ import numpy as np
 
 from regard.config import Recipe
 from regard.data.corpora import Corpus
+from regard.data.folder import making, reusable
 from regard.data.preparation import Preparation
 from regard.data.prepared import Prepared
 from regard.data.survey import Progress, Split, Survey, silent, split, survey
-from regard.errors import RegardError
 from regard.text.vocabulary import Vocabularies
 
 
@@ -39,16 +36,13 @@ def prepare(
     found = survey(corpora, progress)
     held_out = survey([validation], progress) if validation is not None else None
     inputs = _inputs(found, held_out, recipe, vocabularies)
-    if (there := _reused(folder, inputs)) is not None:
-        return there
+    if reusable(folder, inputs):
+        return Prepared(folder)
     nothing = np.zeros(sum(found.sizes), dtype=np.bool_)
     parts = Split(nothing, nothing) if validation else split(found, recipe.data.validation, recipe.seed)
     work = Preparation(corpora, parts, recipe, validation, progress)
-    partial = folder.with_name(f"{folder.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)  # only ever ours, cut off half-way
-    partial.mkdir(parents=True)
-    work.write(partial, vocabularies or work.learned(), inputs)
-    os.rename(partial, folder)
+    with making(folder) as partial:
+        work.write(partial, vocabularies or work.learned(), inputs)
     return Prepared(folder)
 
 
@@ -70,20 +64,3 @@ def _inputs(
     if text.bpe_dropout:
         rests["text.segmentations"] = text.segmentations
     return rests
-
-
-def _reused(folder: Path, inputs: dict[str, Any]) -> Prepared | None:
-    if not folder.exists():
-        return None
-    try:
-        there = Prepared(folder)
-    except RegardError:
-        number = next(n for n in itertools.count(1) if not folder.with_name(f"{folder.name}.damaged-{n}").exists())
-        os.rename(folder, folder.with_name(f"{folder.name}.damaged-{number}"))
-        return None
-    before = there.index["inputs"]
-    for name in sorted(before.keys() | inputs.keys()):
-        if before.get(name) != inputs.get(name):
-            what = "other data" if name in ("data", "validation") else f"another {name}"
-            raise RegardError(f"was prepared from {what}; choose another output folder", str(folder))
-    return there

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from pathlib import Path
 from typing import Any
 
-from regard.config import FORMAT
 from regard.data.corpora import Pair
+from regard.data.folder import verified
 from regard.data.segmented import SegmentedShards
 from regard.data.shards import Shards
-from regard.errors import RegardError
 from regard.text.lines import lines
 from regard.text.vocabulary import Vocabularies
 
-INDEX = "index.json"
 VALIDATION = ("validation.source.txt", "validation.target.txt")
 
 
@@ -27,7 +23,7 @@ class Prepared:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.index = folder, _verified(folder)
+        self.folder, self.index = folder, verified(folder)
         self.fingerprint: str = self.index["fingerprint"]
         self.vocabularies = Vocabularies.load(folder)
         self.sizes: tuple[int, ...] = tuple(self.index["sizes"])
@@ -48,25 +44,3 @@ class Prepared:
         """The text of the validation pairs, in the order of their ids."""
         source, target = (lines(self.folder / name) for name in VALIDATION)
         return list(zip(source, target, strict=True))
-
-
-def _verified(folder: Path) -> dict[str, Any]:
-    where = folder / INDEX
-    try:
-        index = json.loads(where.read_bytes())
-        if index["format"] > FORMAT:
-            raise RegardError(f"format {index['format']} was written by a newer Regard", str(where))
-        files = {name: (entry["bytes"], entry["sha256"]) for name, entry in index["files"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RegardError(f"prepared data is missing or damaged: {error}", str(where)) from None
-    for name, (size, digest) in files.items():
-        path = folder / name
-        if not path.is_file() or path.stat().st_size != size or sha256_of(path) != digest:
-            raise RegardError("is missing or damaged; delete the folder to prepare the data again", str(path))
-    return index
-
-
-def sha256_of(path: Path) -> str:
-    """The sha256 of a file's content."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
