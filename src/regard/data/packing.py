@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,3 +83,21 @@ def pack_sources(sources: Sequence[Ids], tokens: int | None = None, sentences: i
     """Sentences to encode only, each ending with ``</s>``; the shape is just large enough unless given."""
     ids, lengths = _joined(sources)
     return packed(ids, lengths, tokens or len(ids), sentences or len(lengths))
+
+
+def in_order(lengths: Sequence[Ids], room: Sequence[int], sentences: int) -> Iterator[Ids]:
+    """The sentences in order, each once, as many at a time as fit into a batch.
+
+    Args:
+        lengths: for each side the tokens of every sentence.
+        room: for each side the tokens of a batch.
+        sentences: of a batch.
+    """
+    each = np.stack([*lengths, np.ones_like(lengths[0])])
+    most = np.array([*room, sentences])
+    begin = 0
+    while begin < each.shape[1]:
+        used = each[:, begin : begin + sentences].cumsum(axis=1)
+        count = max(1, int((used <= most[:, None]).all(axis=0).sum()))
+        yield np.arange(begin, begin + count)
+        begin += count

@@ -27,6 +27,16 @@ class Side(Protocol):
         """Sentences."""
         ...
 
+    @property
+    def tokens(self) -> int:
+        """Tokens of them all; of an epoch, where epochs differ a little."""
+        ...
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest sentence, in any epoch."""
+        ...
+
     def lengths(self, epoch: int, sentences_B: NDArray[np.int64]) -> NDArray[np.int64]:
         """Tokens of each of these sentences, ``</s>`` counted."""
         ...

@@ -1,0 +1,97 @@
+"""Texts with what is to be said of them, packed: classes of a text, tags of its tokens, words that are hidden."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.config import Recipe
+from regard.data.batch import Packed, Position
+from regard.data.capacity import Capacity, capacity_for
+from regard.data.draws import Draws
+from regard.data.feed import Feed, Made, Make
+from regard.data.packing import in_order, packed
+from regard.data.plan import Plan
+from regard.data.shards import Side
+
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class TextBatch:
+    """Texts end to end, and labels end to end: one or several of a text, or one of each token.
+
+    Args:
+        text: the ids.
+        labels_X: the labels of all texts, one behind the other.
+        counts_B: how many labels each text has.
+        sentences: which texts of the data these are.
+    """
+
+    text: Packed
+    labels_X: Ids
+    counts_B: Ids
+    sentences: Ids
+
+    @property
+    def tokens(self) -> int:
+        """Real tokens."""
+        return int(self.text.lengths_B.sum())
+
+    @property
+    def room(self) -> int:
+        """Tokens there is room for."""
+        return len(self.text.ids_T)
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Texts and their labels in shards, as batches.
+
+    Args:
+        text, labels: two sides of as many sentences.
+        capacity: of a batch.
+    """
+
+    text: Side
+    labels: Side
+    capacity: Capacity
+
+    @classmethod
+    def of(cls, text: Side, labels: Side, tokens: int) -> Examples:
+        """With the capacity for batches of so many tokens."""
+        return cls(text, labels, capacity_for(tokens, text.tokens, text.tokens, text.count, text.longest))
+
+    def batch(self, sentences_B: Ids, epoch: int = 0) -> TextBatch:
+        """These texts, packed."""
+        ids, lengths = self.text.gather(epoch, sentences_B)
+        labels_X, counts_B = self.labels.gather(epoch, sentences_B)
+        side = packed(ids, lengths, self.capacity.target, self.capacity.sentences)
+        return TextBatch(side, labels_X, counts_B, sentences_B)
+
+    def all(self) -> list[TextBatch]:
+        """Every text once, in order."""
+        lengths = self.text.lengths(0, np.arange(self.text.count))
+        return [self.batch(part) for part in in_order([lengths], [self.capacity.target], self.capacity.sentences)]
+
+    def feed(self, recipe: Recipe, fingerprint: str, make: Make[Made], prefetch: int = 2) -> Feed[Made]:
+        """Batches of these texts in random order, made by ``make`` of position and texts."""
+        return feed_of(self.text, self.capacity, recipe, fingerprint, make, prefetch)
+
+    def plain(self, place: Position, sentences_B: Ids) -> TextBatch:
+        """A ``make`` that adds nothing."""
+        return self.batch(sentences_B, place.epoch)
+
+
+def feed_of(
+    text: Side, capacity: Capacity, recipe: Recipe, fingerprint: str, make: Make[Made], prefetch: int = 2
+) -> Feed[Made]:
+    """Batches planned by the lengths of one side."""
+    draws = Draws((text.count,), recipe.seed, (), recipe.data.epoch)
+    plan = Plan(text.lengths, text.lengths, capacity, recipe.seed, recipe.data.look_ahead, draws)
+    planned = (fingerprint, capacity, recipe.seed, recipe.data.look_ahead, draws.epoch)
+    tokens = draws.epoch * text.tokens / max(1, text.count)
+    return Feed(plan, make, hashlib.sha256(repr(planned).encode()).hexdigest(), tokens, prefetch)
