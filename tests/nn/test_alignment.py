@@ -152,7 +152,7 @@ def test_cosine_does_not_see_lengths() -> None:
 def test_the_additive_score_of_many_long_sentences_takes_little_memory() -> None:
     """Sixteen pairs of 200 by 200 tokens: all vectors at once would be 640,000; a sentence at a time is 40,000."""
     largest = 0
-    plain = alignment._tanh
+    plain = alignment._sigmoid
 
     def watched(query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
         nonlocal largest
@@ -162,11 +162,11 @@ def test_the_additive_score_of_many_long_sentences_takes_little_memory() -> None
     layout = Layout(Sequences.end_to_end([200] * 16), Sequences.end_to_end([200] * 16))
     of = made("additive")
     hidden_TD, memory_SD = tensors(layout)
-    alignment._tanh = watched
+    alignment._sigmoid = watched
     try:
         of(hidden_TD, of.remember(memory_SD), memory_SD, layout).sum().backward()
     finally:
-        alignment._tanh = plain
+        alignment._sigmoid = plain
     assert largest <= max(alignment.CHUNK // D, 200 * 200)
 
 

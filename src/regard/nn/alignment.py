@@ -21,9 +21,8 @@ from regard.nn.ops import Linear
 from regard.nn.ways import Point, Question, Reference
 
 _REFERENCE = Reference()
-CHUNK = 2**20
-"""Entries of tanh(W h + U m) that exist at once: they stay near the processor. A single pair of sentences may have
-more."""
+CHUNK = 2**18
+"""Entries of tanh(W h + U m) that exist at once: they stay near the processor; one pair of sentences may have more."""
 GROUPS = 16
 """Groups of sentences of similar length that a batch is split into at most, so that little is padding."""
 
@@ -151,6 +150,9 @@ class _Additive(torch.autograd.Function):
 
     For every query and every key there is a vector, tanh(q + k). Those of a few sentences at a time are made, used and
     forgotten, and made again on the way back: to keep them would take d_model times the memory of the weights.
+
+    They are made as tanh(x) = 2σ(2x) - 1, for torch's σ is measured to be ten times as fast as its tanh on CPU. The
+    "- 1" adds the same to all scores of a query, which the softmax does not see.
     """
 
     @staticmethod
@@ -158,7 +160,7 @@ class _Additive(torch.autograd.Function):
         contexts, weights = [], []
         for group in grid.groups:
             query, key = group.queries.take(query_TD), group.keys.take(key_SD)
-            score = torch.cat([_tanh(q, k) @ direction_D for q, k in _chunks(query, key)])
+            score = torch.cat([_sigmoid(q, k) @ (2 * direction_D) for q, k in _chunks(query, key)])
             if group.bias is not None:
                 score += group.bias
             weights.append(score.softmax(-1))
@@ -179,24 +181,24 @@ class _Additive(torch.autograd.Function):
             score_gradient = torch._softmax_backward_data(weight_gradient, weight, -1, weight.dtype)
             query, key = group.queries.take(query_TD), group.keys.take(key_SD)
             for q, k, score in _chunks(query, key, score_gradient):
-                tanh = _tanh(q, k)
-                direction_gradient_D += score.flatten() @ tanh.flatten(0, 2)
-                sum_gradient = torch.ops.aten.tanh_backward(score[..., None].expand_as(tanh), tanh)
-                queries.append(sum_gradient.sum(2).mul_(direction_D).flatten(0, 1))
-                keys.append(sum_gradient.sum(1).mul_(direction_D).flatten(0, 1))
+                sigmoid = _sigmoid(q, k)
+                direction_gradient_D += score.flatten() @ sigmoid.flatten(0, 2)
+                sum_gradient = torch.ops.aten.sigmoid_backward(score[..., None].expand_as(sigmoid), sigmoid)
+                queries.append(sum_gradient.sum(2).flatten(0, 1))
+                keys.append(sum_gradient.sum(1).flatten(0, 1))
         grid: Grid = ctx.grid
         return (
-            _home(queries, grid.query_homes_Y),
-            _home(keys, grid.key_homes_Z),
+            _home(queries, grid.query_homes_Y).mul_(4 * direction_D),  # tanh' = 4 σ' of twice the argument
+            _home(keys, grid.key_homes_Z).mul_(4 * direction_D),
             _home(memories, grid.key_homes_Z),
-            direction_gradient_D,
+            2 * direction_gradient_D,
             None,
         )
 
 
-def _tanh(query: Tensor, key: Tensor) -> Tensor:
-    """tanh(q + k) for all pairs of a query and a key of the same sentence: (sentences, L, M, D)."""
-    return (query[:, :, None] + key[:, None]).tanh_()
+def _sigmoid(query: Tensor, key: Tensor) -> Tensor:
+    """σ(2(q + k)) for all pairs of a query and a key of the same sentence: (sentences, L, M, D)."""
+    return (2 * query[:, :, None] + 2 * key[:, None]).sigmoid_()
 
 
 def _chunks(query: Tensor, key: Tensor, *others: Tensor):  # type: ignore[no-untyped-def]
