@@ -132,6 +132,25 @@ def split(found: Survey, count: int, seed: int) -> Split:
     return Split(validation, left)
 
 
+def split_texts(found: Survey, count: int, seed: int) -> Split:
+    """A validation part drawn by seed, at most a tenth, so that no text is on both sides; labels may be.
+
+    Raises:
+        RegardError: too few texts, or all of them are the same.
+    """
+    texts = len(found.source_B)
+    filled = found.source_B != NOTHING
+    chosen = generator(seed, "split").permutation(np.flatnonzero(filled))[: max(1, min(count, texts // 10))]
+    validation = np.zeros(texts, dtype=np.bool_)
+    validation[chosen] = True
+    left = np.isin(found.source_B, found.source_B[chosen]) & ~validation
+    if texts < 2 or not (filled & ~validation & ~left).any():
+        raise RegardError(
+            f"{texts} texts are too few, or too alike, to split a validation part off; give --valid", "validation"
+        )
+    return Split(validation, left)
+
+
 def _numbered(sentences_B: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Each sentence as a number from 0, and how often each number occurs."""
     _, numbers, times = np.unique(sentences_B, return_inverse=True, return_counts=True)

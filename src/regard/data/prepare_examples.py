@@ -1,0 +1,159 @@
+"""From labelled texts to a folder of ids that training reads: made once, reused where what it rests on is the same."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.config import Recipe
+from regard.data import coding as codings
+from regard.data.coding import Coding
+from regard.data.corpora import Corpus, Pair
+from regard.data.folder import finish, making, reusable, verified
+from regard.data.preparation import BATCH, LeftOut, mended
+from regard.data.shards import Shards, SideWriter
+from regard.data.survey import Progress, Split, Survey, silent, split_texts, survey
+from regard.errors import RegardError
+
+SIDES = ("text", "labels")
+Learn = Callable[[Iterator[Pair]], Coding]
+"""Makes the coding from the examples that are learned from."""
+
+
+class PreparedExamples:
+    """A folder of prepared examples, every file checked against its sha256 when opened.
+
+    Raises:
+        RegardError: a file is missing or damaged.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.index = folder, verified(folder)
+        self.fingerprint: str = self.index["fingerprint"]
+        self.own: dict[str, Any] = self.index["own"]
+        self.left_out: dict[str, Any] = self.index["left_out"]
+        self.mended: list[str] = self.index["mended"]
+        self.text, self.labels = self._sides("train")
+        self.validation_text, self.validation_labels = self._sides("validation")
+        self.count = self.text.count
+
+    def _sides(self, part: str) -> tuple[Shards, Shards]:
+        text, labels = (Shards(self.folder, self.index["sides"][f"{part}.{side}"]) for side in SIDES)
+        return text, labels
+
+
+def prepare_examples(
+    corpora: Sequence[Corpus],
+    recipe: Recipe,
+    folder: Path,
+    learn: Learn,
+    rests: dict[str, Any],
+    validation: Corpus | None = None,
+    progress: Progress = silent,
+) -> PreparedExamples:
+    """The prepared examples of these corpora: what is in ``folder`` if it fits, else made anew.
+
+    Without ``validation`` a part is split off by seed.
+
+    Args:
+        corpora: examples, two strings each.
+        recipe: the sections ``text`` and ``data`` are read.
+        folder: below the run's private folder.
+        learn: makes the coding, which turns examples into ids.
+        rests: what the coding rests on beside the data, by name.
+        validation: examples to validate with.
+        progress: told how far it is.
+
+    Raises:
+        RegardError: a corpus cannot be used; or ``folder`` was made from other data or another recipe.
+    """
+    found = survey(corpora, progress)
+    held_out = survey([validation], progress) if validation is not None else None
+    inputs = _inputs(found, held_out, recipe, rests)
+    if not reusable(folder, inputs):
+        nothing = np.zeros(sum(found.sizes), dtype=np.bool_)
+        kept = Split(nothing, nothing) if validation else split_texts(found, recipe.data.validation, recipe.seed)
+        with making(folder) as partial:
+            _Making(corpora, kept, validation, progress).write(partial, learn, inputs)
+    return PreparedExamples(folder)
+
+
+def _inputs(found: Survey, held_out: Survey | None, recipe: Recipe, rests: dict[str, Any]) -> dict[str, Any]:
+    """Everything the prepared examples rest on, by name."""
+    inputs = {"data": found.fingerprint, "seed": recipe.seed, "data.max_tokens": recipe.data.max_tokens, **rests}
+    inputs["validation"] = held_out.fingerprint if held_out else "split"
+    if held_out is None:
+        inputs["data.validation"] = recipe.data.validation
+    for name in ("vocabulary", "units", "normalisation", "lowercase", "sample"):
+        inputs[f"text.{name}"] = getattr(recipe.text, name)
+    return inputs
+
+
+class _Making:
+    """One making of a folder; a few thousand examples are in memory at a time."""
+
+    def __init__(self, corpora: Sequence[Corpus], kept: Split, validation: Corpus | None, progress: Progress) -> None:
+        self._corpora, self._split, self._validation, self._progress = corpora, kept, validation, progress
+        self._left_out = LeftOut()
+        self._files: dict[str, Any] = {}
+
+    def write(self, folder: Path, learn: Learn, inputs: dict[str, Any]) -> None:
+        """Every file of the folder, the index last."""
+        self._progress("vocabulary", 0)
+        coding = learn(pair for _, pair in self._chosen(self._split.train_B))
+        codings.save(coding, folder)
+        sides = self._side(folder, "train", coding, self._chosen(self._split.train_B))
+        sides |= self._side(folder, "validation", coding, self._held_out())
+        index: dict[str, Any] = {"inputs": inputs, "sides": sides, "own": coding.own}
+        index |= {"left_out": {"counts": self._left_out.counts, "examples": self._left_out.examples}}
+        index |= {"mended": mended(self._corpora, self._validation), "rests": [inputs, codings.sha256(coding)]}
+        finish(folder, index, self._files)
+
+    def _chosen(self, wanted_B: NDArray[np.bool_]) -> Iterator[tuple[str, Pair]]:
+        """The wanted examples of all corpora, each with what says where it stands."""
+        wanted = iter(wanted_B)
+        for number, corpus in enumerate(self._corpora):
+            for line, (pair, want) in enumerate(zip(corpus.pairs(), wanted, strict=False)):
+                if want:
+                    yield f"{number}:{line}", pair
+
+    def _held_out(self) -> Iterator[tuple[str, Pair]]:
+        if self._validation is None:
+            return self._chosen(self._split.validation_B)
+        return ((f"-1:{line}", pair) for line, pair in enumerate(self._validation.pairs()))
+
+    def _side(self, folder: Path, part: str, coding: Coding, examples: Iterable[tuple[str, Pair]]) -> dict[str, Any]:
+        names = [f"{part}.{side}" for side in SIDES]
+        examples = iter(examples)
+        entries, done = {}, 0
+        with ExitStack() as stack:
+            writers = [SideWriter(folder, name, size) for name, size in zip(names, coding.sizes, strict=True)]
+            for writer in writers:
+                stack.callback(writer.release)
+            while some := list(itertools.islice(examples, BATCH)):
+                filled = [(place, pair) for place, pair in some if self._filled(part, place, pair)]
+                windows = [window for windows in coding.coded([pair for _, pair in filled]) for window in windows]
+                for side, writer in enumerate(writers):
+                    writer.add([window[side] for window in windows])
+                done += len(some)
+                self._progress("encode", done)
+            for writer, name in zip(writers, names, strict=True):
+                entries[name], files = writer.close()
+                self._files |= files
+        if not entries[names[0]]["sentences"]:
+            raise RegardError("no text is left: all are empty", part)
+        return entries
+
+    def _filled(self, part: str, place: str, pair: Pair) -> bool:
+        if pair[0].strip():
+            return True
+        corpus, _, line = place.partition(":")
+        where = (self._validation if int(corpus) < 0 else self._corpora[int(corpus)]).where(int(line))  # type: ignore[union-attr]
+        self._left_out.note("validation" if part == "validation" else "empty", where)
+        return False
