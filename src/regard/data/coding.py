@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.corpora import Pair
+from regard.data.documents import MORE
 from regard.data.framing import Frame
 from regard.data.labels import Kind, number_of, split_labels
 from regard.text.marked import Words
@@ -134,6 +135,34 @@ class TagCoding:
         return [
             (window.ids, self.frame.aligned(tags, window.start, self.nothing)) for window in self.frame.windows(ids)
         ]
+
+
+class DocumentCoding:
+    """Running text, of which nothing is to be said but itself.
+
+    Args:
+        tokenizer: text to pieces.
+        ended: whether ``</s>`` stands behind each document.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, ended: bool) -> None:
+        self.tokenizer, self.ended = tokenizer, ended
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        return self.tokenizer.size, 1
+
+    @property
+    def own(self) -> dict[str, Any]:
+        return {"ended": self.ended}
+
+    def coded(self, pairs: Sequence[Pair]) -> list[Coded]:
+        nothing = np.zeros(0, np.int64)
+        texts = self.tokenizer.ids_batch([text for text, _ in pairs])
+        ends = [
+            np.array([self.tokenizer.end], np.int64) if self.ended and more != MORE else nothing for _, more in pairs
+        ]
+        return [[(np.concatenate([pieces, end]), nothing)] for pieces, end in zip(texts, ends, strict=True)]
 
 
 def _parts(words: Words) -> list[str]:

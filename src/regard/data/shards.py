@@ -153,17 +153,23 @@ class Shards:
         return np.asarray(self._offsets[sentences_B + 1] - self._offsets[sentences_B], dtype=np.int64)
 
     def gather(self, epoch: int, sentences_B: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        starts_B = np.asarray(self._offsets[sentences_B], dtype=np.int64)
         lengths_B = self.lengths(epoch, sentences_B)
-        places_T = ragged(starts_B, lengths_B)
+        return self.within(sentences_B, np.zeros_like(lengths_B), lengths_B), lengths_B
+
+    def within(
+        self, sentences_B: NDArray[np.int64], first_B: NDArray[np.int64], lengths_B: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """A part of each of these sentences, from token ``first_B`` on, end to end."""
+        starts_B = np.asarray(self._offsets[sentences_B], dtype=np.int64)
+        places_T = ragged(starts_B + first_B, lengths_B)
         if len(self._ids) == 1:
-            return self._ids[0][places_T].astype(np.int64), lengths_B
+            return self._ids[0][places_T].astype(np.int64)
         files_T = np.repeat(np.searchsorted(self._begins, starts_B, side="right") - 1, lengths_B)
         ids_T = np.empty(len(places_T), dtype=np.int64)
         for file in np.unique(files_T):
             inside = files_T == file
             ids_T[inside] = self._ids[file][places_T[inside] - self._begins[file]]
-        return ids_T, lengths_B
+        return ids_T
 
     def sentence(self, number: int) -> NDArray[np.int64]:
         """The ids of one sentence."""

@@ -1,0 +1,96 @@
+"""Documents as windows of a fixed length, cut at other places in every epoch; fits :class:`~regard.data.shards.Side`."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.data.framing import Frame
+from regard.data.shards import Shards, ragged
+from regard.keys import generator
+
+Ids = NDArray[np.int64]
+
+
+class Windows:
+    """The windows of all documents, numbered through.
+
+    A document that fits is one window. A longer one is cut every ``length`` tokens, from a place on that is drawn anew
+    for every epoch, so that no token always stands first; a window at an end may be empty.
+
+    Args:
+        documents: shards, a document (or a part of one) each.
+        length: tokens of a window at most.
+        seed: of the places; ``None``: from the beginning on, always.
+    """
+
+    def __init__(self, documents: Shards, length: int, seed: int | None) -> None:
+        self._documents, self._length, self._seed = documents, length, seed
+        self._tokens_D = documents.lengths(0, np.arange(documents.count))
+        cuts_D = -(-self._tokens_D // length) + (seed is not None)
+        slots_D = np.where(self._tokens_D <= length, 1, cuts_D)
+        self._document_W = np.repeat(np.arange(documents.count), slots_D)
+        self._place_W = ragged(np.zeros_like(slots_D), slots_D)
+        self.count = int(slots_D.sum())
+        self.tokens = documents.tokens
+        self.longest = min(length, documents.longest)
+
+    @lru_cache(maxsize=4)  # noqa: B019 - a run has few of these, and they live as long as it
+    def _phase(self, epoch: int) -> int:
+        if self._seed is None:
+            return self._length
+        return int(generator(self._seed, "windows", epoch).integers(1, self._length + 1))
+
+    def _cut(self, epoch: int, windows_B: Ids) -> tuple[Ids, Ids, Ids]:
+        """Document, first token and length of each window."""
+        document_B, place_B = self._document_W[windows_B], self._place_W[windows_B]
+        tokens_B, phase = self._tokens_D[document_B], self._phase(epoch)
+        whole_B = tokens_B <= self._length
+        first_B = np.where(whole_B | (place_B == 0), 0, phase + (place_B - 1) * self._length)
+        last_B = np.where(whole_B, tokens_B, phase + place_B * self._length)
+        first_B, last_B = np.minimum(first_B, tokens_B), np.minimum(last_B, tokens_B)
+        return document_B, first_B, last_B - first_B
+
+    def lengths(self, epoch: int, sentences_B: Ids) -> Ids:
+        return self._cut(epoch, sentences_B)[2]
+
+    def gather(self, epoch: int, sentences_B: Ids) -> tuple[Ids, Ids]:
+        document_B, first_B, lengths_B = self._cut(epoch, sentences_B)
+        return self._documents.within(document_B, first_B, lengths_B), lengths_B
+
+    def before(self, epoch: int, sentences_B: Ids, nothing: int) -> Ids:
+        """The token before each window; ``nothing`` where a document begins."""
+        document_B, first_B, _ = self._cut(epoch, sentences_B)
+        inside_B = first_B > 0
+        found_B = self._documents.within(document_B, first_B - inside_B, inside_B.astype(np.int64))
+        before_B = np.full(len(first_B), nothing, np.int64)
+        before_B[inside_B] = found_B
+        return before_B
+
+
+class FramedWindows:
+    """The same windows between the symbols that open and close a text."""
+
+    def __init__(self, documents: Shards, frame: Frame, seed: int | None) -> None:
+        self._windows = Windows(documents, frame.room, seed)
+        self._frame = frame
+        self._more = len(frame.begin) + 1
+        self.count = self._windows.count
+        self.tokens = self._windows.tokens + self._more * self.count
+        self.longest = self._windows.longest + self._more
+
+    def lengths(self, epoch: int, sentences_B: Ids) -> Ids:
+        return self._windows.lengths(epoch, sentences_B) + self._more
+
+    def gather(self, epoch: int, sentences_B: Ids) -> tuple[Ids, Ids]:
+        inner, inner_B = self._windows.gather(epoch, sentences_B)
+        lengths_B = inner_B + self._more
+        ids = np.empty(int(lengths_B.sum()), np.int64)
+        starts_B = lengths_B.cumsum() - lengths_B
+        for place, symbol in enumerate(self._frame.begin):
+            ids[starts_B + place] = symbol
+        ids[starts_B + lengths_B - 1] = self._frame.end
+        ids[ragged(starts_B + len(self._frame.begin), inner_B)] = inner
+        return ids, lengths_B
