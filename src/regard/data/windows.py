@@ -1,4 +1,4 @@
-"""Documents as windows of a fixed length, cut at other places in every epoch; fits :class:`~regard.data.shards.Side`."""
+"""Documents as windows of a fixed length, cut elsewhere in every epoch; fits :class:`~regard.data.shards.Side`."""
 
 from __future__ import annotations
 
