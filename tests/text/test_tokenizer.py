@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import time
 import unicodedata
 from pathlib import Path
 
+import numpy as np
 import pytest
 import tokenizers
 from hypothesis import given
@@ -16,7 +18,7 @@ from hypothesis import strategies as st
 
 from regard.errors import RegardError, UsageError
 from regard.text.pieces import spell
-from regard.text.tokenizer import Tokenizer, learn
+from regard.text.tokenizer import LONGEST, Tokenizer, learn
 
 TEXTS = [
     "The animal didn't cross the street because it was too tired.",
@@ -80,6 +82,39 @@ def test_offsets_are_the_characters_whose_bytes_a_piece_holds(
         assert offset == (character_of_byte[begin], character_of_byte[end - 1] + 1)
         begin = end
     assert begin == len(character_of_byte)
+
+
+@given(ANY, st.sampled_from(FORMS))
+def test_words_start_where_the_splitter_cuts(learned: dict[str, Tokenizer], text: str, form: str) -> None:
+    one = learned[form]
+    ids = one.encode(text).ids
+    first_bytes = set(itertools.accumulate((len(word) for word in one.words(text)), initial=0))
+    begins = itertools.accumulate((len(one.names[id]) for id in ids), initial=0)
+    assert one.word_starts(ids).tolist() == [begin in first_bytes for begin, _ in zip(begins, ids, strict=False)]
+
+
+@given(st.lists(st.one_of(st.integers(0, 3), st.integers(2, 360)), max_size=30), ANY)
+def test_words_of_any_ids_begin_behind_a_symbol(learned: dict[str, Tokenizer], ids: list[int], text: str) -> None:
+    one = learned["nfc"]
+    starts = one.word_starts(np.array(ids, np.int64)).tolist()
+    for place, id in enumerate(ids):
+        assert starts[place] or (place and id >= one.symbols and ids[place - 1] >= one.symbols)
+    own = one.encode(text).ids
+    assert one.word_starts([*ids, 0, *own, one.start, *own]).tolist() == [
+        *starts,
+        True,
+        *one.word_starts(own),
+        True,
+        *one.word_starts(own),
+    ]
+
+
+def test_broken_bytes_are_a_strange_character_each(learned: dict[str, Tokenizer]) -> None:
+    one = learned["nfc"]
+    broken = one.encode("ჰ").ids[:2]
+    assert one.word_starts([*one.encode("a").ids, *broken, *one.encode("b c").ids]).tolist() == [
+        True, True, False, True, True, False
+    ]  # fmt: skip
 
 
 def test_hostile_strings(learned: dict[str, Tokenizer]) -> None:
@@ -160,6 +195,64 @@ def test_task_symbols_stand_behind_ours() -> None:
         learn(TEXTS, 257)
 
 
+def test_tasks_find_their_symbols() -> None:
+    plain = learn(TEXTS, 400)
+    assert (plain.mask, plain.begin, plain.sentinels) == (None, (), ())
+    one = learn(TEXTS, 400, "nfc", ["[CLS]", "[MASK]", "<extra_10>", "<extra_0>", "<extra_2>"])
+    assert (one.begin, one.mask, one.sentinels) == ((2,), 3, (5, 6, 4))
+    assert min(one.encode("[CLS][MASK]<extra_0>").ids) >= one.symbols == 7
+    with pytest.raises(UsageError, match="different"):
+        learn(TEXTS, 400, "nfc", ["[MASK]", "[MASK]"])
+
+
+def test_a_long_text_is_learned_from_to_its_end() -> None:
+    one = learn(["." * LONGEST + " catalogue" * 20], 400)
+    assert [one.piece(id) for id in one.encode(" catalogue").ids] == ["▁catalogue"]
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Tokenizer]:
+    """Lower-casing tokenizers, written and read again."""
+    folder = tmp_path_factory.mktemp("small")
+    for form in FORMS:
+        learn(TEXTS, 400, form, lowercase=True).save(folder / f"{form}.json")  # type: ignore[arg-type]
+    return {form: Tokenizer.load(folder / f"{form}.json") for form in FORMS}
+
+
+@given(ANY, st.sampled_from(FORMS))
+def test_lower_casing_is_part_of_normalising(small: dict[str, Tokenizer], text: str, form: str) -> None:
+    one = small[form]
+    normal = one.normalise(text)
+    encoding = one.encode(text)
+    assert one.lowercase
+    assert encoding.text == normal == one.normalise(normal) == one.decode(encoding.ids)
+    assert not any(c.lower() != c and ord(c) < 0x2000 for c in normal)
+    begin = 0
+    for id, (first, last) in zip(encoding.ids, encoding.offsets, strict=True):
+        held = spell(normal)[begin : begin + len(one.names[id])]
+        assert held in spell(normal[first:last])
+        begin += len(held)
+
+
+def test_every_character_is_lower_cased_once(small: dict[str, Tokenizer]) -> None:
+    for form, one in small.items():
+        for code in range(0x11_0000):
+            if not 0xD800 <= code < 0xE000 and (chr(code).isalpha() or chr(code) != chr(code).lower()):
+                normal = one.normalise(chr(code))
+                assert one.normalise(normal) == normal, (form, hex(code))
+                if form == "none":
+                    assert normal in (chr(code).lower(), chr(code))  # versions of Unicode differ in the newest
+    assert small["nfc"].normalise("Straße ÜBER İ Ω DŽ") == "straße über i̇ ω dž"
+
+
+def test_the_library_reads_the_lower_casing_too(small: dict[str, Tokenizer], tmp_path: Path) -> None:
+    for form, one in small.items():
+        one.save(tmp_path / "tokenizer.json")
+        library = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+        for text in [*TEXTS, "İ\u0323 ℌ™ ΑΣ"]:
+            assert library.encode(text).ids == one.encode(text).ids, form
+
+
 def broken_files(whole: bytes) -> dict[str, bytes]:
     document = json.loads(whole)
     model = document["model"]
@@ -179,6 +272,7 @@ def broken_files(whole: bytes) -> dict[str, bytes]:
         "ids that are no numbers": changed(vocab={**model["vocab"], "</s>": "0"}),
         "a foreign splitter": json.dumps({**document, "pre_tokenizer": None}).encode(),
         "added tokens": json.dumps({**document, "added_tokens": [{"id": 0, "content": "</s>"}]}).encode(),
+        "pieces that are no words": changed(ignore_merges=True),
         "a foreign normaliser": json.dumps({**document, "normalizer": {"type": "Lowercase"}}).encode(),
     }
 

@@ -32,3 +32,11 @@ def test_separate_are_two(tmp_path: Path) -> None:
 def test_a_folder_without_one_says_so(tmp_path: Path) -> None:
     with pytest.raises(RegardError, match="model folder"):
         Vocabularies.load(tmp_path)
+
+
+def test_both_sides_are_learned_as_wished() -> None:
+    for joint in (True, False):
+        both = learn_vocabularies(PAIRS, 300, joint, "nfkc", units="characters", lowercase=True)
+        for one in (both.source, both.target):
+            assert (one.units, one.lowercase, one.normalisation) == ("characters", True, "nfkc")
+            assert one.decode(one.encode("Ein Haus").ids) == "ein haus"

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from random import Random
 
+from regard.errors import UsageError
 from regard.keys import key
 from regard.text.tokenizer import Tokenizer
 
@@ -21,9 +22,14 @@ class Segmenter:
         tokenizer: whose merges are applied.
         dropout: the probability p of leaving a merge out, each time it is its turn.
         seed: of the draws.
+
+    Raises:
+        UsageError: a tokenizer of characters, which has no merges to leave out.
     """
 
     def __init__(self, tokenizer: Tokenizer, dropout: float, seed: int) -> None:
+        if tokenizer.units == "characters":
+            raise UsageError("characters are put together without merges; leave out bpe_dropout", "text.bpe_dropout")
         self.dropout, self.seed = dropout, seed
         self._id = {name: place for place, name in enumerate(tokenizer.names)}
         self._rank = {pair: place for place, pair in enumerate(tokenizer.merges)}

@@ -1,15 +1,16 @@
-"""Unicode normalisation before encoding; a choice of the recipe, saved with the tokenizer."""
+"""Unicode normalisation and lower-casing before encoding; a choice of the recipe, saved with the tokenizer."""
 
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Literal
 
 from tokenizers import normalizers
 
 Normalisation = Literal["none", "nfc", "nfkc"]
 
-NORMALISERS: dict[str, normalizers.Normalizer | None] = {
+FORMS: dict[str, normalizers.Normalizer | None] = {
     "none": None,
     "nfc": normalizers.NFC(),
     "nfkc": normalizers.NFKC(),
@@ -26,10 +27,24 @@ def well_formed(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def normalise(text: str, form: Normalisation) -> str:
-    """``text`` in one Unicode normal form; ``none`` only makes it well-formed."""
+@cache
+def normaliser(form: Normalisation, lowercase: bool = False) -> normalizers.Normalizer | None:
+    """The library's normaliser of a form, None where it would do nothing.
+
+    Letters become small one by one, whatever the language. The form stands on both sides of that: a letter may hide
+    behind a compatible character, and small letters may compose where large ones did not.
+    """
+    shape = FORMS[form]
+    if not lowercase:
+        return shape
+    around = [] if shape is None else [shape]
+    return normalizers.Sequence([*around, normalizers.Lowercase(), *around])
+
+
+def normalise(text: str, form: Normalisation, lowercase: bool = False) -> str:
+    """``text`` in one Unicode normal form, in small letters if wished; ``none`` only makes it well-formed."""
     text = well_formed(text)
-    normaliser = NORMALISERS[form]
-    if normaliser is None or text.isascii():
-        return text
-    return normaliser.normalize_str(text)
+    if text.isascii():
+        return text.lower() if lowercase else text
+    found = normaliser(form, lowercase)
+    return text if found is None else found.normalize_str(text)

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 WORD = r"'s|'t|'re|'ve|'m|'ll|'d| ?[\p{L}\p{M}]+| ?\p{N}+| ?[^\s\p{L}\p{M}\p{N}]+|\s+(?!\S)|\s+"
@@ -9,6 +15,14 @@ WORD = r"'s|'t|'re|'ve|'m|'ll|'d| ?[\p{L}\p{M}]+| ?\p{N}+| ?[^\s\p{L}\p{M}\p{N}]
 
 Letters and punctuation never share a word, hence no merge can ever build ``</s>`` or ``<unk>``: in text they stay text.
 """
+
+
+CHARACTER = r"[\s\S]"
+
+Units = Literal["pieces", "characters"]
+SPLIT: dict[Units, str] = {"pieces": WORD, "characters": CHARACTER}
+
+_ESCAPED = re.compile("[\udc80-\udcff]")
 
 
 def byte_letters() -> dict[int, str]:
@@ -34,16 +48,36 @@ def unspell(letters: str) -> bytes:
     return bytes(BYTE_OF[letter] for letter in letters)
 
 
-def assemble(model: models.BPE, normaliser: normalizers.Normalizer | None) -> Tokenizer:
-    """A library tokenizer: normalise, split into words, write bytes as letters, merge; it never adds a symbol."""
+def assemble(model: models.BPE, normaliser: normalizers.Normalizer | None, units: Units = "pieces") -> Tokenizer:
+    """A library tokenizer: normalise, split, write bytes as letters, merge; it never adds a symbol.
+
+    The text is split into words, within which pieces are merged, or where units are characters into these.
+    """
     core = Tokenizer(model)
     if normaliser is not None:
         core.normalizer = normaliser
     core.pre_tokenizer = pre_tokenizers.Sequence(
         [
-            pre_tokenizers.Split(Regex(WORD), "isolated"),
+            pre_tokenizers.Split(Regex(SPLIT[units]), "isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False, trim_offsets=False, use_regex=False),
         ]
     )
     core.decoder = decoders.ByteLevel()
     return core
+
+
+def word_starts(held: Sequence[bytes], splitter: pre_tokenizers.PreTokenizer) -> NDArray[np.bool_]:
+    """Which of some byte strings, end to end, begin a word as ``splitter`` cuts the text that they make.
+
+    Bytes that are no UTF-8, which only a model or chance puts there, count as one strange character each.
+    """
+    whole = b"".join(held)
+    text = whole.decode("utf-8", "surrogateescape")
+    words = splitter.pre_tokenize_str(_ESCAPED.sub("\ufffd", text))
+    begin_of = np.array([begin for _, (begin, _) in words], np.int64)
+    if not text.isascii():
+        # A character's first byte: an escaped one is one byte, any other as many as UTF-8 has.
+        widths = [len(character.encode("utf-8", "surrogateescape")) for character in text]
+        begin_of = np.cumsum([0, *widths])[begin_of]
+    lengths = np.fromiter(map(len, held), np.int64, len(held))
+    return np.isin(np.cumsum(lengths) - lengths, begin_of)

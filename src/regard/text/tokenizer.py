@@ -1,14 +1,18 @@
-"""Byte-level byte-pair encoding, lossless, always with character offsets [Sennrich16 §3.2, Radford19 §2.2]."""
+"""Byte-level byte-pair encoding, lossless, always with character offsets [Sennrich16 §3.2, Radford19 §2.2].
+
+Characters as units are the same with another split: each character is a word, a known one is a piece as it stands, and
+any other falls into its bytes.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Iterable, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +20,13 @@ from tokenizers import models, trainers
 
 from regard.config import FORMAT
 from regard.errors import RegardError, UsageError
-from regard.text.normalisation import NORMALISERS, Normalisation, normalise
-from regard.text.pieces import ALPHABET, assemble, unspell
+from regard.text.normalisation import Normalisation, normalise, normaliser
+from regard.text.pieces import ALPHABET, Units, assemble, spell, unspell, word_starts
+from regard.text.tokenizer_file import END, UNKNOWN, document_of, parts, write
 
-END, UNKNOWN = "</s>", "<unk>"
-LARGEST_FILE = 64 * 1024 * 1024
+CLASS, MASK = "[CLS]", "[MASK]"
+SENTINEL = re.compile(r"<extra_([0-9]+)>")
+"""Symbols of tasks: before a text that is read as a whole, for a hidden word, for each span that was taken out."""
 
 
 @dataclass(frozen=True)
@@ -45,31 +51,44 @@ class Tokenizer:
         vocabulary: every symbol and piece, in the order of their ids; the first 256 pieces are the bytes.
         merges: pairs of pieces, the earliest learned first.
         normalisation: the Unicode form texts are brought into before encoding.
+        units: with ``characters`` there are no merges, and every piece is a byte or a character.
+        lowercase: texts are lower-cased before encoding.
     """
 
     end = 0
     unknown = 1
 
     def __init__(
-        self, vocabulary: Sequence[str], merges: Sequence[tuple[str, str]], normalisation: Normalisation = "nfc"
+        self,
+        vocabulary: Sequence[str],
+        merges: Sequence[tuple[str, str]],
+        normalisation: Normalisation = "nfc",
+        units: Units = "pieces",
+        lowercase: bool = False,
     ) -> None:
         self.normalisation: Normalisation = normalisation
+        self.units: Units = units
+        self.lowercase = lowercase
         self.merges = tuple(merges)
         self.names = tuple(vocabulary)
         self.size = len(self.names)
         self.start = self.size
         self.symbols = self.names.index(ALPHABET[0])
-        ids = {name: place for place, name in enumerate(self.names)}
+        symbols = {name: place for place, name in enumerate(self.names[: self.symbols])}
+        self.mask = symbols.get(MASK)
+        self.begin = (symbols[CLASS],) if CLASS in symbols else ()
+        self.sentinels = numbered(symbols, SENTINEL)
         # The core gets text that is normalised already, so that its offsets count characters of that text.
-        self._core = assemble(models.BPE(ids, list(self.merges)), None)
+        self._core = assemble(self._model(), None, units)
+        self._words = assemble(models.BPE(), None).pre_tokenizer
         self._bytes = [b"" if place < self.symbols else unspell(name) for place, name in enumerate(self.names)]
         self._fragment = [place >= self.symbols and not _whole(held) for place, held in enumerate(self._bytes)]
-        self._file = self._written(ids)
+        self._file = self._written()
         self.sha256 = hashlib.sha256(self._file).hexdigest()
 
     def normalise(self, text: str) -> str:
-        """``text`` as the model sees it: in the recipe's Unicode form, lone surrogates replaced."""
-        return normalise(text, self.normalisation)
+        """``text`` as the model sees it: in the recipe's Unicode form and case, lone surrogates replaced."""
+        return normalise(text, self.normalisation, self.lowercase)
 
     def encode(self, text: str) -> Encoding:
         """The pieces of ``text`` with their offsets."""
@@ -91,6 +110,19 @@ class Tokenizer:
         """The words within which pieces are merged, written in byte letters, in order."""
         splitter = self._core.pre_tokenizer
         return [word for word, _ in splitter.pre_tokenize_str(self.normalise(text))] if splitter else []
+
+    def word_starts(self, ids: Iterable[int]) -> NDArray[np.bool_]:
+        """Which of these tokens begin a word, a symbol being one of its own; words of text in characters too.
+
+        The pieces between two symbols are one text, whose words are those within which pieces are merged.
+        """
+        ids = list(ids)
+        found = np.ones(len(ids), np.bool_)
+        symbols = [place for place, id in enumerate(ids) if id < self.symbols or id == self.start]
+        for begin, end in zip([0, *(place + 1 for place in symbols)], [*symbols, len(ids)], strict=True):
+            if end > begin:
+                found[begin:end] = word_starts([self._bytes[id] for id in ids[begin:end]], self._words)
+        return found
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of pieces; symbols say nothing, and bytes that are no UTF-8 become U+FFFD."""
@@ -120,8 +152,13 @@ class Tokenizer:
         """Whether a piece holds a fragment of a character: the sign of a character the vocabulary does not know."""
         return id < self.size and self._fragment[id]
 
-    def _written(self, ids: dict[str, int]) -> bytes:
-        core = assemble(models.BPE(ids, list(self.merges)), NORMALISERS[self.normalisation])
+    def _model(self) -> models.BPE:
+        ids = {name: place for place, name in enumerate(self.names)}
+        whole = self.units == "characters"  # a split that is a piece is taken as it is
+        return models.BPE(ids, list(self.merges), ignore_merges=whole)
+
+    def _written(self) -> bytes:
+        core = assemble(self._model(), normaliser(self.normalisation, self.lowercase), self.units)
         document = json.loads(core.to_str())
         document["model"]["format"] = FORMAT  # the one place where the library lets a foreign key pass
         return (json.dumps(document, ensure_ascii=False) + "\n").encode()
@@ -133,10 +170,7 @@ class Tokenizer:
 
     def save(self, path: Path | str) -> None:
         """Write one ``tokenizer.json``, which the ``tokenizers`` library reads too; replaces the file at once."""
-        path = Path(path)
-        partial = path.with_name(path.name + ".partial")
-        partial.write_bytes(self._file)
-        os.replace(partial, path)
+        write(path, self._file)
 
     @classmethod
     def load(cls, path: Path | str) -> Tokenizer:
@@ -145,16 +179,13 @@ class Tokenizer:
         Raises:
             RegardError: the file is missing, too large, damaged, or not one of ours.
         """
-        where = str(path)
-        try:
-            if os.path.getsize(path) > LARGEST_FILE:
-                raise RegardError("is larger than 64 MB: this is not a tokenizer", where)
-            document = json.loads(Path(path).read_bytes().decode("utf-8"))
-        except FileNotFoundError:
-            raise RegardError("no such tokenizer file", where) from None
-        except (OSError, ValueError, RecursionError) as error:
-            raise RegardError(f"cannot be read as JSON, the file is damaged: {error}", where) from None
-        return cls(*_checked(document, where))
+        return cls(*parts(document_of(path), str(path)))
+
+
+def numbered(ids: Mapping[str, int], pattern: re.Pattern[str]) -> tuple[int, ...]:
+    """The ids of the names that match, in the order of the number in the pattern's first group."""
+    found = {name: match for name in ids if (match := pattern.fullmatch(name))}
+    return tuple(ids[name] for name in sorted(found, key=lambda name: int(found[name][1])))
 
 
 def _whole(held: bytes) -> bool:
@@ -165,53 +196,24 @@ def _whole(held: bytes) -> bool:
     return True
 
 
-def _checked(document: Any, where: str) -> tuple[list[str], list[tuple[str, str]], Normalisation]:
-    """Vocabulary, merges and normalisation of a parsed file, each entry looked at before the library sees it."""
-    try:
-        model = document["model"]
-        if isinstance(model.get("format"), int) and model["format"] > FORMAT:
-            found = model["format"]
-            raise RegardError(f"format {found} was written by a newer Regard; this one reads format {FORMAT}", where)
-        vocabulary = [name for name, _ in sorted(model["vocab"].items(), key=lambda entry: entry[1])]
-        merges = [(left, right) for left, right in model["merges"]]
-        kind = document["normalizer"]
-        form = "none" if kind is None else str(kind["type"]).lower()
-        ours = _fits(vocabulary, merges, model["vocab"]) and form in NORMALISERS
-        ours &= document["added_tokens"] == [] and document["pre_tokenizer"] == _splitter()
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-        ours = False
-    if not ours:
-        raise RegardError("is damaged, or no tokenizer of Regard; learn it again with `regard train`", where)
-    return vocabulary, merges, form  # type: ignore[return-value]
-
-
-def _splitter() -> Any:
-    return json.loads(assemble(models.BPE(), None).to_str())["pre_tokenizer"]
-
-
-def _fits(vocabulary: list[str], merges: list[tuple[str, str]], ids: dict[str, int]) -> bool:
-    """Whether ids count from zero, symbols come first, then the bytes, then pieces that the merges build."""
-    if [ids[name] for name in vocabulary] != list(range(len(vocabulary))) or vocabulary[:2] != [END, UNKNOWN]:
-        return False
-    first = vocabulary.index(ALPHABET[0])
-    known = set(vocabulary[first:])
-    spelled = all(name and not set(name) - set(ALPHABET) for name in known)
-    built = all(left in known and right in known and left + right in known for left, right in merges)
-    return first >= 2 and vocabulary[first : first + 256] == ALPHABET and spelled and built
-
-
 LONGEST = 10_000
-"""Characters of a text that a vocabulary is learned from; a longer one is no sentence."""
+"""Characters that a vocabulary is learned from at once: the time grows with the square of a word's length."""
 
 
 def learn(
-    texts: Iterable[str], vocabulary: int, normalisation: Normalisation = "nfc", symbols: Sequence[str] = ()
+    texts: Iterable[str],
+    vocabulary: int,
+    normalisation: Normalisation = "nfc",
+    symbols: Sequence[str] = (),
+    *,
+    units: Units = "pieces",
+    lowercase: bool = False,
 ) -> Tokenizer:
     """A tokenizer of at most ``vocabulary`` entries learned from texts [Sennrich16 §3.2]; a pure function of them.
 
-    Pairs seen once are never merged, so a small corpus gives fewer entries. No more than the first ``LONGEST``
-    characters of a text are learned from: the time grows with the square of a word's length. ``symbols`` are the task's
-    own, e.g. ``[MASK]``.
+    Pairs seen once are never merged, so a small corpus gives fewer entries; of characters the most frequent are taken.
+    A text longer than ``LONGEST`` is learned from in parts of that length. ``symbols`` are the task's own, e.g.
+    ``[MASK]``.
 
     Raises:
         UsageError: fewer entries than the 256 bytes and the symbols need.
@@ -220,14 +222,38 @@ def learn(
     if vocabulary < len(names) + 256:
         message = f"{vocabulary} is too few: 256 bytes and {len(names)} symbols are always there"
         raise UsageError(message, "text.vocabulary")
-    core = assemble(models.BPE(), None)
-    trainer = trainers.BpeTrainer(
-        vocab_size=vocabulary - len(names), min_frequency=2, initial_alphabet=ALPHABET, show_progress=False
-    )
-    core.train_from_iterator((normalise(text[:LONGEST], normalisation) for text in texts), trainer)
-    model = json.loads(core.to_str())["model"]
-    pieces = sorted(model["vocab"], key=model["vocab"].__getitem__)
-    merges = [(left, right) for left, right in model["merges"]]
+    normal = (normalise(part, normalisation, lowercase) for text in texts for part in _in_parts(text))
+    if units == "characters":
+        pieces = ALPHABET + _characters(normal, vocabulary - len(names) - 256)
+        merges: list[tuple[str, str]] = []
+    else:
+        pieces, merges = _merged(normal, vocabulary - len(names))
     if clash := set(names) & set(pieces):
         raise UsageError(f"the symbol {min(clash)!r} could be part of a text; choose one with brackets", "symbols")
-    return Tokenizer(names + pieces, merges, normalisation)
+    if len(set(names)) < len(names):
+        raise UsageError(f"the symbols {', '.join(names)} are not all different", "symbols")
+    return Tokenizer(names + pieces, merges, normalisation, units, lowercase)
+
+
+def _merged(texts: Iterable[str], size: int) -> tuple[list[str], list[tuple[str, str]]]:
+    """At most ``size`` pieces, the bytes first, and the merges that build them."""
+    core = assemble(models.BPE(), None)
+    trainer = trainers.BpeTrainer(vocab_size=size, min_frequency=2, initial_alphabet=ALPHABET, show_progress=False)
+    core.train_from_iterator(texts, trainer)
+    model = json.loads(core.to_str())["model"]
+    merges = [(left, right) for left, right in model["merges"]]
+    return sorted(model["vocab"], key=model["vocab"].__getitem__), merges
+
+
+def _in_parts(text: str) -> Iterator[str]:
+    return (text[begin : begin + LONGEST] for begin in range(0, len(text), LONGEST))
+
+
+def _characters(texts: Iterable[str], most: int) -> list[str]:
+    """The characters of more than one byte, spelled in byte letters, the most frequent first."""
+    counts: Counter[str] = Counter()
+    for text in texts:
+        if not text.isascii():
+            counts.update(text)
+    seen = sorted((c for c in counts if not c.isascii()), key=lambda c: (-counts[c], c))
+    return [spell(character) for character in seen[:most]]

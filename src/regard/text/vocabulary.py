@@ -9,6 +9,7 @@ from pathlib import Path
 
 from regard.errors import RegardError
 from regard.text.normalisation import Normalisation
+from regard.text.pieces import Units
 from regard.text.tokenizer import Tokenizer, learn
 
 JOINT, SOURCE, TARGET = "tokenizer.json", "tokenizer.source.json", "tokenizer.target.json"
@@ -54,12 +55,21 @@ class Vocabularies:
 
 
 def learn_vocabularies(
-    pairs: Iterable[tuple[str, str]], vocabulary: int, joint: bool = True, normalisation: Normalisation = "nfc"
+    pairs: Iterable[tuple[str, str]],
+    vocabulary: int,
+    joint: bool = True,
+    normalisation: Normalisation = "nfc",
+    *,
+    units: Units = "pieces",
+    lowercase: bool = False,
 ) -> Vocabularies:
     """Tokenizers learned from sentence pairs; ``vocabulary`` entries at most on each side, or in the joint one."""
+
+    def learned(texts: Iterable[str]) -> Tokenizer:
+        return learn(texts, vocabulary, normalisation, units=units, lowercase=lowercase)
+
     pairs = list(pairs)
     if joint:
-        both = learn((text for pair in pairs for text in pair), vocabulary, normalisation)
+        both = learned(text for pair in pairs for text in pair)
         return Vocabularies(both, both, joint=True)
-    source = learn((pair[0] for pair in pairs), vocabulary, normalisation)
-    return Vocabularies(source, learn((pair[1] for pair in pairs), vocabulary, normalisation), joint=False)
+    return Vocabularies(learned(pair[0] for pair in pairs), learned(pair[1] for pair in pairs), joint=False)
