@@ -10,7 +10,7 @@ from regard.decoding.hypotheses import NBest
 from regard.decoding.rows import NO_ROWS, Sentence, Symbols
 from regard.decoding.sampling import sample, sampled, sampler, seen, uniforms
 from regard.decoding.scheduler import Scheduler
-from regard.decoding.search import search
+from regard.decoding.search import beam, search
 from regard.errors import RegardError, UsageError
 from table_step import END, Table, TableStep, chances
 
@@ -204,3 +204,78 @@ def test_letters_mean_one_size():
     table, decoding = Table(), Decoding(repetition_penalty=1.2, tokens=30)
     texts = [np.array([*range(1, n), END]) for n in (3, 7, 5)]
     sample(TableStep(table), texts, decoding, symbols(table), seed=1, samples=3, firsts=[1, 2, 3])
+
+
+@given(sources, st.integers(0, 1000), st.integers(1, 3))
+def test_tokens_come_as_they_are_drawn_and_make_the_same_outputs(sources, seed, samples):
+    table, decoding = Table(seed=seed), Decoding(max_extra=5, tokens=30)
+    settings = {"seed": seed, "samples": samples}
+    wanted = sample(TableStep(table), sources, decoding, symbols(table), **settings)
+    heard, done = {}, set()
+    step = TableStep(table)
+    for chosen in sampler(step, sources, decoding, symbols(table), **settings).tokens():
+        name = (chosen.sentence.index, chosen.sentence.sample)
+        assert name not in done
+        heard.setdefault(name, []).append(chosen.token)
+        if chosen.last:
+            done.add(name)
+            [found] = chosen.sentence.best.hypotheses
+            assert found.tokens + (END,) * found.finished == tuple(heard[name])
+    assert len(done) == len(heard) == samples * len(sources)
+    assert all(
+        wanted[index][number].tokens == tuple(token for token in tokens if token != END)
+        for (index, number), tokens in heard.items()
+    )
+
+
+def test_tokens_come_before_the_next_step():
+    step = TableStep(Table(end=-100.0))
+    tokens = sampler(step, [np.array([2, END])], Decoding(max_extra=4), symbols(step.table), seed=1).tokens()
+    for count, chosen in enumerate(tokens, 1):
+        assert len(step.rows) == count
+        assert chosen.last == (count == 6)
+
+
+def test_an_output_without_a_token_is_told_too():
+    table = Table(vocabulary=2)
+    tokens = sampler(TableStep(table), [np.array([1, END])], Decoding(), symbols(table, 0, 1), seed=1).tokens()
+    [chosen] = tokens
+    assert (chosen.token, chosen.last) == (None, True)
+
+
+def test_a_beam_cannot_be_followed():
+    scheduler = Scheduler(TableStep(Table()), beam(2), Decoding(beam=2), symbols(Table()))
+    with pytest.raises(UsageError, match="beam"):
+        next(scheduler.tokens())
+
+
+@given(sources.filter(bool), st.integers(0, 1000))
+def test_outputs_end_where_they_are_stopped(sources, seed):
+    """As if the same output had been cut behind the first token that stops."""
+    table, decoding = Table(seed=seed), Decoding(max_extra=8)
+    free = sample(TableStep(table), sources, decoding, symbols(table), seed=seed)
+    stopped = sample(
+        TableStep(table), sources, decoding, symbols(table), seed=seed, stop=lambda tokens: tokens[-1] in (3, 4)
+    )
+    for [whole], [part] in zip(free, stopped, strict=True):
+        places = [i for i, token in enumerate(whole.tokens) if token in (3, 4)]
+        if not places:
+            assert part == whole
+            continue
+        length = places[0] + 1
+        assert part.tokens == whole.tokens[:length]
+        assert part.token_log_probabilities == whole.token_log_probabilities[:length]
+        assert not part.finished
+
+
+def test_a_beam_keeps_what_was_stopped_beside_what_finished():
+    table = Table(seed=2, end=0.0)
+    scheduler = Scheduler(
+        TableStep(table), beam(4), Decoding(beam=4), symbols(table), stop=lambda tokens: tokens[-1] == 3
+    )
+    scheduler.put(0, np.array([2, END]), 8, nbest=4)
+    [sentence] = scheduler.run()
+    assert len(sentence.best.hypotheses) == 4
+    for hypothesis in sentence.best.hypotheses:
+        assert 3 not in hypothesis.tokens[:-1]
+        assert hypothesis.finished == (hypothesis.tokens[-1:] != (3,))

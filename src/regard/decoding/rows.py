@@ -152,3 +152,16 @@ NO_ROWS = Rows(
 
 Choose = Callable[[Rows, Answer], Choice]
 """A way to search: which rows go on with which token. Greedy, beam, forced and sampled are four."""
+
+Stop = Callable[[Ints], bool]
+"""Whether an output ends here although the model did not say so: asked after each step with the tokens of a row."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A token of an output as it is chosen; ``last`` says that this output is complete (``sentence.best`` has it)."""
+
+    sentence: Sentence
+    token: int | None
+    """None if no token was left to be chosen."""
+    last: bool

@@ -13,7 +13,7 @@ import numpy as np
 
 from regard.config import Decoding
 from regard.decoding.hypotheses import Hypothesis
-from regard.decoding.rows import Choice, Choose, Floats, Ints, Rows, Symbols
+from regard.decoding.rows import Choice, Choose, Floats, Ints, Rows, Stop, Symbols
 from regard.decoding.scheduler import Scheduler
 from regard.decoding.search import enqueue
 from regard.decoding.step import Answer, Step
@@ -70,8 +70,11 @@ def sampler(
     samples: int = 1,
     firsts: Sequence[int] | None = None,
     limits: Sequence[int] | None = None,
+    stop: Stop | None = None,
 ) -> Scheduler:
-    """A scheduler that draws ``samples`` outputs of each source, ready to run; each output is a sentence of its own.
+    """A scheduler that draws ``samples`` outputs of each source; each output is a sentence of its own.
+
+    Its ``run()`` gives sentences as they close, its ``tokens()`` every token as it is drawn.
 
     Args:
         step: the model.
@@ -81,11 +84,12 @@ def sampler(
         seed: another seed, other samples.
         firsts: the last token of each prompt; without them every row begins with the start symbol.
         limits: the most tokens of each source's outputs, ``</s>`` counted; default: its length + ``max_extra``.
+        stop: ends an output before the model does.
     """
     if samples < 1:
         raise UsageError(f"{samples} samples of a text cannot be drawn; at least one can", "samples")
     choose = sampled(decoding, seed, symbols.without)
-    scheduler = Scheduler(step, choose, decoding.model_copy(update={"beam": 1}), symbols)
+    scheduler = Scheduler(step, choose, decoding.model_copy(update={"beam": 1}), symbols, stop=stop)
     enqueue(scheduler, sources, decoding.max_extra, samples=samples, firsts=firsts, limits=limits)
     return scheduler
 
@@ -100,8 +104,11 @@ def sample(
     samples: int = 1,
     firsts: Sequence[int] | None = None,
     limits: Sequence[int] | None = None,
+    stop: Stop | None = None,
 ) -> list[list[Hypothesis]]:
     """As :func:`sampler`, run to its end: the samples of each source by number, in the order of the sources."""
-    scheduler = sampler(step, sources, decoding, symbols, seed=seed, samples=samples, firsts=firsts, limits=limits)
+    scheduler = sampler(
+        step, sources, decoding, symbols, seed=seed, samples=samples, firsts=firsts, limits=limits, stop=stop
+    )
     found = {(sentence.index, sentence.sample): sentence.best.hypotheses[0] for sentence in scheduler.run()}
     return [[found[index, number] for number in range(samples)] for index in range(len(sources))]

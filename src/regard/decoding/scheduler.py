@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from regard.config import Decoding
 from regard.decoding.hypotheses import NBest, length_penalty
-from regard.decoding.rows import NO_ROWS, Choice, Choose, Ints, Rows, Sentence, Symbols
+from regard.decoding.rows import NO_ROWS, Choice, Choose, Chosen, Ints, Rows, Sentence, Stop, Symbols
 from regard.decoding.step import Step
 from regard.decoding.trace import Trace
+from regard.errors import UsageError
 
 
 class Scheduler:
@@ -27,6 +28,8 @@ class Scheduler:
         decoding: ``tokens`` is the budget: source tokens (a prompt's limit counts too) times beam under search at
             once. A sentence above it runs alone.
         trace: told of every step, if given.
+        stop: ends outputs that the model would go on with, e.g. :class:`regard.text.streaming.Stops`; such an output
+            is not ``finished``, and keeps all its tokens.
     """
 
     refill = 0.25
@@ -34,13 +37,20 @@ class Scheduler:
     the encoder, waiting for half of the budget would waste the step."""
 
     def __init__(
-        self, step: Step[Any], choose: Choose, decoding: Decoding, symbols: Symbols, trace: Trace | None = None
+        self,
+        step: Step[Any],
+        choose: Choose,
+        decoding: Decoding,
+        symbols: Symbols,
+        trace: Trace | None = None,
+        stop: Stop | None = None,
     ) -> None:
         self._step = step
         self._choose = choose
         self._decoding = decoding
         self._symbols = symbols
         self._trace = trace
+        self._stop = stop
         self._waiting: deque[Sentence] = deque()
         self._rows = NO_ROWS
         self._state: Any = None
@@ -65,22 +75,53 @@ class Scheduler:
         while not self.idle:
             yield from self.advance()
 
+    def tokens(self) -> Iterator[Chosen]:
+        """Every token as it is chosen, until all sentences are done: for what has one row a sentence.
+
+        Raises:
+            UsageError: a beam is wider; which of its tokens are the output's is known only at the end.
+        """
+        if self._decoding.beam > 1:
+            raise UsageError("a beam's tokens are known at its end only; a beam of 1 can be followed", "decoding.beam")
+        while not self.idle:
+            grown, closed = self._advance()
+            done = {(sentence.index, sentence.sample) for sentence in closed}
+            for place, token in zip(grown.sentence_N.tolist(), grown.token_N.tolist(), strict=True):
+                sentence = grown.sentences[place]
+                name = (sentence.index, sentence.sample)
+                yield Chosen(sentence, token, name in done)
+                done.discard(name)
+            for sentence in closed:
+                if (sentence.index, sentence.sample) in done:
+                    yield Chosen(sentence, None, True)
+
     def advance(self) -> list[Sentence]:
         """One step for every row, after letting waiting sentences in; the sentences that this step closed."""
+        return self._advance()[1]
+
+    def _advance(self) -> tuple[Rows, list[Sentence]]:
+        """The rows after the step, the ended ones too, and the sentences that it closed."""
         self._admit()
         if not self._rows.count:
-            return []
+            return NO_ROWS, []
         self._state, answer = self._step.step(self._state, self._rows.token_N)
         choice = self._choose(self._rows, answer)
         grown = self._rows.extend(choice)
         ended_M = grown.token_N == self._symbols.end
-        self._finish(grown, ended_M)
-        live_M = ~ended_M & self._can_improve(grown)
+        stopped_M = self._stopped(grown) & ~ended_M
+        self._finish(grown, ended_M, stopped_M)
+        live_M = ~ended_M & ~stopped_M & self._can_improve(grown)
         if self._trace is not None:
             self._trace.record(self._rows, answer, choice, ended_M, live_M)
         closed = self._close(grown, live_M)
         self._leave(grown.keep(live_M), choice, live_M)
-        return closed
+        return grown, closed
+
+    def _stopped(self, grown: Rows) -> NDArray[np.bool_]:
+        if self._stop is None:
+            return np.zeros(grown.count, np.bool_)
+        rows = zip(grown.tokens_NT, grown.length_N.tolist(), strict=True)
+        return np.array([self._stop(token_T[:length]) for token_T, length in rows], np.bool_)
 
     def _admit(self) -> None:
         """Open a row for as many waiting sentences as fit, if enough of the budget is free."""
@@ -101,14 +142,14 @@ class Scheduler:
         self._state = self._step.admit(self._state, sources) if self._rows.count else self._step.start(sources)
         self._rows = self._rows.open(entering, self._symbols.start)
 
-    def _finish(self, grown: Rows, ended_M: NDArray[np.bool_]) -> None:
-        """Rows that ended in ``</s>`` and are good enough become hypotheses of their sentence."""
+    def _finish(self, grown: Rows, ended_M: NDArray[np.bool_], stopped_M: NDArray[np.bool_]) -> None:
+        """Rows that ended in ``</s>`` or were stopped, and are good enough, become hypotheses of their sentence."""
         alpha = self._decoding.length_penalty
-        for row in np.flatnonzero(ended_M).tolist():
+        for row in np.flatnonzero(ended_M | stopped_M).tolist():
             best = grown.sentences[grown.sentence_N[row]].best
             score = float(grown.log_probability_N[row]) / length_penalty(float(grown.length_N[row]), alpha)
             if score > best.bar or len(best.hypotheses) < best.size:
-                best.add(grown.hypothesis(row, alpha, finished=True))
+                best.add(grown.hypothesis(row, alpha, finished=bool(ended_M[row])))
 
     def _can_improve(self, grown: Rows) -> NDArray[np.bool_]:
         """Which rows may still lead to a hypothesis among the n best of their sentence [Wu16 §7]: a mask over rows.

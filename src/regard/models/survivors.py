@@ -1,7 +1,8 @@
 """What a random draw may take: the scores of the tokens that the recipe's limits leave, in the usual order.
 
-The repetition penalty [Keskar19 §4.1], then the temperature, the k most probable [Fan18], the nucleus [Holtzman20 §3.1],
-the smallest share [Nguyen25], the locally typical [Meister23]; each looks at the distribution that those before it left, as the sampling of other libraries does.
+The repetition penalty [Keskar19 §4.1], then the temperature, the k most probable [Fan18], the nucleus
+[Holtzman20 §3.1], the smallest share [Nguyen25], the locally typical [Meister23]; each looks at the distribution that
+those before it left, as the sampling of other libraries does.
 """
 
 from __future__ import annotations

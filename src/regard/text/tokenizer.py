@@ -22,6 +22,7 @@ from regard.config import FORMAT
 from regard.errors import RegardError, UsageError
 from regard.text.normalisation import Normalisation, normalise, normaliser
 from regard.text.pieces import ALPHABET, Units, assemble, spell, unspell, word_starts
+from regard.text.streaming import Bytewise, Incremental
 from regard.text.tokenizer_file import END, UNKNOWN, document_of, parts, write
 
 CLASS, MASK = "[CLS]", "[MASK]"
@@ -135,6 +136,10 @@ class Tokenizer:
     def decode_batch(self, batch: Iterable[Iterable[int]]) -> list[str]:
         """The text of each sequence of pieces."""
         return [self.decode(ids) for ids in batch]
+
+    def incremental(self) -> Incremental:
+        """A reader that turns ids into text one by one; together it says what :meth:`decode` says of all."""
+        return Bytewise(lambda id: b"" if id == self.start else self._bytes[id])
 
     def piece(self, id: int) -> str:
         """A piece as people read it: a space is ``▁``, a fragment of a character its bytes, e.g. ``<0xE2>``."""
