@@ -64,7 +64,8 @@ def look(
         findings.append(Finding("no texts", "fatal", 0, 1.0, (), "There are no texts."))
     if texts and not any(finding.kind == "unreadable" for finding in findings):
         findings += _classes(labels, looks, texts) if kind != "regression" else []
-        findings += _together(looks)
+        if not any(finding.kind == "too many labels" for finding in findings):
+            findings += _together(looks)
         for name, other in (others or {}).items():
             findings += _other(name, LabelLook(other, kind), looks, labels, progress)
     means = [sum(getattr(one, size) for one in looks) / max(1, texts) for size in ("characters", "label_characters")]
