@@ -1,0 +1,1 @@
+"""Models brought in and taken out: one table of names for each format."""

@@ -1,0 +1,108 @@
+"""BERT in Hugging Face's names [Devlin19]: the encoder, and the heads of masked words, classes and tags."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from regard.config import BertSection
+from regard.convert.fields import ACTIVATIONS, THEIRS, demand, demand_plain_heads, dropout, number, only, word
+from regard.convert.names import Row, affine, row
+
+TASKS = {
+    "BertForMaskedLM": "masked-lm",
+    "BertForPreTraining": "masked-lm",
+    "BertForSequenceClassification": "classification",
+    "BertForTokenClassification": "tagging",
+    "BertModel": "encoding",
+}
+"""Their architectures to what they are for."""
+SILENT = ("bert.embeddings.position_ids", "bert.embeddings.token_type_ids", "cls.seq_relationship.")
+"""Tensors that say nothing here: counters, and the head of BERT's second task, which we do not have."""
+OLD = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
+"""Names of the first releases."""
+COPIES = {
+    "cls.predictions.decoder.weight": "bert.embeddings.word_embeddings.weight",
+    "cls.predictions.decoder.bias": "cls.predictions.bias",
+}
+"""Tied tensors that a file may hold a second time."""
+
+
+def section(config: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of our model section."""
+    only(config, position_embedding_type="absolute", is_decoder=False, add_cross_attention=False)
+    return {
+        "family": "bert",
+        "layers": number(config, "num_hidden_layers"),
+        "d_model": number(config, "hidden_size"),
+        "d_ff": number(config, "intermediate_size"),
+        "heads": number(config, "num_attention_heads"),
+        "activation": word(config, "hidden_act", ACTIVATIONS, "gelu"),
+        "max_positions": number(config, "max_position_embeddings"),
+        "segments": number(config, "type_vocab_size", 2),
+        "norm_epsilon": number(config, "layer_norm_eps", 1e-12),
+        "dropout": dropout(config, "hidden_dropout_prob", 0.1),
+        "attention_dropout": dropout(config, "attention_probs_dropout_prob", 0.1),
+    }
+
+
+def config(model: BertSection, pieces: int) -> dict[str, Any]:
+    """Their ``config.json`` of an encoder, its head not yet named.
+
+    Raises:
+        UsageError: a field that BERT has no form for.
+    """
+    demand(model, "BERT", norm="layer", norm_place="post", positions="learned", embedding_norm=True, biases=True)
+    demand(model, "BERT", scale_scores=True, activation=tuple(THEIRS), feedforward_dropout=0.0)
+    demand(model, "BERT", segments=tuple(range(1, 1025)))
+    demand_plain_heads(model, "BERT")
+    return {
+        "model_type": "bert",
+        "vocab_size": pieces,
+        "num_hidden_layers": model.layers,
+        "hidden_size": model.d_model,
+        "intermediate_size": model.d_ff,
+        "num_attention_heads": model.heads,
+        "hidden_act": THEIRS[model.activation],
+        "max_position_embeddings": model.max_positions,
+        "position_embedding_type": "absolute",  # without it CTranslate2 does not read the file
+        "type_vocab_size": model.segments,
+        "layer_norm_eps": model.norm_epsilon,
+        "hidden_dropout_prob": model.dropout,
+        "attention_probs_dropout_prob": model.attention_dropout,
+    }
+
+
+def rows(model: BertSection, task: str) -> list[Row]:
+    """The table of names of an encoder with the head of a task."""
+    table = [
+        row("bert.embeddings.word_embeddings.weight", "encoder.input.tokens.weight"),
+        row("bert.embeddings.position_embeddings.weight", "encoder.input.positions.weight"),
+        row("bert.embeddings.token_type_embeddings.weight", "encoder.input.segments.weight"),
+        *affine("bert.embeddings.LayerNorm", "encoder.input.norm"),
+    ]
+    for layer in range(model.layers):
+        theirs, ours = f"bert.encoder.layer.{layer}", f"encoder.layers.{layer}"
+        for name in ("query", "key", "value"):
+            table += affine(f"{theirs}.attention.self.{name}", f"{ours}.attention.{name}")
+        table += affine(f"{theirs}.attention.output.dense", f"{ours}.attention.output")
+        table += affine(f"{theirs}.attention.output.LayerNorm", f"{ours}.attention_residual.norm")
+        table += affine(f"{theirs}.intermediate.dense", f"{ours}.feedforward.inner")
+        table += affine(f"{theirs}.output.dense", f"{ours}.feedforward.outer")
+        table += affine(f"{theirs}.output.LayerNorm", f"{ours}.feedforward_residual.norm")
+    return table + HEADS[task]
+
+
+_CLASSES = affine("classifier", "head.classes")
+_POOLER = affine("bert.pooler.dense", "head.dense")
+HEADS: dict[str, list[Row]] = {
+    "masked-lm": [
+        *affine("cls.predictions.transform.dense", "head.dense"),
+        *affine("cls.predictions.transform.LayerNorm", "head.norm"),
+        row("cls.predictions.bias", "head.bias"),
+    ],
+    "classification": _POOLER + _CLASSES,
+    "tagging": _CLASSES,
+    "encoding": _POOLER,
+}
+"""What stands on the encoder, by task."""

@@ -1,0 +1,81 @@
+"""GPT-2 in Hugging Face's names [Radford19]: matrices the other way round, queries, keys and values in one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from regard.config import GptSection
+from regard.convert.fields import ACTIVATIONS, THEIRS, demand, demand_plain_heads, dropout, number, only, word
+from regard.convert.names import Row, Transposed, affine, row
+
+TASKS = {"GPT2LMHeadModel": "language-model", "GPT2Model": "language-model"}
+"""Their architectures to what they are for; the output is the table, so the bare one is a language model too."""
+OLD: dict[str, str] = {}
+COPIES = {"lm_head.weight": "transformer.wte.weight"}
+"""Tied tensors that a file may hold a second time."""
+COUNTERS = (".attn.bias", ".attn.masked_bias")
+"""Ends of names of masks that old files hold beside the weights."""
+
+
+def section(config: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of our model section."""
+    only(config, scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False, add_cross_attention=False)
+    d_model = number(config, "n_embd")
+    return {
+        "family": "gpt",
+        "layers": number(config, "n_layer"),
+        "d_model": d_model,
+        "d_ff": config.get("n_inner") or 4 * d_model,
+        "heads": number(config, "n_head"),
+        "activation": word(config, "activation_function", ACTIVATIONS, "gelu_new"),
+        "max_positions": number(config, "n_positions", config.get("n_ctx")),
+        "norm_epsilon": number(config, "layer_norm_epsilon", 1e-5),
+        "dropout": dropout(config, "resid_pdrop", 0.1),
+        "attention_dropout": dropout(config, "attn_pdrop", 0.1),
+    }
+
+
+def config(model: GptSection, pieces: int) -> dict[str, Any]:
+    """Their ``config.json``.
+
+    Raises:
+        UsageError: a field that GPT-2 has no form for.
+    """
+    demand(model, "GPT-2", norm="layer", norm_place="pre", positions="learned", biases=True, scale_scores=True)
+    demand(model, "GPT-2", activation=tuple(THEIRS), feedforward_dropout=0.0)
+    demand_plain_heads(model, "GPT-2")
+    return {
+        "model_type": "gpt2",
+        "vocab_size": pieces,
+        "n_layer": model.layers,
+        "n_embd": model.d_model,
+        "n_inner": model.d_ff,
+        "n_head": model.heads,
+        "activation_function": THEIRS[model.activation],
+        "n_positions": model.max_positions,
+        "layer_norm_epsilon": model.norm_epsilon,
+        "resid_pdrop": model.dropout,
+        "embd_pdrop": model.dropout,
+        "attn_pdrop": model.attention_dropout,
+        "tie_word_embeddings": True,
+    }
+
+
+def rows(model: GptSection, task: str) -> list[Row]:
+    """The table of names."""
+    table = [
+        row("transformer.wte.weight", "decoder.input.tokens.weight"),
+        row("transformer.wpe.weight", "decoder.input.positions.weight"),
+    ]
+    one, three = Transposed(), Transposed(3)
+    for layer in range(model.layers):
+        theirs, ours = f"transformer.h.{layer}", f"decoder.layers.{layer}"
+        joined = [f"{ours}.attention.{name}" for name in ("query", "key", "value")]
+        table += affine(f"{theirs}.attn.c_attn", *joined, form=three)
+        table += affine(f"{theirs}.attn.c_proj", f"{ours}.attention.output", form=one)
+        table += affine(f"{theirs}.ln_1", f"{ours}.attention_residual.norm")
+        table += affine(f"{theirs}.mlp.c_fc", f"{ours}.feedforward.inner", form=one)
+        table += affine(f"{theirs}.mlp.c_proj", f"{ours}.feedforward.outer", form=one)
+        table += affine(f"{theirs}.ln_2", f"{ours}.feedforward_residual.norm")
+    return table + affine("transformer.ln_f", "decoder.final")

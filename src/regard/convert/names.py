@@ -1,0 +1,169 @@
+"""A table of names: which of our tensors are which of theirs, and in what form each is written there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from regard.errors import RegardError
+
+
+class Form(Protocol):
+    """How a tensor of theirs holds one or several of ours."""
+
+    def inward(self, theirs: Tensor) -> list[Tensor]:
+        """Ours, from theirs."""
+        ...
+
+    def outward(self, ours: list[Tensor]) -> Tensor:
+        """Theirs, from ours."""
+        ...
+
+
+class Same:
+    """One tensor, as it is."""
+
+    def inward(self, theirs: Tensor) -> list[Tensor]:
+        return [theirs]
+
+    def outward(self, ours: list[Tensor]) -> Tensor:
+        return ours[0]
+
+
+@dataclass(frozen=True)
+class Transposed:
+    """GPT-2's linears: the matrix the other way round, and queries, keys and values side by side in one."""
+
+    parts: int = 1
+
+    def inward(self, theirs: Tensor) -> list[Tensor]:
+        return [part.t() if part.dim() > 1 else part for part in theirs.chunk(self.parts, -1)]
+
+    def outward(self, ours: list[Tensor]) -> Tensor:
+        return torch.cat([part.t() if part.dim() > 1 else part for part in ours], -1)
+
+
+@dataclass(frozen=True)
+class Shaped:
+    """The same numbers in another shape, e.g. the matrix of a patch's pixels as the kernel of a convolution."""
+
+    ours: tuple[int, ...]
+    theirs: tuple[int, ...]
+
+    def inward(self, theirs: Tensor) -> list[Tensor]:
+        if tuple(theirs.shape) != self.theirs:
+            raise ValueError(f"has the shape {list(theirs.shape)}, where {list(self.theirs)} is expected")
+        return [theirs.reshape(self.ours)]
+
+    def outward(self, ours: list[Tensor]) -> Tensor:
+        return ours[0].reshape(self.theirs)
+
+
+@dataclass(frozen=True)
+class Started:
+    """A table of embeddings to which we add a row for the start symbol: a copy of the row that starts a text there.
+
+    ``copies``: tables of ours that are one there.
+    """
+
+    row: int
+    copies: int = 1
+
+    def inward(self, theirs: Tensor) -> list[Tensor]:
+        return [torch.cat([theirs, theirs[self.row : self.row + 1]])] * self.copies
+
+    def outward(self, ours: list[Tensor]) -> Tensor:
+        if any(not torch.equal(ours[0][:-1], other[:-1]) for other in ours[1:]):
+            raise ValueError("stands for several tables of this model, which have become different")
+        return ours[0][:-1]
+
+
+@dataclass(frozen=True)
+class Reordered:
+    """The entries of the residual stream in another order along one axis; ``order[i]`` is ours that is their i-th."""
+
+    order: tuple[int, ...]
+    axis: int
+
+    def inward(self, theirs: Tensor) -> list[Tensor]:
+        place = torch.tensor(self.order).argsort()
+        return [theirs.index_select(self.axis, place)]
+
+    def outward(self, ours: list[Tensor]) -> Tensor:
+        return ours[0].index_select(self.axis, torch.tensor(self.order))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One tensor of theirs, the tensors of ours that it holds, and its form."""
+
+    theirs: str
+    ours: tuple[str, ...]
+    form: Form = field(default_factory=Same)
+
+
+def row(theirs: str, *ours: str, form: Form | None = None) -> Row:
+    """A row of a table."""
+    return Row(theirs, ours, form or Same())
+
+
+def affine(theirs: str, *ours: str, form: Form | None = None, bias: bool = True) -> list[Row]:
+    """The rows of a linear layer or a norm: its weight and, if it has one, its bias."""
+    parts = ("weight", "bias") if bias else ("weight",)
+    return [row(f"{theirs}.{part}", *(f"{name}.{part}" for name in ours), form=form) for part in parts]
+
+
+def inward(rows: Iterable[Row], theirs: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
+    """Our tensors, in float32 (float64 stays), from theirs.
+
+    Raises:
+        RegardError: a tensor is missing or has not the form it should have; ``where`` is the file.
+    """
+    found: dict[str, Tensor] = {}
+    for each in rows:
+        if each.theirs not in theirs:
+            raise RegardError(f"lacks {each.theirs!r}, which its config.json says it has", where)
+        held = theirs[each.theirs]
+        if not held.is_floating_point():
+            raise RegardError(f"{each.theirs!r} holds {held.dtype}, not numbers with fractions", where)
+        try:
+            parts = each.form.inward(held if held.dtype == torch.float64 else held.float())
+        except (ValueError, RuntimeError, IndexError) as error:
+            raise RegardError(f"{each.theirs!r} {error}", where) from None
+        found.update(zip(each.ours, (part.contiguous() for part in parts), strict=True))
+    return found
+
+
+def outward(rows: Iterable[Row], ours: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Their tensors from ours.
+
+    Raises:
+        RegardError: what is one tensor there are different ones here.
+    """
+    found: dict[str, Tensor] = {}
+    for each in rows:
+        try:
+            found[each.theirs] = each.form.outward([ours[name] for name in each.ours]).contiguous()
+        except ValueError as error:
+            raise RegardError(f"{each.theirs!r} {error}", "model.safetensors") from None
+    return found
+
+
+def refuse_surplus(rows: Sequence[Row], theirs: Iterable[str], known: Iterable[str], where: str) -> None:
+    """Refuse tensors that no row of the table tells what to do with: left out, they would change what is computed.
+
+    Args:
+        known: beginnings of names that say nothing here, such as the head of a training task.
+
+    Raises:
+        RegardError: names the first such tensor.
+    """
+    told = {each.theirs for each in rows}
+    starts = tuple(known)
+    for name in sorted(theirs):
+        if name not in told and not name.startswith(starts):
+            raise RegardError(f"has {name!r}, which a model of this kind has not", where)

@@ -1,0 +1,137 @@
+"""T5 in Hugging Face's names [Raffel20]: 1.0 (ReLU, one table for all), and 1.1 (gated, an output of its own)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from regard.config import TransformerSection
+from regard.convert.fields import demand, dropout, number, word
+from regard.convert.names import Row, Started, affine, row
+
+TASKS = {"T5ForConditionalGeneration": "span-corruption"}
+"""Their architectures to what they are for."""
+SILENT = ("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.",)
+"""Tensors that say nothing here: old files hold one that is never read."""
+SHARED = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
+"""Copies of the shared table that a file may hold."""
+ACTIVATIONS = {
+    "relu": "relu",
+    "gelu": "gelu",
+    "gelu_new": "gelu_tanh",
+    "silu": "swish",
+    "gated-gelu": "gated_gelu",
+    "gated-silu": "gated_swish",
+}
+"""Their words for the feed-forward to ours."""
+THEIRS = {ours: theirs for theirs, ours in ACTIVATIONS.items()}
+PAD, END = 0, 1
+"""Ids of T5's symbols: what starts a text the decoder writes, and what ends one."""
+
+
+def section(config: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of our model section; a file that holds an output of its own is not tied."""
+    layers = number(config, "num_layers")
+    share = dropout(config, "dropout_rate", 0.1)
+    own = "lm_head.weight" in tensors
+    return {
+        "family": "transformer",
+        "encoder_layers": layers,
+        "decoder_layers": config.get("num_decoder_layers") or layers,
+        "d_model": number(config, "d_model"),
+        "d_ff": number(config, "d_ff"),
+        "heads": number(config, "num_heads"),
+        "d_k": number(config, "d_kv"),
+        "d_v": number(config, "d_kv"),
+        "activation": word(config, "feed_forward_proj", ACTIVATIONS, "relu"),
+        "relative_buckets": number(config, "relative_attention_num_buckets", 32),
+        "relative_distance": number(config, "relative_attention_max_distance", 128),
+        "norm_epsilon": number(config, "layer_norm_epsilon", 1e-6),
+        "dropout": share,
+        "attention_dropout": share,
+        "feedforward_dropout": share,
+        "tie": "none" if own else "three",
+        "scale_output": _scaled(config),
+        **FIXED,
+    }
+
+
+FIXED: dict[str, Any] = {
+    "norm": "rms",
+    "norm_place": "pre",
+    "positions": "relative",
+    "biases": False,
+    "scale_scores": False,
+    "scale_embedding": False,
+}
+"""What all models of the kind have in common."""
+
+
+def _scaled(config: Mapping[str, Any]) -> bool:
+    """Whether what the decoder says is divided by √d_model before the output: in 1.0, where the table is shared."""
+    return bool(config.get("scale_decoder_outputs", config.get("tie_word_embeddings", True) is not False))
+
+
+def config(model: TransformerSection, pieces: int) -> dict[str, Any]:
+    """Their ``config.json``.
+
+    Raises:
+        UsageError: a field that T5 has no form for.
+    """
+    demand(model, "T5", **FIXED, tie=("none", "three"), decoder_norm=(None, "rms"), d_v=model.key_size)
+    demand(model, "T5", activation=tuple(THEIRS), scale_output=model.tie == "three")
+    demand(model, "T5", attention_dropout=model.dropout, feedforward_dropout=model.dropout)
+    return {
+        "model_type": "t5",
+        "is_encoder_decoder": True,
+        "vocab_size": pieces,
+        "num_layers": model.encoder_layers,
+        "num_decoder_layers": model.decoder_layers,
+        "d_model": model.d_model,
+        "d_ff": model.d_ff,
+        "num_heads": model.heads,
+        "d_kv": model.key_size,
+        "feed_forward_proj": THEIRS[model.activation],
+        "relative_attention_num_buckets": model.relative_buckets,
+        "relative_attention_max_distance": model.relative_distance,
+        "layer_norm_epsilon": model.norm_epsilon,
+        "dropout_rate": model.dropout,
+        "tie_word_embeddings": model.tie == "three",
+    }
+
+
+def rows(model: TransformerSection, task: str) -> list[Row]:
+    """The table of names; the row behind the pieces, our start symbol's, is a copy of the row that starts there."""
+    if model.tie == "three":
+        table = [row("shared.weight", "encoder.input.tokens.weight", form=Started(PAD))]
+    else:
+        read = [f"{side}.input.tokens.weight" for side in ("encoder", "decoder")]
+        table = [row("shared.weight", *read, form=Started(PAD, copies=2))]
+        table.append(row("lm_head.weight", "output.weight", form=Started(PAD)))
+    for side, layers in (("encoder", model.encoder_layers), ("decoder", model.decoder_layers)):
+        relative = f"{side}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
+        table.append(row(relative, f"{side}.input.positions.weight"))
+        table += affine(f"{side}.final_layer_norm", f"{side}.final{_inner(model, side)}", bias=False)
+        for layer in range(layers):
+            table += _layer(model, side, layer)
+    return table
+
+
+def _inner(model: TransformerSection, side: str) -> str:
+    return ".norm" if side == "decoder" and model.scale_output else ""
+
+
+def _layer(model: TransformerSection, side: str, layer: int) -> list[Row]:
+    theirs, ours = f"{side}.block.{layer}.layer", f"{side}.layers.{layer}"
+    sublayers = [("SelfAttention", "attention"), ("EncDecAttention", "cross")][: 2 if side == "decoder" else 1]
+    table = []
+    for place, (their_name, our_name) in enumerate(sublayers):
+        for letter, name in (("q", "query"), ("k", "key"), ("v", "value"), ("o", "output")):
+            table += affine(f"{theirs}.{place}.{their_name}.{letter}", f"{ours}.{our_name}.{name}", bias=False)
+        table += affine(f"{theirs}.{place}.layer_norm", f"{ours}.{our_name}_residual.norm", bias=False)
+    last = f"{theirs}.{len(sublayers)}"
+    gated = model.activation.startswith("gated")
+    inner = [("wi_0", "inner"), ("wi_1", "gate")] if gated else [("wi", "inner")]
+    for their_name, our_name in [*inner, ("wo", "outer")]:
+        table += affine(f"{last}.DenseReluDense.{their_name}", f"{ours}.feedforward.{our_name}", bias=False)
+    return table + affine(f"{last}.layer_norm", f"{ours}.feedforward_residual.norm", bias=False)

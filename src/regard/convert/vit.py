@@ -1,0 +1,97 @@
+"""ViT in Hugging Face's names [Dosovitskiy21]: the patches' matrix is a convolution's kernel there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from regard.config import VitSection
+from regard.convert.fields import ACTIVATIONS, THEIRS, demand, demand_plain_heads, dropout, number, only, word
+from regard.convert.names import Row, Shaped, affine, row
+
+TASKS = {"ViTForImageClassification": "image-classification"}
+"""Their architectures to what they are for."""
+SILENT = ("vit.embeddings.mask_token", "vit.pooler.")
+"""Tensors that say nothing here."""
+
+
+def section(config: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of our model section."""
+    only(config, qkv_bias=True)
+    height, width = _both(number(config, "image_size", 224))
+    tall, patch = _both(number(config, "patch_size", 16))
+    only({"patch_size": [tall, patch]}, patch_size=[patch, patch])
+    return {
+        "family": "vit",
+        "layers": number(config, "num_hidden_layers"),
+        "height": height,
+        "width": width,
+        "channels": number(config, "num_channels", 3),
+        "patch": patch,
+        "d_model": number(config, "hidden_size"),
+        "d_ff": number(config, "intermediate_size"),
+        "heads": number(config, "num_attention_heads"),
+        "activation": word(config, "hidden_act", ACTIVATIONS, "gelu"),
+        "norm_epsilon": number(config, "layer_norm_eps", 1e-12),
+        "dropout": dropout(config, "hidden_dropout_prob", 0.0),
+        "attention_dropout": dropout(config, "attention_probs_dropout_prob", 0.0),
+    }
+
+
+def config(model: VitSection, pieces: int) -> dict[str, Any]:
+    """Their ``config.json``; there are no pieces.
+
+    Raises:
+        UsageError: a field that ViT has no form for.
+    """
+    demand(model, "ViT", norm="layer", norm_place="pre", positions="learned", biases=True, scale_scores=True)
+    demand(model, "ViT", activation=tuple(THEIRS), pool="first", feedforward_dropout=0.0)
+    demand_plain_heads(model, "ViT")
+    size = model.height if model.height == model.width else [model.height, model.width]
+    return {
+        "model_type": "vit",
+        "num_hidden_layers": model.layers,
+        "image_size": size,
+        "num_channels": model.channels,
+        "patch_size": model.patch,
+        "hidden_size": model.d_model,
+        "intermediate_size": model.d_ff,
+        "num_attention_heads": model.heads,
+        "hidden_act": THEIRS[model.activation],
+        "layer_norm_eps": model.norm_epsilon,
+        "hidden_dropout_prob": model.dropout,
+        "attention_probs_dropout_prob": model.attention_dropout,
+        "qkv_bias": True,
+    }
+
+
+def rows(model: VitSection, task: str) -> list[Row]:
+    """The table of names."""
+    d_model, places = model.d_model, 1 + model.patches
+    kernel = (d_model, model.channels, model.patch, model.patch)
+    matrix = Shaped((d_model, model.channels * model.patch**2), kernel)
+    table = [
+        row("vit.embeddings.cls_token", "encoder.input.first", form=Shaped((d_model,), (1, 1, d_model))),
+        row(
+            "vit.embeddings.position_embeddings",
+            "encoder.input.positions.weight",
+            form=Shaped((places, d_model), (1, places, d_model)),
+        ),
+        row("vit.embeddings.patch_embeddings.projection.weight", "encoder.input.project.weight", form=matrix),
+        row("vit.embeddings.patch_embeddings.projection.bias", "encoder.input.project.bias"),
+    ]
+    for layer in range(model.layers):
+        theirs, ours = f"vit.encoder.layer.{layer}", f"encoder.layers.{layer}"
+        for name in ("query", "key", "value"):
+            table += affine(f"{theirs}.attention.attention.{name}", f"{ours}.attention.{name}")
+        table += affine(f"{theirs}.attention.output.dense", f"{ours}.attention.output")
+        table += affine(f"{theirs}.layernorm_before", f"{ours}.attention_residual.norm")
+        table += affine(f"{theirs}.intermediate.dense", f"{ours}.feedforward.inner")
+        table += affine(f"{theirs}.output.dense", f"{ours}.feedforward.outer")
+        table += affine(f"{theirs}.layernorm_after", f"{ours}.feedforward_residual.norm")
+    return table + affine("vit.layernorm", "encoder.final") + affine("classifier", "head.classes")
+
+
+def _both(size: Any) -> tuple[int, int]:
+    """Height and width of a size that may be one number for both."""
+    return (int(size[0]), int(size[1])) if isinstance(size, list | tuple) else (int(size), int(size))

@@ -1,0 +1,229 @@
+"""Same weights, same numbers as ``transformers``: what models say and the gradient of every parameter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from small_peers import (
+    BERT,
+    COUNT,
+    FORMATS,
+    GPT2,
+    LENGTHS,
+    PIECES,
+    T5,
+    VIT,
+    exact,
+    ids,
+    ours,
+    packed,
+    padded,
+    saved,
+    saved_gradients,
+    theirs,
+    transformers,
+    unpadded,
+)
+from torch import Tensor, nn
+
+from regard.config import Decoding
+from regard.convert import names
+from regard.decoding.rows import Symbols
+from regard.decoding.search import search
+from regard.models.inputs import Patches
+from regard.models.stepper import Stepper
+from regard.nn.layout import Sequences
+from small_models import assert_near, tolerance
+
+DTYPES = pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
+
+
+@pytest.fixture(autouse=True)
+def _exact():
+    with exact():
+        yield
+
+
+def assert_same_gradients(
+    model: nn.Module, theirs: Any, table: list[names.Row], dtype: torch.dtype, folder: Path
+) -> dict[str, Tensor]:
+    """Every parameter's, but of the row of the start symbol, which is never learned here; theirs, by our names."""
+    expected = names.inward(table, saved_gradients(theirs, folder / "gradients"), "test")
+    largest = max(float(gradient.abs().max()) for gradient in expected.values())
+    for name, parameter in model.named_parameters():
+        theirs_grad = expected[name]
+        found = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+        if len(theirs_grad) == PIECES + 1:
+            found, theirs_grad = found[:-1], theirs_grad[:-1]
+        # What moves all scores of a query alike has no gradient but rounding: measure that by the others.
+        scale = max(largest / max(float(theirs_grad.abs().max()), 1e-30), 1.0) if name.endswith("key.bias") else 1.0
+        assert_near(found, theirs_grad, tolerance(dtype) * scale, name)
+    return expected
+
+
+def direction(value: Tensor) -> Tensor:
+    return torch.randn(value.shape, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+
+
+def both_backward(found: Tensor, expected: Tensor) -> None:
+    along = direction(expected)
+    (found * along.to(found.dtype)).sum().backward()
+    (expected * along).sum().backward()
+
+
+SEGMENTS = [(torch.arange(length) >= length // 2).long() for length in LENGTHS]
+
+
+@DTYPES
+@pytest.mark.parametrize("activation", ["gelu", "gelu_new", "relu"])
+@pytest.mark.parametrize(
+    ("kind", "task"),
+    [
+        ("BertForMaskedLM", "masked-lm"),
+        ("BertForSequenceClassification", "classification"),
+        ("BertForTokenClassification", "tagging"),
+    ],
+)
+def test_bert_with_each_head(kind: str, task: str, activation: str, dtype: torch.dtype, tmp_path: Path) -> None:
+    config = transformers.BertConfig(**BERT, hidden_act=activation)
+    peer = theirs(kind, config)
+    model, table = ours(FORMATS["bert"], task, config, saved(peer, tmp_path), dtype)
+    texts = ids(LENGTHS)
+    padded_ids, mask = padded(texts)
+    kinds, _ = padded(SEGMENTS, 0)
+    expected = peer(input_ids=padded_ids, attention_mask=mask, token_type_ids=kinds).logits
+    expected = expected if task == "classification" else unpadded(expected, texts)
+    said = model(packed(texts, SEGMENTS))
+    found = model.head.scores(said) if task == "masked-lm" else said
+    assert_near(found, expected, tolerance(dtype))
+    both_backward(found, expected)
+    assert_same_gradients(model, peer, table, dtype, tmp_path)
+
+
+@DTYPES
+def test_berts_bare_encoder_and_pooler(dtype: torch.dtype, tmp_path: Path) -> None:
+    config = transformers.BertConfig(**BERT)
+    peer = theirs("BertModel", config)
+    tensors = {f"bert.{name}": tensor for name, tensor in saved(peer, tmp_path).items()}
+    zeros = {"classifier.weight": torch.zeros(COUNT, 12), "classifier.bias": torch.zeros(COUNT)}
+    model, _ = ours(FORMATS["bert"], "classification", config, tensors | zeros, dtype)
+    texts = ids(LENGTHS)
+    padded_ids, mask = padded(texts)
+    expected = peer(input_ids=padded_ids, attention_mask=mask)  # all of the first segment where nothing is said
+    tokens = packed(texts)
+    hidden_TD = model.encoder(tokens)
+    pooled_BD = torch.tanh(model.head.dense(model.head.pool(hidden_TD, tokens.sequences)))
+    assert_near(hidden_TD, unpadded(expected.last_hidden_state, texts), tolerance(dtype))
+    assert_near(pooled_BD, expected.pooler_output, tolerance(dtype))
+
+
+@DTYPES
+def test_gpt2(dtype: torch.dtype, tmp_path: Path) -> None:
+    config = transformers.GPT2Config(**GPT2)
+    peer = theirs("GPT2LMHeadModel", config)
+    model, table = ours(FORMATS["gpt2"], "language-model", config, saved(peer, tmp_path), dtype)
+    texts = ids(LENGTHS)
+    padded_ids, mask = padded(texts)
+    expected = unpadded(peer(input_ids=padded_ids, attention_mask=mask).logits, texts)
+    found = model.output.scores(model(packed(texts)))
+    assert_near(found, expected, tolerance(dtype))
+    both_backward(found, expected)
+    assert_same_gradients(model, peer, table, dtype, tmp_path)
+
+
+def small_t5(feed_forward: str, tied: bool, spread: float = 0.2) -> tuple[Any, Any]:
+    config = transformers.T5Config(**T5, feed_forward_proj=feed_forward, tie_word_embeddings=tied)
+    peer = theirs("T5ForConditionalGeneration", config, spread)
+    if not tied:
+        peer.lm_head.weight = nn.Parameter(direction(peer.shared.weight))
+    return config, peer
+
+
+VERSIONS = pytest.mark.parametrize(
+    ("feed_forward", "tied"), [("relu", True), ("gated-gelu", False), ("gated-silu", True)], ids=["1.0", "1.1", "gated"]
+)
+
+
+@DTYPES
+@VERSIONS
+def test_t5(feed_forward: str, tied: bool, dtype: torch.dtype, tmp_path: Path) -> None:
+    config, peer = small_t5(feed_forward, tied)
+    model, table = ours(FORMATS["t5"], "span-corruption", config, saved(peer, tmp_path), dtype)
+    lengths = [7, 20, 3, 1]  # beyond the longest distance told apart
+    sources, targets = ids(lengths), ids(LENGTHS, 1, first=0)
+    source_ids, source_mask = padded(sources)
+    target_ids, target_mask = padded(targets)
+    expected = peer(
+        input_ids=source_ids,
+        attention_mask=source_mask,
+        decoder_input_ids=target_ids,
+        decoder_attention_mask=target_mask,
+    )
+    memory_SD = model.encoder(packed(sources))
+    # The pad piece starts a text as in theirs, so that its row's gradient can be compared too.
+    found = model.output.scores(model.decoder(packed(targets), memory_SD, packed(sources)))
+    assert_near(memory_SD, unpadded(expected.encoder_last_hidden_state, sources), tolerance(dtype), "memory")
+    assert_near(found, unpadded(expected.logits, targets), tolerance(dtype), "scores")
+    both_backward(found, unpadded(expected.logits, targets))
+    if not tied:  # their one table of what is read has the gradients of our two
+        read = model.encoder.input.tokens.weight.grad, model.decoder.input.tokens.weight.grad
+        model.encoder.input.tokens.weight.grad = model.decoder.input.tokens.weight.grad = read[0] + read[1]
+    assert_same_gradients(model, peer, table, dtype, tmp_path)
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+@VERSIONS
+def test_t5_writes_the_same_texts(feed_forward: str, tied: bool, beam: int, tmp_path: Path) -> None:
+    config, peer = small_t5(feed_forward, tied, spread=0.8)  # far from zero, texts say more than one piece
+    model, _ = ours(FORMATS["t5"], "span-corruption", config, saved(peer, tmp_path), torch.float64)
+    sources = [torch.cat([text, torch.tensor([1])]) for text in ids([6, 11, 2, 8], 5)]
+    source_ids, mask = padded(sources)
+    limit = 12
+    with torch.inference_mode():
+        expected = peer.generate(
+            input_ids=source_ids,
+            attention_mask=mask,
+            num_beams=beam,
+            do_sample=False,
+            max_new_tokens=limit,
+            length_penalty=0.0,
+            early_stopping=False,
+            use_cache=False,  # their cache counts on as many decoder layers as encoder layers
+        )
+    decoding = Decoding(beam=beam, length_penalty=0.0)
+    symbols = Symbols(PIECES, 1, without=())
+    found = search(
+        Stepper(model), [text.numpy().astype(np.int64) for text in sources], decoding, symbols, limits=[limit] * 4
+    )
+    for hypotheses, row in zip(found, expected.tolist(), strict=True):
+        tokens = row[1:]
+        tokens = tokens[: tokens.index(1)] if 1 in tokens else tokens
+        assert list(hypotheses[0].tokens) == tokens
+
+
+@DTYPES
+def test_vit(dtype: torch.dtype, tmp_path: Path) -> None:
+    config = transformers.ViTConfig(**VIT)
+    peer = theirs("ViTForImageClassification", config)
+    model, table = ours(FORMATS["vit"], "image-classification", config, saved(peer, tmp_path), dtype)
+    images = torch.randn(3, 2, 8, 12, dtype=torch.float64)
+    expected = peer(pixel_values=images).logits
+    found = model(Patches(pixels(images, 4).to(dtype), Sequences.end_to_end([7] * 3)))
+    assert_near(found, expected, tolerance(dtype))
+    both_backward(found, expected)
+    assert_same_gradients(model, peer, table, dtype, tmp_path)
+
+
+def pixels(images: Tensor, patch: int) -> Tensor:
+    """Each image's patches, row by row, each as (channel, row, column), behind a row of zeros for the class token."""
+    rows = []
+    for image in images:
+        rows.append(torch.zeros(image.shape[0] * patch * patch, dtype=image.dtype))
+        for top in range(0, image.shape[1], patch):
+            for left in range(0, image.shape[2], patch):
+                rows.append(image[:, top : top + patch, left : left + patch].flatten())
+    return torch.stack(rows)
