@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils.rnn import PackedSequence
 
 from regard.nn.init import initialise
 from regard.nn.layout import Sequences
@@ -51,6 +52,69 @@ def test_a_packed_batch_is_torch_sequence_by_sequence(cell, directions: int) -> 
     hidden_TD.sum().backward()
     assert not x_TD.grad[-3:].any()
     assert (x_TD.grad[:-3] != 0).any(1).all()
+
+
+@CELLS
+@DIRECTIONS
+def test_gradients_are_those_of_torch_s_kernel(cell, directions: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    of, where, found = stack(cell, directions), sequences(LENGTHS, tail=2), []
+    for unrolled in (True, False):
+        of.zero_grad()
+        if not unrolled:
+            monkeypatch.setattr(Recurrent, "_unrolled", by_torch)
+        torch.manual_seed(3)
+        x_TD = torch.randn(where.size, 8, dtype=torch.float64, requires_grad=True)
+        first = [torch.randn(6, part.state_size, dtype=torch.float64, requires_grad=True) for part in of.layers]
+        hidden_TD, last_BX = of(x_TD, where, first)
+        (hidden_TD.square().sum() + last_BX.sin().sum()).backward()
+        leaves = {"x": x_TD, "first": first[0], "first above": first[1], **dict(of.named_parameters())}
+        found.append({"hidden": hidden_TD, "last": last_BX} | {name: leaf.grad for name, leaf in leaves.items()})
+    for name, expected in found[1].items():
+        assert_near(found[0][name], expected, 1e-9, name)
+
+
+def by_torch(of: Recurrent, entering: torch.Tensor, live_L: torch.Tensor, first_NX: torch.Tensor):
+    states = of._apart(first_NX).permute(1, 2, 0, 3).contiguous()
+    hidden, last = of.kernel(PackedSequence(entering, live_L), of._given(states))
+    return hidden.data, of._taken(last).permute(2, 0, 1, 3).flatten(1)
+
+
+@CELLS
+@DIRECTIONS
+def test_gradients_are_those_of_finite_differences(cell, directions: int) -> None:
+    of, where = layer(cell, 4, 3, directions), sequences([2, 0, 3])
+    x_TD = torch.randn(5, 4, dtype=torch.float64, requires_grad=True)
+    first_NX = torch.randn(2, of.state_size, dtype=torch.float64, requires_grad=True)
+    by_time = where.by_time()
+
+    def run(x: torch.Tensor, first: torch.Tensor, *weights: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return of(by_time.gather(x), by_time.live_L, first)
+
+    assert torch.autograd.gradcheck(run, (x_TD, first_NX, *of.parameters()))
+
+
+@CELLS
+def test_with_and_without_gradients_is_the_same(cell) -> None:
+    of, where = stack(cell, 2), sequences(LENGTHS, tail=1)
+    x_TD = torch.randn(where.size, 8, dtype=torch.float64)
+    trained = of(x_TD, where)
+    with torch.no_grad():
+        for found, expected in zip(of(x_TD, where), trained, strict=True):
+            assert_near(found, expected, 1e-9)
+
+
+def test_by_time() -> None:
+    where = sequences([2, 0, 3, 2], tail=2, spare=1)
+    by_time = where.by_time()
+    assert by_time is where.by_time()
+    assert by_time.order_N.tolist() == [2, 0, 3]
+    assert by_time.live_L.tolist() == [3, 3, 1]
+    assert by_time.tokens_R.tolist() == [2, 0, 5, 3, 1, 6, 4]
+    x_TD = torch.arange(1.0, 10.0)[:, None]
+    gathered = by_time.gather(x_TD)
+    assert gathered[:, 0].tolist() == [3, 1, 6, 4, 2, 7, 5]
+    assert by_time.back(gathered)[:, 0].tolist() == [1, 2, 3, 4, 5, 6, 7, 0, 0]
+    assert sequences([]).by_time().live_L.tolist() == []
 
 
 @CELLS

@@ -1,8 +1,9 @@
 """Recurrence: what came before is carried in a state, token by token [Bahdanau15 §A.1, Luong15 §2].
 
-torch's kernels run a layer over a whole packed batch, and its cells make the single steps of a search; both are here
-behind one face. A layer's state is one tensor, ``state_NX``: for an Elman or GRU cell its hidden vector, for an LSTM
-the hidden vector and behind it the memory cell.
+torch's kernels run a layer over a whole packed batch, and its cells make the single steps of a search. In training on
+CPU :mod:`regard.nn.unrolled` computes the same in less time. All are here behind one face. A layer's state is one
+tensor, ``state_NX``: for an Elman or GRU cell its hidden vector, for an LSTM the hidden vector and behind it the memory
+cell.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from torch.nn.utils.rnn import PackedSequence
 
 from regard.nn.dropout import Dropout
 from regard.nn.layout import Sequences
-from regard.nn.ops import Linear
+from regard.nn.ops import Linear, Path, product
+from regard.nn.unrolled import ElmanEquations, Equations, GruEquations, LstmEquations, unrolled
 
 
 class Recurrent(nn.Module):
@@ -36,6 +38,8 @@ class Recurrent(nn.Module):
     """Blocks whose bias starts at one: those that keep what is remembered."""
     states: ClassVar[int] = 1
     """Vectors that are carried: the hidden one, and the LSTM's memory cell."""
+    equations: ClassVar[Equations]
+    product: Path = "exact"
 
     def __init__(self, size_in: int, size: int, directions: int = 1) -> None:
         super().__init__()
@@ -58,17 +62,38 @@ class Recurrent(nn.Module):
             live_L: how many sequences have a token at each time.
             first_NX: what the sequences' states are before their first token.
         """
-        states = first_NX.unflatten(1, (self.states, self.directions, self.size)).permute(1, 2, 0, 3).contiguous()
+        if torch.is_grad_enabled() and entering.device.type == "cpu":
+            return self._unrolled(entering, live_L, first_NX)
+        states = self._apart(first_NX).permute(1, 2, 0, 3).contiguous()
         hidden, last = self.kernel(PackedSequence(entering, live_L), self._given(states))
         return hidden.data, self._taken(last).permute(2, 0, 1, 3).flatten(1)
+
+    def _unrolled(self, entering: Tensor, live_L: Tensor, first_NX: Tensor) -> tuple[Tensor, Tensor]:
+        """The same, each direction by itself; what enters is multiplied for all tokens and directions at once."""
+        times = list(zip((live_L.cumsum(0) - live_L).tolist(), live_L.tolist(), strict=True))
+        every = [self._weights(suffix) for suffix in ("", "_reverse")[: self.directions]]
+        weight, bias = (torch.cat([weights[i] for weights in every]) for i in (0, 2))
+        entered = product(entering, weight, bias, self.product).to(entering.dtype)
+        hidden, last = [], []
+        for d, (weights, part) in enumerate(zip(every, entered.chunk(self.directions, 1), strict=True)):
+            first, order = self._apart(first_NX)[:, :, d].flatten(1), times[::-1] if d else times
+            found = unrolled(part, (weights[1], weights[3]), first, order, self.equations, self.product)
+            hidden.append(found[0])
+            last.append(found[1].unflatten(1, (self.states, self.size)))
+        return torch.cat(hidden, 1), torch.stack(last, 2).flatten(1)
+
+    def _apart(self, state_NX: Tensor) -> Tensor:
+        """(rows, states, directions, size)."""
+        return state_NX.unflatten(1, (self.states, self.directions, self.size))
 
     def step(self, entering: Tensor, state_NX: Tensor) -> tuple[Tensor, Tensor]:
         """``hidden_ND, state_NX`` after one more token a row; forwards only."""
         state_NX = self._cell(entering, state_NX)
         return state_NX[:, : self.size], state_NX
 
-    def _weights(self) -> list[Tensor]:
-        return [getattr(self.kernel, f"{name}_l0") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
+    def _weights(self, suffix: str = "") -> list[Tensor]:
+        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        return [getattr(self.kernel, f"{name}_l0{suffix}") for name in names]
 
     def _cell(self, entering: Tensor, state_NX: Tensor) -> Tensor:
         raise NotImplementedError
@@ -87,6 +112,7 @@ class Elman(Recurrent):
     """``h_t = tanh(W x_t + U h_{t-1} + b)``: the plain recurrent network."""
 
     kind = nn.RNN
+    equations = ElmanEquations()
     gates = 1
 
     def _cell(self, entering: Tensor, state_NX: Tensor) -> Tensor:
@@ -100,6 +126,7 @@ class Gru(Recurrent):
     """
 
     kind = nn.GRU
+    equations = GruEquations()
     gates = 3
 
     def _cell(self, entering: Tensor, state_NX: Tensor) -> Tensor:
@@ -110,6 +137,7 @@ class Lstm(Recurrent):
     """Long short-term memory: ``c_t = f ∘ c_{t-1} + i ∘ tanh(…)``, ``h_t = o ∘ tanh(c_t)``, as in [Luong15 §2]."""
 
     kind = nn.LSTM
+    equations = LstmEquations()
     gates = 4
     open_gates = (1,)
     states = 2
