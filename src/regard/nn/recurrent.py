@@ -1,9 +1,8 @@
 """Recurrence: what came before is carried in a state, token by token [Bahdanau15 §A.1, Luong15 §2].
 
-torch's kernels run a layer over a whole packed batch, and its cells make the single steps of a search. In training on
-CPU :mod:`regard.nn.unrolled` computes the same in less time. All are here behind one face. A layer's state is one
-tensor, ``state_NX``: for an Elman or GRU cell its hidden vector, for an LSTM the hidden vector and behind it the memory
-cell.
+torch's kernels run a layer over a whole packed batch. In training on CPU :mod:`regard.nn.unrolled` computes the same in
+less time, and its equations also make the single steps of a search. A layer's state is one tensor, ``state_NX``: for an
+Elman or GRU cell its hidden vector, for an LSTM the hidden vector and behind it the memory cell.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from torch.nn.utils.rnn import PackedSequence
 from regard.nn.dropout import Dropout
 from regard.nn.layout import Sequences
 from regard.nn.ops import Linear, Path, product
-from regard.nn.unrolled import ElmanEquations, Equations, GruEquations, LstmEquations, unrolled
+from regard.nn.unrolled import ElmanEquations, Equations, GruEquations, LstmEquations, full, unrolled
 
 
 class Recurrent(nn.Module):
@@ -88,15 +87,15 @@ class Recurrent(nn.Module):
 
     def step(self, entering: Tensor, state_NX: Tensor) -> tuple[Tensor, Tensor]:
         """``hidden_ND, state_NX`` after one more token a row; forwards only."""
-        state_NX = self._cell(entering, state_NX)
-        return state_NX[:, : self.size], state_NX
+        entering_weight, weight_FD, entering_bias_F, bias_F = self._weights()
+        entered_NF = product(entering, entering_weight, entering_bias_F, full(self.product))
+        carried_NF = product(state_NX[:, : self.size], weight_FD, bias_F, full(self.product))
+        after, _ = self.equations.step(entered_NF, carried_NF, state_NX)
+        return after[:, : self.size], after
 
     def _weights(self, suffix: str = "") -> list[Tensor]:
         names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
         return [getattr(self.kernel, f"{name}_l0{suffix}") for name in names]
-
-    def _cell(self, entering: Tensor, state_NX: Tensor) -> Tensor:
-        raise NotImplementedError
 
     def _given(self, states: Tensor) -> Any:
         """What torch's kernel takes as first state; here (states, directions, sequences, size)."""
@@ -115,9 +114,6 @@ class Elman(Recurrent):
     equations = ElmanEquations()
     gates = 1
 
-    def _cell(self, entering: Tensor, state_NX: Tensor) -> Tensor:
-        return torch.rnn_tanh_cell(entering, state_NX, *self._weights())
-
 
 class Gru(Recurrent):
     """The gated unit of [Bahdanau15 §A.1.1]: ``h_t = z ∘ h_{t-1} + (1 - z) ∘ tanh(W x_t + r ∘ (U h_{t-1} + b) + b')``.
@@ -129,9 +125,6 @@ class Gru(Recurrent):
     equations = GruEquations()
     gates = 3
 
-    def _cell(self, entering: Tensor, state_NX: Tensor) -> Tensor:
-        return torch.gru_cell(entering, state_NX, *self._weights())
-
 
 class Lstm(Recurrent):
     """Long short-term memory: ``c_t = f ∘ c_{t-1} + i ∘ tanh(…)``, ``h_t = o ∘ tanh(c_t)``, as in [Luong15 §2]."""
@@ -141,10 +134,6 @@ class Lstm(Recurrent):
     gates = 4
     open_gates = (1,)
     states = 2
-
-    def _cell(self, entering: Tensor, state_NX: Tensor) -> Tensor:
-        hidden_ND, cell_ND = state_NX.chunk(2, 1)
-        return torch.cat(torch.lstm_cell(entering, (hidden_ND, cell_ND), *self._weights()), 1)
 
     def _given(self, states: Tensor) -> Any:
         return states[0], states[1]

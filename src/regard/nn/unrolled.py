@@ -153,14 +153,22 @@ class Unrolled(torch.autograd.Function):
         return entered_RF, weight_gradient_FD, carried_RF.sum(0), gradient_NX, None, None, None
 
 
-def unrolled(
-    entered_RF: Tensor, weights: tuple[Tensor, Tensor], first_NX: Tensor, times: list[tuple[int, int]],
-    equations: Equations, path: Path,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """:class:`Unrolled`, in full precision at least: products this small gain nothing from less.
+def full(path: Path) -> Path:
+    """The path of products with what is carried: in full precision at least, for an error would be carried on.
 
-    ``weights`` are the matrix of the hidden vector before and its bias.
+    They are small besides, and torch compiles a bf16 product for every new number of rows.
     """
-    exact: Path = "exact" if path == "bf16" else path
-    hidden_RD, last_NX = Unrolled.apply(entered_RF, *weights, first_NX, times, equations, exact)
+    return "exact" if path == "bf16" else path
+
+
+def unrolled(
+    entered_RF: Tensor,
+    weights: tuple[Tensor, Tensor],
+    first_NX: Tensor,
+    times: list[tuple[int, int]],
+    equations: Equations,
+    path: Path,
+) -> tuple[Tensor, Tensor]:
+    """:class:`Unrolled`; ``weights`` are the matrix of the hidden vector before and its bias."""
+    hidden_RD, last_NX = Unrolled.apply(entered_RF, *weights, first_NX, times, equations, full(path))
     return hidden_RD, last_NX
