@@ -87,6 +87,11 @@ class Tokenizer:
         self._file = self._written()
         self.sha256 = hashlib.sha256(self._file).hexdigest()
 
+    @property
+    def ordinary(self) -> NDArray[np.int64]:
+        """The ids of pieces, which are not symbols."""
+        return np.arange(self.symbols, self.size)
+
     def normalise(self, text: str) -> str:
         """``text`` as the model sees it: in the recipe's Unicode form and case, lone surrogates replaced."""
         return normalise(text, self.normalisation, self.lowercase)

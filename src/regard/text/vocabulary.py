@@ -8,11 +8,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from regard.errors import RegardError
+from regard.text.foreign import ForeignTokenizer
 from regard.text.normalisation import Normalisation
 from regard.text.pieces import Units
 from regard.text.tokenizer import Tokenizer, learn
+from regard.text.tokenizer_file import document_of, parts
 
 JOINT, SOURCE, TARGET = "tokenizer.json", "tokenizer.source.json", "tokenizer.target.json"
+
+
+AnyTokenizer = Tokenizer | ForeignTokenizer
+
+
+def read_tokenizer(path: Path | str) -> AnyTokenizer:
+    """The tokenizer of a file, one of ours or of another project: ours says its format.
+
+    Raises:
+        RegardError: the file is missing, too large or damaged.
+    """
+    document = document_of(path)
+    model = document.get("model") if isinstance(document, dict) else None
+    foreign = isinstance(model, dict) and "format" not in model
+    return ForeignTokenizer(document, where=str(path)) if foreign else Tokenizer(*parts(document, str(path)))
 
 
 @dataclass(frozen=True)
@@ -27,6 +44,16 @@ class Vocabularies:
     def sha256(self) -> str:
         """One fingerprint of both."""
         return hashlib.sha256(f"{self.source.sha256} {self.target.sha256}".encode()).hexdigest()
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Pieces of each side."""
+        return self.source.size, self.target.size
+
+    @property
+    def contents(self) -> dict[str, bytes]:
+        """What :meth:`save` writes, by file name."""
+        return {name: tokenizer.content for name, tokenizer in self.files.items()}
 
     @property
     def files(self) -> dict[str, Tokenizer]:
