@@ -140,6 +140,15 @@ def test_a_literal_symbol_stays_text(raw, foreign) -> None:
     assert [foreign["bert"].piece(i) for i in foreign["bert"].encode("[MASK]").ids][1:-1][0].startswith("m")
 
 
+def test_a_piece_that_merges_build_is_no_symbol() -> None:
+    vocab = {name: id for id, name in enumerate(["<", "s", ">", "<s", "<s>", "</s>"])}
+    core = tokenizers.Tokenizer(models.BPE(vocab, [("<", "s"), ("<s", ">")]))
+    core.add_special_tokens(["</s>"])
+    one = ForeignTokenizer(json.loads(core.to_str()))
+    assert one.encode("<s></s>").ids[0] == 4
+    assert (one.end, one.ordinary.tolist()) == (5, [0, 1, 2, 3, 4])
+
+
 def test_symbols_are_found(foreign) -> None:
     one = foreign["bert"]
     assert [one.names[id] for id in (*one.begin, one.end, one.mask, one.unknown, one.pad)] == [

@@ -162,9 +162,11 @@ def _symbols(document: Any, plain: tokenizers.Tokenizer, ids: Mapping[str, int],
             raise RegardError(f"the {role} symbol {name!r} is not in the vocabulary", where)
     added = document.get("added_tokens") or []
     special = {token["content"] for token in added if token.get("special")}
+    # With merges a name may be an ordinary piece that they build; then only what the file added is a symbol.
+    possible = {token["content"] for token in added} if "merges" in document["model"] else ids.keys()
     roles = {role: ids[name] for role, name in told.names.items()}
     for role, usual in KNOWN.items():
-        here = [name for name in usual if name in ids]
+        here = [name for name in usual if name in ids and name in possible]
         if role not in roles and here:
             roles[role] = ids[here[0]]
     if (unknown := _unknown(document["model"], ids)) is not None:
