@@ -1,38 +1,87 @@
-"""Named sizes: every row of the paper's Table 3, its big model, and two for small data [Vaswani17 §6.2, Table 3]."""
+"""Named sizes: every row of the paper's Table 3, the published models of its relatives, and some for small data.
+
+The rows of the table are [Vaswani17 §6.2, Table 3]; the relatives' are [Devlin19 §3; Radford19 Table 2; Raffel20 §3.7;
+Dosovitskiy21 Table 1].
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from torch import nn
 
-from regard.config import TransformerSection, nearest
+from regard.config import FAMILIES, Model, TransformerSection, nearest
 from regard.errors import UsageError
-from regard.models.build import outline
+from regard.models import build
+
+PAPER_VOCABULARY = 37_000
+"""Shared byte-pair pieces of the paper's English-German models [Vaswani17 §5.1]."""
 
 
 @dataclass(frozen=True)
 class Preset:
-    """Values of the model section, and what the paper reports of them.
+    """Values of the model section, and what is published of them.
 
     Args:
-        model: values that differ from the base model's.
+        model: values that differ from the defaults of the family.
         training: values of the training section that belong to the row (label smoothing, steps).
-        parameters: the paper's figure in millions, where it gives one.
+        parameters: the published figure in millions, where there is one.
+        family: the word of the model section.
+        pieces: of the vocabulary the figure is for; of a model of images its classes.
     """
 
     model: dict[str, Any] = field(default_factory=dict)
     training: dict[str, Any] = field(default_factory=dict)
     parameters: int | None = None
     what: str = ""
+    family: str = "transformer"
+    pieces: int = PAPER_VOCABULARY
+
+    @property
+    def section(self) -> Any:
+        """The model section itself."""
+        return FAMILIES[self.family](**self.model)
 
 
 _SMALL: dict[str, Any] = {"norm_place": "pre", "dropout": 0.2}
+_TINY: dict[str, Any] = {"d_model": 128, "d_ff": 512, "heads": 4}
 
 
 def _heads(heads: int, size: int) -> Preset:
     return Preset({"heads": heads, "d_k": size, "d_v": size}, what=f"{heads} heads of {size}")
+
+
+def _bert(model: dict[str, Any], parameters: int, what: str) -> Preset:
+    return Preset({**model, "attention_dropout": 0.1}, {}, parameters, what, "bert", 30_522)
+
+
+def _gpt2(layers: int, d_model: int, heads: int, parameters: int) -> Preset:
+    model = {"layers": layers, "d_model": d_model, "d_ff": 4 * d_model, "heads": heads, "attention_dropout": 0.1}
+    return Preset(model, {}, parameters, f"{layers} layers of GPT-2", "gpt", 50_257)
+
+
+def _t5(layers: int, d_model: int, d_ff: int, heads: int, parameters: int) -> Preset:
+    model = {
+        "encoder_layers": layers,
+        "decoder_layers": layers,
+        "d_model": d_model,
+        "d_ff": d_ff,
+        "heads": heads,
+        "norm": "rms",
+        "norm_place": "pre",
+        "norm_epsilon": 1e-6,
+        "positions": "relative",
+        "biases": False,
+        "scale_scores": False,
+        "scale_embedding": False,
+        "scale_output": True,
+        "attention_dropout": 0.1,
+        "feedforward_dropout": 0.1,
+    }
+    return Preset(model, {}, parameters, f"T5, {layers} layers on each side", pieces=32_128)
 
 
 PRESETS: dict[str, Preset] = {
@@ -66,9 +115,34 @@ PRESETS: dict[str, Preset] = {
     "big": Preset(
         {"d_model": 1024, "d_ff": 4096, "heads": 16, "dropout": 0.3}, {"steps": 300_000}, 213, "the paper's big model"
     ),
+    "bert-tiny": Preset(
+        {"layers": 2, **_TINY, **_SMALL, "pool": "mean", "pooler": False, "norm_epsilon": 1e-5},
+        what="reads texts; for thousands of them",
+        family="bert",
+        pieces=8000,
+    ),
+    "bert-base": _bert({}, 110, "the paper's base model"),
+    "bert-large": _bert({"layers": 24, "d_model": 1024, "d_ff": 4096, "heads": 16}, 340, "the paper's large model"),
+    "gpt-tiny": Preset(
+        {"layers": 4, **_TINY, "dropout": 0.0, "max_positions": 256},
+        what="writes texts; for a million characters and more",
+        family="gpt",
+        pieces=8000,
+    ),
+    "gpt2": _gpt2(12, 768, 12, 124),
+    "gpt2-medium": _gpt2(24, 1024, 16, 355),
+    "gpt2-large": _gpt2(36, 1280, 20, 774),
+    "gpt2-xl": _gpt2(48, 1600, 25, 1558),
+    "t5-small": _t5(6, 512, 2048, 8, 60),
+    "t5-base": _t5(12, 768, 3072, 12, 220),
+    "vit-tiny": Preset(
+        {"layers": 4, "height": 8, "width": 8, "channels": 1, "patch": 2, "d_model": 64, "d_ff": 256, "heads": 4},
+        what="for thousands of small images",
+        family="vit",
+        pieces=10,
+    ),
+    "vit-base": Preset({"dropout": 0.0}, {}, 86, "the paper's base model, patches of 16", "vit", 1000),
 }
-PAPER_VOCABULARY = 37_000
-"""Shared byte-pair pieces of the paper's English-German models [Vaswani17 §5.1]."""
 
 
 def preset(name: str) -> Preset:
@@ -91,7 +165,28 @@ class Part:
 
 
 def parts(model: TransformerSection, source_pieces: int, target_pieces: int) -> list[Part]:
-    """Parameters part by part, in the order of Figure 1; what is shared is counted once, where it first stands."""
+    """Parameters of a Transformer part by part, in the order of Figure 1; what is shared is counted once."""
+    return parts_of(outlined(model, source_pieces, target_pieces))
+
+
+OUTLINES: dict[str, Callable[[Any, int, int], nn.Module]] = {
+    "transformer": build.transformer,
+    "rnn": build.rnn,
+    "bert": lambda model, pieces, _: build.bert(model, pieces, build.words(model)),
+    "gpt": lambda model, pieces, _: build.gpt(model, pieces),
+    "vit": lambda model, classes, _: build.vit(model, classes),
+}
+"""How a family is built from its section and the sizes of its vocabularies; an encoder guesses masked words."""
+
+
+def outlined(model: Model, pieces: int, target_pieces: int | None = None) -> nn.Module:
+    """The model of a section without memory for its weights: to count."""
+    with torch.device("meta"):
+        return OUTLINES[model.family](model, pieces, pieces if target_pieces is None else target_pieces)
+
+
+def parts_of(built: nn.Module) -> list[Part]:
+    """Parameters of a model part by part, in the order of Figure 1; what is shared counts where it first stands."""
     counted: set[int] = set()
 
     def count(module: nn.Module) -> int:
@@ -99,13 +194,24 @@ def parts(model: TransformerSection, source_pieces: int, target_pieces: int) -> 
         counted.update(fresh)
         return sum(fresh.values())
 
-    built = outline(model, source_pieces, target_pieces)
-    rows: list[tuple[str, nn.Module]] = [("source embedding", built.encoder.input)]
-    rows += [(f"encoder.{i}.{name}", part) for i, name, part in _layer_parts(built.encoder)]
-    rows += [("encoder.final", built.encoder.final), ("target embedding", built.decoder.input)]
-    rows += [(f"decoder.{i}.{name}", part) for i, name, part in _layer_parts(built.decoder)]
-    rows += [("decoder.final", built.decoder.final), ("output", built.output)]
+    stacks = [name for name, _ in built.named_children() if name in EMBEDDINGS]
+    rows: list[tuple[str, nn.Module]] = []
+    for name, part in built.named_children():
+        if name not in stacks:
+            rows.append((name, part))
+            continue
+        for inner, within in part.named_children():
+            if inner == "input":
+                rows.append((EMBEDDINGS[name] if len(stacks) > 1 else "embedding", within))
+            elif inner == "layers":
+                rows += [(f"{name}.{i}.{part_name}", piece) for i, part_name, piece in _layer_parts(part)]
+            else:
+                rows.append((f"{name}.{inner}", within))
     return [Part(name, count(module)) for name, module in rows]
+
+
+EMBEDDINGS = {"encoder": "source embedding", "decoder": "target embedding"}
+"""Stacks of layers to what stands below them."""
 
 
 def _layer_parts(stack: nn.Module) -> list[tuple[int, str, Any]]:
