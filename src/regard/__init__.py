@@ -13,12 +13,12 @@ from regard.errors import RegardError
 
 if TYPE_CHECKING:
     from regard.tasks.bundle import load
-    from regard.tasks.learning import train
+    from regard.tasks.train import train
 
 __version__ = "0.1.0"
 __all__ = ["RegardError", "__version__", "load", "train"]
 
-_LAZY = {"load": "regard.tasks.bundle", "train": "regard.tasks.learning"}
+_LAZY = {"load": "regard.tasks.bundle", "train": "regard.tasks.train"}
 
 
 def __getattr__(name: str) -> Any:

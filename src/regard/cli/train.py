@@ -18,6 +18,10 @@ RUN = Group("Run", sort_key=3)
 def train(
     *,
     output: Annotated[Path | None, Parameter(group=RUN)] = None,
+    task: Annotated[str | None, Parameter(group=RECIPE)] = None,
+    train: Annotated[list[Path] | None, Parameter(group=DATA)] = None,
+    valid: Annotated[Path | None, Parameter(group=DATA)] = None,
+    start_from: Annotated[Path | None, Parameter(name="--from", group=DATA)] = None,
     source: Annotated[list[Path] | None, Parameter(group=DATA)] = None,
     target: Annotated[list[Path] | None, Parameter(group=DATA)] = None,
     pairs: Annotated[list[Path] | None, Parameter(group=DATA)] = None,
@@ -40,17 +44,23 @@ def train(
     device: Annotated[str | None, Parameter(group=RUN)] = None,
     tensorboard: Annotated[bool, Parameter(group=RUN, negative="")] = False,
 ) -> int:
-    """Train a translator from two files of sentences.
+    """Train a translator from two files of sentences, or a model of another task from one file.
 
-    Line by line they are each other's translation. Everything else has a default that suits the size of the data. The
-    run can be stopped (Ctrl-C) and killed at any moment; the same command goes on from there.
+    A translator's files are line by line each other's translation. Everything else has a default that suits the size
+    of the data. The run can be stopped (Ctrl-C) and killed at any moment; the same command goes on from there.
 
     Args:
         output: the model folder to make, or to go on with.
+        task: translation (the default), classification, tagging, language-model, masked-lm, span-corruption or
+            image-classification.
+        train: what another task than translation learns from; may be given several times, plain or gz, xz, zst.
+        valid: what it is validated on; default: some split off from the data.
+        start_from: a model folder to begin from: its weights, sizes and vocabulary.
         source: sentences to translate from; may be given several times, plain or gz, xz, zst.
         target: their translations, as many files and lines.
         pairs: a TSV or JSONL file that holds both sides; may be given several times.
-        columns: where in it: two columns "1,2" of a TSV, two keys "en,de" of a JSONL.
+        columns: where in it: two columns "1,2" of a TSV, two keys "en,de" of a JSONL; of --train the columns of text
+            and label, by number or name, or "label text" where a line begins with its label.
         weight: how often to draw from each corpus beside the others, one number for each; default: by size.
         valid_source: sentences to validate on; default: some split off from the data.
         valid_target: their translations.
@@ -71,20 +81,25 @@ def train(
     """
     if output is None:
         raise UsageError("say where the model goes: --output DIR")
-    _enough(source, target, pairs)
+    if task in (None, "translation") and not train:
+        _enough(source, target, pairs)
     if (valid_source is None) != (valid_target is None):
         raise UsageError("give both --valid-source FILE and --valid-target FILE, or neither")
     check_threads(threads)
     from regard.cli.progress import reporter
     from regard.cli.signals import Stop
     from regard.cli.terminal import result
-    from regard.tasks import learning
+    from regard.tasks.train import train as trained
 
     with Stop() as stop, reporter() as shown:
-        learning.train(
+        made = trained(
             source=source or None,
             target=target or None,
             output=output,
+            task=task,
+            train=train or None,
+            valid=valid,
+            start_from=start_from,
             valid_source=valid_source,
             valid_target=valid_target,
             recipe=recipe,
@@ -107,8 +122,20 @@ def train(
             reporter=shown,
             should_stop=stop,
         )
-    result(f"The model is in {output}. To translate with it:\n\n  regard translate {output} < in.txt > out.txt\n")
+    result(f"The model is in {output}. {USES[made.name].format(output)}\n")
     return 0
+
+
+USES = {
+    "translation": "To translate with it:\n\n  regard translate {} < in.txt > out.txt",
+    "classification": "To classify with it:\n\n  regard classify {} < texts.txt > labels.tsv",
+    "tagging": "To tag with it:\n\n  regard tag {} < texts.txt > tagged.conll",
+    "language-model": "To write with it:\n\n  regard generate {}",
+    "masked-lm": 'To fill gaps with it:\n\n  echo "The [MASK] sleeps." | regard fill {}',
+    "span-corruption": "To begin from it:\n\n  regard train --from {} ...",
+    "image-classification": "To classify with it:\n\n  regard classify {} < images.csv > labels.tsv",
+}
+"""What comes next, by task."""
 
 
 def _enough(source: list[Path] | None, target: list[Path] | None, pairs: list[Path] | None) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 Severity = Literal["fatal", "warning", "note"]
 Example = tuple[str, int, str]
 """File, line (from 1; 0: the whole file) and the beginning of the text."""
 
-UNREADABLE = frozenset(("unreadable", "misaligned", "no pairs"))
+UNREADABLE = frozenset(("unreadable", "misaligned", "no pairs", "no texts", "one label", "not a number"))
 """Kinds that leave nothing to learn from; all others are judgements, and a person may know better."""
 
 EXAMPLES = 3
@@ -72,7 +72,7 @@ class Report:
             return f"Usable, with {noun}: {self.pairs:,} pairs."
         return f"Usable: {self.pairs:,} pairs."
 
-    def overruled(self) -> Report:
+    def overruled(self) -> Self:
         """The same report for a person who knows better: no judgement in it is more than a warning."""
         softer = (
             replace(finding, severity="warning") if finding.judged and finding.severity == "fatal" else finding

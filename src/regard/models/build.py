@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import nn
 
-from regard.config import Attentive, BertSection, GptSection, RnnSection, TransformerSection, VitSection
+from regard.config import Attentive, BertSection, GptSection, Model, RnnSection, TransformerSection, VitSection
 from regard.models.bert import Bert, Head, TagHead, TextHead, WordHead
 from regard.models.gpt import Gpt
 from regard.models.rnn import FeedingDecoder, Rnn, RnnDecoder, RnnEncoder
@@ -176,6 +176,17 @@ def _recurrent(model: RnnSection, layers: int, size_in: int, directions: int) ->
     cell, size = CELLS[model.cell], model.d_model // directions
     sizes = [size_in] + [model.d_model] * (layers - 1)
     return Stack([cell(entering, size, directions) for entering in sizes], model.dropout)
+
+
+ENCODER_DECODERS: dict[str, Callable[[Any, int, int, int], Transformer | Rnn]] = {
+    "transformer": transformer,
+    "rnn": rnn,
+}
+
+
+def encoder_decoder(model: Model, source_pieces: int, target_pieces: int, key: int = 0) -> Transformer | Rnn:
+    """The translator a section describes, of whichever family."""
+    return ENCODER_DECODERS[model.family](model, source_pieces, target_pieces, key)
 
 
 def outline(model: TransformerSection, source_pieces: int, target_pieces: int) -> Transformer:

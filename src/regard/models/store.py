@@ -31,8 +31,15 @@ _CODES = {
 
 
 def weights(model: nn.Module) -> dict[str, Tensor]:
-    """The parameters by name, each tied one once, as contiguous CPU tensors."""
-    return {name: p.detach().to("cpu").contiguous() for name, p in model.named_parameters()}
+    """The parameters by name, each tied one once, and the buffers a model keeps, as contiguous CPU tensors."""
+    return {name: tensor.detach().to("cpu").contiguous() for name, tensor in named(model).items()}
+
+
+def named(model: nn.Module) -> dict[str, Tensor]:
+    """What a file holds of a model: every parameter under its first name, and the buffers it keeps."""
+    every = dict(model.named_parameters(remove_duplicate=False))
+    buffers = {name: tensor for name, tensor in model.state_dict().items() if name not in every}
+    return {**dict(model.named_parameters()), **buffers}
 
 
 def chunks(tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> Iterator[bytes | memoryview]:
@@ -66,10 +73,33 @@ def read(path: Path, model: nn.Module) -> None:
     fits(path, model)
     try:
         with safe_open(path, "pt") as file, torch.no_grad():
-            for name, parameter in model.named_parameters():
-                parameter.copy_(file.get_tensor(name))
+            for name, tensor in named(model).items():
+                tensor.copy_(file.get_tensor(name))
     except (SafetensorError, OSError) as error:
         raise RegardError(f"is broken: {error}", str(path)) from None
+
+
+def take(path: Path, model: nn.Module) -> list[str]:
+    """Copy every weight of a file that has the name and shape of one of the model's; their names.
+
+    Raises:
+        RegardError: the file is missing, broken or newer than this Regard.
+    """
+    header = _header(path)
+    _check_format(path, header.pop("__metadata__", {}))
+    wanted = named(model)
+    try:
+        with safe_open(path, "pt") as file, torch.no_grad():
+            fitting = [name for name in wanted if name in header and _shape(header[name]) == list(wanted[name].shape)]
+            for name in fitting:
+                wanted[name].copy_(file.get_tensor(name))
+    except (SafetensorError, OSError) as error:
+        raise RegardError(f"is broken: {error}", str(path)) from None
+    return fitting
+
+
+def _shape(entry: Any) -> Any:
+    return entry.get("shape") if isinstance(entry, dict) else None
 
 
 def fits(path: Path, model: nn.Module) -> None:
@@ -80,7 +110,7 @@ def fits(path: Path, model: nn.Module) -> None:
     """
     header = _header(path)
     _check_format(path, header.pop("__metadata__", {}))
-    _check(path, header, dict(model.named_parameters()))
+    _check(path, header, named(model))
 
 
 def _header(path: Path) -> dict[str, Any]:
@@ -107,7 +137,7 @@ def _check_format(path: Path, metadata: Any) -> None:
         raise RegardError(f"format {written} was written by a newer Regard", str(path))
 
 
-def _check(path: Path, header: dict[str, Any], expected: dict[str, nn.Parameter]) -> None:
+def _check(path: Path, header: dict[str, Any], expected: dict[str, Tensor]) -> None:
     if missing := expected.keys() - header.keys():
         raise RegardError(f"lacks {sorted(missing)[0]!r}, which the recipe's model has", str(path))
     if surplus := header.keys() - expected.keys():

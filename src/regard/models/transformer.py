@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import torch
 from torch import Tensor, nn
 
 from regard.models.inputs import Pairs, Patches, Tokens
@@ -9,6 +12,9 @@ from regard.nn.embeddings import InputEmbedding, PatchEmbedding, TokenEmbedding
 from regard.nn.layers import DecoderLayer, EncoderLayer
 from regard.nn.layout import Layout
 from regard.nn.normalization import counting
+
+if TYPE_CHECKING:
+    from regard.models.stepper import Stepper
 
 
 class Encoder(nn.Module):
@@ -75,3 +81,9 @@ class Transformer(nn.Module):
     def pieces(self) -> int:
         """Target pieces that can be predicted; also the id of the start symbol."""
         return self.output.pieces
+
+    def stepper(self, device: torch.device | str = "cpu", *, weights: bool = False) -> Stepper:
+        """The model step by step, for search; ``weights``: also what each step attended to."""
+        from regard.models.stepper import Stepper
+
+        return Stepper(self, device, weights=weights)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from regard.config import Data, Recipe, Training, check_value, merge, override, recipe_from, recipe_values
+from regard.config import BUILT, Data, Recipe, Training, check_value, merge, override, recipe_from, recipe_values
 from regard.data.corpora import Corpus, Table, corpus
 from regard.errors import UsageError
 from regard.models.presets import preset
-from regard.tasks.sizing import size_for, values
+from regard.tasks.sizing import defaults
 from regard.text.languages import language_of
 
 Files = Sequence[Path | str]
@@ -28,18 +28,24 @@ class Wishes:
     """Dotted keys, e.g. ``training.minutes``."""
     guessed: Mapping[str, str | None] = field(default_factory=dict)
     """Dotted keys of what the data seems to be; the recipe lies on top of them, as it lies on the table."""
+    begun: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Sections of the model that is begun from; they take the place of the table's."""
 
 
 def recipe_asked(wishes: Wishes, pairs: int) -> Recipe:
-    """The recipe for a corpus of so many pairs.
+    """The recipe for a corpus of so many pairs or texts.
 
     Raises:
         UsageError: an unknown key or a value that does not fit, naming where it was written.
     """
     given, chosen, where = _wished(wishes)
     schedule = chosen.get("training", {}).get("schedule")
-    table = values(size_for(pairs), wishes.preset, "model" not in given, schedule)
-    sized = merge(table, _nested(wishes.guessed))
+    task = chosen.get("task", Recipe().task)
+    table = defaults(task, pairs, wishes.preset, "model" not in given and "model" not in wishes.begun, schedule)
+    family = chosen.get("model", {}).get("family")
+    if family is not None and family != table.get("model", {}).get("family", BUILT[task][0]):
+        table.pop("model", None)  # the sizes of another family
+    sized = merge(table, wishes.begun, _nested(wishes.guessed))
     tokens = sized["training"]["tokens"]
     recipe_from(merge(sized, _completed(given, tokens)), where)
     return recipe_from(merge(sized, _completed(chosen, tokens)), "--set" if wishes.settings else where)
@@ -66,6 +72,17 @@ def longest_asked(wishes: Wishes) -> int:
     """
     found = _wished(wishes)[1].get("data", {}).get("max_tokens")
     return found if isinstance(found, int) else Data().max_tokens
+
+
+def task_asked(wishes: Wishes) -> str:
+    """What the model is for, known before the data: an option, else the recipe, else translation.
+
+    Raises:
+        UsageError: an unknown key, or no such task.
+    """
+    found: str = _wished(wishes)[1].get("task", Recipe().task)
+    check_value("task", found, "--task")
+    return found
 
 
 def weights_asked(wishes: Wishes) -> Sequence[float]:

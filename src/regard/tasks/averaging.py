@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor, nn
 
 from regard.config import recipe_toml
 from regard.errors import RegardError, UsageError
 from regard.models import store
-from regard.models.build import outline
-from regard.tasks.bundle import MODEL, RECIPE, load, opened
-from regard.tasks.translation import Translation
+from regard.tasks.bundle import MODEL, RECIPE, load, opened, outline
 from regard.training import average as averages
 from regard.training import checkpoint, manifest
 from regard.training.files import Files
@@ -20,7 +19,7 @@ from regard.training.files import Files
 
 def average(
     folder: Path | str, output: Path | str, last: int | None = None, checkpoints: Sequence[Path | str] = ()
-) -> Translation:
+) -> Any:
     """Average checkpoints of the run in ``folder`` into a new model folder ``output``, and load that.
 
     Args:
@@ -33,12 +32,12 @@ def average(
         RegardError: too few checkpoints, a damaged one, one of another model, or an output that holds something.
     """
     folder, output = Path(folder), Path(output)
-    recipe, vocabularies = opened(folder)
+    recipe, assets = opened(folder)
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise RegardError("holds something already; name a new folder", str(output))
     chosen = [Path(path) for path in checkpoints] or kept(folder, last)
     weights = averages.average(chosen)
-    _fit(weights, outline(recipe.model, vocabularies.source.size, vocabularies.target.size), chosen[0])
+    _fit(weights, outline(recipe, assets), chosen[0])
     contents = {
         RECIPE: recipe_toml(recipe).encode(),
         MODEL: store.to_bytes(weights),
@@ -46,7 +45,7 @@ def average(
     }
     output.mkdir(parents=True, exist_ok=True)
     try:
-        contents |= {name: tokenizer.content for name, tokenizer in vocabularies.files.items()}
+        contents |= assets.contents
         manifest.replace(output, {name: [content] for name, content in contents.items()}, Files())
     except OSError as error:
         for path in output.iterdir():  # it was empty, and is so again
@@ -74,6 +73,6 @@ def _fit(weights: dict[str, Tensor], model: nn.Module, where: Path) -> None:
 
 
 def _card(checkpoints: Sequence[Path]) -> bytes:
-    title = f"# A translator, the mean of {len(checkpoints)} checkpoints"
+    title = f"# The mean of {len(checkpoints)} checkpoints"
     lines = [title, "", *(f"* {path.name}" for path in checkpoints), "", "Not scored yet: `regard evaluate`.", ""]
     return "\n".join(lines).encode()

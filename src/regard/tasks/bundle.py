@@ -1,25 +1,30 @@
-"""A model folder → a ready task: ``recipe.toml``, ``model.safetensors``, vocabularies, ``card.md``, one manifest."""
+"""A model folder → a ready task: ``recipe.toml``, ``model.safetensors``, assets, ``card.md``, one manifest."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from regard.config import Recipe, recipe_from, recipe_values
 from regard.errors import RegardError, UsageError
-from regard.models.build import outline, transformer
 from regard.models.store import fits, read
 from regard.nn import ops
+from regard.tasks.classification import Classification
+from regard.tasks.teaching import Assets
 from regard.tasks.translation import Translation
-from regard.text.vocabulary import Vocabularies
 from regard.training.manifest import verify
 
 MODEL = "model.safetensors"
 RECIPE = "recipe.toml"
 
 
-def load(folder: Path | str, device: str | None = None) -> Translation:
+TASKS: dict[str, type[Any]] = {task.name: task for task in (Translation, Classification)}
+"""The word ``task`` of a recipe to its class."""
+
+
+def load(folder: Path | str, device: str | None = None) -> Any:
     """The task a model folder was made for, ready to use; the folder's manifest is verified first.
 
     Args:
@@ -36,29 +41,34 @@ def load(folder: Path | str, device: str | None = None) -> Translation:
         wait = "training has not validated yet, or it was lost; wait for it, or go on with it by the same command"
         raise RegardError(f"has no {MODEL}: {wait if unfinished else 'is no model folder'}", str(folder))
     verify(folder, extra=True)  # first, for a damaged file may look like anything
-    recipe, vocabularies = opened(folder)
-    shape = recipe.model, vocabularies.source.size, vocabularies.target.size
-    fits(folder / MODEL, outline(*shape))  # before memory is taken for what a recipe claims
-    model = transformer(*shape)
+    recipe, assets = opened(folder)
+    kind = TASKS[recipe.task]
+    fits(folder / MODEL, outline(recipe, assets))  # before memory is taken for what a recipe claims
+    model = kind.build(recipe, assets.sizes)
     read(folder / MODEL, model)
-    return ready(recipe, vocabularies, model, device)
+    return ready(recipe, assets, model, device)
 
 
-def ready(recipe: Recipe, vocabularies: Vocabularies, model: torch.nn.Module, device: str | None = None) -> Translation:
+def outline(recipe: Recipe, assets: Assets) -> torch.nn.Module:
+    """The model of a recipe without memory for its weights: to count and to check shapes."""
+    with torch.device("meta"):
+        model: torch.nn.Module = TASKS[recipe.task].build(recipe, assets.sizes)
+    return model
+
+
+def ready(recipe: Recipe, assets: Assets, model: torch.nn.Module, device: str | None = None) -> Any:
     """A model in evaluation mode on its device, its products computed the fastest exact way."""
-    from regard.models.transformer import Transformer
-
-    assert isinstance(model, Transformer)
     model.eval().requires_grad_(False).to(placed(device))
     ops.use(model, ops.full(str(placed(device))))
-    return Translation(recipe, vocabularies, model)
+    return TASKS[recipe.task](recipe, assets, model)
 
 
-def opened(folder: Path) -> tuple[Recipe, Vocabularies]:
-    """Recipe and vocabularies of a model folder."""
+def opened(folder: Path) -> tuple[Recipe, Any]:
+    """Recipe and assets of a model folder."""
     _refuse_others(folder)
     path = folder / RECIPE
-    return recipe_from(recipe_values(path), str(path)), Vocabularies.load(folder)
+    recipe = recipe_from(recipe_values(path), str(path))
+    return recipe, TASKS[recipe.task].opened(folder)
 
 
 def _refuse_others(folder: Path) -> None:

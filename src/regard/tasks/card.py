@@ -4,53 +4,93 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from regard.config import Recipe
-from regard.data.prepared import Prepared
+from regard.config import Model, Recipe, RnnSection, TransformerSection
 from regard.tasks.metrics import Scores
+from regard.tasks.teaching import Prepared
 from regard.training.objective import TITLES, Validation
 from regard.training.progress import Best
 
 CARD = "card.md"
 
 
-def card(recipe: Recipe, prepared: Prepared, parameters: int, lines: list[str]) -> str:
-    """The card's text; ``lines`` say how well it does."""
-    model, text, training = recipe.model, recipe.text, recipe.training
+TITLES_OF_TASKS = {
+    "classification": "A classifier of texts",
+    "tagging": "A tagger",
+    "language-model": "A language model",
+    "masked-lm": "A model of masked words",
+    "span-corruption": "A model of missing spans",
+    "image-classification": "A classifier of images",
+}
+FAMILIES = {
+    "transformer": "Transformer",
+    "rnn": "recurrent encoder-decoder",
+    "bert": "Transformer encoder",
+    "gpt": "Transformer decoder",
+    "vit": "Transformer encoder of images",
+}
+
+
+def card(recipe: Recipe, data: list[str], fingerprint: str, parameters: int, lines: list[str]) -> str:
+    """The card's text.
+
+    Args:
+        recipe: what the model was made by.
+        data: lines about what it learned from; ``fingerprint``: of it.
+        parameters: of the model.
+        lines: say how well it does.
+    """
+    training = recipe.training
     return "\n".join(
         [
-            f"# A translator: {text.source_language} → {text.target_language}",
+            f"# {_title(recipe)}",
             "",
-            f"A Transformer of {parameters / 1e6:.1f} million parameters: "
-            f"{model.encoder_layers} + {model.decoder_layers} layers, d_model {model.d_model}, d_ff {model.d_ff}, "
-            f"{model.heads} heads, {model.norm_place}-norm.",
+            f"A {FAMILIES[recipe.model.family]} of {parameters / 1e6:.1f} million parameters: {_sizes(recipe.model)}.",
             "",
             "## Data",
             "",
-            f"{prepared.pairs:,} sentence pairs to learn from, {prepared.validation_source.count:,} to validate on; "
-            f"fingerprint {prepared.fingerprint[:16]}.",
-            *left_out(prepared),
+            f"{data[0]}; fingerprint {fingerprint[:16]}.",
+            *data[1:],
             "",
-            "## Scores on the validation pairs",
+            "## Scores on the validation data",
             "",
             *lines,
             "",
             "## Training",
             "",
             f"{training.steps or 'open number of'} steps of up to {training.tokens * training.accumulate:,} "
-            f"target tokens, seed {recipe.seed}; everything else stands in recipe.toml.",
+            f"tokens, seed {recipe.seed}; everything else stands in recipe.toml.",
             "",
         ]
     )
 
 
+def _title(recipe: Recipe) -> str:
+    if recipe.task == "translation":
+        return f"A translator: {recipe.text.source_language} → {recipe.text.target_language}"
+    return TITLES_OF_TASKS[recipe.task]
+
+
+def _sizes(model: Model) -> str:
+    """The sizes of a model in a line."""
+    if isinstance(model, RnnSection):
+        attention = "no attention" if model.score == "none" else f"{model.score} attention"
+        both = f"{model.encoder_layers} + {model.decoder_layers}"
+        return f"{both} layers, {model.cell}, d_model {model.d_model}, {attention}"
+    if isinstance(model, TransformerSection):
+        layers = f"{model.encoder_layers} + {model.decoder_layers}"
+    else:
+        layers = str(model.layers)
+    return f"{layers} layers, d_model {model.d_model}, d_ff {model.d_ff}, {model.heads} heads, {model.norm_place}-norm"
+
+
 def final(output: Path) -> bool:
     """Whether a model folder's card holds its final scores; a run killed after its last step has still to make them."""
     path = output / CARD
-    return path.exists() and "* BLEU" in path.read_text(encoding="utf-8")
+    return path.exists() and "\n* " in path.read_text(encoding="utf-8")
 
 
 def left_out(prepared: Prepared) -> list[str]:
-    """How many pairs were not learned from, and why; nothing where all were."""
+    """How many examples were not learned from, and why; nothing where all were."""
     counts = {kind: count for kind, count in prepared.left_out.get("counts", {}).items() if count}
     if not counts:
         return []

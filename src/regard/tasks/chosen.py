@@ -10,8 +10,8 @@ from pathlib import Path
 import torch
 
 from regard.config import Recipe
+from regard.data.batch import Position
 from regard.nn import ops
-from regard.tasks.sizing import size_for
 from regard.tasks.teaching import Teaching
 from regard.training import budget, memory, resolved
 from regard.training.run import Hooks, validation_interval
@@ -68,7 +68,7 @@ def fingerprints(teaching: Teaching, device: torch.device) -> dict[str, resolved
     """What a run rests on beside its recipe."""
     return {
         "fingerprint.data": teaching.prepared.fingerprint,
-        "fingerprint.tokenizer": teaching.translation.vocabularies.sha256,
+        "fingerprint.tokenizer": teaching.task.assets.sha256,
         "fingerprint.torch": torch.__version__,
         "fingerprint.processor": processor(device),
     }
@@ -103,7 +103,7 @@ def _fitted(recipe: Recipe, teach: Teach, product: ops.Path, device: torch.devic
     def needed(tokens: int) -> int | None:
         smaller = recipe.model_copy(update={"training": section.model_copy(update={"tokens": tokens})})
         teaching = teach(smaller, product)
-        batch = next(iter(teaching.batches.iterate()))[0]
+        batch = next(iter(teaching.batches.iterate(Position())))[0]
         return memory.peak_memory(lambda: teaching.loss(batch).total.backward(), device)
 
     free = memory.free_memory(device)
@@ -112,7 +112,7 @@ def _fitted(recipe: Recipe, teach: Teach, product: ops.Path, device: torch.devic
 
 def _length(teaching: Teaching, training: Path, hooks: Hooks) -> tuple[int | None, int]:
     """Steps and steps between validations: as the recipe says, from its minutes, open, or from the table by size."""
-    recipe = teaching.translation.recipe
+    recipe = teaching.task.recipe
     section = recipe.training
     if section.steps is not None:
         return section.steps, section.validate_every or validation_interval(section.steps)
@@ -123,7 +123,7 @@ def _length(teaching: Teaching, training: Path, hooks: Hooks) -> tuple[int | Non
     if section.minutes is not None:
         length = budget.length(section.minutes, costs, section)
         return length.steps, length.validate_every
-    epochs = size_for(teaching.batches.pairs).epochs
+    epochs = teaching.epochs
     steps = max(1, round(epochs * teaching.batches.batches_per_epoch / section.accumulate))
     every = section.validate_every or validation_interval(steps)
     expected = steps * costs.step + steps / every * (costs.loss + costs.text) / 2

@@ -21,8 +21,9 @@ from regard.data.grammar.scores import (
 )
 from regard.errors import RegardError, Stopped
 from regard.models.reading import weights_of
-from regard.tasks.learning import train
+from regard.models.transformer import Transformer
 from regard.tasks.metrics import score
+from regard.tasks.train import train
 from regard.tasks.translation import Translation
 from regard.training.log import Quiet, Reporter
 
@@ -204,6 +205,7 @@ def heads(model: Translation, pairs: Sequence[Pair], kind: str) -> dict[tuple[in
     """For each (layer, head) the shares of each sentence's pronoun: the English one, or the German one (cross)."""
     shares = encoder_shares if kind == "encoder" else cross_shares
     both = model.vocabularies
+    assert isinstance(model.model, Transformer)
     sources, targets = (
         both.source.encode_batch([p.source for p in pairs]),
         both.target.encode_batch([p.target for p in pairs]),

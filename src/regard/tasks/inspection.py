@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from regard.data.corpora import Corpus
 from regard.data.findings import Report
 from regard.data.report import check
 from regard.errors import RegardError
+
+Found = TypeVar("Found", bound=Report)
 
 
 def inspect(
@@ -25,6 +28,15 @@ def inspect(
         RegardError: something in the data would spoil the model, or cannot be read.
     """
     report = check(corpora, {"the validation pairs": validation} if validation else None, max_tokens)
+    return told_and_refused(report, told, despite_check)
+
+
+def told_and_refused(report: Found, told: Callable[[str], None], despite_check: bool) -> Found:
+    """Say what a look at the data found, and refuse what cannot be learned from.
+
+    Raises:
+        RegardError: something in the data would spoil the model, or cannot be read.
+    """
     if despite_check:
         report = report.overruled()
     for finding in report.findings:

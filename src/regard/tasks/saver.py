@@ -12,7 +12,7 @@ from regard.errors import NoValidCheckpoint, Stopped, UsageError
 from regard.models import store
 from regard.tasks import card
 from regard.tasks.bundle import MODEL, RECIPE, load
-from regard.tasks.teaching import Teaching
+from regard.tasks.teaching import Task, Teaching, device_of
 from regard.training import average, checkpoint, manifest
 from regard.training.files import Files
 from regard.training.objective import Validation, Weights
@@ -26,7 +26,7 @@ class Saver:
         self.output = output
         self.teaching = teaching
         self.files = files
-        self.recipe = recipe_toml(teaching.translation.recipe).encode()
+        self.recipe = recipe_toml(teaching.task.recipe).encode()
 
     def begin(self, told: Callable[[str], None]) -> None:
         """Recipe and vocabularies, which exist from the start; a damaged model folder is written anew, and said so.
@@ -46,17 +46,15 @@ class Saver:
         self._write({MODEL: store.chunks(weights)}, card.validated(best, validation))
 
     def end(self, told: Callable[[str], None], should_stop: Callable[[], bool]) -> None:
-        """The card with the scores of the saved model on the validation pairs, searched as it will be used.
+        """The card with the scores of the saved model on the validation data, used as it will be.
 
         Raises:
             Stopped: ``should_stop`` said so.
         """
-        best = load(self.output, str(self.teaching.translation.device))
-        told("translating the validation pairs with the best model")
-        sources, references = zip(*self.teaching.prepared.validation_pairs(), strict=True)
-        scores = best.evaluate(sources, references, trace=_Stoppable(should_stop))
-        lines = card.scored(scores, best.recipe.decoding.beam)
-        self._write({}, lines)
+        best = load(self.output, str(device_of(self.teaching.model)))
+        told("scoring the best model on the validation data")
+        lines = self.teaching.finish(best, should_stop)
+        self._write(dict(self._assets(best)), lines)
         for line in lines:
             told(line)
 
@@ -84,13 +82,17 @@ class Saver:
                 self.files.remove(self.output / name)
 
     def _standing(self) -> dict[str, list[bytes]]:
-        tokenizers = self.teaching.translation.vocabularies.files
-        return {**{name: [tokenizer.content] for name, tokenizer in tokenizers.items()}, RECIPE: [self.recipe]}
+        return {**self._assets(self.teaching.task), RECIPE: [self.recipe]}
+
+    @staticmethod
+    def _assets(task: Task) -> dict[str, list[bytes]]:
+        return {name: [content] for name, content in task.assets.contents.items()}
 
     def _write(self, contents: checkpoint.Contents, lines: list[str]) -> None:
-        translation = self.teaching.translation
-        count = sum(p.numel() for p in translation.model.parameters())
-        text = card.card(translation.recipe, self.teaching.prepared, count, lines)
+        teaching = self.teaching
+        data = [*teaching.data_lines(), *card.left_out(teaching.prepared)]
+        count = sum(p.numel() for p in teaching.model.parameters())
+        text = card.card(teaching.task.recipe, data, teaching.prepared.fingerprint, count, lines)
         manifest.replace(self.output, {**self._standing(), **contents, card.CARD: [text.encode()]}, self.files)
 
 
@@ -104,7 +106,7 @@ def _weights(place: Path, damage: manifest.Damaged) -> Weights:
         ) from None
 
 
-class _Stoppable(Trace):
+class Stoppable(Trace):
     """Asks at every step of a search whether to stop, and notes nothing."""
 
     def __init__(self, should_stop: Callable[[], bool]) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import nn
 
-from regard.config import TransformerSection
+from regard.config import Model, Training, merge
 from regard.errors import RegardError
-from regard.models.build import outline
 from regard.models.presets import preset
 from regard.training.memory import free_memory
 
@@ -46,6 +47,63 @@ def size_for(pairs: int) -> Size:
     return next(size for size in SIZES if pairs < size.pairs)
 
 
+@dataclass(frozen=True)
+class Reading:
+    """Defaults of a task on texts below so many.
+
+    Args:
+        count: texts, or documents.
+        epochs: passes over them where neither steps nor minutes are given.
+        values: of the recipe.
+    """
+
+    count: float
+    preset: str
+    epochs: int
+    values: Mapping[str, Mapping[str, Any]]
+
+
+READINGS: dict[str, tuple[Reading, ...]] = {
+    "classification": (
+        Reading(float("inf"), "bert-tiny", 20, {"text": {"vocabulary": 4000}, "training": {"rate": 1e-3}}),
+    ),
+}
+"""The documented table (docs/recipes.md) of the tasks beside translation: the first row the data is below."""
+
+
+def reading_for(task: str, count: int) -> Reading:
+    """The row of the table for so many texts."""
+    return next(row for row in READINGS[task] if count < row.count)
+
+
+def epochs_for(task: str, count: int) -> int:
+    """Passes over so many texts where nobody says how long to train."""
+    return reading_for(task, count).epochs
+
+
+def defaults(task: str, count: int, name: str | None, with_model: bool, schedule: str | None) -> dict[str, Any]:
+    """What suits a task and so many examples, as recipe values.
+
+    Args:
+        task: the recipe's word.
+        count: pairs or texts.
+        name: a preset asked for instead of the table's.
+        with_model: False where a recipe brings a model section of its own; nothing is mixed into that.
+        schedule: what is asked for; the table's peak rates are not for ``noam``.
+    """
+    if task == "translation":
+        return values(size_for(count), name, with_model, schedule)
+    row = reading_for(task, count)
+    chosen = preset(name or row.preset)
+    found = {section: dict(fields) for section, fields in row.values.items()}
+    found = merge({"task": task, "training": {"tokens": Training().tokens}}, found, {"training": chosen.training})
+    if schedule == "noam":
+        found["training"]["rate"] = NOAM
+    if with_model or name:
+        found["model"] = dict(chosen.model)
+    return found
+
+
 NOAM = 1.0
 """The rate under ``noam``, where it is a factor of the paper's formula: the paper's [Vaswani17 §5.3, eq. 3]."""
 
@@ -74,27 +132,28 @@ def values(size: Size, name: str | None, with_model: bool, schedule: str | None 
 
 BYTES = 16
 """Of a parameter in training: fp32 weight, gradient and Adam's two moments."""
+SHOWN = ("d_model", "d_ff", "encoder_layers", "decoder_layers", "layers")
+"""Fields by which a person knows a model's size."""
 FEWEST = 258
 """Pieces of the smallest vocabulary: the bytes and two symbols."""
 
 
-def refuse_too_large(
-    model: TransformerSection, device: torch.device, source: int = FEWEST, target: int = FEWEST
-) -> None:
+def refuse_too_large(model: Model, make: Callable[[], nn.Module], device: torch.device) -> None:
     """Raise a RegardError if a model cannot be trained in the memory there is, before any of it is taken.
 
     Args:
-        model: its sizes.
+        model: its sizes, for the sentence.
+        make: makes it; on paper only.
         device: where it would be trained.
-        source, target: pieces of the vocabularies; default: as few as there can be.
     """
     free = free_memory(device)
-    count = sum(parameter.numel() for parameter in outline(model, source, target).parameters())
+    with torch.device("meta"):
+        count = sum(parameter.numel() for parameter in make().parameters())
     if free is None or BYTES * count <= free:
         return
+    sizes = ", ".join(f"{name} {value:,}" for name, value in model if name in SHOWN)
     raise RegardError(
-        f"{count:,} parameters (d_model {model.d_model}, d_ff {model.d_ff}, {model.encoder_layers} + "
-        f"{model.decoder_layers} layers, {target:,} pieces) need {BYTES * count / 1e9:,.1f} GB to be trained, but "
+        f"{count:,} parameters ({sizes}) need {BYTES * count / 1e9:,.1f} GB to be trained, but "
         f"{free / 1e9:,.1f} GB are free; choose a smaller preset or model",
         "model",
     )

@@ -1,101 +1,155 @@
-"""Teacher forcing: the loss of a translator on sentence pairs, and its validation, as training wants them."""
+"""What a task brings to a run: how its data is prepared, its model made, taught, scored and described."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
 
-import numpy as np
 import torch
+from torch import nn
 
 from regard.config import Recipe
-from regard.data.batch import PairBatch
-from regard.data.batches import Batches
-from regard.data.prepared import Prepared
-from regard.models.inputs import pairs
-from regard.models.transformer import Transformer
+from regard.data.survey import Progress
 from regard.nn import ops
-from regard.nn.loss import SmoothedCrossEntropy
-from regard.tasks.metrics import score
-from regard.tasks.translation import Translation
-from regard.training.objective import Loss, Sample, Validation
+from regard.training.objective import Feed, Objective
 
-SAMPLES = 3
-"""Sample translations shown at a validation."""
-MAX_EXTRA = 16
-"""Tokens an output may have more than its source while validating: a young model does not know when to stop."""
+ShouldStop = Callable[[], bool]
 
 
-def max_extra(recipe: Recipe) -> int:
-    """:data:`MAX_EXTRA`, or fewer where learned positions end before; how text is made later must not matter here."""
-    if recipe.model.positions != "learned":
-        return MAX_EXTRA
-    return min(MAX_EXTRA, recipe.model.max_positions - recipe.data.max_tokens - 1)
-
-
-class Teaching:
-    """The translation task as training sees it [Vaswani17 §5]; fits ``training.objective.Objective`` by shape.
-
-    Args:
-        translation: the model in the making with its recipe and vocabularies.
-        batches: for validation: the packed validation pairs.
-        prepared: their text.
-        training_path, exact_path: how products are computed while training, and while validating.
-    """
-
-    def __init__(
-        self,
-        translation: Translation,
-        batches: Batches,
-        prepared: Prepared,
-        training_path: ops.Path,
-        exact_path: ops.Path,
-    ) -> None:
-        self.translation = translation
-        self.batches = batches
-        self.prepared = prepared
-        self.criterion = SmoothedCrossEntropy(translation.recipe.training.label_smoothing)
-        self.exact_path: ops.Path = exact_path
-        ops.use(translation.model, training_path)
-        ops.use(self.criterion, training_path)
+class Assets(Protocol):
+    """What a model needs beside its weights: vocabularies, and the names of its labels."""
 
     @property
-    def model(self) -> Transformer:
-        """The model whose weights are trained."""
-        return self.translation.model
+    def sizes(self) -> tuple[int, int]:
+        """Pieces that are read, and what is chosen from: target pieces, or labels."""
+        ...
 
-    def loss(self, batch: PairBatch) -> Loss:
-        """The smoothed loss of a batch, every target position a sample."""
-        self.criterion.train(self.model.training)
-        inputs = pairs(batch, self.translation.device)
-        hidden_TD = self.model(inputs)
-        table_V1D = self.model.output.weight
-        total, nll = self.criterion(hidden_TD, table_V1D, inputs.labels_T, inputs.weight_T, self.model.pieces)
-        return Loss(total, nll, batch.tokens)
+    @property
+    def contents(self) -> Mapping[str, bytes]:
+        """The files of a model folder that hold it, by name."""
+        ...
 
-    @torch.no_grad()
-    def validate(self, generate: bool) -> Validation:
-        """Loss on all validation pairs; greedy BLEU and chrF on the first few hundred; in full precision."""
-        with ops.using(self.model, self.exact_path):
-            losses = [self.loss(batch) for batch in self.batches.validation]
-            loss = sum(float(part.nll) for part in losses) / max(1, sum(part.count for part in losses))
-            if not math.isfinite(loss):  # nothing can be searched for then
-                return Validation(loss)
-            recipe = self.translation.recipe
-            texts = self.prepared.validation_pairs()[: recipe.training.validation_sentences if generate else SAMPLES]
-            found = self.translation.nbest([source for source, _ in texts], 1, beam=1, max_extra=max_extra(recipe))
-        hypotheses = [hypothesis[0] for hypothesis in found]
-        samples = tuple(
-            Sample(source, reference, hypothesis.text)
-            for (source, reference), hypothesis in list(zip(texts, hypotheses, strict=True))[:SAMPLES]
-        )
-        if not generate:
-            return Validation(loss, samples=samples)
-        references = [reference for _, reference in texts]
-        scores = score([h.text for h in hypotheses], references, recipe.text.target_language, samples=1)
-        generated = sum(len(h.tokens) + 1 for h in hypotheses)
-        return Validation(
-            loss, {"bleu": scores.bleu, "chrf": scores.chrf}, samples, generated, self._expected(len(texts))
-        )
+    @property
+    def sha256(self) -> str:
+        """One fingerprint of it all."""
+        ...
 
-    def _expected(self, count: int) -> int:
-        return int(self.prepared.validation_target.lengths(0, np.arange(count)).sum())
+
+class Task(Protocol):
+    """A model ready to use, with what it needs; each task has a class of its own, which says more."""
+
+    name: ClassVar[str]
+    recipe: Recipe
+
+    @property
+    def model(self) -> Any:
+        """The model, on its device."""
+        ...
+
+    @property
+    def assets(self) -> Any:
+        """What it needs beside the weights."""
+        ...
+
+    @staticmethod
+    def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> nn.Module:
+        """The model of a recipe, its weights drawn from a key."""
+        ...
+
+    @staticmethod
+    def opened(folder: Path) -> Any:
+        """The assets of a model folder."""
+        ...
+
+
+class Prepared(Protocol):
+    """Data ready to be learned from."""
+
+    fingerprint: str
+    left_out: dict[str, Any]
+    mended: list[str]
+
+
+class Batched(Feed, Protocol):
+    """A feed that knows how long a pass over the data is."""
+
+    @property
+    def batches_per_epoch(self) -> float:
+        """About how many batches a pass has."""
+        ...
+
+
+class Teaching(Objective, Protocol):
+    """A task in the making, as training wants it, and what is said of it at the end."""
+
+    @property
+    def task(self) -> Task:
+        """The task, its model in training."""
+        ...
+
+    @property
+    def prepared(self) -> Prepared:
+        """The data."""
+        ...
+
+    @property
+    def batches(self) -> Batched:
+        """What is learned from."""
+        ...
+
+    @property
+    def epochs(self) -> int:
+        """Passes over the data where nobody says how long to train."""
+        ...
+
+    def data_lines(self) -> list[str]:
+        """The data in a line or two, for the card."""
+        ...
+
+    def finish(self, task: Any, should_stop: ShouldStop) -> list[str]:
+        """The scores of the saved model on the validation data, used as it will be; a line each, for the card.
+
+        It may fit what is chosen on that data once the weights are done, e.g. a threshold, and keep it in the assets.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Paths:
+    """How products are computed while training, and while validating (``nn/ops.py``)."""
+
+    training: ops.Path = "exact"
+    exact: ops.Path = "exact"
+
+
+class Job(Protocol):
+    """One task on its data, before there is a model."""
+
+    task: type[Any]
+
+    def prepare(self, recipe: Recipe, folder: Path, progress: Progress) -> Any:
+        """The data of the run, made or found in ``folder``."""
+        ...
+
+    def assets(self, prepared: Any) -> Any:
+        """What the model needs beside its weights."""
+        ...
+
+    def begin(self, model: nn.Module) -> None:
+        """Put into a fresh model what another one has learned already, if one was named."""
+        ...
+
+    def teach(self, task: Any, prepared: Any, paths: Paths) -> Teaching:
+        """The teaching of a task whose model is fresh."""
+        ...
+
+    def more(self) -> dict[str, str]:
+        """What else the run rests on, by name: the fingerprint of a model it begins from."""
+        ...
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """Where a model is."""
+    return next(model.parameters()).device

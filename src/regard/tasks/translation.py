@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import overload
+from pathlib import Path
+from typing import ClassVar, overload
 
 import numpy as np
 import torch
@@ -17,9 +18,11 @@ from regard.decoding.rows import Symbols
 from regard.decoding.search import search
 from regard.decoding.trace import Trace
 from regard.errors import UsageError
-from regard.models.stepper import Stepper
+from regard.models.build import encoder_decoder
+from regard.models.rnn import Rnn
 from regard.models.transformer import Transformer
 from regard.tasks.metrics import Scores, score
+from regard.tasks.texts import refuse_others
 from regard.text.languages import joiner
 from regard.text.sentences import cut
 from regard.text.vocabulary import Vocabularies
@@ -48,14 +51,31 @@ class Translation:
     Args:
         recipe: what it was made by; its section ``decoding`` gives the defaults.
         vocabularies: text ↔ ids of both languages.
-        model: the trained Transformer, on its device.
+        model: the trained encoder-decoder, on its device.
     """
 
-    def __init__(self, recipe: Recipe, vocabularies: Vocabularies, model: Transformer) -> None:
+    name: ClassVar[str] = "translation"
+
+    def __init__(self, recipe: Recipe, vocabularies: Vocabularies, model: Transformer | Rnn) -> None:
         self.recipe = recipe
         self.vocabularies = vocabularies
         self.model = model
         self.symbols = Symbols(vocabularies.target.start)
+
+    @staticmethod
+    def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Transformer | Rnn:
+        """The encoder-decoder of a recipe, for so many source and target pieces."""
+        return encoder_decoder(recipe.model, *sizes, key)
+
+    @staticmethod
+    def opened(folder: Path) -> Vocabularies:
+        """The vocabularies of a model folder."""
+        return Vocabularies.load(folder)
+
+    @property
+    def assets(self) -> Vocabularies:
+        """What the model needs beside its weights."""
+        return self.vocabularies
 
     @property
     def device(self) -> torch.device:
@@ -103,12 +123,12 @@ class Translation:
         Raises:
             UsageError: ``texts`` is no list of texts, or ``n`` and ``beam`` do not fit.
         """
-        _refuse_others(texts)
+        refuse_others(texts)
         decoding = self._decoding(n, beam, max_extra)
         parts = [self._parts(text, line) for line, text in enumerate(texts, first)]
         flat = [part for group in parts for part in group]
         sources = [self._ids(part) for part in flat]
-        stepper = Stepper(self.model, self.device)
+        stepper = self.model.stepper(self.device)
         results = iter(search(stepper, sources, decoding, self.symbols, nbest=n, trace=trace) if sources else [])
         return [self._joined([next(results) for _ in group], n) for group in parts]
 
@@ -168,12 +188,3 @@ class Translation:
             sum(part.score for part in parts),
             all(part.finished for part in parts),
         )
-
-
-def _refuse_others(texts: object) -> None:
-    """Raise a UsageError that names the type of what is no list of texts."""
-    if isinstance(texts, str) or not isinstance(texts, Sequence):
-        raise UsageError(f"a list of texts is wanted, not {type(texts).__name__}")
-    for place, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise UsageError(f"a text must be str, not {type(text).__name__}", f"texts[{place}]")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import nn
@@ -60,7 +60,7 @@ class Objective(Protocol):
         """The model; its fp32 master weights live in it."""
         ...
 
-    def loss(self, batch: Batch) -> Loss:
+    def loss(self, batch: Any) -> Loss:
         """The loss of a batch in training mode."""
         ...
 

@@ -17,7 +17,8 @@ from regard.models.build import transformer
 from regard.models.inputs import pairs
 from regard.nn import ops
 from regard.tasks.metrics import score
-from regard.tasks.teaching import MAX_EXTRA, SAMPLES, Teaching, max_extra
+from regard.tasks.teaching import Paths
+from regard.tasks.translating import MAX_EXTRA, SAMPLES, TranslationTeaching, max_extra
 from regard.tasks.translation import Translation
 
 SMOOTHING = 0.2
@@ -40,16 +41,17 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
     return prepare([corpus(folder / "a.en", folder / "a.de")], RECIPE, folder / "data")
 
 
-def made(prepared: Prepared, training_path: ops.Path = "exact", recipe: Recipe = RECIPE) -> Teaching:
+def made(prepared: Prepared, training_path: ops.Path = "exact", recipe: Recipe = RECIPE) -> TranslationTeaching:
     both = prepared.vocabularies
     model = transformer(recipe.model, both.source.size, both.target.size, 3)
-    return Teaching(Translation(recipe, both, model), Batches(prepared, recipe), prepared, training_path, "exact")
+    paths = Paths(training_path, "exact")
+    return TranslationTeaching(Translation(recipe, both, model), Batches(prepared, recipe), prepared, paths)
 
 
 @torch.no_grad()
-def alone(teaching: Teaching, source: str, target: str) -> tuple[float, float, int]:
+def alone(teaching: TranslationTeaching, source: str, target: str) -> tuple[float, float, int]:
     """Smoothed loss, negative log-likelihood and tokens of one pair, from the log-probabilities of every piece."""
-    both = teaching.translation.vocabularies
+    both = teaching.task.vocabularies
     ids = [np.append(v.ids_batch([text])[0], v.end) for v, text in ((both.source, source), (both.target, target))]
     hidden_TD = teaching.model(pairs(pack([ids[0]], [ids[1]], both.target.start)))
     log_TV = (hidden_TD @ teaching.model.output.weight[: both.target.size].T).log_softmax(-1)
@@ -82,7 +84,7 @@ def test_a_validation_translates_the_first_sentences_greedily(prepared: Prepared
     assert without.scores == {}
     assert without.loss == found.loss
     texts = prepared.validation_pairs()[:7]
-    best = [h[0] for h in teaching.translation.nbest([s for s, _ in texts], 1, beam=1, max_extra=MAX_EXTRA)]
+    best = [h[0] for h in teaching.task.nbest([s for s, _ in texts], 1, beam=1, max_extra=MAX_EXTRA)]
     wanted = score([h.text for h in best], [reference for _, reference in texts])
     assert found.scores == {"bleu": wanted.bleu, "chrf": wanted.chrf}
     assert [(s.source, s.reference, s.hypothesis) for s in found.samples] == [

@@ -8,7 +8,7 @@ import pytest
 
 from regard.data.corpora import Table
 from regard.errors import RegardError
-from regard.tasks import learning
+from regard.tasks import train as training
 
 
 @pytest.fixture
@@ -19,11 +19,11 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., object
         raise AssertionError("the data was read")
 
     def train(output: Path = tmp_path / "new", **wishes: Any) -> object:
-        return learning.train(tmp_path / "a.en", tmp_path / "a.de", output, **wishes)
+        return training.train(tmp_path / "a.en", tmp_path / "a.de", output, **wishes)
 
     for name in ("a.en", "a.de", "file"):
         (tmp_path / name).write_text("a\n")
-    monkeypatch.setattr(learning, "inspect", read)
+    monkeypatch.setattr(training, "inspect", read)
     return train
 
 
@@ -68,11 +68,11 @@ def test_pairs_may_be_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         asked.append(corpora)
         raise RegardError("enough")
 
-    monkeypatch.setattr(learning, "inspect", noted)
+    monkeypatch.setattr(training, "inspect", noted)
     (tmp_path / "a.tsv").touch()
     for pairs in (tmp_path / "a.tsv", str(tmp_path / "a.tsv"), [tmp_path / "a.tsv"]):
         with pytest.raises(RegardError, match="enough"):
-            learning.train(pairs=pairs, output=tmp_path / "new")
+            training.train(pairs=pairs, output=tmp_path / "new")
     assert asked == [[Table(tmp_path / "a.tsv")]] * 3
 
 

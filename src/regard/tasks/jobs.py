@@ -1,0 +1,78 @@
+"""What was given for a task → its job: files opened and looked at, before any time is spent on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from regard.config import Recipe
+from regard.data.corpora import Corpus
+from regard.data.label_report import look
+from regard.data.labelled import labelled
+from regard.errors import UsageError
+from regard.tasks.asked import Files, refuse_pipes
+from regard.tasks.classifying import ClassificationJob
+from regard.tasks.inspection import told_and_refused
+from regard.tasks.pretrained import Pretrained
+from regard.tasks.teaching import Job
+
+Tell = Callable[[str], None]
+Asked = Callable[[int], Recipe]
+"""The recipe for so many examples."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """The files of a task that learns from one kind of them.
+
+    Args:
+        train: what is learned from.
+        valid: what is validated on, if it is not split off.
+        columns: where things stand in them.
+        begun: a model to begin from.
+    """
+
+    train: Files
+    valid: Path | str | None = None
+    columns: str | None = None
+    begun: Pretrained | None = None
+
+    def corpora(self, opened: Callable[[Path | str, str | None], Corpus]) -> tuple[list[Corpus], Corpus | None]:
+        """The corpora of the files, and that to validate on.
+
+        Raises:
+            UsageError: no file is given, or one is not there, or can be read only once.
+        """
+        files = [*self.train, *([self.valid] if self.valid is not None else [])]
+        if not self.train:
+            raise UsageError("nothing to learn from: give --train FILE")
+        for path in files:
+            if not Path(path).exists():
+                raise UsageError("no such file", str(path))
+        refuse_pipes(files)
+        learned = [opened(path, self.columns) for path in self.train]
+        return learned, opened(self.valid, self.columns) if self.valid is not None else None
+
+
+class ReadJob(Job, Protocol):
+    """A job that knows its recipe."""
+
+    @property
+    def recipe(self) -> Recipe:
+        """What the run is made by."""
+        ...
+
+
+def classification(given: Given, asked: Asked, told: Tell, despite_check: bool) -> ClassificationJob:
+    """Classification from labelled texts."""
+    learned, validation = given.corpora(labelled)
+    kind = asked(1).classification.kind
+    report = look(learned, kind, {"the validation texts": validation} if validation else None)
+    told_and_refused(report, told, despite_check)
+    return ClassificationJob(asked(report.pairs), learned, validation, given.begun)
+
+
+JOBS: dict[str, Callable[[Given, Asked, Tell, bool], Any]] = {"classification": classification}
+"""The word ``task`` of a recipe to what makes its job."""

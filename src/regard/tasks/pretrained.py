@@ -1,0 +1,91 @@
+"""A model to begin from: its tokenizer, its sizes, and every weight that fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from regard.config import Recipe, Text, recipe_from, recipe_values
+from regard.errors import RegardError
+from regard.models import store
+from regard.text.sampling import sample
+from regard.text.tokenizer import Tokenizer, learn
+
+SYMBOLS = ("[CLS]", "[MASK]")
+"""Of vocabularies of encoder-only models."""
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """A model folder to begin from.
+
+    Args:
+        folder: where it lies.
+        recipe: what it was made by.
+        tokenizer: its text to pieces.
+    """
+
+    folder: Path
+    recipe: Recipe
+    tokenizer: Tokenizer
+
+    @classmethod
+    def load(cls, folder: Path | str) -> Pretrained:
+        """The model folder, its manifest verified.
+
+        Raises:
+            RegardError: it is no model folder, or damaged, or a translator's with two vocabularies.
+        """
+        from regard.training.manifest import verify
+
+        folder = Path(folder)
+        if not (folder / "recipe.toml").exists() or not (folder / "model.safetensors").exists():
+            raise RegardError("is no model folder to begin from", str(folder))
+        verify(folder, extra=True)
+        recipe = recipe_from(recipe_values(folder / "recipe.toml"), str(folder / "recipe.toml"))
+        return cls(folder, recipe, Tokenizer.load(folder / "tokenizer.json"))
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What a recipe takes over: the model's section, and how text becomes pieces."""
+        text = self.recipe.text.model_dump(include={"vocabulary", "units", "normalisation", "lowercase"})
+        return {"model": self.recipe.model.model_dump(exclude_none=True), "text": text}
+
+    @property
+    def fingerprint(self) -> dict[str, str]:
+        """Of its weights, by name."""
+        from regard.data.folder import sha256_of
+
+        return {"fingerprint.from": sha256_of(self.folder / "model.safetensors")}
+
+    def give(self, model: nn.Module) -> None:
+        """Copy every weight of the same name and shape; the head stays fresh where it is another.
+
+        Raises:
+            RegardError: not even the encoder fits.
+        """
+        if not store.take(self.folder / "model.safetensors", model):
+            raise RegardError("has no weight that fits the model to be trained", str(self.folder))
+
+
+def learned_tokenizer(
+    section: Text, texts: Iterable[str], pretrained: Pretrained | None, symbols: Sequence[str] = SYMBOLS
+) -> Tokenizer:
+    """A tokenizer learned from a seeded sample of texts; or that of the model that is begun from."""
+    if pretrained is not None:
+        for _ in texts:  # labels are counted while they pass
+            pass
+        return pretrained.tokenizer
+    drawn = sample(((text, "") for text in texts), section.sample, 0)
+    return learn(
+        (text for text, _ in drawn),
+        section.vocabulary,
+        section.normalisation,
+        symbols,
+        units=section.units,
+        lowercase=section.lowercase,
+    )

@@ -1,0 +1,96 @@
+"""What a model of texts needs beside its weights: a tokenizer, the names of its labels, and what was fitted."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from regard.config import FORMAT
+from regard.data.coding import TOKENIZER
+from regard.errors import RegardError
+from regard.text.tokenizer import Tokenizer
+
+LABELS = "labels.json"
+LARGEST = 64 << 20
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What is fitted on the validation texts when the weights are done.
+
+    Args:
+        temperature: scores are divided by it, so that a probability says how often it is right [Guo17].
+        threshold: a text whose best label is less probable is out of scope.
+    """
+
+    temperature: float = 1.0
+    threshold: float = 0.0
+
+
+@dataclass(frozen=True)
+class TextAssets:
+    """A tokenizer, and labels where there are any.
+
+    Args:
+        tokenizer: text to pieces.
+        labels: the names of classes or tags, in the order of their scores; a regression has one, for its number.
+        fitted: see :class:`Fitted`.
+    """
+
+    tokenizer: Tokenizer
+    labels: tuple[str, ...] = ()
+    fitted: Fitted = field(default_factory=Fitted)
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Pieces, and labels."""
+        return self.tokenizer.size, len(self.labels)
+
+    @property
+    def contents(self) -> Mapping[str, bytes]:
+        """``tokenizer.json``, and ``labels.json`` where there are labels."""
+        found = {TOKENIZER: self.tokenizer.content}
+        if self.labels:
+            value = {"format": FORMAT, "labels": list(self.labels), **asdict(self.fitted)}
+            found[LABELS] = (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode()
+        return found
+
+    @property
+    def sha256(self) -> str:
+        """One fingerprint of tokenizer and labels."""
+        rests = json.dumps([self.tokenizer.sha256, list(self.labels)])
+        return hashlib.sha256(rests.encode()).hexdigest()
+
+    @classmethod
+    def load(cls, folder: Path) -> TextAssets:
+        """Those of a model folder.
+
+        Raises:
+            RegardError: a file is missing or damaged.
+        """
+        tokenizer = Tokenizer.load(folder / TOKENIZER)
+        path = folder / LABELS
+        if not path.exists():
+            return cls(tokenizer)
+        labels, fitted = _checked(path)
+        return cls(tokenizer, labels, fitted)
+
+
+def _checked(path: Path) -> tuple[tuple[str, ...], Fitted]:
+    try:
+        if path.stat().st_size > LARGEST:
+            raise RegardError("is larger than 64 MB: these are no labels", str(path))
+        value: Any = json.loads(path.read_bytes())
+        if value["format"] > FORMAT:
+            raise RegardError(f"format {value['format']} was written by a newer Regard", str(path))
+        labels = tuple(value["labels"])
+        fitted = Fitted(float(value["temperature"]), float(value["threshold"]))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise RegardError(f"is damaged, or holds no labels: {error}", str(path)) from None
+    if not labels or not all(isinstance(label, str) for label in labels) or not fitted.temperature > 0:
+        raise RegardError("is damaged: labels are names, and a temperature is above zero", str(path))
+    return labels, fitted

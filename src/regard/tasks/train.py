@@ -1,0 +1,192 @@
+"""``train``: from raw data to a model, the main job; what was asked for becomes a recipe, and a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from regard.config import Recipe
+from regard.data.corpora import Corpus
+from regard.data.draws import refuse_weights
+from regard.errors import UsageError
+from regard.tasks.asked import (
+    Files,
+    Wishes,
+    corpora,
+    languages,
+    longest_asked,
+    recipe_asked,
+    refuse_pipes,
+    task_asked,
+    weights_asked,
+)
+from regard.tasks.bundle import placed
+from regard.tasks.inspection import inspect
+from regard.tasks.jobs import JOBS, Given
+from regard.tasks.learning import Machine, Work, run
+from regard.tasks.pretrained import Pretrained
+from regard.tasks.translating import TranslationJob
+from regard.training import resolved
+from regard.training.log import Quiet, Reporter
+from regard.training.output import Resume, refuse_unusable
+from regard.training.run import Hooks
+
+
+def _never() -> bool:
+    return False
+
+
+def train(
+    source: Files | Path | str | None = None,
+    target: Files | Path | str | None = None,
+    output: Path | str = "model",
+    *,
+    task: str | None = None,
+    train: Files | Path | str | None = None,
+    valid: Path | str | None = None,
+    start_from: Path | str | None = None,
+    valid_source: Path | str | None = None,
+    valid_target: Path | str | None = None,
+    pairs: Files | Path | str | None = None,
+    columns: str | None = None,
+    weights: Sequence[float] = (),
+    source_language: str | None = None,
+    target_language: str | None = None,
+    recipe: Path | str | Mapping[str, Any] | None = None,
+    preset: str | None = None,
+    settings: Iterable[str] = (),
+    minutes: float | None = None,
+    steps: int | None = None,
+    seed: int | None = None,
+    resume: Resume = "auto",
+    allow_mismatch: Iterable[str] = (),
+    despite_check: bool = False,
+    threads: int | None = None,
+    device: str | None = None,
+    tensorboard: bool = False,
+    reporter: Reporter | None = None,
+    should_stop: Callable[[], bool] = _never,
+) -> Any:
+    """Train a translator from two files of sentences, or a model of another task from one file.
+
+    Stopped or killed at any moment, the same call goes on and ends with the same bits.
+
+    Args:
+        source, target: of a translator: one file or several each, line by line each other's translation; plain or gz,
+            xz, zst.
+        output: the model folder to make, or to go on with.
+        task: what the model is for; default: the recipe's, else translation.
+        train: of any other task: what is learned from, one file or several.
+        valid: what is validated on; default: a tenth, at most ``data.validation``, split off by seed.
+        start_from: a model folder whose weights, sizes and vocabulary are begun with.
+        valid_source, valid_target: sentences to validate on; default: some split off from the data.
+        pairs: one TSV or JSONL file that holds both sides, or several; ``columns`` says where.
+        columns: of ``pairs``, or of ``train``: where text and label stand.
+        weights: how often to draw from each corpus; default: by size.
+        source_language, target_language: codes; default: the recipe's, else from the files' extensions.
+        recipe: a TOML file, or its values; ``preset``: a named size; ``settings``: ``section.key=value`` strings.
+        minutes: be done after so many; ``steps``: make so many updates; default: the recipe's, else by corpus size.
+        seed: of every random choice.
+        resume: ``auto``, ``must`` or ``never``; ``allow_mismatch``: fields that may differ from the run's, of
+            ``regard.training.resolved.ALLOWED``; more ``training.steps`` make a finished run go on.
+        despite_check: train although the check of the data judges that it would spoil the model.
+        threads: of the processor; ``device``: ``cpu``, ``cuda`` …
+        tensorboard: write TensorBoard files too, into ``training/tensorboard`` (needs the extra ``track``).
+        reporter: shown what happens; ``should_stop``: asked before every step.
+
+    Raises:
+        UsageError: an option, a recipe key or a value does not fit.
+        RegardError: the data cannot be used, or the output folder is somebody else's.
+        Stopped: ``should_stop`` said so; all is saved.
+    """
+    if tensorboard and find_spec("tensorboard") is None:
+        raise UsageError("is not installed; pip install 'regard[track]'", "tensorboard")
+    resolved.refuse_others(allow := tuple(allow_mismatch))
+    options = {
+        "task": task,
+        "text.source_language": source_language or None,
+        "text.target_language": target_language or None,
+        "training.minutes": minutes,
+        "training.steps": steps,
+        "seed": seed,
+        "data.weights": tuple(weights) or None,
+    }
+    begun = Pretrained.load(start_from) if start_from is not None else None
+    guessed = languages(_several(source), _several(target))
+    wishes = Wishes(recipe, preset, tuple(settings), options, guessed, begun.values if begun else {})
+    asked = _Asked(wishes, Path(output), resume, despite_check, reporter or Quiet())
+    place = placed(device)
+    if (word := task_asked(wishes)) == "translation":
+        _refuse_elsewhere(
+            {"--train": train, "--valid": valid, "--from": start_from}, "task = translation takes --source"
+        )
+        both = _Both(_several(source), _several(target), _several(pairs), columns, valid_source, valid_target)
+        found, job = _translation(asked, both)
+    else:
+        others = {"--source": source, "--target": target, "--pairs": pairs, "--valid-source": valid_source}
+        _refuse_elsewhere(others, f"task = {word} takes --train")
+        refuse_unusable(asked.output, resume)
+        given = Given(_several(train), valid, columns, begun)
+        job = JOBS[word](given, lambda count: recipe_asked(wishes, count), asked.reporter.on_event, despite_check)
+        found = job.recipe
+    work = Work(
+        asked.output, found, job, Machine(place, threads), Hooks(asked.reporter, should_stop, track=tensorboard)
+    )
+    return run(work, resume, allow)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What was asked for, whatever the task."""
+
+    wishes: Wishes
+    output: Path
+    resume: Resume
+    despite_check: bool
+    reporter: Reporter
+
+
+@dataclass(frozen=True)
+class _Both:
+    """The files of a translator."""
+
+    sources: Files
+    targets: Files
+    pairs: Files
+    columns: str | None
+    valid_source: Path | str | None
+    valid_target: Path | str | None
+
+
+def _translation(asked: _Asked, files: _Both) -> tuple[Recipe, TranslationJob]:
+    """Look at everything that can be wrong without the data, then at the data."""
+    learned = corpora(files.sources, files.targets, files.pairs, files.columns)
+    validating = [path for path in (files.valid_source, files.valid_target) if path]
+    refuse_pipes([*files.sources, *files.targets, *files.pairs, *validating])
+    validation = _validation(files.valid_source, files.valid_target)
+    longest = longest_asked(asked.wishes)
+    refuse_weights(weights_asked(asked.wishes), len(learned))
+    refuse_unusable(asked.output, asked.resume)
+    inspected = inspect(learned, validation, longest, asked.reporter.on_event, asked.despite_check)
+    return recipe_asked(asked.wishes, inspected.pairs), TranslationJob(learned, validation)
+
+
+def _refuse_elsewhere(options: Mapping[str, object], instead: str) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise UsageError(f"is not for this task: {instead}", name)
+
+
+def _several(files: Files | Path | str | None) -> Files:
+    if files is None:
+        return ()
+    return [files] if isinstance(files, Path | str) else list(files)
+
+
+def _validation(source: Path | str | None, target: Path | str | None) -> Corpus | None:
+    if source is None and target is None:
+        return None
+    return corpora([source] if source else [], [target] if target else [])[0]
