@@ -26,8 +26,8 @@ with Stop() as stop:
 WAITING = """
 import sys, time
 from regard.cli import main, signals
-from regard.tasks import learning
-learning.inspect = lambda *data: time.sleep(60)  # a corpus that takes long to read
+from regard.tasks import train as training
+training.inspect = lambda *data: time.sleep(60)  # a corpus that takes long to read
 enter = signals.Stop.__enter__
 def entered(stop):
     enter(stop)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from regard.errors import Stopped
-from regard.tasks.learning import train
+from regard.tasks.train import train
 from regard.training.log import Quiet
 
 

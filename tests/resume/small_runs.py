@@ -4,7 +4,7 @@ import os
 
 from toy import in_child
 
-from regard.tasks import learning
+from regard.tasks import train as training
 from regard.training import manifest, resolved
 
 SETTINGS = (
@@ -27,7 +27,7 @@ def before(files, operation, path):
 
 def train(corpus, output, reporter=None):
     files = corpus / "a.en", corpus / "a.de"
-    learning.train(*files, output, settings=SETTINGS, steps=4, threads=1, device="cpu", reporter=reporter)
+    training.train(*files, output, settings=SETTINGS, steps=4, threads=1, device="cpu", reporter=reporter)
 
 
 def killed(corpus, output, number):

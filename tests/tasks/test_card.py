@@ -4,7 +4,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
-from regard.config import recipe_from
+import pytest
+
+from regard.config import BUILT, recipe_from
 from regard.data.prepared import Prepared
 from regard.tasks.card import CARD, card, final, kept, left_out, scored, validated
 from regard.tasks.metrics import score
@@ -29,12 +31,21 @@ def prepared(**counts: int) -> Prepared:
 
 
 def test_a_card_names_what_it_is_of() -> None:
-    text = card(RECIPE, prepared(empty=0), 2_345_678, ["a line"])
-    for part in ("en → de", "2.3 million", "3 + 2 layers", "d_model 64", "post-norm", "20,500", "1,000"):
+    text = card(RECIPE, ["20,500 pairs", "two left out"], "f" * 64, 2_345_678, ["a line"])
+    for part in ("en → de", "2.3 million", "3 + 2 layers", "d_model 64", "post-norm", "20,500", "two left", "f" * 16):
         assert part in text
-    assert "1234 steps of up to 2,048 target tokens, seed 7" in text
+    assert "1234 steps of up to 2,048 tokens, seed 7" in text
     assert "a line" in text.splitlines()
     assert "Left out" not in text
+
+
+@pytest.mark.parametrize("task", list(BUILT))
+def test_every_task_and_family_has_its_words(task: str) -> None:
+    for family in BUILT[task]:
+        recipe = recipe_from({"task": task, "model": {"family": family}})
+        text = card(recipe, ["data"], "f", 1, ["a line"])
+        assert text.startswith("# A ")
+        assert " layers, " in text
 
 
 def test_what_was_left_out_is_counted() -> None:
@@ -47,11 +58,11 @@ def test_scores_are_final_once_they_are_searched_for(tmp_path: Path) -> None:
     young = validated(Best(40, "loss", 2.5), Validation(2.5, {"bleu": 3.25}))
     assert young == ["At step 40: loss 2.500 nats a token, BLEU 3.2."]
     assert kept(Best(40, "bleu", 3.25)) == ["At step 40: bleu 3.250."]
-    (tmp_path / CARD).write_text(card(RECIPE, prepared(), 1, young), encoding="utf-8")
+    (tmp_path / CARD).write_text(card(RECIPE, ["data"], "f", 1, young), encoding="utf-8")
     assert not final(tmp_path)
     scores = score(["the cat sees the old dog"], ["the cat sees the old dog"], samples=1)
     lines = scored(scores, 5)
     assert lines[0].startswith("* BLEU 100.00 (beam 5; `nrefs:1")
     assert lines[1].startswith("* chrF 100.00 (beam 5; `nrefs:1")
-    (tmp_path / CARD).write_text(card(RECIPE, prepared(), 1, lines), encoding="utf-8")
+    (tmp_path / CARD).write_text(card(RECIPE, ["data"], "f", 1, lines), encoding="utf-8")
     assert final(tmp_path)

@@ -52,8 +52,8 @@ def test_what_is_asked_for_anew_takes_its_place() -> None:
 def test_the_length_of_a_run(section: Training, found: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     costs = budget.Costs(step=0.5, loss=0.0, text=0.0, save=0.0, spent=1.0)
     monkeypatch.setattr(budget, "measure", lambda *given: costs)
-    translation = SimpleNamespace(recipe=Recipe(training=section))
-    teaching = cast(Teaching, SimpleNamespace(translation=translation, batches=None))
+    task = SimpleNamespace(recipe=Recipe(training=section))
+    teaching = cast(Teaching, SimpleNamespace(task=task, batches=None))
     assert _length(teaching, tmp_path, Hooks()) == found
 
 

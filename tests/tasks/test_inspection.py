@@ -6,7 +6,7 @@ import pytest
 
 from regard.data.corpora import Corpus, corpus
 from regard.errors import RegardError
-from regard.tasks import learning
+from regard.tasks import train as training
 from regard.tasks.inspection import inspect
 
 
@@ -71,7 +71,7 @@ def test_training_goes_on_past_the_check_if_asked(
     def sized(*wishes: object) -> None:
         raise LookupError("beyond the check")
 
-    monkeypatch.setattr(learning, "recipe_asked", sized)
+    monkeypatch.setattr(training, "recipe_asked", sized)
     made(tmp_path, [f"the cat {n}" for n in range(60)], [f"the cat {n}" for n in range(60)])
     with pytest.raises(LookupError if despite_check else RegardError):
-        learning.train(tmp_path / "a.en", tmp_path / "a.de", tmp_path / "model", despite_check=despite_check)
+        training.train(tmp_path / "a.en", tmp_path / "a.de", tmp_path / "model", despite_check=despite_check)

@@ -85,6 +85,8 @@ class Recipe(Section):
         if self.data.max_tokens > self.training.tokens:
             raise ValueError(f"data.max_tokens {self.data.max_tokens} is above training.tokens {self.training.tokens}")
         self._refuse_too_few_positions()
+        if self.text.bpe_dropout and self.text.units == "characters":
+            raise ValueError('text.bpe_dropout leaves merges out; text.units = "characters" has none')
         if self.training.patience is not None and self.training.schedule in ("cosine", "linear"):
             raise ValueError("training.patience acts only on schedules without an end (noam, inverse_square_root)")
         if self.training.weight_decay and self.training.optimiser == "adam":

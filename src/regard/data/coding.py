@@ -17,7 +17,7 @@ from regard.data.documents import MORE
 from regard.data.framing import Frame
 from regard.data.labels import Kind, number_of, split_labels
 from regard.text.marked import Words
-from regard.text.tokenizer import Tokenizer
+from regard.text.vocabulary import AnyTokenizer
 
 Ids = NDArray[np.int64]
 Coded = list[tuple[Ids, Ids]]
@@ -29,7 +29,7 @@ class Coding(Protocol):
     """What preparation asks."""
 
     @property
-    def tokenizer(self) -> Tokenizer:
+    def tokenizer(self) -> AnyTokenizer:
         """Text to pieces."""
         ...
 
@@ -65,7 +65,7 @@ class ClassCoding:
     A number is kept as the bits of its float32. A label that is not known has the id behind the last.
     """
 
-    def __init__(self, tokenizer: Tokenizer, frame: Frame, kind: Kind, labels: Sequence[str]) -> None:
+    def __init__(self, tokenizer: AnyTokenizer, frame: Frame, kind: Kind, labels: Sequence[str]) -> None:
         self.tokenizer, self.frame, self.kind, self.labels = tokenizer, frame, kind, tuple(labels)
         self._ids = {label: place for place, label in enumerate(labels)}
 
@@ -98,7 +98,7 @@ class TagCoding:
     Words are encoded one by one, each with the white space before it, so that no piece belongs to two.
     """
 
-    def __init__(self, tokenizer: Tokenizer, frame: Frame, tags: Sequence[str]) -> None:
+    def __init__(self, tokenizer: AnyTokenizer, frame: Frame, tags: Sequence[str]) -> None:
         self.tokenizer, self.frame, self.tags = tokenizer, frame, tuple(tags)
         self._ids = {tag: place for place, tag in enumerate(tags)}
 
@@ -145,7 +145,7 @@ class DocumentCoding:
         ended: whether ``</s>`` stands behind each document.
     """
 
-    def __init__(self, tokenizer: Tokenizer, ended: bool) -> None:
+    def __init__(self, tokenizer: AnyTokenizer, ended: bool) -> None:
         self.tokenizer, self.ended = tokenizer, ended
 
     @property

@@ -70,7 +70,9 @@ class Preparation:
         text = self._recipe.text
         self._progress("vocabulary", 0)
         pairs = sample((pair for _, pair in self._chosen(self._split.train_B)), text.sample, self._recipe.seed)
-        return learn_vocabularies(pairs, text.vocabulary, text.joint, text.normalisation)
+        return learn_vocabularies(
+            pairs, text.vocabulary, text.joint, text.normalisation, units=text.units, lowercase=text.lowercase
+        )
 
     def _chosen(self, wanted_B: NDArray[np.bool_]) -> Iterator[tuple[tuple[int, int], Pair]]:
         """The wanted pairs of all corpora, each with (corpus, line from 0)."""

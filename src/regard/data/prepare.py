@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.config import Recipe
+from regard.config import Recipe, Text
 from regard.data.corpora import Corpus
 from regard.data.folder import making, reusable
 from regard.data.preparation import Preparation
@@ -60,6 +60,10 @@ def _inputs(
     else:
         for name in ("vocabulary", "joint", "normalisation", "sample"):
             rests[f"text.{name}"] = getattr(text, name)
+        usual = Text()  # what came later is named only where it is used, so that older folders still fit
+        for name in ("units", "lowercase"):
+            if getattr(text, name) != getattr(usual, name):
+                rests[f"text.{name}"] = getattr(text, name)
     rests["text.bpe_dropout"] = text.bpe_dropout
     if text.bpe_dropout:
         rests["text.segmentations"] = text.segmentations

@@ -10,7 +10,7 @@ from typing import Any
 from regard.config import BUILT, Data, Recipe, Training, check_value, merge, override, recipe_from, recipe_values
 from regard.data.corpora import Corpus, Table, corpus
 from regard.errors import UsageError
-from regard.models.presets import preset
+from regard.models.presets import PRESETS, preset
 from regard.tasks.sizing import defaults
 from regard.text.languages import language_of
 
@@ -93,9 +93,9 @@ def weights_asked(wishes: Wishes) -> Sequence[float]:
 
 def _wished(wishes: Wishes) -> tuple[dict[str, Any], dict[str, Any], str]:
     """The recipe given; that with options and settings laid over; and where the recipe was written."""
-    if wishes.preset:
-        preset(wishes.preset)  # an unknown one is refused
     given, where = _given(wishes.recipe)
+    if wishes.preset:
+        _refuse_other_task(wishes, given)
     recipe_from(_completed(given), where)  # a mistake in the file is reported as the file's
     options = _nested(wishes.options)
     for name, value in wishes.options.items():
@@ -108,6 +108,15 @@ def _wished(wishes: Wishes) -> tuple[dict[str, Any], dict[str, Any], str]:
         check_value(name, alone[section][inner] if section else alone[inner], f"--set {setting}")
     wished = override(options, wishes.settings)
     return given, merge(_without_length(given, wished), wished), where
+
+
+def _refuse_other_task(wishes: Wishes, given: Mapping[str, Any]) -> None:
+    """Raise a UsageError for a preset there is none of, or of a family that cannot do the task."""
+    family = preset(str(wishes.preset)).family
+    task = wishes.options.get("task") or given.get("task") or Recipe().task
+    if task in BUILT and family not in BUILT[task]:
+        can = [name for name, one in PRESETS.items() if one.family in BUILT[task]]
+        raise UsageError(f"{wishes.preset} is not for {task}; these are: {', '.join(can)}", "--preset")
 
 
 def _nested(dotted: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from regard.config import Recipe, Text, recipe_from, recipe_values
 from regard.errors import RegardError
 from regard.models import store
 from regard.text.sampling import sample
-from regard.text.tokenizer import Tokenizer, learn
+from regard.text.tokenizer import learn
+from regard.text.vocabulary import AnyTokenizer, read_tokenizer
 
 SYMBOLS = ("[CLS]", "[MASK]")
 """Of vocabularies of encoder-only models."""
@@ -31,7 +32,7 @@ class Pretrained:
 
     folder: Path
     recipe: Recipe
-    tokenizer: Tokenizer
+    tokenizer: AnyTokenizer
 
     @classmethod
     def load(cls, folder: Path | str) -> Pretrained:
@@ -47,7 +48,7 @@ class Pretrained:
             raise RegardError("is no model folder to begin from", str(folder))
         verify(folder, extra=True)
         recipe = recipe_from(recipe_values(folder / "recipe.toml"), str(folder / "recipe.toml"))
-        return cls(folder, recipe, Tokenizer.load(folder / "tokenizer.json"))
+        return cls(folder, recipe, read_tokenizer(folder / "tokenizer.json"))
 
     @property
     def values(self) -> dict[str, Any]:
@@ -74,7 +75,7 @@ class Pretrained:
 
 def learned_tokenizer(
     section: Text, texts: Iterable[str], pretrained: Pretrained | None, symbols: Sequence[str] = SYMBOLS
-) -> Tokenizer:
+) -> AnyTokenizer:
     """A tokenizer learned from a seeded sample of texts; or that of the model that is begun from."""
     if pretrained is not None:
         for _ in texts:  # labels are counted while they pass

@@ -100,7 +100,7 @@ def defaults(task: str, count: int, name: str | None, with_model: bool, schedule
     if schedule == "noam":
         found["training"]["rate"] = NOAM
     if with_model or name:
-        found["model"] = dict(chosen.model)
+        found["model"] = {"family": chosen.family, **chosen.model}
     return found
 
 
@@ -126,7 +126,7 @@ def values(size: Size, name: str | None, with_model: bool, schedule: str | None 
         found["training"]["rate"] = NOAM
     found["training"].pop("steps", None)  # the paper's number of steps belongs to its corpus
     if with_model or name:
-        found["model"] = dict(chosen.model)
+        found["model"] = {"family": chosen.family, **chosen.model}
     return found
 
 

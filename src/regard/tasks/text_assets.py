@@ -12,7 +12,7 @@ from typing import Any
 from regard.config import FORMAT
 from regard.data.coding import TOKENIZER
 from regard.errors import RegardError
-from regard.text.tokenizer import Tokenizer
+from regard.text.vocabulary import AnyTokenizer, read_tokenizer
 
 LABELS = "labels.json"
 LARGEST = 64 << 20
@@ -41,7 +41,7 @@ class TextAssets:
         fitted: see :class:`Fitted`.
     """
 
-    tokenizer: Tokenizer
+    tokenizer: AnyTokenizer
     labels: tuple[str, ...] = ()
     fitted: Fitted = field(default_factory=Fitted)
 
@@ -72,7 +72,7 @@ class TextAssets:
         Raises:
             RegardError: a file is missing or damaged.
         """
-        tokenizer = Tokenizer.load(folder / TOKENIZER)
+        tokenizer = read_tokenizer(folder / TOKENIZER)
         path = folder / LABELS
         if not path.exists():
             return cls(tokenizer)
