@@ -70,7 +70,7 @@ class Impatient(Quiet):
     asked = False
 
     def on_event(self, text: str) -> None:
-        self.asked |= text.startswith("translating the validation pairs")
+        self.asked |= text.startswith("scoring the best model")
 
 
 def test_stopped_while_the_final_scores_are_made(world: Path, regard: Any, train_options: Any) -> None:
