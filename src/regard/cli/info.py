@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from regard.errors import RegardError, UsageError
 
 if TYPE_CHECKING:
-    from regard.config import Recipe
+    from regard.config import Attentive, BertSection, GptSection, Model, TransformerSection, VitSection
     from regard.models.presets import Part
 
 
@@ -37,8 +37,9 @@ def info(
     """Show a model's parameters part by part, beside the paper's figure.
 
     Args:
-        name: a model folder, or a preset: tiny, small, base, big, or a row of the paper's Table 3 (A1 ... E).
-        vocabulary: pieces of a preset's shared vocabulary; default: the paper's 37,000.
+        name: a model folder, or a preset: tiny, small, base, big, a row of the paper's Table 3 (A1 ... E), bert-base,
+            gpt2, t5-small, vit-base and others; a name that is unknown is answered with all.
+        vocabulary: pieces of a preset's vocabulary; default: the published one's, in the paper 37,000.
         json: print one JSON object.
     """
     from regard.cli.terminal import result, result_json
@@ -50,60 +51,52 @@ def info(
     if folder.is_dir():
         if vocabulary is not None:
             raise UsageError("--vocabulary goes with a preset; a model folder has its own")
-        recipe, sizes = _of_folder(folder)
-        paper, title = None, f"{name}, a model folder"
+        model, sizes, built = _of_folder(folder)
+        known, title = None, f"{name}, a model folder"
     else:
         if folder.exists() or "/" in name:
             raise RegardError("is no model folder; give one, or the name of a preset", name)
         chosen = presets.preset(name)
-        recipe, sizes = _of_preset(chosen), (vocabulary or presets.PAPER_VOCABULARY,) * 2
-        paper = chosen.parameters if vocabulary is None else None
+        model, sizes = chosen.section, (vocabulary or chosen.pieces,) * 2
+        if vocabulary is not None and model.family == "vit":
+            raise UsageError(f"{name} reads images, which have no vocabulary", "--vocabulary")
+        built = presets.outlined(model, *sizes)
+        known = chosen.parameters if vocabulary is None else None
         title = f"{name}, {chosen.what}" if chosen.what else f"{name}, a preset"
-    parts = presets.parts(recipe.model, *sizes)
+    parts = presets.parts_of(built)
     if json:
-        result_json(_values(name, recipe, sizes, parts, paper))
+        result_json(_values(name, model, sizes, parts, known))
     else:
-        result(table(title, recipe, sizes, parts, paper))
+        result(table(title, model, sizes, parts, known))
     return 0
 
 
-def _of_preset(chosen: Any) -> Recipe:
-    from regard.config import recipe_from
+def _of_folder(folder: Path) -> tuple[Model, tuple[int, int], Any]:
+    """A model folder's section, the sizes of its vocabularies or labels, and its model, without reading its weights."""
+    from regard.tasks.bundle import opened, outline
 
-    return recipe_from({"model": chosen.model})
-
-
-def _of_folder(folder: Path) -> tuple[Recipe, tuple[int, int]]:
-    """A model folder's recipe and the sizes of its vocabularies, without reading its weights."""
-    from regard.tasks.bundle import opened
-
-    recipe, vocabularies = opened(folder)
-    return recipe, (vocabularies.source.size, vocabularies.target.size)
+    recipe, assets = opened(folder)
+    return recipe.model, assets.sizes, outline(recipe, assets)
 
 
-def _values(name: str, recipe: Recipe, sizes: tuple[int, int], parts: list[Part], paper: int | None) -> dict[str, Any]:
+def _values(name: str, model: Model, sizes: tuple[int, int], parts: list[Part], known: int | None) -> dict[str, Any]:
     return {
         "name": name,
-        "model": recipe.model.model_dump(),
+        "model": model.model_dump(),
         "source_pieces": sizes[0],
         "target_pieces": sizes[1],
         "parts": [{"name": part.name, "parameters": part.parameters} for part in parts],
         "total": sum(part.parameters for part in parts),
-        "paper_millions": paper,
+        "paper_millions": known,
     }
 
 
-def table(title: str, recipe: Recipe, sizes: tuple[int, int], parts: list[Part], paper: int | None) -> str:
+def table(title: str, model: Model, sizes: tuple[int, int], parts: list[Part], known: int | None) -> str:
     """The parts as a table; layers that are alike stand in one line."""
-    model = recipe.model
     total = sum(part.parameters for part in parts)
-    shared = {"none": "nothing shared", "two": "output shared", "three": "embeddings and output shared"}[model.tie]
-    pieces = f"{sizes[0]:,} pieces" if sizes[0] == sizes[1] else f"{sizes[0]:,} and {sizes[1]:,} pieces"
     lines = [
         title,
-        f"d_model {model.d_model}, d_ff {model.d_ff}, "
-        f"{model.heads} heads (d_k {model.key_size}, d_v {model.value_size})",
-        f"{model.positions} positions, {model.norm_place}-norm; {pieces}, {shared}",
+        *described(model, sizes),
         "",
         f"{'part':<46} {'each':>12} {'parameters':>14} {'share':>7}",
     ]
@@ -112,9 +105,45 @@ def table(title: str, recipe: Recipe, sizes: tuple[int, int], parts: list[Part],
         alone = f"{each:,}" if count > 1 else ""
         lines.append(f"{times:<46} {alone:>12} {count * each:>14,} {count * each / max(total, 1):>7.1%}")
     lines.append(f"{'all':<46} {'':>12} {total:>14,} {1:>7.1%}")
-    if paper is not None:
-        lines += ["", f"{total / 1e6:.1f} million here; the paper says {paper} million"]
+    if known is not None:
+        said = "its published weights have" if model.family == "gpt" else "the paper says"
+        lines += ["", f"{total / 1e6:.1f} million here; {said} {known} million"]
     return "\n".join(lines) + "\n"
+
+
+SHARED = {"none": "nothing shared", "two": "output shared", "three": "embeddings and output shared"}
+
+
+def described(model: Model, sizes: tuple[int, int]) -> list[str]:
+    """What a family is made of, in two lines: its sizes, then its kinds of parts and what it reads."""
+    if model.family == "rnn":
+        ways = "two ways" if model.two_way else "one way"
+        attention = "no attention" if model.score == "none" else f"{model.score} attention"
+        first = f"d_model {model.d_model}, {model.cell} cells, reading {ways}, {attention}"
+        return [first, f"{_pieces(sizes)}, {SHARED[model.tie]}"]
+    kinds = f"{model.positions} positions, {model.norm_place}-norm; {_read(model, sizes)}"
+    return [_sizes(model), kinds]
+
+
+def _sizes(model: Attentive) -> str:
+    heads = f"{model.heads} heads (d_k {model.key_size}, d_v {model.value_size})"
+    return f"d_model {model.d_model}, d_ff {model.d_ff}, {heads}"
+
+
+def _read(model: TransformerSection | BertSection | GptSection | VitSection, sizes: tuple[int, int]) -> str:
+    """What a model of attention layers reads, and what of it is shared."""
+    if model.family == "transformer":
+        return f"{_pieces(sizes)}, {SHARED[model.tie]}"
+    if model.family == "gpt":
+        return f"{sizes[0]:,} pieces, output shared"
+    if model.family == "vit":
+        pixels = f"images of {model.height} × {model.width} × {model.channels}"
+        return f"{pixels} in {model.patches} patches, {sizes[1]:,} classes"
+    return f"{sizes[0]:,} pieces"
+
+
+def _pieces(sizes: tuple[int, int]) -> str:
+    return f"{sizes[0]:,} pieces" if sizes[0] == sizes[1] else f"{sizes[0]:,} and {sizes[1]:,} pieces"
 
 
 def grouped(parts: list[Part]) -> list[tuple[str, int, int]]:
