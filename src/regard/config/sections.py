@@ -37,6 +37,9 @@ class Data(Section):
     documents: Literal["file", "paragraph", "line"] = Field(
         "file", description="running text: what is one document; paragraphs stand between empty lines"
     )
+    word_dropout: float = Field(
+        0.0, ge=0.0, lt=1.0, description="share of the tokens that classifier and tagger read as [MASK] while training"
+    )
     weights: tuple[float, ...] = Field((), description="one weight per corpus; empty = by size")
     epoch: int = Field(0, ge=0, description="draws of a virtual epoch of weighted corpora; 0 = all pairs")
     look_ahead: int = Field(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from regard.data.feed import Feed, Made, Make
 from regard.data.packing import in_order, packed
 from regard.data.plan import Plan
 from regard.data.shards import Side
+from regard.keys import generator
 
 Ids = NDArray[np.int64]
 
@@ -84,6 +85,17 @@ class Examples:
     def plain(self, place: Position, sentences_B: Ids) -> TextBatch:
         """A ``make`` that adds nothing."""
         return self.batch(sentences_B, place.epoch)
+
+    def dimmed(self, share: float, mask: int, seed: int) -> Make[TextBatch]:
+        """A ``make`` that lets a share of the tokens be read as ``mask``, others at every position [Gal16]."""
+
+        def make(place: Position, sentences_B: Ids) -> TextBatch:
+            batch = self.batch(sentences_B, place.epoch)
+            random = generator(seed, "word dropout", place.epoch, place.block, place.batch)
+            ids_T = np.where(random.random(batch.room) < share, mask, batch.text.ids_T)
+            return replace(batch, text=replace(batch.text, ids_T=ids_T))
+
+        return make if share else self.plain
 
 
 def feed_of(

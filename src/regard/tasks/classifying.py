@@ -53,7 +53,8 @@ class ClassificationTeaching:
         self.task, self.prepared, self.paths = task, prepared, paths
         section = task.recipe.training
         self.examples = Examples.of(prepared.text, prepared.labels, section.tokens)
-        self.batches = self.examples.feed(task.recipe, prepared.fingerprint, self.examples.plain)
+        make = self.examples.dimmed(task.recipe.data.word_dropout, task.assets.hidden, task.recipe.seed)
+        self.batches = self.examples.feed(task.recipe, prepared.fingerprint, make)
         self.criterion = CRITERIA[task.recipe.classification.kind](
             section.label_smoothing, len(task.assets.labels), self._weights()
         )

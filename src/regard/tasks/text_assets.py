@@ -51,6 +51,11 @@ class TextAssets:
         return self.tokenizer.size, len(self.labels)
 
     @property
+    def hidden(self) -> int:
+        """What stands for a token that is not to be read: the mask, else the unknown token."""
+        return self.tokenizer.unknown if self.tokenizer.mask is None else self.tokenizer.mask
+
+    @property
     def contents(self) -> Mapping[str, bytes]:
         """``tokenizer.json``, and ``labels.json`` where there are labels."""
         found = {TOKENIZER: self.tokenizer.content}
