@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, overload
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from regard.config import BertSection, Recipe
 from regard.data.framing import Frame
@@ -19,30 +17,9 @@ from regard.tasks.reading import read
 from regard.tasks.teaching import device_of
 from regard.tasks.text_assets import TextAssets
 from regard.tasks.texts import refuse_others
+from regard.tasks.verdicts import Judge, Scores, Verdict
 
-Scores = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What a classifier says of one text.
-
-    Args:
-        labels: the label; of a model with several labels those that are more probable than not; of a regression none.
-        probability: of the label, or of the least probable of several; how far it can be trusted is on the card.
-        value: the number of a regression.
-        probabilities: of every label the model knows.
-    """
-
-    labels: tuple[str, ...]
-    probability: float
-    value: float | None = None
-    probabilities: dict[str, float] | None = None
-
-    @property
-    def label(self) -> str:
-        """The label, or all of them with ``|`` between."""
-        return "|".join(self.labels)
+__all__ = ["Classification", "Verdict"]
 
 
 class Classification:
@@ -100,24 +77,4 @@ class Classification:
 
     def verdicts(self, score_BC: Scores) -> list[Verdict]:
         """Scores as labels and probabilities."""
-        section = self.recipe.classification
-        if section.kind == "regression":
-            return [Verdict((), 1.0, float(score)) for score in score_BC[:, 0]]
-        score_BC = score_BC / self.assets.fitted.temperature
-        return [self._several(row) if section.kind == "multi" else self._one(row) for row in score_BC]
-
-    def _one(self, score_C: Scores) -> Verdict:
-        labels, threshold = self.assets.labels, self.recipe.classification.threshold or self.assets.fitted.threshold
-        probability_C = np.exp(score_C - np.logaddexp.reduce(score_C))
-        best = int(probability_C.argmax())
-        probability = float(probability_C[best])
-        outside = self.recipe.classification.out_of_scope or "out of scope"
-        label = labels[best] if probability >= threshold else outside
-        return Verdict((label,), probability, None, dict(zip(labels, probability_C.tolist(), strict=True)))
-
-    def _several(self, score_C: Scores) -> Verdict:
-        probability_C = 1.0 / (1.0 + np.exp(-score_C))
-        chosen = [int(place) for place in np.argsort(-probability_C, kind="stable") if probability_C[place] >= 0.5]
-        least = float(probability_C[chosen].min()) if chosen else float(1.0 - probability_C.max())
-        labels = tuple(self.assets.labels[place] for place in chosen)
-        return Verdict(labels, least, None, dict(zip(self.assets.labels, probability_C.tolist(), strict=True)))
+        return Judge(self.recipe.classification, self.assets.labels, self.assets.fitted).verdicts(score_BC)

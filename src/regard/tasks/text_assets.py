@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -60,8 +60,7 @@ class TextAssets:
         """``tokenizer.json``, and ``labels.json`` where there are labels."""
         found = {TOKENIZER: self.tokenizer.content}
         if self.labels:
-            value = {"format": FORMAT, "labels": list(self.labels), **asdict(self.fitted)}
-            found[LABELS] = (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode()
+            found[LABELS] = labels_content(self.labels, self.fitted)
         return found
 
     @property
@@ -81,11 +80,22 @@ class TextAssets:
         path = folder / LABELS
         if not path.exists():
             return cls(tokenizer)
-        labels, fitted = _checked(path)
+        labels, fitted = read_labels(path)
         return cls(tokenizer, labels, fitted)
 
 
-def _checked(path: Path) -> tuple[tuple[str, ...], Fitted]:
+def labels_content(labels: Sequence[str], fitted: Fitted) -> bytes:
+    """What stands in ``labels.json``."""
+    value = {"format": FORMAT, "labels": list(labels), **asdict(fitted)}
+    return (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode()
+
+
+def read_labels(path: Path) -> tuple[tuple[str, ...], Fitted]:
+    """Labels, and what was fitted, from ``labels.json``.
+
+    Raises:
+        RegardError: it is missing or damaged.
+    """
     try:
         if path.stat().st_size > LARGEST:
             raise RegardError("is larger than 64 MB: these are no labels", str(path))
