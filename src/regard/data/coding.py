@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +15,9 @@ from regard.data.corpora import Pair
 from regard.data.documents import MORE
 from regard.data.framing import Frame
 from regard.data.labels import Kind, number_of, split_labels
+from regard.data.word_marks import INSIDE, MORE, NEIGHBOUR, TAGS, most_central
 from regard.text.marked import Words
+from regard.text.schemes import Scheme, converted
 from regard.text.vocabulary import AnyTokenizer
 
 Ids = NDArray[np.int64]
@@ -29,8 +30,8 @@ class Coding(Protocol):
     """What preparation asks."""
 
     @property
-    def tokenizer(self) -> AnyTokenizer:
-        """Text to pieces."""
+    def tokenizer(self) -> AnyTokenizer | None:
+        """Text to pieces; none where examples are no texts."""
         ...
 
     @property
@@ -50,91 +51,126 @@ class Coding(Protocol):
 
 def sha256(coding: Coding) -> str:
     """One fingerprint of a coding."""
-    rests = json.dumps([coding.tokenizer.sha256, coding.own], sort_keys=True)
+    tokenizer = coding.tokenizer.sha256 if coding.tokenizer else None
+    rests = json.dumps([tokenizer, coding.own], sort_keys=True)
     return hashlib.sha256(rests.encode()).hexdigest()
 
 
 def save(coding: Coding, folder: Path) -> None:
-    """Its tokenizer as a file."""
-    coding.tokenizer.save(folder / TOKENIZER)
+    """Its tokenizer as a file, if it has one."""
+    if coding.tokenizer:
+        coding.tokenizer.save(folder / TOKENIZER)
 
 
-class ClassCoding:
-    """A text and its label, its labels, or its number.
+class LabelIds:
+    """A label, the labels, or the number of an example as ids.
 
     A number is kept as the bits of its float32. A label that is not known has the id behind the last.
     """
 
-    def __init__(self, tokenizer: AnyTokenizer, frame: Frame, kind: Kind, labels: Sequence[str]) -> None:
-        self.tokenizer, self.frame, self.kind, self.labels = tokenizer, frame, kind, tuple(labels)
+    def __init__(self, kind: Kind, labels: Sequence[str]) -> None:
+        self.kind, self.labels = kind, tuple(labels)
         self._ids = {label: place for place, label in enumerate(labels)}
 
     @property
-    def sizes(self) -> tuple[int, int]:
-        return self.tokenizer.size, (1 << 32) if self.kind == "regression" else len(self.labels) + 1
+    def size(self) -> int:
+        """Ids are below it."""
+        return (1 << 32) if self.kind == "regression" else len(self.labels) + 1
 
-    @property
-    def own(self) -> dict[str, Any]:
-        return {"labels": list(self.labels)}
-
-    def coded(self, pairs: Sequence[Pair]) -> list[Coded]:
-        texts = self.tokenizer.ids_batch([text for text, _ in pairs])
-        said = [self._said(label) for _, label in pairs]
-        return [
-            [(window.ids, label) for window in self.frame.windows(pieces)]
-            for pieces, label in zip(texts, said, strict=True)
-        ]
-
-    def _said(self, label: str) -> Ids:
+    def of(self, label: str) -> Ids:
+        """The ids of what is said of one example."""
         if self.kind == "regression":
             return np.array([number_of(label) or 0.0], np.float32).view(np.uint32).astype(np.int64)
         labels = split_labels(label) if self.kind == "multi" else [label]
         return np.array([self._ids.get(one, len(self.labels)) for one in labels], np.int64)
 
 
-class TagCoding:
-    """A text and the tags of its words: the first piece of a word carries its tag, the others none.
+class ClassCoding:
+    """A text and its label, its labels, or its number."""
 
-    Words are encoded one by one, each with the white space before it, so that no piece belongs to two.
-    """
-
-    def __init__(self, tokenizer: AnyTokenizer, frame: Frame, tags: Sequence[str]) -> None:
-        self.tokenizer, self.frame, self.tags = tokenizer, frame, tuple(tags)
-        self._ids = {tag: place for place, tag in enumerate(tags)}
+    def __init__(self, tokenizer: AnyTokenizer, frame: Frame, kind: Kind, labels: Sequence[str]) -> None:
+        self.tokenizer, self.frame, self.labels = tokenizer, frame, LabelIds(kind, labels)
 
     @property
     def sizes(self) -> tuple[int, int]:
-        return self.tokenizer.size, len(self.tags) + 1
+        return self.tokenizer.size, self.labels.size
 
     @property
     def own(self) -> dict[str, Any]:
-        return {"labels": list(self.tags)}
+        return {"labels": list(self.labels.labels)}
+
+    def coded(self, pairs: Sequence[Pair]) -> list[Coded]:
+        texts = self.tokenizer.ids_batch([text for text, _ in pairs])
+        said = [self.labels.of(label) for _, label in pairs]
+        return [
+            [(window.ids, label) for window in self.frame.windows(pieces)]
+            for pieces, label in zip(texts, said, strict=True)
+        ]
+
+
+class TagCoding:
+    """A text and the tags of its words, as the marks of their first pieces (:mod:`~regard.data.word_marks`).
+
+    Words are encoded one by one, each with the white space before it, so that no piece belongs to two. In a text of
+    several windows each word counts in that one only in which it is most central.
+
+    Args:
+        tokenizer: text to pieces.
+        frame: of a window.
+        scheme: tags of any scheme are converted to it.
+        tags: those that are learned.
+        others: those that occur in validation texts only; they are never predicted.
+    """
+
+    def __init__(
+        self, tokenizer: AnyTokenizer, frame: Frame, scheme: Scheme, tags: Sequence[str], others: Sequence[str] = ()
+    ) -> None:
+        self.tokenizer, self.frame, self.scheme = tokenizer, frame, scheme
+        self.tags, self.others = tuple(tags), tuple(others)
+        self._marks = {tag: TAGS + place for place, tag in enumerate((*tags, *others))}
 
     @property
-    def nothing(self) -> int:
-        """The id of a piece without a tag, and of a tag that is not known."""
-        return len(self.tags)
+    def sizes(self) -> tuple[int, int]:
+        return self.tokenizer.size, TAGS + len(self._marks)
+
+    @property
+    def own(self) -> dict[str, Any]:
+        return {"labels": list(self.tags), "others": list(self.others), "scheme": self.scheme}
 
     def coded(self, pairs: Sequence[Pair]) -> list[Coded]:
         marked = [Words.parse(text, places) for text, places in pairs]
-        return [self._windows(words, pieces) for words, pieces in zip(marked, self.pieces(marked), strict=True)]
+        marks = [[self._marks[tag] for tag in converted(words.tags, self.scheme)] for words in marked]
+        return [self._windows(*both) for both in zip(self.pieces(marked), marks, strict=True)]
+
+    def untagged(self, texts: Sequence[Words]) -> list[Coded]:
+        """The windows of texts whose tags are not known; words that a window counts are marked by the first tag."""
+        return [self._windows(pieces, [TAGS] * len(pieces)) for pieces in self.pieces(texts)]
 
     def pieces(self, texts: Sequence[Words]) -> list[list[Ids]]:
-        """The pieces of each word of each text, those of what stands before it included."""
-        parts = [part for words in texts for part in _parts(words)]
-        encoded = iter(self.tokenizer.ids_batch(parts))
-        return [[next(encoded) for _ in words.places] for words in texts]
+        """The pieces of each word of each text, those of what stands before it included; at least one."""
+        encoded = iter(self.tokenizer.ids_batch([part for words in texts for part in parts(words)]))
+        unknown = np.array([self.tokenizer.unknown], np.int64)
+        return [[_some(next(encoded)[: self.frame.room], unknown) for _ in words.places] for words in texts]
 
-    def _windows(self, words: Words, pieces: list[Ids]) -> Coded:
+    def _windows(self, pieces: list[Ids], marks: list[int]) -> Coded:
         ids = np.concatenate([np.zeros(0, np.int64), *pieces])
-        tags = np.full(len(ids), self.nothing, np.int64)
-        first = np.cumsum([0, *map(len, pieces)])[:-1]
-        known = [self._ids.get(tag, self.nothing) for tag in words.tags]
-        filled = np.array([len(part) > 0 for part in pieces], np.bool_)
-        tags[first[filled]] = np.array(known, np.int64)[filled]
-        return [
-            (window.ids, self.frame.aligned(tags, window.start, self.nothing)) for window in self.frame.windows(ids)
-        ]
+        lengths_R = np.array([len(part) for part in pieces], np.int64)
+        first_R = lengths_R.cumsum() - lengths_R
+        windows = list(self.frame.windows(ids))
+        starts = [window.start for window in windows]
+        window_R = most_central(first_R, first_R + lengths_R - 1, starts, self.frame.room)
+        ends = np.searchsorted(window_R, np.arange(len(windows) + 1))
+        marks_R = np.array(marks, np.int64)
+        found: Coded = []
+        for window, begin, end in zip(windows, ends[:-1], ends[1:], strict=True):
+            marks_T = np.full(len(window.ids), INSIDE, np.int64)
+            shift = len(self.frame.begin) - window.start
+            inside = slice(*np.searchsorted(first_R, [window.start, window.start + self.frame.room]))
+            marks_T[first_R[inside] + shift] = NEIGHBOUR
+            marks_T[first_R[begin:end] + shift] = marks_R[begin:end]
+            marks_T[-1] = MORE if window is not windows[-1] else INSIDE
+            found.append((window.ids, marks_T))
+        return found
 
 
 class DocumentCoding:
@@ -165,7 +201,15 @@ class DocumentCoding:
         return [[(np.concatenate([pieces, end]), nothing)] for pieces, end in zip(texts, ends, strict=True)]
 
 
-def _parts(words: Words) -> list[str]:
-    """Each word with what stands between it and the word before."""
+def parts(words: Words) -> list[str]:
+    """Each word with what stands between it and the word before; one that shares its place with another, alone."""
     ends = [0, *(end for _, end in words.places)]
-    return [words.text[before:end] for before, end in itertools.pairwise(ends)]
+    return [
+        words.text[before if before <= begin else begin : end]
+        for before, (begin, end) in zip(ends, words.places, strict=False)
+    ]
+
+
+def _some(pieces: Ids, unknown: Ids) -> Ids:
+    """The pieces of a word; a tokenizer may drop all that a word has."""
+    return pieces if len(pieces) else unknown
