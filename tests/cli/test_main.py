@@ -107,7 +107,7 @@ def test_torch_out_of_memory_is_one_sentence(regard, loaded, monkeypatch) -> Non
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 17179869184 bytes.")
 
     monkeypatch.delenv("REGARD_DEBUG", raising=False)
-    loaded(type("Task", (), {"nbest": fail})())
+    loaded(type("Task", (), {"name": "translation", "nbest": fail})())
     done = regard("translate", "model", stdin=b"a\n")
     assert done.code == 1
     assert done.err == f"regard: {cli.NO_MEMORY}\n"
@@ -134,7 +134,7 @@ def test_errors_become_sentences_and_codes(regard, loaded, monkeypatch, error: B
 
     monkeypatch.delenv("REGARD_DEBUG", raising=False)
     monkeypatch.setattr(cli, "_reader_left", lambda: 0)  # the test's own stdout stays open
-    loaded(type("Task", (), {"nbest": fail})())
+    loaded(type("Task", (), {"name": "translation", "nbest": fail})())
     done = regard("translate", "model", stdin=b"a\n")
     assert done.code == code
     assert "Traceback" not in done.err
@@ -150,7 +150,7 @@ def test_debugging_shows_where(regard, loaded, monkeypatch) -> None:
         raise RegardError("wrong")
 
     monkeypatch.setenv("REGARD_DEBUG", "1")
-    loaded(type("Task", (), {"nbest": fail})())
+    loaded(type("Task", (), {"name": "translation", "nbest": fail})())
     done = regard("translate", "model", stdin=b"a\n")
     assert done.code == 1
     assert "Traceback" in done.err

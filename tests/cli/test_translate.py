@@ -14,10 +14,7 @@ from typing import Any
 
 import pytest
 
-import regard.cli.translate  # noqa: F401
-from regard.cli.translate import bursts, one_line
-
-translate = sys.modules["regard.cli.translate"]  # regard.cli.translate itself is the command
+from regard.cli.lines import bursts, one_line
 
 
 @dataclass
@@ -29,6 +26,8 @@ class Hypothesis:
 
 class Shouts:
     """A translator into capitals."""
+
+    name = "translation"
 
     def nbest(self, texts: list[str], n: int = 1, beam: int | None = None, first: int = 1) -> list[list[Hypothesis]]:
         return [[Hypothesis(text.upper() + "!" * i, (len(text), i), -0.5 - i) for i in range(n)] for text in texts]
@@ -199,7 +198,7 @@ def test_warnings_are_sentences_too(regard, loaded, recwarn, monkeypatch) -> Non
             return super().nbest(texts, n, beam, first)
 
     loaded(Warns())
-    monkeypatch.setattr(translate.bursts, "__defaults__", (2, 0.05))
+    monkeypatch.setattr(bursts, "__defaults__", (2, 0.05))
     done = regard("translate", "model", stdin=b"a\nb\nc\n")
     assert done.out == "A\nB\nC\n"
     assert done.err == "".join(f"regard: warning: line {line} is cut\n" for line in (1, 2, 3))

@@ -55,7 +55,7 @@ def attend(
     from regard.explore.record import record
     from regard.explore.view import View, gazes
 
-    task = opened(folder, threads=threads)
+    task = opened(folder, threads=threads, tasks=("translation",))
     made = [record(task, text, target), *([record(task, beside)] if beside else [])]
     if layer is None and (head is not None or token is not None):
         layer = len(made[0].weights[kind])

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import queue
-import sys
-import threading
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from regard.cli.lines import answer_each, json_line, one_line
 from regard.errors import UsageError
 
 if TYPE_CHECKING:
     from regard.tasks.translation import Translation
-
-BURST = 1024
-"""Lines read ahead at most."""
-LINGER = 0.05
-"""Seconds to wait for a further line before what is there is translated."""
 
 
 def translate(
@@ -50,94 +41,23 @@ def translate(
     if nbest < 1 or (beam is not None and not nbest <= beam <= 100):
         raise UsageError(f"--nbest {nbest} must lie between 1 and the beam, and the beam between 1 and 100")
     from regard.cli.opening import opened
-    from regard.cli.terminal import say_mended
-    from regard.text.lines import Notes, decoded
 
-    task = opened(folder, device, threads)
-    notes = Notes()
-    lines = decoded(raw_lines(), notes)
-    for number, hypotheses in enumerate(_translated(task, lines, beam, nbest), 1):
-        for line in _shown(number, hypotheses, nbest, json):
-            sys.stdout.buffer.write(line.encode("utf-8", "replace") + b"\n")
-        sys.stdout.buffer.flush()
-    say_mended("stdin", notes)
+    task: Translation = opened(folder, device, threads, ("translation",))
+
+    def answer(lines: list[str], first: int) -> Iterator[str]:
+        found = task.nbest(lines, n=nbest, beam=beam, first=first)
+        for number, hypotheses in enumerate(found, first):
+            yield from _shown(number, hypotheses, nbest, json)
+
+    answer_each(answer)
     return 0
-
-
-def _translated(task: Translation, lines: Iterable[str], beam: int | None, nbest: int) -> Iterator[list[Any]]:
-    first = 1
-    for burst in bursts(lines):
-        yield from task.nbest(burst, n=nbest, beam=beam, first=first)
-        first += len(burst)
 
 
 def _shown(number: int, hypotheses: list[Any], nbest: int, json: bool) -> list[str]:
     """The lines for one sentence."""
     if json:
-        import json as writer
-
         found = [{"text": one_line(h.text), "tokens": list(h.tokens), "score": round(h.score, 6)} for h in hypotheses]
-        value = found[0] if nbest == 1 else {**found[0], "nbest": found}
-        return [writer.dumps(value, ensure_ascii=False, allow_nan=False)]
+        return [json_line(found[0] if nbest == 1 else {**found[0], "nbest": found})]
     if nbest == 1:
         return [one_line(hypotheses[0].text)]
     return [f"{number}\t{h.score:.4f}\t{one_line(h.text)}" for h in hypotheses]
-
-
-def one_line(text: str) -> str:
-    """The text with generated line breaks turned into spaces, so that lines out are lines in."""
-    return text.replace("\r\n", " ").replace("\n", " ").replace("\r", " ")
-
-
-def bursts(lines: Iterable[str], most: int = BURST, linger: float = LINGER) -> Iterator[list[str]]:
-    """The lines in groups: all that has come so far; so a slow writer is answered at once and a fast one in bulk."""
-    waiting: queue.Queue[Any] = queue.Queue(most)
-    threading.Thread(target=_read_ahead, args=(lines, waiting), daemon=True).start()
-    while True:
-        burst, item = [], waiting.get()
-        deadline = time.monotonic() + linger
-        while isinstance(item, str):
-            burst.append(item)
-            if len(burst) == most:
-                break
-            try:
-                item = waiting.get(timeout=max(deadline - time.monotonic(), 0.0))
-            except queue.Empty:
-                break
-        if burst:
-            yield burst
-        if item is None:
-            return
-        if isinstance(item, BaseException):
-            raise item
-
-
-def _read_ahead(lines: Iterable[str], waiting: queue.Queue[Any]) -> None:
-    """Put each line into the queue, then ``None``, or the error that ended them."""
-    try:
-        for line in lines:
-            waiting.put(line)
-        waiting.put(None)
-    except BaseException as error:
-        waiting.put(error)
-
-
-def raw_lines() -> Iterator[bytes]:
-    """Stdin's lines as bytes, each with its line feed.
-
-    Read from the descriptor itself: a thread that waits inside Python's own stdin would make the exit fail.
-    """
-    try:
-        number = sys.stdin.fileno()
-    except (OSError, ValueError):  # a stand-in without a descriptor
-        yield from sys.stdin.buffer
-        return
-    begun: list[bytes] = []
-    while block := os.read(number, 1 << 16):
-        first, *rest = block.split(b"\n")
-        begun.append(first)
-        for following in rest:
-            yield b"".join(begun) + b"\n"
-            begun = [following]
-    if last := b"".join(begun):
-        yield last
