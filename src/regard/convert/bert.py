@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,8 +18,10 @@ TASKS = {
     "BertModel": "encoding",
 }
 """Their architectures to what they are for."""
-SILENT = ("bert.embeddings.position_ids", "bert.embeddings.token_type_ids", "cls.seq_relationship.")
+SILENT = re.compile(r"bert\.embeddings\.(position|token_type)_ids|cls\.seq_relationship\..*")
 """Tensors that say nothing here: counters, and the head of BERT's second task, which we do not have."""
+SPARE = re.compile(r"bert\.pooler\.dense\.(weight|bias)|cls\..*")
+"""Tensors that may stand there without being asked: the pooler below another head, another head below the pooler."""
 OLD = {"LayerNorm.gamma": "LayerNorm.weight", "LayerNorm.beta": "LayerNorm.bias"}
 """Names of the first releases."""
 COPIES = {
@@ -30,6 +33,7 @@ COPIES = {
 
 def section(config: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
     """The values of our model section."""
+    bare = not any(name.startswith(("cls.", "classifier.")) for name in tensors)
     only(config, position_embedding_type="absolute", is_decoder=False, add_cross_attention=False)
     return {
         "family": "bert",
@@ -43,6 +47,7 @@ def section(config: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, 
         "norm_epsilon": number(config, "layer_norm_eps", 1e-12),
         "dropout": dropout(config, "hidden_dropout_prob", 0.1),
         "attention_dropout": dropout(config, "attention_probs_dropout_prob", 0.1),
+        "pooler": not bare or "bert.pooler.dense.weight" in tensors,
     }
 
 
@@ -74,7 +79,13 @@ def config(model: BertSection, pieces: int) -> dict[str, Any]:
 
 
 def rows(model: BertSection, task: str) -> list[Row]:
-    """The table of names of an encoder with the head of a task."""
+    """The table of names of an encoder with the head of a task.
+
+    Raises:
+        UsageError: the task's head is another than BERT's.
+    """
+    if task == "classification":
+        demand(model, "BERT", pool="first", pooler=True)
     table = [
         row("bert.embeddings.word_embeddings.weight", "encoder.input.tokens.weight"),
         row("bert.embeddings.position_embeddings.weight", "encoder.input.positions.weight"),
@@ -90,7 +101,7 @@ def rows(model: BertSection, task: str) -> list[Row]:
         table += affine(f"{theirs}.intermediate.dense", f"{ours}.feedforward.inner")
         table += affine(f"{theirs}.output.dense", f"{ours}.feedforward.outer")
         table += affine(f"{theirs}.output.LayerNorm", f"{ours}.feedforward_residual.norm")
-    return table + HEADS[task]
+    return table + (HEADS[task] if task != "encoding" or model.pooler else [])
 
 
 _CLASSES = affine("classifier", "head.classes")

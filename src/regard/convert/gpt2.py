@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,11 +12,10 @@ from regard.convert.names import Row, Transposed, affine, row
 
 TASKS = {"GPT2LMHeadModel": "language-model", "GPT2Model": "language-model"}
 """Their architectures to what they are for; the output is the table, so the bare one is a language model too."""
-OLD: dict[str, str] = {}
 COPIES = {"lm_head.weight": "transformer.wte.weight"}
 """Tied tensors that a file may hold a second time."""
-COUNTERS = (".attn.bias", ".attn.masked_bias")
-"""Ends of names of masks that old files hold beside the weights."""
+SILENT = re.compile(r"transformer\.h\.\d+\.attn\.(masked_)?bias")
+"""Masks that old files hold beside the weights."""
 
 
 def section(config: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -67,19 +68,23 @@ class Shaped:
 class Started:
     """A table of embeddings to which we add a row for the start symbol: a copy of the row that starts a text there.
 
-    ``copies``: tables of ours that are one there.
+    Args:
+        row: that row; ``None``: there too it is the last one, with nothing added.
+        copies: tables of ours that are one there.
     """
 
-    row: int
+    row: int | None
     copies: int = 1
 
     def inward(self, theirs: Tensor) -> list[Tensor]:
-        return [torch.cat([theirs, theirs[self.row : self.row + 1]])] * self.copies
+        added = [] if self.row is None else [theirs[self.row : self.row + 1]]
+        return [torch.cat([theirs, *added])] * self.copies
 
     def outward(self, ours: list[Tensor]) -> Tensor:
-        if any(not torch.equal(ours[0][:-1], other[:-1]) for other in ours[1:]):
+        tables = ours if self.row is None else [table[:-1] for table in ours]
+        if any(not torch.equal(tables[0], other) for other in tables[1:]):
             raise ValueError("stands for several tables of this model, which have become different")
-        return ours[0][:-1]
+        return tables[0]
 
 
 @dataclass(frozen=True)
@@ -153,17 +158,15 @@ def outward(rows: Iterable[Row], ours: Mapping[str, Tensor]) -> dict[str, Tensor
     return found
 
 
-def refuse_surplus(rows: Sequence[Row], theirs: Iterable[str], known: Iterable[str], where: str) -> None:
+def refuse_surplus(rows: Iterable[Row], theirs: Iterable[str], spare: re.Pattern[str], where: str) -> None:
     """Refuse tensors that no row of the table tells what to do with: left out, they would change what is computed.
 
     Args:
-        known: beginnings of names that say nothing here, such as the head of a training task.
+        spare: names that may be left over.
 
     Raises:
         RegardError: names the first such tensor.
     """
-    told = {each.theirs for each in rows}
-    starts = tuple(known)
-    for name in sorted(theirs):
-        if name not in told and not name.startswith(starts):
-            raise RegardError(f"has {name!r}, which a model of this kind has not", where)
+    left = set(theirs) - {each.theirs for each in rows}
+    if surplus := sorted(name for name in left if not spare.fullmatch(name)):
+        raise RegardError(f"has {surplus[0]!r}, which a model of this kind has not", where)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,10 +12,10 @@ from regard.convert.names import Row, Started, affine, row
 
 TASKS = {"T5ForConditionalGeneration": "span-corruption"}
 """Their architectures to what they are for."""
-SILENT = ("decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.",)
+SILENT = re.compile(r"decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight")
 """Tensors that say nothing here: old files hold one that is never read."""
-SHARED = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")
-"""Copies of the shared table that a file may hold."""
+COPIES = {f"{name}.weight": "shared.weight" for name in ("encoder.embed_tokens", "decoder.embed_tokens", "lm_head")}
+"""Tied tensors that a file may hold a second time; the last of them 1.1 has as one of its own."""
 ACTIVATIONS = {
     "relu": "relu",
     "gelu": "gelu",
@@ -100,14 +101,18 @@ def config(model: TransformerSection, pieces: int) -> dict[str, Any]:
     }
 
 
-def rows(model: TransformerSection, task: str) -> list[Row]:
-    """The table of names; the row behind the pieces, our start symbol's, is a copy of the row that starts there."""
+def rows(model: TransformerSection, task: str, *, own: bool = False) -> list[Row]:
+    """The table of names; the row behind the pieces, our start symbol's, is a copy of the row that starts there.
+
+    ``own``: it is a row of its own there too, the last one; so it is where we trained the model.
+    """
+    row_of = None if own else PAD
     if model.tie == "three":
-        table = [row("shared.weight", "encoder.input.tokens.weight", form=Started(PAD))]
+        table = [row("shared.weight", "encoder.input.tokens.weight", form=Started(row_of))]
     else:
         read = [f"{side}.input.tokens.weight" for side in ("encoder", "decoder")]
-        table = [row("shared.weight", *read, form=Started(PAD, copies=2))]
-        table.append(row("lm_head.weight", "output.weight", form=Started(PAD)))
+        table = [row("shared.weight", *read, form=Started(row_of, copies=2))]
+        table.append(row("lm_head.weight", "output.weight", form=Started(row_of)))
     for side, layers in (("encoder", model.encoder_layers), ("decoder", model.decoder_layers)):
         relative = f"{side}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
         table.append(row(relative, f"{side}.input.positions.weight"))

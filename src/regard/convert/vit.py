@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +12,7 @@ from regard.convert.names import Row, Shaped, affine, row
 
 TASKS = {"ViTForImageClassification": "image-classification"}
 """Their architectures to what they are for."""
-SILENT = ("vit.embeddings.mask_token", "vit.pooler.")
+SILENT = re.compile(r"vit\.embeddings\.mask_token|vit\.pooler\..*")
 """Tensors that say nothing here."""
 
 

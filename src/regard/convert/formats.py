@@ -1,0 +1,109 @@
+"""The formats that are known, by the word ``model_type`` of their ``config.json``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.convert import bert, gpt2, t5, vit
+from regard.convert.names import Row
+from regard.errors import RegardError
+
+NONE = re.compile(r"(?!)")
+"""No name at all."""
+
+
+@dataclass(frozen=True)
+class Format:
+    """One family of models as others write it.
+
+    Args:
+        kind: its name in sentences.
+        tasks: their architectures to our tasks, the usual one first.
+        section: ``config.json`` and the tensors → values of our model section.
+        config: our section and the pieces → the fields of their ``config.json``.
+        rows: our section and the task → the table of names.
+        prefix: begins the names of tensors, which the file of a bare model leaves out.
+        heads: beginnings of names that have no such prefix.
+        silent: names of tensors that say nothing here.
+        spare: names of tensors that may be there without being needed.
+        copies: tied tensors that a file may hold a second time, to the first.
+        own: those of them that may also be tensors of their own.
+        old: parts of names as the first releases wrote them, to today's.
+    """
+
+    kind: str
+    tasks: Mapping[str, str]
+    section: Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]
+    config: Callable[[Any, int], dict[str, Any]]
+    rows: Callable[[Any, str], list[Row]]
+    prefix: str = ""
+    heads: tuple[str, ...] = ()
+    silent: re.Pattern[str] = NONE
+    spare: re.Pattern[str] = NONE
+    copies: Mapping[str, str] = field(default_factory=dict)
+    own: tuple[str, ...] = ()
+    old: Mapping[str, str] = field(default_factory=dict)
+
+    def today(self, name: str) -> str:
+        """A tensor's name as the table has it."""
+        for old, new in self.old.items():
+            name = name.replace(old, new)
+        return name if name.startswith((self.prefix, *self.heads)) else self.prefix + name
+
+    def once(self, tensors: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
+        """The tensors under today's names, without those that say nothing and without copies.
+
+        Raises:
+            RegardError: what should be a copy has become a tensor of its own.
+        """
+        named = {self.today(name): tensor for name, tensor in tensors.items()}
+        found = {name: tensor for name, tensor in named.items() if not self.silent.fullmatch(name)}
+        for copy, first in self.copies.items():
+            if copy not in found:
+                continue
+            if first not in found:
+                found[first] = found.pop(copy)
+            elif torch.equal(found[copy], found[first]):
+                del found[copy]
+            elif copy not in self.own:
+                raise RegardError(f"has {copy!r} that differs from {first!r}; here they are one", where)
+        return found
+
+
+FORMATS: dict[str, Format] = {
+    "bert": Format(
+        "BERT",
+        bert.TASKS,
+        bert.section,
+        bert.config,
+        bert.rows,
+        "bert.",
+        ("cls.", "classifier."),
+        bert.SILENT,
+        bert.SPARE,
+        bert.COPIES,
+        old=bert.OLD,
+    ),
+    "gpt2": Format(
+        "GPT-2",
+        gpt2.TASKS,
+        gpt2.section,
+        gpt2.config,
+        gpt2.rows,
+        "transformer.",
+        ("lm_head.",),
+        gpt2.SILENT,
+        copies=gpt2.COPIES,
+    ),
+    "t5": Format(
+        "T5", t5.TASKS, t5.section, t5.config, t5.rows, silent=t5.SILENT, copies=t5.COPIES, own=("lm_head.weight",)
+    ),
+    "vit": Format("ViT", vit.TASKS, vit.section, vit.config, vit.rows, "vit.", ("classifier.",), vit.SILENT),
+}
+"""Their word ``model_type`` to the format."""

@@ -1,0 +1,159 @@
+"""A model folder in Hugging Face's layout, read with care: ``config.json``, weights, labels, how vectors are pooled."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from regard.errors import RegardError
+
+CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+PICKLED = "pytorch_model.bin"
+LARGEST = 64 << 20
+"""Bytes a JSON file may have; more are not read."""
+
+
+def values_of(path: Path) -> dict[str, Any]:
+    """What a JSON file says, which is an object.
+
+    Raises:
+        RegardError: it is missing, too large, or no object.
+    """
+    try:
+        if path.stat().st_size > LARGEST:
+            raise RegardError("is larger than 64 MB: this is no description of a model", str(path))
+        found = json.loads(path.read_bytes().decode("utf-8"))
+    except FileNotFoundError:
+        raise RegardError("no such file", str(path)) from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise RegardError(f"cannot be read as JSON: {error}", str(path)) from None
+    if not isinstance(found, dict):
+        raise RegardError("is damaged: an object was expected", str(path))
+    return found
+
+
+@dataclass(frozen=True)
+class HubFolder:
+    """A folder that ``transformers`` wrote, or something like it.
+
+    Args:
+        path: where it lies.
+        config: what its ``config.json`` says.
+    """
+
+    path: Path
+    config: Mapping[str, Any]
+
+    @classmethod
+    def open(cls, path: Path | str) -> HubFolder:
+        """The folder, its ``config.json`` read.
+
+        Raises:
+            RegardError: it is no such folder.
+        """
+        path = Path(path)
+        if not path.is_dir():
+            raise RegardError("no such folder", str(path))
+        if not (path / CONFIG).exists():
+            raise RegardError(f"has no {CONFIG}: is no model in Hugging Face's layout", str(path))
+        return cls(path, values_of(path / CONFIG))
+
+    @property
+    def kind(self) -> str:
+        """The word ``model_type``.
+
+        Raises:
+            RegardError: there is none.
+        """
+        kind = self.config.get("model_type")
+        if not isinstance(kind, str):
+            raise RegardError("does not say its model_type", str(self.path / CONFIG))
+        return kind
+
+    @property
+    def architecture(self) -> str | None:
+        """The class it was saved from, where it says one."""
+        named = self.config.get("architectures")
+        return str(named[0]) if isinstance(named, list) and named else None
+
+    @property
+    def where(self) -> str:
+        """The file of its weights, for errors."""
+        return str(self.path / (WEIGHTS if (self.path / WEIGHTS).exists() else INDEX))
+
+    @cached_property
+    def tensors(self) -> dict[str, Tensor]:
+        """Every tensor by the name in the file, of one file or of several that an index names.
+
+        Raises:
+            RegardError: a file is missing or broken, or the weights are pickled.
+        """
+        found: dict[str, Tensor] = {}
+        for file in self._files():
+            try:
+                with safe_open(file, "pt") as opened:
+                    found |= {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118  (no mapping)
+            except FileNotFoundError:
+                raise RegardError("no such file, though the index names it", str(file)) from None
+            except (SafetensorError, OSError) as error:
+                raise RegardError(f"is broken: {error}", str(file)) from None
+        return found
+
+    def _files(self) -> list[Path]:
+        if (self.path / WEIGHTS).exists():
+            return [self.path / WEIGHTS]
+        if (self.path / INDEX).exists():
+            named = values_of(self.path / INDEX).get("weight_map")
+            files = sorted(set(map(str, named.values()))) if isinstance(named, dict) else []
+            if not files or any(Path(name).name != name for name in files):
+                raise RegardError("names no files of weights, or some outside of the folder", str(self.path / INDEX))
+            return [self.path / name for name in files]
+        if (self.path / PICKLED).exists():
+            raise RegardError(
+                "holds pickled weights, which can run code when they are read; load the model with `transformers` "
+                f"where you trust it, save it again with save_pretrained, and take the {WEIGHTS} it writes",
+                str(self.path / PICKLED),
+            )
+        raise RegardError(f"has no {WEIGHTS}", str(self.path))
+
+    def labels(self, count: int) -> tuple[str, ...]:
+        """The names of classes or tags by number, ``LABEL_0`` and so on where the folder names none.
+
+        Raises:
+            RegardError: there are not as many names as scores, or a name twice.
+        """
+        named = self.config.get("id2label") or {number: f"LABEL_{number}" for number in range(count)}
+        where = str(self.path / CONFIG)
+        try:
+            found = {int(number): str(label) for number, label in named.items()}
+        except (AttributeError, TypeError, ValueError):
+            raise RegardError("id2label is no list of names by number", where) from None
+        if sorted(found) != list(range(count)):
+            raise RegardError(f"id2label has {len(found)} names, the model's scores are {count}", where)
+        labels = tuple(found[number] for number in range(count))
+        if len(set(labels)) < count:
+            raise RegardError("id2label has the same name twice", where)
+        return labels
+
+    @property
+    def pool(self) -> str | None:
+        """How a text's vectors become one, where the folder of a sentence encoder tells: first, mean or max.
+
+        Raises:
+            RegardError: in a way that has no counterpart here.
+        """
+        path = self.path / "1_Pooling" / CONFIG
+        if not path.exists():
+            return None
+        asked = {name for name, value in values_of(path).items() if name.startswith("pooling_mode_") and value}
+        ways = {"pooling_mode_cls_token": "first", "pooling_mode_mean_tokens": "mean", "pooling_mode_max_tokens": "max"}
+        if len(asked) != 1 or not asked <= ways.keys():
+            raise RegardError(f"pools by {', '.join(sorted(asked)) or 'nothing'}; known: {', '.join(ways)}", str(path))
+        return ways[asked.pop()]
