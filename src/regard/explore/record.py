@@ -143,7 +143,7 @@ def _heard(model: Any, source: list[int], target: list[int]) -> dict[str, list[N
     from regard.models.reading import weights_of
 
     weights = weights_of(model, [source], [target])
-    return {kind: [pairs[0].float().cpu().numpy() for pairs in weights[kind]] for kind in KINDS}
+    return {kind: [pairs[0].float().cpu().numpy() for pairs in layers] for kind, layers in weights.items()}
 
 
 def _tokens(tokenizer: Tokenizer, encoding: Encoding) -> list[Token]:

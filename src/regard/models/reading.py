@@ -1,28 +1,31 @@
-"""A translator reading pairs as they stand, so that one can look inside: for the demonstration and for pictures."""
+"""A model reading what it is given as it stands, so that one can look inside: for the demonstration and for pictures."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from regard.models.inputs import Tokens
+from regard.models.rnn import Rnn
 from regard.models.transformer import Transformer
 from regard.nn.layout import Sequences
 from regard.nn.probe import listen
 
-POINTS = {
-    "encoder": "encoder.{}.attention.weight",
-    "decoder": "decoder.{}.attention.weight",
-    "cross": "decoder.{}.cross.weight",
+ENCODER, DECODER, CROSS = "encoder.{}.attention.weight", "decoder.{}.attention.weight", "decoder.{}.cross.weight"
+POINTS: Mapping[str, Mapping[str, str]] = {
+    "transformer": {"encoder": ENCODER, "decoder": DECODER, "cross": CROSS},
+    "bert": {"encoder": ENCODER},
+    "vit": {"encoder": ENCODER},
+    "gpt": {"decoder": DECODER},
+    "rnn": {"cross": "decoder.cross.weight"},
 }
-"""Where the weights of the three uses of attention pass, by layer [Vaswani17 §3.2.3]."""
+"""Where the weights of each use of attention pass, by family and layer [Vaswani17 §3.2.3]."""
 
 
-@torch.inference_mode()
 def weights_of(
-    model: Transformer, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+    model: Transformer | Rnn, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
 ) -> dict[str, list[list[Tensor]]]:
     """Every attention weight of one pass in evaluation mode: ``[kind][layer][pair]`` has shape (heads, queries, keys).
 
@@ -31,17 +34,56 @@ def weights_of(
         sources: ids of each sentence, ``</s>`` at the end.
         targets: what the decoder reads for each: the start symbol, then the ids of its translation.
     """
-    device, training = model.output.weight.device, model.training
-    read, written = _tokens(sources, device), _tokens(targets, device)
+    device = model.output.weight.device
+    read, written = packed(sources, device), packed(targets, device)
+    family = "rnn" if isinstance(model, Rnn) else "transformer"
+    pairs = [len(target) for target in targets]
+    return heard(model, family, lambda: model.decoder(written, model.encoder(read), read), pairs)
+
+
+@torch.inference_mode()
+def heard(
+    model: nn.Module, family: str, run: Callable[[], object], queries: Sequence[int]
+) -> dict[str, list[list[Tensor]]]:
+    """The attention weights of what ``run`` does, in evaluation mode: ``[kind][layer][sequence]``.
+
+    Args:
+        model: its mode is left as it was.
+        family: the word of its section.
+        run: one pass.
+        queries: how many queries each sequence has, where a step of a recurrence is heard on its own.
+    """
+    training = model.training
     model.eval()
-    with listen([point.format("*") for point in POINTS.values()]) as heard:
-        model.decoder(written, model.encoder(read), read)
+    with listen([point.format("*") for point in POINTS[family].values()]) as found:
+        run()
     model.train(training)
-    depth = {"encoder": len(model.encoder.layers), "decoder": len(model.decoder.layers)}
-    depth["cross"] = depth["decoder"]
-    return {kind: [heard[point.format(layer)] for layer in range(depth[kind])] for kind, point in POINTS.items()}
+    return {kind: _layers(point, found, queries) for kind, point in POINTS[family].items()}
 
 
-def _tokens(sentences: Sequence[Sequence[int]], device: torch.device) -> Tokens:
+def _layers(point: str, found: dict[str, list[Tensor]], queries: Sequence[int]) -> list[list[Tensor]]:
+    """The weights of each layer; a point without layers is one."""
+    if "{}" not in point:
+        return [_whole(found[point], queries)] if point in found else []
+    names = [name for layer in range(len(found)) if (name := point.format(layer)) in found]
+    return [found[name] for name in names]
+
+
+def _whole(steps: list[Tensor], queries: Sequence[int]) -> list[Tensor]:
+    """One tensor a sequence, of those that were heard a step at a time: the longest sequences live longest."""
+    if len(steps) == len(queries):
+        return steps
+    order = sorted(range(len(queries)), key=lambda place: -queries[place])
+    rows: list[list[Tensor]] = [[] for _ in queries]
+    heard_steps = iter(steps)
+    for time in range(max(queries, default=0)):
+        for place in order:
+            if queries[place] > time:
+                rows[place].append(next(heard_steps))
+    return [torch.cat(row, dim=1) for row in rows]
+
+
+def packed(sentences: Sequence[Sequence[int]], device: torch.device) -> Tokens:
+    """Sentences end to end, as a model reads them."""
     ids_T = torch.tensor([id for sentence in sentences for id in sentence], dtype=torch.int64, device=device)
     return Tokens(ids_T, Sequences.end_to_end([len(sentence) for sentence in sentences], device))
