@@ -58,7 +58,7 @@ def config(model: BertSection, pieces: int) -> dict[str, Any]:
         UsageError: a field that BERT has no form for.
     """
     demand(model, "BERT", norm="layer", norm_place="post", positions="learned", embedding_norm=True, biases=True)
-    demand(model, "BERT", scale_scores=True, activation=tuple(THEIRS), feedforward_dropout=0.0)
+    demand(model, "BERT", scale_scores=True, activation=tuple(THEIRS))
     demand(model, "BERT", segments=tuple(range(1, 1025)))
     demand_plain_heads(model, "BERT")
     return {

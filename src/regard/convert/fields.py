@@ -72,7 +72,8 @@ def demand(model: Attentive, kind: str, **expected: Any) -> None:
         allowed = value if isinstance(value, tuple) else (value,)
         if (found := getattr(model, name)) not in allowed:
             can = " or ".join(str(each) for each in allowed)
-            raise UsageError(f"{kind} has no form for {found!r}, only for {can}", f"model.{name}")
+            field = {"value_size": "d_v"}.get(name, name)
+            raise UsageError(f"{kind} has no form for {found!r}, only for {can}", f"model.{field}")
 
 
 def demand_plain_heads(model: Attentive, kind: str) -> None:

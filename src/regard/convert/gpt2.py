@@ -43,7 +43,7 @@ def config(model: GptSection, pieces: int) -> dict[str, Any]:
         UsageError: a field that GPT-2 has no form for.
     """
     demand(model, "GPT-2", norm="layer", norm_place="pre", positions="learned", biases=True, scale_scores=True)
-    demand(model, "GPT-2", activation=tuple(THEIRS), feedforward_dropout=0.0)
+    demand(model, "GPT-2", activation=tuple(THEIRS))
     demand_plain_heads(model, "GPT-2")
     return {
         "model_type": "gpt2",

@@ -32,8 +32,8 @@ def taken(
 ) -> dict[str, bytes]:
     """The files of a folder in Hugging Face's layout, by name.
 
-    A translator becomes a ``MarianMTModel``. What only we have (how text is normalised beyond what a tokenizer's file
-    says, a fitted temperature, a threshold) is not in it.
+    A translator becomes a ``MarianMTModel``, or a T5 where it is made like one. What only we have (a fitted
+    temperature, a threshold, places of dropout that they do not tell apart) is not in it.
 
     Args:
         recipe: what the model was made by.

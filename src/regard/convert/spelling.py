@@ -109,6 +109,8 @@ def files(tokenizer: AnyTokenizer, longest: int, *, framed: bool, pad: bool) -> 
         symbols = list(tokenizer.names[: tokenizer.symbols])  # type: ignore[union-attr]
         document["added_tokens"] = [_added(id, name) for id, name in enumerate(symbols)]
         document["post_processor"] = _frame(tokenizer) if framed else None
+    if not framed:
+        roles["bos_token"] = roles["eos_token"]  # it stands between texts, so a text begins behind one
     if pad:
         document["added_tokens"] = [*document["added_tokens"], _added(tokenizer.size, PAD)]
         roles["pad_token"] = PAD

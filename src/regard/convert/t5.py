@@ -79,9 +79,8 @@ def config(model: TransformerSection, pieces: int) -> dict[str, Any]:
     Raises:
         UsageError: a field that T5 has no form for.
     """
-    demand(model, "T5", **FIXED, tie=("none", "three"), decoder_norm=(None, "rms"), d_v=model.key_size)
+    demand(model, "T5", **FIXED, tie=("none", "three"), decoder_norm=(None, "rms"), value_size=model.key_size)
     demand(model, "T5", activation=tuple(THEIRS), scale_output=model.tie == "three")
-    demand(model, "T5", attention_dropout=model.dropout, feedforward_dropout=model.dropout)
     return {
         "model_type": "t5",
         "is_encoder_decoder": True,

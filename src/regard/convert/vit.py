@@ -46,7 +46,7 @@ def config(model: VitSection, pieces: int) -> dict[str, Any]:
         UsageError: a field that ViT has no form for.
     """
     demand(model, "ViT", norm="layer", norm_place="pre", positions="learned", biases=True, scale_scores=True)
-    demand(model, "ViT", activation=tuple(THEIRS), pool="first", feedforward_dropout=0.0)
+    demand(model, "ViT", activation=tuple(THEIRS), pool="first")
     demand_plain_heads(model, "ViT")
     size = model.height if model.height == model.width else [model.height, model.width]
     return {

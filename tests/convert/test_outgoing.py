@@ -1,0 +1,296 @@
+"""Models taken out say the same in ``transformers`` and, where it knows the family, in CTranslate2."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from small_folders import LABELS, TAGS, TEXTS, folder_of
+from small_peers import packed, transformers, unpadded
+from test_against_transformers import pixels
+from torch import Tensor, nn
+
+from regard.config import Decoding, Recipe, recipe_from, recipe_toml
+from regard.convert import brought, export_model, import_model, taken
+from regard.convert.incoming import OUTLINES, write
+from regard.decoding.rows import Symbols
+from regard.decoding.search import search
+from regard.errors import RegardError, UsageError
+from regard.models.build import transformer
+from regard.models.inputs import Patches
+from regard.models.stepper import Stepper
+from regard.models.store import to_bytes, weights
+from regard.nn.layout import Sequences
+from regard.text.tokenizer import Tokenizer, learn
+from small_models import assert_near
+
+SIZES = {"d_model": 12, "d_ff": 20, "heads": 3}
+POSITIONS = {"max_positions": 40}
+T5_LIKE = {
+    "norm": "rms",
+    "norm_place": "pre",
+    "positions": "relative",
+    "biases": False,
+    "scale_scores": False,
+    "scale_embedding": False,
+    "scale_output": True,
+}
+
+
+def own_tokenizer(symbols: tuple[str, ...] = ()) -> Tokenizer:
+    return learn(TEXTS * 3, 290, symbols=symbols)
+
+
+def recipe(task: str, model: dict[str, Any], **sections: Any) -> Recipe:
+    return recipe_from({"task": task, "model": {**SIZES, **model}, "data": {"max_tokens": 40}, **sections})
+
+
+def model_of(recipe: Recipe, pieces: int, count: int = 0) -> nn.Module:
+    """A model of ours, every weight random but the start symbol's row."""
+    built = (
+        transformer(recipe.model, pieces, pieces)  # type: ignore[arg-type]
+        if recipe.model.family == "transformer"
+        else OUTLINES[recipe.task](recipe.model, pieces, count)
+    )
+    generator = torch.Generator().manual_seed(5)
+    with torch.no_grad():
+        for weight in built.parameters():
+            if len(weight) == pieces + 1:
+                weight = weight[:-1]
+            weight.add_(0.2 * torch.randn(weight.shape, generator=generator))
+    return built.eval()
+
+
+def out(
+    folder: Path, recipe: Recipe, model: nn.Module, tokenizer: Tokenizer | None, labels: tuple[str, ...] = ()
+) -> Path:
+    """The folder in their layout, by way of one of ours."""
+    files = {"recipe.toml": recipe_toml(recipe).encode(), "model.safetensors": to_bytes(weights(model))}
+    if tokenizer is not None:
+        files["tokenizer.json"] = tokenizer.content
+    if labels:
+        files["labels.json"] = json.dumps({"format": 1, "labels": list(labels)}).encode()
+    write(folder / "ours", files)
+    export_model(folder / "ours", folder / "theirs")
+    return folder / "theirs"
+
+
+def framed(tokenizer: Any, texts: list[str]) -> list[Tensor]:
+    return [torch.tensor([*tokenizer.begin, *tokenizer.encode(text).ids, tokenizer.end]) for text in texts]
+
+
+def read_by_theirs(folder: Path, texts: list[Tensor]) -> Any:
+    """Their tokenizer's batch of the texts, which must be ours."""
+    theirs = transformers.AutoTokenizer.from_pretrained(folder)
+    batch = theirs(TEXTS, padding=True, return_tensors="pt")
+    for ids, mask, text in zip(batch.input_ids, batch.attention_mask.bool(), texts, strict=True):
+        assert ids[mask].tolist() == text.tolist()
+    return {"input_ids": batch.input_ids, "attention_mask": batch.attention_mask}
+
+
+def loaded(kind: str, folder: Path) -> Any:
+    """A model of theirs, and not a weight missing or left over."""
+    model, told = getattr(transformers, kind).from_pretrained(folder, output_loading_info=True)
+    assert not told["missing_keys"]
+    assert not told["unexpected_keys"]
+    assert not told["mismatched_keys"]
+    return model.eval()
+
+
+@pytest.mark.parametrize(
+    ("task", "kind", "labels"),
+    [
+        ("masked-lm", "AutoModelForMaskedLM", ()),
+        ("classification", "AutoModelForSequenceClassification", LABELS),
+        ("tagging", "AutoModelForTokenClassification", TAGS),
+    ],
+)
+def test_an_encoder_of_ours_is_a_bert(task: str, kind: str, labels: tuple[str, ...], tmp_path: Path) -> None:
+    tokenizer = own_tokenizer(("[CLS]", "[MASK]"))
+    described = recipe(task, {"layers": 2, **POSITIONS})
+    model = model_of(described, tokenizer.size, len(labels))
+    folder = out(tmp_path, described, model, tokenizer, labels)
+    texts = framed(tokenizer, TEXTS)
+    peer = loaded(kind, folder)
+    expected = peer(**read_by_theirs(folder, texts)).logits
+    said = model(packed(texts))
+    found = model.head.scores(said) if task == "masked-lm" else said
+    assert_near(found, expected if task == "classification" else unpadded(expected, texts), 1e-4)
+    if labels:
+        assert tuple(peer.config.id2label[number] for number in range(len(labels))) == labels
+    again = brought(folder)
+    assert again.recipe.model.model_dump(exclude={"pooler"}) == described.model.model_dump(exclude={"pooler"})
+    assert all(torch.equal(tensor, again.weights[name]) for name, tensor in weights(model).items())
+
+
+def test_their_pipelines_give_our_labels(tmp_path: Path) -> None:
+    tokenizer = own_tokenizer(("[CLS]", "[MASK]"))
+    described = recipe("classification", {"layers": 1, **POSITIONS})
+    model = model_of(described, tokenizer.size, 5)
+    folder = out(tmp_path, described, model, tokenizer, LABELS)
+    said = transformers.pipeline("text-classification", model=str(folder), device="cpu")(TEXTS)
+    best = model(packed(framed(tokenizer, TEXTS))).argmax(1).tolist()
+    assert [each["label"] for each in said] == [LABELS[number] for number in best]
+
+
+def test_a_decoder_of_ours_is_a_gpt2(tmp_path: Path) -> None:
+    tokenizer = own_tokenizer()
+    described = recipe("language-model", {"layers": 2, **POSITIONS})
+    model = model_of(described, tokenizer.size)
+    folder = out(tmp_path, described, model, tokenizer)
+    texts = [torch.tensor(tokenizer.encode(text).ids) for text in TEXTS]
+    expected = loaded("AutoModelForCausalLM", folder)(**read_by_theirs(folder, texts)).logits
+    assert_near(model.output.scores(model(packed(texts))), unpadded(expected, texts), 1e-4)
+
+
+def test_an_image_model_of_ours_is_a_vit(tmp_path: Path) -> None:
+    described = recipe("image-classification", {"layers": 2, "height": 8, "width": 12, "channels": 2, "patch": 4})
+    model = model_of(described, 0, 5)
+    folder = out(tmp_path, described, model, None, LABELS)
+    images = torch.randn(2, 2, 8, 12)
+    patches = Patches(pixels(images, 4), Sequences.end_to_end([7, 7]))
+    assert_near(model(patches), loaded("AutoModelForImageClassification", folder)(images).logits, 1e-4)
+
+
+def our_outputs(model: nn.Module, tokenizer: Tokenizer, texts: list[Tensor], beam: int) -> list[list[int]]:
+    sources = [text.numpy().astype(np.int64) for text in texts]
+    decoding = Decoding(beam=beam, length_penalty=0.0)
+    symbols = Symbols(tokenizer.start, tokenizer.end, without=())
+    found = search(Stepper(model), sources, decoding, symbols, limits=[15] * len(sources))  # type: ignore[arg-type]
+    return [list(hypotheses[0].tokens) for hypotheses in found]
+
+
+def their_outputs(peer: Any, batch: Any, beam: int) -> list[list[int]]:
+    told = {"num_beams": beam, "do_sample": False, "max_new_tokens": 15, "max_length": None, "length_penalty": 0.0}
+    rows = peer.generate(**batch, **told, early_stopping=False).tolist()
+    return [[id for id in row[1:] if id != peer.config.pad_token_id and id != 0] for row in rows]
+
+
+TRANSLATORS = [
+    ({"encoder_layers": 2, "decoder_layers": 3}, "MarianMTModel"),
+    ({"encoder_layers": 1, "decoder_layers": 1, "activation": "gelu", "d_model": 15}, "MarianMTModel"),
+    ({"encoder_layers": 2, "decoder_layers": 2, **T5_LIKE}, "T5ForConditionalGeneration"),
+    ({"encoder_layers": 1, "decoder_layers": 1, **T5_LIKE, "activation": "gated_gelu"}, "T5ForConditionalGeneration"),
+]
+
+
+@pytest.mark.parametrize(("model", "kind"), TRANSLATORS)
+def test_a_translator_of_ours_is_a_marian_or_a_t5(model: dict[str, Any], kind: str, tmp_path: Path) -> None:
+    tokenizer = own_tokenizer()
+    described = recipe("translation", model)
+    ours = model_of(described, tokenizer.size)
+    folder = out(tmp_path, described, ours, tokenizer)
+    peer = loaded("AutoModelForSeq2SeqLM", folder)
+    assert type(peer).__name__ == kind
+    texts = framed(tokenizer, TEXTS)
+    batch = read_by_theirs(folder, texts)
+    started = [torch.cat([torch.tensor([tokenizer.start]), text[:-1]]) for text in texts]
+    targets = nn.utils.rnn.pad_sequence(started, batch_first=True)
+    expected = unpadded(peer(**batch, decoder_input_ids=targets).logits, texts)[:, : tokenizer.size]
+    found = ours.output.scores(ours.decoder(packed(started), ours.encoder(packed(texts)), packed(texts)))  # type: ignore
+    assert_near(found, expected, 1e-4)
+    for beam in (1, 4):
+        written = [[id for id in row if id != 0] for row in our_outputs(ours, tokenizer, texts, beam)]
+        assert their_outputs(peer, batch, beam) == written
+
+
+@pytest.mark.parametrize(("model", "kind"), TRANSLATORS)
+def test_ctranslate2_writes_what_our_translator_writes(model: dict[str, Any], kind: str, tmp_path: Path) -> None:
+    ctranslate2 = pytest.importorskip("ctranslate2")
+    tokenizer = own_tokenizer()
+    described = recipe("translation", model)
+    ours = model_of(described, tokenizer.size)
+    folder = out(tmp_path, described, ours, tokenizer)
+    ctranslate2.converters.TransformersConverter(str(folder)).convert(str(tmp_path / "fast"))
+    fast = ctranslate2.Translator(str(tmp_path / "fast"), device="cpu", intra_threads=1)
+    texts = framed(tokenizer, TEXTS)
+    sources = [[tokenizer.names[id] for id in text.tolist()] for text in texts]
+    for beam in (1, 4):
+        results = fast.translate_batch(sources, beam_size=beam, max_decoding_length=15, length_penalty=0.0)
+        expected = our_outputs(ours, tokenizer, texts, beam)
+        assert [each.hypotheses[0] for each in results] == [[tokenizer.names[id] for id in row] for row in expected]
+
+
+def test_ctranslate2_reads_bert_and_gpt2(tmp_path: Path) -> None:
+    ctranslate2 = pytest.importorskip("ctranslate2")
+    tokenizer = own_tokenizer(("[CLS]", "[MASK]"))
+    described = recipe("classification", {"layers": 2, **POSITIONS})
+    model = model_of(described, tokenizer.size, 5)
+    folder = out(tmp_path / "bert", described, model, tokenizer, LABELS)
+    ctranslate2.converters.TransformersConverter(str(folder)).convert(str(tmp_path / "encoder"))
+    text = framed(tokenizer, TEXTS)[0]
+    said = ctranslate2.Encoder(str(tmp_path / "encoder"), intra_threads=1).forward_batch([text.tolist()])
+    assert_near(np.array(said.last_hidden_state)[0], model.encoder(packed([text])), 1e-4)  # type: ignore[operator]
+
+    described = recipe("language-model", {"layers": 2, **POSITIONS})
+    model = model_of(described, tokenizer.size)
+    folder = out(tmp_path / "gpt", described, model, tokenizer)
+    ctranslate2.converters.TransformersConverter(str(folder)).convert(str(tmp_path / "generator"))
+    generator = ctranslate2.Generator(str(tmp_path / "generator"), intra_threads=1)
+    scores = np.array(generator.forward_batch([text.tolist()]))[0][:, : tokenizer.size]
+    assert_near(scores, model.output.scores(model(packed([text]))), 1e-4)  # type: ignore[operator,union-attr]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "BertForMaskedLM",
+        "BertForSequenceClassification",
+        "BertForTokenClassification",
+        "GPT2LMHeadModel",
+        "T5ForConditionalGeneration",
+        "ViTForImageClassification",
+    ],
+)
+def test_out_is_in_backwards(kind: str, tmp_path: Path) -> None:
+    _, theirs = folder_of(kind, tmp_path / "theirs")
+    import_model(tmp_path / "theirs", tmp_path / "ours")
+    export_model(tmp_path / "ours", tmp_path / "back")
+    before, after = (load_file(tmp_path / name / "model.safetensors") for name in ("theirs", "back"))
+    assert before.keys() == after.keys()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    assert type(loaded(kind, tmp_path / "back")).__name__ == kind
+    if theirs is not None:
+        again = transformers.AutoTokenizer.from_pretrained(tmp_path / "back")
+        assert again(TEXTS)["input_ids"] == theirs(TEXTS)["input_ids"]
+        assert again.unk_token == theirs.unk_token
+
+
+@pytest.mark.parametrize(
+    ("task", "model", "field"),
+    [
+        ("translation", {"norm_place": "pre"}, "model.norm_place"),
+        ("translation", {"tie": "two"}, "model.tie"),
+        ("translation", {"d_k": 7}, "model.d_k"),
+        ("translation", {**T5_LIKE, "scale_output": False}, "model.scale_output"),
+        ("translation", {"family": "rnn", "d_ff": None, "heads": None}, "model.family"),
+        ("masked-lm", {"embedding_norm": False}, "model.embedding_norm"),
+        ("masked-lm", {"activation": "gated_gelu"}, "model.activation"),
+        ("classification", {"pool": "mean"}, "model.pool"),
+        ("language-model", {"positions": "sinusoidal"}, "model.positions"),
+    ],
+)
+def test_what_the_other_side_has_no_form_for_is_named(task: str, model: dict[str, Any], field: str) -> None:
+    values = {name: value for name, value in {**SIZES, **POSITIONS, **model}.items() if value is not None}
+    if task == "translation":
+        values.pop("max_positions")
+    described = recipe_from({"task": task, "model": values, "data": {"max_tokens": 40}})
+    with pytest.raises(UsageError) as caught:
+        taken(described, {}, own_tokenizer(), ())
+    assert caught.value.where == field
+
+
+def test_weights_of_another_model_are_refused(tmp_path: Path) -> None:
+    described = recipe("language-model", {"layers": 1, **POSITIONS})
+    model = model_of(described, own_tokenizer().size)
+    held = weights(model)
+    lacking = {name: tensor for name, tensor in held.items() if name != "decoder.final.bias"}
+    with pytest.raises(RegardError, match=r"lacks 'decoder\.final\.bias'"):
+        taken(described, lacking, own_tokenizer())
+    with pytest.raises(RegardError, match="has 'more'"):
+        taken(described, {**held, "more": torch.ones(1)}, own_tokenizer())
