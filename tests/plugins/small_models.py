@@ -56,7 +56,7 @@ def stir(module: nn.Module, key: int = 7) -> None:
         for weight in module.parameters():
             weight.add_(0.1 * torch.randn(weight.shape, generator=generator, dtype=torch.float32).to(weight))
         for part in module.modules():
-            if isinstance(part, TokenEmbedding):
+            if isinstance(part, TokenEmbedding) and part.start is not None:
                 part.weight[part.pieces] = 0
 
 

@@ -79,8 +79,8 @@ class Stepper:
         return State(
             np.concatenate([state.lengths_N, new.lengths_N]),
             np.concatenate([state.sentence_N, new.sentence_N + old_sentences]),
-            [_joined(a, old_rows, b, len(sources)) for a, b in zip(state.pasts, new.pasts, strict=True)],
-            [_joined(a, old_sentences, b, len(sources)) for a, b in zip(state.memories, new.memories, strict=True)],
+            [joined(a, old_rows, b, len(sources)) for a, b in zip(state.pasts, new.pasts, strict=True)],
+            [joined(a, old_sentences, b, len(sources)) for a, b in zip(state.memories, new.memories, strict=True)],
             np.concatenate([state.memory_lengths_B, new.memory_lengths_B]),
         )
 
@@ -143,14 +143,14 @@ def _rows_T(sequences: Sequences) -> Tensor:
     )
 
 
-def _joined(first: Arena, first_rows: int, second: Arena, second_rows: int) -> Arena:
+def joined(first: Arena, first_rows: int, second: Arena, second_rows: int) -> Arena:
     """The rows in use of two arenas, one behind the other."""
-    joined = first.resized(max(first.rows, first_rows + second_rows), second.stride)
+    arena = first.resized(max(first.rows, first_rows + second_rows), second.stride)
     last = first_rows + second_rows
-    for new, old in ((joined.key_SHK, second.key_SHK), (joined.value_SHU, second.value_SHU)):
-        room = new.unflatten(0, (-1, joined.stride))
+    for new, old in ((arena.key_SHK, second.key_SHK), (arena.value_SHU, second.value_SHU)):
+        room = new.unflatten(0, (-1, arena.stride))
         room[first_rows:last, : second.stride] = old.unflatten(0, (-1, second.stride))[:second_rows]
-    return joined
+    return arena
 
 
 def _stacked(heard: list[Tensor]) -> Tensor | None:
