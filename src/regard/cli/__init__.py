@@ -14,6 +14,7 @@ from regard import __version__
 from regard.cli.attend import attend
 from regard.cli.average import average
 from regard.cli.check import check
+from regard.cli.classify import classify
 from regard.cli.demo import demo
 from regard.cli.evaluate import evaluate
 from regard.cli.info import info
@@ -31,7 +32,7 @@ app = App(
     default_parameter=NO_NEGATIVES,
     help_epilogue="Begin with: regard demo, or regard train --source A --target B --output DIR",
 )
-COMMANDS: tuple[Callable[..., int], ...] = (train, translate, evaluate, check, attend, info, average, demo)
+COMMANDS: tuple[Callable[..., int], ...] = (train, translate, classify, evaluate, check, attend, info, average, demo)
 for _place, _command in enumerate(COMMANDS):
     app.command(_command, sort_key=_place)
 

@@ -10,9 +10,11 @@ import numpy as np
 import torch
 
 from regard.config import BertSection, Recipe
+from regard.data.corpora import Corpus
 from regard.data.framing import Frame
 from regard.models.bert import Bert
 from regard.models.build import bert, classes
+from regard.tasks.class_evaluation import ClassEvaluation, evaluated
 from regard.tasks.reading import read
 from regard.tasks.teaching import device_of
 from regard.tasks.text_assets import TextAssets
@@ -54,18 +56,26 @@ class Classification:
         return device_of(self.model)
 
     @overload
-    def classify(self, text: str) -> Verdict: ...
+    def classify(self, text: str, threshold: float | None = None) -> Verdict: ...
     @overload
-    def classify(self, text: list[str]) -> list[Verdict]: ...
-    def classify(self, text: str | list[str]) -> Verdict | list[Verdict]:
+    def classify(self, text: list[str], threshold: float | None = None) -> list[Verdict]: ...
+    def classify(self, text: str | list[str], threshold: float | None = None) -> Verdict | list[Verdict]:
         """What the model says of a text, or of each text of a list.
 
         A text longer than the model ever saw is read in windows that overlap; their scores are averaged.
+
+        Args:
+            text: one text or several.
+            threshold: the probability from which on a label is believed; default: the recipe's, else the fitted one.
         """
         if isinstance(text, str):
-            return self.verdicts(self.scores([text]))[0]
+            return self.judge(threshold).verdicts(self.scores([text]))[0]
         refuse_others(text)
-        return self.verdicts(self.scores(text))
+        return self.judge(threshold).verdicts(self.scores(text))
+
+    def evaluate(self, corpus: Corpus, threshold: float | None = None) -> ClassEvaluation:
+        """How well the model does on labelled texts that it was not taught."""
+        return evaluated(self.judge(threshold), self.scores, corpus)
 
     def scores(self, texts: Sequence[str]) -> Scores:
         """``score_BC``: the scores of every label before temperature and softmax; of a regression the number."""
@@ -77,4 +87,8 @@ class Classification:
 
     def verdicts(self, score_BC: Scores) -> list[Verdict]:
         """Scores as labels and probabilities."""
-        return Judge(self.recipe.classification, self.assets.labels, self.assets.fitted).verdicts(score_BC)
+        return self.judge().verdicts(score_BC)
+
+    def judge(self, threshold: float | None = None) -> Judge:
+        """What turns scores into labels and probabilities."""
+        return Judge(self.recipe.classification, self.assets.labels, self.assets.fitted, threshold)

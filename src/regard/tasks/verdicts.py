@@ -44,31 +44,45 @@ class Judge:
         section: what kind of labels there are.
         labels: their names, in the order of their scores.
         fitted: temperature and threshold.
+        asked: a probability from which on a label is believed, instead of the recipe's or the fitted one.
     """
 
     section: Section
     labels: Sequence[str]
     fitted: Fitted
+    asked: float | None = None
+
+    @property
+    def threshold(self) -> float:
+        """The probability from which on a label is believed: of several labels each, else the best one's."""
+        if self.section.kind == "multi":
+            return 0.5 if self.asked is None else self.asked
+        return (self.section.threshold or self.fitted.threshold) if self.asked is None else self.asked
 
     def verdicts(self, score_BC: Scores) -> list[Verdict]:
         """Scores as labels and probabilities."""
         if self.section.kind == "regression":
             return [Verdict((), 1.0, float(score)) for score in score_BC[:, 0]]
-        score_BC = score_BC / self.fitted.temperature
-        return [self._several(row) if self.section.kind == "multi" else self._one(row) for row in score_BC]
+        one = self._several if self.section.kind == "multi" else self._one
+        return [one(row) for row in self.probabilities(score_BC)]
 
-    def _one(self, score_C: Scores) -> Verdict:
-        labels, threshold = self.labels, self.section.threshold or self.fitted.threshold
-        probability_C = np.exp(score_C - np.logaddexp.reduce(score_C))
+    def probabilities(self, score_BC: Scores) -> Scores:
+        """Of every label: together one, or where a text may have several each on its own."""
+        score_BC = score_BC / self.fitted.temperature
+        if self.section.kind == "multi":
+            return np.asarray(np.exp(-np.logaddexp(0.0, -score_BC)))
+        return np.asarray(np.exp(score_BC - np.logaddexp.reduce(score_BC, axis=1, keepdims=True)))
+
+    def _one(self, probability_C: Scores) -> Verdict:
         best = int(probability_C.argmax())
         probability = float(probability_C[best])
         outside = self.section.out_of_scope or "out of scope"
-        label = labels[best] if probability >= threshold else outside
-        return Verdict((label,), probability, None, dict(zip(labels, probability_C.tolist(), strict=True)))
+        label = self.labels[best] if probability >= self.threshold else outside
+        return Verdict((label,), probability, None, dict(zip(self.labels, probability_C.tolist(), strict=True)))
 
-    def _several(self, score_C: Scores) -> Verdict:
-        probability_C = 1.0 / (1.0 + np.exp(-score_C))
-        chosen = [int(place) for place in np.argsort(-probability_C, kind="stable") if probability_C[place] >= 0.5]
+    def _several(self, probability_C: Scores) -> Verdict:
+        order = np.argsort(-probability_C, kind="stable")
+        chosen = [int(place) for place in order if probability_C[place] >= self.threshold]
         least = float(probability_C[chosen].min()) if chosen else float(1.0 - probability_C.max())
         labels = tuple(self.labels[place] for place in chosen)
         return Verdict(labels, least, None, dict(zip(self.labels, probability_C.tolist(), strict=True)))

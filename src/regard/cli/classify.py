@@ -1,0 +1,89 @@
+"""``regard classify``: a label out for each line in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from regard.cli.lines import answer_each, json_line, one_cell
+from regard.errors import UsageError
+
+if TYPE_CHECKING:
+    from regard.tasks.verdicts import Verdict
+
+TASKS = ("classification", "image-classification")
+
+
+def classify(
+    folder: Annotated[Path, Parameter(name="DIR")],
+    /,
+    *,
+    threshold: float | None = None,
+    all: bool = False,
+    json: bool = False,
+    device: str | None = None,
+    threads: int | None = None,
+) -> int:
+    """Label each line of stdin: on stdout the label and its probability, a tab between.
+
+    Where a text may have several labels, they stand with | between, and the probability is that of the least sure; a
+    model of numbers prints the number. Texts are labelled as they come. An empty line has no label: an empty line
+    comes out. A model of images reads a line of CSV for each, its pixels row by row.
+
+    Args:
+        folder: the model folder.
+        threshold: a text whose best label is less probable is out of scope; where a text may have several labels it has
+            those of this probability; default: what was fitted or the recipe says.
+        all: one JSON object a line, with the probability of every label, the most probable first.
+        json: one JSON object a line, with label and probability.
+        device: cpu, cuda ...
+        threads: processor threads.
+    """
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise UsageError(f"{threshold:g} is no probability; give 0 to 1", "--threshold")
+    from regard.cli.opening import opened
+
+    task = opened(folder, device, threads, TASKS)
+    kind = task.recipe.classification.kind
+    if threshold is not None and kind == "regression":
+        raise UsageError("is for labels; this model predicts numbers", "--threshold")
+
+    def answer(lines: list[str], first: int) -> Iterator[str]:
+        verdicts = iter(task.classify([line for line in lines if line.strip()], threshold))
+        for line in lines:
+            found = next(verdicts) if line.strip() else None
+            yield json_line(value(found, kind, all)) if json or all else shown(found)
+
+    answer_each(answer)
+    return 0
+
+
+def shown(verdict: Verdict | None) -> str:
+    """A verdict as a line."""
+    if verdict is None:
+        return ""
+    if verdict.value is not None:
+        return f"{verdict.value:.6g}"
+    return f"{one_cell(verdict.label)}\t{verdict.probability:.4f}"
+
+
+def value(verdict: Verdict | None, kind: str, every: bool) -> dict[str, Any]:
+    """A verdict as plain values: ``label`` or ``labels`` with ``probability``, or ``value``; null where no text is.
+
+    Args:
+        verdict: what the model says.
+        kind: what kind of labels it has.
+        every: with the probability of every label.
+    """
+    if kind == "regression":
+        return {"value": None if verdict is None else verdict.value}
+    labels = list(verdict.labels) if verdict else []
+    found: dict[str, Any] = {"labels": labels} if kind == "multi" else {"label": verdict.label if verdict else None}
+    found["probability"] = round(verdict.probability, 6) if verdict else None
+    if every:
+        of = verdict.probabilities if verdict and verdict.probabilities else {}
+        found["probabilities"] = {label: round(of[label], 6) for label in sorted(of, key=lambda label: -of[label])}
+    return found

@@ -1,0 +1,137 @@
+"""How well a classifier does on labelled texts, or images, that it was not taught: labels, probabilities, scope."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.data.corpora import Corpus
+from regard.data.findings import excerpt
+from regard.data.labels import number_of, split_labels
+from regard.errors import RegardError
+from regard.tasks.calibration import Threshold, accepted, expected_calibration_error
+from regard.tasks.classes import ClassScores, LabelScores, NumberScores, class_scores, label_scores, number_scores
+from regard.tasks.verdicts import Judge, Scores
+
+
+@dataclass(frozen=True)
+class ClassEvaluation:
+    """What a test set shows.
+
+    Args:
+        scores: of labels, or of numbers; where texts belong to no class, of the others, each by its best label.
+        calibration_error: how far probabilities are from the share of right answers [Guo17 §2]; of numbers none.
+        scope: what the threshold makes of all texts; absent where there is none, and every text is in scope.
+        unknown: labels that nothing was learned of, and how many texts have them; those texts count as wrong.
+        unlabelled: texts without a label, which are left out.
+    """
+
+    scores: ClassScores | LabelScores | NumberScores
+    calibration_error: float | None
+    scope: Threshold | None
+    unknown: dict[str, int]
+    unlabelled: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        own = {
+            "calibration_error": self.calibration_error,
+            "out_of_scope": self.scope.to_dict() if self.scope else None,
+            "unknown_labels": self.unknown,
+            "unlabelled": self.unlabelled,
+        }
+        return self.scores.to_dict() | own
+
+
+def evaluated(judge: Judge, score: Callable[[Sequence[str]], Scores], corpus: Corpus) -> ClassEvaluation:
+    """A model's scores on a corpus of examples with labels.
+
+    Args:
+        judge: turns scores into labels and probabilities.
+        score: ``score_BC`` of examples.
+        corpus: examples and what is right of each.
+
+    Raises:
+        RegardError: nothing to score, or a label that is no number where numbers are predicted.
+    """
+    pairs = list(corpus.pairs())
+    kind = judge.section.kind
+    kept = [place for place, (_, label) in enumerate(pairs) if label or kind == "multi"]
+    unlabelled = len(pairs) - len(kept)
+    if not kept:
+        raise RegardError("nothing to score: no text has a label", corpus.name)
+    score_BC, labels = score([pairs[place][0] for place in kept]), [pairs[place][1] for place in kept]
+    if kind == "regression":
+        numbers = [_number(label, corpus, place) for place, label in zip(kept, labels, strict=True)]
+        return ClassEvaluation(number_scores(numbers, score_BC[:, 0]), None, None, {}, unlabelled)
+    probability_BC = judge.probabilities(score_BC)
+    score_labels = _labels if kind == "multi" else _classes
+    scores, error, scope, unknown = score_labels(judge, probability_BC, labels)
+    return ClassEvaluation(scores, error, scope, unknown, unlabelled)
+
+
+def _number(label: str, corpus: Corpus, place: int) -> float:
+    if (number := number_of(label)) is None:
+        raise RegardError(f"the label {excerpt(label)!r} is no number", corpus.where(place, 1))
+    return number
+
+
+def _classes(
+    judge: Judge, probability_BC: Scores, labels: Sequence[str]
+) -> tuple[ClassScores, float, Threshold | None, dict[str, int]]:
+    """One label a text."""
+    outside = judge.section.out_of_scope
+    outside_B = np.array([bool(outside) and label == outside for label in labels], np.bool_)
+    if outside_B.all():
+        raise RegardError(f"nothing to score: the label of all texts is {excerpt(outside)!r}, which is no class")
+    inside = [label for label, out in zip(labels, outside_B, strict=True) if not out]
+    names, unknown = _names(judge, Counter(inside))
+    ids = {label: place for place, label in enumerate(names)}
+    gold_B = np.array([ids.get(label, len(names)) for label in labels], np.int64)
+    said_B, confidence_B = probability_BC.argmax(1), probability_BC.max(1)
+    right_B = (gold_B == said_B) & ~outside_B
+    scores = class_scores(gold_B[~outside_B], said_B[~outside_B], names)
+    error = expected_calibration_error(confidence_B[~outside_B], right_B[~outside_B])
+    scope = None
+    if judge.threshold or outside_B.any():
+        scope = _scope(confidence_B, right_B, outside_B, judge.threshold)
+    return scores, error, scope, unknown
+
+
+def _scope(
+    confidence_B: Scores, right_B: NDArray[np.bool_], outside_B: NDArray[np.bool_], threshold: float
+) -> Threshold:
+    found = accepted(confidence_B, right_B, outside_B, np.array([threshold]))
+    shown = (found.accuracy, found.in_scope_accuracy, found.recall, found.f1)
+    return Threshold(threshold, *(float(one[0]) for one in shown))
+
+
+def _labels(
+    judge: Judge, probability_BC: Scores, labels: Sequence[str]
+) -> tuple[LabelScores, float, None, dict[str, int]]:
+    """Any number of labels a text."""
+    split = [split_labels(label) for label in labels]
+    names, unknown = _names(judge, Counter(label for some in split for label in some))
+    ids = {label: place for place, label in enumerate(names)}
+    gold_BC = np.zeros((len(split), len(names)), np.bool_)
+    for row, some in enumerate(split):
+        gold_BC[row, [ids[label] for label in some]] = True
+    known = len(judge.labels)
+    said_BC = np.zeros_like(gold_BC)
+    said_BC[:, :known] = probability_BC >= judge.threshold
+    confidence_BC = np.maximum(probability_BC, 1.0 - probability_BC)
+    right_BC = (probability_BC >= 0.5) == gold_BC[:, :known]
+    error = expected_calibration_error(confidence_BC.ravel(), right_BC.ravel())
+    return label_scores(gold_BC, said_BC, names), error, None, unknown
+
+
+def _names(judge: Judge, counts: Counter[str]) -> tuple[list[str], dict[str, int]]:
+    """The model's labels with those behind them that only the test set has, and how often it has these."""
+    known = set(judge.labels)
+    unknown = {label: counts[label] for label in sorted(counts) if label not in known}
+    return [*judge.labels, *unknown], unknown
