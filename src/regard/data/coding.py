@@ -15,7 +15,7 @@ from regard.data.corpora import Pair
 from regard.data.documents import MORE
 from regard.data.framing import Frame
 from regard.data.labels import Kind, number_of, split_labels
-from regard.data.word_marks import INSIDE, MORE, NEIGHBOUR, TAGS, most_central
+from regard.data.word_marks import GOES_ON, INSIDE, NEIGHBOUR, TAGS, most_central
 from regard.text.marked import Words
 from regard.text.schemes import Scheme, converted
 from regard.text.vocabulary import AnyTokenizer
@@ -168,7 +168,7 @@ class TagCoding:
             inside = slice(*np.searchsorted(first_R, [window.start, window.start + self.frame.room]))
             marks_T[first_R[inside] + shift] = NEIGHBOUR
             marks_T[first_R[begin:end] + shift] = marks_R[begin:end]
-            marks_T[-1] = MORE if window is not windows[-1] else INSIDE
+            marks_T[-1] = GOES_ON if window is not windows[-1] else INSIDE
             found.append((window.ids, marks_T))
         return found
 

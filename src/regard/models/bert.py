@@ -14,6 +14,7 @@ from regard.nn.embeddings import TokenEmbedding
 from regard.nn.layout import Sequences
 from regard.nn.ops import Linear
 from regard.nn.pooling import Pool
+from regard.nn.tag_chain import Chain
 
 
 class Bert(nn.Module):
@@ -79,17 +80,31 @@ class TextHead(nn.Module):
 
 
 class TagHead(nn.Module):
-    """Tags of tokens: dropout, then a score for each [Devlin19 §5.3]."""
+    """Tags: what stands for a word, dropout, a score for each tag, then the choice among them [Devlin19 §5.3].
 
-    def __init__(self, classes: Linear, dropout: float) -> None:
+    Args:
+        classes: from d_model to a score for each tag.
+        dropout: probability.
+        pool: what stands for a word: its first piece, as in BERT, or the mean or largest of all.
+        chain: how tags are learned and chosen.
+    """
+
+    def __init__(self, classes: Linear, dropout: float, pool: Pool, chain: Chain) -> None:
         super().__init__()
         self.dropout = Dropout(dropout)
         self.classes = classes
+        self.pool = pool
+        self.chain = chain
 
     def forward(self, hidden_TD: Tensor, sequences: Sequences) -> Tensor:
         """``score_TC`` of every token."""
         score_TC: Tensor = self.classes(self.dropout(hidden_TD))
         return score_TC
+
+    def words(self, hidden_TD: Tensor, words: Sequences) -> Tensor:
+        """``score_RC`` of every word, whose pieces are its sequence."""
+        score_RC: Tensor = self.classes(self.dropout(self.pool(hidden_TD, words)))
+        return score_RC
 
 
 Head = Callable[[TokenEmbedding], WordHead | TextHead | TagHead]

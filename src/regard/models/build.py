@@ -29,6 +29,7 @@ from regard.nn.positions import Grid, Learned, NoPositions, Positions, Relative,
 from regard.nn.probe import name_parts
 from regard.nn.recurrent import Bridge, Elman, Gru, Lstm, Recurrent, Stack
 from regard.nn.residual import PostNorm, PreNorm, Residual
+from regard.nn.tag_chain import Alone, Together
 
 Built = TypeVar("Built", bound=nn.Module)
 
@@ -60,6 +61,8 @@ PLACES: dict[str, Callable[[VitSection], Positions]] = {
 }
 """Positions of an image's patches."""
 POOLS: dict[str, pooling.Pool] = {"first": pooling.first, "mean": pooling.mean, "max": pooling.largest}
+CHAINS: dict[str, type[Alone] | type[Together]] = {"alone": Alone, "crf": Together}
+"""How the tags of a sentence are learned and chosen."""
 CELLS: dict[str, type[Recurrent]] = {"elman": Elman, "gru": Gru, "lstm": Lstm}
 SCORES: dict[str, Callable[[int], Alignment | NoAlignment]] = {
     "none": lambda d_model: NoAlignment(),
@@ -123,9 +126,9 @@ def classes(model: BertSection, count: int) -> Head:
     return head
 
 
-def tags(model: BertSection, count: int) -> Head:
-    """The head that scores ``count`` tags of each token."""
-    return lambda table: TagHead(Linear(model.d_model, count), model.dropout)
+def tags(model: BertSection, count: int, chain: str = "alone") -> Head:
+    """The head that scores ``count`` tags of each word; ``chain``: alone, or as whole sequences by a ``crf``."""
+    return lambda table: TagHead(Linear(model.d_model, count), model.dropout, POOLS[model.pool], CHAINS[chain](count))
 
 
 def gpt(model: GptSection, pieces: int, key: int = 0) -> Gpt:

@@ -1,0 +1,104 @@
+"""How a sentence's tags are learned and chosen from their scores: each by itself, or all together.
+
+Both know what a scheme forbids, and never choose it. The tokens here are words.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from regard.nn.crf import ConditionalRandomField, constrained, penalties
+from regard.nn.layout import Sequences
+from regard.text.schemes import Forbidden
+
+
+class Alone(nn.Module):
+    """Each tag is learned by itself [Devlin19 §5.3]; the best are chosen among those that can stand together.
+
+    Args:
+        classes: tags (C).
+    """
+
+    def __init__(self, classes: int) -> None:
+        super().__init__()
+        self.forbidden = Forbidden()
+
+    def limit(self, forbidden: Forbidden) -> None:
+        """Choose nothing of this from now on."""
+        self.forbidden = forbidden
+
+    def loss(
+        self, score_TC: Tensor, labels_T: Tensor, sequences: Sequences, smoothing: float = 0.0
+    ) -> tuple[Tensor, Tensor]:
+        """Two sums over words in nats: the cross-entropy, smoothed, and the negative log-likelihood.
+
+        Args:
+            score_TC: of each tag for each word.
+            labels_T: the tags' numbers.
+            sequences: which words follow each other.
+            smoothing: probability given to all other tags [Szegedy16 §7].
+        """
+        nll = F.cross_entropy(score_TC.float(), labels_T, reduction="sum")
+        if not smoothing:
+            return nll, nll.detach()
+        total = F.cross_entropy(score_TC.float(), labels_T, reduction="sum", label_smoothing=smoothing)
+        return total, nll.detach()
+
+    @torch.no_grad()
+    def decode(self, score_TC: Tensor, sequences: Sequences) -> Tensor:
+        """The best tags: ``tags_T``."""
+        if self.forbidden == Forbidden():
+            return score_TC.argmax(1)
+        return constrained(score_TC, sequences, self.forbidden)
+
+    @torch.no_grad()
+    def probabilities(self, score_TC: Tensor, sequences: Sequences) -> Tensor:
+        """``p(tag | word)``: ``probability_TC``."""
+        return score_TC.float().softmax(1)
+
+
+class Together(nn.Module):
+    """The tags of a sentence are learned and chosen as one [Lafferty01 §3].
+
+    Args:
+        classes: tags (C).
+    """
+
+    def __init__(self, classes: int) -> None:
+        super().__init__()
+        self.field = ConditionalRandomField(classes)
+
+    def limit(self, forbidden: Forbidden) -> None:
+        """Leave this out of everything that can be, from now on."""
+        classes, device = self.field.transition_CC.shape[0], self.field.transition_CC.device
+        for name, penalty in zip(("between_CC", "first_C", "last_C"), penalties(classes, forbidden), strict=True):
+            setattr(self.field, name, penalty.to(device))
+
+    def loss(
+        self, score_TC: Tensor, labels_T: Tensor, sequences: Sequences, smoothing: float = 0.0
+    ) -> tuple[Tensor, Tensor]:
+        """The negative log-likelihood of the sentences' tags, summed, in nats; twice, for it is never smoothed."""
+        nll = self.field(score_TC, labels_T, sequences).sum()
+        return nll, nll.detach()
+
+    def decode(self, score_TC: Tensor, sequences: Sequences) -> Tensor:
+        """The best tags: ``tags_T``."""
+        return self.field.decode(score_TC, sequences)
+
+    def probabilities(self, score_TC: Tensor, sequences: Sequences) -> Tensor:
+        """``p(tag | sentence)``, summed over all tags of the other words: ``probability_TC``.
+
+        They are the gradient of ``log Z`` by the scores, and that is this of the loss plus one where the label is.
+        """
+        labels_T = torch.zeros(len(score_TC), dtype=torch.int64, device=score_TC.device)
+        with torch.inference_mode(False), torch.enable_grad():
+            score_TC = score_TC.detach().clone().float().requires_grad_()
+            gradient_TC = torch.autograd.grad(self.field(score_TC, labels_T, sequences).sum(), score_TC)[0]
+        gradient_TC[:, 0] += sequences.inside_T
+        return gradient_TC.clamp(0.0, 1.0)
+
+
+Chain = Alone | Together
+"""What is asked of both: ``limit``, ``loss``, ``decode``, ``probabilities``."""
