@@ -1,0 +1,258 @@
+"""A tagger in the making: its data, its loss, its validation, and what is fitted when the weights are done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from regard.config import Recipe
+from regard.data.coding import Coding, TagCoding, parts
+from regard.data.corpora import Corpus, Pair
+from regard.data.examples import Examples, TextBatch
+from regard.data.framing import Frame
+from regard.data.packing import pack_sources
+from regard.data.prepare_examples import PreparedExamples, prepare_examples
+from regard.data.survey import Progress
+from regard.data.word_marks import WordMarks, text_lengths
+from regard.models.bert import Bert
+from regard.nn import ops
+from regard.nn.layout import Sequences
+from regard.tasks import calibration
+from regard.tasks.pretrained import Pretrained, learned_tokenizer
+from regard.tasks.sizing import epochs_for
+from regard.tasks.tag_assets import TagAssets
+from regard.tasks.tag_scores import TagScores, tag_scores
+from regard.tasks.tagging import Tagging
+from regard.tasks.teaching import Paths, ShouldStop, device_of
+from regard.tasks.text_assets import Fitted, TextAssets
+from regard.tasks.word_reading import decided, head_of, split_by, word_scores
+from regard.text.marked import Words
+from regard.text.schemes import Scheme, detect, inventory, spans_of
+from regard.text.schemes import parts as parts_of_tag
+from regard.training.objective import Loss, Sample, Validation
+
+SAMPLES = 3
+"""Texts shown at a validation."""
+LARGEST = 100_000
+"""Words that a temperature is fitted to."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a model says of the validation words, end to end."""
+
+    score_RC: NDArray[np.float32]
+    gold_R: NDArray[np.int64]
+    lengths_B: NDArray[np.int64]
+    counts_W: NDArray[np.int64]
+    """Words of each window."""
+    loss: float
+    """In nats a word."""
+
+
+class TaggingTeaching:
+    """Tagging as training sees it; fits :class:`~regard.tasks.teaching.Teaching`.
+
+    Args:
+        task: the model in the making.
+        prepared: texts as ids, and the marks of their words.
+        paths: how products are computed.
+    """
+
+    def __init__(self, task: Tagging, prepared: PreparedExamples, paths: Paths) -> None:
+        self.task, self.prepared, self.paths = task, prepared, paths
+        self.examples = Examples.of(prepared.text, prepared.labels, task.recipe.training.tokens)
+        self.batches = self.examples.feed(task.recipe, prepared.fingerprint, self.examples.plain)
+        self.names = (*task.assets.labels, *prepared.own["others"])
+        ops.use(task.model, paths.training)
+
+    @property
+    def model(self) -> Bert:
+        """The model whose weights are trained."""
+        return self.task.model
+
+    @property
+    def epochs(self) -> int:
+        """By the table of sizes."""
+        return epochs_for(self.task.recipe.task, self.prepared.count)
+
+    def loss(self, batch: TextBatch) -> Loss:
+        """The loss of a batch's words; those whose tag is not learned count nothing."""
+        score_RC, marks = word_scores(self.model, batch, device_of(self.model))
+        smoothing = self.task.recipe.training.label_smoothing if self.model.training else 0.0
+        return self._loss(score_RC, marks, smoothing)
+
+    def _loss(self, score_RC: Tensor, marks: WordMarks, smoothing: float) -> Loss:
+        known_R, counts_B = marks.known(len(self.task.assets.labels))
+        device = score_RC.device
+        score = score_RC[torch.from_numpy(known_R).to(device)]
+        labels = torch.from_numpy(marks.tags_R[known_R]).to(device)
+        sequences = Sequences.end_to_end(counts_B.tolist(), device)
+        return Loss(*head_of(self.model).chain.loss(score, labels, sequences, smoothing), len(labels))
+
+    @torch.no_grad()
+    def validate(self, generate: bool) -> Validation:
+        """Loss and scores of the validation texts, in full precision, their tags chosen as in use."""
+        found = self._found()
+        tags_R, _ = decided(head_of(self.model).chain, found.score_RC, found.lengths_B, device_of(self.model))
+        return Validation(found.loss, self._scores(found, tags_R).values, self._samples(found, tags_R))
+
+    def _found(self) -> Found:
+        """Every validation text through the model as it is."""
+        with torch.no_grad(), ops.using(self.model, self.paths.exact):
+            read = [word_scores(self.model, batch, device_of(self.model)) for batch in self.validation]
+            losses = [self._loss(score_RC, marks, 0.0) for score_RC, marks in read]
+        counts_W = np.concatenate([marks.counts_B for _, marks in read])
+        more_W = np.concatenate([marks.more_B for _, marks in read])
+        return Found(
+            torch.cat([score_RC for score_RC, _ in read]).float().cpu().numpy(),
+            np.concatenate([marks.tags_R for _, marks in read]),
+            text_lengths(counts_W, more_W),
+            counts_W,
+            sum(float(part.nll) for part in losses) / max(1, sum(part.count for part in losses)),
+        )
+
+    def _scores(self, found: Found, tags_R: NDArray[np.int64]) -> TagScores:
+        gold, said = (split_by([self.names[tag] for tag in side], found.lengths_B) for side in (found.gold_R, tags_R))
+        return tag_scores(gold, said, self.task.assets.scheme)
+
+    @cached_property
+    def validation(self) -> list[TextBatch]:
+        """The validation texts, packed."""
+        prepared = self.prepared
+        return replace(self.examples, text=prepared.validation_text, labels=prepared.validation_labels).all()
+
+    def _samples(self, found: Found, tags_R: NDArray[np.int64]) -> tuple[Sample, ...]:
+        windows = len(found.counts_W)
+        ends = found.counts_W.cumsum()
+        samples = []
+        for place in np.linspace(0, windows - 1, min(SAMPLES, windows)).astype(np.int64).tolist():
+            words = self._words(place)
+            mine = slice(int(ends[place] - found.counts_W[place]), int(ends[place]))
+            sides = ([self.names[tag] for tag in side[mine]] for side in (found.gold_R, tags_R))
+            samples.append(Sample("".join(words), *(self._shown(words, side) for side in sides)))
+        return tuple(samples)
+
+    def _words(self, place: int) -> list[str]:
+        """The words of a validation window, each with the white space before it."""
+        ids = self.prepared.validation_text.sentence(place)
+        marks = WordMarks.of(pack_sources([ids]), self.prepared.validation_labels.sentence(place))
+        spans = zip(marks.starts_R, marks.starts_R + marks.lengths_R, strict=True)
+        return self.task.assets.tokenizer.decode_batch([ids[begin:end].tolist() for begin, end in spans])
+
+    def _shown(self, words: list[str], names: list[str]) -> str:
+        if self.task.assets.scheme == "none":
+            return " ".join(f"{word.strip()}/{name}" for word, name in zip(words, names, strict=True))
+        spans = spans_of(names, self.task.assets.scheme)
+        return "; ".join(f"{label}: {''.join(words[begin:end]).strip()}" for begin, end, label in spans) or "(none)"
+
+    def data_lines(self) -> list[str]:
+        """How many texts and tags there are."""
+        scheme, labels = self.task.assets.scheme, self.task.assets.labels
+        written = "a tag for each word" if scheme == "none" else f"spans written as {scheme.upper()}"
+        counts = f"{self.prepared.count:,} texts to learn from, {self.prepared.validation_text.count:,} to validate on"
+        return [f"{counts}, {len(labels):,} tags ({written})"]
+
+    def finish(self, task: Tagging, should_stop: ShouldStop) -> list[str]:
+        """Fit a temperature to the validation words, where each is tagged by itself; say how well the model does."""
+        teaching = TaggingTeaching(task, self.prepared, self.paths)
+        found = teaching._found()
+        known_R = found.gold_R < len(task.assets.labels)
+        if not task.recipe.tagging.crf and known_R.any():
+            some = np.flatnonzero(known_R)[:LARGEST]
+            heat = calibration.temperature(found.score_RC[some].astype(np.float64), found.gold_R[some])
+            task.assets = replace(task.assets, fitted=Fitted(heat))
+        heat = task.assets.fitted.temperature
+        tags_R, sure_R = decided(
+            head_of(task.model).chain, found.score_RC, found.lengths_B, device_of(task.model), heat
+        )
+        error = calibration.expected_calibration_error(sure_R, tags_R == found.gold_R)
+        calibrated = f"* expected calibration error {error:.4f} at temperature {heat:.3f}"
+        return [*teaching._scores(found, tags_R).lines(), calibrated]
+
+
+@dataclass(frozen=True)
+class TaggingJob:
+    """Tagging from corpora of tagged texts; from another model, where one is named."""
+
+    recipe: Recipe
+    corpora: Sequence[Corpus]
+    validation: Corpus | None = None
+    pretrained: Pretrained | None = None
+    task = Tagging
+
+    def prepare(self, recipe: Recipe, folder: Path, progress: Progress) -> PreparedExamples:
+        """The texts as ids, and the marks of their words."""
+        rests = {f"tagging.{name}": getattr(recipe.tagging, name) for name in ("scheme", "stride")}
+        return prepare_examples(
+            self.corpora,
+            recipe,
+            folder,
+            lambda pairs: self._coding(recipe, pairs),
+            {**rests, **self.more()},
+            self.validation,
+            progress,
+        )
+
+    def _coding(self, recipe: Recipe, pairs: Iterator[Pair]) -> Coding:
+        """Scheme and tags as all corpora have them; what is learned, from the pairs that are learned from."""
+        every, learned = dict[str, None](), dict[str, None]()
+        found = detect(_seen(self.corpora, every))
+        wanted = recipe.tagging.scheme
+        scheme: Scheme = wanted if wanted != "auto" else "bio" if found == "iob1" else found
+        for _ in _seen([self.validation] if self.validation else [], every):
+            pass
+
+        def texts() -> Iterator[str]:
+            """Texts as they will be encoded: a line break keeps the pieces of two words apart."""
+            for pair in pairs:
+                words = Words.parse(*pair)
+                learned.update(dict.fromkeys(words.tags))
+                yield "\n".join(parts(words))
+
+        tokenizer = learned_tokenizer(recipe.text, texts(), self.pretrained)
+        tags = inventory(_labels(learned, scheme), scheme)
+        others = [tag for tag in inventory(_labels(every, scheme), scheme) if tag not in tags]
+        frame = Frame.of(tokenizer, recipe.data.max_tokens, recipe.tagging.stride)
+        return TagCoding(tokenizer, frame, scheme, tags, others)
+
+    def assets(self, prepared: PreparedExamples) -> TagAssets:
+        """Tokenizer, tags and scheme."""
+        found = TextAssets.load(prepared.folder)
+        return TagAssets(found.tokenizer, tuple(prepared.own["labels"]), found.fitted, prepared.own["scheme"])
+
+    def begin(self, model: nn.Module) -> None:
+        """The encoder of the model that is begun from."""
+        if self.pretrained:
+            self.pretrained.give(model)
+
+    def teach(self, task: Tagging, prepared: PreparedExamples, paths: Paths) -> TaggingTeaching:
+        """The teaching of a fresh model."""
+        return TaggingTeaching(task, prepared, paths)
+
+    def more(self) -> dict[str, str]:
+        """The fingerprint of the model that is begun from."""
+        return self.pretrained.fingerprint if self.pretrained else {}
+
+
+def _seen(corpora: Sequence[Corpus], every: dict[str, None]) -> Iterator[tuple[str, ...]]:
+    """The tags of every sentence, noted in ``every`` as they pass."""
+    for corpus in corpora:
+        for pair in corpus.pairs():
+            tags = Words.parse(*pair).tags
+            every.update(dict.fromkeys(tags))
+            yield tags
+
+
+def _labels(tags: dict[str, None], scheme: Scheme) -> list[str]:
+    """The labels of tags, in order; under ``none`` the tags themselves."""
+    if scheme == "none":
+        return sorted(tags)
+    return sorted({label for letter, label in map(parts_of_tag, tags) if letter != "O"})

@@ -1,0 +1,172 @@
+"""Tagging: a text → a tag for each word, or the spans that tags say, with their characters; by a trained encoder."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, overload
+
+import numpy as np
+import torch
+
+from regard.config import BertSection, Recipe
+from regard.data.coding import TagCoding
+from regard.data.corpora import Corpus
+from regard.data.framing import Frame
+from regard.errors import UsageError
+from regard.models.bert import Bert
+from regard.models.build import bert, tags
+from regard.tasks.tag_assets import TagAssets
+from regard.tasks.tag_scores import TagScores, tag_scores
+from regard.tasks.teaching import device_of
+from regard.tasks.texts import refuse_others
+from regard.tasks.word_reading import decided, head_of, read_words
+from regard.text.marked import Place, Words, places_of
+from regard.text.schemes import forbidden, spans_of, tags_of
+
+BURST = 1024
+"""Texts tagged at once."""
+
+
+@dataclass(frozen=True)
+class TaggedSpan:
+    """Characters ``start`` to before ``end`` of a text, counted from 0, and what they are.
+
+    ``probability`` is that of the least certain of its words' tags.
+    """
+
+    start: int
+    end: int
+    label: str
+    text: str
+    probability: float
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """A text with what is said of its words.
+
+    Args:
+        text: as it was given.
+        places: the characters of each word: from the first to before the last.
+        tags: one a word; those that say spans are written as BIO.
+        probabilities: of the tags.
+        spans: none where each word has a tag of its own.
+    """
+
+    text: str
+    places: tuple[Place, ...]
+    tags: tuple[str, ...]
+    probabilities: tuple[float, ...]
+    spans: tuple[TaggedSpan, ...]
+
+    @property
+    def words(self) -> list[str]:
+        """The words themselves."""
+        return [self.text[begin:end] for begin, end in self.places]
+
+
+class Tagging:
+    """A tagger, ready to use.
+
+    Args:
+        recipe: what it was made by.
+        assets: tokenizer, tags and their scheme.
+        model: the trained encoder with its head, on its device.
+    """
+
+    name: ClassVar[str] = "tagging"
+
+    def __init__(self, recipe: Recipe, assets: TagAssets, model: Bert) -> None:
+        self.recipe, self.assets, self.model = recipe, assets, model
+        frame = Frame.of(assets.tokenizer, recipe.data.max_tokens, recipe.tagging.stride)
+        self.coding = TagCoding(assets.tokenizer, frame, assets.scheme, assets.labels)
+        head_of(model).chain.limit(forbidden(assets.labels, assets.scheme))
+
+    @staticmethod
+    def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Bert:
+        """The encoder of a recipe with a head for so many tags."""
+        assert isinstance(recipe.model, BertSection)
+        chain = "crf" if recipe.tagging.crf else "alone"
+        return bert(recipe.model, sizes[0], tags(recipe.model, max(1, sizes[1]), chain), key)
+
+    @staticmethod
+    def opened(folder: Path) -> TagAssets:
+        """Tokenizer and tags of a model folder."""
+        return TagAssets.load(folder)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return device_of(self.model)
+
+    @overload
+    def tag(self, text: str) -> Tagged: ...
+    @overload
+    def tag(self, text: list[str]) -> list[Tagged]: ...
+    def tag(self, text: str | list[str]) -> Tagged | list[Tagged]:
+        """The words of a text, or of each text of a list, and their tags.
+
+        A word is letters and digits together, or any other sign alone. A text longer than the model ever saw is read in
+        windows that overlap; each word takes its scores from the window in which it is most central.
+        """
+        if isinstance(text, str):
+            return self.tagged([Words(text, tuple(places_of(text)))])[0]
+        refuse_others(text)
+        return self.tagged([Words(one, tuple(places_of(one))) for one in text])
+
+    def tag_words(self, texts: Sequence[Sequence[str]]) -> list[Tagged]:
+        """The tags of texts that are cut into words already; the text of each is its words with blanks between.
+
+        Raises:
+            UsageError: something else than lists of words that are not empty.
+        """
+        for number, words in enumerate(texts):
+            refuse_others(words)
+            if empty := [place for place, word in enumerate(words) if not word.strip()]:
+                raise UsageError("a word is empty", f"texts[{number}][{empty[0]}]")
+        return self.tagged([Words.joined(words, ()) for words in texts])
+
+    def tagged(self, texts: Sequence[Words]) -> list[Tagged]:
+        """The tags of texts whose words are known by their places."""
+        return [found for begin in range(0, len(texts), BURST) for found in self._burst(texts[begin : begin + BURST])]
+
+    def _burst(self, texts: Sequence[Words]) -> Iterator[Tagged]:
+        windows = [window for coded in self.coding.untagged(texts) for window in coded]
+        lengths_B = np.array([len(words.places) for words in texts], np.int64)
+        score_RC = read_words(self.model, windows, self.device)
+        heat = self.assets.fitted.temperature
+        tags_R, probability_R = decided(head_of(self.model).chain, score_RC, lengths_B, self.device, heat)
+        names = iter(self.assets.labels[tag] for tag in tags_R)
+        sure = iter(probability_R.tolist())
+        for words, length in zip(texts, lengths_B.tolist(), strict=True):
+            yield self._one(words, list(itertools.islice(names, length)), tuple(itertools.islice(sure, length)))
+
+    def _one(self, words: Words, names: list[str], sure: tuple[float, ...]) -> Tagged:
+        """A text as people get it; tags that say spans become BIO, whatever they were learned as."""
+        if self.assets.scheme == "none":
+            return Tagged(words.text, words.places, tuple(names), sure, ())
+        found = spans_of(names, self.assets.scheme)
+        spans = []
+        for first, last, label in found:
+            begin, end = words.places[first][0], words.places[last - 1][1]
+            spans.append(TaggedSpan(begin, end, label, words.text[begin:end], min(sure[first:last])))
+        return Tagged(words.text, words.places, tuple(tags_of(found, len(names))), sure, tuple(spans))
+
+    def evaluate(self, corpus: Corpus) -> TagScores:
+        """The scores of this model on tagged texts.
+
+        Raises:
+            RegardError: the corpus cannot be read, or holds no words.
+        """
+        gold: list[tuple[str, ...]] = []
+        found: list[tuple[str, ...]] = []
+        words: list[list[str]] = []
+        pairs = corpus.pairs()
+        while burst := [Words.parse(*pair) for pair in itertools.islice(pairs, BURST)]:
+            gold += [one.tags for one in burst]
+            words += [one.words for one in burst]
+            found += [one.tags for one in self.tagged(burst)]
+        return tag_scores(gold, found, self.assets.scheme, words)
