@@ -174,13 +174,14 @@ def their_outputs(peer: Any, batch: Any, beam: int) -> list[list[int]]:
 TRANSLATORS = [
     ({"encoder_layers": 2, "decoder_layers": 3}, "MarianMTModel"),
     ({"encoder_layers": 1, "decoder_layers": 1, "activation": "gelu", "d_model": 15}, "MarianMTModel"),
+    ({"encoder_layers": 2, "decoder_layers": 3, "norm_place": "pre"}, "PegasusForConditionalGeneration"),
     ({"encoder_layers": 2, "decoder_layers": 2, **T5_LIKE}, "T5ForConditionalGeneration"),
     ({"encoder_layers": 1, "decoder_layers": 1, **T5_LIKE, "activation": "gated_gelu"}, "T5ForConditionalGeneration"),
 ]
 
 
 @pytest.mark.parametrize(("model", "kind"), TRANSLATORS)
-def test_a_translator_of_ours_is_a_marian_or_a_t5(model: dict[str, Any], kind: str, tmp_path: Path) -> None:
+def test_a_translator_of_ours_is_a_marian_a_pegasus_or_a_t5(model: dict[str, Any], kind: str, tmp_path: Path) -> None:
     tokenizer = own_tokenizer()
     described = recipe("translation", model)
     ours = model_of(described, tokenizer.size)
@@ -211,7 +212,8 @@ def test_ctranslate2_writes_what_our_translator_writes(model: dict[str, Any], ki
     texts = framed(tokenizer, TEXTS)
     sources = [[tokenizer.names[id] for id in text.tolist()] for text in texts]
     for beam in (1, 4):
-        results = fast.translate_batch(sources, beam_size=beam, max_decoding_length=15, length_penalty=0.0)
+        told = {"suppress_sequences": [["<pad>"]]} if kind.startswith("T5") else {}
+        results = fast.translate_batch(sources, beam_size=beam, max_decoding_length=15, length_penalty=0.0, **told)
         expected = our_outputs(ours, tokenizer, texts, beam)
         assert [each.hypotheses[0] for each in results] == [[tokenizer.names[id] for id in row] for row in expected]
 
@@ -261,10 +263,47 @@ def test_out_is_in_backwards(kind: str, tmp_path: Path) -> None:
         assert again.unk_token == theirs.unk_token
 
 
+def test_a_t5_with_an_output_of_its_own_keeps_it(tmp_path: Path) -> None:
+    made = {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
+    peer, _ = folder_of("T5ForConditionalGeneration", tmp_path / "theirs", **made)
+    peer.lm_head.weight = nn.Parameter(torch.randn_like(peer.lm_head.weight))
+    peer.save_pretrained(tmp_path / "theirs")
+    import_model(tmp_path / "theirs", tmp_path / "ours")
+    export_model(tmp_path / "ours", tmp_path / "back")
+    again = transformers.T5ForConditionalGeneration.from_pretrained(tmp_path / "back").eval()
+    ids = torch.arange(3, 10)[None]
+    assert_near(again(input_ids=ids, labels=ids).logits, peer(input_ids=ids, labels=ids).logits, 1e-6)
+
+
+@pytest.mark.parametrize("kind", ["BertForMaskedLM", "GPT2LMHeadModel", "T5ForConditionalGeneration"])
+def test_ctranslate2_reads_what_came_in_and_went_out(kind: str, tmp_path: Path) -> None:
+    ctranslate2 = pytest.importorskip("ctranslate2")
+    peer, theirs = folder_of(kind, tmp_path / "theirs")
+    import_model(tmp_path / "theirs", tmp_path / "ours")
+    export_model(tmp_path / "ours", tmp_path / "back")
+    ctranslate2.converters.TransformersConverter(str(tmp_path / "back")).convert(str(tmp_path / "fast"))
+    ids = theirs(TEXTS[0])["input_ids"]
+    fast = str(tmp_path / "fast")
+    if kind.startswith("Bert"):
+        said = ctranslate2.Encoder(fast, intra_threads=1).forward_batch([ids]).last_hidden_state
+        assert_near(np.array(said), peer.bert(torch.tensor([ids])).last_hidden_state, 1e-4)
+    elif kind.startswith("GPT2"):
+        said = ctranslate2.Generator(fast, intra_threads=1).forward_batch([ids])
+        assert_near(np.array(said), peer(torch.tensor([ids])).logits, 1e-4)
+    else:
+        pieces = theirs.convert_ids_to_tokens(ids)
+        said = ctranslate2.Translator(fast, intra_threads=1).translate_batch(
+            [pieces], beam_size=1, max_decoding_length=9
+        )
+        expected = peer.generate(torch.tensor([ids]), do_sample=False, max_new_tokens=9)[0, 1:].tolist()
+        expected = expected[: expected.index(1)] if 1 in expected else expected
+        assert theirs.convert_tokens_to_ids(said[0].hypotheses[0]) == expected
+
+
 @pytest.mark.parametrize(
     ("task", "model", "field"),
     [
-        ("translation", {"norm_place": "pre"}, "model.norm_place"),
+        ("translation", {"norm": "rms"}, "model.norm"),
         ("translation", {"tie": "two"}, "model.tie"),
         ("translation", {"d_k": 7}, "model.d_k"),
         ("translation", {**T5_LIKE, "scale_output": False}, "model.scale_output"),

@@ -12,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from regard.config import Recipe, TransformerSection, recipe_from, recipe_values
-from regard.convert import marian, t5
+from regard.convert import t5, translator
 from regard.convert.formats import FORMATS
 from regard.convert.hub import CONFIG, WEIGHTS, values_of
 from regard.convert.incoming import KINDS, LABELLED, LABELS, MODEL, RECIPE, TOKENIZER, write
@@ -23,6 +23,8 @@ from regard.text.foreign import ForeignTokenizer
 from regard.text.vocabulary import AnyTokenizer, read_tokenizer
 
 GENERATION = "generation_config.json"
+LONGEST = 512
+"""Tokens their outputs may have."""
 FAMILIES = {"bert": "bert", "gpt": "gpt2", "vit": "vit"}
 """The families of ours that one format of theirs is for."""
 
@@ -32,8 +34,10 @@ def taken(
 ) -> dict[str, bytes]:
     """The files of a folder in Hugging Face's layout, by name.
 
-    A translator becomes a ``MarianMTModel``, or a T5 where it is made like one. What only we have (a fitted
-    temperature, a threshold, places of dropout that they do not tell apart) is not in it.
+    A translator becomes a Marian or, with pre-norm, a Pegasus; or a T5 where it is made like one. What only we have (a
+    fitted temperature, a threshold, places of dropout that they do not tell apart) is not in it. A T5 trained here has
+    a start symbol of its own, ``<pad>``, that nothing but ``generation_config.json`` keeps from being written: tell
+    CTranslate2 to suppress it.
 
     Args:
         recipe: what the model was made by.
@@ -87,39 +91,35 @@ def export_model(folder: Path | str, output: Path | str) -> None:
 def _written_texts(
     recipe: Recipe, model: TransformerSection, weights: Mapping[str, Tensor], tokenizer: AnyTokenizer | None
 ) -> dict[str, bytes]:
-    """An encoder-decoder: T5 where it is made like one, else Marian."""
+    """An encoder-decoder: T5 where it is made like one, else Marian or Pegasus."""
     assert tokenizer is not None
     like_t5 = all(getattr(model, name) == value for name, value in t5.FIXED.items())
-    pieces, beam = tokenizer.size, recipe.decoding.beam
-    if like_t5:
-        table = weights.get("encoder.input.tokens.weight")
-        own = table is not None and not torch.equal(table[-1], table[t5.PAD])
-        config, architecture = t5.config(model, pieces + own), next(iter(t5.TASKS))
-        start = pieces if own else t5.PAD
-        config |= {"decoder_start_token_id": start, "pad_token_id": start, "eos_token_id": tokenizer.end}
-        rows = t5.rows(model, recipe.task, own=own)
-        generation: dict[str, Any] = {**_only_ids(config), "num_beams": beam, "max_length": 512}
-        generation |= {"bad_words_ids": [[start]]} if own else {}
-    else:
-        own, config, architecture = True, marian.config(model, pieces), marian.ARCHITECTURE
-        config["max_position_embeddings"] = max(marian.ROOM, recipe.data.max_tokens + recipe.decoding.max_extra + 1)
-        rows = marian.rows(model, recipe.task)
-        generation = dict(marian.generation(pieces, beam))
+    own = not like_t5 or _starts_on_its_own(weights)
     if own and isinstance(tokenizer, ForeignTokenizer):
-        raise UsageError("a foreign tokenizer has no room for the start symbol of this model", "tokenizer.json")
-    tensors = _renamed(rows, weights)
-    if not like_t5:
-        tensors["final_logits_bias"] = torch.zeros(1, pieces + 1)
+        raise UsageError("a foreign tokenizer has no room for the start symbol of this model", TOKENIZER)
+    pieces = tokenizer.size
+    start = pieces if own else t5.PAD
+    symbols = {"decoder_start_token_id": start, "pad_token_id": start, "eos_token_id": tokenizer.end}
+    if like_t5:
+        config = t5.config(model, pieces + own) | symbols
+        tensors = _renamed(t5.rows(model, recipe.task, own=own), weights)
+    else:
+        config = translator.config(model, pieces, recipe.data.max_tokens + recipe.decoding.max_extra + 1)
+        tensors = _renamed(translator.rows(model, recipe.task), weights) | translator.further(model, config)
+    never = {"bad_words_ids": [[start]]} if own else {}
+    generation = {**symbols, **never, "num_beams": recipe.decoding.beam, "max_length": LONGEST}
     return {
-        CONFIG: as_json(config | {"architectures": [architecture]}),
+        CONFIG: as_json(config),
         GENERATION: as_json(generation),
         WEIGHTS: _bytes(tensors),
         **files(tokenizer, recipe.data.max_tokens, framed=True, pad=own),
     }
 
 
-def _only_ids(config: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in config.items() if name.endswith("_token_id")}
+def _starts_on_its_own(weights: Mapping[str, Tensor]) -> bool:
+    """Whether the row of the start symbol is another than that of T5's pad piece: a model that was trained here."""
+    table = weights.get("encoder.input.tokens.weight")
+    return table is not None and not torch.equal(table[-1], table[t5.PAD])
 
 
 def _symbols(tokenizer: AnyTokenizer | None) -> dict[str, Any]:

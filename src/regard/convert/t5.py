@@ -83,6 +83,7 @@ def config(model: TransformerSection, pieces: int) -> dict[str, Any]:
     demand(model, "T5", activation=tuple(THEIRS), scale_output=model.tie == "three")
     return {
         "model_type": "t5",
+        "architectures": [*TASKS],
         "is_encoder_decoder": True,
         "vocab_size": pieces,
         "num_layers": model.encoder_layers,
