@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from regard.config.families import Model, RnnSection, TransformerSection, VitSection
 from regard.config.section import Section
-from regard.config.sections import Classification, Data, Decoding, Masking, Tagging, Text, Training
+from regard.config.sections import Classification, Data, Decoding, Images, Masking, Tagging, Text, Training
 
 Task = Literal[
     "translation",
@@ -28,7 +28,7 @@ OWN: dict[str, tuple[str, ...]] = {
     "language-model": ("decoding",),
     "masked-lm": ("masking",),
     "span-corruption": ("masking", "decoding"),
-    "image-classification": ("classification",),
+    "image-classification": ("classification", "images"),
 }
 """The sections a task has beside those of :data:`EVERYWHERE`."""
 BUILT: dict[str, tuple[str, ...]] = {
@@ -55,6 +55,7 @@ class Recipe(Section):
     training: Training = Training()
     decoding: Decoding = Decoding()
     classification: Classification = Classification()
+    images: Images = Images()
     tagging: Tagging = Tagging()
     masking: Masking = Masking()
 
@@ -72,7 +73,7 @@ class Recipe(Section):
         if self.model.family not in BUILT[self.task]:
             can = f"{' and '.join(BUILT[self.task])} can"
             raise ValueError(f'model.family = "{self.model.family}" cannot do task = "{self.task}"; {can}')
-        for name in ("decoding", "classification", "tagging", "masking"):
+        for name in ("decoding", "classification", "images", "tagging", "masking"):
             section = getattr(self, name)
             if name not in self.sections and section != type(section)():
                 raise ValueError(f'the section [{name}] is not for task = "{self.task}"')

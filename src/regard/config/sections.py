@@ -127,6 +127,12 @@ class Classification(Section):
     calibrate: bool = Field(True, description="probabilities are fitted to the validation texts by one temperature")
 
 
+class Images(Section):
+    """What is done to images while they are learned from."""
+
+    shift: int = Field(0, ge=0, le=1024, description="pixels that an image is moved by, up to so many, each time anew")
+
+
 class Tagging(Section):
     """A tag for each word; or entities, which are spans of words."""
 

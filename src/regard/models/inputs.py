@@ -9,7 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.data.batch import PairBatch, Packed
+from regard.data.batch import Packed, PairBatch
+from regard.data.patches import ImageBatch
 from regard.nn.layout import Sequences
 
 
@@ -59,6 +60,15 @@ def tokens(packed: Packed, device: torch.device | str = "cpu") -> Tokens:
     return Tokens(
         _tensor(packed.ids_T, device),
         Sequences(starts_B, lengths_B, packed.count, longest, len(packed.ids_T)),
+    )
+
+
+def patches(batch: ImageBatch, device: torch.device | str = "cpu") -> Patches:
+    """A batch of images on the device."""
+    longest, size = int(batch.lengths_B.max(initial=0)), len(batch.pixels_TP)
+    starts_B, lengths_B = _tensor(batch.starts_B, device), _tensor(batch.lengths_B, device)
+    return Patches(
+        torch.from_numpy(batch.pixels_TP).to(device), Sequences(starts_B, lengths_B, batch.count, longest, size)
     )
 
 

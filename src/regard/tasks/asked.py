@@ -32,8 +32,13 @@ class Wishes:
     """Sections of the model that is begun from; they take the place of the table's."""
 
 
-def recipe_asked(wishes: Wishes, pairs: int) -> Recipe:
+def recipe_asked(wishes: Wishes, pairs: int, seems: Mapping[str, Any] | None = None) -> Recipe:
     """The recipe for a corpus of so many pairs or texts.
+
+    Args:
+        wishes: what was asked for.
+        pairs: how many there are.
+        seems: dotted keys of what a look at the data says beside; a preset keeps the size of its patches.
 
     Raises:
         UsageError: an unknown key or a value that does not fit, naming where it was written.
@@ -45,7 +50,9 @@ def recipe_asked(wishes: Wishes, pairs: int) -> Recipe:
     family = chosen.get("model", {}).get("family")
     if family is not None and family != table.get("model", {}).get("family", BUILT[task][0]):
         table.pop("model", None)  # the sizes of another family
-    sized = merge(table, wishes.begun, _nested(wishes.guessed))
+    kept = {"model.patch"} if wishes.preset else set()
+    guessed = {name: value for name, value in (seems or {}).items() if name not in kept}
+    sized = merge(table, wishes.begun, _nested({**wishes.guessed, **guessed}))
     tokens = sized["training"]["tokens"]
     recipe_from(merge(sized, _completed(given, tokens)), where)
     return recipe_from(merge(sized, _completed(chosen, tokens)), "--set" if wishes.settings else where)

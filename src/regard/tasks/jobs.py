@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from regard.config import Recipe
-from regard.data.corpora import Corpus
+from regard.data.image_report import look_at_images
+from regard.data.images import images, one_shape
 from regard.data.label_report import look
 from regard.data.labelled import labelled
 from regard.errors import UsageError
 from regard.tasks.asked import Files, refuse_pipes
 from regard.tasks.classifying import ClassificationJob
+from regard.tasks.image_classifying import ImageJob, batched, refuse_other_sizes, seeming
 from regard.tasks.inspection import told_and_refused
 from regard.tasks.pretrained import Pretrained
 from regard.tasks.teaching import Job
 
 Tell = Callable[[str], None]
-Asked = Callable[[int], Recipe]
-"""The recipe for so many examples."""
+Opened = TypeVar("Opened")
+
+
+class Asked(Protocol):
+    """What was asked for."""
+
+    def __call__(self, count: int, seems: Mapping[str, Any] | None = None) -> Recipe:
+        """The recipe for so many examples, and for what they seem to be (dotted keys)."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -39,7 +48,7 @@ class Given:
     columns: str | None = None
     begun: Pretrained | None = None
 
-    def corpora(self, opened: Callable[[Path | str, str | None], Corpus]) -> tuple[list[Corpus], Corpus | None]:
+    def corpora(self, opened: Callable[[Path | str, str | None], Opened]) -> tuple[list[Opened], Opened | None]:
         """The corpora of the files, and that to validate on.
 
         Raises:
@@ -74,5 +83,22 @@ def classification(given: Given, asked: Asked, told: Tell, despite_check: bool) 
     return ClassificationJob(asked(report.pairs), learned, validation, given.begun)
 
 
-JOBS: dict[str, Callable[[Given, Asked, Tell, bool], Any]] = {"classification": classification}
+def image_classification(given: Given, asked: Asked, told: Tell, despite_check: bool) -> ImageJob:
+    """Classification from labelled images."""
+    if given.begun:
+        raise UsageError("a classifier of images begins from nothing", "--from")
+    learned, validation = given.corpora(images)
+    shape = one_shape([*learned, *([validation] if validation else [])])
+    kind = asked(1, seems := seeming(shape)).classification.kind
+    report = look_at_images(learned, kind, {"the validation images": validation} if validation else None)
+    told_and_refused(report, told, despite_check)
+    recipe = asked(report.pairs, {**seems, **batched(asked(report.pairs, seems))})
+    refuse_other_sizes(recipe, shape, learned[0].name)
+    return ImageJob(recipe, learned, validation)
+
+
+JOBS: dict[str, Callable[[Given, Asked, Tell, bool], Any]] = {
+    "classification": classification,
+    "image-classification": image_classification,
+}
 """The word ``task`` of a recipe to what makes its job."""

@@ -130,7 +130,9 @@ def train(
         _refuse_elsewhere(others, f"task = {word} takes --train")
         refuse_unusable(asked.output, resume)
         given = Given(_several(train), valid, columns, begun)
-        job = JOBS[word](given, lambda count: recipe_asked(wishes, count), asked.reporter.on_event, despite_check)
+        job = JOBS[word](
+            given, lambda count, seems=None: recipe_asked(wishes, count, seems), asked.reporter.on_event, despite_check
+        )
         found = job.recipe
     work = Work(
         asked.output, found, job, Machine(place, threads), Hooks(asked.reporter, should_stop, track=tensorboard)

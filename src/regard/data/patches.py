@@ -1,0 +1,227 @@
+"""Images as packed patches [Dosovitskiy21 §3.1]: prepared pixel values in, batches of tokens out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.config import Recipe
+from regard.data.batch import Position
+from regard.data.capacity import Capacity
+from regard.data.coding import Coded, LabelIds
+from regard.data.corpora import Pair
+from regard.data.examples import feed_of
+from regard.data.feed import Feed
+from regard.data.images import LARGEST, Pixels, Shape, read
+from regard.data.shards import Side
+from regard.keys import generator
+
+Ids = NDArray[np.int64]
+
+
+class ImageCoding:
+    """An image and its label: its pixel values as they are, which are the ids of its side.
+
+    Args:
+        labels: what is said of an image.
+        largest: of the pixel values that are learned from.
+    """
+
+    tokenizer = None
+
+    def __init__(self, labels: LabelIds, largest: int) -> None:
+        self.labels, self.largest = labels, largest
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        return LARGEST + 1, self.labels.size
+
+    @property
+    def own(self) -> dict[str, Any]:
+        return {"labels": list(self.labels.labels), "largest": self.largest}
+
+    def coded(self, pairs: Sequence[Pair]) -> list[Coded]:
+        return [[(read(text), self.labels.of(label))] for text, label in pairs]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """From pixel values to what a model reads: ``(value / largest - mean) / deviation``.
+
+    Args:
+        largest: what full brightness is.
+        mean, deviation: of a channel's values between 0 and 1; one number is for all channels.
+    """
+
+    largest: float
+    mean: tuple[float, ...] = (0.5,)
+    deviation: tuple[float, ...] = (0.5,)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How images become patches.
+
+    Args:
+        shape: of an image.
+        patch: pixels of a patch's side.
+        scale: of its values.
+    """
+
+    shape: Shape
+    patch: int
+    scale: Scale
+
+    @property
+    def patches(self) -> int:
+        """Patches of an image."""
+        return (self.shape.height // self.patch) * (self.shape.width // self.patch)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of an image: its patches, and the class token before them."""
+        return 1 + self.patches
+
+    def cut(self, images: NDArray[Any]) -> NDArray[np.float32]:
+        """``pixels_TP``: for each image a row of zeros for the class token, then its patches row by row.
+
+        Within a patch values stand channel by channel, in a channel row by row: as a convolution flattens its weight.
+
+        Args:
+            images: count × height × width × channels.
+        """
+        count, side, shape = len(images), self.patch, self.shape
+        mean, deviation = (np.array(one, np.float32) for one in (self.scale.mean, self.scale.deviation))
+        scaled = (images.astype(np.float32) / np.float32(self.scale.largest) - mean) / deviation
+        places = (shape.height // side, shape.width // side)
+        tiles = scaled.reshape(count, places[0], side, places[1], side, shape.channels).transpose(0, 1, 3, 5, 2, 4)
+        rows = tiles.reshape(count, self.patches, side * side * shape.channels)
+        pixels_TP: NDArray[np.float32] = np.pad(rows, ((0, 0), (1, 0), (0, 0))).reshape(count * self.tokens, -1)
+        return pixels_TP
+
+
+@dataclass(frozen=True)
+class ImageBatch:
+    """Images end to end as patches, and their labels end to end.
+
+    Args:
+        pixels_TP: the pixels of every patch; zeros where a class token stands, and behind the last image.
+        starts_B, lengths_B: where images lie; spare ones have length 0.
+        count: images.
+        labels_X: the labels of all; ``counts_B``: how many each image has.
+        sentences: which images of the data these are.
+    """
+
+    pixels_TP: NDArray[np.float32]
+    starts_B: Ids
+    lengths_B: Ids
+    count: int
+    labels_X: Ids
+    counts_B: Ids
+    sentences: Ids
+
+    @property
+    def tokens(self) -> int:
+        """Real tokens."""
+        return int(self.lengths_B.sum())
+
+    @property
+    def room(self) -> int:
+        """Tokens there is room for."""
+        return len(self.pixels_TP)
+
+
+def packed(cut: Cut, images: NDArray[Any], room: int) -> tuple[NDArray[np.float32], Ids, Ids]:
+    """Images end to end with room for so many: ``(pixels_TP, starts_B, lengths_B)``."""
+    pixels_TP = cut.cut(images)
+    spare = (room - len(images)) * cut.tokens
+    starts_B = np.full(room, len(pixels_TP), np.int64)
+    lengths_B = np.zeros(room, np.int64)
+    starts_B[: len(images)] = np.arange(len(images)) * cut.tokens
+    lengths_B[: len(images)] = cut.tokens
+    return np.pad(pixels_TP, ((0, spare), (0, 0))), starts_B, lengths_B
+
+
+@dataclass(frozen=True)
+class ImageExamples:
+    """Images and their labels in shards, as batches.
+
+    Args:
+        pixels, labels: two sides of as many examples.
+        cut: how images become patches.
+        room: images of a batch.
+    """
+
+    pixels: Side
+    labels: Side
+    cut: Cut
+    room: int
+
+    @classmethod
+    def of(cls, pixels: Side, labels: Side, cut: Cut, tokens: int) -> ImageExamples:
+        """With as many images in a batch as have room in so many tokens."""
+        return cls(pixels, labels, cut, max(1, tokens // cut.tokens))
+
+    def images(self, sentences_B: Ids) -> Pixels:
+        """These images: count × height × width × channels."""
+        shape = self.cut.shape
+        values, _ = self.pixels.gather(0, sentences_B)
+        return values.reshape(len(sentences_B), shape.height, shape.width, shape.channels)
+
+    def batch(self, sentences_B: Ids, images: Pixels | None = None) -> ImageBatch:
+        """These images, packed; or others in their place."""
+        images = self.images(sentences_B) if images is None else images
+        labels_X, counts_B = self.labels.gather(0, sentences_B)
+        return ImageBatch(*packed(self.cut, images, self.room), len(sentences_B), labels_X, counts_B, sentences_B)
+
+    def all(self) -> list[ImageBatch]:
+        """Every image once, in order."""
+        order = np.arange(self.pixels.count)
+        return [self.batch(order[begin : begin + self.room]) for begin in range(0, len(order), self.room)]
+
+    def feed(self, recipe: Recipe, fingerprint: str, shift: int = 0, prefetch: int = 2) -> Feed[ImageBatch]:
+        """Batches in random order, each image moved by up to ``shift`` pixels each way, other ones every time."""
+
+        def make(place: Position, sentences_B: Ids) -> ImageBatch:
+            images = self.images(sentences_B)
+            if shift:
+                drawn = generator(recipe.seed, "shift", place.epoch, place.block, place.batch)
+                images = moved(images, drawn.integers(-shift, shift, (len(images), 2), endpoint=True))
+            return self.batch(sentences_B, images)
+
+        capacity = Capacity(self.room * self.cut.tokens, self.room * self.cut.tokens, self.room)
+        planned = _Counted(self.pixels, self.cut.tokens)
+        return feed_of(planned, capacity, recipe, f"{fingerprint} {self.cut} {shift}", make, prefetch)
+
+    def others(self, pixels: Side, labels: Side) -> ImageExamples:
+        """Other examples, packed alike."""
+        return replace(self, pixels=pixels, labels=labels)
+
+
+def moved(images: Pixels, by_B2: Ids) -> Pixels:
+    """Each image moved down and to the right by so many pixels; zeros come in from the edge."""
+    reach = int(np.abs(by_B2).max(initial=0))
+    height, width = images.shape[1:3]
+    padded = np.pad(images, ((0, 0), (reach, reach), (reach, reach), (0, 0)))
+    rows = reach - by_B2[:, :1] + np.arange(height)
+    columns = reach - by_B2[:, 1:] + np.arange(width)
+    found: Pixels = padded[np.arange(len(images))[:, None, None], rows[:, :, None], columns[:, None, :]]
+    return found
+
+
+class _Counted:
+    """Images as a plan of batches counts them: by tokens, where shards count values; fits :class:`Side`."""
+
+    def __init__(self, pixels: Side, tokens: int) -> None:
+        self.pixels = pixels
+        self.count, self.tokens, self.longest = pixels.count, pixels.count * tokens, tokens
+
+    def lengths(self, epoch: int, sentences_B: Ids) -> Ids:
+        return np.full(len(sentences_B), self.longest, np.int64)
+
+    def gather(self, epoch: int, sentences_B: Ids) -> tuple[Ids, Ids]:
+        return self.pixels.gather(epoch, sentences_B)

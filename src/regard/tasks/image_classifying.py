@@ -1,0 +1,136 @@
+"""A classifier of images in the making: its data, and what of it is not as for any other labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import gcd, isqrt
+from pathlib import Path
+from typing import Any, ClassVar
+
+from torch import Tensor, nn
+
+from regard.config import Recipe, VitSection
+from regard.data.coding import Coding, LabelIds
+from regard.data.corpora import Corpus, Pair
+from regard.data.images import Shape, read
+from regard.data.patches import ImageBatch, ImageCoding, ImageExamples, Scale
+from regard.data.prepare_examples import PreparedExamples, prepare_examples
+from regard.data.survey import Progress
+from regard.errors import RegardError, UsageError
+from regard.models.inputs import patches
+from regard.tasks.criteria import NUMBER
+from regard.tasks.image_assets import ImageAssets
+from regard.tasks.image_classification import ImageClassification
+from regard.tasks.labelling import LabelNames, LabelTeaching
+from regard.tasks.teaching import Paths, device_of
+
+IMAGES = 64
+"""Of a batch, where nobody says how many tokens it has."""
+
+
+class ImageTeaching(LabelTeaching):
+    """Classification of images as training sees it."""
+
+    noun: ClassVar[str] = "images"
+
+    def __init__(self, task: ImageClassification, prepared: PreparedExamples, paths: Paths) -> None:
+        super().__init__(task, prepared, paths)
+        recipe = task.recipe
+        self.examples = ImageExamples.of(prepared.text, prepared.labels, task.cut, recipe.training.tokens)
+        self.batches = self.examples.feed(recipe, prepared.fingerprint, recipe.images.shift)
+
+    def scored(self, batch: ImageBatch) -> Tensor:
+        """``score_BC`` of a batch by the model as it is."""
+        score_BC: Tensor = self.model(patches(batch, device_of(self.model)))
+        return score_BC
+
+    def validating(self) -> list[ImageBatch]:
+        """The validation images, packed."""
+        return self.examples.others(self.prepared.validation_text, self.prepared.validation_labels).all()
+
+    def shown(self, place: int) -> str:
+        """A validation image, by its number: its pixels say little in a line."""
+        return f"validation image {place + 1:,}"
+
+
+@dataclass(frozen=True)
+class ImageJob:
+    """Classification from corpora of labelled images."""
+
+    recipe: Recipe
+    corpora: Sequence[Corpus]
+    validation: Corpus | None = None
+    task = ImageClassification
+
+    def prepare(self, recipe: Recipe, folder: Path, progress: Progress) -> PreparedExamples:
+        """The images and labels as ids."""
+        section = recipe.classification
+        rests = {"classification.kind": section.kind, "classification.out_of_scope": section.out_of_scope}
+        return prepare_examples(
+            self.corpora, recipe, folder, lambda pairs: self._coding(recipe, pairs), rests, self.validation, progress
+        )
+
+    def _coding(self, recipe: Recipe, pairs: Iterator[Pair]) -> Coding:
+        names, largest = LabelNames(recipe.classification), 0
+        for text, label in pairs:
+            names.see(label)
+            largest = max(largest, int(read(text).max()))
+        if not largest:
+            raise RegardError("all pixels of all images are 0: there is nothing to see", self.corpora[0].name)
+        return ImageCoding(LabelIds(recipe.classification.kind, names.names), largest)
+
+    def assets(self, prepared: PreparedExamples) -> ImageAssets:
+        """Scale and labels."""
+        regression = self.recipe.classification.kind == "regression"
+        labels = (NUMBER,) if regression else tuple(prepared.own["labels"])
+        return ImageAssets(Scale(float(prepared.own["largest"])), labels)
+
+    def begin(self, model: nn.Module) -> None:
+        """From nothing."""
+
+    def teach(self, task: ImageClassification, prepared: PreparedExamples, paths: Paths) -> ImageTeaching:
+        """The teaching of a fresh model."""
+        return ImageTeaching(task, prepared, paths)
+
+    def more(self) -> dict[str, str]:
+        """Nothing else."""
+        return {}
+
+
+def seeming(shape: Shape | int) -> dict[str, Any]:
+    """What a recipe takes over from the images: their size, and patches of about the root of their shorter side."""
+    if isinstance(shape, int):
+        return {}
+    both = gcd(shape.height, shape.width)
+    root = isqrt(min(shape.height, shape.width))
+    patch = max(side for side in range(1, both + 1) if both % side == 0 and side <= max(1, root))
+    sizes = {"height": shape.height, "width": shape.width, "channels": shape.channels, "patch": patch}
+    return {f"model.{name}": value for name, value in sizes.items()}
+
+
+def batched(recipe: Recipe) -> dict[str, Any]:
+    """How many tokens an image has, and a batch of images, where nobody says."""
+    assert isinstance(recipe.model, VitSection)
+    tokens = 1 + recipe.model.patches
+    return {"data.max_tokens": tokens, "training.tokens": max(IMAGES * tokens, 16)}
+
+
+def refuse_other_sizes(recipe: Recipe, shape: Shape | int, where: str) -> None:
+    """Raise a UsageError where the images are not of the size that the recipe's model reads."""
+    model = recipe.model
+    assert isinstance(model, VitSection)
+    wanted = Shape(model.height, model.width, model.channels)
+    values = shape if isinstance(shape, int) else shape.values
+    if values != wanted.values or (isinstance(shape, Shape) and shape != wanted and Shape.square(values) != shape):
+        there = f"{shape:,} pixel values" if isinstance(shape, int) else str(shape)
+        raise UsageError(
+            f"its images have {there}, but the model reads {wanted} = {wanted.values:,}; say model.height, model.width "
+            "and model.channels (by --set, or in the recipe)",
+            where,
+        )
+    if 1 + model.patches > recipe.training.tokens:
+        raise UsageError(
+            f"an image has {1 + model.patches:,} tokens, a patch each and the class token, but training.tokens is "
+            f"{recipe.training.tokens:,}; choose a larger one, or a larger model.patch"
+        )
