@@ -1,13 +1,19 @@
-"""``regard evaluate``: BLEU and chrF of a model on a test set."""
+"""``regard evaluate``: how good a model is on a test set, by the scores of its task."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from regard.errors import RegardError, UsageError
+
+if TYPE_CHECKING:
+    from regard.data.corpora import Corpus
 
 
 def evaluate(
@@ -16,52 +22,164 @@ def evaluate(
     *,
     source: Path | None = None,
     reference: Path | None = None,
+    test: list[Path] | None = None,
+    columns: str | None = None,
     beam: int | None = None,
     lowercase: bool = False,
+    threshold: float | None = None,
     json: bool = False,
     device: str | None = None,
     threads: int | None = None,
 ) -> int:
-    """Score a model on a test set: BLEU and chrF by sacreBLEU.
+    """Score a model on a test set.
 
-    Each with its signature and a 95 % confidence interval.
+    A translator by BLEU and chrF of sacreBLEU, each with its signature and a 95 % confidence interval; a classifier by
+    accuracy, F1 and how far its probabilities can be trusted; a tagger by F1 of spans or accuracy of tags; a language
+    model by perplexity.
 
     Args:
         folder: the model folder.
         source: sentences to translate.
         reference: what they should become, line by line.
+        test: what any other model is tested on: labelled or tagged texts, or running text.
+        columns: where things stand in it, as regard train has it.
         beam: hypotheses kept while searching; default: the recipe's.
         lowercase: score without regard to case (the signature says so).
+        threshold: a text whose best label is less probable is out of scope; default: what was fitted.
         json: print one JSON object.
         device: cpu, cuda ...
         threads: processor threads.
     """
-    if source is None or reference is None:
-        raise UsageError(
-            f"give both --source FILE and --reference FILE; {'--source' if not source else '--reference'} is missing"
-        )
-    from regard.cli.terminal import result, result_json, say_mended
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise UsageError(f"{threshold:g} is no probability; give 0 to 1", "--threshold")
+    asked = Asked(source, reference, tuple(test or ()), columns, beam, lowercase, threshold)
+    if not asked.test:
+        if source is None and reference is None:
+            raise UsageError("nothing to score on: give --test FILE, or of a translator --source and --reference")
+        asked.both()
+    from regard.cli.opening import KINDS, opened
+    from regard.cli.terminal import result, result_json
+
+    task = opened(folder, device, threads)
+    if task.name not in EVALUATIONS:
+        raise UsageError(f"is {KINDS[task.name][0]}, which no test set scores", str(folder))
+    scores, show = EVALUATIONS[task.name](task, asked)
+    if json:
+        result_json(scores.to_dict())
+    else:
+        result("\n".join(show(scores)))
+    return 0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options, whatever the task."""
+
+    source: Path | None
+    reference: Path | None
+    test: Sequence[Path]
+    columns: str | None
+    beam: int | None
+    lowercase: bool
+    threshold: float | None
+
+    def both(self) -> tuple[Path, Path]:
+        """Source and reference.
+
+        Raises:
+            UsageError: one is missing.
+        """
+        if self.source is None or self.reference is None:
+            missing = "--source" if not self.source else "--reference"
+            raise UsageError(f"give both --source FILE and --reference FILE; {missing} is missing")
+        return self.source, self.reference
+
+    def refuse_elsewhere(self, what: str, instead: str, *names: str) -> None:
+        """Raise a UsageError for the first of these options that was given."""
+        for name in names:
+            if getattr(self, name) not in (None, False, ()):
+                raise UsageError(f"is not for {what}; {instead}", f"--{name}")
+
+    @contextmanager
+    def corpus(self, opened: Callable[[Path, str | None], Corpus]) -> Iterator[Corpus]:
+        """The test set; in the end the lines of it that were not valid UTF-8 are named.
+
+        Raises:
+            UsageError: there is none, or several, or it is not there.
+        """
+        if len(self.test) != 1:
+            many = f"{len(self.test)} test sets were given; score them one by one"
+            raise UsageError(many if self.test else "nothing to score on: give --test FILE", "--test")
+        if not self.test[0].exists():
+            raise UsageError("no such file", str(self.test[0]))
+        from regard.cli.terminal import say_mended
+
+        corpus = opened(self.test[0], self.columns)
+        yield corpus
+        for notes in corpus.notes:
+            say_mended(str(self.test[0]), notes)
+
+
+Found = tuple[Any, Callable[[Any], list[str]]]
+"""Scores, and what shows them as lines."""
+
+
+def _translation(task: Any, asked: Asked) -> Found:
+    asked.refuse_elsewhere("a translator", "give --source and --reference", "test", "columns", "threshold")
+    from regard.cli.terminal import say_mended
     from regard.text.lines import Notes, lines
 
-    notes = Notes(), Notes()
-    sources, references = list(lines(source, notes[0])), list(lines(reference, notes[1]))
-    for path, mended in zip((source, reference), notes, strict=True):
+    paths, notes = asked.both(), (Notes(), Notes())
+    sources, references = (list(lines(path, mended)) for path, mended in zip(paths, notes, strict=True))
+    for path, mended in zip(paths, notes, strict=True):
         say_mended(str(path), mended)
     if len(sources) != len(references):
         raise RegardError(
-            f"has {len(references)} lines, but {source} has {len(sources)}; they must match line by line",
-            str(reference),
+            f"has {len(references)} lines, but {paths[0]} has {len(sources)}; they must match line by line",
+            str(paths[1]),
         )
-    from regard.cli.opening import opened
+    from regard.cli.scores import bleu_lines
 
-    scores = opened(folder, device, threads).evaluate(sources, references, beam=beam, lowercase=lowercase)
-    if json:
-        result_json(scores.to_dict())
-        return 0
-    for name, value, interval, signature in (
-        ("BLEU", scores.bleu, scores.bleu_interval, scores.bleu_signature),
-        ("chrF", scores.chrf, scores.chrf_interval, scores.chrf_signature),
-    ):
-        span = f"  (95 %: {interval[0]:.1f} to {interval[1]:.1f})" if interval else ""
-        result(f"{name} {value:5.2f}{span}  {signature}")
-    return 0
+    return task.evaluate(sources, references, beam=asked.beam, lowercase=asked.lowercase), bleu_lines
+
+
+OF_TRANSLATORS = ("source", "reference", "beam", "lowercase")
+
+
+def _classification(task: Any, asked: Asked) -> Found:
+    asked.refuse_elsewhere("a classifier", "give --test", *OF_TRANSLATORS)
+    from regard.cli.scores import class_lines
+    from regard.data.labelled import labelled
+
+    with asked.corpus(labelled) as corpus:
+        return task.evaluate(corpus, asked.threshold), class_lines
+
+
+def _images(task: Any, asked: Asked) -> Found:
+    asked.refuse_elsewhere("a classifier of images", "give --test", *OF_TRANSLATORS)
+    from regard.cli.scores import class_lines
+    from regard.data.images import images
+    from regard.tasks.class_evaluation import evaluated
+    from regard.tasks.verdicts import Judge
+
+    judge = Judge(task.recipe.classification, task.assets.labels, task.assets.fitted, asked.threshold)
+    with asked.corpus(images) as corpus:
+        return evaluated(judge, task.scores, corpus), class_lines
+
+
+def _tagging(task: Any, asked: Asked) -> Found:
+    asked.refuse_elsewhere("a tagger", "give --test", *OF_TRANSLATORS, "threshold")
+    from regard.cli.scores import tag_lines
+    from regard.data.tagged import tagged
+
+    with asked.corpus(tagged) as corpus:
+        return task.evaluate(corpus), tag_lines
+
+
+EVALUATIONS: dict[str, Callable[[Any, Asked], Found]] = {
+    "translation": _translation,
+    "classification": _classification,
+    "image-classification": _images,
+    "tagging": _tagging,
+}
+"""A task to what scores its models."""
