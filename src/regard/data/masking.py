@@ -18,11 +18,11 @@ class Symbols:
 
     Args:
         mask: the symbol that stands for what is hidden.
-        pieces: ids that a random piece is drawn from: from the first of these to below the second.
+        pieces: what a random piece is drawn from.
     """
 
     mask: int
-    pieces: tuple[int, int]
+    pieces: Ids
 
 
 def masked(
@@ -47,16 +47,22 @@ def masked(
     count = int(word_T[-1]) + 1 if len(word_T) else 0
     hidden_T = (random.random(count) < section.share)[word_T] & free_T
     how = random.random(len(ids_T))
-    drawn = random.integers(*symbols.pieces, size=len(ids_T))
+    drawn = symbols.pieces[random.integers(len(symbols.pieces), size=len(ids_T))]
     read_T = np.where(hidden_T & (how < section.mask), symbols.mask, ids_T)
     randomly_T = hidden_T & (how >= section.mask) & (how < section.mask + section.random)
     return np.where(randomly_T, drawn, read_T), hidden_T
 
 
-def corrupted_lengths(lengths_B: Ids, section: Masking) -> tuple[Ids, Ids]:
-    """Tokens of source and target, ``</s>`` counted, of texts of so many tokens, their spans corrupted."""
-    hidden_B, spans_B = _counts(lengths_B, section)
-    return lengths_B - hidden_B + spans_B + 1, hidden_B + spans_B + 1
+def corrupted_lengths(lengths_B: Ids, sentinels: int, section: Masking) -> tuple[Ids, Ids]:
+    """Tokens of source and target, ``</s>`` counted, of texts of so many tokens, their spans corrupted.
+
+    Args:
+        lengths_B: tokens of each text.
+        sentinels: how many there are.
+        section: the recipe's share and mean length of a span.
+    """
+    hidden_B, spans_B = _counts(lengths_B, sentinels, section)
+    return lengths_B - hidden_B + spans_B + 1, hidden_B + spans_B + (spans_B > 0) + 1
 
 
 def corrupted(
@@ -64,33 +70,38 @@ def corrupted(
 ) -> tuple[Ids, Ids]:
     """``(source, target)``: spans become one sentinel each; the target says each sentinel's span [Raffel20 §3.1.4].
 
-    Both end with ``</s>``. How many tokens and spans are hidden depends on the length alone.
+    The target closes with one more sentinel, and both end with ``</s>``. How many tokens and spans are hidden depends
+    on the length alone, and on how many sentinels there are.
     """
-    hidden, spans = (int(count[0]) for count in _counts(np.array([len(text)]), section))
-    spans = min(spans, len(sentinels))
-    if not hidden:
-        return np.append(text, end), np.array([end], np.int64)
+    hidden, spans = (int(count[0]) for count in _counts(np.array([len(text)]), len(sentinels), section))
+    stop = np.array([end], np.int64)
+    if not spans:
+        return np.append(text, end), stop
     inside = _parts(hidden, spans, random)
     between = _parts(len(text) - hidden, spans, random)
     source: list[Ids] = []
     target: list[Ids] = []
     place = 0
-    for number in range(spans):
-        kept = text[place : place + between[number]]
-        span = text[place + between[number] : place + between[number] + inside[number]]
-        sentinel = np.array([sentinels[number]], np.int64)
-        source += [kept, sentinel]
-        target += [sentinel, span]
-        place += int(between[number] + inside[number])
-    stop = np.array([end], np.int64)
-    return np.concatenate([*source, text[place:], stop]), np.concatenate([*target, stop])
+    for sentinel, before, length in zip(sentinels, between.tolist(), inside.tolist(), strict=False):
+        kept, place = text[place : place + before], place + before
+        source += [kept, np.array([sentinel], np.int64)]
+        target += [np.array([sentinel], np.int64), text[place : place + length]]
+        place += length
+    closing = np.array([sentinels[spans]], np.int64)
+    return np.concatenate([*source, stop]), np.concatenate([*target, closing, stop])
 
 
-def _counts(lengths_B: Ids, section: Masking) -> tuple[Ids, Ids]:
-    """Tokens hidden and spans of texts of these lengths; at least one of each where there are two tokens."""
-    hidden_B = np.clip(np.rint(lengths_B * section.share).astype(np.int64), 1, np.maximum(lengths_B - 1, 0))
-    spans_B = np.clip(np.rint(hidden_B / section.span).astype(np.int64), np.minimum(hidden_B, 1), hidden_B)
-    return hidden_B, np.minimum(spans_B, np.maximum(lengths_B - hidden_B, 0))
+def _counts(lengths_B: Ids, sentinels: int, section: Masking) -> tuple[Ids, Ids]:
+    """Tokens hidden and spans of texts of these lengths; at least one of each where there are two tokens.
+
+    A span has a token before it, and there is a sentinel for each and one for the end; without any nothing is hidden.
+    """
+    hidden_B = np.rint(lengths_B * section.share).astype(np.int64)
+    hidden_B = np.minimum(np.maximum(hidden_B, 1), np.maximum(lengths_B - 1, 0))
+    spans_B = np.maximum(np.rint(hidden_B / section.span).astype(np.int64), 1)
+    most_B = np.minimum(np.minimum(hidden_B, lengths_B - hidden_B), max(0, sentinels - 1))
+    spans_B = np.minimum(spans_B, most_B)
+    return np.where(spans_B > 0, hidden_B, 0), spans_B
 
 
 def _parts(total: int, count: int, random: np.random.Generator) -> Ids:

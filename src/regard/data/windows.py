@@ -60,13 +60,21 @@ class Windows:
         document_B, first_B, lengths_B = self._cut(epoch, sentences_B)
         return self._documents.within(document_B, first_B, lengths_B), lengths_B
 
-    def before(self, epoch: int, sentences_B: Ids, nothing: int) -> Ids:
-        """The token before each window; ``nothing`` where a document begins."""
-        document_B, first_B, _ = self._cut(epoch, sentences_B)
-        inside_B = first_B > 0
-        found_B = self._documents.within(document_B, first_B - inside_B, inside_B.astype(np.int64))
+    def before(self, epoch: int, windows_B: Ids, nothing: int) -> Ids:
+        """The token that stands before each window; ``nothing`` before the first of all.
+
+        Documents stand in a row, each with its end: before a document stands the end of another, and before a part of
+        one what it goes on from.
+        """
+        document_B, first_B, _ = self._cut(epoch, windows_B)
+        fresh_B = (first_B == 0) & (document_B > 0)
+        document_B = document_B - fresh_B
+        place_B = np.where(fresh_B, self._tokens_D[document_B], first_B) - 1
+        inside_B = place_B >= 0
         before_B = np.full(len(first_B), nothing, np.int64)
-        before_B[inside_B] = found_B
+        before_B[inside_B] = self._documents.within(
+            document_B[inside_B], place_B[inside_B], np.ones(int(inside_B.sum()), np.int64)
+        )
         return before_B
 
 
@@ -94,3 +102,12 @@ class FramedWindows:
         ids[starts_B + lengths_B - 1] = self._frame.end
         ids[ragged(starts_B + len(self._frame.begin), inner_B)] = inner
         return ids, lengths_B
+
+    def inner(self, lengths_B: Ids) -> NDArray[np.bool_]:
+        """True for tokens of texts, False for the symbols around them, of windows of these lengths end to end."""
+        inner_T = np.ones(int(lengths_B.sum()), np.bool_)
+        ends_B = lengths_B.cumsum()
+        inner_T[ends_B - 1] = False
+        for place in range(len(self._frame.begin)):
+            inner_T[ends_B - lengths_B + place] = False
+        return inner_T
