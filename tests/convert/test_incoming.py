@@ -17,10 +17,15 @@ from torch import Tensor
 from regard.config import recipe_from, recipe_values
 from regard.convert import brought, import_model
 from regard.convert.incoming import OUTLINES
+from regard.convert.pixels import scale_of
+from regard.data.patches import Scale
 from regard.errors import RegardError
 from regard.models.inputs import Patches
 from regard.models.store import read
 from regard.nn.layout import Sequences
+from regard.tasks.image_assets import ImageAssets
+from regard.tasks.tag_assets import TagAssets
+from regard.tasks.text_assets import TextAssets
 from regard.text.vocabulary import read_tokenizer
 from small_models import assert_near
 
@@ -54,6 +59,9 @@ def test_bert_with_a_head(kind: str, task: str, tmp_path: Path) -> None:
     assert recipe.task == task
     assert recipe.data.max_tokens == recipe.model.max_positions == 40
     assert recipe.tagging.scheme == ("bio" if task == "tagging" else "auto")
+    if task != "masked-lm":
+        assets = (TagAssets if task == "tagging" else TextAssets).load(tmp_path / "ours")
+        assert assets.labels == (TAGS if task == "tagging" else LABELS)
     batch = theirs(TEXTS, padding=True, return_tensors="pt")
     texts = framed(tokenizer, TEXTS)
     assert [text.tolist() for text in texts] == [ids[mask].tolist() for ids, mask in zip(
@@ -100,9 +108,30 @@ def test_vit(tmp_path: Path) -> None:
     found = import_model(tmp_path / "theirs", tmp_path / "ours")
     recipe, _, model = opened(tmp_path / "ours")
     assert (recipe.task, found.labels) == ("image-classification", LABELS)
+    assert ImageAssets.load(tmp_path / "ours").scale == found.scale == Scale(255.0, (0.5,), (0.5,))
     images = torch.randn(2, 2, 8, 12)
     patches = Patches(pixels(images, 4), Sequences.end_to_end([7, 7]))
     assert_near(model(patches), peer(pixel_values=images).logits, 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("values", "scale"),
+    [
+        ({"image_mean": [0.1, 0.2], "image_std": [0.3, 0.4]}, Scale(255.0, (0.1, 0.2), (0.3, 0.4))),
+        ({"do_normalize": False, "rescale_factor": 0.0625}, Scale(16.0, (0.0,), (1.0,))),
+        ({"do_rescale": False, "image_mean": 0.5}, Scale(1.0, (0.5,), (0.5,))),
+        ({"image_std": [0.0, 1.0]}, None),
+        ({"rescale_factor": 0}, None),
+        ({"image_mean": "dark"}, None),
+    ],
+)
+def test_the_scale_of_pixels(values: dict[str, Any], scale: Scale | None, tmp_path: Path) -> None:
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(values))
+    if scale is not None:
+        assert scale_of(tmp_path) == scale
+    else:
+        with pytest.raises(RegardError, match=r"preprocessor_config\.json: is damaged"):
+            scale_of(tmp_path)
 
 
 def test_labels_keep_their_names_and_what_they_are_for(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from regard.config import Decoding, Recipe, recipe_from, recipe_toml
 from regard.convert import brought, export_model, import_model, taken
 from regard.convert.incoming import OUTLINES, write
+from regard.data.patches import Scale
 from regard.decoding.rows import Symbols
 from regard.decoding.search import search
 from regard.errors import RegardError, UsageError
@@ -149,12 +150,18 @@ def test_a_decoder_of_ours_is_a_gpt2(tmp_path: Path) -> None:
 
 
 def test_an_image_model_of_ours_is_a_vit(tmp_path: Path) -> None:
-    described = recipe("image-classification", {"layers": 2, "height": 8, "width": 12, "channels": 2, "patch": 4})
+    described = recipe("image-classification", {"layers": 2, "height": 8, "width": 12, "channels": 3, "patch": 4})
     model = model_of(described, 0, 5)
-    folder = out(tmp_path, described, model, None, LABELS)
-    images = torch.randn(2, 2, 8, 12)
+    scale = Scale(16.0, (0.4,), (0.2, 0.3, 0.5))
+    write(tmp_path, taken(described, weights(model), None, LABELS, scale))
+    values = torch.randint(0, 17, (2, 3, 8, 12), generator=torch.Generator().manual_seed(1))
+    images = (values / 16 - 0.4) / torch.tensor([0.2, 0.3, 0.5])[:, None, None]
     patches = Patches(pixels(images, 4), Sequences.end_to_end([7, 7]))
-    assert_near(model(patches), loaded("AutoModelForImageClassification", folder)(images).logits, 1e-4)
+    assert_near(model(patches), loaded("AutoModelForImageClassification", tmp_path)(images).logits, 1e-4)
+    processor = transformers.ViTImageProcessorPil.from_pretrained(tmp_path)
+    read = processor(list(values.to(torch.uint8).numpy()), return_tensors="pt", input_data_format="channels_first")
+    assert_near(read.pixel_values, images, 1e-5)
+    assert brought(tmp_path).scale == Scale(16.0, (0.4, 0.4, 0.4), (0.2, 0.3, 0.5))
 
 
 def our_outputs(model: nn.Module, tokenizer: Tokenizer, texts: list[Tensor], beam: int) -> list[list[int]]:

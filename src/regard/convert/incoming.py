@@ -12,10 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from regard.config import BUILT, FORMAT, Recipe, recipe_from, recipe_toml
+from regard.convert import pixels
 from regard.convert.formats import FORMATS, Format
 from regard.convert.hub import HubFolder
 from regard.convert.names import inward, refuse_surplus
 from regard.convert.spelling import foreign
+from regard.data.patches import Scale
 from regard.errors import RegardError
 from regard.models import build
 from regard.models.store import to_bytes
@@ -44,12 +46,14 @@ class Brought:
         weights: by our names, in float32.
         tokenizer: theirs; a model of images has none.
         labels: the names of classes or tags.
+        scale: of pixel values, for a model of images.
     """
 
     recipe: Recipe
     weights: dict[str, Tensor]
     tokenizer: ForeignTokenizer | None
-    labels: tuple[str, ...]
+    labels: tuple[str, ...] = ()
+    scale: Scale | None = None
 
     @property
     def files(self) -> dict[str, bytes]:
@@ -58,8 +62,12 @@ class Brought:
         if self.tokenizer is not None:
             found[TOKENIZER] = self.tokenizer.content
         if self.labels:
-            said = {"format": FORMAT, "labels": list(self.labels), "temperature": 1.0, "threshold": 0.0}
+            said: dict[str, Any] = {"format": FORMAT, "labels": list(self.labels), "temperature": 1.0, "threshold": 0.0}
+            if self.recipe.task == "tagging":
+                said["scheme"] = self.recipe.tagging.scheme
             found[LABELS] = (json.dumps(said, ensure_ascii=False, indent=1) + "\n").encode()
+        if self.scale is not None:
+            found[pixels.OURS] = pixels.content(self.scale)
         return found
 
 
@@ -87,7 +95,8 @@ def brought(folder: Path | str) -> Brought:
         outline = OUTLINES[task](recipe.model, pieces, count)
     _fit(weights, outline, hub.where)
     tokenizer = foreign(hub.path, pieces) if pieces else None
-    return Brought(recipe, {name: tensor.float() for name, tensor in weights.items()}, tokenizer, labels)
+    scale = pixels.scale_of(hub.path) if task == "image-classification" else None
+    return Brought(recipe, {name: tensor.float() for name, tensor in weights.items()}, tokenizer, labels, scale)
 
 
 def import_model(folder: Path | str, output: Path | str) -> Brought:

@@ -11,13 +11,14 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from regard.config import Recipe, TransformerSection, recipe_from, recipe_values
-from regard.convert import t5, translator
+from regard.config import Recipe, TransformerSection, VitSection, recipe_from, recipe_values
+from regard.convert import pixels, t5, translator
 from regard.convert.formats import FORMATS
 from regard.convert.hub import CONFIG, WEIGHTS, values_of
 from regard.convert.incoming import KINDS, LABELLED, LABELS, MODEL, RECIPE, TOKENIZER, write
 from regard.convert.names import Row, outward
 from regard.convert.spelling import as_json, files
+from regard.data.patches import Scale
 from regard.errors import RegardError, UsageError
 from regard.text.foreign import ForeignTokenizer
 from regard.text.vocabulary import AnyTokenizer, read_tokenizer
@@ -30,7 +31,11 @@ FAMILIES = {"bert": "bert", "gpt": "gpt2", "vit": "vit"}
 
 
 def taken(
-    recipe: Recipe, weights: Mapping[str, Tensor], tokenizer: AnyTokenizer | None, labels: Sequence[str] = ()
+    recipe: Recipe,
+    weights: Mapping[str, Tensor],
+    tokenizer: AnyTokenizer | None,
+    labels: Sequence[str] = (),
+    scale: Scale | None = None,
 ) -> dict[str, bytes]:
     """The files of a folder in Hugging Face's layout, by name.
 
@@ -44,6 +49,7 @@ def taken(
         weights: by our names.
         tokenizer: of texts; a model of images has none.
         labels: the names of classes or tags.
+        scale: of pixel values, for a model of images.
 
     Raises:
         UsageError: names the field for which the format has no form.
@@ -60,6 +66,8 @@ def taken(
     config["architectures"] = [next(name for name, known in format.tasks.items() if known == task)]
     tensors = _renamed(format.rows(recipe.model, task), weights)
     found = {CONFIG: as_json(config), WEIGHTS: _bytes(tensors)}
+    if scale is not None and isinstance(recipe.model, VitSection):
+        found[pixels.THEIRS] = as_json(pixels.processor(recipe.model, scale))
     if tokenizer is not None:
         longest = getattr(recipe.model, "max_positions", recipe.data.max_tokens)
         found |= files(tokenizer, longest, framed=task != "language-model", pad=False)
@@ -85,7 +93,8 @@ def export_model(folder: Path | str, output: Path | str) -> None:
         raise UsageError("two vocabularies have no form in one tokenizer.json", "text.joint")
     tokenizer = read_tokenizer(folder / TOKENIZER) if (folder / TOKENIZER).exists() else None
     labels = values_of(folder / LABELS).get("labels", []) if (folder / LABELS).exists() else []
-    write(Path(output), taken(recipe, weights, tokenizer, labels))
+    scale = pixels.read(folder / pixels.OURS) if (folder / pixels.OURS).exists() else None
+    write(Path(output), taken(recipe, weights, tokenizer, labels, scale))
 
 
 def _written_texts(

@@ -1,0 +1,78 @@
+"""How pixel values are scaled for a model of images: ``preprocessor_config.json`` there, ``pixels.json`` here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from regard.config import FORMAT, VitSection
+from regard.convert.hub import values_of
+from regard.data.patches import Scale
+from regard.errors import RegardError
+
+THEIRS, OURS = "preprocessor_config.json", "pixels.json"
+BRIGHTEST = 255.0
+
+
+def scale_of(folder: Path) -> Scale:
+    """The scale that a folder of theirs tells; without a word it is that of ViT.
+
+    Raises:
+        RegardError: the file is damaged, or divides by what is not above zero.
+    """
+    path = folder / THEIRS
+    values = values_of(path) if path.exists() else {}
+    try:
+        largest = 1 / float(values.get("rescale_factor", 1 / BRIGHTEST)) if values.get("do_rescale", True) else 1.0
+        normal = bool(values.get("do_normalize", True))
+        mean = _each(values.get("image_mean", 0.5)) if normal else (0.0,)
+        deviation = _each(values.get("image_std", 0.5)) if normal else (1.0,)
+        sound = all(map(isfinite, (largest, *mean, *deviation))) and min(largest, *deviation) > 0 and bool(mean)
+    except (TypeError, ValueError, ZeroDivisionError):
+        sound = False
+    if not sound:
+        raise RegardError("is damaged: pixel values are divided by numbers above zero", str(path))
+    return Scale(round(largest, 6), mean, deviation)
+
+
+def _each(value: Any) -> tuple[float, ...]:
+    return tuple(float(one) for one in (value if isinstance(value, list | tuple) else [value]))
+
+
+def content(scale: Scale) -> bytes:
+    """``pixels.json``."""
+    return (json.dumps({"format": FORMAT, **asdict(scale)}, indent=1) + "\n").encode()
+
+
+def read(path: Path) -> Scale:
+    """What :func:`content` wrote.
+
+    Raises:
+        RegardError: it is missing or damaged.
+    """
+    values = values_of(path)
+    try:
+        return Scale(float(values["largest"]), _each(values["mean"]), _each(values["deviation"]))
+    except (KeyError, TypeError, ValueError):
+        raise RegardError("is damaged: it says no scale of pixels", str(path)) from None
+
+
+def processor(model: VitSection, scale: Scale) -> Mapping[str, Any]:
+    """The values of ``preprocessor_config.json``; each channel has a number of its own there."""
+    mean, deviation = (
+        list(value * model.channels if len(value) == 1 else value) for value in (scale.mean, scale.deviation)
+    )
+    return {
+        "image_processor_type": "ViTImageProcessor",
+        "do_resize": True,
+        "size": {"height": model.height, "width": model.width},
+        "do_rescale": True,
+        "rescale_factor": 1 / scale.largest,
+        "do_normalize": True,
+        "image_mean": mean,
+        "image_std": deviation,
+    }
