@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from regard.cli.lines import answer_each, json_line, one_cell
-from regard.errors import UsageError
+from regard.errors import RegardError, UsageError
 
 if TYPE_CHECKING:
     from regard.tasks.verdicts import Verdict
-
-TASKS = ("classification", "image-classification")
 
 
 def classify(
@@ -31,7 +29,7 @@ def classify(
 
     Where a text may have several labels, they stand with | between, and the probability is that of the least sure; a
     model of numbers prints the number. Texts are labelled as they come. An empty line has no label: an empty line
-    comes out. A model of images reads a line of CSV for each, its pixels row by row.
+    comes out. A model of images reads a line of CSV for each, its pixels row by row; a header too becomes an empty one.
 
     Args:
         folder: the model folder.
@@ -46,19 +44,44 @@ def classify(
         raise UsageError(f"{threshold:g} is no probability; give 0 to 1", "--threshold")
     from regard.cli.opening import opened
 
-    task = opened(folder, device, threads, TASKS)
+    task = opened(folder, device, threads, tuple(READERS))
     kind = task.recipe.classification.kind
     if threshold is not None and kind == "regression":
         raise UsageError("is for labels; this model predicts numbers", "--threshold")
+    from regard.tasks.verdicts import Judge
+
+    judge = Judge(task.recipe.classification, task.assets.labels, task.assets.fitted, threshold)
+    given = READERS[task.name]
 
     def answer(lines: list[str], first: int) -> Iterator[str]:
-        verdicts = iter(task.classify([line for line in lines if line.strip()], threshold))
-        for line in lines:
-            found = next(verdicts) if line.strip() else None
+        read, wrong = _until_wrong(given(task, line, number) for number, line in enumerate(lines, first))
+        verdicts = iter(judge.verdicts(task.scores([one for some in read for one in some])))
+        for some in read:
+            found = next(verdicts) if len(some) else None
             yield json_line(value(found, kind, all)) if json or all else shown(found)
+        if wrong:
+            raise wrong
 
     answer_each(answer)
     return 0
+
+
+def _until_wrong(given: Iterator[Sequence[Any]]) -> tuple[list[Sequence[Any]], RegardError | None]:
+    """What comes before the first line that cannot be read, which is answered yet; and what is wrong with that line."""
+    read = []
+    try:
+        for one in given:
+            read.append(one)
+    except RegardError as error:
+        return read, error
+    return read, None
+
+
+READERS: dict[str, Callable[[Any, str, int], Sequence[Any]]] = {
+    "classification": lambda task, line, number: [line] if line.strip() else [],
+    "image-classification": lambda task, line, number: task.parsed([line], number),
+}
+"""By task what a line holds to be labelled: one text or image, or nothing."""
 
 
 def shown(verdict: Verdict | None) -> str:

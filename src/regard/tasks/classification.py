@@ -83,7 +83,7 @@ class Classification:
         windows = [[window.ids for window in self.frame.windows(ids)] for ids in pieces]
         rows = iter(read(self.model, [one for group in windows for one in group], self.device, each=False))
         found = [np.mean([next(rows) for _ in group], axis=0) for group in windows]
-        return np.array(found, np.float64).reshape(len(found), -1)
+        return np.array(found, np.float64).reshape(len(found), len(self.assets.labels))
 
     def verdicts(self, score_BC: Scores) -> list[Verdict]:
         """Scores as labels and probabilities."""
