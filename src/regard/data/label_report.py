@@ -56,8 +56,8 @@ def look(
         try:
             one.run(progress)
         except RegardError as error:
-            findings.append(_unreadable(error, one))
-        findings += _single(one)
+            findings.append(unreadable(error, one))
+        findings += of_texts(one)
     texts = sum(one.count for one in looks)
     labels = sum((one.labels for one in looks), Counter[str]())
     if not texts and not findings:
@@ -65,14 +65,14 @@ def look(
     if texts and not any(finding.kind == "unreadable" for finding in findings):
         findings += _classes(labels, looks, texts) if kind != "regression" else []
         if not any(finding.kind == "too many labels" for finding in findings):
-            findings += _together(looks)
+            findings += of_all(looks)
         for name, other in (others or {}).items():
-            findings += _other(name, LabelLook(other, kind), looks, labels, progress)
+            findings += of_another(name, LabelLook(other, kind), looks, labels, progress)
     means = [sum(getattr(one, size) for one in looks) / max(1, texts) for size in ("characters", "label_characters")]
     return LabelReport(texts, means[0], means[1], ordered(findings), dict(labels.most_common()))
 
 
-def _single(one: LabelLook) -> Iterator[Finding]:
+def of_texts(one: LabelLook) -> Iterator[Finding]:
     """What single texts have shown."""
     for notes in one.corpus.notes:
         if notes.invalid:
@@ -87,8 +87,8 @@ def _finding(kind: str, count: int, texts: int, examples: tuple[Example, ...]) -
     share = count / max(1, texts)
     said = f"{count:,} texts ({percent(share)})"
     own: dict[str, tuple[Severity, str]] = {
-        "empty": (_severity(share, 0.01, 0.5), f"{said} are empty; they are left out."),
-        "no label": (_severity(share, 0.0, 0.5), f"{said} have no label; they are left out."),
+        "empty": (severity_of(share, 0.01, 0.5), f"{said} are empty; they are left out."),
+        "no label": (severity_of(share, 0.0, 0.5), f"{said} have no label; they are left out."),
         "not a number": ("fatal", f"{said} have a label that is no number, which regression needs."),
     }
     if kind in own:
@@ -97,7 +97,8 @@ def _finding(kind: str, count: int, texts: int, examples: tuple[Example, ...]) -
     return Finding(kind, KINDS[kind].severity(share), count, share, examples, sentence)
 
 
-def _severity(share: float, warning: float, fatal: float) -> Severity:
+def severity_of(share: float, warning: float, fatal: float) -> Severity:
+    """How bad a share is, by the shares from which on it is a warning, and fatal."""
     return "fatal" if share >= fatal else "warning" if share >= warning else "note"
 
 
@@ -105,35 +106,41 @@ def _classes(labels: Counter[str], looks: Sequence[LabelLook], texts: int) -> It
     """What the labels show, counted over all corpora."""
     if len(labels) > max(MANY, texts // 2):
         sentence = f"{len(labels):,} labels for {texts:,} texts: are the columns of text and label swapped? Name them."
-        yield Finding("too many labels", "fatal", len(labels), 1.0, _firsts(list(labels), looks), sentence)
+        yield Finding("too many labels", "fatal", len(labels), 1.0, firsts(list(labels), looks), sentence)
         return
     if len(labels) < 2 and looks[0].kind == "single":
-        sentence = f"All texts have one label, {_named(list(labels))}: there is nothing to tell apart."
+        sentence = f"All texts have one label, {quoted(list(labels))}: there is nothing to tell apart."
         if labels:
-            yield Finding("one label", "fatal", texts, 1.0, _firsts(list(labels), looks), sentence)
+            yield Finding("one label", "fatal", texts, 1.0, firsts(list(labels), looks), sentence)
     if not labels and looks[0].kind == "multi":
         yield Finding("one label", "fatal", texts, 1.0, (), "No text has a label.")
+    yield from of_labels(labels, looks, texts)
+
+
+def of_labels(labels: Counter[str], looks: Sequence[LabelLook], texts: int) -> Iterator[Finding]:
+    """Labels that are hardly there, or hardly differ."""
     rare = [label for label, count in labels.items() if count == 1]
     if rare:
-        sentence = f"{len(rare):,} labels occur once only: {_named(rare)}. They can hardly be learned."
-        yield Finding("rare label", "warning", len(rare), len(rare) / texts, _firsts(rare, looks), sentence)
+        sentence = f"{len(rare):,} labels occur once only: {quoted(rare)}. They can hardly be learned."
+        yield Finding("rare label", "warning", len(rare), len(rare) / texts, firsts(rare, looks), sentence)
     alike = defaultdict(list)
     for label in labels:
         alike[" ".join(label.split()).casefold()].append(label)
     groups = [group for group in alike.values() if len(group) > 1]
     if groups:
-        named = "; ".join(_named(group) for group in groups[:SHOWN])
+        told = "; ".join(quoted(group) for group in groups[:SHOWN])
         count = sum(labels[label] for group in groups for label in group)
-        sentence = f"Labels differ by case or white space only, and are taken for different ones: {named}."
-        rows = _firsts([label for group in groups for label in group], looks)
+        sentence = f"Labels differ by case or white space only, and are taken for different ones: {told}."
+        rows = firsts([label for group in groups for label in group], looks)
         yield Finding("like labels", "warning", count, count / texts, rows, sentence)
 
 
-def _named(labels: Sequence[str]) -> str:
+def quoted(labels: Sequence[str]) -> str:
+    """The first few of these labels."""
     return ", ".join(repr(excerpt(label)) for label in labels[:SHOWN]) + (", …" if len(labels) > SHOWN else "")
 
 
-def _firsts(labels: Sequence[str], looks: Sequence[LabelLook]) -> tuple[Example, ...]:
+def firsts(labels: Sequence[str], looks: Sequence[LabelLook]) -> tuple[Example, ...]:
     """Where the first few of these labels stand first."""
     found = []
     for label in labels[:EXAMPLES]:
@@ -142,7 +149,7 @@ def _firsts(labels: Sequence[str], looks: Sequence[LabelLook]) -> tuple[Example,
     return tuple(found)
 
 
-def _together(looks: Sequence[LabelLook]) -> Iterator[Finding]:
+def of_all(looks: Sequence[LabelLook]) -> Iterator[Finding]:
     """What shows only when all texts are seen together: the same text again, or with another label."""
     hashes = np.concatenate([one.hashes() for one in looks])
     filled = hashes[:, 0] != NOTHING
@@ -162,13 +169,13 @@ def _together(looks: Sequence[LabelLook]) -> Iterator[Finding]:
         order = np.flatnonzero(at_odds)
         order = order[np.argsort(number[order], kind="stable")]
         yield Finding(
-            "conflict", _severity(share, 0.0, 0.5), count, share, _examples(order[: 2 * EXAMPLES], looks), sentence
+            "conflict", severity_of(share, 0.0, 0.5), count, share, _examples(order[: 2 * EXAMPLES], looks), sentence
         )
     if (count := int(again.sum())) > 0:
         share = count / total
         sentence = f"{count:,} texts ({percent(share)}) repeat an earlier one; they weigh more than they should."
         examples = _examples(np.flatnonzero(again)[:EXAMPLES], looks)
-        yield Finding("duplicate", _severity(share, 0.1, 0.9), count, share, examples, sentence)
+        yield Finding("duplicate", severity_of(share, 0.1, 0.9), count, share, examples, sentence)
 
 
 def _examples(numbers: NDArray[np.int64], looks: Sequence[LabelLook]) -> tuple[Example, ...]:
@@ -182,14 +189,27 @@ def _examples(numbers: NDArray[np.int64], looks: Sequence[LabelLook]) -> tuple[E
     return tuple(found[int(number)] for number in numbers)
 
 
-def _other(
-    name: str, one: LabelLook, looks: Sequence[LabelLook], labels: Counter[str], progress: Progress
+def of_another(
+    name: str,
+    one: LabelLook,
+    looks: Sequence[LabelLook],
+    labels: Counter[str],
+    progress: Progress,
+    noun: str = "texts",
 ) -> Iterator[Finding]:
-    """What stands in validation or test texts and should not, or could not have been learned."""
+    """What stands in validation or test texts and should not, or could not have been learned.
+
+    Args:
+        name: of the texts, for the sentences.
+        one: not run yet.
+        looks, labels: what is learned from, and its labels.
+        progress: told how far it is.
+        noun: what has a label.
+    """
     try:
         one.run(progress)
     except RegardError as error:
-        yield _unreadable(error, one)
+        yield unreadable(error, one)
         return
     trained = np.concatenate([other.hashes()[:, 0] for other in looks])
     texts = one.hashes()[:, 0]
@@ -198,16 +218,17 @@ def _other(
         share = count / max(1, one.count)
         sentence = f"{count:,} texts ({percent(share)}) of {name} stand in the training data too: scores will flatter."
         examples = tuple(one.read_again(np.flatnonzero(shared)[:EXAMPLES].tolist()))
-        yield Finding("leak", _severity(share, 0.0, 0.2), count, share, examples, sentence)
+        yield Finding("leak", severity_of(share, 0.0, 0.2), count, share, examples, sentence)
     unknown = [label for label in one.labels if label not in labels]
     if unknown:
         count = sum(one.labels[label] for label in unknown)
-        sentence = f"{count:,} texts of {name} have a label that nothing is learned of: {_named(unknown)}."
-        rows = _firsts(unknown, [one])
-        yield Finding("unknown label", "warning", count, count / max(1, one.count), rows, sentence)
+        share = count / max(1, one.labels.total())
+        sentence = f"{count:,} {noun} of {name} have a label that nothing is learned of: {quoted(unknown)}."
+        yield Finding("unknown label", "warning", count, share, firsts(unknown, [one]), sentence)
 
 
-def _unreadable(error: RegardError, one: LabelLook) -> Finding:
+def unreadable(error: RegardError, one: LabelLook) -> Finding:
+    """A corpus that breaks off, with the place where it does."""
     file, _, line = (error.where or one.corpus.name).rpartition(":")
     place = (file, int(line), "") if file and line.isdigit() else (error.where or one.corpus.name, 0, "")
     return Finding("unreadable", "fatal", 1, 1.0, (place,), str(error) if str(error)[-1:] in ".?!" else f"{error}.")

@@ -36,13 +36,13 @@ class TagScores:
 
     def lines(self) -> list[str]:
         """For people, a score a line; of single labels those that occur most."""
-        found = [f"* accuracy {self.accuracy:.2f} ({self.words:,} words)"]
+        found = [f"accuracy {self.accuracy:.2f} ({self.words:,} words)"]
         if self.spans is None:
             return found
         every, types = self.spans.spans, self.spans.types
-        found.insert(0, f"* F1 {every.f1:.2f} (precision {every.precision:.2f}, recall {every.recall:.2f})")
+        found.insert(0, f"F1 {every.f1:.2f} (precision {every.precision:.2f}, recall {every.recall:.2f})")
         most = sorted(types, key=lambda label: (-types[label].gold, label))[:SHOWN]
-        return found + [f"* F1 of {label or 'spans'} {types[label].f1:.2f} ({types[label].gold:,})" for label in most]
+        return found + [f"F1 of {label or 'spans'} {types[label].f1:.2f} ({types[label].gold:,})" for label in most]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

@@ -174,8 +174,8 @@ class TaggingTeaching:
             head_of(task.model).chain, found.score_RC, found.lengths_B, device_of(task.model), heat
         )
         error = calibration.expected_calibration_error(sure_R, tags_R == found.gold_R)
-        calibrated = f"* expected calibration error {error:.4f} at temperature {heat:.3f}"
-        return [*teaching._scores(found, tags_R).lines(), calibrated]
+        calibrated = f"expected calibration error {error:.4f} at temperature {heat:.3f}"
+        return [f"* {line}" for line in (*teaching._scores(found, tags_R).lines(), calibrated)]
 
 
 @dataclass(frozen=True)
