@@ -30,10 +30,13 @@ class Corpus:
     target_tokens: int
 
 
+DATA = Path(os.environ.get("REGARD_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+"""Where the data sets lie: ``REGARD_DATA``, else ``../shared/data`` beside the repository."""
+
+
 def data_folder() -> Path:
-    """Where the data sets lie: ``REGARD_DATA``, else ``../shared/data`` beside the repository."""
-    root = Path(__file__).resolve().parent.parent
-    folder = Path(os.environ.get("REGARD_DATA", root.parent / "shared" / "data")) / "multi30k"
+    """Where the captions lie."""
+    folder = DATA / "multi30k"
     if not (folder / "train.en.gz").exists():
         raise SystemExit("benchmarks need multi30k/train.en.gz and so on below REGARD_DATA; set that variable")
     return folder

@@ -1,0 +1,189 @@
+"""Quality of the tasks that read: classes, tags, images; trained from nothing, scored once on each test set.
+
+    python benchmarks/reading.py --set trec --seed 1 --test
+    python benchmarks/reading.py --set sst2 --seed 1 --defaults --test    # as a stranger would: no recipe
+    python benchmarks/reading.py --set trec --seed 1 --from MODEL --name pretrained --test
+
+What is chosen is chosen on the validation part: the set's own, or a seeded tenth of its training part. A run that was
+stopped goes on when the same command is given again; one that is finished and scored is not scored again. Lines are
+appended to ``results/reading.jsonl``, or to ``--results FILE``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import machine
+from corpus import DATA
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results" / "reading.jsonl"
+
+
+@dataclass(frozen=True)
+class Set:
+    """A data set as ``regard train`` is given it.
+
+    Args:
+        task: what is learned.
+        folder: below the folder of data.
+        train, valid, test: files; several are put together, and no ``valid`` means a seeded tenth of train.
+        columns: where things stand in them.
+        score: the figure the set is judged by.
+    """
+
+    task: str
+    folder: str
+    train: tuple[str, ...]
+    valid: tuple[str, ...]
+    test: tuple[str, ...]
+    columns: str | None
+    score: str
+
+
+SETS = {
+    "trec": Set("classification", "cls-trec", ("train.txt.gz",), (), ("test.txt.gz",), "label:fine text", "accuracy"),
+    "sst2": Set("classification", "cls-sst2", ("train.tsv.gz",), ("dev.tsv.gz",), ("test.tsv.gz",), None, "accuracy"),
+    "clinc150": Set(
+        "classification",
+        "cls-clinc150",
+        ("train.tsv.gz",),
+        ("val.tsv.gz", "oos_val.tsv.gz"),
+        ("test.tsv.gz", "oos_test.tsv.gz"),
+        "2,1",
+        "accuracy",
+    ),
+    "snips": Set("classification", "cls-snips", ("train.tsv.gz",), (), ("validate.tsv.gz",), "2,1", "accuracy"),
+    "ewt": Set(
+        "tagging", "ud-en-ewt", ("train.rebuilt.conllu.xz",), ("dev.conllu.gz",), ("test.conllu.gz",), None, "accuracy"
+    ),
+    "wnut17": Set("tagging", "ner-wnut17", ("train.conll.gz",), ("dev.conll.gz",), ("test.conll.gz",), None, "f1"),
+    "btc": Set("tagging", "ner-btc", ("train.conll.gz",), (), ("dev.conll.gz",), None, "f1"),
+    "optdigits": Set(
+        "image-classification", "img-optdigits", ("train.csv.gz",), (), ("test.csv.gz",), None, "accuracy"
+    ),
+}
+
+
+def options() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--set", choices=list(SETS), required=True)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--defaults", action="store_true", help="no recipe: what regard train chooses itself")
+    parser.add_argument("--from", dest="start_from", type=Path, default=None, help="a model folder to begin from")
+    parser.add_argument("--minutes", type=float, default=None)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--setting", action="append", default=[], help="section.key=value, as regard train has it")
+    parser.add_argument("--name", default=None, help="what this run tries; default: recipe or defaults")
+    parser.add_argument("--test", action="store_true", help="also score the test set: for final runs only")
+    parser.add_argument("--work", type=Path, default=HERE.parent / ".bench" / "reading")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Train, score, append."""
+    asked = options()
+    data, name = SETS[asked.set], asked.name or ("defaults" if asked.defaults else "recipe")
+    run = f"{asked.set} {name} {asked.seed}"
+    row: dict[str, Any] = {"run": run, "set": asked.set, "name": name, "seed": asked.seed}
+    row |= {"threads": asked.threads, "settings": " ".join(asked.setting)}
+    if done(asked.results, row, asked.test):
+        print(f"{run} stands in {asked.results} already")
+        return
+    begun = {"benchmark": "reading", "name": run, "date": machine.now()}
+    begun |= {"commit": machine.commit(), "machine": machine.describe()}
+    import regard
+    from regard.cli.progress import Lines
+
+    folder, output = DATA / data.folder, asked.work / run.replace(" ", "-")
+    began, fresh = time.monotonic(), not output.exists()
+    model = regard.train(
+        task=data.task,
+        train=[folder / part for part in data.train],
+        valid=together(folder, data.valid, asked.work) if data.valid else None,
+        start_from=asked.start_from,
+        columns=data.columns,
+        output=output,
+        recipe=None if asked.defaults else HERE.parent / "recipes" / "reading" / f"{asked.set}.toml",
+        settings=asked.setting,
+        minutes=asked.minutes,
+        seed=asked.seed,
+        threads=asked.threads,
+        reporter=Lines(sys.stderr),
+    )
+    row |= course(output, data.score)
+    if fresh:
+        row |= {"whole minutes": round((time.monotonic() - began) / 60, 1)}
+    if asked.test:
+        row |= scored(model, data, together(folder, data.test, asked.work))
+    machine.append(asked.results, {**begun, "rows": [row]})
+    print(json.dumps(row, indent=1))
+
+
+def together(folder: Path, parts: tuple[str, ...], work: Path) -> Path:
+    """One file of several; a single one as it is."""
+    if len(parts) == 1:
+        return folder / parts[0]
+    work.mkdir(parents=True, exist_ok=True)
+    whole = work / "+".join(parts)
+    with gzip.open(whole, "wb") as written:
+        for part in parts:
+            written.write(gzip.decompress((folder / part).read_bytes()))
+    return whole
+
+
+def course(folder: Path, score: str) -> dict[str, Any]:
+    """How far the run went, and the validation score of the model it kept, read off its log."""
+    lines = (folder / "training" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    entries = [json.loads(line) for line in lines]
+    steps = [entry for entry in entries if entry["kind"] == "step"]
+    best = [entry for entry in entries if entry["kind"] == "valid" and entry["best"]][-1]
+    parameters = next(entry["parameters"] for entry in entries if entry["kind"] == "start")
+    found = {"parameters": parameters, "steps": len(steps), "train minutes": round(steps[-1]["seconds"] / 60, 2)}
+    return found | {"best step": best["step"], f"validation {score}": round(best.get(score, float("nan")), 2)}
+
+
+def scored(model: Any, data: Set, path: Path) -> dict[str, Any]:
+    """The scores on the test set."""
+    from regard.data.images import images
+    from regard.data.labelled import labelled
+    from regard.data.tagged import tagged
+
+    opened = {"classification": labelled, "tagging": tagged, "image-classification": images}[data.task]
+    scores = model.evaluate(opened(path, data.columns)).to_dict()
+    return {f"test {name}": round(value, 2) for name, value in flat(scores) if isinstance(value, int | float)}
+
+
+def flat(scores: dict[str, Any]) -> list[tuple[str, Any]]:
+    """The figures of scores, and those one level below where they stand for the whole."""
+    found = []
+    for name, value in scores.items():
+        if isinstance(value, dict) and {"precision", "recall", "f1"} <= value.keys():
+            found += [(f"{name} {inner}", value[inner]) for inner in ("precision", "recall", "f1")]
+        elif not isinstance(value, dict | list | bool):
+            found.append((name, value))
+    return found
+
+
+def done(results: Path, run: dict[str, Any], test: bool) -> bool:
+    """Whether the run is scored already; a test set is scored once. Another run of that name is refused."""
+    if not results.exists():
+        return False
+    rows = [row for line in results.read_text(encoding="utf-8").splitlines() for row in json.loads(line)["rows"]]
+    same = [row for row in rows if row["run"] == run["run"]]
+    if any(row[key] != run[key] for row in same for key in ("threads", "settings")):
+        raise SystemExit(f"{run['run']} stands in {results} with other threads or settings; give this one a --name")
+    return any(not test or any(key.startswith("test ") for key in row) for row in same)
+
+
+if __name__ == "__main__":
+    main()
