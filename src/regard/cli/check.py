@@ -2,68 +2,157 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from regard.errors import UsageError
 
 if TYPE_CHECKING:
     from regard.data.corpora import Corpus
     from regard.data.findings import Report
+    from regard.data.labels import Kind
 
 MARKS = {"fatal": "✗", "warning": "!", "note": "·"}
+LISTED = 20
+"""Labels named at most."""
 
 
 def check(
     *,
+    task: str = "translation",
+    train: list[Path] | None = None,
     source: list[Path] | None = None,
     target: list[Path] | None = None,
     pairs: list[Path] | None = None,
     columns: str | None = None,
+    valid: Path | None = None,
+    test: list[Path] | None = None,
     test_source: list[Path] | None = None,
     test_target: list[Path] | None = None,
+    kind: Literal["single", "multi", "regression"] = "single",
     model: Path | None = None,
     max_tokens: int = 256,
     json: bool = False,
 ) -> int:
     """Look for what spoils a corpus, and say whether it can be learned from.
 
-    Empty, misaligned, repeated and over-long lines, odd lengths, control characters, wrong encodings, and test
-    sentences that stand in the training data, each with file and line. Exit 0: usable; 1: not.
+    Empty, misaligned, repeated and over-long lines, odd lengths, control characters, wrong encodings, labels that
+    contradict, are rare or missing, and test sentences that stand in the training data, each with file and line.
+    Exit 0: usable; 1: not.
 
     Args:
+        task: what is to be learned: translation, classification, tagging or image-classification.
+        train: what another task than translation learns from; may be given several times.
         source: sentences of one language; may be given several times.
         target: their translations.
         pairs: a TSV or JSONL file that holds both sides; may be given several times.
-        columns: where in it: two columns "1,2" of a TSV, two keys "en,de" of a JSONL.
+        columns: where in it: two columns "1,2" of a TSV, two keys "en,de" of a JSONL; of --train as regard train says.
+        valid: what would be validated on, looked for in the training data.
+        test: what would be tested on, looked for in the training data; may be given several times.
         test_source: sentences to test on, looked for in the training data.
         test_target: their translations.
+        kind: of labels: single: one a text; multi: any number; regression: a number.
         model: a model folder; words are counted that its vocabulary can only spell in bytes.
         max_tokens: longer pairs would be left out of training.
         json: print one JSON object.
     """
+    given = {"--train": train, "--valid": valid, "--test": test}
+    if task != "translation":
+        others = {"--source": source, "--target": target, "--pairs": pairs, "--test-source": test_source}
+        _refuse(others | {"--test-target": test_target, "--model": model}, f"task = {task} takes --train")
+        found = _looked(task, train or [], columns, {"validation": [valid] if valid else [], "test": test or []}, kind)
+    else:
+        _refuse(given, "task = translation takes --source and --target, or name another --task")
+        found = _pairs(source, target, pairs, columns, (test_source or [], test_target or []), model, max_tokens)
+    from regard.cli.terminal import result, result_json
+
+    if json:
+        result_json(found.to_dict())
+    else:
+        result(shown(found))
+    return 0 if found.usable else 1
+
+
+def _refuse(options: Mapping[str, Any], instead: str) -> None:
+    """Raise a UsageError for the first of these options that was given."""
+    for name, value in options.items():
+        if value:
+            raise UsageError(f"is not for this task: {instead}", name)
+
+
+def _pairs(
+    source: list[Path] | None,
+    target: list[Path] | None,
+    pairs: list[Path] | None,
+    columns: str | None,
+    tests: tuple[list[Path], list[Path]],
+    model: Path | None,
+    max_tokens: int,
+) -> Report:
+    """A report on what a translator would learn from."""
     if bool(source) != bool(target):
         raise UsageError(
             f"give both --source FILE and --target FILE; {'--target' if source else '--source'} is missing"
         )
     if max_tokens < 2:
         raise UsageError(f"{max_tokens} tokens hold no sentence; give 2 or more", "--max-tokens")
-    from regard.cli.terminal import result, result_json
     from regard.data import report
     from regard.tasks.asked import corpora
     from regard.text.vocabulary import Vocabularies
 
-    found = report.check(
+    return report.check(
         corpora(source or (), target or (), pairs or (), columns),
-        _tests(test_source or [], test_target or []),
+        _tests(*tests),
         max_tokens,
         None if model is None else Vocabularies.load(model),
     )
-    if json:
-        result_json(found.to_dict())
-    else:
-        result(shown(found))
-    return 0 if found.usable else 1
+
+
+def _looked(task: str, train: list[Path], columns: str | None, others: Mapping[str, list[Path]], kind: Kind) -> Report:
+    """A report on what another task would learn from, and on what it would be validated and tested on."""
+    from regard.config import nearest
+
+    if task not in LOOKS:
+        hint = nearest(task, ["translation", *LOOKS])
+        raise UsageError(
+            f"{task!r} is no task that is looked at.{hint} Known: translation, {', '.join(LOOKS)}", "--task"
+        )
+    if not train:
+        raise UsageError("nothing to look at: give --train FILE")
+    for path in (*train, *(path for paths in others.values() for path in paths)):
+        if not path.exists():
+            raise UsageError("no such file", str(path))
+    opened, look = LOOKS[task]()
+    named = {
+        f"the {name} texts" if len(paths) == 1 else str(path): opened(path, columns)
+        for name, paths in others.items()
+        for path in paths
+    }
+    found: Report = look([opened(path, columns) for path in train], kind, named)
+    return found
+
+
+Look = tuple[Callable[[Path, str | None], Any], Callable[..., Any]]
+"""What opens a file as a corpus, and what looks at corpora."""
+
+
+def _texts() -> Look:
+    from regard.data.label_report import look
+    from regard.data.labelled import labelled
+
+    return labelled, look
+
+
+def _images() -> Look:
+    from regard.data.image_report import look_at_images
+    from regard.data.images import images
+
+    return images, look_at_images
+
+
+LOOKS: dict[str, Callable[[], Look]] = {"classification": _texts, "image-classification": _images}
+"""A task to how its data is looked at."""
 
 
 def _tests(source: list[Path], target: list[Path]) -> dict[str, Corpus]:
@@ -85,6 +174,21 @@ def shown(found: Report) -> str:
             place = f"{file}:{line}" if line else file
             lines.append(f"    {visible(place)}" + (f"  {crop(visible(text), 80)}" if text else ""))
     if found.pairs:
-        means = f"{found.source_characters:.0f} and {found.target_characters:.0f}"
-        lines.append(f"{found.pairs:,} pairs, {means} characters on average.")
+        lines += _sizes(found)
     return "\n".join([*lines, visible(found.verdict)]) + "\n"
+
+
+def _sizes(found: Report) -> list[str]:
+    """How much there is, and of which labels."""
+    from regard.data.findings import percent
+    from regard.explore.labels import crop, visible
+
+    labels: dict[str, int] | None = getattr(found, "labels", None)
+    if labels is None:
+        means = f"{found.source_characters:.0f} and {found.target_characters:.0f}"
+        return [f"{found.pairs:,} pairs, {means} characters on average."]
+    lines = [
+        f"    {count:>7,} ({percent(count / found.pairs)})  {crop(visible(label), 60)}"
+        for label, count in list(labels.items())[:LISTED]
+    ]
+    return [*lines, *([f"    … and {len(labels) - LISTED:,} labels more"] if len(labels) > LISTED else [])]
