@@ -18,6 +18,7 @@ from regard.cli.classify import classify
 from regard.cli.demo import demo
 from regard.cli.evaluate import evaluate
 from regard.cli.info import info
+from regard.cli.tag import tag
 from regard.cli.terminal import say
 from regard.cli.train import train
 from regard.cli.translate import translate
@@ -32,7 +33,18 @@ app = App(
     default_parameter=NO_NEGATIVES,
     help_epilogue="Begin with: regard demo, or regard train --source A --target B --output DIR",
 )
-COMMANDS: tuple[Callable[..., int], ...] = (train, translate, classify, evaluate, check, attend, info, average, demo)
+COMMANDS: tuple[Callable[..., int], ...] = (
+    train,
+    translate,
+    classify,
+    tag,
+    evaluate,
+    check,
+    attend,
+    info,
+    average,
+    demo,
+)
 for _place, _command in enumerate(COMMANDS):
     app.command(_command, sort_key=_place)
 

@@ -17,17 +17,20 @@ LINGER = 0.05
 """Seconds to wait for a further line before what is there is answered."""
 
 
-def answer_each(answer: Callable[[list[str], int], Iterable[str]]) -> None:
+def answer_each(
+    answer: Callable[[list[str], int], Iterable[str]], joined: Callable[[Iterator[str]], Iterator[str]] = iter
+) -> None:
     """Write to stdout what is answered to the lines of stdin, in bursts; then name those that were not valid UTF-8.
 
     Args:
         answer: of some lines, and the number of the first of them (from 1), the lines to be written.
+        joined: makes one of lines that are to be answered together; default: none are.
     """
     from regard.cli.terminal import say_mended
     from regard.text.lines import Notes, decoded
 
     notes, first = Notes(), 1
-    for burst in bursts(decoded(raw_lines(), notes)):
+    for burst in bursts(joined(decoded(raw_lines(), notes))):
         for line in answer(burst, first):
             sys.stdout.buffer.write(line.encode("utf-8", "replace") + b"\n")
         sys.stdout.buffer.flush()

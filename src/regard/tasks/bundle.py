@@ -13,6 +13,7 @@ from regard.models.store import fits, read
 from regard.nn import ops
 from regard.tasks.classification import Classification
 from regard.tasks.image_classification import ImageClassification
+from regard.tasks.tagging import Tagging
 from regard.tasks.teaching import Assets
 from regard.tasks.translation import Translation
 from regard.training.manifest import verify
@@ -21,7 +22,7 @@ MODEL = "model.safetensors"
 RECIPE = "recipe.toml"
 
 
-TASKS: dict[str, type[Any]] = {task.name: task for task in (Translation, Classification, ImageClassification)}
+TASKS: dict[str, type[Any]] = {task.name: task for task in (Translation, Classification, ImageClassification, Tagging)}
 """The word ``task`` of a recipe to its class."""
 
 

@@ -12,12 +12,15 @@ from regard.data.image_report import look_at_images
 from regard.data.images import images, one_shape
 from regard.data.label_report import look
 from regard.data.labelled import labelled
+from regard.data.tag_report import look_at_tags
+from regard.data.tagged import tagged
 from regard.errors import UsageError
 from regard.tasks.asked import Files, refuse_pipes
 from regard.tasks.classifying import ClassificationJob
 from regard.tasks.image_classifying import ImageJob, batched, refuse_other_sizes, seeming
 from regard.tasks.inspection import told_and_refused
 from regard.tasks.pretrained import Pretrained
+from regard.tasks.tag_teaching import TaggingJob
 from regard.tasks.teaching import Job
 
 Tell = Callable[[str], None]
@@ -83,6 +86,16 @@ def classification(given: Given, asked: Asked, told: Tell, despite_check: bool) 
     return ClassificationJob(asked(report.pairs), learned, validation, given.begun)
 
 
+def tagging(given: Given, asked: Asked, told: Tell, despite_check: bool) -> TaggingJob:
+    """Tagging from tagged texts."""
+    learned, validation = given.corpora(tagged)
+    scheme = asked(1).tagging.scheme
+    others = {"the validation texts": validation} if validation else None
+    report = look_at_tags(learned, None if scheme == "auto" else scheme, others)
+    told_and_refused(report, told, despite_check)
+    return TaggingJob(asked(report.pairs), learned, validation, given.begun)
+
+
 def image_classification(given: Given, asked: Asked, told: Tell, despite_check: bool) -> ImageJob:
     """Classification from labelled images."""
     if given.begun:
@@ -99,6 +112,7 @@ def image_classification(given: Given, asked: Asked, told: Tell, despite_check: 
 
 JOBS: dict[str, Callable[[Given, Asked, Tell, bool], Any]] = {
     "classification": classification,
+    "tagging": tagging,
     "image-classification": image_classification,
 }
 """The word ``task`` of a recipe to what makes its job."""

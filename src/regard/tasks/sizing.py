@@ -67,6 +67,7 @@ READINGS: dict[str, tuple[Reading, ...]] = {
     "classification": (
         Reading(float("inf"), "bert-tiny", 20, {"text": {"vocabulary": 4000}, "training": {"rate": 1e-3}}),
     ),
+    "tagging": (Reading(float("inf"), "bert-tiny", 20, {"text": {"vocabulary": 3000}}),),
     "image-classification": (Reading(float("inf"), "vit-tiny", 60, {"training": {"rate": 1e-3}}),),
 }
 """The documented table (docs/recipes.md) of the tasks beside translation: the first row the data is below."""

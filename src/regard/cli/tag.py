@@ -1,0 +1,139 @@
+"""``regard tag``: the words of each line with their tags, or the spans that tags say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from regard.errors import UsageError
+
+if TYPE_CHECKING:
+    from regard.tasks.tagging import Tagged
+
+WORD = re.compile(r"[^ \t\r\f\v]+")
+PROPERTY = re.compile(r"# ?[\w.:-]+ = |# *$")
+DOCUMENT = "-DOCSTART-"
+NOTHING = "_"
+"""In place of the tag of a line that has no word."""
+
+
+def tag(
+    folder: Annotated[Path, Parameter(name="DIR")],
+    /,
+    *,
+    json: bool = False,
+    words: bool = False,
+    conll: bool = False,
+    device: str | None = None,
+    threads: int | None = None,
+) -> int:
+    """Tag stdin: for each line its words on stdout, a tab and a tag behind each, then an empty line (CoNLL).
+
+    Texts are tagged as they come. An empty line has no words: only the empty line comes out. Tags of spans are written
+    as BIO.
+
+    Args:
+        folder: the model folder.
+        json: one JSON object a line instead: the text and its spans, each with the characters it takes (start, end),
+            its label, text and probability; of a model that tags each word by itself, its words and tags.
+        words: lines are cut into words already, with blanks between.
+        conll: stdin is CoNLL: a word a line, further columns behind it, an empty line behind each sentence; the tag
+            becomes the last column. Comments stay.
+        device: cpu, cuda ...
+        threads: processor threads.
+    """
+    if words and conll:
+        raise UsageError("CoNLL has a word a line; give --words or --conll", "--words, --conll")
+    from regard.cli.lines import answer_each
+    from regard.cli.opening import opened
+
+    task = opened(folder, device, threads, ("tagging",))
+    spans = task.assets.scheme != "none"
+
+    def answer(lines: list[str], first: int) -> Iterator[str]:
+        if conll:
+            sentences = [Sentence(line) for line in lines]
+            found = task.tag_words([one.words for one in sentences])
+        else:
+            found = task.tagged([cut(line) for line in lines]) if words else task.tag(lines)
+        for number, one in enumerate(found):
+            yield shown_json(one, spans) if json else sentences[number].tagged(one.tags) if conll else shown(one)
+
+    answer_each(answer, together if conll else iter)
+    return 0
+
+
+def cut(line: str) -> Any:
+    """A line whose words have blanks between."""
+    from regard.text.marked import Words
+
+    return Words(line, tuple(match.span() for match in WORD.finditer(line)))
+
+
+def shown(tagged: Tagged) -> str:
+    """A word and its tag a line; an empty line ends it, as the one written behind it all."""
+    return "".join(f"{word}\t{name}\n" for word, name in zip(tagged.words, tagged.tags, strict=True))
+
+
+def shown_json(tagged: Tagged, spans: bool) -> str:
+    """A JSON object on one line: spans, or words with their tags."""
+    from regard.cli.lines import json_line
+
+    if not spans:
+        return json_line({"text": tagged.text, "words": tagged.words, "tags": list(tagged.tags)})
+    found = [{**vars(span), "probability": round(span.probability, 6)} for span in tagged.spans]
+    return json_line({"text": tagged.text, "spans": found})
+
+
+def together(lines: Iterable[str]) -> Iterator[str]:
+    """The lines of each sentence of CoNLL as one text; of further empty lines each is a sentence without words."""
+    waiting: list[str] = []
+    for line in lines:
+        if line.strip(" \t"):
+            waiting.append(line)
+        else:
+            yield "\n".join(waiting)
+            waiting = []
+    if waiting:
+        yield "\n".join(waiting)
+
+
+class Sentence:
+    """The lines of a sentence of CoNLL; the word comes first, columns behind tabs, or blanks where there is no tab."""
+
+    def __init__(self, text: str) -> None:
+        self.lines = text.split("\n") if text else []
+        first = next((line for line in self.lines if not line.startswith("#")), "")
+        self._width = len(_cells(first))
+        self.places = [place for place, line in enumerate(self.lines) if self._word(line)]
+
+    def _word(self, line: str) -> bool:
+        """Whether a line holds a word; a comment is known by its columns or by what properties look like."""
+        cells = _cells(line)
+        if line.startswith("#") and (PROPERTY.match(line) or len(cells) != self._width):
+            return False
+        return bool(cells[0].strip()) and cells[0] != DOCUMENT
+
+    @property
+    def words(self) -> list[str]:
+        """The words."""
+        return [_cells(self.lines[place])[0] for place in self.places]
+
+    def tagged(self, tags: Iterable[str]) -> str:
+        """The lines with one column more; an empty line ends them, as the one written behind it all."""
+        by_place = dict(zip(self.places, tags, strict=True))
+        return "".join(self._line(place, line, by_place.get(place)) + "\n" for place, line in enumerate(self.lines))
+
+    def _line(self, place: int, line: str, tag: str | None) -> str:
+        if tag is None and (line.startswith("#") or _cells(line)[0] == DOCUMENT):
+            return line
+        return f"{line}\t{tag or NOTHING}" if "\t" in line or len(_cells(line)) == 1 else f"{line} {tag or NOTHING}"
+
+
+def _cells(line: str) -> list[str]:
+    """The columns of a line."""
+    return line.split("\t") if "\t" in line else line.split() or [""]
