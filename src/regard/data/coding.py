@@ -45,7 +45,7 @@ class Coding(Protocol):
         ...
 
     def coded(self, pairs: Sequence[Pair]) -> list[Coded]:
-        """The ids of each example."""
+        """The ids of each example; none of one of which nothing is said."""
         ...
 
 
@@ -77,6 +77,10 @@ class LabelIds:
         """Ids are below it."""
         return (1 << 32) if self.kind == "regression" else len(self.labels) + 1
 
+    def there(self, label: str) -> bool:
+        """Whether anything is said of an example; that it has none of several labels is something."""
+        return bool(label) or self.kind == "multi"
+
     def of(self, label: str) -> Ids:
         """The ids of what is said of one example."""
         if self.kind == "regression":
@@ -101,11 +105,13 @@ class ClassCoding:
 
     def coded(self, pairs: Sequence[Pair]) -> list[Coded]:
         texts = self.tokenizer.ids_batch([text for text, _ in pairs])
-        said = [self.labels.of(label) for _, label in pairs]
-        return [
-            [(window.ids, label) for window in self.frame.windows(pieces)]
-            for pieces, label in zip(texts, said, strict=True)
-        ]
+        return [self._windows(pieces, label) for pieces, (_, label) in zip(texts, pairs, strict=True)]
+
+    def _windows(self, pieces: Ids, label: str) -> Coded:
+        if not self.labels.there(label):
+            return []
+        said = self.labels.of(label)
+        return [(window.ids, said) for window in self.frame.windows(pieces)]
 
 
 class TagCoding:

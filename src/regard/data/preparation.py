@@ -40,7 +40,7 @@ class LeftOut:
 
     def note(self, kind: str, where: str) -> None:
         """Count one pair."""
-        self.counts[kind] += 1
+        self.counts[kind] = self.counts.get(kind, 0) + 1
         if len(seen := self.examples.setdefault(kind, [])) < self.kept:
             seen.append(where)
 

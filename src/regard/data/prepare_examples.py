@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from regard.config import Recipe
 from regard.data import coding as codings
-from regard.data.coding import Coding
+from regard.data.coding import Coded, Coding
 from regard.data.corpora import Corpus, Pair
 from regard.data.folder import finish, making, reusable, verified
 from regard.data.preparation import BATCH, LeftOut, mended
@@ -137,8 +137,7 @@ class _Making:
             for writer in writers:
                 stack.callback(writer.release)
             while some := list(itertools.islice(examples, BATCH)):
-                filled = [(place, pair) for place, pair in some if self._filled(part, place, pair)]
-                windows = [window for windows in coding.coded([pair for _, pair in filled]) for window in windows]
+                windows = self._coded(part, some, coding)
                 for side, writer in enumerate(writers):
                     writer.add([window[side] for window in windows])
                 done += len(some)
@@ -147,13 +146,25 @@ class _Making:
                 entries[name], files = writer.close()
                 self._files |= files
         if not entries[names[0]]["sentences"]:
-            raise RegardError("no text is left: all are empty", part)
+            raise RegardError("nothing is left: every text is empty, or has no label", part)
         return entries
+
+    def _coded(self, part: str, some: list[tuple[str, Pair]], coding: Coding) -> Coded:
+        """The windows of some examples; those without a text, and those of which nothing is said, are noted."""
+        filled = [(place, pair) for place, pair in some if self._filled(part, place, pair)]
+        found = coding.coded([pair for _, pair in filled])
+        for (place, _), windows in zip(filled, found, strict=True):
+            if not windows:
+                self._note(part, "no label", place)
+        return [window for windows in found for window in windows]
 
     def _filled(self, part: str, place: str, pair: Pair) -> bool:
         if pair[0].strip():
             return True
+        self._note(part, "empty", place)
+        return False
+
+    def _note(self, part: str, kind: str, place: str) -> None:
         corpus, _, line = place.partition(":")
         where = (self._validation if int(corpus) < 0 else self._corpora[int(corpus)]).where(int(line))  # type: ignore[union-attr]
-        self._left_out.note("validation" if part == "validation" else "empty", where)
-        return False
+        self._left_out.note("validation" if part == "validation" else kind, where)
