@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from regard.config import Classification as Section
 from regard.data.labels import split_labels
 from regard.data.prepare_examples import PreparedExamples
+from regard.errors import RegardError
 from regard.nn import ops
 from regard.tasks.criteria import CRITERIA
 from regard.tasks.sizing import epochs_for
@@ -57,6 +58,7 @@ class LabelTeaching(ABC):
 
     def __init__(self, task: Any, prepared: PreparedExamples, paths: Paths) -> None:
         self.task, self.prepared, self.paths = task, prepared, paths
+        self._refuse_nothing_to_tell_apart()
         self.criterion = CRITERIA[task.recipe.classification.kind](
             task.recipe.training.label_smoothing, len(task.assets.labels), self._weights()
         )
@@ -85,9 +87,21 @@ class LabelTeaching(ABC):
         """By the table of sizes."""
         return epochs_for(self.task.recipe.task, self.prepared.count)
 
+    def _refuse_nothing_to_tell_apart(self) -> None:
+        """Raise a RegardError where one class alone is learned, or no validation example is of a class."""
+        if self.task.recipe.classification.kind != "single":
+            return
+        classes, held_out = len(self.task.assets.labels), self.prepared.validation_labels
+        if classes < 2:
+            raise RegardError(f"{classes or 'no'} class is left to learn from: there is nothing to tell apart")
+        if (held_out.gather(0, np.arange(held_out.count))[0] >= classes).all():
+            message = f"none of the {held_out.count:,} has a label that anything is learned of"
+            raise RegardError(message, f"the {self.noun} to validate on")
+
     def _weights(self) -> Tensor | None:
         """A weight for each class, the mean over the examples being one, where they are to be balanced."""
-        if self.task.recipe.classification.class_weights == "none":
+        section = self.task.recipe.classification
+        if section.class_weights == "none" or section.kind == "regression":
             return None
         labels, _ = self.prepared.labels.gather(0, np.arange(self.prepared.count))
         counts_C = np.bincount(labels, minlength=len(self.task.assets.labels) + 1)[:-1]
