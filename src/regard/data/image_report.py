@@ -10,7 +10,7 @@ from regard.data.corpora import Corpus
 from regard.data.label_report import LabelReport, look
 from regard.data.labels import Kind
 
-_TEXT = re.compile(r"\b(t|T)ext(s?)\b")
+_TEXT = re.compile(r"\b(a )?([tT])ext(s?)\b")
 _SWAPPED = ": are the columns of text and label swapped? Name them."
 _COLUMN = ": is the label in another column? Name it by --columns."
 
@@ -43,6 +43,6 @@ def of_images(sentence: str) -> str:
     """A sentence about texts, said of images."""
 
     def image(found: re.Match[str]) -> str:
-        return ("I" if found[1] == "T" else "i") + "mage" + found[2]
+        return ("an " if found[1] else "") + ("I" if found[2] == "T" else "i") + "mage" + found[3]
 
     return _TEXT.sub(image, sentence.replace(_SWAPPED, _COLUMN))

@@ -64,7 +64,7 @@ def numbers(cells: Sequence[str]) -> Pixels:
     try:
         found = np.array(cells, np.float64)
     except ValueError:
-        found = np.array([_number(cell) for cell in cells], np.float64)
+        found = np.array([float(cell) if _is_number(cell) else np.nan for cell in cells], np.float64)
     good = (found >= 0) & (found <= LARGEST) & (found == np.floor(found))
     if not good.all():
         place = int(np.argmin(good))
@@ -74,15 +74,17 @@ def numbers(cells: Sequence[str]) -> Pixels:
 
 
 def header(cells: Sequence[str]) -> bool:
-    """Whether these cells are names: more than one is no number, and a single one may be the label."""
-    return sum(bool(np.isnan(_number(cell))) for cell in cells) > 1
+    """Whether these cells are names: most are no numbers, or one is what a label's column is called."""
+    wordy = sum(not _is_number(cell) for cell in cells)
+    return 2 * wordy > len(cells) or any(cell.strip().casefold() in LABELS for cell in cells)
 
 
-def _number(cell: str) -> float:
+def _is_number(cell: str) -> bool:
     try:
-        return float(cell)
+        float(cell)
     except ValueError:
-        return np.nan
+        return False
+    return True
 
 
 def written(pixels: Pixels) -> str:
@@ -99,7 +101,7 @@ def read(text: str) -> Pixels:
 class ImageRows(Records):
     """An image a row, its label in one of the columns.
 
-    A first row whose pixels are no numbers is a header. The label is in the column that ``label`` names, or counts from
+    A first row of names is a header. The label is in the column that ``label`` names, or counts from
     1; else in that whose header says so (:data:`~regard.data.labelled.LABELS`), else in the last.
     """
 
@@ -190,12 +192,13 @@ class ImageArrays:
 
     def _arrays(self) -> tuple[NDArray[Any], NDArray[Any]]:
         try:
-            with np.load(self.path, allow_pickle=False) as found:
+            with self.path.open("rb") as stream, np.load(stream, allow_pickle=False) as found:
                 images, labels = found["images"], found["labels"]
         except KeyError as error:
             raise RegardError(f"has no array of this name: {error}; it needs images and labels", self.name) from None
         except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, TypeError, AttributeError) as error:
-            raise RegardError(f"is damaged, or no .npz of plain arrays: {error}", self.name) from None
+            first = str(error).partition(". ")[0]
+            raise RegardError(f"is damaged, or no .npz of plain arrays: {first}", self.name) from None
         if images.ndim not in (3, 4) or labels.shape != images.shape[:1] or not images.size:
             shapes = f"images {images.shape}, labels {labels.shape}"
             raise RegardError(

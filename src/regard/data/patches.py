@@ -45,7 +45,7 @@ class ImageCoding:
         return {"labels": list(self.labels.labels), "largest": self.largest}
 
     def coded(self, pairs: Sequence[Pair]) -> list[Coded]:
-        return [[(read(text), self.labels.of(label))] for text, label in pairs]
+        return [[(read(text), self.labels.of(label))] if self.labels.there(label) else [] for text, label in pairs]
 
 
 @dataclass(frozen=True)
@@ -202,13 +202,13 @@ class ImageExamples:
         return replace(self, pixels=pixels, labels=labels)
 
 
-def moved(images: Pixels, by_B2: Ids) -> Pixels:
+def moved(images: Pixels, by: Ids) -> Pixels:
     """Each image moved down and to the right by so many pixels; zeros come in from the edge."""
-    reach = int(np.abs(by_B2).max(initial=0))
+    reach = int(np.abs(by).max(initial=0))
     height, width = images.shape[1:3]
     padded = np.pad(images, ((0, 0), (reach, reach), (reach, reach), (0, 0)))
-    rows = reach - by_B2[:, :1] + np.arange(height)
-    columns = reach - by_B2[:, 1:] + np.arange(width)
+    rows = reach - by[:, :1] + np.arange(height)
+    columns = reach - by[:, 1:] + np.arange(width)
     found: Pixels = padded[np.arange(len(images))[:, None, None], rows[:, :, None], columns[:, None, :]]
     return found
 
