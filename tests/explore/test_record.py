@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.config import Recipe, TransformerSection
+from regard.config import Recipe, RnnSection, TransformerSection, recipe_from
 from regard.errors import RegardError, UsageError
 from regard.explore.ink import Look
 from regard.explore.record import Token, by_word, record, words
 from regard.explore.view import View, gazes
-from regard.models.build import transformer
+from regard.models.build import rnn, transformer
+from regard.tasks.classification import Classification
+from regard.tasks.text_assets import TextAssets
+from regard.text.tokenizer import learn
 from regard.text.vocabulary import Vocabularies, learn_vocabularies
 
 SOURCE = "The animal didn't cross the street because it was too tired."
@@ -28,6 +31,7 @@ class Task:
     model: Any
     vocabularies: Vocabularies
     recipe: Recipe
+    name: str = "translation"
 
     def translate(self, text: str, beam: int) -> str:
         assert beam == 1
@@ -211,3 +215,45 @@ def _places(view: View) -> tuple[list[list[int]], list[list[int]]]:
 def test_a_stand_in_without_a_model_is_no_record() -> None:
     with pytest.raises(AttributeError):
         record(SimpleNamespace(), "text")  # type: ignore[arg-type]
+
+
+def classifier(**model: Any) -> Classification:
+    recipe = recipe_from(
+        {"task": "classification", "model": {"layers": 2, "d_model": 16, "d_ff": 32, "heads": 4, **model}}
+    )
+    assets = TextAssets(learn([SOURCE], 300, symbols=("[CLS]", "[MASK]")), ("a", "b"))
+    return Classification(recipe, assets, Classification.build(recipe, assets.sizes, key=5).eval())
+
+
+def test_an_encoder_shows_what_it_reads() -> None:
+    task = classifier()
+    found = record(task, SOURCE)
+    assert list(found.weights) == ["encoder"]
+    assert found.source[0].text == "[CLS]"
+    assert found.source[-1].text == "</s>"
+    assert "".join(SOURCE[token.start : token.end] for token in found.source) == SOURCE
+    for weight_HQK in found.weights["encoder"]:
+        assert weight_HQK.shape == (4, len(found.source), len(found.source))
+        np.testing.assert_allclose(weight_HQK.sum(-1), 1.0, rtol=1e-5)
+    assert found.queries("encoder") == found.keys("encoder") == found.source
+    with pytest.raises(UsageError, match="has encoder self-attention alone"):
+        found.layer("cross", 1)
+
+
+def test_an_encoder_is_not_asked_for_a_translation() -> None:
+    with pytest.raises(UsageError, match="does not translate"):
+        record(classifier(), SOURCE, TARGET)
+    with pytest.raises(RegardError, match="the text is empty"):
+        record(classifier(), " ")
+    with pytest.raises(RegardError, match="256 at most"):
+        record(classifier(), "word " * 300)
+
+
+def test_a_recurrent_translator_shows_its_cross_attention_alone(task: Any) -> None:
+    vocabularies = task.vocabularies
+    sizes = vocabularies.source.size, vocabularies.target.size
+    found = record(Task(rnn(RnnSection(d_model=16), *sizes, key=3), vocabularies, Recipe()), SOURCE)
+    assert list(found.weights) == ["cross"]
+    assert found.layer("cross", 1).shape == (1, len(found.written), len(found.source))
+    with pytest.raises(RegardError, match="no attention"):
+        record(Task(rnn(RnnSection(d_model=16, score="none"), *sizes), vocabularies, Recipe()), SOURCE)

@@ -15,7 +15,7 @@ def attend(
     text: Annotated[str, Parameter(name="TEXT")],
     /,
     *,
-    kind: Literal["encoder", "decoder", "cross"] = "encoder",
+    kind: Literal["encoder", "decoder", "cross"] | None = None,
     layer: int | None = None,
     head: int | None = None,
     token: str | None = None,
@@ -34,7 +34,8 @@ def attend(
     Args:
         folder: the model folder.
         text: the sentence.
-        kind: encoder self-attention, decoder self-attention, or cross (from the translation to the sentence).
+        kind: encoder self-attention, decoder self-attention, or cross (from the translation to the sentence); default:
+            the first of these that the model has.
         layer: which layer; default: the last.
         head: which head.
         token: show where this word looks (its last occurrence; es/sie: whichever is there), in one head or the mean of
@@ -52,14 +53,15 @@ def attend(
         raise UsageError("a second sentence goes with one word: add --token WORD", "--beside")
     from regard.cli.opening import opened
     from regard.cli.terminal import look, result, result_json, say
-    from regard.explore.record import record
+    from regard.explore.record import KINDS, Kind, record
     from regard.explore.view import View, gazes
 
-    task = opened(folder, threads=threads, tasks=("translation",))
+    task = opened(folder, threads=threads, tasks=TEXTS)
     made = [record(task, text, target), *([record(task, beside)] if beside else [])]
-    if layer is None and (head is not None or token is not None):
-        layer = len(made[0].weights[kind])
-    views = [View(one, kind, layer, head, words or token is not None) for one in made]
+    use: Kind = kind or next(one for one in KINDS if one in made[0].weights)
+    if layer is None and use in made[0].weights and (head is not None or token is not None):
+        layer = len(made[0].weights[use])
+    views = [View(one, use, layer, head, words or token is not None) for one in made]
     if json:
         for view in views:
             result_json(view.values())
@@ -69,6 +71,10 @@ def attend(
     elif not json:
         result("\n".join(view.terminal(look(), token) for view in views))
     return 0
+
+
+TEXTS = ("translation", "classification", "tagging", "language-model", "masked-lm")
+"""The tasks whose models read a sentence."""
 
 
 def _write(path: Path, picture: str) -> None:

@@ -1,9 +1,9 @@
-"""One pass of a translator, recorded: its tokens and every attention weight of every head."""
+"""One pass of a model, recorded: its tokens and every attention weight of every head."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -65,6 +65,9 @@ class Record:
         Raises:
             UsageError: there is no such layer.
         """
+        if kind not in self.weights:
+            there = " and ".join(TITLES[one].lower() for one in KINDS if one in self.weights)
+            raise UsageError(f"this model has {there} alone", "--kind")
         count = len(self.weights[kind])
         if not 1 <= layer <= count:
             raise UsageError(f"there is no layer {layer}; this model has layers 1 to {count}", "--layer")
@@ -83,6 +86,7 @@ class Record:
 
     def to_dict(self, kinds: Sequence[Kind] = KINDS) -> dict[str, Any]:
         """Plain values, for JSON: texts, tokens with offsets, weights as nested lists rounded to six digits."""
+        kinds = [kind for kind in kinds if kind in self.weights]
         sides = {"source": self.source, "target": self.target, "written": self.written}
         return {
             "format": 1,
@@ -96,19 +100,50 @@ class Record:
         }
 
 
-def record(task: Translation, source_text: str, target_text: str | None = None) -> Record:
+def record(task: Any, source_text: str, target_text: str | None = None) -> Record:
     """Run the model once over a sentence and its translation, and keep every attention weight [Vaswani17 §3.2].
 
     The weights are those of the forward pass itself, heard by the probe, not computed a second time.
 
     Args:
-        task: a loaded translator.
+        task: a loaded translator; or another model of texts, which has a source alone.
         source_text: one sentence.
         target_text: its translation; the model's own (greedy) one if none is given.
 
     Raises:
-        RegardError: the source is empty or longer than the model's sentences were.
+        RegardError: the source is empty or longer than the model's sentences were, or the model has no attention.
+        UsageError: a translation for a model that does not translate.
     """
+    found = RECORDS.get(task.name, _one)(task, source_text, target_text)
+    if not any(found.weights.values()):
+        raise RegardError("this model has no attention to look at")
+    return found
+
+
+def _one(task: Any, text: str, target_text: str | None) -> Record:
+    """A pass over one text."""
+    if target_text is not None:
+        raise UsageError("this model does not translate", "--target")
+    if not text.strip():
+        raise RegardError("there is nothing to look at: the text is empty")
+    known, read = task.reads(text)
+    if len(read) > task.recipe.data.max_tokens:
+        longest = task.recipe.data.max_tokens
+        raise RegardError(
+            f"the text has {len(read)} tokens, the model learned from {longest} at most; give a part of it"
+        )
+    from regard.models.reading import heard, packed
+
+    ids = [id for id, _, _ in read]
+    given = packed([ids], next(task.model.parameters()).device)
+    weights = heard(task.model, task.recipe.model.family, lambda: task.model(given), [len(ids)])
+    tokens = tuple(Token(task.assets.tokenizer.piece(id), start, end) for id, start, end in read)
+    plain = {kind: [one[0].float().cpu().numpy() for one in layers] for kind, layers in weights.items()}
+    return Record(known, known, tokens, tokens, tokens, plain)
+
+
+def _pair(task: Translation, source_text: str, target_text: str | None) -> Record:
+    """A pass over a sentence and its translation."""
     source_side, target_side = task.vocabularies.source, task.vocabularies.target
     source = source_side.encode(source_text)
     _refuse("text", source, task.recipe.data.max_tokens)
@@ -127,6 +162,10 @@ def record(task: Translation, source_text: str, target_text: str | None = None) 
         (*read, _mark(target_side, target_side.end, written)),
         weights,
     )
+
+
+RECORDS: dict[str, Callable[[Any, str, str | None], Record]] = {"translation": _pair}
+"""By task, where it is not one text."""
 
 
 def _refuse(name: str, encoding: Encoding, limit: int) -> None:

@@ -18,7 +18,7 @@ from regard.tasks.class_evaluation import ClassEvaluation, evaluated
 from regard.tasks.reading import read
 from regard.tasks.teaching import device_of
 from regard.tasks.text_assets import TextAssets
-from regard.tasks.texts import refuse_others
+from regard.tasks.texts import Read, read_as, refuse_others
 from regard.tasks.verdicts import Judge, Scores, Verdict
 
 __all__ = ["Classification", "Verdict"]
@@ -84,6 +84,10 @@ class Classification:
         rows = iter(read(self.model, [one for group in windows for one in group], self.device, each=False))
         found = [np.mean([next(rows) for _ in group], axis=0) for group in windows]
         return np.array(found, np.float64).reshape(len(found), len(self.assets.labels))
+
+    def reads(self, text: str) -> tuple[str, list[Read]]:
+        """What the model reads of a text, for those who look inside."""
+        return read_as(self.assets.tokenizer, text, self.frame.begin, (self.frame.end,))
 
     def verdicts(self, score_BC: Scores) -> list[Verdict]:
         """Scores as labels and probabilities."""
