@@ -17,6 +17,7 @@ from regard.cli.check import check
 from regard.cli.classify import classify
 from regard.cli.demo import demo
 from regard.cli.evaluate import evaluate
+from regard.cli.generate import generate
 from regard.cli.info import info
 from regard.cli.tag import tag
 from regard.cli.terminal import say
@@ -38,6 +39,7 @@ COMMANDS: tuple[Callable[..., int], ...] = (
     translate,
     classify,
     tag,
+    generate,
     evaluate,
     check,
     attend,

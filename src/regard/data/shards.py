@@ -146,7 +146,7 @@ class Shards:
         self.longest: int = entry["longest"]
         kind = np.dtype(entry["type"])
         self._offsets = np.memmap(folder / entry["offsets"], dtype="<i8", mode="r")
-        self._ids = [np.memmap(folder / name, dtype=kind, mode="r") for name in entry["ids"]]
+        self._ids = [_mapped(folder / name, kind) for name in entry["ids"]]
         self._begins = np.array(entry["begins"], dtype=np.int64)
 
     def lengths(self, epoch: int, sentences_B: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -174,3 +174,8 @@ class Shards:
     def sentence(self, number: int) -> NDArray[np.int64]:
         """The ids of one sentence."""
         return self.gather(0, np.array([number], dtype=np.int64))[0]
+
+
+def _mapped(path: Path, kind: np.dtype[Any]) -> NDArray[Any]:
+    """The file's ids; nothing can be mapped of an empty one, as where nothing is said of running text."""
+    return np.memmap(path, dtype=kind, mode="r") if path.stat().st_size else np.zeros(0, kind)

@@ -149,6 +149,11 @@ def kept_back(corpora: Sequence[Corpus], found: Extent, seed: int) -> tuple[Exce
     return Chosen(corpora, learned_D), Chosen(corpora, kept_D)
 
 
+def whole(corpora: Sequence[Corpus]) -> Corpus:
+    """All documents as one corpus."""
+    return corpora[0] if len(corpora) == 1 else Stretch(corpora, 0, float("inf"))
+
+
 def halves(corpora: Sequence[Corpus], characters: int, share: float = SHARE) -> tuple[Stretch, Stretch]:
     """What is learned from, and the last ``share`` of the characters, to validate on.
 

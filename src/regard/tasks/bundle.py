@@ -13,6 +13,7 @@ from regard.models.store import fits, read
 from regard.nn import ops
 from regard.tasks.classification import Classification
 from regard.tasks.image_classification import ImageClassification
+from regard.tasks.language_model import LanguageModel
 from regard.tasks.tagging import Tagging
 from regard.tasks.teaching import Assets
 from regard.tasks.translation import Translation
@@ -22,7 +23,9 @@ MODEL = "model.safetensors"
 RECIPE = "recipe.toml"
 
 
-TASKS: dict[str, type[Any]] = {task.name: task for task in (Translation, Classification, ImageClassification, Tagging)}
+TASKS: dict[str, type[Any]] = {
+    task.name: task for task in (Translation, Classification, ImageClassification, Tagging, LanguageModel)
+}
 """The word ``task`` of a recipe to its class."""
 
 

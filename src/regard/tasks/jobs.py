@@ -19,7 +19,9 @@ from regard.tasks.asked import Files, refuse_pipes
 from regard.tasks.classifying import ClassificationJob
 from regard.tasks.image_classifying import ImageJob, batched, refuse_other_sizes, seeming
 from regard.tasks.inspection import told_and_refused
+from regard.tasks.language_modelling import LanguageModelJob
 from regard.tasks.pretrained import Pretrained
+from regard.tasks.running_text import running_text
 from regard.tasks.tag_teaching import TaggingJob
 from regard.tasks.teaching import Job
 
@@ -110,9 +112,15 @@ def image_classification(given: Given, asked: Asked, told: Tell, despite_check: 
     return ImageJob(recipe, learned, validation)
 
 
+def language_model(given: Given, asked: Asked, told: Tell, despite_check: bool) -> LanguageModelJob:
+    """Language modelling from running text."""
+    return LanguageModelJob(running_text(given, asked, told))
+
+
 JOBS: dict[str, Callable[[Given, Asked, Tell, bool], Any]] = {
     "classification": classification,
     "tagging": tagging,
     "image-classification": image_classification,
+    "language-model": language_model,
 }
 """The word ``task`` of a recipe to what makes its job."""

@@ -69,6 +69,24 @@ READINGS: dict[str, tuple[Reading, ...]] = {
     ),
     "tagging": (Reading(float("inf"), "bert-tiny", 20, {"text": {"vocabulary": 3000}}),),
     "image-classification": (Reading(float("inf"), "vit-tiny", 60, {"training": {"rate": 1e-3}}),),
+    "language-model": (
+        Reading(
+            5_000_000,
+            "gpt-tiny",
+            20,
+            {
+                "text": {"units": "characters"},
+                "data": {"max_tokens": 128},
+                "training": {"tokens": 2048, "rate": 2e-3, "label_smoothing": 0.0},
+            },
+        ),
+        Reading(
+            float("inf"),
+            "gpt-tiny",
+            8,
+            {"training": {"tokens": 4096, "rate": 2e-3, "label_smoothing": 0.0}},
+        ),
+    ),
 }
 """The documented table (docs/recipes.md) of the tasks beside translation: the first row the data is below."""
 

@@ -1,0 +1,112 @@
+"""Models that guess words, in the making: the loss over what is to be guessed, and its validation."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from regard.data.feed import Feed
+from regard.data.guesses import Guesses, Guessing
+from regard.data.prepare_examples import PreparedExamples
+from regard.data.shards import Shards
+from regard.models.inputs import tokens
+from regard.nn import ops
+from regard.nn.loss import SmoothedCrossEntropy
+from regard.tasks.sizing import epochs_for
+from regard.tasks.teaching import Paths, ShouldStop, device_of
+from regard.training.objective import Loss, Sample, Validation
+
+VALIDATED = 1 << 17
+"""Tokens that are read at a validation at most, evenly chosen; the scores on the card are those of all."""
+
+
+class GuessTeaching(ABC):
+    """Guessing words as training sees it; fits :class:`~regard.tasks.teaching.Teaching`.
+
+    Args:
+        task: the model in the making.
+        prepared: documents as ids.
+        paths: how products are computed.
+        characters: of the text, by which the table of sizes goes.
+    """
+
+    noun: ClassVar[str] = "characters"
+
+    def __init__(self, task: Any, prepared: PreparedExamples, paths: Paths, characters: int) -> None:
+        self.task, self.prepared, self.paths, self.characters = task, prepared, paths, characters
+        recipe = task.recipe
+        self.batches: Feed[Guesses] = self.guessing(prepared.text, prepared.labels, recipe.seed).feed(
+            recipe, prepared.fingerprint
+        )
+        self.criterion = SmoothedCrossEntropy(recipe.training.label_smoothing)
+        ops.use(task.model, paths.training)
+        ops.use(self.criterion, paths.training)
+
+    @abstractmethod
+    def guessing(self, text: Shards, labels: Shards, seed: int | None) -> Guessing:
+        """Documents as batches; without a seed their windows are always the same."""
+
+    @abstractmethod
+    def hidden(self, batch: Guesses) -> Tensor:
+        """``hidden_ND``: what the model makes of the places at which something is to be guessed."""
+
+    @abstractmethod
+    def table(self, hidden_ND: Tensor) -> tuple[Tensor, Tensor]:
+        """``(hidden_NX, table_VX)``, whose products are the scores of all pieces."""
+
+    @abstractmethod
+    def samples(self) -> tuple[Sample, ...]:
+        """A few guesses on the validation text, as people read them."""
+
+    @abstractmethod
+    def finish(self, task: Any, should_stop: ShouldStop) -> list[str]:
+        """The scores of the saved model on all of the validation text."""
+
+    @property
+    def model(self) -> nn.Module:
+        """The model whose weights are trained."""
+        found: nn.Module = self.task.model
+        return found
+
+    @property
+    def epochs(self) -> int:
+        """By the table of sizes."""
+        return epochs_for(self.task.recipe.task, self.characters)
+
+    def loss(self, batch: Guesses) -> Loss:
+        """The smoothed loss of a batch, every guess a sample."""
+        self.criterion.train(self.model.training)
+        hidden_NX, table_VX = self.table(self.hidden(batch))
+        labels_N = torch.from_numpy(batch.labels_N).to(hidden_NX.device)
+        ones_N = torch.ones(len(labels_N), dtype=hidden_NX.dtype, device=hidden_NX.device)
+        total, nll = self.criterion(hidden_NX, table_VX, labels_N, ones_N, len(table_VX))
+        return Loss(total, nll, len(labels_N))
+
+    @cached_property
+    def validation(self) -> list[Guesses]:
+        """The validation text, or evenly chosen windows of it, packed once."""
+        prepared, recipe = self.prepared, self.task.recipe
+        found = self.guessing(prepared.validation_text, prepared.validation_labels, None)
+        return found.some(recipe.seed, VALIDATED)
+
+    @torch.no_grad()
+    def validate(self, generate: bool) -> Validation:
+        """Loss on the validation text, in full precision."""
+        with ops.using(self.model, self.paths.exact):
+            losses = [self.loss(batch) for batch in self.validation]
+            loss = sum(float(part.nll) for part in losses) / max(1, sum(part.count for part in losses))
+            return Validation(loss, samples=self.samples() if math.isfinite(loss) else ())
+
+    def data_lines(self) -> list[str]:
+        """How much text there is."""
+        learned, held = self.prepared.text, self.prepared.validation_text
+        return [f"{learned.tokens:,} tokens to learn from, {held.tokens:,} to validate on"]
+
+    def given(self, batch: Guesses) -> Any:
+        """What the model reads of a batch."""
+        return tokens(batch.text, device_of(self.model))

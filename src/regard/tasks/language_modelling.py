@@ -1,0 +1,135 @@
+"""A language model in the making: every token guessed from those before it, and what its perplexity is at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regard.config import Recipe
+from regard.data.coding import DocumentCoding
+from regard.data.guesses import Guesses, NextWords
+from regard.data.prepare_examples import PreparedExamples
+from regard.data.shards import Shards
+from regard.data.windows import Windows
+from regard.tasks.guessing import GuessTeaching
+from regard.tasks.language_model import LanguageModel
+from regard.tasks.running_text import RunningJob
+from regard.tasks.saver import Stoppable
+from regard.tasks.surprisal import Perplexity, surprisals
+from regard.tasks.teaching import Paths, ShouldStop
+from regard.text.vocabulary import AnyTokenizer
+from regard.training.objective import Sample
+
+Ids = NDArray[np.int64]
+SAMPLES = 2
+"""Places of the validation text that a validation writes on from."""
+PROMPT, LENGTH = 32, 48
+"""Tokens read and written there."""
+TEMPERATURE = 0.8
+TOGETHER = 1 << 16
+"""Tokens of documents that are judged together."""
+
+
+class LanguageTeaching(GuessTeaching):
+    """Next words as training sees them [Radford18 §3.1, eq. 1]."""
+
+    task: LanguageModel
+
+    def guessing(self, text: Shards, labels: Shards, seed: int | None) -> NextWords:
+        """Windows of ``data.max_tokens``, cut elsewhere in every epoch."""
+        recipe = self.task.recipe
+        windows = Windows(text, recipe.data.max_tokens, seed)
+        return NextWords(windows, recipe.training.tokens, self.task.assets.tokenizer.end)
+
+    def hidden(self, batch: Guesses) -> Tensor:
+        """All of it: every token guesses the one behind it."""
+        hidden_TD: Tensor = self.model(self.given(batch))
+        return hidden_TD[: len(batch.labels_N)]
+
+    def table(self, hidden_ND: Tensor) -> tuple[Tensor, Tensor]:
+        """The model's own."""
+        return hidden_ND, self.task.model.output.weight
+
+    def samples(self) -> tuple[Sample, ...]:
+        """How the model goes on where the validation text does."""
+        tokenizer, stream = self.task.assets.tokenizer, self.prepared.validation_text
+        texts = [ids for ids in _somewhere(stream) if len(ids) > 1]
+        sizes = [min(PROMPT, len(ids) // 2) for ids in texts]
+        asked = self.task.asked(max_tokens=LENGTH, temperature=TEMPERATURE)
+        found = self.task.continued([ids[:size] for ids, size in zip(texts, sizes, strict=True)], 1, asked)
+        return tuple(
+            Sample(
+                tokenizer.decode(ids[:size]),
+                tokenizer.decode(ids[size : size + LENGTH]),
+                tokenizer.decode(written[0].tokens),
+            )
+            for ids, size, written in zip(texts, sizes, found, strict=True)
+        )
+
+    def finish(self, task: LanguageModel, should_stop: ShouldStop) -> list[str]:
+        """Loss and perplexities over the whole validation text, its windows side by side."""
+        tokenizer, length = task.assets.tokenizer, task.recipe.data.max_tokens
+        stop, total = Stoppable(should_stop), Perplexity(0.0, 0, 0, 0)
+        for some in _together(documents(self.prepared.validation_text, tokenizer.end)):
+            nats = surprisals(task.model, some, length, length, tokenizer.end, stop.record)
+            texts = [tokenizer.decode(ids) for ids in some]
+            words, size = sum(len(text.split()) for text in texts), sum(len(text.encode()) for text in texts)
+            total += Perplexity(sum(float(one.sum()) for one in nats), sum(map(len, nats)), words, size)
+        return [
+            f"* loss {total.nats / max(1, total.tokens):.4f} nats a token, of {total.tokens:,} tokens",
+            f"* perplexity {total.per_token:.4f} per token, {total.per_word:,.1f} per word",
+            f"* {total.bits_per_byte:.4f} bits per byte",
+        ]
+
+
+def _somewhere(stream: Shards) -> Iterator[Ids]:
+    """Tokens at some places of the text: where documents begin, or inside of one that is alone."""
+    for number in range(SAMPLES):
+        ids = stream.sentence(number * (stream.count - 1) // max(1, SAMPLES - 1))
+        begin = number * len(ids) // SAMPLES if stream.count < SAMPLES else 0
+        yield ids[begin : begin + PROMPT + LENGTH]
+
+
+def documents(stream: Shards, end: int) -> Iterator[Ids]:
+    """The documents of prepared text, the parts of one joined; each with its end, but one that was cut off."""
+    parts: list[Ids] = []
+    for number in range(stream.count):
+        parts.append(stream.sentence(number))
+        if parts[-1][-1:] == end:
+            yield np.concatenate(parts)
+            parts = []
+    if parts:
+        yield np.concatenate(parts)
+
+
+def _together(found: Iterator[Ids]) -> Iterator[list[Ids]]:
+    some: list[Ids] = []
+    count = 0
+    for ids in found:
+        some.append(ids)
+        count += len(ids)
+        if count >= TOGETHER:
+            yield some
+            some, count = [], 0
+    if some:
+        yield some
+
+
+@dataclass(frozen=True)
+class LanguageModelJob(RunningJob):
+    """A language model from running text; from another one, where it is named."""
+
+    task: ClassVar[type[LanguageModel]] = LanguageModel
+
+    def coding(self, tokenizer: AnyTokenizer, recipe: Recipe) -> DocumentCoding:
+        """Pieces, ``</s>`` behind each document."""
+        return DocumentCoding(tokenizer, ended=True)
+
+    def teach(self, task: LanguageModel, prepared: PreparedExamples, paths: Paths) -> LanguageTeaching:
+        """The teaching of a fresh model."""
+        return LanguageTeaching(task, prepared, paths, self.text.characters)
