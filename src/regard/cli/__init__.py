@@ -16,6 +16,7 @@ from regard.cli.average import average
 from regard.cli.check import check
 from regard.cli.classify import classify
 from regard.cli.demo import demo
+from regard.cli.encode import encode
 from regard.cli.evaluate import evaluate
 from regard.cli.generate import generate
 from regard.cli.info import info
@@ -40,6 +41,7 @@ COMMANDS: tuple[Callable[..., int], ...] = (
     classify,
     tag,
     generate,
+    encode,
     evaluate,
     check,
     attend,
