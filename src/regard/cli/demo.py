@@ -11,6 +11,7 @@ from regard.errors import UsageError
 if TYPE_CHECKING:
     from regard.explore.ink import Look
     from regard.tasks.demo import Demonstration, Looked, Quality
+    from regard.tasks.image_demo import ImageDemonstration
 
 PRONOUN = "it"
 """The word whose gaze is shown."""
@@ -22,6 +23,7 @@ def demo(
     seed: int = 1,
     steps: int | None = None,
     ablate: bool = False,
+    images: bool = False,
     threads: int | None = None,
     json: bool = False,
 ) -> int:
@@ -35,6 +37,7 @@ def demo(
         seed: of every random choice.
         steps: training steps; default: what suffices.
         ablate: also train the same Transformer without positions.
+        images: classify images instead: four digits each, two of them equal; shown is how far the heads attend.
         threads: processor threads; on a machine that does other work beside, 1 is fastest.
         json: print the figures as one JSON object instead.
     """
@@ -47,6 +50,10 @@ def demo(
     from regard.tasks.demo import demonstrate
 
     check_threads(threads)
+    if images:
+        if ablate:
+            raise UsageError("is for the demonstration of translation", "--ablate")
+        return _images(output, seed, steps, threads, json)
     with Stop() as stop, reporter() as shown:
         found = demonstrate(output, seed, steps, ablate, shown, stop, threads)
     if json:
@@ -55,6 +62,41 @@ def demo(
         result(table(found))
         result(picture(output, found, look()))
     return 0
+
+
+def _images(output: Path, seed: int, steps: int | None, threads: int | None, json: bool) -> int:
+    """The demonstration of images; the picture of distances is written beside the model."""
+    from dataclasses import asdict
+
+    from regard.cli.progress import reporter
+    from regard.cli.signals import Stop
+    from regard.cli.terminal import result, result_json
+    from regard.explore.distance import IMAGES, distances
+    from regard.tasks.image_demo import PICTURE, demonstrate_images, made
+
+    with Stop() as stop, reporter() as shown:
+        found, model = demonstrate_images(output, seed, steps, shown, stop, threads)
+    far = distances(model, list(made(seed)["test"][0][:IMAGES]))
+    (output / PICTURE).write_text(far.svg(), encoding="utf-8")
+    if json:
+        result_json({**asdict(found), "distances": far.values()})
+    else:
+        result(image_table(found))
+        result(f"{far.terminal()}\nThe same as a picture: {output / PICTURE}\n")
+    return 0
+
+
+def image_table(found: ImageDemonstration) -> str:
+    """Which digit stands there twice: how often each way of telling is right."""
+    lines = [
+        f"{found.test:,} test images, {found.train:,} to learn from: four digits each; which one is there twice?",
+        "",
+        f"{'this model':<42} {found.model:>7.1f} %",
+        f"{'the training image with the nearest pixels':<42} {found.nearest:>7.1f} %",
+        f"{'looking at one digit only, at best':<42} {found.one_digit:>7.1f} %",
+        f"{'guessing':<42} {found.chance:>7.1f} %",
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def table(found: Demonstration) -> str:

@@ -108,13 +108,25 @@ def _wished(wishes: Wishes) -> tuple[dict[str, Any], dict[str, Any], str]:
     for name, value in wishes.options.items():
         if value is not None:
             check_value(name, value, _option(name))
+    family = _family(wishes, given)
     for setting in wishes.settings:
         name = setting.partition("=")[0].strip()
         section, _, inner = name.rpartition(".")
         alone = override({}, [setting])  # one that is unknown is refused here
-        check_value(name, alone[section][inner] if section else alone[inner], f"--set {setting}")
+        check_value(name, alone[section][inner] if section else alone[inner], f"--set {setting}", family)
     wished = override(options, wishes.settings)
     return given, merge(_without_length(given, wished), wished), where
+
+
+def _family(wishes: Wishes, given: Mapping[str, Any]) -> str | None:
+    """The family whose fields are meant: the recipe's, else the task's usual one; none where nothing is known of it."""
+    model = given.get("model", {})
+    if isinstance(model, Mapping) and "family" in model:
+        return str(model["family"])
+    if any(setting.partition("=")[0].strip() == "model.family" for setting in wishes.settings):
+        return None
+    task = wishes.options.get("task") or given.get("task")
+    return BUILT[task][0] if isinstance(task, str) and task in BUILT else None
 
 
 def _refuse_other_task(wishes: Wishes, given: Mapping[str, Any]) -> None:

@@ -133,7 +133,7 @@ def write(made: Corpus, folder: Path) -> dict[str, Any]:
     folder.mkdir(parents=True, exist_ok=True)
     for name, pairs in (("train", made.train), ("valid", made.valid), ("test", made.test)):
         for language, texts in (("en", [p.source for p in pairs]), ("de", [p.target for p in pairs])):
-            _put(folder / f"{name}.{language}", "".join(f"{text}\n" for text in texts).encode())
+            put(folder / f"{name}.{language}", "".join(f"{text}\n" for text in texts).encode())
     return {
         "source": folder / "train.en",
         "target": folder / "train.de",
@@ -142,7 +142,7 @@ def write(made: Corpus, folder: Path) -> dict[str, Any]:
     }
 
 
-def _put(path: Path, content: bytes) -> None:
+def put(path: Path, content: bytes) -> None:
     """Write a file whole; one that holds something else is somebody's."""
     if path.exists() and path.read_bytes() != content:
         raise RegardError("holds something else, perhaps another seed's corpus; choose another --output", str(path))

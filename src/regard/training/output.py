@@ -20,6 +20,8 @@ from regard.training.progress import Progress
 
 Resume = Literal["auto", "must", "never"]
 _MODEL = ("recipe.toml", "model.safetensors", "card.md", manifest.NAME, manifest.NEXT)
+_ASSETS = ("labels.json", "pixels.json")
+"""Beside tokenizers: what models of tasks have labels and scales in."""
 _BEFORE = "training.before-"
 
 
@@ -155,7 +157,12 @@ def _names(folder: Path) -> set[str]:
 
 def _ours(name: str) -> bool:
     tokenizer = name.startswith("tokenizer.") and name.endswith((".json", ".json.partial"))
-    return name in (*_MODEL, "training") or tokenizer or name.startswith(_BEFORE) or ".partial-" in name
+    return (
+        name.removesuffix(".partial") in (*_MODEL, *_ASSETS, "training")
+        or tokenizer
+        or name.startswith(_BEFORE)
+        or ".partial-" in name
+    )
 
 
 def _set_aside(output: Path) -> bool:
