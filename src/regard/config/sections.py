@@ -141,9 +141,6 @@ class Tagging(Section):
     )
     crf: bool = Field(False, description="tags are scored as whole sequences by a conditional random field")
     stride: int = Field(64, ge=1, description="tokens that the windows of a text that is too long have in common")
-    hidden: float = Field(
-        0.0, ge=0.0, lt=1.0, description="probability of hiding a piece while training, so that its neighbours count"
-    )
 
 
 class Masking(Section):

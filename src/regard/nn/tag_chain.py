@@ -94,7 +94,7 @@ class Together(nn.Module):
         """
         labels_T = torch.zeros(len(score_TC), dtype=torch.int64, device=score_TC.device)
         with torch.inference_mode(False), torch.enable_grad():
-            score_TC = score_TC.detach().clone().float().requires_grad_()
+            score_TC = score_TC.detach().clone().requires_grad_()
             gradient_TC = torch.autograd.grad(self.field(score_TC, labels_T, sequences).sum(), score_TC)[0]
         gradient_TC[:, 0] += sequences.inside_T
         return gradient_TC.clamp(0.0, 1.0)

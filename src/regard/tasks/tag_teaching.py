@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from regard.config import Recipe
-from regard.data.batch import Position
 from regard.data.coding import Coding, TagCoding, parts
 from regard.data.corpora import Corpus, Pair
 from regard.data.examples import Examples, TextBatch
@@ -22,7 +21,6 @@ from regard.data.packing import pack_sources
 from regard.data.prepare_examples import PreparedExamples, prepare_examples
 from regard.data.survey import Progress
 from regard.data.word_marks import WordMarks, text_lengths
-from regard.keys import generator
 from regard.models.bert import Bert
 from regard.nn import ops
 from regard.nn.layout import Sequences
@@ -71,7 +69,7 @@ class TaggingTeaching:
     def __init__(self, task: Tagging, prepared: PreparedExamples, paths: Paths) -> None:
         self.task, self.prepared, self.paths = task, prepared, paths
         self.examples = Examples.of(prepared.text, prepared.labels, task.recipe.training.tokens)
-        self.batches = self.examples.feed(task.recipe, prepared.fingerprint, self.batch)
+        self.batches = self.examples.feed(task.recipe, prepared.fingerprint, self.examples.plain)
         self.names = (*task.assets.labels, *prepared.own["others"])
         ops.use(task.model, paths.training)
 
@@ -84,22 +82,6 @@ class TaggingTeaching:
     def epochs(self) -> int:
         """By the table of sizes."""
         return epochs_for(self.task.recipe.task, self.prepared.count)
-
-    def batch(self, place: Position, sentences_B: NDArray[np.int64]) -> TextBatch:
-        """These texts, some of their pieces hidden; a pure function of the position."""
-        made = self.examples.plain(place, sentences_B)
-        if not (share := self.task.recipe.tagging.hidden):
-            return made
-        random = generator(self.task.recipe.seed, "hidden", place.epoch, place.block, place.batch)
-        hidden_T = (random.random(made.room) < share) & ~np.isin(made.text.ids_T, self.symbols)
-        ids_T = np.where(hidden_T, self.task.assets.hidden, made.text.ids_T)
-        return replace(made, text=replace(made.text, ids_T=ids_T))
-
-    @cached_property
-    def symbols(self) -> list[int]:
-        """What opens and ends a text, and is never hidden."""
-        tokenizer = self.task.assets.tokenizer
-        return [*tokenizer.begin, tokenizer.end]
 
     def loss(self, batch: TextBatch) -> Loss:
         """The loss of a batch's words; those whose tag is not learned count nothing."""

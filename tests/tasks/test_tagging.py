@@ -1,0 +1,228 @@
+"""A tagger from files to spans with their characters: schemes, windows, whole sentences, validation as in use."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from regard.data.survey import silent
+from regard.data.tagged import tagged
+from regard.errors import RegardError, UsageError
+from regard.tasks import word_reading
+from regard.tasks.tag_assets import TagAssets
+from regard.tasks.tag_teaching import TaggingJob, TaggingTeaching
+from regard.tasks.tagging import Tagging
+from regard.tasks.teaching import Paths
+from regard.tasks.train import train
+from regard.tasks.word_reading import decided, head_of, read_words
+from regard.text.marked import Words, places_of
+
+Sentence = list[tuple[str, str]]
+NAMES = ["Ann", "Bob", "Eve", "Dan", "Ida"]
+TOWNS = ["Rome", "Oslo", "Bern", "Lima", "New York"]
+SIZES = {
+    "layers": 1,
+    "d_model": 32,
+    "d_ff": 64,
+    "heads": 2,
+    "dropout": 0.0,
+    "norm_place": "pre",
+    "positions": "relative",
+    "pool": "mean",
+    "embedding_norm": False,
+    "segments": 0,
+}
+
+
+def sentences(count: int, seed: int) -> list[Sentence]:
+    """People and towns, which differ by what stands before them."""
+    draw = random.Random(seed)
+    made = []
+    for _ in range(count):
+        one: Sentence = []
+        for _ in range(draw.randint(1, 3)):
+            name, town = [draw.choice(NAMES), *draw.choice([[], ["Lee"]])], draw.choice(TOWNS).split()
+            one += [(word, "I-PER" if place else "B-PER") for place, word in enumerate(name)]
+            one += [("went", "O"), ("to", "O")]
+            one += [(word, "I-LOC" if place else "B-LOC") for place, word in enumerate(town)]
+            one.append((draw.choice([",", ";"]), "O"))
+        made.append([*one, (str(draw.randint(1, 10**6)), "O")])
+    return made
+
+
+def write(path: Path, made: list[Sentence]) -> Path:
+    path.write_text("\n".join("".join(f"{word}\t{tag}\n" for word, tag in one) for one in made), encoding="utf-8")
+    return path
+
+
+def recipe(steps: int = 60, max_tokens: int = 40, **own: Any) -> dict[str, Any]:
+    return {
+        "task": "tagging",
+        "text": {"vocabulary": 320},
+        "data": {"max_tokens": max_tokens},
+        "model": SIZES,
+        "training": {"tokens": 256, "steps": steps, "validate_every": steps, "rate": 1e-2, "label_smoothing": 0.0},
+        "tagging": own,
+    }
+
+
+def taught_on(paths: list[Path], output: Path, values: dict[str, Any]) -> Tagging:
+    return train(train=paths[0], valid=paths[1], output=output, task="tagging", recipe=values, device="cpu")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Tagging]:
+    """A tagger taught with these values of the section, once for each."""
+    folder = tmp_path_factory.mktemp("taggers")
+    known: dict[str, Tagging] = {}
+
+    def teach(plain: bool = False, **own: Any) -> Tagging:
+        name = json.dumps([plain, own])
+        if name not in known:
+            place = folder / str(len(list(folder.iterdir())))
+            place.mkdir()
+            sides = [sentences(200, 1), sentences(20, 2)]
+            if plain:
+                sides = [[[(word, tag[-3:]) for word, tag in one] for one in side] for side in sides]
+            paths = [write(place / f"{number}.conll", side) for number, side in enumerate(sides)]
+            known[name] = taught_on(paths, place / "model", recipe(**own))
+        return known[name]
+
+    return teach
+
+
+@pytest.mark.parametrize("own", [{}, {"crf": True}, {"scheme": "bilou"}, {"scheme": "io"}], ids=str)
+def test_spans_are_learned_and_come_with_their_characters(made: Callable[..., Tagging], own: dict[str, Any]) -> None:
+    task = made(**own)
+    assert task.assets.scheme == own.get("scheme", "bio")
+    text = "Ann Lee went to New York, Bob went to Oslo;"
+    found = task.tag(text)
+    assert [(text[span.start : span.end], span.label) for span in found.spans] == [
+        ("Ann Lee", "PER"),
+        ("New York", "LOC"),
+        ("Bob", "PER"),
+        ("Oslo", "LOC"),
+    ]
+    assert all(span.text == text[span.start : span.end] and 0 < span.probability <= 1 for span in found.spans)
+    assert found.tags == tuple("B-PER I-PER O O B-LOC I-LOC O B-PER O O B-LOC O".split())
+    assert found.words == "Ann Lee went to New York , Bob went to Oslo ;".split()
+    assert task.tag(["", text])[1] == found
+    assert task.tag([" "])[0].tags == ()
+
+
+def test_words_with_a_tag_of_their_own(made: Callable[..., Tagging]) -> None:
+    task = made(plain=True)
+    assert (task.assets.scheme, sorted(task.assets.labels)) == ("none", ["LOC", "O", "PER"])
+    found = task.tag_words([["Ann", "Lee", "went", "to", "Rome", ","], []])
+    assert found[0].tags == ("PER", "PER", "O", "O", "LOC", "O")
+    assert (found[0].text, found[0].spans) == ("Ann Lee went to Rome ,", ())
+    assert (found[1].text, found[1].tags) == ("", ())
+
+
+def test_what_is_no_text_is_refused(made: Callable[..., Tagging]) -> None:
+    with pytest.raises(UsageError, match="a word is empty"):
+        made().tag_words([["a", " "]])
+    with pytest.raises(UsageError, match="must be str"):
+        made().tag([1])  # type: ignore[list-item]
+    with pytest.raises(UsageError, match="a list of texts"):
+        made().tag_words(["ab"])
+
+
+@pytest.mark.parametrize("own", [{}, {"crf": True}], ids=str)
+def test_validation_scores_are_those_in_use(made: Callable[..., Tagging], tmp_path: Path, own: dict[str, Any]) -> None:
+    task = made(**own)
+    corpus = tagged(write(tmp_path / "valid.conll", sentences(20, 2)))
+    found = task.evaluate(corpus)
+    assert found.spans is not None
+    assert found.spans.spans.f1 > 95
+    assert found.spans.surface is not None
+    validation = taught(task, tmp_path).validate(True)
+    assert validation.scores == pytest.approx(found.values)
+    assert list(validation.scores) == ["f1", "accuracy"]
+    assert len(validation.samples) == 3
+    assert "PER: " in validation.samples[0].reference
+
+
+def taught(task: Tagging, folder: Path) -> TaggingTeaching:
+    """The teaching of a task that is there, on what it learned from."""
+    corpora = [tagged(write(folder / f"{seed}.conll", sentences(count, seed))) for count, seed in ((200, 1), (20, 2))]
+    prepared = TaggingJob(task.recipe, corpora[:1], corpora[1]).prepare(task.recipe, folder / "data", silent)
+    return TaggingTeaching(task, prepared, Paths())
+
+
+@pytest.mark.parametrize("own", [{}, {"crf": True}], ids=str)
+def test_a_long_text_is_tagged_as_its_windows_are(made: Callable[..., Tagging], own: dict[str, Any]) -> None:
+    """Every word's scores are those of the window where it is most central, read alone."""
+    task = made(**own)
+    text = " ".join(word for one in sentences(12, 3) for word, _ in one)
+    words = Words(text, tuple(places_of(text)))
+    windows = task.coding.untagged([words])[0]
+    assert len(windows) > 3
+    alone = np.concatenate([read_words(task.model, [window], task.device) for window in windows])
+    np.testing.assert_allclose(read_words(task.model, windows, task.device), alone, atol=1e-4)
+    assert len(alone) == len(words.places)
+    wrong = sum(
+        said != right[1]
+        for said, right in zip(task.tag(text).tags, [pair for one in sentences(12, 3) for pair in one], strict=True)
+    )
+    assert wrong <= len(words.places) // 20
+
+
+@pytest.mark.parametrize("own", [{}, {"crf": True}], ids=str)
+def test_texts_are_decided_alone_whatever_stands_beside_them(
+    made: Callable[..., Tagging], monkeypatch: pytest.MonkeyPatch, own: dict[str, Any]
+) -> None:
+    chain = head_of(made(**own).model).chain
+    lengths = np.array([3, 0, 7, 1, 12, 5])
+    score = np.random.default_rng(1).normal(size=(28, 5)).astype(np.float32)
+    expected = [
+        decided(chain, part, np.array([len(part)]), torch.device("cpu"), 1.5)
+        for part in np.split(score, lengths.cumsum()[:-1])
+    ]
+    monkeypatch.setattr(word_reading, "CELLS", 14)
+    tags, sure = decided(chain, score, lengths, torch.device("cpu"), 1.5)
+    assert tags.tolist() == [tag for one, _ in expected for tag in one.tolist()]
+    np.testing.assert_allclose(sure, np.concatenate([one for _, one in expected]), atol=1e-6)
+    monkeypatch.setattr(word_reading, "LONGEST", 4)
+    parts = decided(chain, score[10:22], np.array([12]), torch.device("cpu"))[0]
+    cut = [decided(chain, score[at : at + 4], np.array([4]), torch.device("cpu"))[0] for at in (10, 14, 18)]
+    assert parts.tolist() == np.concatenate(cut).tolist()
+
+
+def test_labels_of_validation_texts_only_are_missed_but_counted(tmp_path: Path) -> None:
+    learned = write(tmp_path / "a.conll", sentences(40, 1))
+    other = write(tmp_path / "b.conll", [[("Acme", "B-ORG"), ("ran", "O")], [("Ann", "B-PER")]])
+    task = taught_on([learned, other], tmp_path / "m", recipe(2))
+    assert task.assets.labels == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
+    card = (tmp_path / "m" / "card.md").read_text()
+    assert "* F1 of ORG 0.00 (1)" in card
+    assert "5 tags (spans written as BIO)" in card
+
+
+def test_tags_and_scheme_stand_in_the_model_folder(made: Callable[..., Tagging], tmp_path: Path) -> None:
+    task = made(scheme="bilou")
+    for name, content in task.assets.contents.items():
+        (tmp_path / name).write_bytes(content)
+    found = TagAssets.load(tmp_path)
+    assert (found.labels, found.scheme, found.fitted) == (task.assets.labels, "bilou", task.assets.fitted)
+    assert found.sha256 == task.assets.sha256 != replace(found, scheme="bio").sha256
+    path = tmp_path / "labels.json"
+    value = json.loads(path.read_text())
+    path.write_text(json.dumps(value | {"scheme": "iob9"}))
+    with pytest.raises(RegardError, match="'iob9' is no scheme of tags"):
+        TagAssets.load(tmp_path)
+    path.write_text(json.dumps({name: part for name, part in value.items() if name != "scheme"}))
+    assert TagAssets.load(tmp_path).scheme == "io"  # from elsewhere: read leniently
+    path.write_text(json.dumps({**value, "labels": ["NOUN", "VERB"], "scheme": None}))
+    assert TagAssets.load(tmp_path).scheme == "none"
+    path.unlink()
+    with pytest.raises(RegardError, match="it names the tags"):
+        TagAssets.load(tmp_path)
