@@ -22,8 +22,7 @@ def mean(hidden_TD: Tensor, sequences: Sequences) -> Tensor:
     """The mean over every sequence's tokens."""
     lengths_B = sequences.lengths_B[: sequences.count]
     sums_BD = hidden_TD.new_zeros(sequences.count, hidden_TD.shape[1])
-    rows_T = sequences.rows_T
-    sums_BD = sums_BD.index_add(0, rows_T, hidden_TD[sequences.inside_T])
+    sums_BD = sums_BD.index_add(0, sequences.rows_T, hidden_TD[sequences.inside_T])
     return sums_BD / lengths_B[:, None].clamp(min=1).to(hidden_TD.dtype)
 
 

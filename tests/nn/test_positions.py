@@ -1,0 +1,75 @@
+"""Relative buckets against the published code as transformers has it; the grid of an image against plain loops."""
+
+import itertools
+
+import pytest
+import torch
+from torch import nn
+
+from regard.nn.positions import Grid, NoPositions, Relative, Sinusoidal
+from small_models import assert_near
+
+
+@pytest.mark.parametrize("two_way", [True, False], ids=["two-way", "one-way"])
+@pytest.mark.parametrize(("buckets", "distance"), [(32, 128), (8, 16), (16, 20), (64, 1000), (32, 40)])
+def test_buckets_are_those_of_the_published_code(buckets: int, distance: int, two_way: bool) -> None:
+    t5 = pytest.importorskip("transformers.models.t5.modeling_t5").T5Attention
+    places = torch.arange(600)
+    ahead_LM = places[None] - places[:, None]
+    expected_LM = t5._relative_position_bucket(ahead_LM, two_way, buckets, distance)
+    part = Relative(3, buckets, distance, two_way)
+    assert torch.equal(part._bucket(ahead_LM), expected_LM)
+    assert int(expected_LM.max()) < buckets
+
+
+@pytest.mark.parametrize("two_way", [True, False])
+def test_the_bias_of_a_head_is_its_entry_of_the_distances_bucket(two_way: bool) -> None:
+    part = Relative(3, 8, 16, two_way)
+    nn.init.normal_(part.weight)
+    queries_L, keys_M = torch.tensor([0, 5, 40]), torch.tensor([0, 1, 2, 30])
+    bias_HLM = part.bias()(queries_L, keys_M)
+    assert bias_HLM.shape == (3, 3, 4)
+    for head, (row, query), (column, key) in itertools.product(range(3), enumerate(queries_L), enumerate(keys_M)):
+        bucket = int(part._bucket((key - query).view(1, 1)))
+        assert bias_HLM[head, row, column] == part.weight[bucket, head]
+
+
+def test_the_bias_knows_distances_only() -> None:
+    part = Relative(2, 8, 16, True)
+    nn.init.normal_(part.weight)
+    places = torch.arange(12)
+    assert torch.equal(part.bias()(places, places), part.bias()(places + 100, places + 100))
+
+
+def test_every_bucket_can_be_reached_and_learned() -> None:
+    for two_way in (True, False):
+        part = Relative(2, 8, 16, two_way)
+        nn.init.normal_(part.weight)
+        places = torch.arange(40)
+        part.bias()(places, places).sum().backward()
+        assert part.weight.grad is not None
+        assert (part.weight.grad > 0).all() if not two_way else (part.weight.grad > 0).sum() >= 2 * 7
+
+
+def test_kinds_open_one_door_each() -> None:
+    x_TD, places = torch.randn(4, 6), torch.arange(4)
+    assert torch.equal(Relative(2, 8, 16, True).embed(x_TD, places, 4), x_TD)
+    for part in (NoPositions(), Sinusoidal(6), Grid(6, 2, 2)):
+        assert part.bias() is None
+
+
+def test_a_patch_has_half_of_its_row_and_half_of_its_column() -> None:
+    part = Grid(7, rows=2, columns=3)
+    for parameter in part.parameters():
+        nn.init.normal_(parameter)
+    x_TD = torch.randn(2 * 7, 7)
+    positions_T = torch.tensor([0, 1, 2, 3, 4, 5, 6] * 2)
+    found_TD = part.embed(x_TD, positions_T, 7)
+    for token, place in enumerate(positions_T.tolist()):
+        if place == 0:
+            expected_D = part.first
+        else:
+            row, column = divmod(place - 1, 3)
+            expected_D = torch.cat([part.row[row], part.column[column]])
+        assert_near(found_TD[token], x_TD[token] + expected_D, 1e-6)
+    assert (part.row.shape[1], part.column.shape[1]) == (3, 4)
