@@ -157,12 +157,7 @@ def _names(folder: Path) -> set[str]:
 
 def _ours(name: str) -> bool:
     tokenizer = name.startswith("tokenizer.") and name.endswith((".json", ".json.partial"))
-    return (
-        name.removesuffix(".partial") in (*_MODEL, *_ASSETS, "training")
-        or tokenizer
-        or name.startswith(_BEFORE)
-        or ".partial-" in name
-    )
+    return name in (*_MODEL, *_ASSETS, "training") or tokenizer or name.startswith(_BEFORE) or ".partial-" in name
 
 
 def _set_aside(output: Path) -> bool:
