@@ -9,6 +9,7 @@ from regard.nn import ways
 from regard.nn.attention import attend
 from regard.nn.grid import SMALLEST_GROUP
 from regard.nn.layout import Layout
+from regard.nn.positions import Relative
 from regard.nn.ways import PaddedSDPA, Question, Reference, _torch_sdpa
 from small_models import assert_near, only, sequences, tolerance
 
@@ -65,6 +66,59 @@ def test_ways(name: str, causal: bool, way: str, tail: int, dtype: torch.dtype) 
     for part, one, other in zip(("query", "key", "value"), ours, theirs, strict=True):
         most = max(float(gradient.abs().max()) for gradient in theirs)  # a lone key's gradient is all rounding
         assert_near(one, other, tolerance(dtype) * max(1.0, most / max(float(other.abs().max()), 1e-30)), part)
+
+
+def relative(two_way: bool, dtype: torch.dtype = torch.float64) -> Relative:
+    """Relative positions of two heads, few enough buckets that distances share them."""
+    part = Relative(2, 6, 8, two_way).to(dtype)
+    torch.nn.init.normal_(part.weight, generator=torch.Generator().manual_seed(5))
+    return part
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("name", "causal"),
+    [(name, causal) for causal in (False, True) for name in sorted(CAUSAL if causal else SAME) if "all" not in name],
+)
+def test_ways_with_relative_positions(name: str, causal: bool, way: str, dtype: torch.dtype) -> None:
+    """The bias is one table: its gradient, from all sequences and heads together, is the same every way."""
+    queries, keys = LAYOUTS[name]
+    of = sequences(queries, 3, spare=1)
+    layout = Layout(of, of if name in SAME else sequences(keys, 3, spare=1))
+    shapes = ((layout.queries.size, 2, 4), (layout.keys.size, 2, 4), (layout.keys.size, 2, 3))
+    given = [torch.randn(shape, dtype=dtype).requires_grad_() for shape in shapes]
+    exact = [x.detach().double().requires_grad_() for x in given]
+    ours, theirs = relative(not causal, dtype), relative(not causal)
+    theirs.load_state_dict({"weight": ours.weight})
+    found = WAYS[way](*given, Question(layout, causal, 0.4, ours.bias()))
+    expected = Reference()(*exact, Question(layout, causal, 0.4, theirs.bias()))
+    assert_near(found, expected, tolerance(dtype), "context")
+    direction = torch.randn(expected.shape, dtype=torch.float64)
+    our = torch.autograd.grad(found, [*given, ours.weight], direction.to(dtype))
+    their = torch.autograd.grad(expected, [*exact, theirs.weight], direction)
+    most = max(float(gradient.abs().max()) for gradient in their)
+    for part, one, other in zip(("query", "key", "value", "table"), our, their, strict=True):
+        assert_near(one, other, tolerance(dtype) * max(1.0, most / max(float(other.abs().max()), 1e-30)), part)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_reference_adds_the_bias_of_each_distance(causal: bool) -> None:
+    lengths, part = [3, 9, 1], relative(not causal)
+    of = sequences(lengths)
+    query_THK, key_THK, value_THU = (torch.randn(of.size, 2, size, dtype=torch.float64) for size in (4, 4, 3))
+    found_THU = Reference()(query_THK, key_THK, value_THU, Question(Layout(of, of), causal, 0.4, part.bias()))
+    begin = 0
+    for length in lengths:
+        bias_HLM = part.bias()(torch.arange(length), torch.arange(length))
+        for head in range(2):
+            rows = slice(begin, begin + length)
+            for place in range(length):
+                seen = place + 1 if causal else length
+                score = 0.4 * key_THK[rows, head][:seen] @ query_THK[begin + place, head] + bias_HLM[head, place, :seen]
+                expected_U = score.softmax(0) @ value_THU[rows, head][:seen]
+                assert_near(found_THU[begin + place, head], expected_U, 1e-12)
+        begin += length
 
 
 @pytest.mark.parametrize("way", ["chosen", "reference"])
