@@ -33,7 +33,8 @@ class ClassificationTeaching(LabelTeaching):
     def __init__(self, task: Classification, prepared: PreparedExamples, paths: Paths) -> None:
         super().__init__(task, prepared, paths)
         self.examples = Examples.of(prepared.text, prepared.labels, task.recipe.training.tokens)
-        self.batches = self.examples.feed(task.recipe, prepared.fingerprint, self.examples.plain)
+        make = self.examples.dimmed(task.recipe.data.word_dropout, task.assets.hidden, task.recipe.seed)
+        self.batches = self.examples.feed(task.recipe, prepared.fingerprint, make)
 
     def scored(self, batch: TextBatch) -> Tensor:
         """``score_BC`` of a batch by the model as it is."""
