@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 import torch
 
+from regard.data.examples import Examples
 from regard.data.survey import silent
 from regard.data.tagged import tagged
+from regard.data.word_marks import WordMarks
 from regard.errors import RegardError, UsageError
 from regard.tasks import word_reading
 from regard.tasks.tag_assets import TagAssets
@@ -153,6 +155,7 @@ def test_validation_scores_are_those_in_use(made: Callable[..., Tagging], tmp_pa
 
 def taught(task: Tagging, folder: Path) -> TaggingTeaching:
     """The teaching of a task that is there, on what it learned from."""
+    folder.mkdir(exist_ok=True)
     corpora = [tagged(write(folder / f"{seed}.conll", sentences(count, seed))) for count, seed in ((200, 1), (20, 2))]
     prepared = TaggingJob(task.recipe, corpora[:1], corpora[1]).prepare(task.recipe, folder / "data", silent)
     return TaggingTeaching(task, prepared, Paths())
@@ -226,3 +229,26 @@ def test_tags_and_scheme_stand_in_the_model_folder(made: Callable[..., Tagging],
     path.unlink()
     with pytest.raises(RegardError, match="it names the tags"):
         TagAssets.load(tmp_path)
+
+
+def test_words_are_drawn_anew_in_every_epoch_where_asked(made: Callable[..., Tagging], tmp_path: Path) -> None:
+    task = made()
+    text = task.recipe.text.model_copy(update={"bpe_dropout": 0.3})
+    task = Tagging(task.recipe.model_copy(update={"text": text}), task.assets, task.model)
+    teaching = taught(task, tmp_path)
+    chosen = np.arange(10)
+    one, same, other = (teaching.examples.batch(chosen, epoch) for epoch in (0, 0, 1))
+    assert one.text.ids_T.tolist() == same.text.ids_T.tolist() != other.text.ids_T.tolist()
+    for batch in (one, other):
+        marks = WordMarks.of(batch.text, batch.labels_X)
+        plain = WordMarks.of(*plain_batch(teaching, chosen))
+        assert marks.tags_R.tolist() == plain.tags_R.tolist()
+        assert marks.counts_B.tolist() == plain.counts_B.tolist()
+    assert (
+        teaching.validation[0].text.ids_T.tolist() == taught(made(), tmp_path / "b").validation[0].text.ids_T.tolist()
+    )
+
+
+def plain_batch(teaching: TaggingTeaching, chosen: np.ndarray) -> tuple[Any, np.ndarray]:
+    batch = Examples.of(teaching.prepared.text, teaching.prepared.labels, 512).batch(chosen)
+    return batch.text, batch.labels_X

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.shards import Shards, SideWriter, Writing, ragged
+from regard.data.shards import Shards, Side, SideWriter, Writing, ragged
 from regard.keys import key
 from regard.text.bpe_dropout import Segmenter
 from regard.text.tokenizer import Tokenizer
@@ -81,9 +81,9 @@ class SegmentedShards:
     """
 
     def __init__(self, folder: Path, entry: dict[str, Any], table: dict[str, Any], seed: int, max_tokens: int) -> None:
-        self._words = Shards(folder, entry)
-        self._rows = Shards(folder, table["rows"])
-        self._first = np.fromfile(folder / table["words"], dtype="<i8")
+        self._words: Side = Shards(folder, entry)
+        self._rows: Side = Shards(folder, table["rows"])
+        self._first: NDArray[np.int64] = np.fromfile(folder / table["words"], dtype="<i8")
         self._row_lengths = self._rows.lengths(0, np.arange(self._rows.count))
         self._seed, self.longest = seed, max_tokens
         self.count = self._words.count
