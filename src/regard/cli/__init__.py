@@ -18,6 +18,7 @@ from regard.cli.classify import classify
 from regard.cli.demo import demo
 from regard.cli.encode import encode
 from regard.cli.evaluate import evaluate
+from regard.cli.fill import fill
 from regard.cli.generate import generate
 from regard.cli.info import info
 from regard.cli.tag import tag
@@ -41,6 +42,7 @@ COMMANDS: tuple[Callable[..., int], ...] = (
     classify,
     tag,
     generate,
+    fill,
     encode,
     evaluate,
     check,

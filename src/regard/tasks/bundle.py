@@ -14,6 +14,7 @@ from regard.nn import ops
 from regard.tasks.classification import Classification
 from regard.tasks.image_classification import ImageClassification
 from regard.tasks.language_model import LanguageModel
+from regard.tasks.masked_lm import MaskedLm
 from regard.tasks.tagging import Tagging
 from regard.tasks.teaching import Assets
 from regard.tasks.translation import Translation
@@ -24,7 +25,7 @@ RECIPE = "recipe.toml"
 
 
 TASKS: dict[str, type[Any]] = {
-    task.name: task for task in (Translation, Classification, ImageClassification, Tagging, LanguageModel)
+    task.name: task for task in (Translation, Classification, ImageClassification, Tagging, LanguageModel, MaskedLm)
 }
 """The word ``task`` of a recipe to its class."""
 

@@ -24,6 +24,7 @@ from regard.tasks.pretrained import Pretrained
 from regard.tasks.running_text import running_text
 from regard.tasks.tag_teaching import TaggingJob
 from regard.tasks.teaching import Job
+from regard.tasks.word_masking import MaskedLmJob
 
 Tell = Callable[[str], None]
 Opened = TypeVar("Opened")
@@ -117,10 +118,16 @@ def language_model(given: Given, asked: Asked, told: Tell, despite_check: bool) 
     return LanguageModelJob(running_text(given, asked, told))
 
 
+def masked_lm(given: Given, asked: Asked, told: Tell, despite_check: bool) -> MaskedLmJob:
+    """Masked words from running text."""
+    return MaskedLmJob(running_text(given, asked, told))
+
+
 JOBS: dict[str, Callable[[Given, Asked, Tell, bool], Any]] = {
     "classification": classification,
     "tagging": tagging,
     "image-classification": image_classification,
     "language-model": language_model,
+    "masked-lm": masked_lm,
 }
 """The word ``task`` of a recipe to what makes its job."""

@@ -101,8 +101,12 @@ class RunningJob(ABC):
             texts = thinned((text for text, _ in pairs), self.text.characters, recipe.seed)
             return self.coding(learned_tokenizer(recipe.text, texts, self.text.begun, self.symbols), recipe)
 
-        rests = {"data.documents": recipe.data.documents, **self.more()}
-        return prepare_examples([self.text.learned], recipe, folder, learn, rests, self.text.validation, progress)
+        rests, text = self.rests(recipe), self.text
+        return prepare_examples([text.learned], recipe, folder, learn, rests, text.validation, progress)
+
+    def rests(self, recipe: Recipe) -> dict[str, Any]:
+        """What the prepared data rests on beside the text and its vocabulary."""
+        return {"data.documents": recipe.data.documents, **self.more()}
 
     def assets(self, prepared: PreparedExamples) -> TextAssets:
         """The tokenizer."""

@@ -69,6 +69,17 @@ READINGS: dict[str, tuple[Reading, ...]] = {
     ),
     "tagging": (Reading(float("inf"), "bert-tiny", 20, {"text": {"vocabulary": 3000}}),),
     "image-classification": (Reading(float("inf"), "vit-tiny", 60, {"training": {"rate": 1e-3}}),),
+    "masked-lm": (
+        Reading(
+            float("inf"),
+            "bert-tiny",
+            10,
+            {
+                "data": {"max_tokens": 128},
+                "training": {"tokens": 4096, "rate": 2e-3, "label_smoothing": 0.0},
+            },
+        ),
+    ),
     "language-model": (
         Reading(
             5_000_000,
