@@ -68,11 +68,26 @@ READINGS: dict[str, tuple[Reading, ...]] = {
         Reading(float("inf"), "bert-tiny", 20, {"text": {"vocabulary": 4000}, "training": {"rate": 1e-3}}),
     ),
     "tagging": (Reading(float("inf"), "bert-tiny", 20, {"text": {"vocabulary": 3000}}),),
-    "image-classification": (Reading(float("inf"), "vit-tiny", 60, {"training": {"rate": 1e-3}}),),
+    "image-classification": (
+        Reading(10_000, "vit-tiny", 85, {"training": {"rate": 1e-3}, "images": {"shift": 1}}),
+        Reading(100_000, "vit-tiny", 15, {"training": {"rate": 1e-3}, "images": {"shift": 1}}),
+        Reading(float("inf"), "vit-tiny", 4, {"training": {"rate": 1e-3}, "images": {"shift": 1}}),
+    ),
     "masked-lm": (
         Reading(
             float("inf"),
             "bert-tiny",
+            10,
+            {
+                "data": {"max_tokens": 128},
+                "training": {"tokens": 4096, "rate": 2e-3, "label_smoothing": 0.0},
+            },
+        ),
+    ),
+    "span-corruption": (
+        Reading(
+            float("inf"),
+            "t5-tiny",
             10,
             {
                 "data": {"max_tokens": 128},
