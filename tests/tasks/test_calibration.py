@@ -43,7 +43,12 @@ def test_the_temperature_is_found(heat: float) -> None:
     logits, gold = texts(heat)
     found = temperature(logits, gold)
     assert found == pytest.approx(heat, rel=0.1)
-    assert abs(slope(lambda at: F.cross_entropy(torch.tensor(logits) / at, torch.tensor(gold)), found)) < 1e-6
+    smooth = (1 - 4001 / 4002) * 5 / 4  # torch's smoothing gives a part of it back to the right label
+
+    def loss(at: torch.Tensor) -> torch.Tensor:
+        return F.cross_entropy(torch.tensor(logits) / at, torch.tensor(gold), label_smoothing=smooth)
+
+    assert abs(slope(loss, found)) < 1e-6
     sure = [np.exp(logits / at - log_sum_exp(logits / at)[:, None]).max(1) for at in (1.0, found)]
     right = logits.argmax(1) == gold
     before, after = (expected_calibration_error(one, right) for one in sure)
@@ -55,16 +60,28 @@ def test_the_temperature_of_labels_that_are_there_or_not() -> None:
     gold = np.random.rand(3000, 3) < 1 / (1 + np.exp(-logits / 2))
     found = temperature_of_labels(logits, gold)
     assert found == pytest.approx(2.0, rel=0.1)
-    targets = torch.tensor(gold, dtype=torch.float64)
+    targets = torch.where(torch.tensor(gold), 3001 / 3002, 1 / 3002).double()
     assert abs(slope(lambda at: F.binary_cross_entropy_with_logits(torch.tensor(logits) / at, targets), found)) < 1e-6
 
 
 def test_a_temperature_stays_within_its_limits() -> None:
     logits = np.array([[100.0, 0.0], [0.0, 100.0]])
-    assert temperature(logits / 100, np.array([0, 1])) == pytest.approx(COLDEST)
+    assert temperature(logits / 1e4, np.array([0, 1])) == pytest.approx(COLDEST)
     assert temperature(logits, np.array([1, 0])) == pytest.approx(HOTTEST)
     with pytest.raises(RegardError, match="no texts to fit"):
         temperature(np.zeros((0, 2)), np.zeros(0, dtype=np.int64))
+
+
+@pytest.mark.parametrize("texts", [5, 30, 1000])
+def test_a_few_texts_that_are_all_right_make_nothing_certain(texts: int) -> None:
+    """So many texts show at most that (n + 1) of (n + 2) are right [Platt99]."""
+    gold = np.arange(texts) % 3
+    logits = np.where(np.arange(3) == gold[:, None], 4.0, 0.0)
+    scaled = logits / temperature(logits, gold)
+    probability = np.exp(scaled - log_sum_exp(scaled)[:, None]).max(1)
+    np.testing.assert_allclose(probability, (texts + 1) / (texts + 2), rtol=1e-6)
+    scaled = (2 * logits - 4) / temperature_of_labels(2 * logits - 4, logits > 2)
+    np.testing.assert_allclose(1 / (1 + np.exp(-np.abs(scaled))), (texts + 1) / (texts + 2), rtol=1e-6)
 
 
 def test_the_calibration_error_is_the_sum_over_bins() -> None:

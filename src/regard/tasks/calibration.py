@@ -40,14 +40,18 @@ def expected_calibration_error(confidence_B: Floats, right_B: NDArray[np.bool_],
 def temperature(logits_BC: Floats, gold_B: NDArray[np.int64]) -> float:
     """What logits are divided by before the softmax, so that the right labels are most probable [Guo17 §4.2].
 
+    Right labels are wanted with :func:`sure`, not with certainty: else a few texts that are all right would make every
+    later probability one.
+
     Raises:
         RegardError: no texts.
     """
-    rows = np.arange(len(gold_B))
+    rows, wanted, others = np.arange(len(gold_B)), sure(len(gold_B)), max(1, logits_BC.shape[1] - 1)
+    right_B = logits_BC[rows, gold_B]
+    target_B = wanted * right_B + (1 - wanted) * (logits_BC.sum(1) - right_B) / others
 
     def loss(heat: float) -> float:
-        scaled_BC = logits_BC / heat
-        return float((log_sum_exp(scaled_BC) - scaled_BC[rows, gold_B]).mean())
+        return float((log_sum_exp(logits_BC / heat) - target_B / heat).mean())
 
     return _coolest(loss, len(gold_B))
 
@@ -58,8 +62,18 @@ def temperature_of_labels(logits_BC: Floats, gold_BC: NDArray[np.bool_]) -> floa
     Raises:
         RegardError: no texts.
     """
-    sign_BC = np.where(gold_BC, -1.0, 1.0)
-    return _coolest(lambda heat: float(np.logaddexp(0.0, sign_BC * logits_BC / heat).mean()), len(gold_BC))
+    wrong_BC, wanted = np.where(gold_BC, -1.0, 1.0) * logits_BC, sure(len(gold_BC))
+
+    def loss(heat: float) -> float:
+        each_BC = wanted * np.logaddexp(0.0, wrong_BC / heat) + (1 - wanted) * np.logaddexp(0.0, -wrong_BC / heat)
+        return float(each_BC.mean())
+
+    return _coolest(loss, len(gold_BC))
+
+
+def sure(texts: int) -> float:
+    """How probable the right label may become by what so many texts can show: ``(n + 1) / (n + 2)`` [Platt99]."""
+    return (texts + 1) / (texts + 2)
 
 
 def _coolest(loss: Callable[[float], float], texts: int) -> float:
