@@ -133,6 +133,11 @@ PRESETS: dict[str, Preset] = {
     "gpt2-medium": _gpt2(24, 1024, 16, 355),
     "gpt2-large": _gpt2(36, 1280, 20, 774),
     "gpt2-xl": _gpt2(48, 1600, 25, 1558),
+    "t5-tiny": Preset(
+        {**_t5(2, 128, 512, 4, 0).model, "attention_dropout": 0.0, "feedforward_dropout": 0.0},
+        what="reads texts and says what is missing; for a million characters and more",
+        pieces=8000,
+    ),
     "t5-small": _t5(6, 512, 2048, 8, 60),
     "t5-base": _t5(12, 768, 3072, 12, 220),
     "vit-tiny": Preset(

@@ -15,8 +15,10 @@ from regard.tasks.classification import Classification
 from regard.tasks.image_classification import ImageClassification
 from regard.tasks.language_model import LanguageModel
 from regard.tasks.masked_lm import MaskedLm
+from regard.tasks.span_corruption import SpanCorruption
 from regard.tasks.tagging import Tagging
 from regard.tasks.teaching import Assets
+from regard.tasks.text_encoding import Encoding
 from regard.tasks.translation import Translation
 from regard.training.manifest import verify
 
@@ -25,7 +27,11 @@ RECIPE = "recipe.toml"
 
 
 TASKS: dict[str, type[Any]] = {
-    task.name: task for task in (Translation, Classification, ImageClassification, Tagging, LanguageModel, MaskedLm)
+    task.name: task
+    for task in (
+        *(Translation, Classification, ImageClassification, Tagging),
+        *(LanguageModel, MaskedLm, SpanCorruption, Encoding),
+    )
 }
 """The word ``task`` of a recipe to its class."""
 

@@ -22,6 +22,7 @@ from regard.tasks.inspection import told_and_refused
 from regard.tasks.language_modelling import LanguageModelJob
 from regard.tasks.pretrained import Pretrained
 from regard.tasks.running_text import running_text
+from regard.tasks.span_corrupting import SpanCorruptionJob
 from regard.tasks.tag_teaching import TaggingJob
 from regard.tasks.teaching import Job
 from regard.tasks.word_masking import MaskedLmJob
@@ -123,11 +124,24 @@ def masked_lm(given: Given, asked: Asked, told: Tell, despite_check: bool) -> Ma
     return MaskedLmJob(running_text(given, asked, told))
 
 
+def span_corruption(given: Given, asked: Asked, told: Tell, despite_check: bool) -> SpanCorruptionJob:
+    """Missing spans from running text."""
+    return SpanCorruptionJob(running_text(given, asked, told))
+
+
+def encoding(given: Given, asked: Asked, told: Tell, despite_check: bool) -> Job:
+    """Refused: there is nothing to learn."""
+    instead = "teach it as masked-lm, or begin another task from it by --from"
+    raise UsageError(f"encoding is for encoders that regard import brings in, not for training; {instead}", "--task")
+
+
 JOBS: dict[str, Callable[[Given, Asked, Tell, bool], Any]] = {
     "classification": classification,
     "tagging": tagging,
     "image-classification": image_classification,
     "language-model": language_model,
     "masked-lm": masked_lm,
+    "span-corruption": span_corruption,
+    "encoding": encoding,
 }
 """The word ``task`` of a recipe to what makes its job."""

@@ -1,0 +1,156 @@
+"""A model of missing spans in the making: spans of running text are taken out, others at every step, and said again."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import torch
+
+from regard.config import Recipe
+from regard.data.batch import PairBatch
+from regard.data.coding import DocumentCoding
+from regard.data.missing_spans import MissingSpans, SpanSymbols
+from regard.data.prepare_examples import PreparedExamples
+from regard.data.shards import Shards
+from regard.data.windows import Windows
+from regard.errors import UsageError
+from regard.models.inputs import pairs
+from regard.models.transformer import Transformer
+from regard.nn import ops
+from regard.nn.loss import SmoothedCrossEntropy
+from regard.tasks.guessing import VALIDATED
+from regard.tasks.running_text import RunningJob
+from regard.tasks.saver import Stoppable
+from regard.tasks.shown import marked
+from regard.tasks.sizing import epochs_for
+from regard.tasks.span_corruption import SpanCorruption
+from regard.tasks.teaching import Paths, ShouldStop
+from regard.text.vocabulary import AnyTokenizer
+from regard.training.objective import Loss, Sample, Validation
+
+SENTINELS = 100
+"""As many as T5 has."""
+SAMPLES = 2
+"""Windows shown at a validation."""
+
+
+class SpanTeaching:
+    """Missing spans as training sees them [Raffel20 §3.1.4]; fits :class:`~regard.tasks.teaching.Teaching`.
+
+    ``training.tokens`` are those of the source side here, the longer one.
+
+    Args:
+        task: the model in the making.
+        prepared: documents as ids.
+        paths: how products are computed.
+        characters: of the text, by which the table of sizes goes.
+    """
+
+    def __init__(self, task: SpanCorruption, prepared: PreparedExamples, paths: Paths, characters: int) -> None:
+        self.task, self.prepared, self.paths, self.characters = task, prepared, paths, characters
+        recipe = task.recipe
+        self.batches = self._missing(prepared.text, recipe.seed).feed(recipe, prepared.fingerprint)
+        self.criterion = SmoothedCrossEntropy(recipe.training.label_smoothing)
+        ops.use(task.model, paths.training)
+        ops.use(self.criterion, paths.training)
+
+    def _missing(self, text: Shards, seed: int | None) -> MissingSpans:
+        recipe, tokenizer = self.task.recipe, self.task.assets.tokenizer
+        windows = Windows(text, max(1, recipe.data.max_tokens - 2), seed)  # both sides then fit into max_tokens
+        symbols = SpanSymbols(tokenizer.sentinels, tokenizer.end, tokenizer.start)
+        return MissingSpans(windows, recipe.training.tokens, symbols, recipe.masking)
+
+    @property
+    def model(self) -> Transformer:
+        """The model whose weights are trained."""
+        return self.task.model
+
+    @property
+    def epochs(self) -> int:
+        """By the table of sizes."""
+        return epochs_for(self.task.recipe.task, self.characters)
+
+    def loss(self, batch: PairBatch) -> Loss:
+        """The smoothed loss of a batch, every target position a sample."""
+        self.criterion.train(self.model.training)
+        inputs = pairs(batch, self.task.device)
+        hidden_TD = self.model(inputs)
+        table_V1D = self.model.output.weight
+        total, nll = self.criterion(hidden_TD, table_V1D, inputs.labels_T, inputs.weight_T, self.model.pieces)
+        return Loss(total, nll, batch.tokens)
+
+    @cached_property
+    def validation(self) -> list[PairBatch]:
+        """The validation text, or evenly chosen windows of it; what is missing in it is always the same."""
+        return self._missing(self.prepared.validation_text, None).some(self.task.recipe.seed, VALIDATED)
+
+    @torch.no_grad()
+    def validate(self, generate: bool) -> Validation:
+        """Loss on the validation text, in full precision."""
+        with ops.using(self.model, self.paths.exact):
+            loss = self._mean(self.validation)
+            return Validation(loss, samples=self._samples() if math.isfinite(loss) else ())
+
+    def _mean(self, batches: list[PairBatch], stop: Stoppable | None = None) -> float:
+        nats, count = 0.0, 0
+        for batch in batches:
+            if stop:
+                stop.record()
+            part = self.loss(batch)
+            nats, count = nats + float(part.nll), count + part.count
+        return nats / max(1, count)
+
+    def _samples(self) -> tuple[Sample, ...]:
+        """The first windows: as they are read, what is missing, and what the model says is missing."""
+        tokenizer, batch = self.task.assets.tokenizer, self.validation[0]
+        sentinels = frozenset(tokenizer.sentinels)
+        read, said = batch.source, batch.target
+        found = []
+        for b in range(min(SAMPLES, read.count)):
+            source = read.ids_T[read.starts_B[b] :][: read.lengths_B[b]]
+            target = batch.labels_T[said.starts_B[b] :][: said.lengths_B[b]]
+            (spans,) = self.task.spans([source], beam=1)
+            guess = [id for sentinel, span in spans.items() for id in (sentinel, *span)]
+            shown = (marked(tokenizer, ids, sentinels) for ids in (source.tolist(), target.tolist(), guess))
+            found.append(Sample(*shown))
+        return tuple(found)
+
+    def data_lines(self) -> list[str]:
+        """How much text there is."""
+        learned, held = self.prepared.text, self.prepared.validation_text
+        return [f"{learned.tokens:,} tokens to learn from, {held.tokens:,} to validate on"]
+
+    def finish(self, task: SpanCorruption, should_stop: ShouldStop) -> list[str]:
+        """Loss over the whole validation text."""
+        teaching = SpanTeaching(task, self.prepared, self.paths, self.characters)
+        teaching.criterion.eval()
+        text = self.prepared.validation_text
+        batches = teaching._missing(text, None).some(task.recipe.seed, text.tokens)
+        with torch.no_grad(), ops.using(task.model, self.paths.exact):
+            loss = teaching._mean(batches, Stoppable(should_stop))
+        return [f"* loss {loss:.4f} nats a token of what is missing; perplexity {math.exp(min(loss, 700)):.2f}"]
+
+
+@dataclass(frozen=True)
+class SpanCorruptionJob(RunningJob):
+    """A model of missing spans from running text; from another one, where it is named."""
+
+    task: ClassVar[type[SpanCorruption]] = SpanCorruption
+    symbols: ClassVar[tuple[str, ...]] = tuple(f"<extra_{number}>" for number in range(SENTINELS))
+
+    def coding(self, tokenizer: AnyTokenizer, recipe: Recipe) -> DocumentCoding:
+        """Pieces alone.
+
+        Raises:
+            UsageError: the vocabulary of the model that is begun from has no symbols for spans.
+        """
+        if len(tokenizer.sentinels) < 2:
+            raise UsageError("its vocabulary has no symbols for missing spans, like <extra_0>", "--from")
+        return DocumentCoding(tokenizer, ended=False)
+
+    def teach(self, task: SpanCorruption, prepared: PreparedExamples, paths: Paths) -> SpanTeaching:
+        """The teaching of a fresh model."""
+        return SpanTeaching(task, prepared, paths, self.text.characters)
