@@ -1,0 +1,245 @@
+"""What a person does with a file of labelled texts, one command after the other."""
+
+import json
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import regard as regard_package
+from regard.cli import main
+from regard.errors import UsageError
+
+Run = Any
+"""The fixture ``regard``: words in; code, out, err."""
+WORDS = {"food": "bread soup apple cheese rice", "sport": "ball race team goal swim", "sky": "star moon cloud sun rain"}
+SMALL = [
+    word
+    for setting in (
+        "text.vocabulary=320 model.d_model=32 model.d_ff=64 model.heads=2 model.layers=1 data.validation=20 "
+        "data.max_tokens=32 training.precision=fp32 training.rate=0.01"
+    ).split()
+    for word in ("--set", setting)
+]
+
+
+def labelled(path: Path, count: int, seed: int, labels: tuple[str, ...] = tuple(WORDS)) -> Path:
+    """Texts of which one word in three tells the label."""
+    draw, rows = random.Random(seed), []
+    for _ in range(count):
+        label = draw.choice(labels)
+        chosen = draw.choices("the a my see like near big".split(), k=4) + draw.choices(WORDS[label].split(), k=2)
+        rows.append(f"{' '.join(draw.sample(chosen, len(chosen)))},{label}\n")
+    path.write_text("text,label\n" + "".join(rows))
+    return path
+
+
+def options(folder: Path, output: Path, *more: object, train: str = "a.csv") -> list[object]:
+    given = ["--task", "classification", "--train", folder / train, "--output", output, "--steps", 40, "--threads", 1]
+    return ["train", *given, *SMALL, *more]
+
+
+@pytest.fixture(scope="module")
+def taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with labelled texts and a finished ``model``; copy it before changing it."""
+    folder = tmp_path_factory.mktemp("taught")
+    labelled(folder / "a.csv", 240, 1)
+    labelled(folder / "test.csv", 60, 2)
+    assert main([str(word) for word in options(folder, folder / "model")]) == 0
+    return folder
+
+
+def test_the_folder_holds_what_is_promised(taught: Path) -> None:
+    model = taught / "model"
+    for name in ("recipe.toml", "model.safetensors", "tokenizer.json", "labels.json", "card.md", "manifest.json"):
+        assert (model / name).is_file(), name
+    card = (model / "card.md").read_text()
+    assert "A classifier of texts" in card
+    assert "3 labels" in card
+    assert "calibration" in card
+    kinds = {json.loads(line)["kind"] for line in (model / "training" / "metrics.jsonl").read_text().splitlines()}
+    assert {"start", "step", "valid", "sample", "save"} <= kinds
+
+
+def test_a_label_out_for_each_line_in(taught: Path, regard: Run) -> None:
+    given = "\ufeffmy bread soup\r\n\nnear moon star\n".encode() + b"\xff the ball race"
+    done = regard("classify", taught / "model", stdin=given)
+    assert done.code == 0
+    lines = done.out.split("\n")
+    assert [line.partition("\t")[0] for line in lines] == ["food", "", "sky", "sport", ""]
+    assert all(0 < float(line.partition("\t")[2]) <= 1 for line in lines if line)
+    assert "1 line was not valid UTF-8 and had bytes replaced: 4" in done.err
+
+
+def test_json_and_all_probabilities(taught: Path, regard: Run) -> None:
+    done = regard("classify", taught / "model", "--all", stdin=b"my bread soup\n\n")
+    first, second = (json.loads(line) for line in done.out.splitlines())
+    assert first["label"] == next(iter(first["probabilities"])) == "food"
+    assert set(first["probabilities"]) == set(WORDS)
+    assert sum(first["probabilities"].values()) == pytest.approx(1, abs=1e-5)
+    assert second == {"label": None, "probability": None, "probabilities": {}}
+    done = regard("classify", taught / "model", "--json", stdin=b"my bread soup\n")
+    assert json.loads(done.out) == {name: first[name] for name in ("label", "probability")}
+
+
+def test_a_threshold_puts_texts_out_of_scope(taught: Path, regard: Run) -> None:
+    done = regard("classify", taught / "model", "--threshold", "1", stdin=b"bread ball moon\n")
+    assert done.out.startswith("out of scope\t")
+    done = regard("classify", taught / "model", "--threshold", "0", stdin=b"bread ball moon\n")
+    assert done.out.partition("\t")[0] in WORDS
+
+
+def test_evaluation_says_what_the_model_is_worth(taught: Path, regard: Run) -> None:
+    values = json.loads(regard("evaluate", taught / "model", "--test", taught / "test.csv", "--json").out)
+    assert values["texts"] == 60
+    assert values["accuracy"] > 90
+    assert set(values["classes"]) == set(WORDS)
+    done = regard("evaluate", taught / "model", "--test", taught / "test.csv")
+    assert done.code == 0
+    assert f"accuracy {values['accuracy']:.2f}" in done.out
+    assert "calibration error" in done.out
+    assert [line.split()[0] for line in done.out.splitlines() if line.startswith(tuple(WORDS))] == sorted(WORDS)
+
+
+def test_evaluation_agrees_with_what_is_classified(taught: Path, regard: Run) -> None:
+    texts, labels = zip(
+        *(row.rsplit(",", 1) for row in (taught / "test.csv").read_text().splitlines()[1:]), strict=True
+    )
+    done = regard("classify", taught / "model", stdin="".join(f"{text}\n" for text in texts).encode())
+    said = [line.partition("\t")[0] for line in done.out.splitlines()]
+    right = sum(one == label for one, label in zip(said, labels, strict=True))
+    values = json.loads(regard("evaluate", taught / "model", "--test", taught / "test.csv", "--json").out)
+    assert values["accuracy"] == pytest.approx(100 * right / 60)
+
+
+def test_labels_that_nothing_was_learned_of_count_as_wrong(taught: Path, regard: Run, tmp_path: Path) -> None:
+    rows = (taught / "test.csv").read_text()
+    (tmp_path / "more.csv").write_text(rows + "my bread,drink\nmy bread,\n")
+    values = json.loads(regard("evaluate", taught / "model", "--test", tmp_path / "more.csv", "--json").out)
+    assert (values["texts"], values["unknown_labels"], values["unlabelled"]) == (61, {"drink": 1}, 1)
+    done = regard("evaluate", taught / "model", "--test", tmp_path / "more.csv")
+    assert "1 have a label that nothing was learned of, and count as wrong: drink" in done.out
+
+
+def test_vectors_of_texts_and_tokens(taught: Path, regard: Run, tmp_path: Path) -> None:
+    import numpy as np
+
+    done = regard("encode", taught / "model", "--normalise", stdin=b"my bread\n\nthe ball\n")
+    first, empty, _ = (json.loads(line) for line in done.out.splitlines())
+    assert first["text"] == "my bread"
+    assert np.linalg.norm(first["vector"]) == pytest.approx(1)
+    assert empty["vector"] == [0.0] * 32
+    done = regard("encode", taught / "model", "--each", "token", stdin="my bre\u0301ad\n\n".encode())
+    first, empty = (json.loads(line) for line in done.out.splitlines())
+    assert empty["tokens"] == []
+    assert first["text"] == "my br\u00e9ad"  # as the model sees it
+    pieces = {(token["start"], token["end"]) for token in first["tokens"]}
+    assert "".join(first["text"][begin:end] for begin, end in sorted(pieces)) == first["text"]
+    path = tmp_path / "vectors.npz"
+    done = regard("encode", taught / "model", "--output", path, "--pool", "first", stdin=b"my bread\n\nthe ball\n")
+    assert (done.code, done.out) == (0, "")
+    with np.load(path) as arrays:
+        assert arrays["vectors"].shape == (3, 32)
+        assert not arrays["vectors"][1].any()
+
+
+def test_again_says_it_is_finished_and_changes_nothing(taught: Path, tmp_path: Path, regard: Run) -> None:
+    shutil.copytree(taught, tmp_path, dirs_exist_ok=True)
+    before = (tmp_path / "model" / "model.safetensors").read_bytes()
+    done = regard(*options(tmp_path, tmp_path / "model"))
+    assert done.code == 0
+    assert "finished already" in done.err
+    assert (tmp_path / "model" / "model.safetensors").read_bytes() == before
+
+
+def test_the_same_seed_gives_the_same_bits(taught: Path, tmp_path: Path, regard: Run) -> None:
+    done = regard(*options(taught, tmp_path / "again"))
+    assert done.code == 0
+    assert "regard classify" in done.out
+    for name in ("model.safetensors", "labels.json", "card.md"):
+        assert (tmp_path / "again" / name).read_bytes() == (taught / "model" / name).read_bytes()
+
+
+def test_a_model_begins_from_another(taught: Path, tmp_path: Path, regard: Run) -> None:
+    """Its encoder and vocabulary are taken over, the head is fresh; the labels are other ones."""
+    labelled(tmp_path / "b.csv", 120, 3, ("food", "sky"))
+    more = ["--task", "classification", "--train", tmp_path / "b.csv", "--steps", 5, "--threads", 1]
+    done = regard(
+        "train", *more, "--from", taught / "model", "--output", tmp_path / "new", "--set", "data.max_tokens=32"
+    )
+    assert done.code == 0, done.err
+    old, new = (regard_package.load(folder, device="cpu") for folder in (taught / "model", tmp_path / "new"))
+    assert new.assets.labels == ("food", "sky")
+    assert new.assets.tokenizer.sha256 == old.assets.tokenizer.sha256
+    assert new.recipe.model == old.recipe.model
+
+
+def test_minutes_are_kept(taught: Path, tmp_path: Path, regard: Run) -> None:
+    given = [word for word in options(taught, tmp_path / "model") if word not in ("--steps", 40)]
+    done = regard(*given, "--minutes", 0.1)
+    assert done.code == 0, done.err
+    steps = [json.loads(line) for line in (tmp_path / "model" / "training" / "metrics.jsonl").read_text().splitlines()]
+    assert sum(line["kind"] == "step" for line in steps) > 20
+    assert "classify" in done.out
+
+
+def test_other_commands_name_the_right_one(taught: Path, regard: Run) -> None:
+    for command in (["translate", taught / "model"], ["tag", taught / "model"]):
+        done = regard(*command, stdin=b"the cat\n")
+        assert (done.code, done.out) == (2, "")
+        assert done.sentence == f"regard: {taught / 'model'}: is a classifier; use regard classify"
+
+
+def test_numbers_are_learned_and_printed(tmp_path: Path, regard: Run) -> None:
+    draw = random.Random(4)
+    texts = [draw.choices("good bad the a".split(), k=6) for _ in range(200)]
+    rows = [f"{' '.join(words)},{(words.count('good') - words.count('bad')) / 6:.2f}\n" for words in texts]
+    (tmp_path / "a.csv").write_text("text,score\n" + "".join(rows))
+    kind = ["--set", "classification.kind=regression", "--set", "training.label_smoothing=0"]
+    done = regard(*options(tmp_path, tmp_path / "model", *kind))
+    assert done.code == 0, done.err
+    done = regard("classify", tmp_path / "model", stdin=b"good good the\n\nbad bad the\n")
+    high, empty, low = done.out.split("\n")[:3]
+    assert empty == ""
+    assert float(high) > float(low)
+    done = regard("classify", tmp_path / "model", "--json", stdin=b"good good the\n\n")
+    assert json.loads(done.out.splitlines()[0])["value"] == pytest.approx(float(high), abs=1e-4)
+    assert json.loads(done.out.splitlines()[1]) == {"value": None}
+    values = json.loads(regard("evaluate", tmp_path / "model", "--test", tmp_path / "a.csv", "--json").out)
+    assert values["pearson"] > 0.5
+    assert regard("classify", tmp_path / "model", "--threshold", "0.5", stdin=b"a\n").code == 2
+
+
+def test_several_labels_are_learned_and_printed(tmp_path: Path, regard: Run) -> None:
+    draw, rows = random.Random(6), []
+    for _ in range(300):
+        labels = [label for label in WORDS if draw.random() < 0.5]
+        words = [draw.choice(WORDS[label].split()) for label in labels for _ in range(2)] + ["the", "my"]
+        rows.append(json.dumps({"text": " ".join(draw.sample(words, len(words))), "labels": labels}) + "\n")
+    (tmp_path / "a.jsonl").write_text("".join(rows))
+    kind = ["--set", "classification.kind=multi"]
+    done = regard(*options(tmp_path, tmp_path / "model", *kind, train="a.jsonl"))
+    assert done.code == 0, done.err
+    done = regard("classify", tmp_path / "model", stdin=b"bread soup the ball race my\nthe my\n")
+    both, none = (line.partition("\t") for line in done.out.splitlines())
+    assert set(both[0].split("|")) == {"food", "sport"}
+    assert none[0] == ""
+    found = json.loads(regard("classify", tmp_path / "model", "--json", stdin=b"the my\n").out)
+    assert found["labels"] == []
+    done = regard("classify", tmp_path / "model", "--json", "--threshold", "0", stdin=b"the my\n")
+    assert set(json.loads(done.out)["labels"]) == set(WORDS)
+    values = json.loads(regard("evaluate", tmp_path / "model", "--test", tmp_path / "a.jsonl", "--json").out)
+    assert values["micro"]["f1"] > 80
+
+
+def test_python_classifies_too(taught: Path) -> None:
+    model = regard_package.load(taught / "model", device="cpu")
+    verdict = model.classify("my bread soup")
+    assert verdict.label == "food"
+    assert [one.label for one in model.classify(["my bread soup", "moon star"])] == ["food", "sky"]
+    assert model.classify([]) == []
+    for given, said in ((None, "NoneType"), ([b"a"], "bytes"), ((1,), "int")):
+        with pytest.raises(UsageError, match=said):
+            model.classify(given)
