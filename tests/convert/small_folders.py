@@ -57,6 +57,7 @@ def unigrams() -> Tokenizer:
         ),
     )
     core.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    core.add_special_tokens([f"<extra_id_{number}>" for number in (2, 1, 0)])
     return core
 
 
@@ -90,6 +91,14 @@ def folder_of(kind: str, path: Path, **changes: Any) -> tuple[Any, Any]:
     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=core, **roles)
     tokenizer.save_pretrained(path)
     return peer, tokenizer
+
+
+def write(folder: Path, files: dict[str, bytes]) -> Path:
+    """A folder of these files."""
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return folder
 
 
 def config_of(path: Path) -> dict[str, Any]:

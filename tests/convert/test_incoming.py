@@ -15,7 +15,7 @@ from test_against_transformers import pixels
 from torch import Tensor
 
 from regard.config import recipe_from, recipe_values
-from regard.convert import brought, import_model
+from regard.convert import brought
 from regard.convert.incoming import OUTLINES
 from regard.convert.pixels import scale_of
 from regard.data.patches import Scale
@@ -23,6 +23,7 @@ from regard.errors import RegardError
 from regard.models.inputs import Patches
 from regard.models.store import read
 from regard.nn.layout import Sequences
+from regard.tasks.conversion import import_model
 from regard.tasks.image_assets import ImageAssets
 from regard.tasks.tag_assets import TagAssets
 from regard.tasks.text_assets import TextAssets
@@ -105,10 +106,11 @@ def test_t5(feed_forward: str, tied: bool, tmp_path: Path) -> None:
 
 def test_vit(tmp_path: Path) -> None:
     peer, _ = folder_of("ViTForImageClassification", tmp_path / "theirs")
-    found = import_model(tmp_path / "theirs", tmp_path / "ours")
+    import_model(tmp_path / "theirs", tmp_path / "ours")
     recipe, _, model = opened(tmp_path / "ours")
-    assert (recipe.task, found.labels) == ("image-classification", LABELS)
-    assert ImageAssets.load(tmp_path / "ours").scale == found.scale == Scale(255.0, (0.5,), (0.5,))
+    assets = ImageAssets.load(tmp_path / "ours")
+    assert (recipe.task, assets.labels) == ("image-classification", LABELS)
+    assert assets.scale == Scale(255.0, (0.5,), (0.5,))
     images = torch.randn(2, 2, 8, 12)
     patches = Patches(pixels(images, 4), Sequences.end_to_end([7, 7]))
     assert_near(model(patches), peer(pixel_values=images).logits, 1e-4)
@@ -139,9 +141,16 @@ def test_labels_keep_their_names_and_what_they_are_for(tmp_path: Path) -> None:
     found = brought(tmp_path)
     assert found.labels == LABELS
     assert found.recipe.classification.kind == "multi"
-    rewrite(tmp_path, problem_type="regression", id2label=None, label2id=None)
+    rewrite(tmp_path, problem_type=None, id2label=None, label2id=None)
     assert brought(tmp_path).labels == tuple(f"LABEL_{number}" for number in range(5))
-    assert brought(tmp_path).recipe.classification.kind == "regression"
+    assert brought(tmp_path).recipe.classification.kind == "single"
+    rewrite(tmp_path, problem_type="regression")
+    with pytest.raises(RegardError, match="a regression of 5 numbers; here it is of one"):
+        brought(tmp_path)
+    rewrite(tmp_path, problem_type="ranking")
+    with pytest.raises(RegardError, match="'ranking' has no counterpart"):
+        brought(tmp_path)
+    rewrite(tmp_path, problem_type=None)
     rewrite(tmp_path, id2label={"0": "a", "1": "b"})
     with pytest.raises(RegardError, match="2 names, the model's scores are 5"):
         brought(tmp_path)
@@ -269,7 +278,7 @@ def test_folders_that_are_none(tmp_path: Path) -> None:
         brought(tmp_path)
     folder_of("BertForMaskedLM", tmp_path / "one")
     (tmp_path / "one" / "model.safetensors").rename(tmp_path / "one" / "pytorch_model.bin")
-    with pytest.raises(RegardError, match="pickled weights"):
+    with pytest.raises(RegardError, match=r"transformers\.BertForMaskedLM\.from_pretrained"):
         brought(tmp_path / "one")
     (tmp_path / "one" / "pytorch_model.bin").unlink()
     with pytest.raises(RegardError, match=r"has no model\.safetensors"):
@@ -279,17 +288,71 @@ def test_folders_that_are_none(tmp_path: Path) -> None:
         brought(tmp_path / "one")
 
 
-def test_nothing_is_written_into_a_folder_that_holds_something(tmp_path: Path) -> None:
-    folder_of("GPT2LMHeadModel", tmp_path / "theirs")
-    (tmp_path / "ours").mkdir()
-    (tmp_path / "ours" / "kept").write_text("mine")
-    with pytest.raises(RegardError, match="not empty"):
-        import_model(tmp_path / "theirs", tmp_path / "ours")
-    assert [path.name for path in (tmp_path / "ours").iterdir()] == ["kept"]
+@pytest.mark.parametrize(("changes", "kind"), [({"problem_type": "regression"}, "regression"), ({}, "multi")])
+def test_one_label_alone(changes: dict[str, Any], kind: str, tmp_path: Path) -> None:
+    folder_of("BertForSequenceClassification", tmp_path, labels=("LABEL_0",), **changes)
+    assert brought(tmp_path).recipe.classification.kind == kind
 
 
-def test_a_bare_encoder_says_that_it_has_no_head(tmp_path: Path) -> None:
+def test_a_bare_encoder(tmp_path: Path) -> None:
+    peer, theirs = folder_of("BertModel", tmp_path / "theirs")
+    assert config_of(tmp_path / "theirs")["architectures"] == ["BertModel"]
+    import_model(tmp_path / "theirs", tmp_path / "ours")
+    recipe, tokenizer, model = opened(tmp_path / "ours")
+    assert (recipe.task, recipe.model.pool, recipe.model.pooler) == ("encoding", "first", True)
+    batch = theirs(TEXTS, padding=True, return_tensors="pt")
+    said = peer(input_ids=batch.input_ids, attention_mask=batch.attention_mask)
+    texts = packed(framed(tokenizer, TEXTS))
+    assert_near(model(texts), said.pooler_output, 1e-4)
+    assert_near(model.encoder(texts), unpadded(said.last_hidden_state, framed(tokenizer, TEXTS)), 1e-4)
+
+
+def around(
+    folder: Path, way: str = "mean_tokens", kinds: tuple[str, ...] = ("Transformer", "Pooling"), **more: Any
+) -> None:
+    """The files of an encoder of sentences beside a bare encoder."""
+    names = ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens")
+    (folder / "1_Pooling").mkdir(exist_ok=True)
+    pooling = {"word_embedding_dimension": 12, **{f"pooling_mode_{name}": name == way for name in names}}
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+    modules = [{"idx": n, "type": f"sentence_transformers.models.{kind}"} for n, kind in enumerate(kinds)]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "sentence_bert_config.json").write_text(json.dumps(more))
+
+
+@pytest.mark.parametrize(("way", "pool"), [("cls_token", "first"), ("mean_tokens", "mean"), ("max_tokens", "max")])
+def test_an_encoder_of_sentences_pools_as_it_says(way: str, pool: str, tmp_path: Path) -> None:
+    peer, theirs = folder_of("BertModel", tmp_path / "theirs")
+    around(tmp_path / "theirs", way, ("Transformer", "Pooling", "Normalize"), max_seq_length=16)
+    import_model(tmp_path / "theirs", tmp_path / "ours")
+    recipe, tokenizer, model = opened(tmp_path / "ours")
+    assert (recipe.model.pool, recipe.model.pooler, recipe.data.max_tokens) == (pool, False, 16)
+    assert recipe.encoding.normalise
+    for text, found in zip(TEXTS, model(packed(framed(tokenizer, TEXTS))), strict=True):
+        (hidden,) = peer(**theirs(text, return_tensors="pt")).last_hidden_state
+        expected = {"first": hidden[0], "mean": hidden.mean(0), "max": hidden.amax(0)}[pool]
+        assert_near(found, expected, 1e-4)
+
+
+def test_an_encoder_of_sentences_that_does_more_is_refused(tmp_path: Path) -> None:
     folder_of("BertModel", tmp_path)
-    assert config_of(tmp_path)["architectures"] == ["BertModel"]
-    with pytest.raises(RegardError, match="an encoder without a head"):
+    around(tmp_path, "mean_sqrt_len_tokens")
+    with pytest.raises(RegardError, match="pools by pooling_mode_mean_sqrt_len_tokens; known: pooling_mode_cls_token"):
         brought(tmp_path)
+    around(tmp_path, kinds=("Transformer", "Pooling", "Dense"))
+    with pytest.raises(RegardError, match=r"modules\.json: has the module 'Dense'"):
+        brought(tmp_path)
+    (tmp_path / "modules.json").write_text("{")
+    with pytest.raises(RegardError, match=r"modules\.json: is damaged"):
+        brought(tmp_path)
+    around(tmp_path, do_lower_case=True)
+    assert brought(tmp_path).recipe.task == "encoding"  # this tokenizer lower-cases too
+
+
+def test_the_card_says_where_it_is_from(tmp_path: Path) -> None:
+    folder_of("BertForTokenClassification", tmp_path / "some-tagger", labels=TAGS)
+    import_model(tmp_path / "some-tagger", tmp_path / "ours")
+    said = (tmp_path / "ours" / "card.md").read_text()
+    assert "# A tagger" in said
+    assert "`some-tagger`" in said
+    assert "No scores are known" in said

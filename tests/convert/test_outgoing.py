@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +9,14 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from small_folders import LABELS, TAGS, TEXTS, folder_of
+from small_folders import LABELS, TAGS, TEXTS, folder_of, write
 from small_peers import packed, transformers, unpadded
 from test_against_transformers import pixels
 from torch import Tensor, nn
 
-from regard.config import Decoding, Recipe, recipe_from, recipe_toml
-from regard.convert import brought, export_model, import_model, taken
-from regard.convert.incoming import OUTLINES, write
+from regard.config import Decoding, Recipe, recipe_from
+from regard.convert import brought, taken
+from regard.convert.incoming import OUTLINES
 from regard.data.patches import Scale
 from regard.decoding.rows import Symbols
 from regard.decoding.search import search
@@ -25,8 +24,9 @@ from regard.errors import RegardError, UsageError
 from regard.models.build import transformer
 from regard.models.inputs import Patches
 from regard.models.stepper import Stepper
-from regard.models.store import to_bytes, weights
+from regard.models.store import weights
 from regard.nn.layout import Sequences
+from regard.tasks.conversion import export_model, import_model
 from regard.text.tokenizer import Tokenizer, learn
 from small_models import assert_near
 
@@ -70,15 +70,8 @@ def model_of(recipe: Recipe, pieces: int, count: int = 0) -> nn.Module:
 def out(
     folder: Path, recipe: Recipe, model: nn.Module, tokenizer: Tokenizer | None, labels: tuple[str, ...] = ()
 ) -> Path:
-    """The folder in their layout, by way of one of ours."""
-    files = {"recipe.toml": recipe_toml(recipe).encode(), "model.safetensors": to_bytes(weights(model))}
-    if tokenizer is not None:
-        files["tokenizer.json"] = tokenizer.content
-    if labels:
-        files["labels.json"] = json.dumps({"format": 1, "labels": list(labels)}).encode()
-    write(folder / "ours", files)
-    export_model(folder / "ours", folder / "theirs")
-    return folder / "theirs"
+    """The folder in their layout."""
+    return write(folder / "theirs", taken(recipe, weights(model), tokenizer, labels))
 
 
 def framed(tokenizer: Any, texts: list[str]) -> list[Tensor]:
@@ -251,6 +244,7 @@ def test_ctranslate2_reads_bert_and_gpt2(tmp_path: Path) -> None:
         "BertForMaskedLM",
         "BertForSequenceClassification",
         "BertForTokenClassification",
+        "BertModel",
         "GPT2LMHeadModel",
         "T5ForConditionalGeneration",
         "ViTForImageClassification",
@@ -318,6 +312,10 @@ def test_ctranslate2_reads_what_came_in_and_went_out(kind: str, tmp_path: Path) 
         ("masked-lm", {"embedding_norm": False}, "model.embedding_norm"),
         ("masked-lm", {"activation": "gated_gelu"}, "model.activation"),
         ("classification", {"pool": "mean"}, "model.pool"),
+        ("classification", {"pooler": False}, "model.pooler"),
+        ("classification", {"norm_place": "pre"}, "model.norm_place"),
+        ("tagging", {"pool": "mean"}, "model.pool"),
+        ("tagging", {"crf": True}, "tagging.crf"),
         ("language-model", {"positions": "sinusoidal"}, "model.positions"),
     ],
 )
@@ -325,7 +323,8 @@ def test_what_the_other_side_has_no_form_for_is_named(task: str, model: dict[str
     values = {name: value for name, value in {**SIZES, **POSITIONS, **model}.items() if value is not None}
     if task == "translation":
         values.pop("max_positions")
-    described = recipe_from({"task": task, "model": values, "data": {"max_tokens": 40}})
+    own = {"tagging": {"crf": values.pop("crf", False)}} if task == "tagging" else {}
+    described = recipe_from({"task": task, "model": values, "data": {"max_tokens": 40}, **own})
     with pytest.raises(UsageError) as caught:
         taken(described, {}, own_tokenizer(), ())
     assert caught.value.where == field

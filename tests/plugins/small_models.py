@@ -56,8 +56,8 @@ def stir(module: nn.Module, key: int = 7) -> None:
         for weight in module.parameters():
             weight.add_(0.1 * torch.randn(weight.shape, generator=generator, dtype=torch.float32).to(weight))
         for part in module.modules():
-            if isinstance(part, TokenEmbedding) and part.start is not None:
-                part.weight[part.pieces] = 0
+            if isinstance(part, TokenEmbedding):
+                part.weight[part.pieces :] = 0
 
 
 def sentences(lengths: Iterable[int], seed: int = 0, pieces: int = PIECES) -> list[np.ndarray]:

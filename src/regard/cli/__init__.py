@@ -15,6 +15,7 @@ from regard.cli.attend import attend
 from regard.cli.average import average
 from regard.cli.check import check
 from regard.cli.classify import classify
+from regard.cli.convert import export, import_
 from regard.cli.demo import demo
 from regard.cli.encode import encode
 from regard.cli.evaluate import evaluate
@@ -49,6 +50,8 @@ COMMANDS: tuple[Callable[..., int], ...] = (
     attend,
     info,
     average,
+    import_,
+    export,
     demo,
 )
 for _place, _command in enumerate(COMMANDS):

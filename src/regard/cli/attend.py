@@ -74,7 +74,7 @@ def attend(
     return 0
 
 
-TEXTS = ("translation", "classification", "tagging", "language-model", "masked-lm")
+TEXTS = ("translation", "classification", "tagging", "language-model", "masked-lm", "encoding")
 """The tasks whose models read a sentence."""
 
 

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from regard.cli.lines import answer_each
 from regard.errors import UsageError
 
-TASKS = ("translation", "classification", "tagging", "language-model", "masked-lm", "span-corruption")
+TASKS = ("translation", "classification", "tagging", "language-model", "masked-lm", "span-corruption", "encoding")
 """Those whose models read text."""
 
 
@@ -35,11 +35,11 @@ def encode(
     Args:
         folder: the model folder.
         pool: what stands for a text: its first or last token, or the mean or the largest of all, with the symbols
-            around it; default: mean.
+            around it; default: mean, but of an encoder that was brought in what it was made with.
         each: text: {"text", "vector"} a line; token: {"text", "tokens"}, of each token its text, its characters
             (start, end) in the line's text as the model sees it, and its vector.
         layer: whose vectors, counted from 1; default: the last.
-        normalise: every vector gets length one, so that products are cosines.
+        normalise: every vector gets length one, so that products are cosines; some encoders were made with that.
         output: write an .npz file instead: "vectors", a row a line; with --each token a row a token, beside it "lines"
             (from 0), "ids" and "offsets".
         device: cpu, cuda ...
@@ -54,7 +54,7 @@ def encode(
     from regard.tasks.encoding import TextVectors
 
     vectors = TextVectors(opened(folder, device, threads, TASKS), layer)
-    way: Way = Tokens(vectors, normalise) if each == "token" else Texts(vectors, pool or "mean", normalise)
+    way: Way = Tokens(vectors, normalise) if each == "token" else Texts(vectors, pool, normalise or None)
     if output is None:
         answer_each(lambda lines, first: way.objects(lines))
         return 0

@@ -15,6 +15,7 @@ KINDS = {
     "tagging": ("a tagger", "regard tag"),
     "language-model": ("a language model", "regard generate"),
     "masked-lm": ("a model of masked words", "regard fill"),
+    "encoding": ("an encoder of texts", "regard encode"),
     "span-corruption": ("a model of missing spans", "regard train --from"),
 }
 """What a task's model is, and what is done with it."""

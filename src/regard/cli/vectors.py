@@ -22,7 +22,7 @@ Arrays = dict[str, NDArray[Any]]
 class Texts:
     """A vector a text."""
 
-    def __init__(self, vectors: TextVectors, pool: Pool, normalise: bool) -> None:
+    def __init__(self, vectors: TextVectors, pool: Pool | None, normalise: bool | None) -> None:
         self.vectors, self.pool, self.normalise = vectors, pool, normalise
 
     def objects(self, lines: list[str]) -> Iterator[str]:

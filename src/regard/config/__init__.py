@@ -27,7 +27,7 @@ from regard.config.reading import (
 )
 from regard.config.recipe import BUILT, Recipe, Task
 from regard.config.section import FORMAT, Section
-from regard.config.sections import Classification, Data, Decoding, Images, Masking, Tagging, Text, Training
+from regard.config.sections import Classification, Data, Decoding, Encoding, Images, Masking, Tagging, Text, Training
 
 __all__ = [
     "BUILT",
@@ -38,6 +38,7 @@ __all__ = [
     "Classification",
     "Data",
     "Decoding",
+    "Encoding",
     "GptSection",
     "Images",
     "Masking",

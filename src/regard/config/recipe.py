@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from regard.config.families import Model, RnnSection, TransformerSection, VitSection
 from regard.config.section import Section
-from regard.config.sections import Classification, Data, Decoding, Images, Masking, Tagging, Text, Training
+from regard.config.sections import Classification, Data, Decoding, Encoding, Images, Masking, Tagging, Text, Training
 
 Task = Literal[
     "translation",
@@ -18,6 +18,7 @@ Task = Literal[
     "masked-lm",
     "span-corruption",
     "image-classification",
+    "encoding",
 ]
 
 EVERYWHERE = ("text", "data", "model", "training")
@@ -29,6 +30,7 @@ OWN: dict[str, tuple[str, ...]] = {
     "masked-lm": ("masking",),
     "span-corruption": ("masking", "decoding"),
     "image-classification": ("classification", "images"),
+    "encoding": ("encoding",),
 }
 """The sections a task has beside those of :data:`EVERYWHERE`."""
 BUILT: dict[str, tuple[str, ...]] = {
@@ -39,6 +41,7 @@ BUILT: dict[str, tuple[str, ...]] = {
     "masked-lm": ("bert",),
     "span-corruption": ("transformer",),
     "image-classification": ("vit",),
+    "encoding": ("bert",),
 }
 """The families a task can be built with, its usual one first."""
 
@@ -58,6 +61,7 @@ class Recipe(Section):
     images: Images = Images()
     tagging: Tagging = Tagging()
     masking: Masking = Masking()
+    encoding: Encoding = Encoding()
 
     @model_validator(mode="before")
     @classmethod
@@ -73,7 +77,7 @@ class Recipe(Section):
         if self.model.family not in BUILT[self.task]:
             can = f"{' and '.join(BUILT[self.task])} can"
             raise ValueError(f'model.family = "{self.model.family}" cannot do task = "{self.task}"; {can}')
-        for name in ("decoding", "classification", "images", "tagging", "masking"):
+        for name in ("decoding", "classification", "images", "tagging", "masking", "encoding"):
             section = getattr(self, name)
             if name not in self.sections and section != type(section)():
                 raise ValueError(f'the section [{name}] is not for task = "{self.task}"')

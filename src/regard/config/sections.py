@@ -157,3 +157,9 @@ class Masking(Section):
         if self.mask + self.random > 1.0:
             raise ValueError(f"mask {self.mask} and random {self.random} are together more than 1")
         return self
+
+
+class Encoding(Section):
+    """A vector for each text, by an encoder that was brought in; what stands for a text is ``model.pool``."""
+
+    normalise: bool = Field(False, description="a text's vector gets length one, so that products are cosines")

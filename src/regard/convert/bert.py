@@ -86,6 +86,8 @@ def rows(model: BertSection, task: str) -> list[Row]:
     """
     if task == "classification":
         demand(model, "BERT", pool="first", pooler=True)
+    if task == "tagging" or (task == "encoding" and model.pooler):
+        demand(model, "BERT", pool="first")
     table = [
         row("bert.embeddings.word_embeddings.weight", "encoder.input.tokens.weight"),
         row("bert.embeddings.position_embeddings.weight", "encoder.input.positions.weight"),

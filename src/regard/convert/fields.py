@@ -73,7 +73,9 @@ def demand(model: Attentive, kind: str, **expected: Any) -> None:
         if (found := getattr(model, name)) not in allowed:
             can = " or ".join(str(each) for each in allowed)
             field = {"value_size": "d_v"}.get(name, name)
-            raise UsageError(f"{kind} has no form for {found!r}, only for {can}", f"model.{field}")
+            raise UsageError(
+                f"{kind} has no form for {found!r}, only for {can}; so it has to be trained", f"model.{field}"
+            )
 
 
 def demand_plain_heads(model: Attentive, kind: str) -> None:

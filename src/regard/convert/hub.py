@@ -1,4 +1,4 @@
-"""A model folder in Hugging Face's layout, read with care: ``config.json``, weights, labels, how vectors are pooled."""
+"""A model folder in Hugging Face's layout, read with care: ``config.json``, weights and labels."""
 
 from __future__ import annotations
 
@@ -117,8 +117,9 @@ class HubFolder:
             return [self.path / name for name in files]
         if (self.path / PICKLED).exists():
             raise RegardError(
-                "holds pickled weights, which can run code when they are read; load the model with `transformers` "
-                f"where you trust it, save it again with save_pretrained, and take the {WEIGHTS} it writes",
+                "holds pickled weights, which can run code when they are read; where you trust them, have their own "
+                f"library write them as {WEIGHTS} once: transformers.{self.architecture or 'AutoModel'}"
+                f".from_pretrained({str(self.path)!r}).save_pretrained('elsewhere'), its tokenizer likewise",
                 str(self.path / PICKLED),
             )
         raise RegardError(f"has no {WEIGHTS}", str(self.path))
@@ -141,19 +142,3 @@ class HubFolder:
         if len(set(labels)) < count:
             raise RegardError("id2label has the same name twice", where)
         return labels
-
-    @property
-    def pool(self) -> str | None:
-        """How a text's vectors become one, where the folder of a sentence encoder tells: first, mean or max.
-
-        Raises:
-            RegardError: in a way that has no counterpart here.
-        """
-        path = self.path / "1_Pooling" / CONFIG
-        if not path.exists():
-            return None
-        asked = {name for name, value in values_of(path).items() if name.startswith("pooling_mode_") and value}
-        ways = {"pooling_mode_cls_token": "first", "pooling_mode_mean_tokens": "mean", "pooling_mode_max_tokens": "max"}
-        if len(asked) != 1 or not asked <= ways.keys():
-            raise RegardError(f"pools by {', '.join(sorted(asked)) or 'nothing'}; known: {', '.join(ways)}", str(path))
-        return ways[asked.pop()]

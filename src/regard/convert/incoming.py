@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.config import BUILT, FORMAT, Recipe, recipe_from, recipe_toml
+from regard.config import Recipe, recipe_from
 from regard.convert import pixels
 from regard.convert.formats import FORMATS, Format
 from regard.convert.hub import HubFolder
 from regard.convert.names import inward, refuse_surplus
+from regard.convert.sentences import SETTINGS, Sentences
 from regard.convert.spelling import foreign
 from regard.data.patches import Scale
 from regard.errors import RegardError
 from regard.models import build
-from regard.models.store import to_bytes
 from regard.text.foreign import ForeignTokenizer
 from regard.text.schemes import parts
 
-RECIPE, MODEL, TOKENIZER, LABELS = "recipe.toml", "model.safetensors", "tokenizer.json", "labels.json"
 LONGEST = 1024
 """Tokens a text may have by default, where the model could read more; a recipe's batch has as many."""
 LABELLED = ("classification", "tagging", "image-classification")
@@ -55,21 +54,6 @@ class Brought:
     labels: tuple[str, ...] = ()
     scale: Scale | None = None
 
-    @property
-    def files(self) -> dict[str, bytes]:
-        """The contents of a model folder, by name."""
-        found = {RECIPE: recipe_toml(self.recipe).encode(), MODEL: to_bytes(self.weights)}
-        if self.tokenizer is not None:
-            found[TOKENIZER] = self.tokenizer.content
-        if self.labels:
-            said: dict[str, Any] = {"format": FORMAT, "labels": list(self.labels), "temperature": 1.0, "threshold": 0.0}
-            if self.recipe.task == "tagging":
-                said["scheme"] = self.recipe.tagging.scheme
-            found[LABELS] = (json.dumps(said, ensure_ascii=False, indent=1) + "\n").encode()
-        if self.scale is not None:
-            found[pixels.OURS] = pixels.content(self.scale)
-        return found
-
 
 def brought(folder: Path | str) -> Brought:
     """The model of a folder in Hugging Face's layout: BERT, GPT-2, T5 or ViT.
@@ -78,16 +62,16 @@ def brought(folder: Path | str) -> Brought:
         RegardError: it is no such folder, of a kind that has no counterpart here, or a file of it is damaged.
     """
     hub = HubFolder.open(folder)
-    format = _format(hub)
-    task = _task(hub, format)
+    format, said = _format(hub), Sentences.of(hub.path)
+    task = "encoding" if said.pool else _task(hub, format)
     tensors = format.once(hub.tensors, hub.where)
     count = len(tensors["classifier.weight"]) if task in LABELLED and "classifier.weight" in tensors else 0
     labels = hub.labels(count) if count else ()
     pieces = int(hub.config.get("vocab_size") or 0)
     model = format.section(hub.config, tensors)
-    if task == "encoding" and hub.pool:
-        model |= {"pool": hub.pool, "pooler": False}
-    recipe = recipe_from(_recipe(hub, task, model, pieces, labels), str(hub.path / "config.json"))
+    if task == "encoding":
+        model |= _pooled(said, model)
+    recipe = recipe_from(_recipe(hub, task, model, pieces, labels, said), str(hub.path / "config.json"))
     rows = format.rows(recipe.model, task)
     refuse_surplus(rows, tensors, format.spare, hub.where)
     weights = inward(rows, tensors, hub.where)
@@ -95,32 +79,9 @@ def brought(folder: Path | str) -> Brought:
         outline = OUTLINES[task](recipe.model, pieces, count)
     _fit(weights, outline, hub.where)
     tokenizer = foreign(hub.path, pieces) if pieces else None
+    _refuse_lowering(said, tokenizer, hub)
     scale = pixels.scale_of(hub.path) if task == "image-classification" else None
     return Brought(recipe, {name: tensor.float() for name, tensor in weights.items()}, tokenizer, labels, scale)
-
-
-def import_model(folder: Path | str, output: Path | str) -> Brought:
-    """Write the model of a folder in Hugging Face's layout as a model folder of ours.
-
-    Raises:
-        RegardError: as :func:`brought`; or ``output`` is not empty.
-    """
-    found = brought(folder)
-    write(Path(output), found.files)
-    return found
-
-
-def write(folder: Path, files: dict[str, bytes]) -> None:
-    """Write files into a folder that is absent or empty.
-
-    Raises:
-        RegardError: it is not.
-    """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise RegardError("is there already and not empty; give another", str(folder))
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        (folder / name).write_bytes(content)
 
 
 def _format(hub: HubFolder) -> Format:
@@ -136,28 +97,59 @@ def _task(hub: HubFolder, format: Format) -> str:
     if architecture not in format.tasks:
         known = ", ".join(format.tasks)
         raise RegardError(f"{architecture} has no counterpart here; known: {known}", str(hub.path / "config.json"))
-    task = format.tasks[architecture]
-    if task not in BUILT:
-        raise RegardError(
-            f"{architecture} is an encoder without a head; no task here is without one", str(hub.path / "config.json")
-        )
-    return task
+    return format.tasks[architecture]
 
 
-def _recipe(hub: HubFolder, task: str, model: dict[str, Any], pieces: int, labels: Iterable[str]) -> dict[str, Any]:
+def _pooled(said: Sentences, model: Mapping[str, Any]) -> dict[str, Any]:
+    """What stands for a text: what the folder says, without a dense layer; else BERT's dense layer, or the mean."""
+    if said.pool:
+        return {"pool": said.pool, "pooler": False}
+    return {} if model.get("pooler") else {"pool": "mean"}
+
+
+def _refuse_lowering(said: Sentences, tokenizer: ForeignTokenizer | None, hub: HubFolder) -> None:
+    """Raise a RegardError where texts are lower-cased before a tokenizer that tells capitals from small letters."""
+    if said.lowers and tokenizer is not None:
+        capital, small = tokenizer.ids_batch(["A B", "a b"])
+        if not np.array_equal(capital, small):
+            where = str(hub.path / SETTINGS)
+            raise RegardError("lower-cases texts, but the tokenizer does not: this has no counterpart here", where)
+
+
+def _recipe(
+    hub: HubFolder, task: str, model: dict[str, Any], pieces: int, labels: Sequence[str], said: Sentences
+) -> dict[str, Any]:
     """The values of a recipe: what is known of the model, and defaults."""
     values: dict[str, Any] = {"task": task, "model": model}
     if pieces:
         values["text"] = {"vocabulary": max(300, pieces)}
-        values["data"] = {"max_tokens": min(int(model.get("max_positions", 512)), LONGEST)}
+        longest = min(int(model.get("max_positions", 512)), LONGEST)
+        values["data"] = {"max_tokens": min(longest, said.longest or longest)}
     if task == "classification":
-        values["classification"] = {"kind": KINDS.get(str(hub.config.get("problem_type")), "single")}
+        values["classification"] = {"kind": _kind(hub, len(labels))}
     elif task == "tagging":
         values["tagging"] = {"scheme": _scheme(labels)}
+    elif task == "encoding":
+        values["encoding"] = {"normalise": said.normalise}
     return values
 
 
-def _scheme(labels: Iterable[str]) -> str:
+def _kind(hub: HubFolder, count: int) -> str:
+    """What kind of labels there are; one label alone, where nobody says more, is there or not.
+
+    Raises:
+        RegardError: a word that is unknown, or several numbers at once.
+    """
+    problem = hub.config.get("problem_type")
+    where = str(hub.path / "config.json")
+    if problem is not None and problem not in KINDS:
+        raise RegardError(f"problem_type {problem!r} has no counterpart here; known: {', '.join(KINDS)}", where)
+    if problem == "regression" and count != 1:
+        raise RegardError(f"is a regression of {count} numbers; here it is of one", where)
+    return "multi" if problem is None and count == 1 else KINDS[problem or "single_label_classification"]
+
+
+def _scheme(labels: Sequence[str]) -> str:
     """The tag scheme that the names of tags show."""
     letters = {parts(label)[0] for label in labels if label != "O"}
     if "O" in letters or not letters:
@@ -167,15 +159,11 @@ def _scheme(labels: Iterable[str]) -> str:
     return "bio" if "B" in letters else "io"
 
 
-def _classes(model: Any, pieces: int, count: int) -> nn.Module:
-    return build.bert(model, pieces, build.classes(model, count))
-
-
 OUTLINES: dict[str, Callable[[Any, int, int], nn.Module]] = {
     "masked-lm": lambda model, pieces, _: build.bert(model, pieces, build.words(model)),
-    "classification": _classes,
+    "classification": lambda model, pieces, count: build.bert(model, pieces, build.classes(model, count)),
     "tagging": lambda model, pieces, count: build.bert(model, pieces, build.tags(model, count)),
-    "encoding": _classes,
+    "encoding": lambda model, pieces, _: build.bert(model, pieces, build.vectors(model)),
     "language-model": lambda model, pieces, _: build.gpt(model, pieces),
     "span-corruption": lambda model, pieces, _: build.transformer(model, pieces, pieces),
     "image-classification": lambda model, _, count: build.vit(model, count),

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import safetensors.torch
 import torch
-from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from regard.config import Recipe, TransformerSection, VitSection, recipe_from, recipe_values
-from regard.convert import pixels, t5, translator
+from regard.config import BertSection, Model, Recipe, TransformerSection, VitSection
+from regard.convert import pixels, sentences, t5, translator
 from regard.convert.formats import FORMATS
-from regard.convert.hub import CONFIG, WEIGHTS, values_of
-from regard.convert.incoming import KINDS, LABELLED, LABELS, MODEL, RECIPE, TOKENIZER, write
+from regard.convert.hub import CONFIG, WEIGHTS
+from regard.convert.incoming import KINDS, LABELLED
 from regard.convert.names import Row, outward
 from regard.convert.spelling import as_json, files
 from regard.data.patches import Scale
 from regard.errors import RegardError, UsageError
 from regard.text.foreign import ForeignTokenizer
-from regard.text.vocabulary import AnyTokenizer, read_tokenizer
+from regard.text.vocabulary import AnyTokenizer
 
-GENERATION = "generation_config.json"
+GENERATION, MODEL, TOKENIZER = "generation_config.json", "model.safetensors", "tokenizer.json"
 LONGEST = 512
 """Tokens their outputs may have."""
 FAMILIES = {"bert": "bert", "gpt": "gpt2", "vit": "vit"}
@@ -61,6 +59,8 @@ def taken(
         raise UsageError(f"{recipe.model.family!r} has no form in Hugging Face's layout", "model.family")
     format = FORMATS[FAMILIES[recipe.model.family]]
     task = recipe.task
+    if recipe.tagging.crf:
+        raise UsageError(f"{format.kind} has no form for tags that are scored as whole sequences", "tagging.crf")
     pieces = tokenizer.size if tokenizer else 0
     config = format.config(recipe.model, pieces) | _symbols(tokenizer) | _labelled(recipe, labels)
     config["architectures"] = [next(name for name, known in format.tasks.items() if known == task)]
@@ -71,30 +71,11 @@ def taken(
     if tokenizer is not None:
         longest = getattr(recipe.model, "max_positions", recipe.data.max_tokens)
         found |= files(tokenizer, longest, framed=task != "language-model", pad=False)
+    if task == "encoding":
+        found |= _around(recipe)
     if task == "language-model" and tokenizer is not None:
         found[GENERATION] = as_json({"eos_token_id": tokenizer.end, "pad_token_id": tokenizer.end})
     return found
-
-
-def export_model(folder: Path | str, output: Path | str) -> None:
-    """Write a model folder of ours in Hugging Face's layout; its manifest is not verified here.
-
-    Raises:
-        RegardError: as :func:`taken`; it is no model folder; or ``output`` is not empty.
-    """
-    folder = Path(folder)
-    recipe = recipe_from(recipe_values(folder / RECIPE), str(folder / RECIPE))
-    try:
-        with safe_open(folder / MODEL, "pt") as opened:
-            weights = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118  (no mapping)
-    except (SafetensorError, OSError) as error:
-        raise RegardError(f"cannot be read: {error}", str(folder / MODEL)) from None
-    if (folder / "tokenizer.source.json").exists():
-        raise UsageError("two vocabularies have no form in one tokenizer.json", "text.joint")
-    tokenizer = read_tokenizer(folder / TOKENIZER) if (folder / TOKENIZER).exists() else None
-    labels = values_of(folder / LABELS).get("labels", []) if (folder / LABELS).exists() else []
-    scale = pixels.read(folder / pixels.OURS) if (folder / pixels.OURS).exists() else None
-    write(Path(output), taken(recipe, weights, tokenizer, labels, scale))
 
 
 def _written_texts(
@@ -102,8 +83,8 @@ def _written_texts(
 ) -> dict[str, bytes]:
     """An encoder-decoder: T5 where it is made like one, else Marian or Pegasus."""
     assert tokenizer is not None
-    like_t5 = all(getattr(model, name) == value for name, value in t5.FIXED.items())
-    own = not like_t5 or _starts_on_its_own(weights)
+    like_t5 = _like_t5(model)
+    own = not like_t5 or starts_alone(recipe, weights)
     if own and isinstance(tokenizer, ForeignTokenizer):
         raise UsageError("a foreign tokenizer has no room for the start symbol of this model", TOKENIZER)
     pieces = tokenizer.size
@@ -125,10 +106,29 @@ def _written_texts(
     }
 
 
-def _starts_on_its_own(weights: Mapping[str, Tensor]) -> bool:
-    """Whether the row of the start symbol is another than that of T5's pad piece: a model that was trained here."""
+def _around(recipe: Recipe) -> dict[str, bytes]:
+    """What makes a folder that of an encoder of sentences; one with BERT's dense layer is none."""
+    model = recipe.model
+    assert isinstance(model, BertSection)
+    if model.pooler:
+        return {}
+    said = sentences.files(model.pool, model.d_model, recipe.data.max_tokens, normalise=recipe.encoding.normalise)
+    return {name: as_json(values) for name, values in said.items()}
+
+
+def starts_alone(recipe: Recipe, weights: Mapping[str, Tensor]) -> bool:
+    """Whether a model becomes a T5 with a start symbol of its own, which nothing in its weights keeps from being said.
+
+    It has one where its row is another than that of T5's pad piece: where the model was trained here.
+    """
     table = weights.get("encoder.input.tokens.weight")
-    return table is not None and not torch.equal(table[-1], table[t5.PAD])
+    return _like_t5(recipe.model) and table is not None and not torch.equal(table[-1], table[t5.PAD])
+
+
+def _like_t5(model: Model) -> bool:
+    return isinstance(model, TransformerSection) and all(
+        getattr(model, name) == value for name, value in t5.FIXED.items()
+    )
 
 
 def _symbols(tokenizer: AnyTokenizer | None) -> dict[str, Any]:

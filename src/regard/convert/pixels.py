@@ -1,20 +1,18 @@
-"""How pixel values are scaled for a model of images: ``preprocessor_config.json`` there, ``pixels.json`` here."""
+"""How pixel values are scaled for a model of images: ``preprocessor_config.json``."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from regard.config import FORMAT, VitSection
+from regard.config import VitSection
 from regard.convert.hub import values_of
 from regard.data.patches import Scale
 from regard.errors import RegardError
 
-THEIRS, OURS = "preprocessor_config.json", "pixels.json"
+THEIRS = "preprocessor_config.json"
 BRIGHTEST = 255.0
 
 
@@ -41,24 +39,6 @@ def scale_of(folder: Path) -> Scale:
 
 def _each(value: Any) -> tuple[float, ...]:
     return tuple(float(one) for one in (value if isinstance(value, list | tuple) else [value]))
-
-
-def content(scale: Scale) -> bytes:
-    """``pixels.json``."""
-    return (json.dumps({"format": FORMAT, **asdict(scale)}, indent=1) + "\n").encode()
-
-
-def read(path: Path) -> Scale:
-    """What :func:`content` wrote.
-
-    Raises:
-        RegardError: it is missing or damaged.
-    """
-    values = values_of(path)
-    try:
-        return Scale(float(values["largest"]), _each(values["mean"]), _each(values["deviation"]))
-    except (KeyError, TypeError, ValueError):
-        raise RegardError("is damaged: it says no scale of pixels", str(path)) from None
 
 
 def processor(model: VitSection, scale: Scale) -> Mapping[str, Any]:

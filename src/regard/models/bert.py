@@ -1,4 +1,4 @@
-"""Encoder-only models [Devlin19]: the Transformer's encoder, and on it one head: words, a text's classes, or tags."""
+"""Encoder-only models [Devlin19]: the Transformer's encoder, and one head: words, a text's classes, tags, a vector."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from regard.nn.tag_chain import Chain
 class Bert(nn.Module):
     """An encoder and a head; every token sees its whole text [Devlin19 §3]."""
 
-    def __init__(self, encoder: Encoder, head: WordHead | TextHead | TagHead) -> None:
+    def __init__(self, encoder: Encoder, head: WordHead | TextHead | TagHead | VectorHead) -> None:
         super().__init__()
         self.encoder = encoder
         self.head = head
 
     def forward(self, tokens: Tokens) -> Tensor:
-        """What the head says: ``hidden_TD`` of masked words, ``score_BC`` of texts, ``score_TC`` of tags."""
+        """What is said: ``hidden_TD`` of masked words, ``score_TC`` of tags, ``score_BC`` or ``vector_BD`` of texts."""
         said: Tensor = self.head(self.encoder(tokens), tokens.sequences)
         return said
 
@@ -107,5 +107,24 @@ class TagHead(nn.Module):
         return score_RC
 
 
-Head = Callable[[TokenEmbedding], WordHead | TextHead | TagHead]
+class VectorHead(nn.Module):
+    """A vector for each text: what stands for it all, and BERT's dense layer on that where there is one.
+
+    Args:
+        pool: what stands for a text.
+        dense: the layer with tanh, as BERT's pretraining left it [Devlin19 §3.1]; ``None``: there is none.
+    """
+
+    def __init__(self, pool: Pool, dense: Linear | None) -> None:
+        super().__init__()
+        self.pool = pool
+        self.dense = dense
+
+    def forward(self, hidden_TD: Tensor, sequences: Sequences) -> Tensor:
+        """``vector_BD`` of every text."""
+        vector_BD = self.pool(hidden_TD, sequences)
+        return vector_BD if self.dense is None else torch.tanh(self.dense(vector_BD))
+
+
+Head = Callable[[TokenEmbedding], WordHead | TextHead | TagHead | VectorHead]
 """Makes the head that stands on an encoder with this table of embeddings."""

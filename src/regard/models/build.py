@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from regard.config import Attentive, BertSection, GptSection, Model, RnnSection, TransformerSection, VitSection
-from regard.models.bert import Bert, Head, TagHead, TextHead, WordHead
+from regard.models.bert import Bert, Head, TagHead, TextHead, VectorHead, WordHead
 from regard.models.gpt import Gpt
 from regard.models.rnn import FeedingDecoder, Rnn, RnnDecoder, RnnEncoder
 from regard.models.transformer import Decoder, Encoder, Transformer
@@ -101,7 +101,7 @@ def transformer(model: TransformerSection, source_pieces: int, target_pieces: in
 
 
 def bert(model: BertSection, pieces: int, head: Head, key: int = 0) -> Bert:
-    """The encoder a section describes, with a head: :func:`words`, :func:`classes` or :func:`tags` [Devlin19]."""
+    """The encoder a section describes, with a head: :func:`words`, :func:`classes`, :func:`tags`, :func:`vectors`."""
     table = TokenEmbedding(pieces, model.d_model, start=0)
     stack = _Stack.of(model, two_way=True)
     segments = Segments(model.segments, model.d_model) if model.segments else None
@@ -129,6 +129,11 @@ def classes(model: BertSection, count: int) -> Head:
 def tags(model: BertSection, count: int, chain: str = "alone") -> Head:
     """The head that scores ``count`` tags of each word; ``chain``: alone, or as whole sequences by a ``crf``."""
     return lambda table: TagHead(Linear(model.d_model, count), model.dropout, POOLS[model.pool], CHAINS[chain](count))
+
+
+def vectors(model: BertSection) -> Head:
+    """The head that makes a vector of a text, and learned nothing of its own but BERT's dense layer."""
+    return lambda table: VectorHead(POOLS[model.pool], Linear(model.d_model, model.d_model) if model.pooler else None)
 
 
 def gpt(model: GptSection, pieces: int, key: int = 0) -> Gpt:

@@ -20,6 +20,7 @@ TITLES_OF_TASKS = {
     "masked-lm": "A model of masked words",
     "span-corruption": "A model of missing spans",
     "image-classification": "A classifier of images",
+    "encoding": "An encoder of texts",
 }
 FAMILIES = {
     "transformer": "Transformer",
@@ -42,10 +43,7 @@ def card(recipe: Recipe, data: list[str], fingerprint: str, parameters: int, lin
     training = recipe.training
     return "\n".join(
         [
-            f"# {_title(recipe)}",
-            "",
-            f"A {FAMILIES[recipe.model.family]} of {parameters / 1e6:.1f} million parameters: {_sizes(recipe.model)}.",
-            "",
+            *_named(recipe, parameters),
             "## Data",
             "",
             f"{data[0]}; fingerprint {fingerprint[:16]}.",
@@ -62,6 +60,22 @@ def card(recipe: Recipe, data: list[str], fingerprint: str, parameters: int, lin
             "",
         ]
     )
+
+
+def brought_in(recipe: Recipe, parameters: int, lines: list[str]) -> str:
+    """The card of a model that was not trained here; ``lines`` say where it is from."""
+    known = ["No scores are known of it; `regard evaluate` makes some.", ""] if recipe.task in SCORED else []
+    return "\n".join([*_named(recipe, parameters), "## Where it is from", "", *lines, "", *known])
+
+
+SCORED = ("translation", "classification", "tagging", "language-model", "image-classification")
+"""Tasks whose models can be scored on data of one's own."""
+
+
+def _named(recipe: Recipe, parameters: int) -> list[str]:
+    sizes = _sizes(recipe.model)
+    said = f"A {FAMILIES[recipe.model.family]} of {parameters / 1e6:.1f} million parameters: {sizes}."
+    return [f"# {_title(recipe)}", "", said, ""]
 
 
 def _title(recipe: Recipe) -> str:

@@ -59,7 +59,8 @@ class TextVectors:
     """A model as an encoder of texts.
 
     A text longer than the model ever saw is read in windows that overlap; each token takes its vector from the window
-    in which it is most central. An empty text has no tokens, and the zero vector.
+    in which it is most central. An empty text has no tokens, and the zero vector. ``pool`` and ``normalise`` say what
+    is done where nobody asks: what an encoder was brought in for, else the mean as it is.
 
     Args:
         task: a loaded model that reads text.
@@ -84,6 +85,9 @@ class TextVectors:
         if layer is not None and not 1 <= layer <= count:
             raise UsageError(f"there is no layer {layer}; this model's encoder has layers 1 to {count}", "--layer")
         self.answer = answers(None if layer == count else layer)
+        model, encodes = task.recipe.model, task.name == "encoding"
+        self.pool: Pool = model.pool if encodes and not model.pooler else "mean"
+        self.normalise: bool = encodes and task.recipe.encoding.normalise
 
     @property
     def size(self) -> int:
@@ -91,17 +95,19 @@ class TextVectors:
         size: int = self.task.recipe.model.d_model
         return size
 
-    def texts(self, texts: Sequence[str], pool: Pool = "mean", normalise: bool = False) -> Floats:
+    def texts(self, texts: Sequence[str], pool: Pool | None = None, normalise: bool | None = None) -> Floats:
         """A row for each text: its first or last token's vector, or the mean or the largest of all, entry by entry.
 
         Args:
             texts: in any order and of any length.
-            pool: one of :data:`POOLS`.
-            normalise: each row gets length one, so that products are cosines.
+            pool: one of :data:`POOLS`; default: the model's own, see the class.
+            normalise: each row gets length one, so that products are cosines; default: as the model's own.
 
         Raises:
             UsageError: ``texts`` is no list of texts, or there is no such pool.
         """
+        pool = self.pool if pool is None else pool
+        normalise = self.normalise if normalise is None else normalise
         if pool not in POOLS:
             raise UsageError(f"{pool!r} is no way to pool; known are {', '.join(POOLS)}", "pool")
         refuse_others(texts)

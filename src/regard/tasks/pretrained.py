@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import nn
 
-from regard.config import Recipe, Text, recipe_from, recipe_values
+from regard.config import Data, Recipe, Text, recipe_from, recipe_values
 from regard.errors import RegardError
 from regard.models import store
 from regard.text.sampling import sample
@@ -52,9 +52,11 @@ class Pretrained:
 
     @property
     def values(self) -> dict[str, Any]:
-        """What a recipe takes over: the model's section, and how text becomes pieces."""
+        """What a recipe takes over: the model's section, how text becomes pieces, and how long a text may be."""
         text = self.recipe.text.model_dump(include={"vocabulary", "units", "normalisation", "lowercase"})
-        return {"model": self.recipe.model.model_dump(exclude_none=True), "text": text}
+        found = {"model": self.recipe.model.model_dump(exclude_none=True), "text": text}
+        longest = self.recipe.data.max_tokens
+        return found | ({"data": {"max_tokens": longest}} if longest < Data().max_tokens else {})
 
     @property
     def fingerprint(self) -> dict[str, str]:

@@ -1,0 +1,179 @@
+"""Conversion: models brought in from Hugging Face's layout as model folders, and taken out of them again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, get_args
+
+from torch import Tensor
+
+from regard.config import recipe_toml
+from regard.convert import Brought, brought, starts_alone, taken
+from regard.data.folder import sha256_of
+from regard.errors import RegardError, UsageError
+from regard.models import store
+from regard.tasks import card
+from regard.tasks.bundle import MODEL, RECIPE, TASKS, load
+from regard.tasks.fresh_folder import refuse_full, whole
+from regard.tasks.image_assets import ImageAssets
+from regard.tasks.tag_assets import TagAssets
+from regard.tasks.teaching import Assets
+from regard.tasks.text_assets import TextAssets
+from regard.text.vocabulary import Vocabularies
+from regard.training import manifest
+from regard.training.files import Files
+
+Form = Literal["huggingface", "ctranslate2"]
+"""What a model can be taken out as."""
+NEEDED = ("ctranslate2", "transformers")
+"""Packages by which CTranslate2 converts."""
+
+
+def import_model(folder: Path | str, output: Path | str) -> Any:
+    """Write the model of a folder in Hugging Face's layout as a model folder of ours, and load that.
+
+    Args:
+        folder: with ``config.json``, ``model.safetensors`` and the files of a tokenizer.
+        output: must not exist, or be empty.
+
+    Raises:
+        RegardError: it is no such folder, or of a model that has no counterpart here; the sentence names what.
+    """
+    folder, output = Path(folder), Path(output)
+    refuse_full(output)
+    found = brought(folder)
+    if found.recipe.task not in TASKS:
+        raise RegardError(f"is a model for {found.recipe.task}, which is not used here", str(folder))
+    count = sum(weight.numel() for weight in found.weights.values())
+    text = card.brought_in(found.recipe, count, _source(folder, found))
+    contents: dict[str, Iterable[bytes | memoryview]] = {
+        RECIPE: [recipe_toml(found.recipe).encode()],
+        MODEL: store.chunks(found.weights),
+        card.CARD: [text.encode()],
+        **{name: [content] for name, content in _assets(found).contents.items()},
+    }
+    with whole(output) as fresh:
+        manifest.replace(fresh, contents, Files())
+        return load(fresh, "cpu")  # what cannot be loaded is not left there
+
+
+def _assets(found: Brought) -> Assets:
+    """What the model needs beside its weights."""
+    if found.tokenizer is None:
+        assert found.scale is not None
+        return ImageAssets(found.scale, found.labels)
+    if found.recipe.task == "tagging":
+        scheme = found.recipe.tagging.scheme
+        assert scheme != "auto"
+        return TagAssets(found.tokenizer, found.labels, scheme=scheme)
+    return TextAssets(found.tokenizer, found.labels)
+
+
+def _source(folder: Path, found: Brought) -> list[str]:
+    """Where the model is from, for its card."""
+    config = sha256_of(folder / "config.json")
+    return [
+        f"Brought in from the folder `{folder.resolve().name}`, Hugging Face's layout; its config.json has the sha256 "
+        f"{config[:16]}.",
+        "What it learned from, and on what terms it may be used, stands where it was published. Of the recipe only "
+        "what the",
+        "model is made of is known; how it was trained is not, and those sections are defaults.",
+    ]
+
+
+def export_model(folder: Path | str, output: Path | str, to: Form = "huggingface") -> list[str]:
+    """Write a model folder of ours as one that ``transformers`` reads, or CTranslate2; what is not in it, in sentences.
+
+    Args:
+        folder: a model folder; its manifest is verified.
+        output: must not exist, or be empty.
+        to: ``huggingface``, or ``ctranslate2`` by its own converter.
+
+    Raises:
+        UsageError: the other side has no form for the model; names the field. Or a package is missing.
+        RegardError: it is no model folder, or damaged.
+    """
+    folder, output = Path(folder), Path(output)
+    if to not in get_args(Form):
+        raise UsageError(f"{to!r} is no form; known are {', '.join(get_args(Form))}", "--to")
+    refuse_full(output)
+    fast = to == "ctranslate2"
+    if fast and (missing := [name for name in NEEDED if find_spec(name) is None]):
+        raise UsageError(f"not installed: pip install {' '.join(missing)}", f"--to {to}")
+    task = load(folder, "cpu")
+    if fast and task.recipe.model.family == "vit":
+        raise UsageError("CTranslate2 knows no models of images", "model.family")
+    files = _files(task)
+    with whole(output) as fresh:
+        if fast:
+            with TemporaryDirectory() as between:
+                _write(Path(between), files)
+                _converted(Path(between), fresh)
+        else:
+            _write(fresh, files)
+    return [*_left(task), *(_left_by_ctranslate2(task) if fast else [])]
+
+
+def _files(task: Any) -> dict[str, bytes]:
+    """What Hugging Face's layout holds of a loaded model."""
+    recipe, assets = task.recipe, task.assets
+    tokenizer = getattr(assets, "tokenizer", None)
+    if isinstance(assets, Vocabularies):
+        if not assets.joint:
+            raise UsageError("two vocabularies have no form in one tokenizer.json", "text.joint")
+        tokenizer = assets.source
+    labels, scale = getattr(assets, "labels", ()), getattr(assets, "scale", None)
+    return taken(recipe, _tempered(task), tokenizer, labels, scale)
+
+
+def _tempered(task: Any) -> dict[str, Tensor]:
+    """The weights, the scores of labels divided by the temperature that was fitted, for which there is no field."""
+    weights = store.weights(task.model)
+    fitted = getattr(task.assets, "fitted", None)
+    if fitted is not None and fitted.temperature != 1.0:
+        for name in ("head.classes.weight", "head.classes.bias"):
+            weights[name] = weights[name] / fitted.temperature
+    return weights
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+    layer = Files()
+    for name, content in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        layer.write(folder / name, [content])
+
+
+def _converted(folder: Path, output: Path) -> None:
+    """CTranslate2's own converter, from one folder to another; the tokenizer goes with it."""
+    import transformers
+    from ctranslate2.converters import TransformersConverter
+
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    copied = sorted(path.name for path in folder.iterdir() if "token" in path.name)
+    try:
+        TransformersConverter(str(folder), copy_files=copied).convert(str(output), force=True)
+    except (ValueError, RuntimeError, NotImplementedError) as error:
+        raise RegardError(f"CTranslate2 cannot convert it: {error}", "--to ctranslate2") from None
+
+
+def _left(task: Any) -> list[str]:
+    """What Hugging Face's layout has no place for, in sentences."""
+    recipe, found = task.recipe, []
+    if recipe.task in ("classification", "image-classification"):
+        threshold = recipe.classification.threshold or task.assets.fitted.threshold
+        if threshold:
+            found.append(f"the probability {threshold:.3g} below which nothing is believed has no place there")
+    return found
+
+
+def _left_by_ctranslate2(task: Any) -> list[str]:
+    """What CTranslate2 has no place for."""
+    if task.recipe.model.family == "bert":
+        return ["CTranslate2 holds the encoder alone, without what a head makes of its vectors"]
+    if starts_alone(task.recipe, dict(task.model.named_parameters())):
+        return ['it could write the symbol <pad>, which it never should: give suppress_sequences=[["<pad>"]]']
+    return []
