@@ -71,7 +71,8 @@ ROLES = {
 def folder_of(kind: str, path: Path, **changes: Any) -> tuple[Any, Any]:
     """A folder of an architecture; the model and the tokenizer it was written from."""
     family = {"B": "bert", "G": "gpt2", "T": "t5", "V": "vit"}[kind[0]]
-    named = {"id2label": dict(enumerate(changes.pop("labels", LABELS)))}
+    labels = changes.pop("labels", LABELS)
+    named = {"num_labels": len(labels), "id2label": dict(enumerate(labels))}
     if family == "vit":
         config = transformers.ViTConfig(**{**VIT, **named, **changes})
         peer = theirs(kind, config).float()

@@ -65,6 +65,8 @@ def taken(
     config = format.config(recipe.model, pieces) | _symbols(tokenizer) | _labelled(recipe, labels)
     config["architectures"] = [next(name for name, known in format.tasks.items() if known == task)]
     tensors = _renamed(format.rows(recipe.model, task), weights)
+    if task == "encoding":  # a model without a head has no prefix to tell it from one
+        tensors = {name.removeprefix(format.prefix): tensor for name, tensor in tensors.items()}
     found = {CONFIG: as_json(config), WEIGHTS: _bytes(tensors)}
     if scale is not None and isinstance(recipe.model, VitSection):
         found[pixels.THEIRS] = as_json(pixels.processor(recipe.model, scale))
