@@ -284,6 +284,191 @@ def copies_to_check(world: Path) -> list[object]:
     return ["check", "--source", world / "a.en", "--target", world / "absent.de"]
 
 
+LABELLED = "the cat sees one,a\nthe cat sees two,b\nthe dog sees three,a\nthe dog sees four,b\n" * 9
+
+
+def teach(world: Path, *more: object, name: str = "l.csv", content: bytes | None = None) -> list[object]:
+    """Learn classes from a file with this content."""
+    if content is not None:
+        written(world / name, content)
+    return ["train", "--task", "classification", "--train", world / name, "--output", world / "new", *more]
+
+
+def labels_missing_file(world: Path) -> list[object]:
+    return teach(world, name="absent.csv")
+
+
+def labels_empty(world: Path) -> list[object]:
+    return teach(world, content=b"")
+
+
+def labels_header_alone(world: Path) -> list[object]:
+    return teach(world, content=b"text,label\n")
+
+
+def labels_all_one(world: Path) -> list[object]:
+    return teach(world, content=b"the cat,a\nthe dog,a\n" * 20)
+
+
+def labels_no_column(world: Path) -> list[object]:
+    return teach(world, content=b"the cat\nthe dog\n")
+
+
+def labels_column_misnamed(world: Path) -> list[object]:
+    return teach(world, "--columns", "text,klass", content=b"text,label\nthe cat,a\nthe dog,b\n")
+
+
+def labels_column_beyond(world: Path) -> list[object]:
+    return teach(world, "--columns", "1,7", content=b"the cat,a\nthe dog,b\n")
+
+
+def labels_one_column_named(world: Path) -> list[object]:
+    return teach(world, "--columns", "text", content=b"the cat,a\nthe dog,b\n")
+
+
+def labels_mixed_widths(world: Path) -> list[object]:
+    return teach(world, content=b"the cat,a\nthe dog, the snake,b\n")
+
+
+def labels_quote_open(world: Path) -> list[object]:
+    return teach(world, content=b'the cat,a\n"the dog,b\n' + b"the cat,b\n" * 5)
+
+
+def labels_binary(world: Path) -> list[object]:
+    return teach(world, content=bytes(2000) + b"\x01\x02\n" * 100)
+
+
+def labels_picture(world: Path) -> list[object]:
+    return teach(world, content=b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 9)
+
+
+def labels_in_a_cell_too_long(world: Path) -> list[object]:
+    return teach(world, content=b'"' + b"x" * 200_000 + b'",a\nthe cat,b\n')
+
+
+def labels_swapped(world: Path) -> list[object]:
+    rows = "".join(f"ab,the cat sees {number}\n" for number in range(200))
+    return teach(world, content=rows.encode())
+
+
+def labels_not_json(world: Path) -> list[object]:
+    return teach(world, name="l.jsonl", content=b'{"text": "a", "label": "b"}\n{"text"\n')
+
+
+def labels_without_key(world: Path) -> list[object]:
+    return teach(world, name="l.jsonl", content=b'{"text": "a", "label": "b"}\n{"text": "a"}\n')
+
+
+def labels_of_unknown_form(world: Path) -> list[object]:
+    return teach(world, name="l.txt", content=LABELLED.encode())
+
+
+def labels_no_number(world: Path) -> list[object]:
+    return teach(world, "--set", "classification.kind=regression", content=LABELLED.encode())
+
+
+def labels_too_few(world: Path) -> list[object]:
+    return teach(world, content=b"the cat,a\nthe cat,b\n")
+
+
+def labels_one_class_beside_what_is_none(world: Path) -> list[object]:
+    content = LABELLED.replace(",b", ",oos").encode()
+    return teach(world, "--set", "classification.out_of_scope=oos", content=content)
+
+
+def labels_validated_on_others(world: Path) -> list[object]:
+    written(world / "v.csv", b"a cat hears,c\na dog hears,d\n")
+    return teach(world, "--valid", world / "v.csv", content=LABELLED.encode())
+
+
+def labels_missing_validation(world: Path) -> list[object]:
+    return teach(world, "--valid", world / "absent.csv", content=LABELLED.encode())
+
+
+def labels_not_named(world: Path) -> list[object]:
+    return ["train", "--task", "classification", "--output", world / "new"]
+
+
+def task_misspelt(world: Path) -> list[object]:
+    return ["train", "--task", "clasification", "--train", world / "a.en", "--output", world / "new"]
+
+
+def task_of_another_file(world: Path) -> list[object]:
+    return ["train", "--task", "classification", *learn(world)[1:]]
+
+
+def train_without_task(world: Path) -> list[object]:
+    return ["train", "--train", world / "a.en", "--output", world / "new"]
+
+
+def begun_from_nothing(world: Path) -> list[object]:
+    return teach(world, "--from", world / "absent", content=LABELLED.encode())
+
+
+def begun_from_photos(world: Path) -> list[object]:
+    return teach(world, "--from", world / "photos", content=LABELLED.encode())
+
+
+def begun_from_a_translator(world: Path) -> list[object]:
+    return teach(world, "--from", world / "model", content=LABELLED.encode())
+
+
+def sections_of_another_task(world: Path) -> list[object]:
+    return teach(world, "--set", "decoding.beam=3", content=LABELLED.encode())
+
+
+def family_of_another_task(world: Path) -> list[object]:
+    return teach(world, "--set", "model.family=gpt", content=LABELLED.encode())
+
+
+def classify_by_a_translator(world: Path) -> list[object]:
+    return ["classify", world / "model"]
+
+
+def classify_by_nothing(world: Path) -> list[object]:
+    return ["classify", world / "absent"]
+
+
+def threshold_beyond_one(world: Path) -> list[object]:
+    return ["classify", world / "model", "--threshold", "1.5"]
+
+
+def evaluate_a_translator_on_labels(world: Path) -> list[object]:
+    return ["evaluate", world / "model", "--test", written(world / "l.csv", LABELLED.encode())]
+
+
+def evaluate_on_nothing(world: Path) -> list[object]:
+    return ["evaluate", world / "model"]
+
+
+def encode_no_such_layer(world: Path) -> list[object]:
+    return ["encode", world / "model", "--layer", "9"]
+
+
+def encode_into_a_text(world: Path) -> list[object]:
+    return ["encode", world / "model", "--output", world / "thesis.txt"]
+
+
+def encode_into_a_folder_that_is_not_there(world: Path) -> list[object]:
+    return ["encode", world / "model", "--output", world / "absent" / "a.npz"]
+
+
+def encode_tokens_pooled(world: Path) -> list[object]:
+    return ["encode", world / "model", "--each", "token", "--pool", "mean"]
+
+
+def check_labels_of_nothing(world: Path) -> list[object]:
+    return ["check", "--task", "classification"]
+
+
+def check_a_task_misspelt(world: Path) -> list[object]:
+    return ["check", "--task", "clasification", "--train", world / "a.en"]
+
+
+def check_pairs_as_labels(world: Path) -> list[object]:
+    return ["check", "--task", "classification", "--source", world / "a.en", "--target", world / "a.de"]
+
+
 CASES: list[tuple[Break, int, str]] = [
     (missing_file, 2, "absent.en"),
     (folder_for_file, 1, "folder"),
@@ -342,6 +527,49 @@ CASES: list[tuple[Break, int, str]] = [
     (information_on_nothing, 2, "Did you mean 'base'"),
     (model_beyond_memory, 1, "GB are free"),
     (copies_to_check, 2, "absent.de"),
+    (labels_missing_file, 2, "absent.csv"),
+    (labels_empty, 1, "no texts"),
+    (labels_header_alone, 1, "no texts"),
+    (labels_all_one, 1, "nothing to tell apart"),
+    (labels_no_column, 1, "l.csv:1"),
+    (labels_column_misnamed, 1, "'klass'"),
+    (labels_column_beyond, 1, "column 7"),
+    (labels_one_column_named, 2, "--columns"),
+    (labels_mixed_widths, 1, "l.csv:2"),
+    (labels_quote_open, 1, "l.csv:2"),
+    (labels_binary, 1, "binary"),
+    (labels_picture, 1, "picture"),
+    (labels_in_a_cell_too_long, 1, "l.csv:1"),
+    (labels_swapped, 1, "swapped"),
+    (labels_not_json, 1, "l.jsonl:2"),
+    (labels_without_key, 1, "l.jsonl:2"),
+    (labels_of_unknown_form, 2, "--columns"),
+    (labels_no_number, 1, "number"),
+    (labels_too_few, 1, ""),
+    (labels_one_class_beside_what_is_none, 1, "nothing to tell apart"),
+    (labels_validated_on_others, 1, "anything is learned of"),
+    (labels_missing_validation, 2, "absent.csv"),
+    (labels_not_named, 2, "--train"),
+    (task_misspelt, 2, "did you mean 'classification'"),
+    (task_of_another_file, 2, "--train"),
+    (train_without_task, 2, "--task"),
+    (begun_from_nothing, 1, "absent"),
+    (begun_from_photos, 1, "photos"),
+    (begun_from_a_translator, 2, "needs bert"),
+    (sections_of_another_task, 2, "[decoding]"),
+    (family_of_another_task, 2, "gpt"),
+    (classify_by_a_translator, 2, "is a translator; use regard translate"),
+    (classify_by_nothing, 1, "absent"),
+    (threshold_beyond_one, 2, "--threshold"),
+    (evaluate_a_translator_on_labels, 2, "--source"),
+    (evaluate_on_nothing, 2, "--test"),
+    (encode_no_such_layer, 2, "layers 1 to 2"),
+    (encode_into_a_text, 2, ".npz"),
+    (encode_into_a_folder_that_is_not_there, 2, "a.npz"),
+    (encode_tokens_pooled, 2, "--pool"),
+    (check_labels_of_nothing, 2, "--train"),
+    (check_a_task_misspelt, 2, "Did you mean 'classification'"),
+    (check_pairs_as_labels, 2, "--source"),
 ]
 
 

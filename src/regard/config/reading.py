@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -112,6 +113,8 @@ def _sentence(error: ErrorDetails) -> str:
     if error["type"] in ("model_type", "model_attributes_type", "union_tag_not_found"):
         return f"{name} is a group of fields, written [{name}] with a line for each; it has no value of its own"
     message = error["msg"].removeprefix("Value error, ")
+    if error["type"] == "literal_error" and isinstance(error["input"], str):
+        message += nearest(error["input"], re.findall("'([^']*)'", message)).replace(" Did", "; did", 1)
     found = "" if isinstance(error["input"], Mapping) else f" (got {error['input']!r:.80})"
     return f"{name}: {message}{found}" if name else message
 

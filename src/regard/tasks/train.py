@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from regard.config import Recipe
+from regard.config import BUILT, Recipe
 from regard.data.corpora import Corpus
 from regard.data.draws import refuse_weights
 from regard.errors import UsageError
@@ -121,13 +121,15 @@ def train(
     place = placed(device)
     if (word := task_asked(wishes)) == "translation":
         _refuse_elsewhere(
-            {"--train": train, "--valid": valid, "--from": start_from}, "task = translation takes --source"
+            {"--train": train, "--valid": valid, "--from": start_from},
+            "task = translation takes --source; what else is to be learned, --task says",
         )
         both = _Both(_several(source), _several(target), _several(pairs), columns, valid_source, valid_target)
         found, job = _translation(asked, both)
     else:
         others = {"--source": source, "--target": target, "--pairs": pairs, "--valid-source": valid_source}
         _refuse_elsewhere(others, f"task = {word} takes --train")
+        _refuse_other_family(begun, word)
         refuse_unusable(asked.output, resume)
         given = Given(_several(train), valid, columns, begun)
         job = JOBS[word](
@@ -180,6 +182,13 @@ def _refuse_elsewhere(options: Mapping[str, object], instead: str) -> None:
     for name, value in options.items():
         if value is not None:
             raise UsageError(f"is not for this task: {instead}", name)
+
+
+def _refuse_other_family(begun: Pretrained | None, task: str) -> None:
+    """Raise a UsageError if a task cannot be learned by a model like the one that is begun from."""
+    if begun and begun.recipe.model.family not in BUILT[task]:
+        family, can = begun.recipe.model.family, " or ".join(BUILT[task])
+        raise UsageError(f"is a model of the family {family}; task = {task} needs {can}", f"--from {begun.folder}")
 
 
 def _several(files: Files | Path | str | None) -> Files:
