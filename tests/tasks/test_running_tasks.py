@@ -1,0 +1,245 @@
+"""Tasks on running text from files to a model: what is kept back, what is told, what is validated, how it ends."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import regard
+from regard.config import Recipe
+from regard.data.prepare_examples import PreparedExamples
+from regard.data.survey import silent
+from regard.errors import RegardError, UsageError
+from regard.tasks import guessing, running_text
+from regard.tasks.jobs import JOBS, Given
+from regard.tasks.language_model import LanguageModel
+from regard.tasks.language_modelling import LanguageTeaching, documents
+from regard.tasks.masked_lm import MaskedLm
+from regard.tasks.running_text import thinned
+from regard.tasks.span_corruption import SpanCorruption
+from regard.tasks.teaching import Paths
+from regard.training.log import Quiet
+
+TASKS = {"language-model": LanguageModel, "masked-lm": MaskedLm, "span-corruption": SpanCorruption}
+TINY = {"d_model": 32, "d_ff": 64, "heads": 2, "dropout": 0.0}
+MODELS: dict[str, dict[str, Any]] = {
+    "language-model": {**TINY, "layers": 1, "max_positions": 40},
+    "masked-lm": {**TINY, "layers": 1, "max_positions": 40, "norm_place": "pre", "segments": 0},
+    "span-corruption": {**TINY, "encoder_layers": 1, "decoder_layers": 1, "positions": "relative"},
+}
+
+
+def recipe(task: str, steps: int = 60, **more: Any) -> dict[str, Any]:
+    return {
+        "task": task,
+        "text": {"vocabulary": 420, "units": "pieces"},
+        "data": {"max_tokens": 24, "documents": "line"},
+        "model": MODELS[task],
+        "training": {
+            "tokens": 256,
+            "steps": steps,
+            "validate_every": steps,
+            "rate": 1e-2,
+            "label_smoothing": 0.0,
+            **more,
+        },
+    }
+
+
+def text(path: Path, count: int, seed: int = 1) -> Path:
+    """Lines in which a word decides the next: counting up, each from another place."""
+    words = "one two three four five six seven eight nine ten".split()
+    draw = random.Random(seed)
+    lines = []
+    for _ in range(count):
+        begin = draw.randrange(10)
+        lines.append(" ".join(words[(begin + place) % 10] for place in range(draw.randint(4, 12))))
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+class Told(Quiet):
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def on_event(self, text: str) -> None:
+        self.lines.append(text)
+
+
+@pytest.fixture(scope="module")
+def taught(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """A model of each task, on lines that count up."""
+    folder = tmp_path_factory.mktemp("taught")
+    path = text(folder / "a.txt", 400)
+    found = {}
+    for task in TASKS:
+        told = Told()
+        model = regard.train(
+            train=path, output=folder / task, task=task, recipe=recipe(task), device="cpu", threads=1, reporter=told
+        )
+        found[task] = (model, folder / task, told.lines)
+    return found
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_what_was_trained_can_be_loaded(taught, task: str) -> None:
+    model, folder, told = taught[task]
+    assert type(model) is TASKS[task]
+    assert type(regard.load(folder, device="cpu")) is TASKS[task]
+    assert any(re.match(r"400 documents, [\d,]+ characters", line) for line in told)
+    card = (folder / "card.md").read_text()
+    assert "tokens to learn from" in card
+    loss = float(re.search(r"\* loss ([\d.]+) nats", card)[1])
+    assert loss < 2.5  # of 420 pieces, log 420 = 6
+
+
+def test_a_language_model_goes_on_counting(taught) -> None:
+    model = taught["language-model"][0]
+    (written,) = model.generate("one two three", max_tokens=12, temperature=0)
+    assert written.text.startswith(" four five")
+    good, bad = model.score("five six seven eight"), model.score("five nine one eight")
+    assert good.log_probability > bad.log_probability + 2
+    card = (taught["language-model"][1] / "card.md").read_text()
+    for measure in ("per token", "per word", "bits per byte"):
+        assert measure in card
+
+
+def test_masked_words_are_found(taught) -> None:
+    model = taught["masked-lm"][0]
+    (gap,) = model.fill("two three [MASK] five six", k=3)
+    assert gap[0].piece == "▁four"
+    assert gap[0].text == "two three four five six"
+    assert "guessed right" in (taught["masked-lm"][1] / "card.md").read_text()
+
+
+def test_missing_spans_are_said_and_it_can_be_begun_from(taught, tmp_path: Path) -> None:
+    model, folder, _ = taught["span-corruption"]
+    found = model.fill(["one two <extra_0> four five <extra_1>", "<extra_7> nine"])
+    assert [len(spans) for spans in found] == [2, 1]
+    again = regard.train(
+        train=text(tmp_path / "b.txt", 60, 2),
+        output=tmp_path / "more",
+        task="span-corruption",
+        start_from=folder,
+        settings=["training.steps=1", "data.documents=line", "data.max_tokens=24", "training.rate=1e-9"],
+        device="cpu",
+        threads=1,
+    )
+    assert torch.allclose(again.model.output.weight, model.model.output.weight, atol=1e-6)
+    with pytest.raises(UsageError, match="extra_0"):
+        model.fill("nothing is missing")
+    with pytest.raises(UsageError, match="another number"):
+        model.fill("<extra_0> and <extra_0>")
+    with pytest.raises(UsageError, match="more than"):
+        model.fill("<extra_0>" + " one" * 30)
+
+
+def test_one_task_begins_from_another_of_its_family_only(taught, tmp_path: Path) -> None:
+    given = {"train": text(tmp_path / "a.txt", 60), "device": "cpu", "threads": 1, "settings": ["training.steps=1"]}
+    with pytest.raises(RegardError):
+        regard.train(output=tmp_path / "a", task="masked-lm", start_from=taught["language-model"][1], **given)
+
+
+def job(task: str, folder: Path, **more: Any) -> tuple[Any, PreparedExamples]:
+    values = recipe(task)
+    found = JOBS[task](
+        Given([text(folder / "a.txt", 100)]), lambda count: Recipe(**{**values, **more}), lambda line: None, False
+    )
+    return found, found.prepare(found.recipe, folder / "data", silent)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_validation_is_always_the_same_and_its_samples_are_shown(tmp_path: Path, task: str) -> None:
+    found, prepared = job(task, tmp_path)
+    losses = []
+    for _ in range(2):
+        model = found.task.build(found.recipe, found.assets(prepared).sizes, 5).eval()
+        teaching = found.teach(found.task(found.recipe, found.assets(prepared), model), prepared, Paths())
+        validation = teaching.validate(False)
+        losses.append(validation.loss)
+        assert len(validation.samples) == 2
+        assert all(sample.source and sample.reference for sample in validation.samples)
+    assert losses[0] == losses[1]
+    assert losses[0] == pytest.approx(math.log(420), rel=0.3)
+    assert prepared.validation_text.count == 10 or task == "span-corruption"
+    assert teaching.epochs >= 1
+    assert "tokens to learn from" in teaching.data_lines()[0]
+
+
+def test_the_loss_of_a_language_model_is_that_of_its_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, prepared = job("language-model", tmp_path)
+    model = LanguageModel.build(found.recipe, found.assets(prepared).sizes, 5).eval()
+    task = LanguageModel(found.recipe, found.assets(prepared), model)
+    teaching = LanguageTeaching(task, prepared, Paths(), 1)
+    whole = list(documents(prepared.validation_text, task.symbols.end))
+    assert all(ids[-1] == task.symbols.end for ids in whole)
+    nats = np.concatenate(task.surprise(whole))
+    assert teaching.validate(False).loss == pytest.approx(float(nats.mean()), rel=1e-5)
+    (line, *_) = teaching.finish(task, lambda: False)
+    assert line == f"* loss {nats.mean():.4f} nats a token, of {len(nats):,} tokens"
+    monkeypatch.setattr(guessing, "VALIDATED", 40)
+    few = LanguageTeaching(task, prepared, Paths(), 1)
+    assert sum(batch.tokens for batch in few.validation) < 80
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_what_is_given_to_validate_on_is_validated_on(tmp_path: Path, task: str) -> None:
+    valid = text(tmp_path / "v.txt", 7, 9)
+    given = Given([text(tmp_path / "a.txt", 100), text(tmp_path / "b.txt", 50, 3)], valid)
+    found = JOBS[task](given, lambda count: Recipe(**recipe(task)), lambda line: None, False)
+    prepared = found.prepare(found.recipe, tmp_path / "data", silent)
+    tokenizer = found.assets(prepared).tokenizer
+    said = [tokenizer.decode(prepared.validation_text.sentence(number)) for number in range(7)]
+    assert said == valid.read_text().splitlines()
+    assert prepared.text.count == 150
+
+
+def test_few_documents_give_their_end(tmp_path: Path) -> None:
+    values = recipe("language-model")
+    values["data"]["documents"] = "file"
+    path = text(tmp_path / "a.txt", 300)
+    found = JOBS["language-model"](Given([path]), lambda count: Recipe(**values), lambda line: None, False)
+    prepared = found.prepare(found.recipe, tmp_path / "data", silent)
+    tokenizer, whole = found.assets(prepared).tokenizer, path.read_text()
+    train, held = (side.sentence(0) for side in (prepared.text, prepared.validation_text))
+    assert tokenizer.decode(train) + tokenizer.decode(held) == whole
+    assert train[-1] != tokenizer.end  # the document goes on
+    assert held[-1] == tokenizer.end
+    assert abs(len(tokenizer.decode(held)) - len(whole) / 10) <= 1
+
+
+def test_the_table_goes_by_characters(tmp_path: Path) -> None:
+    asked: list[int] = []
+    path = text(tmp_path / "a.txt", 100)
+
+    def recipe_for(count: int) -> Recipe:
+        asked.append(count)
+        return Recipe(**recipe("language-model"))
+
+    found = JOBS["language-model"](Given([path]), recipe_for, lambda line: None, False)
+    assert asked[-1] == found.text.characters == len(path.read_text()) - 100
+
+
+def test_text_under_a_key_of_jsonl(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("".join(f'{{"body": "number {n:02d}"}}\n' for n in range(33)))
+    given = Given([tmp_path / "a.jsonl"], columns="body")
+    found = JOBS["masked-lm"](given, lambda count: Recipe(**recipe("masked-lm")), lambda line: None, False)
+    assert found.text.characters == 33 * 9
+    with pytest.raises(RegardError, match="'text'"):
+        JOBS["masked-lm"](Given([tmp_path / "a.jsonl"]), lambda c: Recipe(**recipe("masked-lm")), print, False)
+
+
+def test_a_vocabulary_is_learned_from_some_of_very_much_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running_text, "PART", 10)
+    texts = [f"{n:05d}" * 20 for n in range(100)]
+    assert list(thinned(texts, 10_000, 1, most=10_000)) == texts
+    some = list(thinned(texts, 10_000, 1, most=2_000))
+    assert 1200 < sum(map(len, some)) < 2800
+    assert some == list(thinned(texts, 10_000, 1, most=2_000)) != list(thinned(texts, 10_000, 2, most=2_000))
