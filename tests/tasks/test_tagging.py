@@ -252,3 +252,16 @@ def test_words_are_drawn_anew_in_every_epoch_where_asked(made: Callable[..., Tag
 def plain_batch(teaching: TaggingTeaching, chosen: np.ndarray) -> tuple[Any, np.ndarray]:
     batch = Examples.of(teaching.prepared.text, teaching.prepared.labels, 512).batch(chosen)
     return batch.text, batch.labels_X
+
+
+def test_pieces_are_drawn_where_nobody_says_otherwise(made: Callable[..., Tagging], tmp_path: Path) -> None:
+    assert made().recipe.text.bpe_dropout == 0.1
+    paths = [write(tmp_path / f"{seed}.conll", sentences(30, seed)) for seed in (1, 2)]
+    values = recipe(1)
+    values["text"] = {"units": "characters", "vocabulary": 320}
+    assert taught_on(paths, tmp_path / "characters", values).recipe.text.bpe_dropout == 0
+    values["text"] = {"bpe_dropout": 0.0, "vocabulary": 320}
+    assert taught_on(paths, tmp_path / "plain", values).recipe.text.bpe_dropout == 0
+    begun = train(train=paths[0], output=tmp_path / "more", task="tagging", start_from=tmp_path / "plain", steps=1)
+    assert begun.recipe.text.bpe_dropout == 0
+    assert begun.assets.labels == made().assets.labels

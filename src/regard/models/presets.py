@@ -121,6 +121,22 @@ PRESETS: dict[str, Preset] = {
         family="bert",
         pieces=8000,
     ),
+    "tagger-tiny": Preset(
+        {
+            "layers": 2,
+            **_TINY,
+            **_SMALL,
+            "positions": "relative",
+            "segments": 0,
+            "embedding_norm": False,
+            "pool": "mean",
+            "pooler": False,
+            "norm_epsilon": 1e-5,
+        },
+        what="tags words; for thousands of texts",
+        family="bert",
+        pieces=8000,
+    ),
     "bert-base": _bert({}, 110, "the paper's base model"),
     "bert-large": _bert({"layers": 24, "d_model": 1024, "d_ff": 4096, "heads": 16}, 340, "the paper's large model"),
     "gpt-tiny": Preset(

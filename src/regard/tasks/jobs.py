@@ -23,7 +23,7 @@ from regard.tasks.language_modelling import LanguageModelJob
 from regard.tasks.pretrained import Pretrained
 from regard.tasks.running_text import running_text
 from regard.tasks.span_corrupting import SpanCorruptionJob
-from regard.tasks.tag_teaching import TaggingJob
+from regard.tasks.tag_teaching import TaggingJob, segmented_anew
 from regard.tasks.teaching import Job
 from regard.tasks.word_masking import MaskedLmJob
 
@@ -97,7 +97,8 @@ def tagging(given: Given, asked: Asked, told: Tell, despite_check: bool) -> Tagg
     others = {"the validation texts": validation} if validation else None
     report = look_at_tags(learned, None if scheme == "auto" else scheme, others)
     told_and_refused(report, told, despite_check)
-    return TaggingJob(asked(report.pairs), learned, validation, given.begun)
+    recipe = asked(report.pairs, segmented_anew(asked(1), report.pairs, given.begun))
+    return TaggingJob(recipe, learned, validation, given.begun)
 
 
 def image_classification(given: Given, asked: Asked, told: Tell, despite_check: bool) -> ImageJob:

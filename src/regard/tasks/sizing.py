@@ -67,7 +67,11 @@ READINGS: dict[str, tuple[Reading, ...]] = {
     "classification": (
         Reading(float("inf"), "bert-tiny", 20, {"text": {"vocabulary": 4000}, "training": {"rate": 1e-3}}),
     ),
-    "tagging": (Reading(float("inf"), "bert-tiny", 20, {"text": {"vocabulary": 3000}}),),
+    "tagging": (
+        Reading(8_000, "tagger-tiny", 25, {"text": {"vocabulary": 3000}, "training": {"tokens": 512}}),
+        Reading(100_000, "tagger-tiny", 17, {"text": {"vocabulary": 3000}, "training": {"tokens": 512}}),
+        Reading(float("inf"), "tagger-tiny", 4, {"text": {"vocabulary": 8000}}),
+    ),
     "image-classification": (
         Reading(10_000, "vit-tiny", 85, {"training": {"rate": 1e-3}, "images": {"shift": 1}}),
         Reading(100_000, "vit-tiny", 15, {"training": {"rate": 1e-3}, "images": {"shift": 1}}),

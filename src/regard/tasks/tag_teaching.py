@@ -43,6 +43,8 @@ from regard.text.schemes import parts as parts_of_tag
 from regard.text.tokenizer import Tokenizer
 from regard.training.objective import Loss, Sample, Validation
 
+BPE_DROPOUT, FEW = 0.1, 100_000
+"""Where nobody says: the probability, and the number of texts from which on there are enough of them without it."""
 SAMPLES = 3
 """Texts shown at a validation."""
 LARGEST = 100_000
@@ -181,6 +183,12 @@ class TaggingTeaching:
         error = calibration.expected_calibration_error(sure_R, tags_R == found.gold_R)
         calibrated = f"expected calibration error {error:.4f} at temperature {heat:.3f}"
         return [f"* {line}" for line in (*teaching._scores(found, tags_R).lines(), calibrated)]
+
+
+def segmented_anew(recipe: Recipe, texts: int, begun: Pretrained | None) -> dict[str, float]:
+    """BPE-dropout for few texts that a fresh model learns from, where pieces are merged at all."""
+    wanted = begun is None and texts < FEW and recipe.text.units == "pieces"
+    return {"text.bpe_dropout": BPE_DROPOUT} if wanted else {}
 
 
 def _sides(prepared: PreparedExamples, task: Tagging) -> tuple[Side, Side]:
