@@ -36,8 +36,10 @@ def texts(batch: PairBatch) -> list[list[int]]:
         assert source.pop() == target.pop() == 0
         spans: dict[int, list[int]] = {}
         for id in target:
-            current = spans.setdefault(id, []) if id in SENTINELS else [*current, id]
-            spans[max(spans)] = current
+            if id in SENTINELS:
+                spans[id] = []
+            else:
+                spans[max(spans)].append(id)
         text: list[int] = []
         for id in source:
             text += spans[id] if id in SENTINELS else [id]

@@ -1,0 +1,82 @@
+"""Gaps filled line by line: k lines for each gap, or one JSON object for each line of stdin."""
+
+import json
+from dataclasses import dataclass
+
+import pytest
+
+
+@dataclass
+class Candidate:
+    piece: str
+    probability: float
+    text: str
+
+
+class Letters:
+    """Fills every gap with a, b, c …"""
+
+    name = "masked-lm"
+
+    def fill(self, texts: list[str], k: int) -> list[list[list[Candidate]]]:
+        return [
+            [
+                [Candidate(f"▁{letter}", 0.5 / n, text.replace("[MASK]", letter)) for n, letter in enumerate("abc", 1)][
+                    :k
+                ]
+                for _ in range(text.count("[MASK]"))
+            ]
+            for text in texts
+        ]
+
+
+def test_a_line_for_each_guess(regard, loaded) -> None:
+    loaded(Letters())
+    done = regard("fill", "model", "-k", "2", stdin="the [MASK]\t.\n[MASK] ä [MASK]\n".encode())
+    assert done.code == 0
+    assert done.out.splitlines() == [
+        "0.5000\t▁a\tthe a .",
+        "0.2500\t▁b\tthe b .",
+        "0.5000\t▁a\ta ä a",
+        "0.2500\t▁b\tb ä b",
+        "0.5000\t▁a\ta ä a",
+        "0.2500\t▁b\tb ä b",
+    ]
+
+
+def test_a_line_without_a_gap_is_told_but_an_empty_one_is_not(regard, loaded) -> None:
+    loaded(Letters())
+    done = regard("fill", "model", stdin=b"[MASK]\n\nnothing here\n")
+    assert len(done.out.splitlines()) == 3
+    assert "line 3 has no [MASK]" in done.err
+    assert "line 2" not in done.err
+
+
+def test_json_has_an_object_for_each_line(regard, loaded) -> None:
+    loaded(Letters())
+    done = regard("fill", "model", "--json", "--k", "1", stdin=b"[MASK] x [MASK]\nno gap\n\n")
+    first, second, third = map(json.loads, done.out.splitlines())
+    assert first == {
+        "text": "[MASK] x [MASK]",
+        "gaps": [[{"piece": "▁a", "probability": 0.5, "text": "a x a"}]] * 2,
+    }
+    assert second == {"text": "no gap", "gaps": []}
+    assert third == {"text": "", "gaps": []}
+    assert done.err == ""
+
+
+@pytest.mark.parametrize("k", ["0", "-3"])
+def test_no_guesses_are_refused(regard, k: str) -> None:
+    done = regard("fill", "nowhere", "--k", k)
+    assert done.code == 2
+    assert "--k" in done.err
+
+
+def test_a_model_of_another_task_is_refused_by_name(regard, loaded) -> None:
+    class Writer:
+        name = "language-model"
+
+    loaded(Writer())
+    done = regard("fill", "model", stdin=b"[MASK]\n")
+    assert done.code == 2
+    assert "regard generate" in done.err
