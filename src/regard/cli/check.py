@@ -151,7 +151,18 @@ def _images() -> Look:
     return images, look_at_images
 
 
-LOOKS: dict[str, Callable[[], Look]] = {"classification": _texts, "image-classification": _images}
+def _tags() -> Look:
+    from regard.data.tag_report import look_at_tags
+    from regard.data.tagged import tagged
+
+    return tagged, lambda corpora, kind, others: look_at_tags(corpora, None, others)
+
+
+LOOKS: dict[str, Callable[[], Look]] = {
+    "classification": _texts,
+    "tagging": _tags,
+    "image-classification": _images,
+}
 """A task to how its data is looked at."""
 
 
@@ -187,8 +198,9 @@ def _sizes(found: Report) -> list[str]:
     if labels is None:
         means = f"{found.source_characters:.0f} and {found.target_characters:.0f}"
         return [f"{found.pairs:,} pairs, {means} characters on average."]
+    every = max(1, sum(labels.values()))
     lines = [
-        f"    {count:>7,} ({percent(count / found.pairs)})  {crop(visible(label), 60)}"
+        f"    {count:>7,} ({percent(count / every)})  {crop(visible(label), 60)}"
         for label, count in list(labels.items())[:LISTED]
     ]
     return [*lines, *([f"    … and {len(labels) - LISTED:,} labels more"] if len(labels) > LISTED else [])]

@@ -27,6 +27,7 @@ def evaluate(
     beam: int | None = None,
     lowercase: bool = False,
     threshold: float | None = None,
+    stride: int | None = None,
     json: bool = False,
     device: str | None = None,
     threads: int | None = None,
@@ -46,13 +47,15 @@ def evaluate(
         beam: hypotheses kept while searching; default: the recipe's.
         lowercase: score without regard to case (the signature says so).
         threshold: a text whose best label is less probable is out of scope; default: what was fitted.
+        stride: new tokens of each window in which a language model reads a long text; fewer take longer, and leave each
+            more before it; default: all are new.
         json: print one JSON object.
         device: cpu, cuda ...
         threads: processor threads.
     """
     if threshold is not None and not 0 <= threshold <= 1:
         raise UsageError(f"{threshold:g} is no probability; give 0 to 1", "--threshold")
-    asked = Asked(source, reference, tuple(test or ()), columns, beam, lowercase, threshold)
+    asked = Asked(source, reference, tuple(test or ()), columns, beam, lowercase, threshold, stride)
     if not asked.test:
         if source is None and reference is None:
             raise UsageError("nothing to score on: give --test FILE, or of a translator --source and --reference")
@@ -82,6 +85,7 @@ class Asked:
     beam: int | None
     lowercase: bool
     threshold: float | None
+    stride: int | None
 
     def both(self) -> tuple[Path, Path]:
         """Source and reference.
@@ -125,7 +129,7 @@ Found = tuple[Any, Callable[[Any], list[str]]]
 
 
 def _translation(task: Any, asked: Asked) -> Found:
-    asked.refuse_elsewhere("a translator", "give --source and --reference", "test", "columns", "threshold")
+    asked.refuse_elsewhere("a translator", "give --source and --reference", "test", "columns", "threshold", "stride")
     from regard.cli.terminal import say_mended
     from regard.text.lines import Notes, lines
 
@@ -147,7 +151,7 @@ OF_TRANSLATORS = ("source", "reference", "beam", "lowercase")
 
 
 def _classification(task: Any, asked: Asked) -> Found:
-    asked.refuse_elsewhere("a classifier", "give --test", *OF_TRANSLATORS)
+    asked.refuse_elsewhere("a classifier", "give --test", *OF_TRANSLATORS, "stride")
     from regard.cli.scores import class_lines
     from regard.data.labelled import labelled
 
@@ -156,7 +160,7 @@ def _classification(task: Any, asked: Asked) -> Found:
 
 
 def _images(task: Any, asked: Asked) -> Found:
-    asked.refuse_elsewhere("a classifier of images", "give --test", *OF_TRANSLATORS)
+    asked.refuse_elsewhere("a classifier of images", "give --test", *OF_TRANSLATORS, "stride")
     from regard.cli.scores import class_lines
     from regard.data.images import images
     from regard.tasks.class_evaluation import evaluated
@@ -168,7 +172,7 @@ def _images(task: Any, asked: Asked) -> Found:
 
 
 def _tagging(task: Any, asked: Asked) -> Found:
-    asked.refuse_elsewhere("a tagger", "give --test", *OF_TRANSLATORS, "threshold")
+    asked.refuse_elsewhere("a tagger", "give --test", *OF_TRANSLATORS, "threshold", "stride")
     from regard.cli.scores import tag_lines
     from regard.data.tagged import tagged
 
@@ -176,10 +180,40 @@ def _tagging(task: Any, asked: Asked) -> Found:
         return task.evaluate(corpus), tag_lines
 
 
+def _language_model(task: Any, asked: Asked) -> Found:
+    asked.refuse_elsewhere("a language model", "give --test", *OF_TRANSLATORS, "threshold")
+    from regard.cli.scores import perplexity_lines
+    from regard.data.documents import documents
+
+    def opened(path: Path, key: str | None) -> Corpus:
+        return documents(path, task.recipe.data.documents, key or "text")
+
+    with asked.corpus(opened) as corpus:
+        texts = [text for text in _whole(corpus) if text.strip()]
+        if not texts:
+            raise RegardError("nothing to score: there is no text", corpus.name)
+        return task.perplexity(texts, asked.stride), perplexity_lines
+
+
+def _whole(corpus: Corpus) -> Iterator[str]:
+    """The documents of a corpus, which gives long ones in parts."""
+    from regard.data.documents import MORE
+
+    parts: list[str] = []
+    for text, more in corpus.pairs():
+        parts.append(text)
+        if more != MORE:
+            yield "".join(parts)
+            parts = []
+    if parts:
+        yield "".join(parts)
+
+
 EVALUATIONS: dict[str, Callable[[Any, Asked], Found]] = {
     "translation": _translation,
     "classification": _classification,
     "image-classification": _images,
     "tagging": _tagging,
+    "language-model": _language_model,
 }
 """A task to what scores its models."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from regard.tasks.classes import ClassScores, LabelScores, NumberScores
     from regard.tasks.metrics import Scores
     from regard.tasks.spans import Counts
+    from regard.tasks.surprisal import Perplexity
     from regard.tasks.tag_scores import TagScores
 
 WIDEST = 40
@@ -104,6 +105,16 @@ def tag_lines(scores: TagScores) -> list[str]:
         for name, counts in parts.items()
     ]
     return [*told, *lines, "", *table(scores.spans.types, "type", "there")]
+
+
+def perplexity_lines(found: Perplexity) -> list[str]:
+    """Of a language model."""
+    nats = found.nats / max(1, found.tokens)
+    return [
+        f"perplexity of a token {found.per_token:.2f}  ({found.tokens:,} tokens, {nats:.4f} nats each)",
+        f"perplexity of a word {found.per_word:.2f}  ({found.words:,} words)",
+        f"bits a byte {found.bits_per_byte:.4f}  ({found.bytes:,} bytes)",
+    ]
 
 
 def table(rows: Mapping[str, Counts], what: str, there: str) -> list[str]:

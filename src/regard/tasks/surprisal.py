@@ -55,6 +55,17 @@ class Perplexity:
         """Bits that the model needs to tell a byte."""
         return self.nats / math.log(2) / max(1, self.bytes)
 
+    def to_dict(self) -> dict[str, float | None]:
+        """Plain values, for JSON; a perplexity beyond all numbers is null."""
+        measures = {
+            "perplexity_per_token": self.per_token,
+            "perplexity_per_word": self.per_word,
+            "perplexity_per_byte": _exp(self.nats / max(1, self.bytes)),
+            "bits_per_byte": self.bits_per_byte,
+        }
+        finite = {name: value if math.isfinite(value) else None for name, value in measures.items()}
+        return {"nats_per_token": self.nats / max(1, self.tokens), **finite, **vars(self)}
+
     def __add__(self, other: Perplexity) -> Perplexity:
         return Perplexity(
             self.nats + other.nats, self.tokens + other.tokens, self.words + other.words, self.bytes + other.bytes
