@@ -23,7 +23,8 @@ from regard.tasks.language_modelling import LanguageModelJob
 from regard.tasks.pretrained import Pretrained
 from regard.tasks.running_text import running_text
 from regard.tasks.span_corrupting import SpanCorruptionJob
-from regard.tasks.tag_teaching import TaggingJob, segmented_anew
+from regard.tasks.tag_drawing import segmented_anew
+from regard.tasks.tag_teaching import TaggingJob
 from regard.tasks.teaching import Job
 from regard.tasks.word_masking import MaskedLmJob
 

@@ -19,11 +19,8 @@ from regard.data.examples import Examples, TextBatch
 from regard.data.framing import Frame
 from regard.data.packing import pack_sources
 from regard.data.prepare_examples import PreparedExamples, prepare_examples
-from regard.data.shards import Side
 from regard.data.survey import Progress
-from regard.data.tag_segments import Draws, TagSegments
 from regard.data.word_marks import WordMarks, text_lengths
-from regard.errors import UsageError
 from regard.models.bert import Bert
 from regard.nn import ops
 from regard.nn.layout import Sequences
@@ -31,20 +28,17 @@ from regard.tasks import calibration
 from regard.tasks.pretrained import Pretrained, learned_tokenizer
 from regard.tasks.sizing import epochs_for
 from regard.tasks.tag_assets import TagAssets
+from regard.tasks.tag_drawing import learned_from
 from regard.tasks.tag_scores import TagScores, tag_scores
 from regard.tasks.tagging import Tagging
 from regard.tasks.teaching import Paths, ShouldStop, device_of
 from regard.tasks.text_assets import Fitted, TextAssets
 from regard.tasks.word_reading import decided, head_of, split_by, word_scores
-from regard.text.bpe_dropout import Segmenter
 from regard.text.marked import Words
 from regard.text.schemes import Scheme, detect, inventory, spans_of
 from regard.text.schemes import parts as parts_of_tag
-from regard.text.tokenizer import Tokenizer
 from regard.training.objective import Loss, Sample, Validation
 
-BPE_DROPOUT, FEW = 0.1, 100_000
-"""Where nobody says: the probability, and the number of texts from which on there are enough of them without it."""
 SAMPLES = 3
 """Texts shown at a validation."""
 LARGEST = 100_000
@@ -75,7 +69,7 @@ class TaggingTeaching:
 
     def __init__(self, task: Tagging, prepared: PreparedExamples, paths: Paths) -> None:
         self.task, self.prepared, self.paths = task, prepared, paths
-        self.examples = Examples.of(*_sides(prepared, task), task.recipe.training.tokens)
+        self.examples = Examples.of(*learned_from(prepared, task.recipe), task.recipe.training.tokens)
         self.batches = self.examples.feed(task.recipe, prepared.fingerprint, self.examples.plain)
         self.names = (*task.assets.labels, *prepared.own["others"])
         ops.use(task.model, paths.training)
@@ -183,25 +177,6 @@ class TaggingTeaching:
         error = calibration.expected_calibration_error(sure_R, tags_R == found.gold_R)
         calibrated = f"expected calibration error {error:.4f} at temperature {heat:.3f}"
         return [f"* {line}" for line in (*teaching._scores(found, tags_R).lines(), calibrated)]
-
-
-def segmented_anew(recipe: Recipe, texts: int, begun: Pretrained | None) -> dict[str, float]:
-    """BPE-dropout for few texts that a fresh model learns from, where pieces are merged at all."""
-    wanted = begun is None and texts < FEW and recipe.text.units == "pieces"
-    return {"text.bpe_dropout": BPE_DROPOUT} if wanted else {}
-
-
-def _sides(prepared: PreparedExamples, task: Tagging) -> tuple[Side, Side]:
-    """What is learned from: pieces and marks, as they lie there, or drawn anew in every epoch."""
-    text, tokenizer = task.recipe.text, task.assets.tokenizer
-    if not text.bpe_dropout:
-        return prepared.text, prepared.labels
-    if not isinstance(tokenizer, Tokenizer):
-        raise UsageError("is for vocabularies of Regard; the model that is begun from has another", "text.bpe_dropout")
-    segmenter = Segmenter(tokenizer, text.bpe_dropout, task.recipe.seed)
-    draws = Draws(tokenizer, segmenter, text.segmentations)
-    found = TagSegments(prepared.text, prepared.labels, draws, task.recipe.seed, task.recipe.data.max_tokens)
-    return found, found.marks
 
 
 @dataclass(frozen=True)

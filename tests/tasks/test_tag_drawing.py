@@ -1,0 +1,40 @@
+"""BPE-dropout is the default where it helps, and refused where there are no merges to leave out."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from regard.config import Recipe, recipe_from
+from regard.errors import UsageError
+from regard.tasks import tag_drawing
+from regard.tasks.tag_drawing import FEW, learned_from, segmented_anew
+
+
+def recipe(**text: Any) -> Recipe:
+    return recipe_from({"task": "tagging", "text": text})
+
+
+def test_few_texts_in_pieces_are_drawn_anew() -> None:
+    assert segmented_anew(recipe(), 1000, None) == {"text.bpe_dropout": 0.1}
+    begun: Any = object()
+    for asked in ((recipe(), FEW, None), (recipe(units="characters"), 1000, None), (recipe(), 1000, begun)):
+        assert segmented_anew(*asked) == {}
+
+
+def test_without_dropout_it_is_what_lies_there() -> None:
+    prepared: Any = SimpleNamespace(text=object(), labels=object())
+    assert learned_from(prepared, recipe()) == (prepared.text, prepared.labels)
+
+
+def test_a_foreign_vocabulary_has_no_merges_to_leave_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Prepared:
+        folder = "data"
+
+    found = SimpleNamespace(load=lambda folder: SimpleNamespace(tokenizer=object()))
+    monkeypatch.setattr(tag_drawing, "TextAssets", found)
+    prepared: Any = Prepared()
+    with pytest.raises(UsageError, match=r"text\.bpe_dropout: is for vocabularies of Regard"):
+        learned_from(prepared, recipe(bpe_dropout=0.1))
