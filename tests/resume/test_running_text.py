@@ -1,0 +1,112 @@
+"""Runs on running text, dropout on, stopped, or killed before a file operation, end with the same bits as ever."""
+
+import random
+import shutil
+
+import pytest
+from small_runs import FATAL, SEEN
+from toy import StopAt, in_child, lines, whole
+
+import regard
+from regard.errors import RegardError, Stopped
+from regard.training import manifest, resolved
+
+SETTINGS = (
+    "text.vocabulary=380 text.units=pieces data.max_tokens=24 data.documents=line model.d_model=8 model.d_ff=16 "
+    "model.heads=2 model.dropout=0.2 training.tokens=96 training.validate_every=4 training.keep=2 training.ema=0.9 "
+    "training.accumulate=2"
+).split()
+OWN = {
+    "language-model": ["model.layers=1", "model.max_positions=24"],
+    "masked-lm": ["model.layers=1", "model.positions=sinusoidal"],
+    "span-corruption": ["model.encoder_layers=1", "model.decoder_layers=1"],
+}
+STEPS = 8
+TASKS = pytest.mark.parametrize("task", OWN)
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    path, generator = tmp_path_factory.mktemp("text") / "a.txt", random.Random(5)
+    words = "star moon cloud sun rain bread soup apple cheese rice the a my big near".split()
+    texts = [" ".join(generator.choices(words, k=generator.choice([3, 6, 60]))) for _ in range(90)]
+    path.write_text("".join(f"{one}\n" for one in texts))
+    return path
+
+
+def train(task, text, output, flag=None, **more):
+    flag = flag or StopAt()
+    options = {"settings": [*SETTINGS, *OWN[task]], "steps": STEPS, "threads": 1, "device": "cpu", "seed": 1, **more}
+    return regard.train(task=task, train=text, output=output, **options, reporter=flag.reporter, should_stop=flag)
+
+
+def results(output):
+    """What a person gets, to the bit."""
+    manifest.verify(output, extra=True)
+    assert [path.name for path in output.iterdir() if "partial" in path.name or path.name == manifest.NEXT] == []
+    names = ("model.safetensors", "recipe.toml", "card.md", "tokenizer.json", f"training/{resolved.NAME}")
+    return {name: (output / name).read_bytes() for name in names}
+
+
+def ended(output):
+    checkpoint = output / "training" / "checkpoints" / f"step-{STEPS:06}"
+    parts = [whole(checkpoint / f"{part}.safetensors") for part in ("weights", "optimiser", "ema")]
+    return [*parts, results(output), lines(output / "training" / "metrics.jsonl")]
+
+
+@pytest.fixture(scope="module")
+def never(text, tmp_path_factory):
+    """What the runs that are never stopped leave, each made when it is first asked for."""
+    folder, made = tmp_path_factory.mktemp("never"), {}
+
+    def of(task):
+        if task not in made:
+            train(task, text, folder / task)
+            made[task] = ended(folder / task)
+        return made[task]
+
+    return of
+
+
+@TASKS
+@pytest.mark.parametrize("stops", [(0, 5), pytest.param((1, 2, 3, 4, 6, 7), marks=pytest.mark.long(0.2))])
+def test_stopped_and_resumed(task, stops, text, never, tmp_path):
+    for stop in stops:
+        with pytest.raises(Stopped):
+            train(task, text, tmp_path / "model", StopAt(stop))
+    train(task, text, tmp_path / "model")
+    for part, wanted in zip(ended(tmp_path / "model"), never(task), strict=True):
+        assert part == wanted
+
+
+@TASKS
+@pytest.mark.usefixtures("counted")
+def test_killed_somewhere(task, text, never, tmp_path):
+    def counted():
+        SEEN.clear()
+        train(task, text, tmp_path / "counted")
+        (tmp_path / "seen").write_text(str(len(SEEN)))
+
+    assert in_child(counted) == 0
+    count, draw = int((tmp_path / "seen").read_text()), random.Random(task)
+    for number in (draw.randrange(1, count // 3), draw.randrange(count // 3, count + 1)):
+
+        def killed(number=number):
+            SEEN.clear()
+            FATAL.append(number)
+            train(task, text, tmp_path / "model")
+
+        assert in_child(killed) == 137, number
+        assert in_child(lambda: train(task, text, tmp_path / "model")) == 0, number
+        assert results(tmp_path / "model") == never(task)[3], number
+        shutil.rmtree(tmp_path / "model")
+
+
+@TASKS
+def test_other_text_is_refused_by_name(task, text, tmp_path):
+    train(task, text, tmp_path / "model")
+    (tmp_path / "b.txt").write_text(text.read_text() + "moon moon\n")
+    with pytest.raises(RegardError, match="other data"):
+        train(task, tmp_path / "b.txt", tmp_path / "model")
+    with pytest.raises(RegardError, match="data.documents"):
+        train(task, text, tmp_path / "model", settings=[*SETTINGS, *OWN[task], "data.documents=paragraph"])
