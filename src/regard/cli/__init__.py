@@ -15,6 +15,7 @@ from regard.cli.attend import attend
 from regard.cli.average import average
 from regard.cli.check import check
 from regard.cli.classify import classify
+from regard.cli.compare import compare
 from regard.cli.convert import export, import_
 from regard.cli.demo import demo
 from regard.cli.encode import encode
@@ -46,6 +47,7 @@ COMMANDS: tuple[Callable[..., int], ...] = (
     fill,
     encode,
     evaluate,
+    compare,
     check,
     attend,
     info,

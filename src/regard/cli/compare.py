@@ -1,0 +1,127 @@
+"""``regard compare``: several recipes on the same data and budget, side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Group, Parameter
+
+from regard.cli.opening import check_threads
+from regard.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from regard.tasks.compared import Result
+
+DATA = Group("Data", sort_key=1)
+BUDGET = Group("Budget", sort_key=2)
+RUN = Group("Run", sort_key=3)
+TABLE = "table.md"
+
+
+def compare(
+    recipes: Annotated[list[Path], Parameter(name="RECIPE")],
+    /,
+    *,
+    source: Annotated[list[Path] | None, Parameter(group=DATA)] = None,
+    target: Annotated[list[Path] | None, Parameter(group=DATA)] = None,
+    valid_source: Annotated[Path | None, Parameter(group=DATA)] = None,
+    valid_target: Annotated[Path | None, Parameter(group=DATA)] = None,
+    test_source: Annotated[Path | None, Parameter(group=DATA)] = None,
+    test_target: Annotated[Path | None, Parameter(group=DATA)] = None,
+    minutes: Annotated[float | None, Parameter(group=BUDGET)] = None,
+    steps: Annotated[int | None, Parameter(group=BUDGET)] = None,
+    seeds: Annotated[list[int] | None, Parameter(group=BUDGET, consume_multiple=True)] = None,
+    fraction: Annotated[list[float] | None, Parameter(group=BUDGET, consume_multiple=True)] = None,
+    output: Annotated[Path | None, Parameter(group=RUN)] = None,
+    lowercase: Annotated[bool, Parameter(group=RUN)] = False,
+    json: Annotated[bool, Parameter(group=RUN)] = False,
+    despite_check: Annotated[bool, Parameter(group=RUN, negative="")] = False,
+    threads: Annotated[int | None, Parameter(group=RUN)] = None,
+    device: Annotated[str | None, Parameter(group=RUN)] = None,
+) -> int:
+    """Train several recipes of translators on the same data with the same budget, and show them side by side.
+
+    One table: parameters, speed, sequential steps and path length by formula, quality after equal time and equal
+    steps; and BLEU by the length of the source. Table and charts are in the output folder after every run. The
+    comparison can be stopped and killed at any moment; the same command goes on from there.
+
+    Args:
+        recipes: TOML files, e.g. recipes/compare/*.toml; they must read the same text.
+        source: sentences to translate from; may be given several times, plain or gz, xz, zst.
+        target: their translations, as many files and lines.
+        valid_source: sentences to validate on; default: some split off from the data.
+        valid_target: their translations.
+        test_source: sentences to score the finished models on, each model once.
+        test_target: their translations.
+        minutes: each run is done after so many.
+        steps: each run makes so many updates, instead of minutes.
+        seeds: a run for each, default 1; of several, mean and 95 % interval are shown.
+        fraction: a run on each share of the pairs, e.g. 0.125 0.25 0.5 1; default: all.
+        output: the folder that will hold results, table, charts, and a model folder for each run.
+        lowercase: show BLEU without regard to case.
+        json: print a JSON object for each run instead of the tables.
+        despite_check: train although the check of the data judges that it would spoil the models.
+        threads: processor threads.
+        device: cpu, cuda, cuda:1 ...; default: the best there is.
+    """
+    if output is None:
+        raise UsageError("say where the comparison goes: --output DIR")
+    if not source or len(source) != len(target or ()):
+        raise UsageError("say what is learned from: as many --source FILE as --target FILE, one at least")
+    valid, test = _both("valid", valid_source, valid_target), _both("test", test_source, test_target)
+    check_threads(threads)
+    from regard.cli.progress import reporter
+    from regard.cli.signals import Stop
+    from regard.cli.terminal import result, result_json
+    from regard.explore.comparison import Compared
+    from regard.tasks import comparing
+    from regard.tasks.compared import to_json
+
+    budget = comparing.Budget(minutes, steps, tuple(seeds or (1,)), tuple(fraction or (1.0,)))
+    with Stop() as stop, reporter() as shown:
+        results = comparing.compare(
+            recipes,
+            comparing.Texts(source, target or (), valid, test),
+            budget,
+            output,
+            device=device,
+            threads=threads,
+            despite_check=despite_check,
+            reporter=shown,
+            should_stop=stop,
+            shown=_writer(output, lowercase),
+        )
+    if json:
+        for one in results:
+            result_json(to_json(one))
+        return 0
+    compared = Compared(results, lowercase)
+    result(f"{compared.table().terminal()}\n{compared.by_length().terminal()}\nAll of it is in {output / TABLE}.")
+    return 0
+
+
+def _both(name: str, source: Path | None, target: Path | None) -> tuple[Path, Path] | None:
+    """Two files, or none.
+
+    Raises:
+        UsageError: only one is given.
+    """
+    if (source is None) != (target is None):
+        raise UsageError(f"give both --{name}-source FILE and --{name}-target FILE, or neither")
+    return (source, target) if source is not None and target is not None else None
+
+
+def _writer(output: Path, lowercase: bool) -> Callable[[list[Result]], None]:
+    """Writes table and charts anew; a reader never sees half a file."""
+    from regard.explore.comparison import Compared, page
+    from regard.training.files import Files
+
+    def write(results: list[Result]) -> None:
+        shown, files = Compared(results, lowercase), Files()
+        for name, text in {TABLE: page(shown), **shown.charts()}.items():
+            files.replace(output / name, [text.encode()])
+
+    return write

@@ -1,0 +1,227 @@
+"""Several recipes on the same data and budget: a run for each recipe, share of the data and seed, one after another."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from regard.config import Recipe
+from regard.errors import Stopped, UsageError
+from regard.tasks import compared
+from regard.tasks.asked import Files, Wishes, corpora, languages, longest_asked, recipe_asked, refuse_pipes, task_asked
+from regard.tasks.bundle import placed
+from regard.tasks.compared import Result
+from regard.tasks.comparison import RESULTS, Comparison, Read, Run, append
+from regard.tasks.inspection import inspect
+from regard.tasks.learning import Machine
+from regard.training.log import Quiet, Reporter
+from regard.training.output import refuse_unusable
+from regard.training.run import Hooks
+
+WHAT_IS_READ = ("max_tokens", "validation", "weights", "epoch")
+"""Of the section ``data``: what decides which pairs are learned from, and how often."""
+
+
+@dataclass(frozen=True)
+class Texts:
+    """What all models learn from, are validated on, and in the end scored on; sources before targets."""
+
+    sources: Files
+    targets: Files
+    valid: tuple[Path, Path] | None = None
+    test: tuple[Path, Path] | None = None
+
+    def opened(self) -> Read:
+        """All of them as corpora.
+
+        Raises:
+            UsageError: a file is missing, or can be read only once.
+        """
+        refuse_pipes([*self.sources, *self.targets, *(self.valid or ()), *(self.test or ())])
+        valid, test = (corpora([two[0]], [two[1]])[0] if two else None for two in (self.valid, self.test))
+        return Read(corpora(self.sources, self.targets), valid, test)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What each run may take, and how many runs there are of a recipe.
+
+    Args:
+        minutes: a run is done after so many; or ``steps``: updates.
+        seeds: a run for each.
+        shares: of the data, a run for each.
+    """
+
+    minutes: float | None = None
+    steps: int | None = None
+    seeds: tuple[int, ...] = (1,)
+    shares: tuple[float, ...] = (1.0,)
+
+    def refuse(self) -> None:
+        """Raise a UsageError for what cannot be."""
+        if (self.minutes is None) == (self.steps is None):
+            raise UsageError("say how long each model may learn: either --minutes M or --steps N")
+        for option, values in (("--seeds", self.seeds), ("--fraction", self.shares)):
+            if len(set(values)) < len(values) or not values:
+                raise UsageError("each number is to be given once, and one at least", option)
+        for share in self.shares:
+            if not 0 < share <= 1:
+                raise UsageError(f"{share:g} is no share of the data; give more than 0, at most 1", "--fraction")
+
+
+def compare(
+    recipes: Sequence[Path],
+    texts: Texts,
+    budget: Budget,
+    output: Path,
+    *,
+    device: str | None = None,
+    threads: int | None = None,
+    despite_check: bool = False,
+    reporter: Reporter | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+    shown: Callable[[list[Result]], None] = lambda results: None,
+) -> list[Result]:
+    """Train every recipe on the same data with the same budget; what was killed goes on by the same call.
+
+    Args:
+        recipes: TOML files; their names are the names of what is compared.
+        texts: the data.
+        budget: how long each, how often.
+        output: the folder that holds everything; a run that stands in its ``results.jsonl`` is not made again.
+        device, threads: where it is computed.
+        despite_check: train although the check of the data judges that it would spoil the models.
+        reporter: shown what happens; ``should_stop``: asked before every step.
+        shown: given the results there are, after every run.
+
+    Raises:
+        UsageError: recipes that cannot be compared, or an option that does not fit.
+        RegardError: the data cannot be used, or the output is somebody else's.
+        Stopped: ``should_stop`` said so; all is saved.
+    """
+    budget.refuse()
+    if texts.valid is None and min(budget.shares) < 1:
+        why = "needs --valid-source and --valid-target: each share would be validated on other sentences"
+        raise UsageError(why, "--fraction")
+    told = (reporter := reporter or Quiet()).on_event
+    named = _named(recipes)
+    _refuse_other_folders(output)
+    guessed = languages(texts.sources, texts.targets)
+    wishes = {
+        (name, seed): _wishes(path, guessed, budget, seed) for name, path in named.items() for seed in budget.seeds
+    }
+    refuse_unlike({name: recipe_asked(wish, 1) for (name, _), wish in wishes.items()})  # before any data is read
+    read, machine = texts.opened(), Machine(placed(device), threads)
+    longest = max(map(longest_asked, wishes.values()))
+    pairs = inspect(read.learned, read.validation, longest, told, despite_check).pairs
+    runs = _runs(named, wishes, pairs, budget)
+    refuse_unlike({one.recipe: one.made_by for one in runs})  # what a recipe does not say depends on the data's size
+    if note := unlike_batches([one.made_by for one in runs]):
+        told(note)
+    ready = Comparison(output, read, machine, Hooks(reporter, should_stop))
+    return _all(replace(ready, fingerprints=read.fingerprints()), runs, shown)
+
+
+def _all(ready: Comparison, runs: Sequence[Run], shown: Callable[[list[Result]], None]) -> list[Result]:
+    """Every run in turn: known, or made and written down."""
+    path, told = ready.output / RESULTS, ready.hooks.reporter.on_event
+    before = compared.read(path)
+    done = {one.name: found for one in runs if (found := ready.known(one, before))}
+    missing = [one for one in runs if one.name not in done]
+    for one in missing:
+        refuse_unusable(ready.output / one.name, "auto")
+    ready.output.mkdir(parents=True, exist_ok=True)
+    if done:
+        told(f"{len(done)} of {len(runs)} runs stand in {path} already")
+        shown([done[one.name] for one in runs if one.name in done])
+    began = time.monotonic()
+    for number, one in enumerate(missing):
+        if ready.hooks.should_stop():
+            raise Stopped("stopped; the same command goes on from here")
+        told(f"run {len(done) + 1} of {len(runs)}: {one.name}{_left(one, number, len(missing), began)}")
+        done[one.name] = ready.made(one)
+        append(path, done[one.name])
+        shown([done[each.name] for each in runs if each.name in done])
+    return [done[one.name] for one in runs]
+
+
+def _left(one: Run, made: int, runs: int, began: float) -> str:
+    """About how long all that is left takes: as the runs before, or as the minutes say."""
+    minutes = one.made_by.training.minutes
+    each = (time.monotonic() - began) / made if made else 60 * minutes if minutes else None
+    return "" if each is None else f"; all will take about {max(1, round(each * (runs - made) / 60)):,} minutes more"
+
+
+def _named(recipes: Sequence[Path]) -> dict[str, Path]:
+    """Recipes by the names of their files.
+
+    Raises:
+        UsageError: none, or two of one name.
+    """
+    if not recipes:
+        raise UsageError("nothing to compare: name recipes, e.g. recipes/compare/*.toml")
+    named: dict[str, Path] = {}
+    for path in recipes:
+        if path.stem in named:
+            raise UsageError(f"has the name of {named[path.stem]}; what is compared needs names of its own", str(path))
+        named[path.stem] = path
+    return named
+
+
+def _wishes(path: Path, guessed: Mapping[str, str | None], budget: Budget, seed: int) -> Wishes:
+    options = {"training.minutes": budget.minutes, "training.steps": budget.steps, "seed": seed}
+    wishes = Wishes(path, None, (), options, guessed)
+    if (task := task_asked(wishes)) != "translation":
+        raise UsageError(f'task = "{task}" cannot be compared; only recipes of translation can', str(path))
+    return wishes
+
+
+def _runs(named: Mapping[str, Path], wishes: Mapping[tuple[str, int], Wishes], pairs: int, budget: Budget) -> list[Run]:
+    """All runs, so ordered that there is soon something to compare: seed by seed, share by share."""
+    return [
+        Run(name, seed, share, recipe_asked(wishes[name, seed], pairs))
+        for seed in budget.seeds
+        for share in budget.shares
+        for name in named
+    ]
+
+
+def refuse_unlike(recipes: Mapping[str, Recipe]) -> None:
+    """Hold all recipes to the same text and the same pairs, so that nothing differs but model and training.
+
+    Raises:
+        UsageError: two differ in what is read; the field is named.
+    """
+    (first, like), *others = recipes.items()
+    for name, recipe in others:
+        here, there = _read(recipe), _read(like)
+        for field in here:
+            if here[field] != there[field]:
+                said = f"is {here[field]!r} in {name}, but {there[field]!r} in {first}"
+                raise UsageError(f"{said}; recipes that are compared must read the same", field)
+
+
+def _read(recipe: Recipe) -> dict[str, Any]:
+    """The fields that decide what is read."""
+    text = {f"text.{name}": value for name, value in recipe.text.model_dump().items()}
+    return text | {f"data.{name}": getattr(recipe.data, name) for name in WHAT_IS_READ}
+
+
+def unlike_batches(recipes: Sequence[Recipe]) -> str | None:
+    """A remark where as many steps do not read as many sentences."""
+    sizes = {recipe.training.tokens * recipe.training.accumulate for recipe in recipes}
+    if len(sizes) == 1:
+        return None
+    many = " and ".join(f"{size:,}" for size in sorted(sizes))
+    return f"note: batches differ ({many} target tokens), so that equal steps are not equal data"
+
+
+def _refuse_other_folders(output: Path) -> None:
+    """Raise a UsageError where the output is no folder, or a model's."""
+    if output.exists() and not output.is_dir():
+        raise UsageError("is a file; the output must be a folder", str(output))
+    if (output / "recipe.toml").exists() or (output / "training").exists():
+        raise UsageError("is a model folder; a comparison needs one of its own", str(output))
