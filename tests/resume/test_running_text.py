@@ -108,5 +108,5 @@ def test_other_text_is_refused_by_name(task, text, tmp_path):
     (tmp_path / "b.txt").write_text(text.read_text() + "moon moon\n")
     with pytest.raises(RegardError, match="other data"):
         train(task, tmp_path / "b.txt", tmp_path / "model")
-    with pytest.raises(RegardError, match="data.documents"):
+    with pytest.raises(RegardError, match=r"data\.documents"):
         train(task, text, tmp_path / "model", settings=[*SETTINGS, *OWN[task], "data.documents=paragraph"])
