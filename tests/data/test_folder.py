@@ -1,0 +1,87 @@
+"""A prepared folder is there whole or not at all, and says what it was made from."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from regard.data.folder import INDEX, finish, making, reusable, sha256_of, verified
+from regard.errors import RegardError
+
+
+def made(folder: Path, inputs: dict[str, object] | None = None, content: bytes = b"abc") -> Path:
+    with making(folder) as partial:
+        (partial / "a.bin").write_bytes(content)
+        finish(partial, {"inputs": inputs or {"seed": 1}, "rests": [content.decode(), inputs]}, {})
+    return folder
+
+
+def test_it_appears_when_it_is_whole(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    with making(folder) as partial:
+        (partial / "a.bin").write_bytes(b"abc")
+        assert not folder.exists()
+        finish(partial, {"inputs": {}, "rests": []}, {})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data"]
+    assert verified(folder)["files"]["a.bin"]["sha256"] == sha256_of(folder / "a.bin")
+
+
+def test_what_was_cut_off_is_begun_anew(tmp_path: Path) -> None:
+    def stopped() -> None:
+        with making(tmp_path / "data") as partial:
+            (partial / "half.bin").write_bytes(b"ab")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
+    assert not reusable(tmp_path / "data", {"seed": 1})
+    assert sorted(path.name for path in made(tmp_path / "data").iterdir()) == ["a.bin", INDEX]
+
+
+def test_the_fingerprint_is_of_what_it_rests_on(tmp_path: Path) -> None:
+    prints = [
+        verified(made(tmp_path / name, inputs, content))["fingerprint"]
+        for name, inputs, content in (("a", {}, b"abc"), ("b", {}, b"abc"), ("c", {}, b"abd"), ("d", {"x": 1}, b"abc"))
+    ]
+    assert prints[0] == prints[1]
+    assert len(set(prints)) == 3
+
+
+@pytest.mark.parametrize("inputs", [{"seed": 1}, {"seed": 1, "data": "x"}])
+def test_the_same_is_used_again(tmp_path: Path, inputs: dict[str, object]) -> None:
+    assert not reusable(tmp_path / "data", inputs)
+    assert reusable(made(tmp_path / "data", inputs), inputs)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "said"),
+    [({"seed": 2}, "another seed"), ({"seed": 1, "data": "x"}, "other data"), ({}, "another seed")],
+)
+def test_another_is_refused_by_name(tmp_path: Path, inputs: dict[str, object], said: str) -> None:
+    with pytest.raises(RegardError, match=said):
+        reusable(made(tmp_path / "data"), inputs)
+
+
+@pytest.mark.parametrize("harm", ["shorter", "changed", "missing", "index"])
+def test_a_damaged_one_is_put_aside(tmp_path: Path, harm: str) -> None:
+    for number in (1, 2):
+        folder = made(tmp_path / "data")
+        path = folder / "a.bin"
+        if harm == "missing":
+            path.unlink()
+        elif harm == "index":
+            (folder / INDEX).write_text("{")
+        else:
+            path.write_bytes(b"ab" if harm == "shorter" else b"abd")
+        with pytest.raises(RegardError, match="missing or damaged"):
+            verified(folder)
+        assert not reusable(folder, {"seed": 1})
+        assert (tmp_path / f"data.damaged-{number}").is_dir()
+
+
+def test_a_newer_one_is_refused(tmp_path: Path) -> None:
+    folder = made(tmp_path / "data")
+    index = json.loads((folder / INDEX).read_text())
+    (folder / INDEX).write_text(json.dumps({**index, "format": 99}))
+    with pytest.raises(RegardError, match="newer Regard"):
+        verified(folder)
