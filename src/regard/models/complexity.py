@@ -112,10 +112,10 @@ def costs(model: Model, n: int, m: int) -> ModelCosts:
 
 
 def _of_transformer(model: TransformerSection, n: int, m: int) -> ModelCosts:
-    """Layer waits for layer, and no position for another."""
+    """Layer waits for layer, and no position for another; the last of the decoder's looks at the source itself."""
     read, write = model.encoder_layers, model.decoder_layers
-    through = Count(f"{read} + {write}", read + write)
-    return ModelCosts(self_attention(n, model.d_model), through, Count(str(read), read), through)
+    sequential, across = Count(f"{read} + {write}", read + write), Count(f"{read} + 1", read + 1)
+    return ModelCosts(self_attention(n, model.d_model), sequential, Count(str(read), read), across)
 
 
 def _of_recurrent(model: RnnSection, n: int, m: int) -> ModelCosts:
