@@ -8,6 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import Tensor, nn
+
+from regard.config import Decoding
+from regard.convert import names
+from regard.decoding.rows import Symbols
+from regard.decoding.search import search
+from regard.models.inputs import Patches
+from regard.models.stepper import Stepper
+from regard.nn.layout import Sequences
+from small_models import assert_near, tolerance
 from small_peers import (
     BERT,
     COUNT,
@@ -22,22 +32,13 @@ from small_peers import (
     ours,
     packed,
     padded,
+    pixels,
     saved,
     saved_gradients,
     theirs,
     transformers,
     unpadded,
 )
-from torch import Tensor, nn
-
-from regard.config import Decoding
-from regard.convert import names
-from regard.decoding.rows import Symbols
-from regard.decoding.search import search
-from regard.models.inputs import Patches
-from regard.models.stepper import Stepper
-from regard.nn.layout import Sequences
-from small_models import assert_near, tolerance
 
 DTYPES = pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
 
@@ -216,14 +217,3 @@ def test_vit(dtype: torch.dtype, tmp_path: Path) -> None:
     assert_near(found, expected, tolerance(dtype))
     both_backward(found, expected)
     assert_same_gradients(model, peer, table, dtype, tmp_path)
-
-
-def pixels(images: Tensor, patch: int) -> Tensor:
-    """Each image's patches, row by row, each as (channel, row, column), behind a row of zeros for the class token."""
-    rows = []
-    for image in images:
-        rows.append(torch.zeros(image.shape[0] * patch * patch, dtype=image.dtype))
-        for top in range(0, image.shape[1], patch):
-            for left in range(0, image.shape[2], patch):
-                rows.append(image[:, top : top + patch, left : left + patch].flatten())
-    return torch.stack(rows)

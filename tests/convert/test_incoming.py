@@ -9,9 +9,6 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from small_folders import LABELS, TAGS, TEXTS, config_of, folder_of, rewrite
-from small_peers import packed, transformers, unpadded
-from test_against_transformers import pixels
 from torch import Tensor
 
 from regard.config import recipe_from, recipe_values
@@ -28,7 +25,9 @@ from regard.tasks.image_assets import ImageAssets
 from regard.tasks.tag_assets import TagAssets
 from regard.tasks.text_assets import TextAssets
 from regard.text.vocabulary import read_tokenizer
+from small_folders import LABELS, TAGS, TEXTS, config_of, folder_of, rewrite
 from small_models import assert_near
+from small_peers import packed, pixels, transformers, unpadded
 
 BERTS = [
     ("BertForMaskedLM", "masked-lm"),

@@ -9,9 +9,6 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from small_folders import LABELS, TAGS, TEXTS, folder_of, write
-from small_peers import packed, transformers, unpadded
-from test_against_transformers import pixels
 from torch import Tensor, nn
 
 from regard.config import Decoding, Recipe, recipe_from
@@ -28,7 +25,9 @@ from regard.models.store import weights
 from regard.nn.layout import Sequences
 from regard.tasks.conversion import export_model, import_model
 from regard.text.tokenizer import Tokenizer, learn
+from small_folders import LABELS, TAGS, TEXTS, folder_of, write
 from small_models import assert_near
+from small_peers import packed, pixels, transformers, unpadded
 
 SIZES = {"d_model": 12, "d_ff": 20, "heads": 3}
 POSITIONS = {"max_positions": 40}

@@ -150,6 +150,17 @@ def unpadded(values: Tensor, texts: Sequence[Tensor]) -> Tensor:
     return torch.cat([values[place, : len(text)] for place, text in enumerate(texts)])
 
 
+def pixels(images: Tensor, patch: int) -> Tensor:
+    """Each image's patches, row by row, each as (channel, row, column), behind a row of zeros for the class token."""
+    rows = []
+    for image in images:
+        rows.append(torch.zeros(image.shape[0] * patch * patch, dtype=image.dtype))
+        for top in range(0, image.shape[1], patch):
+            for left in range(0, image.shape[2], patch):
+                rows.append(image[:, top : top + patch, left : left + patch].flatten())
+    return torch.stack(rows)
+
+
 @contextmanager
 def exact() -> Iterator[None]:
     """Their models in float64 all through: two parts of them round to float32 on the way."""
