@@ -137,6 +137,13 @@ PRESETS: dict[str, Preset] = {
         family="bert",
         pieces=8000,
     ),
+    "classifier-tiny": Preset(
+        {"layers": 2, "d_model": 256, "d_ff": 512, "heads": 4, "norm_place": "pre", "dropout": 0.4}
+        | {"pool": "mean", "pooler": False, "norm_epsilon": 1e-5},
+        what="reads texts to label them; for thousands of them",
+        family="bert",
+        pieces=4000,
+    ),
     "bert-base": _bert({}, 110, "the paper's base model"),
     "bert-large": _bert({"layers": 24, "d_model": 1024, "d_ff": 4096, "heads": 16}, 340, "the paper's large model"),
     "gpt-tiny": Preset(

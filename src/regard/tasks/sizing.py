@@ -63,9 +63,12 @@ class Reading:
     values: Mapping[str, Mapping[str, Any]]
 
 
+_CLASSES: dict[str, dict[str, Any]] = {"text": {"vocabulary": 4000}, "training": {"rate": 1e-3, "ema": 0.99}}
 READINGS: dict[str, tuple[Reading, ...]] = {
     "classification": (
-        Reading(float("inf"), "bert-tiny", 20, {"text": {"vocabulary": 4000}, "training": {"rate": 1e-3}}),
+        Reading(10_000, "classifier-tiny", 25, _CLASSES),
+        Reading(100_000, "classifier-tiny", 15, _CLASSES),
+        Reading(float("inf"), "classifier-tiny", 4, {"text": {"vocabulary": 8000}, "training": {"rate": 1e-3}}),
     ),
     "tagging": (
         Reading(8_000, "tagger-tiny", 25, {"text": {"vocabulary": 3000}, "training": {"tokens": 512}}),
