@@ -144,10 +144,25 @@ PRESETS: dict[str, Preset] = {
         family="bert",
         pieces=4000,
     ),
+    "bert-small": Preset(
+        {"layers": 4, "d_model": 256, "d_ff": 1024, "heads": 4, "norm_place": "pre", "dropout": 0.1}
+        | {"pool": "mean", "pooler": False, "norm_epsilon": 1e-5},
+        what="reads texts; to be begun from, learned from millions of words",
+        family="bert",
+        pieces=8000,
+    ),
     "bert-base": _bert({}, 110, "the paper's base model"),
     "bert-large": _bert({"layers": 24, "d_model": 1024, "d_ff": 4096, "heads": 16}, 340, "the paper's large model"),
     "gpt-tiny": Preset(
-        {"layers": 4, **_TINY, "dropout": 0.0, "max_positions": 256},
+        {
+            "layers": 4,
+            "d_model": 192,
+            "d_ff": 768,
+            "heads": 3,
+            "activation": "relu",
+            "dropout": 0.1,
+            "max_positions": 256,
+        },
         what="writes texts; for a million characters and more",
         family="gpt",
         pieces=8000,

@@ -64,6 +64,15 @@ class Reading:
 
 
 _CLASSES: dict[str, dict[str, Any]] = {"text": {"vocabulary": 4000}, "training": {"rate": 1e-3, "ema": 0.99}}
+_GUESSING: dict[str, Any] = {
+    "rate": 2e-3,
+    "warmup": 100,
+    "label_smoothing": 0.0,
+    "optimiser": "adamw",
+    "weight_decay": 0.1,
+}
+_WORDS: dict[str, Any] = {"training": {**_GUESSING, "tokens": 2048}}
+"""Of tasks that guess words of running text, which are judged by their likelihood; small batches learn most from it."""
 READINGS: dict[str, tuple[Reading, ...]] = {
     "classification": (
         Reading(10_000, "classifier-tiny", 25, _CLASSES),
@@ -81,44 +90,18 @@ READINGS: dict[str, tuple[Reading, ...]] = {
         Reading(float("inf"), "vit-tiny", 4, {"training": {"rate": 1e-3}, "images": {"shift": 1}}),
     ),
     "masked-lm": (
-        Reading(
-            float("inf"),
-            "bert-tiny",
-            10,
-            {
-                "data": {"max_tokens": 128},
-                "training": {"tokens": 4096, "rate": 2e-3, "label_smoothing": 0.0},
-            },
-        ),
+        Reading(5_000_000, "bert-small", 20, {**_WORDS, "data": {"max_tokens": 128}}),
+        Reading(float("inf"), "bert-small", 5, {**_WORDS, "data": {"max_tokens": 128}}),
     ),
     "span-corruption": (
-        Reading(
-            float("inf"),
-            "t5-tiny",
-            10,
-            {
-                "data": {"max_tokens": 128},
-                "training": {"tokens": 4096, "rate": 2e-3, "label_smoothing": 0.0},
-            },
-        ),
+        Reading(5_000_000, "t5-tiny", 20, {**_WORDS, "data": {"max_tokens": 128}}),
+        Reading(float("inf"), "t5-tiny", 5, {**_WORDS, "data": {"max_tokens": 128}}),
     ),
     "language-model": (
         Reading(
-            5_000_000,
-            "gpt-tiny",
-            20,
-            {
-                "text": {"units": "characters"},
-                "data": {"max_tokens": 128},
-                "training": {"tokens": 2048, "rate": 2e-3, "label_smoothing": 0.0},
-            },
+            5_000_000, "gpt-tiny", 25, {"text": {"units": "characters"}, "training": {**_GUESSING, "tokens": 1024}}
         ),
-        Reading(
-            float("inf"),
-            "gpt-tiny",
-            8,
-            {"training": {"tokens": 4096, "rate": 2e-3, "label_smoothing": 0.0}},
-        ),
+        Reading(float("inf"), "gpt-tiny", 10, _WORDS),
     ),
 }
 """The documented table (docs/recipes.md) of the tasks beside translation: the first row the data is below."""
