@@ -69,10 +69,13 @@ class Pretrained:
         """Copy every weight of the same name and shape; the head stays fresh where it is another.
 
         Raises:
-            RegardError: not even the encoder fits.
+            RegardError: a weight below the head is not there, or of another shape; half a model would be no beginning.
         """
-        if not store.take(self.folder / "model.safetensors", model):
-            raise RegardError("has no weight that fits the model to be trained", str(self.folder))
+        taken = set(store.take(self.folder / "model.safetensors", model))
+        if missing := [name for name in store.named(model) if name not in taken and not name.startswith("head.")]:
+            more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
+            message = f"does not fit the model to be trained, which has another {missing[0]}{more}"
+            raise RegardError(f"{message}; leave the sizes of the section model as they are there", str(self.folder))
 
 
 def learned_tokenizer(

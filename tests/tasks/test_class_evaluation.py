@@ -1,0 +1,111 @@
+"""What a test set shows of a classifier: against plain counting."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from regard.config import Classification as Section
+from regard.data.corpora import Pair
+from regard.errors import RegardError
+from regard.tasks.class_evaluation import evaluated
+from regard.tasks.text_assets import Fitted
+from regard.tasks.verdicts import Judge
+
+LABELS = ("a", "b", "c")
+
+
+class Rows:
+    """Labelled texts in memory; each text is the number of its row of scores."""
+
+    name, notes = "rows", ()
+
+    def __init__(self, labels: list[str]) -> None:
+        self._labels = labels
+
+    def pairs(self) -> Iterator[Pair]:
+        return ((str(number), label) for number, label in enumerate(self._labels))
+
+    def where(self, number: int, side: int = 0) -> str:
+        return f"rows:{number + 1}"
+
+
+def found(labels: list[str], score_BC: np.ndarray, asked: float | None = None, **fields: Any):
+    judge = Judge(Section.model_validate(fields), LABELS, Fitted(), asked)
+    return evaluated(judge, lambda texts: score_BC[[int(text) for text in texts]], Rows(labels))
+
+
+def some(count: int = 60) -> tuple[list[str], np.ndarray]:
+    draw = np.random.default_rng(4)
+    gold = draw.integers(0, 3, count)
+    return [LABELS[one] for one in gold], draw.normal(size=(count, 3)) + 1.5 * np.eye(3)[gold]
+
+
+def test_accuracy_is_the_share_of_best_labels_that_are_right() -> None:
+    labels, score_BC = some()
+    result = found(labels, score_BC)
+    right = [LABELS[row.argmax()] == label for row, label in zip(score_BC, labels, strict=True)]
+    assert result.scores.accuracy == pytest.approx(100 * np.mean(right))
+    assert (result.scope, result.unknown, result.unlabelled) == (None, {}, 0)
+    assert 0 < result.calibration_error < 1
+    values = result.to_dict()
+    assert values["texts"] == 60
+    assert values["out_of_scope"] is None
+
+
+def test_texts_without_a_label_are_left_out_and_strange_labels_are_wrong() -> None:
+    labels, score_BC = some()
+    before = found(labels, score_BC).scores
+    result = found([*labels, "", "z", "z"], np.vstack([score_BC, score_BC[:3]]))
+    assert (result.unlabelled, result.unknown) == (1, {"z": 2})
+    assert result.scores.accuracy == pytest.approx(before.accuracy * 60 / 62)
+    assert result.scores.classes["z"].gold == 2
+    assert result.scores.classes["z"].correct == 0
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.6, 1.0])
+def test_what_is_out_of_scope_is_judged_by_the_threshold(threshold: float) -> None:
+    labels, score_BC = some()
+    labels[::5] = ["oos"] * 12
+    result = found(labels, score_BC, threshold, out_of_scope="oos")
+    probability_BC = np.exp(score_BC) / np.exp(score_BC).sum(1, keepdims=True)
+    said = ["oos" if row.max() < threshold else LABELS[row.argmax()] for row in probability_BC]
+    inside = [(one, label) for one, label in zip(said, labels, strict=True) if label != "oos"]
+    assert result.scope is not None
+    assert result.scope.accuracy == pytest.approx(100 * np.mean([a == b for a, b in zip(said, labels, strict=True)]))
+    assert result.scope.in_scope_accuracy == pytest.approx(100 * np.mean([a == b for a, b in inside]))
+    outside = [one == "oos" for one, label in zip(said, labels, strict=True) if label == "oos"]
+    assert result.scope.recall == pytest.approx(100 * np.mean(outside))
+    assert result.scores.texts == 48  # without the threshold, over what is in scope
+    assert result.unknown == {}
+
+
+def test_several_labels_a_text() -> None:
+    score_BC = np.array([[2.0, -1.0, 0.5], [-3.0, 4.0, -2.0], [-1.0, -1.0, -1.0]])
+    result = found(["a|c", "b|z", ""], score_BC, kind="multi")
+    assert result.scores.micro.correct == 3
+    assert (result.scores.micro.predicted, result.scores.micro.gold) == (3, 4)
+    assert result.scores.exact == pytest.approx(200 / 3)
+    assert (result.unknown, result.unlabelled) == ({"z": 1}, 0)
+    assert found(["a|c", "b", "a"], score_BC, 0.9, kind="multi").scores.micro.predicted == 1
+
+
+def test_numbers() -> None:
+    result = found(["1", "2.5", "", "-3"], np.array([[1.0], [2.0], [7.0], [-3.5]]), kind="regression")
+    assert result.scores.mean_squared_error == pytest.approx((0 + 0.25 + 0.25) / 3)
+    assert (result.scores.texts, result.unlabelled, result.calibration_error) == (3, 1, None)
+
+
+@pytest.mark.parametrize(
+    ("labels", "fields", "said"),
+    [
+        (["", ""], {}, "no text has a label"),
+        (["oos", "oos"], {"out_of_scope": "oos"}, "is no class"),
+        (["1", "x"], {"kind": "regression"}, "rows:2: the label 'x' is no number"),
+        ([], {}, "no text has a label"),
+    ],
+)
+def test_what_cannot_be_scored_is_said(labels: list[str], fields: dict[str, Any], said: str) -> None:
+    with pytest.raises(RegardError, match=said):
+        found(labels, np.ones((2, 3)), **fields)
