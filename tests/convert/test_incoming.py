@@ -103,6 +103,14 @@ def test_t5(feed_forward: str, tied: bool, tmp_path: Path) -> None:
     assert_near(found, expected, 1e-4)
 
 
+@pytest.mark.parametrize("start", [-1, 10_000, "<pad>"])
+def test_a_t5_that_starts_with_no_piece(start: Any, tmp_path: Path) -> None:
+    folder_of("T5ForConditionalGeneration", tmp_path)
+    rewrite(tmp_path, decoder_start_token_id=start)
+    with pytest.raises(RegardError, match=r"decoder_start_token_id .* is none of its pieces"):
+        brought(tmp_path)
+
+
 def test_vit(tmp_path: Path) -> None:
     peer, _ = folder_of("ViTForImageClassification", tmp_path / "theirs")
     import_model(tmp_path / "theirs", tmp_path / "ours")

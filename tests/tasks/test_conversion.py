@@ -25,7 +25,7 @@ from regard.training import manifest
 from regard.training.files import Files
 from small_folders import LABELS, TEXTS, folder_of
 from small_models import assert_near, stir
-from small_peers import transformers
+from small_peers import packed, transformers
 
 SIZES = {"d_model": 12, "d_ff": 20, "heads": 3}
 T5_LIKE = {
@@ -246,6 +246,29 @@ def test_ctranslate2_is_told_of_a_start_symbol(tmp_path: Path) -> None:
     )
     ((ours,),) = regard.load(folder).nbest([TEXTS[0]], beam=1)
     assert found.hypotheses[0] == [tokenizer.names[id] for id in ours.tokens if id != tokenizer.end][:9]
+
+
+def test_a_t5_taught_further_starts_with_a_symbol_of_its_own(tmp_path: Path) -> None:
+    folder_of("T5ForConditionalGeneration", tmp_path / "theirs")
+    task = import_model(tmp_path / "theirs", tmp_path / "ours")
+    with torch.no_grad():
+        task.model.encoder.input.tokens.weight[0] += 1.0  # the pad piece's row is learned, the start symbol's is not
+    changed = {"model.safetensors": [store.to_bytes(store.weights(task.model))]}
+    manifest.replace(tmp_path / "ours", changed, Files())
+    assert export_model(tmp_path / "ours", tmp_path / "out") == []
+    peer = transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "out").eval()
+    again = import_model(tmp_path / "out", tmp_path / "again")
+    source, pieces = torch.arange(3, 9), task.assets.tokenizer.size
+    assert peer.config.decoder_start_token_id == pieces
+    expected = peer(input_ids=source[None], labels=source[None]).logits[0, :, :pieces]
+    for one in (task, again):
+        target = torch.cat([torch.tensor([one.assets.tokenizer.start]), source[:-1]])
+        model = one.model
+        said = model.output.scores(model.decoder(packed([target]), model.encoder(packed([source])), packed([source])))
+        assert_near(said[:, :pieces], expected, 1e-4)
+    pytest.importorskip("ctranslate2")
+    with pytest.raises(UsageError, match="needs a name for the symbol that a text starts with"):
+        export_model(tmp_path / "ours", tmp_path / "fast", "ctranslate2")
 
 
 def test_ctranslate2_is_refused_where_it_cannot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,13 +35,14 @@ class Format:
         copies: tied tensors that a file may hold a second time, to the first.
         own: those of them that may also be tensors of their own.
         old: parts of names as the first releases wrote them, to today's.
+        told: ``config.json`` → what else the table of names must know of it.
     """
 
     kind: str
     tasks: Mapping[str, str]
     section: Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]
     config: Callable[[Any, int], dict[str, Any]]
-    rows: Callable[[Any, str], list[Row]]
+    rows: Callable[..., list[Row]]
     prefix: str = ""
     heads: tuple[str, ...] = ()
     silent: re.Pattern[str] = NONE
@@ -49,6 +50,7 @@ class Format:
     copies: Mapping[str, str] = field(default_factory=dict)
     own: tuple[str, ...] = ()
     old: Mapping[str, str] = field(default_factory=dict)
+    told: Callable[[Mapping[str, Any]], dict[str, Any]] = lambda config: {}
 
     def today(self, name: str) -> str:
         """A tensor's name as the table has it."""
@@ -102,7 +104,15 @@ FORMATS: dict[str, Format] = {
         copies=gpt2.COPIES,
     ),
     "t5": Format(
-        "T5", t5.TASKS, t5.section, t5.config, t5.rows, silent=t5.SILENT, copies=t5.COPIES, own=("lm_head.weight",)
+        "T5",
+        t5.TASKS,
+        t5.section,
+        t5.config,
+        t5.rows,
+        silent=t5.SILENT,
+        copies=t5.COPIES,
+        own=("lm_head.weight",),
+        told=t5.told,
     ),
     "vit": Format("ViT", vit.TASKS, vit.section, vit.config, vit.rows, "vit.", ("classifier.",), vit.SILENT),
 }

@@ -72,7 +72,7 @@ def brought(folder: Path | str) -> Brought:
     if task == "encoding":
         model |= _pooled(said, model)
     recipe = recipe_from(_recipe(hub, task, model, pieces, labels, said), str(hub.path / "config.json"))
-    rows = format.rows(recipe.model, task)
+    rows = format.rows(recipe.model, task, **format.told(hub.config))
     refuse_surplus(rows, tensors, format.spare, hub.where)
     weights = inward(rows, tensors, hub.where)
     with torch.device("meta"):

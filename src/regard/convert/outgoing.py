@@ -21,7 +21,7 @@ from regard.errors import RegardError, UsageError
 from regard.text.foreign import ForeignTokenizer
 from regard.text.vocabulary import AnyTokenizer
 
-GENERATION, MODEL, TOKENIZER = "generation_config.json", "model.safetensors", "tokenizer.json"
+GENERATION, MODEL = "generation_config.json", "model.safetensors"
 LONGEST = 512
 """Tokens their outputs may have."""
 FAMILIES = {"bert": "bert", "gpt": "gpt2", "vit": "vit"}
@@ -87,11 +87,11 @@ def _written_texts(
     assert tokenizer is not None
     like_t5 = _like_t5(model)
     own = not like_t5 or starts_alone(recipe, weights)
-    if own and isinstance(tokenizer, ForeignTokenizer):
-        raise UsageError("a foreign tokenizer has no room for the start symbol of this model", TOKENIZER)
     pieces = tokenizer.size
     start = pieces if own else t5.PAD
-    symbols = {"decoder_start_token_id": start, "pad_token_id": start, "eos_token_id": tokenizer.end}
+    foreign = isinstance(tokenizer, ForeignTokenizer)  # it has a pad of its own, and no text needs the start's name
+    pad = tokenizer.pad if isinstance(tokenizer, ForeignTokenizer) and tokenizer.pad is not None else start
+    symbols = {"decoder_start_token_id": start, "pad_token_id": pad, "eos_token_id": tokenizer.end}
     if like_t5:
         config = t5.config(model, pieces + own) | symbols
         tensors = _renamed(t5.rows(model, recipe.task, own=own), weights)
@@ -104,7 +104,7 @@ def _written_texts(
         CONFIG: as_json(config),
         GENERATION: as_json(generation),
         WEIGHTS: _bytes(tensors),
-        **files(tokenizer, recipe.data.max_tokens, framed=True, pad=own),
+        **files(tokenizer, recipe.data.max_tokens, framed=True, pad=own and not foreign),
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from regard.config import TransformerSection
 from regard.convert.fields import demand, dropout, number, word
 from regard.convert.names import Row, Started, affine, row
+from regard.errors import RegardError
 
 TASKS = {"T5ForConditionalGeneration": "span-corruption"}
 """Their architectures to what they are for."""
@@ -101,12 +102,25 @@ def config(model: TransformerSection, pieces: int) -> dict[str, Any]:
     }
 
 
-def rows(model: TransformerSection, task: str, *, own: bool = False) -> list[Row]:
+def told(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What ``config.json`` tells the table of names: the row with which the decoder starts.
+
+    Raises:
+        RegardError: there is no such row.
+    """
+    start = config.get("decoder_start_token_id")
+    start = number(config, "pad_token_id", PAD) if start is None else start
+    if not isinstance(start, int) or not 0 <= start < number(config, "vocab_size"):
+        raise RegardError(f"decoder_start_token_id {start!r} is none of its pieces", "config.json")
+    return {"start": start}
+
+
+def rows(model: TransformerSection, task: str, *, own: bool = False, start: int = PAD) -> list[Row]:
     """The table of names; the row behind the pieces, our start symbol's, is a copy of the row that starts there.
 
     ``own``: it is a row of its own there too, the last one; so it is where we trained the model.
     """
-    row_of = None if own else PAD
+    row_of = None if own else start
     if model.tie == "three":
         table = [row("shared.weight", "encoder.input.tokens.weight", form=Started(row_of))]
     else:

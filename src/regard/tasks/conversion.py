@@ -22,6 +22,7 @@ from regard.tasks.image_assets import ImageAssets
 from regard.tasks.tag_assets import TagAssets
 from regard.tasks.teaching import Assets
 from regard.tasks.text_assets import TextAssets
+from regard.text.foreign import ForeignTokenizer
 from regard.text.vocabulary import Vocabularies
 from regard.training import manifest
 from regard.training.files import Files
@@ -104,8 +105,8 @@ def export_model(folder: Path | str, output: Path | str, to: Form = "huggingface
     if fast and (missing := [name for name in NEEDED if find_spec(name) is None]):
         raise UsageError(f"not installed: pip install {' '.join(missing)}", f"--to {to}")
     task = load(folder, "cpu")
-    if fast and task.recipe.model.family == "vit":
-        raise UsageError("CTranslate2 knows no models of images", "model.family")
+    if fast:
+        _refuse_for_ctranslate2(task)
     files = _files(task)
     with whole(output) as fresh:
         if fast:
@@ -115,6 +116,19 @@ def export_model(folder: Path | str, output: Path | str, to: Form = "huggingface
         else:
             _write(fresh, files)
     return [*_left(task), *(_left_by_ctranslate2(task) if fast else [])]
+
+
+def _refuse_for_ctranslate2(task: Any) -> None:
+    """Raise a UsageError where CTranslate2 has no form for what Hugging Face's layout has."""
+    if task.recipe.model.family == "vit":
+        raise UsageError("CTranslate2 knows no models of images", "model.family")
+    if isinstance(getattr(task.assets, "tokenizer", None), ForeignTokenizer) and _starts_alone(task):
+        message = "CTranslate2 needs a name for the symbol that a text starts with, and a tokenizer of others has none"
+        raise UsageError(message, "--to ctranslate2")
+
+
+def _starts_alone(task: Any) -> bool:
+    return starts_alone(task.recipe, dict(task.model.named_parameters()))
 
 
 def _files(task: Any) -> dict[str, bytes]:
@@ -174,6 +188,6 @@ def _left_by_ctranslate2(task: Any) -> list[str]:
     """What CTranslate2 has no place for."""
     if task.recipe.model.family == "bert":
         return ["CTranslate2 holds the encoder alone, without what a head makes of its vectors"]
-    if starts_alone(task.recipe, dict(task.model.named_parameters())):
+    if _starts_alone(task):
         return ['it could write the symbol <pad>, which it never should: give suppress_sequences=[["<pad>"]]']
     return []
