@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,8 @@ def read_labels(path: Path) -> tuple[tuple[str, ...], Fitted]:
         fitted = Fitted(float(value["temperature"]), float(value["threshold"]))
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise RegardError(f"is damaged, or holds no labels: {error}", str(path)) from None
-    if not labels or not all(isinstance(label, str) for label in labels) or not fitted.temperature > 0:
-        raise RegardError("is damaged: labels are names, and a temperature is above zero", str(path))
+    named = isinstance(value["labels"], list) and labels and all(isinstance(label, str) for label in labels)
+    if not named or not 0 < fitted.temperature < inf or not 0 <= fitted.threshold <= 1:
+        message = "is damaged: labels are names, a temperature is above zero, a threshold between zero and one"
+        raise RegardError(message, str(path))
     return labels, fitted
