@@ -145,7 +145,7 @@ class Comparison:
         said = [hypotheses[0].text for hypotheses in best]
         folder = self.output / TRANSLATIONS
         folder.mkdir(exist_ok=True)
-        (folder / f"{name}.txt").write_text("".join(f"{text}\n" for text in said), encoding="utf-8")
+        (folder / f"{name}.txt").write_bytes("".join(f"{text}\n" for text in said).encode())
         text = task.recipe.text
         return compared.quality(sources, said, references, (text.source_language, text.target_language))
 

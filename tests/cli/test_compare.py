@@ -1,0 +1,73 @@
+"""``regard compare``: its options, its tables, its files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from regard.cli.compare import TABLE
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> list[str]:
+    for part, numbers in (("train", range(60)), ("valid", range(60, 68))):
+        (tmp_path / f"{part}.en").write_text("".join(f"the cat {i} sees a dog {i % 7}\n" for i in numbers))
+        (tmp_path / f"{part}.de").write_text("".join(f"die Katze {i} sieht Hund {i % 7}\n" for i in numbers))
+    small = "[text]\nvocabulary = 300\n[data]\nmax_tokens = 40\n[training]\ntokens = 128\n[decoding]\nbeam = 1\n"
+    for name in ("none", "dot"):
+        model = f'[model]\nfamily = "rnn"\nscore = "{name}"\nd_model = 8\n'
+        (tmp_path / f"{name}.toml").write_text(small + model)
+    options = ["compare", str(tmp_path / "none.toml"), str(tmp_path / "dot.toml")]
+    for side, code in (("source", "en"), ("target", "de")):
+        options += [f"--{side}", str(tmp_path / f"train.{code}"), f"--valid-{side}", str(tmp_path / f"valid.{code}")]
+    return [*options, "--threads", "1", "--output", str(tmp_path / "out")]
+
+
+def test_tables_are_printed_and_written_with_charts(regard: Any, words: list[str], tmp_path: Path) -> None:
+    more = ["--steps", "2", "--seeds", "1", "2", "--fraction", "0.5", "1", "--lowercase"]
+    done = regard(*words, *more)
+    assert done.code == 0, done.err
+    rows = [line.split()[0] for line in done.out.splitlines() if line.split()[:1] in (["none"], ["dot"])]
+    assert rows == ["none", "dot", "none", "dot", "none", "dot"]  # two shares, then by length
+    for said in ("sequential", "⌈n/2⌉ + m", "BLEU lc", "1-8 words", TABLE):
+        assert said in done.out
+    assert "run 1 of 8: none-of0.5-seed1" in done.err
+    out = tmp_path / "out"
+    for name in ("by-length.svg", "by-time.svg", "by-share.svg"):
+        ElementTree.fromstring((out / name).read_text(encoding="utf-8"))
+        assert name in (out / TABLE).read_text(encoding="utf-8")
+    assert not list(out.glob(".*partial*"))
+    again = regard(*words, *more)
+    assert again.out == done.out
+    assert "8 of 8 runs stand in" in again.err
+    values = [json.loads(line) for line in regard(*words, *more, "--json").out.splitlines()]
+    assert [value["run"] for value in values][:2] == ["none-of0.5-seed1", "dot-of0.5-seed1"]
+    assert len(values) == 8
+
+
+@pytest.mark.parametrize(
+    ("left_out", "more", "said"),
+    [
+        ("--output", [], "--output DIR"),
+        ("--source", [], "as many --source FILE as --target FILE"),
+        ("--target", [], "as many --source FILE as --target FILE"),
+        ("--valid-source", [], "give both --valid-source FILE and --valid-target FILE"),
+        ("", ["--test-target", "x"], "give both --test-source FILE and --test-target FILE"),
+        ("", [], "either --minutes M or --steps N"),
+        ("", ["--steps", "2", "--minutes", "1"], "either --minutes M or --steps N"),
+        ("", ["--steps", "2", "--fraction", "2"], "no share of the data"),
+    ],
+)
+def test_options_that_are_missing_or_do_not_fit(
+    regard: Any, words: list[str], left_out: str, more: list[str], said: str, tmp_path: Path
+) -> None:
+    place = words.index(left_out) if left_out else len(words)
+    done = regard(*words[:place], *words[place + 2 :], *more)
+    assert done.code == 2
+    assert said in done.err
+    assert done.out == ""
+    assert not (tmp_path / "out").exists()
