@@ -74,7 +74,8 @@ def demand(model: Attentive, kind: str, **expected: Any) -> None:
             can = " or ".join(str(each) for each in allowed)
             field = {"value_size": "d_v"}.get(name, name)
             raise UsageError(
-                f"{kind} has no form for {found!r}, only for {can}: train with that to take a model out", f"model.{field}"
+                f"{kind} has no form for {found!r}, only for {can}: train with that to take a model out",
+                f"model.{field}",
             )
 
 
