@@ -9,8 +9,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from regard.cli.compare import TABLE
-
 
 @pytest.fixture
 def words(tmp_path: Path) -> list[str]:
@@ -33,17 +31,21 @@ def test_tables_are_printed_and_written_with_charts(regard: Any, words: list[str
     assert done.code == 0, done.err
     rows = [line.split()[0] for line in done.out.splitlines() if line.split()[:1] in (["none"], ["dot"])]
     assert rows == ["none", "dot", "none", "dot", "none", "dot"]  # two shares, then by length
-    for said in ("sequential", "⌈n/2⌉ + m", "BLEU lc", "1-8 words", TABLE):
+    for said in ("sequential", "⌈n/2⌉ + m", "BLEU lc", "1-8 words", "table.md"):
         assert said in done.out
     assert "run 1 of 8: none-of0.5-seed1" in done.err
     out = tmp_path / "out"
-    for name in ("by-length.svg", "by-time.svg", "by-share.svg"):
+    for name in ("table-by-length.svg", "table-by-time.svg", "table-by-share.svg"):
         ElementTree.fromstring((out / name).read_text(encoding="utf-8"))
-        assert name in (out / TABLE).read_text(encoding="utf-8")
+        assert name in (out / "table.md").read_text(encoding="utf-8")
     assert not list(out.glob(".*partial*"))
     again = regard(*words, *more)
     assert again.out == done.out
     assert "8 of 8 runs stand in" in again.err
+    page = (out / "table.md").read_bytes()
+    assert regard(*words, "--steps", "2", "--seeds", "2", "--name", "second").code == 0  # of the same runs
+    assert (out / "second-by-length.svg").exists()
+    assert (out / "table.md").read_bytes() == page
     values = [json.loads(line) for line in regard(*words, *more, "--json").out.splitlines()]
     assert [value["run"] for value in values][:2] == ["none-of0.5-seed1", "dot-of0.5-seed1"]
     assert len(values) == 8
@@ -60,6 +62,7 @@ def test_tables_are_printed_and_written_with_charts(regard: Any, words: list[str
         ("", [], "either --minutes M or --steps N"),
         ("", ["--steps", "2", "--minutes", "1"], "either --minutes M or --steps N"),
         ("", ["--steps", "2", "--fraction", "2"], "no share of the data"),
+        ("", ["--steps", "2", "--name", "../a"], "no plain name"),
     ],
 )
 def test_options_that_are_missing_or_do_not_fit(

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from regard.explore.comparison import Compared, fraction, page
+from regard.explore.comparison import Compared, files, fraction
 from regard.models.complexity import Count
 from regard.tasks.compared import Course, Part, Point, Quality, Result, Shape
 from regard.tasks.estimate import estimate
@@ -77,11 +77,11 @@ def test_shares_are_rows_of_their_own_and_a_chart() -> None:
     assert [row[:2] for row in table.rows] == [("a", "1/8"), ("a", "1/2"), ("a", "1")]
     assert compared.by_length().rows == (("a", "12.0", "8.0", "–"),)
     pictures = compared.charts()
-    assert set(pictures) == {"by-length.svg", "by-time.svg", "by-share.svg"}
-    root = ElementTree.fromstring(pictures["by-share.svg"])
+    assert set(pictures) == {"by-length", "by-time", "by-share"}
+    root = ElementTree.fromstring(pictures["by-share"])
     told = [title.text for title in root.iter("{http://www.w3.org/2000/svg}title")]
     assert told[1:] == ["a: 1.25", "a: 5", "a: 10"]
-    assert "by-share.svg" not in Compared(results[2:]).charts()
+    assert "by-share" not in Compared(results[2:]).charts()
 
 
 def test_a_run_that_diverged_is_named_so() -> None:
@@ -94,14 +94,20 @@ def test_a_run_that_diverged_is_named_so() -> None:
     only = Compared([bad])
     assert only.table().rows[0][-1] == "diverged"
     assert only.by_length().headings == ("recipe",)
-    assert "diverged" in page(only)
+    assert "diverged" in files(only, "a")["a.md"]
 
 
 def test_the_page_shows_all_of_it() -> None:
-    text = page(Compared([result("a", 20.0), result("b", 21.0, share=0.5)]))
-    for part in ("| a | 1 |", "| b | 1/2 |", "![by-length](by-length.svg)", "![by-share](by-share.svg)"):
-        assert part in text
-    assert text.endswith(")\n")
+    found = files(Compared([result("a", 20.0), result("b", 21.0, share=0.5)]), "few")
+    assert set(found) == {"few.md", "few-by-length.svg", "few-by-time.svg", "few-by-share.svg"}
+    for part in (
+        "| a | 1 |",
+        "| b | 1/2 |",
+        "![few-by-length](few-by-length.svg)",
+        "![few-by-share](few-by-share.svg)",
+    ):
+        assert part in found["few.md"]
+    assert found["few.md"].endswith(")\n")
 
 
 @pytest.mark.parametrize(("share", "said"), [(1.0, "1"), (0.125, "1/8"), (1 / 3, "1/3"), (0.3, "0.3"), (0.9, "0.9")])

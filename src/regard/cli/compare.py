@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 DATA = Group("Data", sort_key=1)
 BUDGET = Group("Budget", sort_key=2)
 RUN = Group("Run", sort_key=3)
-TABLE = "table.md"
+PLAIN = re.compile(r"\w[\w.-]{0,79}")
+"""What the name of a file may look like."""
 
 
 def compare(
@@ -36,6 +38,7 @@ def compare(
     seeds: Annotated[list[int] | None, Parameter(group=BUDGET, consume_multiple=True)] = None,
     fraction: Annotated[list[float] | None, Parameter(group=BUDGET, consume_multiple=True)] = None,
     output: Annotated[Path | None, Parameter(group=RUN)] = None,
+    name: Annotated[str, Parameter(group=RUN)] = "table",
     lowercase: Annotated[bool, Parameter(group=RUN)] = False,
     json: Annotated[bool, Parameter(group=RUN)] = False,
     despite_check: Annotated[bool, Parameter(group=RUN, negative="")] = False,
@@ -61,6 +64,7 @@ def compare(
         seeds: a run for each, default 1; of several, mean and 95 % interval are shown.
         fraction: a run on each share of the pairs, e.g. 0.125 0.25 0.5 1; default: all.
         output: the folder that will hold results, table, charts, and a model folder for each run.
+        name: of the page and the charts in it; another one keeps those of another choice of the same runs.
         lowercase: show BLEU without regard to case.
         json: print a JSON object for each run instead of the tables.
         despite_check: train although the check of the data judges that it would spoil the models.
@@ -72,6 +76,8 @@ def compare(
     if not source or len(source) != len(target or ()):
         raise UsageError("say what is learned from: as many --source FILE as --target FILE, one at least")
     valid, test = _both("valid", valid_source, valid_target), _both("test", test_source, test_target)
+    if not PLAIN.fullmatch(name):
+        raise UsageError(f"{name!r} is no plain name of a file, e.g. table", "--name")
     check_threads(threads)
     from regard.cli.progress import reporter
     from regard.cli.signals import Stop
@@ -92,14 +98,14 @@ def compare(
             despite_check=despite_check,
             reporter=shown,
             should_stop=stop,
-            shown=_writer(output, lowercase),
+            shown=_writer(output, name, lowercase),
         )
     if json:
         for one in results:
             result_json(to_json(one))
         return 0
     compared = Compared(results, lowercase)
-    result(f"{compared.table().terminal()}\n{compared.by_length().terminal()}\nAll of it is in {output / TABLE}.")
+    result(f"{compared.table().terminal()}\n{compared.by_length().terminal()}\nAll of it is in {output / name}.md.")
     return 0
 
 
@@ -114,14 +120,13 @@ def _both(name: str, source: Path | None, target: Path | None) -> tuple[Path, Pa
     return (source, target) if source is not None and target is not None else None
 
 
-def _writer(output: Path, lowercase: bool) -> Callable[[list[Result]], None]:
-    """Writes table and charts anew; a reader never sees half a file."""
-    from regard.explore.comparison import Compared, page
+def _writer(output: Path, name: str, lowercase: bool) -> Callable[[list[Result]], None]:
+    """Writes page and charts anew; a reader never sees half a file."""
+    from regard.explore.comparison import Compared, files
     from regard.training.files import Files
 
     def write(results: list[Result]) -> None:
-        shown, files = Compared(results, lowercase), Files()
-        for name, text in {TABLE: page(shown), **shown.charts()}.items():
-            files.replace(output / name, [text.encode()])
+        for file, text in files(Compared(results, lowercase), name).items():
+            Files().replace(output / file, [text.encode()])
 
     return write

@@ -125,10 +125,10 @@ class Compared:
         return [(part.name, part.sentences) for part in quality.by_length] if quality else []
 
     def charts(self) -> dict[str, str]:
-        """Pictures by file name: BLEU by length, loss by time and, of several shares, BLEU by share."""
-        found = {"by-length.svg": self._length_chart(), "by-time.svg": self._time_chart()}
+        """Pictures by name: BLEU by length, loss by time and, of several shares, BLEU by share."""
+        found = {"by-length": self._length_chart(), "by-time": self._time_chart()}
         if len(self.shares) > 1:
-            found["by-share.svg"] = self._share_chart()
+            found["by-share"] = self._share_chart()
         return {name: picture for name, picture in found.items() if picture is not None}
 
     def _length_chart(self) -> str | None:
@@ -196,8 +196,9 @@ def fraction(share: float) -> str:
     return f"{share:g}" if parts == 1 or abs(share * parts - 1) > 1e-9 else f"1/{parts}"
 
 
-def page(compared: Compared) -> str:
-    """All of it as Markdown, with the charts that stand beside it."""
-    pictures = "\n\n".join(f"![{name.removesuffix('.svg')}]({name})" for name in compared.charts())
+def files(compared: Compared, name: str) -> dict[str, str]:
+    """All of it by file name: a page of Markdown, and the charts that it shows."""
+    pictures = {f"{name}-{kind}.svg": picture for kind, picture in compared.charts().items()}
+    shown = "\n\n".join(f"![{picture.removesuffix('.svg')}]({picture})" for picture in pictures)
     parts = ["# Compared", compared.table().markdown(), "## By the length of the source"]
-    return "\n\n".join([*parts, compared.by_length().markdown(), pictures]) + "\n"
+    return {f"{name}.md": "\n\n".join([*parts, compared.by_length().markdown(), shown]) + "\n", **pictures}

@@ -1,0 +1,113 @@
+"""The families side by side on Multi30k: what attention does for a recurrence, and what takes the recurrence's place.
+
+    python benchmarks/compare.py --set families --minutes 5 --seeds 1 2 3 --test
+    python benchmarks/compare.py --set shares --minutes 5 --seeds 1 2 3 --test
+    python benchmarks/compare.py --set norms --minutes 5 --seeds 1 2 3 --test
+
+``regard compare`` on the recipes below ``recipes/compare``, German to English. A comparison that was stopped goes on
+when the same command is given again; runs that are done are not made, nor scored, again, and the sets share them. When
+all are done, two tables are appended to ``results/compare.jsonl`` (or ``--results FILE``), and the charts written to
+``docs/`` (or ``--charts DIR``). Meant to be started detached: ``setsid … > log 2>&1 < /dev/null &``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import machine
+from corpus import data_folder
+
+HERE = Path(__file__).resolve().parent
+RECIPES = HERE.parent / "recipes" / "compare"
+ALL = ["elman", "gru", "lstm", "gru-dot", "gru-scaled", "gru-general", "gru-additive", "gru-cosine"]
+ALL += ["gru-additive-feeding", "lstm-additive", "transformer"]
+SETS: dict[str, tuple[list[Path], tuple[float, ...]]] = {
+    "families": ([RECIPES / f"{name}.toml" for name in ALL], (1.0,)),
+    "shares": ([RECIPES / f"{name}.toml" for name in ("gru", "gru-additive", "transformer")], (0.125, 0.25, 0.5, 1.0)),
+    "norms": ([RECIPES / "norms" / f"{name}.toml" for name in ("layer", "rms", "batch", "group")], (1.0,)),
+}
+TITLES = {
+    "families": "Families on Multi30k",
+    "shares": "Families on parts of Multi30k",
+    "norms": "Kinds of norm on Multi30k",
+}
+
+
+def options() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--set", choices=list(SETS), required=True)
+    parser.add_argument("--minutes", type=float, default=5)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1])
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--test", action="store_true", help="also score test_2016: for final runs only")
+    parser.add_argument("--work", type=Path, default=HERE.parent / ".bench" / "compare")
+    parser.add_argument("--results", type=Path, default=HERE / "results" / "compare.jsonl")
+    parser.add_argument("--charts", type=Path, default=HERE.parent / "docs")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Compare, and append the tables."""
+    asked = options()
+    begun = {"benchmark": "compare", "date": machine.now(), "commit": machine.commit(), "machine": machine.describe()}
+    from regard.cli.progress import Lines
+    from regard.cli.signals import Stop
+    from regard.errors import RegardError
+    from regard.explore.comparison import Compared
+    from regard.tasks.comparing import Budget, Texts, compare
+
+    recipes, shares = SETS[asked.set]
+    budget = Budget(asked.minutes, None, tuple(asked.seeds), shares)
+    data = data_folder()
+    train, valid, test = (
+        (data / f"{part}.de.gz", data / f"{part}.en.gz") for part in ("train", "val", "test_2016_flickr")
+    )
+    try:
+        with Stop() as stop:
+            results = compare(
+                recipes,
+                Texts([train[0]], [train[1]], valid, test if asked.test else None),
+                budget,
+                asked.work / f"{asked.minutes:g}-minutes",
+                threads=asked.threads,
+                reporter=Lines(sys.stderr),
+                should_stop=stop,
+            )
+    except RegardError as error:
+        print(error, file=sys.stderr)
+        sys.exit(error.exit_code)
+    shown = Compared(results, lowercase=True)
+    name = f"{TITLES[asked.set]}, German to English, {asked.minutes:g} minutes each"
+    charts = pictures(shown, f"compare-{asked.set}", asked.charts)
+    for title, table, figures in (
+        (name, shown.table(), charts[1:]),
+        (f"{name}, by the length of the source", shown.by_length(), charts[:1]),
+    ):
+        rows = [dict(zip((flat(heading) for heading in table.headings), row, strict=True)) for row in table.rows]
+        seeds = f"Seeds {', '.join(map(str, asked.seeds))}; threads: {asked.threads}."
+        note = "\n\n".join([" ".join([seeds, *table.notes]), *(f"![{path.stem}]({path.name})" for path in figures)])
+        machine.append(asked.results, {**begun, "name": title, "note": note, "rows": rows})
+        print(table.terminal())
+
+
+def pictures(shown: Any, name: str, folder: Path) -> list[Path]:
+    """Writes the charts; the one by length comes first."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for kind, picture in shown.charts().items():
+        paths.append(folder / f"{name}-{kind}.svg")
+        paths[-1].write_text(picture, encoding="utf-8")
+    return paths
+
+
+def flat(heading: str) -> str:
+    """A heading on one line."""
+    return heading.replace("\n", " ")
+
+
+if __name__ == "__main__":
+    main()
