@@ -1,0 +1,96 @@
+"""What is said of data before it is learned from: for people, and as JSON; the exit code is the verdict."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+
+def rows(count: int = 30) -> str:
+    return "text,label\n" + "".join(f"the cat sees {number},{'abc'[number % 3]}\n" for number in range(count))
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    (tmp_path / "a.csv").write_text(rows())
+    return tmp_path / "a.csv"
+
+
+def test_labels_are_listed_with_their_share(regard, texts: Path) -> None:
+    done = regard("check", "--task", "classification", "--train", texts)
+    assert done.code == 0
+    lines = done.out.splitlines()
+    assert [line.split() for line in lines[:3]] == [["10", "(33%)", label] for label in "abc"]
+    assert lines[-1] == "Usable: 30 texts. 3 labels."
+
+
+def test_many_labels_are_listed_in_part(regard, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("text,label\n" + "".join(f"text {n} of {n % 40},label{n % 40}\n" for n in range(200)))
+    done = regard("check", "--task", "classification", "--train", path)
+    assert "… and 20 labels more" in done.out
+    assert sum("label" in line for line in done.out.splitlines()) == 22
+
+
+def test_json_has_it_all(regard, texts: Path) -> None:
+    values = json.loads(regard("check", "--task", "classification", "--train", texts, "--json").out)
+    assert values["usable"] is True
+    assert values["labels"] == {"a": 10, "b": 10, "c": 10}
+
+
+def test_texts_to_validate_and_to_test_on_are_looked_for(regard, texts: Path, tmp_path: Path) -> None:
+    for name, content in (
+        ("v.csv", "the cat sees 1,b\nnew,z\nnew too,a\nnewer,a\nnewest,b\nlast,c\n"),
+        ("t.csv", rows()),
+    ):
+        (tmp_path / name).write_text(content)
+    done = regard("check", "--task", "classification", "--train", texts, "--valid", tmp_path / "v.csv")
+    assert done.code == 0
+    assert "1 texts (17%) of the validation texts stand in the training data too" in done.out
+    assert "have a label that nothing is learned of: 'z'" in done.out
+    done = regard("check", "--task", "classification", "--train", texts, "--test", tmp_path / "t.csv")
+    assert done.code == 1
+    assert "of the test texts" in done.out
+    two = ["--test", tmp_path / "t.csv", "--test", tmp_path / "v.csv"]
+    assert str(tmp_path / "v.csv") in regard("check", "--task", "classification", "--train", texts, *two).out
+
+
+def test_numbers_have_no_labels_to_list(regard, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("text,score\n" + "".join(f"text {number},{number / 7}\n" for number in range(30)))
+    done = regard("check", "--task", "classification", "--train", path, "--kind", "regression")
+    assert (done.code, done.out) == (0, "Usable: 30 texts.\n")
+
+
+def test_tagged_texts_are_counted_in_spans(regard, tmp_path: Path) -> None:
+    path = tmp_path / "a.conll"
+    path.write_text("".join(f"Anna\tB-PER\nsees\tO\nBonn{n}\tB-LOC\nCity\tI-LOC\n\n" for n in range(20)))
+    done = regard("check", "--task", "tagging", "--train", path)
+    assert done.code == 0
+    assert [line.split() for line in done.out.splitlines()[:2]] == [["20", "(50%)", one] for one in ("PER", "LOC")]
+
+
+def test_images_are_images(regard, tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("".join(f"{n},{n % 7},{n % 5},1,{'ab'[n % 2]}\n" for n in range(40)))
+    done = regard("check", "--task", "image-classification", "--train", path)
+    assert done.code == 0
+    assert done.out.endswith("Usable: 40 images. 2 labels.\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--task", "classification"], "give --train FILE"),
+        (["--task", "clasification", "--train", "a"], "Did you mean 'classification'"),
+        (["--task", "classification", "--train", "absent.csv"], "absent.csv: no such file"),
+        (["--task", "classification", "--train", "a", "--source", "b"], "--source: is not for this task"),
+        (["--task", "classification", "--train", "a", "--model", "b"], "--model: is not for this task"),
+        (["--train", "a"], "--train: is not for this task"),
+        (["--source", "a", "--target", "b", "--valid", "c"], "--valid: is not for this task"),
+    ],
+)
+def test_options_of_another_task_are_refused(regard, words: list[str], said: str) -> None:
+    done = regard("check", *words)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err

@@ -1,0 +1,133 @@
+"""A vector for each line, or each token: on stdout as JSON, or in a file that is there whole or not at all."""
+
+import json
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from regard.tasks import encoding
+from regard.tasks.encoding import TokenVectors
+
+
+class Counts:
+    """An encoder into the numbers of words and characters."""
+
+    size = 2
+
+    def __init__(self, task: Any, layer: int | None = None) -> None:
+        self.asked = layer
+
+    def texts(self, texts: list[str], pool: str | None = None, normalise: bool | None = None) -> np.ndarray:
+        rows = [[len(text.split()), len(text) / 3] for text in texts]
+        return np.array(rows, np.float32).reshape(len(texts), 2)
+
+    def tokens(self, texts: list[str], normalise: bool | None = None) -> list[TokenVectors]:
+        found = []
+        for text in texts:
+            words, ends = text.split(), np.cumsum([len(word) + 1 for word in text.split()]).tolist()
+            places = tuple((end - 1 - len(word), end - 1) for word, end in zip(words, ends, strict=True))
+            rows = np.array([[len(word), 0.1] for word in words], np.float32).reshape(len(words), 2)
+            found.append(TokenVectors(text, tuple(map(len, words)), tuple(words), places, rows))
+        return found
+
+
+@pytest.fixture
+def ask(regard, loaded, monkeypatch: pytest.MonkeyPatch):
+    loaded(SimpleNamespace(name="translation"))
+    monkeypatch.setattr(encoding, "TextVectors", Counts)
+    return lambda *words, stdin=b"": regard("encode", "model", *words, stdin=stdin)
+
+
+def test_an_object_a_line(ask) -> None:
+    done = ask(stdin=b"the cat\n\nold\n")
+    assert done.code == 0
+    values = [json.loads(line) for line in done.out.splitlines()]
+    assert [value["text"] for value in values] == ["the cat", "", "old"]
+    assert [value["vector"] for value in values] == [[2.0, 2.333333], [0.0, 0.0], [1.0, 1.0]]
+    assert "2.333333492" not in done.out  # as many digits as a float32 has
+
+
+def test_an_object_a_line_with_its_tokens(ask) -> None:
+    values = [json.loads(line) for line in ask("--each", "token", stdin=b"the old cat\n\n").out.splitlines()]
+    assert values[1] == {"text": "", "tokens": []}
+    tokens = values[0]["tokens"]
+    assert [values[0]["text"][token["start"] : token["end"]] for token in tokens] == ["the", "old", "cat"]
+    assert [token["text"] for token in tokens] == ["the", "old", "cat"]
+    assert [token["vector"] for token in tokens] == [[3.0, 0.1]] * 3
+
+
+def test_a_row_a_line_in_a_file(ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from regard.cli.lines import bursts
+
+    monkeypatch.setattr(bursts, "__defaults__", (2, 0.05))
+    done = ask("--output", tmp_path / "v.npz", stdin=b"the cat\n\nold\na b c\nd\n")
+    assert (done.code, done.out) == (0, "")
+    with np.load(tmp_path / "v.npz", allow_pickle=False) as found:
+        assert list(found) == ["vectors"]
+        assert found["vectors"].dtype == np.float32
+        assert found["vectors"][:, 0].tolist() == [2, 0, 1, 3, 1]
+    assert [path.name for path in tmp_path.iterdir()] == ["v.npz"]
+
+
+def test_a_row_a_token_in_a_file(ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from regard.cli.lines import bursts
+
+    monkeypatch.setattr(bursts, "__defaults__", (2, 0.05))
+    ask("--each", "token", "--output", tmp_path / "v.npz", stdin=b"the cat\n\nold\na b c\n")
+    with np.load(tmp_path / "v.npz", allow_pickle=False) as found:
+        assert found["lines"].tolist() == [0, 0, 2, 3, 3, 3]
+        assert found["ids"].tolist() == [3, 3, 3, 1, 1, 1]
+        assert found["offsets"].tolist() == [[0, 3], [4, 7], [0, 3], [0, 1], [2, 3], [4, 5]]
+        assert found["vectors"].shape == (6, 2)
+
+
+@pytest.mark.parametrize("each", ["text", "token"])
+def test_nothing_in_is_a_file_without_rows(ask, tmp_path: Path, each: str) -> None:
+    assert ask("--each", each, "--output", tmp_path / "v.npz").code == 0
+    with np.load(tmp_path / "v.npz", allow_pickle=False) as found:
+        assert found["vectors"].shape == (0, 2)
+
+
+def test_an_older_file_is_replaced_at_once(ask, tmp_path: Path) -> None:
+    (tmp_path / "v.npz").write_bytes(b"old")
+    assert ask("--output", tmp_path / "v.npz", stdin=b"a\n").code == 0
+    with np.load(tmp_path / "v.npz", allow_pickle=False) as found:
+        assert len(found["vectors"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--output", "v.json"), ".npz"),
+        (("--output", "v"), ".npz"),
+        (("--output", "absent/v.npz"), "folder that is not there"),
+        (("--each", "token", "--pool", "max"), "--pool"),
+        (("--pool", "sum"), "'first'"),
+    ],
+)
+def test_what_cannot_be_is_said_before_anything_is_loaded(regard, words: tuple[str, ...], said: str) -> None:
+    done = regard("encode", "absent", *words)
+    assert done.code == 2
+    assert said in done.err
+
+
+def test_a_file_that_cannot_be_written_is_told(ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*paths: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    done = ask("--output", tmp_path / "v.npz", stdin=b"a\n")
+    assert done.code == 1
+    assert "v.npz: cannot be written: No space left on device" in done.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_classifier_of_images_reads_no_text(regard, loaded) -> None:
+    loaded(SimpleNamespace(name="image-classification"))
+    done = regard("encode", "model", stdin=b"a\n")
+    assert (done.code, done.out) == (2, "")
+    assert "is a classifier of images; use regard classify" in done.err
