@@ -73,6 +73,11 @@ _GUESSING: dict[str, Any] = {
 }
 _WORDS: dict[str, Any] = {"training": {**_GUESSING, "tokens": 2048}}
 """Of tasks that guess words of running text, which are judged by their likelihood; small batches learn most from it."""
+_CHARACTERS: dict[str, Any] = {
+    "text": {"units": "characters"},
+    "data": {"max_tokens": 128},
+    "training": {**_GUESSING, "tokens": 768},
+}
 READINGS: dict[str, tuple[Reading, ...]] = {
     "classification": (
         Reading(10_000, "classifier-tiny", 25, _CLASSES),
@@ -98,9 +103,7 @@ READINGS: dict[str, tuple[Reading, ...]] = {
         Reading(float("inf"), "t5-tiny", 5, {**_WORDS, "data": {"max_tokens": 128}}),
     ),
     "language-model": (
-        Reading(
-            5_000_000, "gpt-tiny", 25, {"text": {"units": "characters"}, "training": {**_GUESSING, "tokens": 1024}}
-        ),
+        Reading(5_000_000, "gpt-tiny", 25, _CHARACTERS),
         Reading(float("inf"), "gpt-tiny", 10, _WORDS),
     ),
 }
