@@ -65,7 +65,7 @@ def test_lines_come_every_ten_seconds() -> None:
         now.time += 0.5
         shown.on_step(metrics(step))
     lines = stream.getvalue().splitlines()
-    assert lines[0] == "training 100 steps: 2.6 million parameters, up to 1,024 target tokens a step"
+    assert lines[0] == "training 100 steps: 2.6 million parameters, up to 1,024 tokens a step"
     assert len(lines) == 1 + 5
     assert lines[1] == "step 20/100: loss 2.000, 900 tokens/s, 40 s left"
 

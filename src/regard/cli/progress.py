@@ -147,7 +147,7 @@ def began(start: Start) -> str:
     many = (
         f" of {start.steps:,} steps" if start.steps and start.step else f" {start.steps:,} steps" if start.steps else ""
     )
-    return f"{verb}{many}: {start.parameters / 1e6:.1f} million parameters, up to {start.tokens:,} target tokens a step"
+    return f"{verb}{many}: {start.parameters / 1e6:.1f} million parameters, up to {start.tokens:,} tokens a step"
 
 
 def ended(summary: Summary) -> str:

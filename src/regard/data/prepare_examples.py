@@ -105,7 +105,7 @@ class _Making:
 
     def write(self, folder: Path, learn: Learn, inputs: dict[str, Any]) -> None:
         """Every file of the folder, the index last."""
-        self._progress("vocabulary", 0)
+        self._progress("names", 0)
         coding = learn(pair for _, pair in self._chosen(self._split.train_B))
         codings.save(coding, folder)
         sides = self._side(folder, "train", coding, self._chosen(self._split.train_B))

@@ -144,7 +144,8 @@ def _fix(work: Work, chosen: Chosen, teaching: Teaching, allow: tuple[str, ...])
 STAGES = {
     "read": "reading the data",
     "vocabulary": "learning the vocabulary",
-    "encode": "turning text into ids",
+    "names": "learning what labels and pieces there are",
+    "encode": "turning examples into ids",
     "segment": "drawing segmentations",
 }
 """What preparing does, for people."""
