@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.config import TransformerSection
-from regard.data.batch import PairBatch, Packed
+from regard.data.batch import Packed, PairBatch
 from regard.models.build import transformer
 from regard.models.inputs import Pairs, pairs
 from regard.models.transformer import Transformer

@@ -1,4 +1,4 @@
-"""A model reading what it is given as it stands, so that one can look inside: for the demonstration and for pictures."""
+"""A model reading what it is given as it stands, so that one can look inside: for demonstration and pictures."""
 
 from __future__ import annotations
 
