@@ -161,7 +161,7 @@ PRESETS: dict[str, Preset] = {
             "heads": 3,
             "activation": "relu",
             "dropout": 0.1,
-            "max_positions": 256,
+            "positions": "relative",
         },
         what="writes texts; for a million characters and more",
         family="gpt",
