@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from regard.nn.dropout import drop
-from regard.nn.grid import grid
+from regard.nn.grid import Group, grid
 from regard.nn.layout import Layout, Sequences
 
 Point = Callable[[str, Tensor], Tensor]
@@ -128,10 +128,11 @@ class PaddedSDPA:
     def __call__(self, query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, question: Question) -> Tensor:
         """Gather to grids, attend, gather back."""
         layout, heads = question.layout, query_THK.shape[1]
-        plain = not question.dropout and question.bias is None
-        if query_THK.requires_grad and query_THK.device.type == "cpu" and plain:
+        simple = not question.dropout and (question.bias is None or layout.queries is layout.keys)
+        if query_THK.requires_grad and query_THK.device.type == "cpu" and simple:
             made = layout.once((heads, question.causal), lambda: grid(layout, heads, question.causal))
-            context_THU: Tensor = _Grouped.apply(query_THK, key_SHK, value_SHU, made, question.scale)
+            bias_HLM = None if question.bias is None else _biased(question.bias, layout, None)
+            context_THU: Tensor = _Grouped.apply(query_THK, key_SHK, value_SHU, bias_HLM, made, question.scale)
             return context_THU
         return _torch_sdpa(query_THK, key_SHK, value_SHU, question)
 
@@ -197,7 +198,7 @@ class _Grouped(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx, query_THK, key_SHK, value_SHU, grid, scale):  # type: ignore[no-untyped-def]
+    def forward(ctx, query_THK, key_SHK, value_SHU, bias_HLM, grid, scale):  # type: ignore[no-untyped-def]
         query_YK, key_ZK, value_ZU = _wide(query_THK), _wide(key_SHK), _wide(value_SHU)
         contexts, saved = [], []
         for group in grid.groups:
@@ -206,23 +207,29 @@ class _Grouped(torch.autograd.Function):
                 score = torch.bmm(query, key.transpose(1, 2)).mul_(scale)
             else:
                 score = torch.baddbmm(group.bias.to(query.dtype), query, key.transpose(1, 2), alpha=scale)
+            if bias_HLM is not None:
+                _by_head(score, group).add_(_cut(bias_HLM, group).to(score.dtype))
             weight = score.softmax(-1)
             contexts.append(torch.bmm(weight, value).flatten(0, 1))
             saved += [query, key, value, weight]
         ctx.save_for_backward(*saved)
-        ctx.grid, ctx.scale = grid, scale
+        ctx.grid, ctx.scale, ctx.biased = grid, scale, bias_HLM
         return _home(contexts, grid.query_homes_Y, query_THK)
 
     @staticmethod
     def backward(ctx, gradient_THU):  # type: ignore[no-untyped-def]
         gradient_YU = _wide(gradient_THU)
         queries, keys, values = [], [], []
+        bias_gradient_HLM = None if ctx.biased is None else torch.zeros_like(ctx.biased)
         for i, group in enumerate(ctx.grid.groups):
             query, key, value, weight = ctx.saved_tensors[4 * i : 4 * i + 4]
             gradient = group.queries.take_real(gradient_YU)
             values.append(torch.bmm(weight.transpose(1, 2), gradient).flatten(0, 1))
             weight_gradient = torch.bmm(gradient, value.transpose(1, 2))
-            score_gradient = torch._softmax_backward_data(weight_gradient, weight, -1, weight.dtype).mul_(ctx.scale)
+            score_gradient = torch._softmax_backward_data(weight_gradient, weight, -1, weight.dtype)
+            if bias_gradient_HLM is not None:
+                _cut(bias_gradient_HLM, group).add_(_by_head(score_gradient, group).sum(0))
+            score_gradient.mul_(ctx.scale)
             queries.append(torch.bmm(score_gradient, key).flatten(0, 1))
             keys.append(torch.bmm(score_gradient.transpose(1, 2), query).flatten(0, 1))
         grid = ctx.grid
@@ -230,9 +237,20 @@ class _Grouped(torch.autograd.Function):
             _home(queries, grid.query_homes_Y, gradient_THU),
             _home(keys, grid.key_homes_Z, gradient_THU),
             _home(values, grid.key_homes_Z, gradient_THU),
+            bias_gradient_HLM,
             None,
             None,
         )
+
+
+def _by_head(score_XLM: Tensor, group: Group) -> Tensor:
+    """The grid of one group with sequences and heads apart."""
+    return score_XLM.unflatten(0, group.queries.shape[:2])
+
+
+def _cut(bias_HLM: Tensor, group: Group) -> Tensor:
+    """A bias as far as the longest sequence of a group goes."""
+    return bias_HLM[:, : group.queries.shape[2], : group.keys.shape[2]]
 
 
 def _wide(x_THK: Tensor) -> Tensor:
