@@ -11,7 +11,7 @@ from regard.errors import RegardError
 from regard.models.build import transformer
 from regard.models.presets import PRESETS
 from regard.tasks import sizing
-from regard.tasks.sizing import SIZES, size_for, values
+from regard.tasks.sizing import READINGS, SIZES, defaults, size_for, values
 from regard.text.tokenizer import learn
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "recipes.md"
@@ -48,6 +48,26 @@ def test_the_printed_table_is_this_one() -> None:
             size.epochs,
         ]
         assert float(rate) == recipe_from(values(size, None, with_model=True)).training.rate
+
+
+def test_the_printed_table_of_the_other_tasks_is_this_one() -> None:
+    rows = re.findall(
+        r"^\| ([a-z-]+) \| ([\d,]+|any) \| (\S+) \| (\d+) \| ", DOCUMENT.read_text(encoding="utf-8"), re.M
+    )
+    printed = [(task, float("inf") if below == "any" else int(below.replace(",", "")), preset, int(passes))
+               for task, below, preset, passes in rows]  # fmt: skip
+    assert printed == [(task, row.count, row.preset, row.epochs) for task, table in READINGS.items() for row in table]
+
+
+def test_every_row_of_the_other_tasks_with_every_fitting_preset_is_a_recipe() -> None:
+    for task, table in READINGS.items():
+        for row in table:
+            fitting = [name for name, preset in PRESETS.items() if preset.family == PRESETS[row.preset].family]
+            for name in (None, *fitting):
+                recipe = recipe_from(
+                    defaults(task, int(min(row.count - 1, 1e12)), name, with_model=True, schedule=None)
+                )
+                assert (recipe.task, recipe.training.steps) == (task, None)
 
 
 @pytest.mark.parametrize("tie", ["three", "none"])

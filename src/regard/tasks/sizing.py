@@ -136,6 +136,7 @@ def defaults(task: str, count: int, name: str | None, with_model: bool, schedule
     chosen = preset(name or row.preset)
     found = {section: dict(fields) for section, fields in row.values.items()}
     found = merge({"task": task, "training": {"tokens": Training().tokens}}, found, {"training": chosen.training})
+    found["training"].pop("steps", None)  # a paper's number of steps belongs to its corpus
     if schedule == "noam":
         found["training"]["rate"] = NOAM
     if with_model or name:
