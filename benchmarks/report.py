@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from quality import Session, quality
+from seeds import HEADINGS, seeds
 from tables import grid
 
 HERE = Path(__file__).resolve().parent
@@ -123,6 +124,9 @@ def page(folder: Path) -> str:
     found = sessions(folder)
     runs = [session for session in found if session["benchmark"] == "multi30k"]
     lines = quality(runs) if runs else []
+    for kind in HEADINGS:
+        if own := [session for session in found if session["benchmark"] == kind]:
+            lines, runs = lines + seeds(kind, own), runs + own
     lines += [line for session in newest([s for s in found if s not in runs]) for line in section(session)]
     return OPENING + "\n".join(lines) + ("\n" if lines else "")
 

@@ -157,3 +157,15 @@ def test_a_run_is_scored_once_and_another_one_of_its_name_is_refused(load: Any, 
     assert done(results, run, test=True)
     with pytest.raises(SystemExit, match="--name"):
         done(results, run | {"settings": "model.dropout=0.3"}, test=False)
+
+
+def test_seeds_of_one_setting_are_averaged_with_an_interval(load: Any) -> None:
+    rows = [
+        {"run": f"a recipe {n}", "set": "a", "name": "recipe", "seed": n, "settings": "", "train minutes": 1.0} | scores
+        for n, scores in enumerate([{"test accuracy": 90.0}, {"test accuracy": 92.0}, {"test accuracy": 91.0}])
+    ]
+    (mean,) = load("seeds").means([*rows, {**rows[0], "run": "b", "set": "b"}])
+    assert mean["test accuracy"] == "91.00 ± 2.48"  # 4.303 · 1 / √3
+    lines = load("seeds").seeds("reading", [{"rows": [row], "commit": "abc"} for row in rows])
+    assert "| a | recipe | 3 | 1 | 91.00 ± 2.48 |" in lines
+    assert sum("| a recipe" in line for line in lines) == 3
