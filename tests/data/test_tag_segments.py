@@ -8,7 +8,8 @@ import pytest
 from regard.data.coding import TagCoding
 from regard.data.framing import Frame
 from regard.data.packing import pack_sources
-from regard.data.tag_segments import Draws, Ragged, TagSegments
+from regard.data.tag_segments import TagSegments
+from regard.data.text_segments import Draws, Ragged
 from regard.data.word_marks import WordMarks
 from regard.text.bpe_dropout import Segmenter
 from regard.text.marked import Words, places_of

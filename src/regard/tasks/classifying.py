@@ -21,6 +21,7 @@ from regard.tasks.classification import Classification
 from regard.tasks.criteria import NUMBER
 from regard.tasks.labelling import LabelNames, LabelTeaching
 from regard.tasks.pretrained import Pretrained, learned_tokenizer
+from regard.tasks.segmenting import read_anew
 from regard.tasks.teaching import Paths, device_of
 from regard.tasks.text_assets import TextAssets
 
@@ -32,7 +33,8 @@ class ClassificationTeaching(LabelTeaching):
 
     def __init__(self, task: Classification, prepared: PreparedExamples, paths: Paths) -> None:
         super().__init__(task, prepared, paths)
-        self.examples = Examples.of(prepared.text, prepared.labels, task.recipe.training.tokens)
+        text = read_anew(prepared, task.recipe)
+        self.examples = Examples.of(text, prepared.labels, task.recipe.training.tokens)
         make = self.examples.dimmed(task.recipe.data.word_dropout, task.assets.hidden, task.recipe.seed)
         self.batches = self.examples.feed(task.recipe, prepared.fingerprint, make)
 

@@ -22,8 +22,8 @@ from regard.tasks.inspection import told_and_refused
 from regard.tasks.language_modelling import LanguageModelJob
 from regard.tasks.pretrained import Pretrained
 from regard.tasks.running_text import running_text
+from regard.tasks.segmenting import segmented_anew
 from regard.tasks.span_corrupting import SpanCorruptionJob
-from regard.tasks.tag_drawing import segmented_anew
 from regard.tasks.tag_teaching import TaggingJob
 from regard.tasks.teaching import Job
 from regard.tasks.word_masking import MaskedLmJob

@@ -26,9 +26,9 @@ from regard.nn import ops
 from regard.nn.layout import Sequences
 from regard.tasks import calibration
 from regard.tasks.pretrained import Pretrained, learned_tokenizer
+from regard.tasks.segmenting import learned_from
 from regard.tasks.sizing import epochs_for
 from regard.tasks.tag_assets import TagAssets
-from regard.tasks.tag_drawing import learned_from
 from regard.tasks.tag_scores import TagScores, tag_scores
 from regard.tasks.tagging import Tagging
 from regard.tasks.teaching import Paths, ShouldStop, device_of

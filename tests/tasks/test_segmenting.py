@@ -9,8 +9,8 @@ import pytest
 
 from regard.config import Recipe, recipe_from
 from regard.errors import UsageError
-from regard.tasks import tag_drawing
-from regard.tasks.tag_drawing import FEW, learned_from, segmented_anew
+from regard.tasks import segmenting
+from regard.tasks.segmenting import FEW, learned_from, segmented_anew
 
 
 def recipe(**text: Any) -> Recipe:
@@ -34,7 +34,7 @@ def test_a_foreign_vocabulary_has_no_merges_to_leave_out(monkeypatch: pytest.Mon
         folder = "data"
 
     found = SimpleNamespace(load=lambda folder: SimpleNamespace(tokenizer=object()))
-    monkeypatch.setattr(tag_drawing, "TextAssets", found)
+    monkeypatch.setattr(segmenting, "TextAssets", found)
     prepared: Any = Prepared()
     with pytest.raises(UsageError, match=r"text\.bpe_dropout: is for vocabularies of Regard"):
         learned_from(prepared, recipe(bpe_dropout=0.1))
