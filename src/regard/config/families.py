@@ -111,7 +111,7 @@ class BertSection(Attentive):
     segments: int = Field(2, ge=0, le=1024, description="kinds of segments, each with an embedding; 0: no such thing")
     embedding_norm: bool = Field(True, description="the sum of the embeddings is normalised")
     pool: Literal["first", "mean", "max"] = Field(
-        "first", description="what stands for the whole text: the first token, or the mean or largest of all"
+        "first", description="what stands for a text, or a tagged word: its first token, the mean or largest of all"
     )
     pooler: bool = Field(True, description="a dense layer with tanh between that and the classes, as in BERT")
 
