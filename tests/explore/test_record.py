@@ -15,7 +15,9 @@ from regard.explore.ink import Look
 from regard.explore.record import Token, by_word, record, words
 from regard.explore.view import View, gazes
 from regard.models.build import rnn, transformer
+from regard.tasks.bundle import TASKS
 from regard.tasks.classification import Classification
+from regard.tasks.tag_assets import TagAssets
 from regard.tasks.text_assets import TextAssets
 from regard.text.tokenizer import learn
 from regard.text.vocabulary import Vocabularies, learn_vocabularies
@@ -257,3 +259,27 @@ def test_a_recurrent_translator_shows_its_cross_attention_alone(task: Any) -> No
     assert found.layer("cross", 1).shape == (1, len(found.written), len(found.source))
     with pytest.raises(RegardError, match="no attention"):
         record(Task(rnn(RnnSection(d_model=16, score="none"), *sizes), vocabularies, Recipe()), SOURCE)
+
+
+OTHERS = [
+    ("masked-lm", "encoder", {}),
+    ("tagging", "encoder", {}),
+    ("language-model", "decoder", {}),
+    ("encoding", "encoder", {}),
+]
+
+
+@pytest.mark.parametrize(("name", "kind"), OTHERS)
+def test_every_model_of_one_text_shows_what_it_reads(name: str, kind: str) -> None:
+    sizes = {"layers": 1, "d_model": 16, "d_ff": 32, "heads": 2}
+    recipe = recipe_from({"task": name, "model": sizes})
+    tokenizer = learn([SOURCE], 300, symbols=("[CLS]", "[MASK]"))
+    assets: Any = TagAssets(tokenizer, ("A", "B"), scheme="none") if name == "tagging" else TextAssets(tokenizer)
+    found = TASKS[name]
+    task = found(recipe, assets, found.build(recipe, assets.sizes, key=5).eval())
+    seen = record(task, SOURCE)
+    assert list(seen.weights) == [kind]
+    assert "".join(SOURCE[token.start : token.end] for token in seen.source) == SOURCE
+    for weight_HQK in seen.weights[kind]:
+        np.testing.assert_allclose(weight_HQK.sum(-1), 1.0, rtol=1e-5)
+        assert weight_HQK.shape[1:] == (len(seen.source), len(seen.source))

@@ -136,7 +136,8 @@ def _one(task: Any, text: str, target_text: str | None) -> Record:
 
     ids = [id for id, _, _ in read]
     given = packed([ids], next(task.model.parameters()).device)
-    weights = heard(task.model, task.recipe.model.family, lambda: task.model(given), [len(ids)])
+    family = task.recipe.model.family
+    weights = heard(task.model, family, lambda: PASSES[family](task.model, given), [len(ids)])
     tokens = tuple(Token(task.assets.tokenizer.piece(id), start, end) for id, start, end in read)
     plain = {kind: [one[0].float().cpu().numpy() for one in layers] for kind, layers in weights.items()}
     return Record(known, known, tokens, tokens, tokens, plain)
@@ -164,6 +165,11 @@ def _pair(task: Translation, source_text: str, target_text: str | None) -> Recor
     )
 
 
+PASSES: dict[str, Callable[[Any, Any], Any]] = {
+    "bert": lambda model, given: model.encoder(given),
+    "gpt": lambda model, given: model(given),
+}
+"""What of a model of one text is run, by family: an encoder without its head."""
 RECORDS: dict[str, Callable[[Any, str, str | None], Record]] = {"translation": _pair}
 """By task, where it is not one text."""
 

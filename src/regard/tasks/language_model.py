@@ -22,7 +22,7 @@ from regard.models.gpt import Gpt
 from regard.tasks.surprisal import Perplexity, surprisals
 from regard.tasks.teaching import device_of
 from regard.tasks.text_assets import TextAssets
-from regard.tasks.texts import refuse_others
+from regard.tasks.texts import Read, read_as, refuse_others
 from regard.text.streaming import Decoder, Stops
 
 Ids = NDArray[np.int64]
@@ -178,6 +178,10 @@ class LanguageModel:
         (nats,) = self.surprise([ids], max(1, self.recipe.data.max_tokens // 2))
         tokenizer = self.assets.tokenizer
         return Scored(tuple(map(tokenizer.piece, ids.tolist())), tuple((-nats).tolist()))
+
+    def reads(self, text: str) -> tuple[str, list[Read]]:
+        """What the model reads of a document, for those who look inside; ``</s>`` stands before it."""
+        return read_as(self.assets.tokenizer, text, (self.assets.tokenizer.end,))
 
     def surprise(self, documents: Sequence[Ids], stride: int | None = None) -> list[NDArray[np.float64]]:
         """Nats of every token of documents that are ids already; see :func:`~regard.tasks.surprisal.surprisals`."""

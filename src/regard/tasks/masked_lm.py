@@ -21,7 +21,7 @@ from regard.models.build import bert, words
 from regard.models.inputs import tokens
 from regard.tasks.teaching import device_of
 from regard.tasks.text_assets import TextAssets
-from regard.tasks.texts import refuse_others
+from regard.tasks.texts import Read, read_as, refuse_others
 from regard.text.tokenizer import MASK
 
 Ids = NDArray[np.int64]
@@ -118,6 +118,10 @@ class MaskedLm:
         scores = self._scores(asked)
         found = [self._candidates(one, rows, k) for one, rows in zip(asked, scores, strict=True)]
         return found[0] if isinstance(text, str) else found
+
+    def reads(self, text: str) -> tuple[str, list[Read]]:
+        """What the model reads of a text without gaps, for those who look inside."""
+        return read_as(self.assets.tokenizer, text, self.frame.begin, (self.frame.end,))
 
     def _asked(self, text: str) -> _Asked:
         parts = self._gap.split(text)

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from regard.config import BertSection, Recipe
-from regard.data.coding import TagCoding
+from regard.data.coding import TagCoding, parts
 from regard.data.corpora import Corpus
 from regard.data.framing import Frame
 from regard.errors import UsageError
@@ -21,7 +21,7 @@ from regard.models.build import bert, tags
 from regard.tasks.tag_assets import TagAssets
 from regard.tasks.tag_scores import TagScores, tag_scores
 from regard.tasks.teaching import device_of
-from regard.tasks.texts import refuse_others
+from regard.tasks.texts import Read, read_as, refuse_others
 from regard.tasks.word_reading import decided, head_of, read_words
 from regard.text.marked import Place, Words, places_of
 from regard.text.schemes import forbidden, spans_of, tags_of
@@ -128,6 +128,17 @@ class Tagging:
             if empty := [place for place, word in enumerate(words) if not word.strip()]:
                 raise UsageError("a word is empty", f"texts[{number}][{empty[0]}]")
         return self.tagged([Words.joined(words, ()) for words in texts])
+
+    def reads(self, text: str) -> tuple[str, list[Read]]:
+        """What the model reads of a text, word by word, for those who look inside; its words stand alone."""
+        words = Words(text, tuple(places_of(text)))
+        frame, read = self.coding.frame, list[Read]()
+        for part, (_, end) in zip(parts(words), words.places, strict=True):
+            known, inner = read_as(self.assets.tokenizer, part, ())
+            first = end - len(known)
+            read += [(id, first + start, first + stop) for id, start, stop in inner]
+        last = len(text)
+        return text, [*((id, 0, 0) for id in frame.begin), *read, (frame.end, last, last)]
 
     def tagged(self, texts: Sequence[Words]) -> list[Tagged]:
         """The tags of texts whose words are known by their places."""
