@@ -261,12 +261,7 @@ def test_a_recurrent_translator_shows_its_cross_attention_alone(task: Any) -> No
         record(Task(rnn(RnnSection(d_model=16, score="none"), *sizes), vocabularies, Recipe()), SOURCE)
 
 
-OTHERS = [
-    ("masked-lm", "encoder", {}),
-    ("tagging", "encoder", {}),
-    ("language-model", "decoder", {}),
-    ("encoding", "encoder", {}),
-]
+OTHERS = [("masked-lm", "encoder"), ("tagging", "encoder"), ("language-model", "decoder"), ("encoding", "encoder")]
 
 
 @pytest.mark.parametrize(("name", "kind"), OTHERS)
