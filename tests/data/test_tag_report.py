@@ -102,3 +102,10 @@ def test_validation_texts_are_looked_for(tmp_path: Path) -> None:
     assert by_kind["unknown label"].sentence == (
         "1 spans of the validation texts have a label that nothing is learned of: 'ORG'."
     )
+
+
+def test_lines_of_something_else_are_no_tagged_text(tmp_path: Path) -> None:
+    (tmp_path / "labels.tsv").write_text("".join(f"what{n}\tDESC\nwho{n}\tHUM\n" for n in range(600)))
+    report = look_at_tags([tagged(tmp_path / "labels.tsv")])
+    assert [finding.kind for finding in report.findings if finding.severity == "fatal"] == ["one text"]
+    assert "an empty line stands between texts" in report.verdict

@@ -73,8 +73,8 @@ def prepare_examples(
     Raises:
         RegardError: a corpus cannot be used; or ``folder`` was made from other data or another recipe.
     """
-    found = survey(corpora, progress)
-    held_out = survey([validation], progress) if validation is not None else None
+    found = survey(corpora, progress, "examples")
+    held_out = survey([validation], progress, "examples") if validation is not None else None
     inputs = _inputs(found, held_out, recipe, rests)
     if not reusable(folder, inputs):
         nothing = np.zeros(sum(found.sizes), dtype=np.bool_)

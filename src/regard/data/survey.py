@@ -46,8 +46,8 @@ class Survey:
         return hashlib.sha256(" ".join(self.sha256).encode()).hexdigest()
 
 
-def survey(corpora: Sequence[Corpus], progress: Progress = silent) -> Survey:
-    """One pass over every pair.
+def survey(corpora: Sequence[Corpus], progress: Progress = silent, what: str = "sentence pairs") -> Survey:
+    """One pass over every pair; ``what`` they are, for a sentence.
 
     Raises:
         RegardError: a corpus is empty, or cannot be read.
@@ -58,7 +58,7 @@ def survey(corpora: Sequence[Corpus], progress: Progress = silent) -> Survey:
     for corpus in corpora:
         left, right, digest = _surveyed(corpus, progress)
         if not len(left):
-            raise RegardError("holds no sentence pairs", corpus.name)
+            raise RegardError(f"holds no {what}", corpus.name)
         source.append(left)
         target.append(right)
         sizes.append(len(left))

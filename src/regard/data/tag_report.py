@@ -27,6 +27,8 @@ from regard.text.schemes import Scheme, Written, detect, spans_of, unexplained
 
 LONG = 200
 """Characters of a word that is none: something was not cut into words."""
+MANY_WORDS = 1_000
+"""Words from which on one text alone is suspect."""
 MANY = 500
 """Tags, or labels of spans, up to which nobody suspects that words were taken for tags."""
 
@@ -117,12 +119,21 @@ def look_at_tags(
     texts, words = sum(one.count for one in looks), sum(one.words for one in looks)
     labels = sum((one.labels for one in looks), Counter[str]())
     if texts and not any(finding.kind == "unreadable" for finding in findings):
-        findings += [*_of_tags(labels, looks, words), *of_all(looks)]
+        findings += [*_of_tags(labels, looks, words), *_of_one_text(texts, words), *of_all(looks)]
         for name, other in (others or {}).items():
             noun = "words" if written == "none" else "spans"
             findings += of_another(name, TagLook(other, scheme=written), looks, labels, progress, noun)
     means = [sum(getattr(one, size) for one in looks) / max(1, texts) for size in ("characters", "words")]
     return TagReport(texts, means[0], means[1], ordered(findings), dict(labels.most_common()), words, written)
+
+
+def _of_one_text(texts: int, words: int) -> Iterator[Finding]:
+    """A whole file as one text: the lines of something else, taken for words."""
+    if texts == 1 and words >= MANY_WORDS:
+        sentence = (
+            f"All {words:,} words are one text; an empty line stands between texts. Is this a file of tagged words?"
+        )
+        yield Finding("one text", "fatal", 1, 1.0, (), sentence)
 
 
 def _detected(corpora: Sequence[Corpus]) -> tuple[Written, RegardError | None]:

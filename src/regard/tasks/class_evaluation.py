@@ -72,6 +72,8 @@ def evaluated(judge: Judge, score: Callable[[Sequence[str]], Scores], corpus: Co
     probability_BC = judge.probabilities(score_BC)
     score_labels = _labels if kind == "multi" else _classes
     scores, error, scope, unknown = score_labels(judge, probability_BC, labels)
+    if sum(unknown.values()) == len(labels):
+        raise RegardError("holds no label that the model knows; give --columns as in training", corpus.name)
     return ClassEvaluation(scores, error, scope, unknown, unlabelled)
 
 

@@ -68,6 +68,8 @@ class Given:
         for path in files:
             if not Path(path).exists():
                 raise UsageError("no such file", str(path))
+            if Path(path).is_dir():
+                raise UsageError("is a folder; a file is needed", str(path))
         refuse_pipes(files)
         learned = [opened(path, self.columns) for path in self.train]
         return learned, opened(self.valid, self.columns) if self.valid is not None else None
