@@ -60,7 +60,8 @@ def attend(
     made = [record(task, text, target), *([record(task, beside)] if beside else [])]
     there: list[Kind] = [one for one in KINDS if one in made[0].weights]
     use = there[0] if kind is None else kind
-    if layer is None and use in made[0].weights and (head is not None or token is not None):
+    made[0].layer(use, 1)  # a kind that the model lacks is refused
+    if layer is None and (head is not None or token is not None):
         layer = len(made[0].weights[use])
     views = [View(one, use, layer, head, words or token is not None) for one in made]
     if json:
