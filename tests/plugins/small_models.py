@@ -19,6 +19,7 @@ from regard.models.transformer import Transformer
 from regard.nn import attention, ways
 from regard.nn.embeddings import TokenEmbedding
 from regard.nn.layout import Sequences
+from regard.nn.normalization import BatchNorm
 
 PIECES = 23
 SIZES: dict[str, Any] = {
@@ -46,7 +47,21 @@ def small(
     """A Transformer in evaluation mode, all its weights drawn at random but the start symbol's row."""
     built = transformer(model or section(), pieces, pieces, key)
     stir(built, key)
+    settle(built, pieces)
     return built.to(dtype).eval()
+
+
+def settle(built: Transformer, pieces: int) -> None:
+    """Give batch norms the averages of a batch: without any, entries grow from layer to layer beyond all measure."""
+    norms = [part for part in built.modules() if isinstance(part, BatchNorm)]
+    if not norms:
+        return
+    for norm in norms:
+        norm.momentum = 1.0
+    with torch.no_grad():
+        built.train()(pairs(batch(sentences([7, 5, 8], 3, pieces), sentences([6, 8, 7], 4, pieces), pieces=pieces)))
+    for norm in norms:
+        norm.momentum = BatchNorm.momentum
 
 
 def stir(module: nn.Module, key: int = 7) -> None:
