@@ -163,12 +163,9 @@ def _images(task: Any, asked: Asked) -> Found:
     asked.refuse_elsewhere("a classifier of images", "give --test", *OF_TRANSLATORS, "stride")
     from regard.cli.scores import class_lines
     from regard.data.images import images
-    from regard.tasks.class_evaluation import evaluated
-    from regard.tasks.verdicts import Judge
 
-    judge = Judge(task.recipe.classification, task.assets.labels, task.assets.fitted, asked.threshold)
     with asked.corpus(images) as corpus:
-        return evaluated(judge, task.scores, corpus), class_lines
+        return task.evaluate(corpus, asked.threshold), class_lines
 
 
 def _tagging(task: Any, asked: Asked) -> Found:

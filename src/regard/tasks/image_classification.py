@@ -11,12 +11,14 @@ import torch
 from numpy.typing import NDArray
 
 from regard.config import Recipe, VitSection
+from regard.data.corpora import Corpus
 from regard.data.images import LARGEST, Pixels, Shape, header, numbers
 from regard.data.patches import Cut, ImageBatch, packed
 from regard.errors import RegardError
 from regard.models.build import vit
 from regard.models.inputs import Patches, patches
 from regard.models.vit import Vit
+from regard.tasks.class_evaluation import ClassEvaluation, evaluated
 from regard.tasks.image_assets import ImageAssets
 from regard.tasks.teaching import device_of
 from regard.tasks.verdicts import Judge, Scores, Verdict
@@ -124,9 +126,17 @@ class ImageClassification:
         score_BC: Scores = np.concatenate([np.zeros((0, len(self.assets.labels))), *found])
         return score_BC
 
+    def evaluate(self, corpus: Corpus, threshold: float | None = None) -> ClassEvaluation:
+        """How well the model does on labelled images that it was not taught."""
+        return evaluated(self.judge(threshold), self.scores, corpus)
+
     def verdicts(self, score_BC: Scores) -> list[Verdict]:
         """Scores as labels and probabilities."""
-        return Judge(self.recipe.classification, self.assets.labels, self.assets.fitted).verdicts(score_BC)
+        return self.judge().verdicts(score_BC)
+
+    def judge(self, threshold: float | None = None) -> Judge:
+        """What turns scores into labels and probabilities."""
+        return Judge(self.recipe.classification, self.assets.labels, self.assets.fitted, threshold)
 
 
 def cut_of(recipe: Recipe, assets: ImageAssets) -> Cut:
