@@ -38,7 +38,17 @@ def covering(combinations: list[dict[str, Any]], seed: int = 1) -> list[dict[str
     return chosen
 
 
-FEW = covering(EVERY)
+T5 = {
+    "norm": "rms",
+    "norm_place": "pre",
+    "activation": "relu",
+    "positions": "relative",
+    "tie": "three",
+    "sizes": {},
+    "parts": {"biases": False, "scale_scores": False, "scale_embedding": False, "scale_output": True},
+}
+"""What [Raffel20 §2.1] changed of the Transformer."""
+FEW = [*covering(EVERY), T5]
 DRAWN = FEW + [one for one in random.Random(2).sample(EVERY, MORE) if one not in FEW]
 
 

@@ -71,6 +71,15 @@ def test_reversing_is_learned_with_positions(positions: str) -> None:
     assert right(model, *drawn(300, 2)) > 0.9
 
 
+@pytest.mark.long(minutes=0.5)
+def test_reversing_is_learned_by_t5() -> None:
+    """As in [Raffel20 §2.1]: positions by distance alone, RMS norm, neither biases nor scaled scores."""
+    parts = {"positions": "relative", "norm": "rms", "norm_place": "pre", "biases": False}
+    scales = {"scale_scores": False, "scale_embedding": False, "scale_output": True}
+    model = trained(parts | scales, 600, lambda step: drawn(64, 1, step))
+    assert right(model, *drawn(300, 2)) > 0.9
+
+
 @pytest.mark.long(minutes=1.5)
 def test_order_cannot_be_learned_without_positions() -> None:
     model = trained({"positions": "none"}, 1500, lambda step: drawn(64, 1, step))
