@@ -110,8 +110,11 @@ def test_without_rules_each_token_has_its_largest_score() -> None:
     assert torch.equal(constrained(scores, sequences, Forbidden())[inside], scores.argmax(1)[inside])
 
 
-def test_what_is_forbidden_is_never_decoded_however_it_scores() -> None:
-    crf = field(BIO)
+@pytest.mark.parametrize("later", [False, True])
+def test_what_is_forbidden_is_never_decoded_however_it_scores(later: bool) -> None:
+    crf = field(None if later else BIO)
+    if later:
+        crf.limit(BIO)
     scores = torch.tensor([[0.0, 0.0, 500.0], [400.0, 0.0, 0.0], [0.0, -300.0, 300.0]], dtype=torch.float64)
     sequences = Sequences.end_to_end([3])
     for found in (crf.decode(scores, sequences), constrained(scores, sequences, BIO)):

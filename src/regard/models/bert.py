@@ -53,29 +53,42 @@ class WordHead(nn.Module):
         return self.output.scores(hidden_ND) + self.bias
 
 
-class TextHead(nn.Module):
-    """Classes of a text: what stands for it all, a dense layer with tanh, dropout, a score for each [Devlin19 §4.1].
+class VectorHead(nn.Module):
+    """A vector for each text: what stands for it all, and BERT's dense layer on that where there is one.
 
     Args:
         pool: what stands for a text.
-        dense: the layer with tanh; ``None``: straight to the classes.
+        dense: the layer with tanh, as BERT's pretraining left it [Devlin19 §3.1]; ``None``: there is none.
+    """
+
+    def __init__(self, pool: Pool, dense: Linear | None) -> None:
+        super().__init__()
+        self.pool = pool
+        self.dense = dense
+
+    def forward(self, hidden_TD: Tensor, sequences: Sequences) -> Tensor:
+        """``vector_BD`` of every text."""
+        vector_BD = self.pool(hidden_TD, sequences)
+        return vector_BD if self.dense is None else torch.tanh(self.dense(vector_BD))
+
+
+class TextHead(VectorHead):
+    """Classes of a text: a vector for it, dropout, a score for each class [Devlin19 §4.1].
+
+    Args:
+        pool, dense: as :class:`VectorHead`.
         classes: from d_model to a score for each class.
         dropout: probability.
     """
 
     def __init__(self, pool: Pool, dense: Linear | None, classes: Linear, dropout: float) -> None:
-        super().__init__()
-        self.pool = pool
-        self.dense = dense
+        super().__init__(pool, dense)
         self.dropout = Dropout(dropout)
         self.classes = classes
 
     def forward(self, hidden_TD: Tensor, sequences: Sequences) -> Tensor:
         """``score_BC`` of every text."""
-        pooled_BD = self.pool(hidden_TD, sequences)
-        if self.dense is not None:
-            pooled_BD = torch.tanh(self.dense(pooled_BD))
-        score_BC: Tensor = self.classes(self.dropout(pooled_BD))
+        score_BC: Tensor = self.classes(self.dropout(super().forward(hidden_TD, sequences)))
         return score_BC
 
 
@@ -97,33 +110,13 @@ class TagHead(nn.Module):
         self.chain = chain
 
     def forward(self, hidden_TD: Tensor, sequences: Sequences) -> Tensor:
-        """``score_TC`` of every token."""
+        """``score_TC`` of every token, as a word of one piece, for which that piece stands by any pool."""
         score_TC: Tensor = self.classes(self.dropout(hidden_TD))
         return score_TC
 
     def words(self, hidden_TD: Tensor, words: Sequences) -> Tensor:
         """``score_RC`` of every word, whose pieces are its sequence."""
-        score_RC: Tensor = self.classes(self.dropout(self.pool(hidden_TD, words)))
-        return score_RC
-
-
-class VectorHead(nn.Module):
-    """A vector for each text: what stands for it all, and BERT's dense layer on that where there is one.
-
-    Args:
-        pool: what stands for a text.
-        dense: the layer with tanh, as BERT's pretraining left it [Devlin19 §3.1]; ``None``: there is none.
-    """
-
-    def __init__(self, pool: Pool, dense: Linear | None) -> None:
-        super().__init__()
-        self.pool = pool
-        self.dense = dense
-
-    def forward(self, hidden_TD: Tensor, sequences: Sequences) -> Tensor:
-        """``vector_BD`` of every text."""
-        vector_BD = self.pool(hidden_TD, sequences)
-        return vector_BD if self.dense is None else torch.tanh(self.dense(vector_BD))
+        return self.forward(self.pool(hidden_TD, words), words)
 
 
 Head = Callable[[TokenEmbedding], WordHead | TextHead | TagHead | VectorHead]

@@ -10,6 +10,7 @@ from regard.text.schemes import Forbidden
 
 NEVER = -1e4
 """Added to what is forbidden: its exponential is zero in every precision, and unlike -inf it leaves no NaN behind."""
+PENALTIES = ("between_CC", "first_C", "last_C")
 
 
 def penalties(classes: int, forbidden: Forbidden) -> tuple[Tensor, Tensor, Tensor]:
@@ -41,10 +42,15 @@ class ConditionalRandomField(nn.Module):
         self.transition_CC = nn.Parameter(torch.zeros(classes, classes))
         self.start_C = nn.Parameter(torch.zeros(classes))
         self.end_C = nn.Parameter(torch.zeros(classes))
-        for name, penalty in zip(
-            ("between_CC", "first_C", "last_C"), penalties(classes, forbidden or Forbidden()), strict=True
-        ):
-            self.register_buffer(name, penalty, persistent=False)
+        for name in PENALTIES:
+            self.register_buffer(name, None, persistent=False)
+        self.limit(forbidden or Forbidden())
+
+    def limit(self, forbidden: Forbidden) -> None:
+        """Leave this out of everything that can be, from now on."""
+        classes, device = self.transition_CC.shape[0], self.transition_CC.device
+        for name, penalty in zip(PENALTIES, penalties(classes, forbidden), strict=True):
+            setattr(self, name, penalty.to(device))
 
     def forward(self, score_TC: Tensor, labels_T: Tensor, sequences: Sequences) -> Tensor:
         """The negative log-likelihood of each real sequence's tags, in nats: ``nll_B``; 0 for one without tokens.

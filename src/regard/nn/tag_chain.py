@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.nn.crf import ConditionalRandomField, constrained, penalties
+from regard.nn.crf import ConditionalRandomField, constrained
 from regard.nn.layout import Sequences
 from regard.text.schemes import Forbidden
 
@@ -72,9 +72,7 @@ class Together(nn.Module):
 
     def limit(self, forbidden: Forbidden) -> None:
         """Leave this out of everything that can be, from now on."""
-        classes, device = self.field.transition_CC.shape[0], self.field.transition_CC.device
-        for name, penalty in zip(("between_CC", "first_C", "last_C"), penalties(classes, forbidden), strict=True):
-            setattr(self.field, name, penalty.to(device))
+        self.field.limit(forbidden)
 
     def loss(
         self, score_TC: Tensor, labels_T: Tensor, sequences: Sequences, smoothing: float = 0.0
