@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import ClassVar, overload
 
 import numpy as np
-import torch
 
 from regard.config import BertSection, Recipe
 from regard.data.corpora import Corpus
-from regard.data.framing import Frame
 from regard.models.bert import Bert
 from regard.models.build import bert, classes
 from regard.tasks.class_evaluation import ClassEvaluation, evaluated
 from regard.tasks.reading import read
-from regard.tasks.teaching import device_of
-from regard.tasks.text_assets import TextAssets
-from regard.tasks.texts import Read, read_as, refuse_others
+from regard.tasks.texts import TextReader, refuse_others
 from regard.tasks.verdicts import Judge, Scores, Verdict
 
 __all__ = ["Classification", "Verdict"]
 
 
-class Classification:
+class Classification(TextReader):
     """A classifier of texts, ready to use.
 
     Args:
@@ -35,25 +30,11 @@ class Classification:
 
     name: ClassVar[str] = "classification"
 
-    def __init__(self, recipe: Recipe, assets: TextAssets, model: Bert) -> None:
-        self.recipe, self.assets, self.model = recipe, assets, model
-        self.frame = Frame.of(assets.tokenizer, recipe.data.max_tokens)
-
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Bert:
         """The encoder of a recipe with a head for so many labels."""
         assert isinstance(recipe.model, BertSection)
         return bert(recipe.model, sizes[0], classes(recipe.model, max(1, sizes[1])), key)
-
-    @staticmethod
-    def opened(folder: Path) -> TextAssets:
-        """Tokenizer and labels of a model folder."""
-        return TextAssets.load(folder)
-
-    @property
-    def device(self) -> torch.device:
-        """Where the model is."""
-        return device_of(self.model)
 
     @overload
     def classify(self, text: str, threshold: float | None = None) -> Verdict: ...
@@ -84,10 +65,6 @@ class Classification:
         rows = iter(read(self.model, [one for group in windows for one in group], self.device, each=False))
         found = [np.mean([next(rows) for _ in group], axis=0) for group in windows]
         return np.array(found, np.float64).reshape(len(found), len(self.assets.labels))
-
-    def reads(self, text: str) -> tuple[str, list[Read]]:
-        """What the model reads of a text, for those who look inside."""
-        return read_as(self.assets.tokenizer, text, self.frame.begin, (self.frame.end,))
 
     def verdicts(self, score_BC: Scores) -> list[Verdict]:
         """Scores as labels and probabilities."""

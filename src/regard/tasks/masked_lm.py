@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, overload
 
 import numpy as np
@@ -13,15 +12,13 @@ import torch
 from numpy.typing import NDArray
 
 from regard.config import BertSection, Recipe
-from regard.data.framing import Frame
 from regard.data.packing import in_order, pack_sources
 from regard.errors import RegardError, UsageError
 from regard.models.bert import Bert
 from regard.models.build import bert, words
 from regard.models.inputs import tokens
-from regard.tasks.teaching import device_of
 from regard.tasks.text_assets import TextAssets
-from regard.tasks.texts import Read, read_as, refuse_others
+from regard.tasks.texts import TextReader, refuse_others
 from regard.text.tokenizer import MASK
 
 Ids = NDArray[np.int64]
@@ -53,7 +50,7 @@ class _Asked:
     starts: tuple[int, ...]
 
 
-class MaskedLm:
+class MaskedLm(TextReader):
     """A model of masked words, ready to use.
 
     A gap is one piece: a word of several pieces needs as many ``[MASK]`` one behind the other. The space before a gap
@@ -71,12 +68,11 @@ class MaskedLm:
     name: ClassVar[str] = "masked-lm"
 
     def __init__(self, recipe: Recipe, assets: TextAssets, model: Bert) -> None:
-        self.recipe, self.assets, self.model = recipe, assets, model
+        super().__init__(recipe, assets, model)
         tokenizer = assets.tokenizer
         if tokenizer.mask is None:
             raise RegardError(f"the vocabulary has no symbol {MASK} for hidden words", "tokenizer.json")
         self.mask: int = tokenizer.mask
-        self.frame = Frame.of(tokenizer, recipe.data.max_tokens)
         names = sorted({MASK, tokenizer.piece(self.mask)})
         self._gap = re.compile("|".join(map(re.escape, names)))
         self._apart = getattr(tokenizer, "units", "pieces") == "characters"
@@ -86,16 +82,6 @@ class MaskedLm:
         """The encoder of a recipe with a head that guesses pieces."""
         assert isinstance(recipe.model, BertSection)
         return bert(recipe.model, sizes[0], words(recipe.model), key)
-
-    @staticmethod
-    def opened(folder: Path) -> TextAssets:
-        """The tokenizer of a model folder."""
-        return TextAssets.load(folder)
-
-    @property
-    def device(self) -> torch.device:
-        """Where the model is."""
-        return device_of(self.model)
 
     @overload
     def fill(self, text: str, k: int = 5) -> list[list[Candidate]]: ...
@@ -118,10 +104,6 @@ class MaskedLm:
         scores = self._scores(asked)
         found = [self._candidates(one, rows, k) for one, rows in zip(asked, scores, strict=True)]
         return found[0] if isinstance(text, str) else found
-
-    def reads(self, text: str) -> tuple[str, list[Read]]:
-        """What the model reads of a text without gaps, for those who look inside."""
-        return read_as(self.assets.tokenizer, text, self.frame.begin, (self.frame.end,))
 
     def _asked(self, text: str) -> _Asked:
         parts = self._gap.split(text)

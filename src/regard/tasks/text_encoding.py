@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import ClassVar, overload
 
-import torch
-
 from regard.config import BertSection, Recipe
-from regard.data.framing import Frame
 from regard.models.bert import Bert
 from regard.models.build import bert, vectors
 from regard.tasks.encoding import Floats, Pool, TextVectors
-from regard.tasks.teaching import device_of
-from regard.tasks.text_assets import TextAssets
-from regard.tasks.texts import Read, read_as
+from regard.tasks.texts import TextReader
 
 
-class Encoding:
+class Encoding(TextReader):
     """An encoder of texts, ready to use; to be taught something it is the beginning of another task.
 
     Args:
@@ -28,25 +22,11 @@ class Encoding:
 
     name: ClassVar[str] = "encoding"
 
-    def __init__(self, recipe: Recipe, assets: TextAssets, model: Bert) -> None:
-        self.recipe, self.assets, self.model = recipe, assets, model
-        self.frame = Frame.of(assets.tokenizer, recipe.data.max_tokens)
-
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Bert:
         """The encoder of a recipe."""
         assert isinstance(recipe.model, BertSection)
         return bert(recipe.model, sizes[0], vectors(recipe.model), key)
-
-    @staticmethod
-    def opened(folder: Path) -> TextAssets:
-        """The tokenizer of a model folder."""
-        return TextAssets.load(folder)
-
-    @property
-    def device(self) -> torch.device:
-        """Where the model is."""
-        return device_of(self.model)
 
     @overload
     def encode(self, text: str, pool: Pool | None = None, normalise: bool | None = None) -> Floats: ...
@@ -62,7 +42,3 @@ class Encoding:
         """
         rows = TextVectors(self).texts([text] if isinstance(text, str) else text, pool, normalise)
         return rows[0] if isinstance(text, str) else rows
-
-    def reads(self, text: str) -> tuple[str, list[Read]]:
-        """What the model reads of a text, for those who look inside."""
-        return read_as(self.assets.tokenizer, text, self.frame.begin, (self.frame.end,))

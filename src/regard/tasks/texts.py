@@ -1,10 +1,18 @@
-"""What a list of texts must be, and what a model reads of one."""
+"""What a list of texts must be, what a model reads of one, and what all encoders of texts have in common."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
+import torch
+
+from regard.config import Recipe
+from regard.data.framing import Frame
 from regard.errors import UsageError
+from regard.models.bert import Bert
+from regard.tasks.teaching import device_of
+from regard.tasks.text_assets import TextAssets
 from regard.text.vocabulary import AnyTokenizer
 
 Read = tuple[int, int, int]
@@ -28,3 +36,31 @@ def read_as(
     last = len(encoding.text)
     inner = [(id, start, stop) for id, (start, stop) in zip(encoding.ids, encoding.offsets, strict=True)]
     return encoding.text, [*((id, 0, 0) for id in begin), *inner, *((id, last, last) for id in end)]
+
+
+class TextReader:
+    """A task whose model is an encoder that reads a text between symbols.
+
+    Args:
+        recipe: what it was made by.
+        assets: the tokenizer, and what else the task has.
+        model: the encoder with its head, on its device.
+    """
+
+    def __init__(self, recipe: Recipe, assets: TextAssets, model: Bert) -> None:
+        self.recipe, self.assets, self.model = recipe, assets, model
+        self.frame = Frame.of(assets.tokenizer, recipe.data.max_tokens)
+
+    @staticmethod
+    def opened(folder: Path) -> TextAssets:
+        """The tokenizer of a model folder, and its labels where it has some."""
+        return TextAssets.load(folder)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return device_of(self.model)
+
+    def reads(self, text: str) -> tuple[str, list[Read]]:
+        """What the model reads of a text, for those who look inside."""
+        return read_as(self.assets.tokenizer, text, self.frame.begin, (self.frame.end,))
