@@ -11,7 +11,7 @@ from regard.config import Recipe, VitSection
 from regard.data.patches import Scale
 from regard.errors import RegardError, UsageError
 from regard.explore.distance import between, distances, mean_distance, receptive_field, some
-from regard.models.vit import weights_of
+from regard.models.reading import image_weights
 from regard.tasks.image_assets import ImageAssets
 from regard.tasks.image_classification import ImageClassification
 
@@ -72,7 +72,7 @@ def test_a_model_is_measured_over_all_its_images() -> None:
     assert found.heads.shape == found.first.shape == (3, 2)
     distance, reach = between(3, 2, 2)
     (batch,) = task.batches(task.images(images))
-    for layer, weights in enumerate(weights_of(task.model, batch)):
+    for layer, weights in enumerate(image_weights(task.model, batch)):
         assert len(weights) == 19
         each = [mean_distance(one.double().numpy(), distance) for one in weights]
         np.testing.assert_allclose(found.heads[layer], np.mean(each, axis=0), atol=1e-6)

@@ -169,7 +169,7 @@ def distances(task: ImageClassification, images: Sequence[Image]) -> Distances:
         UsageError: there is no image.
         RegardError: an image is not of the size the model reads.
     """
-    from regard.models.vit import weights_of
+    from regard.models.reading import image_weights
 
     given = task.images(images)
     if not len(given):
@@ -179,7 +179,7 @@ def distances(task: ImageClassification, images: Sequence[Image]) -> Distances:
     distance, reach = between(rows, columns, cut.patch)
     parts = [given[begin : begin + AT_ONCE] for begin in range(0, len(given), AT_ONCE)]
     batches = (batch for part in parts for batch in task.batches(part))
-    sums = [_sums(weights_of(task.model, batch), distance) for batch in batches]
+    sums = [_sums(image_weights(task.model, batch), distance) for batch in batches]
     heads, first = np.sum(sums, axis=0) / len(given)
     depths = range(1, len(heads) + 1)
     within = tuple(_evenly(distance, reach <= depth * (KERNEL // 2)) for depth in depths)

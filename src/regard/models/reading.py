@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
-from regard.models.inputs import Tokens
+from regard.models.inputs import Patches, Tokens
 from regard.models.rnn import Rnn
 from regard.models.transformer import Transformer
+from regard.models.vit import Vit
 from regard.nn.layout import Sequences
 from regard.nn.probe import listen
 
@@ -41,9 +42,14 @@ def weights_of(
     return heard(model, family, lambda: model.decoder(written, model.encoder(read), read), pairs)
 
 
+def image_weights(model: Vit, patches: Patches) -> list[list[Tensor]]:
+    """The same of images: ``[layer][image]`` has shape (heads, 1 + patches, 1 + patches), the class token first."""
+    return heard(model, "vit", lambda: model.encoder(patches))["encoder"]
+
+
 @torch.inference_mode()
 def heard(
-    model: nn.Module, family: str, run: Callable[[], object], queries: Sequence[int]
+    model: nn.Module, family: str, run: Callable[[], object], queries: Sequence[int] = ()
 ) -> dict[str, list[list[Tensor]]]:
     """The attention weights of what ``run`` does, in evaluation mode: ``[kind][layer][sequence]``.
 
