@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,6 +26,7 @@ class Windows:
 
     def __init__(self, documents: Shards, length: int, seed: int | None) -> None:
         self._documents, self._length, self._seed = documents, length, seed
+        self._phases: dict[int, int] = {}
         self._tokens_D = documents.lengths(0, np.arange(documents.count))
         cuts_D = -(-self._tokens_D // length) + (seed is not None)
         slots_D = np.where(self._tokens_D <= length, 1, cuts_D)
@@ -37,11 +36,13 @@ class Windows:
         self.tokens = documents.tokens
         self.longest = min(length, documents.longest)
 
-    @lru_cache(maxsize=4)  # noqa: B019 - a run has few of these, and they live as long as it
     def _phase(self, epoch: int) -> int:
+        """Where the second window of a long document begins: a place on, another one in every epoch."""
         if self._seed is None:
             return self._length
-        return int(generator(self._seed, "windows", epoch).integers(1, self._length + 1))
+        if epoch not in self._phases:
+            self._phases[epoch] = int(generator(self._seed, "windows", epoch).integers(1, self._length + 1))
+        return self._phases[epoch]
 
     def _cut(self, epoch: int, windows_B: Ids) -> tuple[Ids, Ids, Ids]:
         """Document, first token and length of each window."""
