@@ -1,11 +1,13 @@
 """The families side by side on Multi30k: what attention does for a recurrence, and what takes the recurrence's place.
 
-    python benchmarks/compare.py --set families --minutes 5 --seeds 1 2 3 --test
-    python benchmarks/compare.py --set shares --minutes 5 --seeds 1 2 3 --test
-    python benchmarks/compare.py --set norms --minutes 5 --seeds 1 2 3 --test
+    python benchmarks/compare.py --set attention --minutes 5 --seeds 1 2 3 --test
+    python benchmarks/compare.py --set families --minutes 5 --seeds 1 --test
+    python benchmarks/compare.py --set shares --minutes 5 --seeds 1 --test
+    python benchmarks/compare.py --set norms --minutes 5 --seeds 1 --test
 
 ``regard compare`` on the recipes below ``recipes/compare``, German to English. A comparison that was stopped goes on
-when the same command is given again; runs that are done are not made, nor scored, again, and the sets share them. When
+when the same command is given again; runs that are done are not made, nor scored, again, and the sets share them: each
+is kept as a line of ``results/runs/compare-5-minutes.jsonl`` too, so that a new checkout goes on from there. When
 all are done, two tables are appended to ``results/compare.jsonl`` (or ``--results FILE``), and the charts written to
 ``docs/`` (or ``--charts DIR``). Meant to be started detached: ``setsid … > log 2>&1 < /dev/null &``.
 """
@@ -13,6 +15,7 @@ all are done, two tables are appended to ``results/compare.jsonl`` (or ``--resul
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -24,12 +27,15 @@ HERE = Path(__file__).resolve().parent
 RECIPES = HERE.parent / "recipes" / "compare"
 ALL = ["elman", "gru", "lstm", "gru-dot", "gru-scaled", "gru-general", "gru-additive", "gru-cosine"]
 ALL += ["gru-additive-feeding", "lstm-additive", "transformer"]
+THREE = ["gru", "gru-additive", "transformer"]
 SETS: dict[str, tuple[list[Path], tuple[float, ...]]] = {
+    "attention": ([RECIPES / f"{name}.toml" for name in THREE], (1.0,)),
     "families": ([RECIPES / f"{name}.toml" for name in ALL], (1.0,)),
-    "shares": ([RECIPES / f"{name}.toml" for name in ("gru", "gru-additive", "transformer")], (0.125, 0.25, 0.5, 1.0)),
+    "shares": ([RECIPES / f"{name}.toml" for name in THREE], (0.125, 0.25, 0.5, 1.0)),
     "norms": ([RECIPES / "norms" / f"{name}.toml" for name in ("layer", "rms", "batch", "group")], (1.0,)),
 }
 TITLES = {
+    "attention": "Without attention, with it, and attention alone",
     "families": "Families on Multi30k",
     "shares": "Families on parts of Multi30k",
     "norms": "Kinds of norm on Multi30k",
@@ -59,9 +65,15 @@ def main() -> None:
     from regard.errors import RegardError
     from regard.explore.comparison import Compared
     from regard.tasks.comparing import Budget, Texts, compare
+    from regard.tasks.comparison import RESULTS
 
     recipes, shares = SETS[asked.set]
     budget = Budget(asked.minutes, None, tuple(asked.seeds), shares)
+    work = asked.work / f"{asked.minutes:g}-minutes"
+    kept = asked.results.parent / "runs" / f"compare-{asked.minutes:g}-minutes.jsonl"
+    if kept.exists():
+        work.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(kept, work / RESULTS)
     data = data_folder()
     train, valid, test = (
         (data / f"{part}.de.gz", data / f"{part}.en.gz") for part in ("train", "val", "test_2016_flickr")
@@ -72,10 +84,11 @@ def main() -> None:
                 recipes,
                 Texts([train[0]], [train[1]], valid, test if asked.test else None),
                 budget,
-                asked.work / f"{asked.minutes:g}-minutes",
+                work,
                 threads=asked.threads,
                 reporter=Lines(sys.stderr),
                 should_stop=stop,
+                shown=lambda results: keep(work / RESULTS, kept),
             )
     except RegardError as error:
         print(error, file=sys.stderr)
@@ -92,6 +105,13 @@ def main() -> None:
         note = "\n\n".join([" ".join([seeds, *table.notes]), *(f"![{path.stem}]({path.name})" for path in figures)])
         machine.append(asked.results, {**begun, "name": title, "note": note, "rows": rows})
         print(table.terminal())
+
+
+def keep(runs: Path, kept: Path) -> None:
+    """Brings the lines of the runs that are done to where they are kept."""
+    if runs.exists():
+        kept.parent.mkdir(exist_ok=True)
+        shutil.copyfile(runs, kept)
 
 
 def pictures(shown: Any, name: str, folder: Path) -> list[Path]:
