@@ -167,8 +167,9 @@ def flat(scores: dict[str, Any]) -> list[tuple[str, Any]]:
     """The figures of scores, and those one level below where they stand for the whole."""
     found = []
     for name, value in scores.items():
-        if isinstance(value, dict) and {"precision", "recall", "f1"} <= value.keys():
-            found += [(f"{name} {inner}", value[inner]) for inner in ("precision", "recall", "f1")]
+        if isinstance(value, dict) and {"recall", "f1"} <= value.keys():
+            wanted = ("value", "precision", "recall", "f1", "accuracy", "in_scope_accuracy")
+            found += [(f"{name} {inner}", value[inner]) for inner in wanted if inner in value]
         elif not isinstance(value, dict | list | bool):
             found.append((name, value))
     return found
