@@ -84,6 +84,7 @@ def test_images_are_images(regard, tmp_path: Path) -> None:
         (["--task", "classification"], "give --train FILE"),
         (["--task", "clasification", "--train", "a"], "Did you mean 'classification'"),
         (["--task", "classification", "--train", "absent.csv"], "absent.csv: no such file"),
+        (["--task", "classification", "--train", "."], ".: is a folder; a file is needed"),
         (["--task", "classification", "--train", "a", "--source", "b"], "--source: is not for this task"),
         (["--task", "classification", "--train", "a", "--model", "b"], "--model: is not for this task"),
         (["--train", "a"], "--train: is not for this task"),

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from regard.cli import COMMANDS
-from regard.cli.opening import KINDS, check_threads, opened, refuse_other_tasks
+from regard.cli.opening import KINDS, SERVED, check_threads, opened, refuse_no_file, refuse_other_tasks
 from regard.config import BUILT
 from regard.errors import UsageError
 
@@ -23,18 +23,41 @@ def test_every_task_has_a_word_and_a_command() -> None:
 @pytest.mark.parametrize("name", KINDS)
 def test_the_sentence(name: str) -> None:
     refuse_other_tasks(Path("m"), name, None)
-    refuse_other_tasks(Path("m"), name, (name, "other"))
-    with pytest.raises(UsageError, match=f"^m: is {KINDS[name][0]}; use {KINDS[name][1]}$"):
-        refuse_other_tasks(Path("m"), name, ("other",))
+    for command, tasks in SERVED.items():
+        if name in tasks:
+            refuse_other_tasks(Path("m"), name, command)
+        else:
+            with pytest.raises(UsageError, match=f"^m: is {KINDS[name][0]}; use {KINDS[name][1]}$"):
+                refuse_other_tasks(Path("m"), name, command)
+
+
+def test_every_command_for_some_tasks_knows_what_to_do_with_each() -> None:
+    from regard.cli.classify import READERS
+    from regard.cli.evaluate import EVALUATIONS
+    from regard.cli.fill import FILLERS
+
+    for command, each in {"classify": READERS, "evaluate": EVALUATIONS, "fill": FILLERS}.items():
+        assert set(each) == set(SERVED[command])
+    for task, (_, use) in KINDS.items():
+        assert task in SERVED[use.split()[1]]
 
 
 def test_a_task_it_is_for_is_opened(loaded) -> None:
     task = SimpleNamespace(name="tagging")
     loaded(task)
-    assert opened(Path("m"), tasks=("tagging",)) is task
+    assert opened(Path("m"), command="tag") is task
     assert opened(Path("m")) is task
     with pytest.raises(UsageError, match="is a tagger; use regard tag"):
-        opened(Path("m"), tasks=("translation",))
+        opened(Path("m"), command="translate")
+
+
+def test_what_is_no_file(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("")
+    refuse_no_file(tmp_path / "a")
+    with pytest.raises(UsageError, match="is a folder; a file is needed"):
+        refuse_no_file(tmp_path)
+    with pytest.raises(UsageError, match="no such file"):
+        refuse_no_file(tmp_path / "b")
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1025])

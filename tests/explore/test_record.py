@@ -17,6 +17,7 @@ from regard.explore.view import View, gazes
 from regard.models.build import rnn, transformer
 from regard.tasks.bundle import TASKS
 from regard.tasks.classification import Classification
+from regard.tasks.span_corruption import SpanCorruption
 from regard.tasks.tag_assets import TagAssets
 from regard.tasks.text_assets import TextAssets
 from regard.text.tokenizer import learn
@@ -243,7 +244,7 @@ def test_an_encoder_shows_what_it_reads() -> None:
 
 
 def test_an_encoder_is_not_asked_for_a_translation() -> None:
-    with pytest.raises(UsageError, match="does not translate"):
+    with pytest.raises(UsageError, match="writes none"):
         record(classifier(), SOURCE, TARGET)
     with pytest.raises(RegardError, match="the text is empty"):
         record(classifier(), " ")
@@ -278,3 +279,41 @@ def test_every_model_of_one_text_shows_what_it_reads(name: str, kind: str) -> No
     for weight_HQK in seen.weights[kind]:
         np.testing.assert_allclose(weight_HQK.sum(-1), 1.0, rtol=1e-5)
         assert weight_HQK.shape[1:] == (len(seen.source), len(seen.source))
+
+
+@pytest.fixture(scope="module")
+def spans() -> SpanCorruption:
+    """A model of missing spans that was never trained."""
+    model = {"encoder_layers": 2, "decoder_layers": 3, "d_model": 16, "d_ff": 32, "heads": 4, "positions": "relative"}
+    recipe = recipe_from({"task": "span-corruption", "model": model})
+    assets = TextAssets(learn([SOURCE] * 3, 300, symbols=("[CLS]", "[MASK]", "<extra_0>", "<extra_1>")))
+    return SpanCorruption(recipe, assets, SpanCorruption.build(recipe, assets.sizes, key=5).eval())
+
+
+@pytest.mark.parametrize("target", [None, "[MASK] street [MASK] too tired"])
+def test_a_text_with_gaps_shows_all_three_kinds(spans: SpanCorruption, target: str | None) -> None:
+    found = record(spans, "The animal didn't cross the [MASK] because it was [MASK].", target)
+    names = [token.text for token in found.source]
+    assert (names.count("<extra_0>"), names.count("<extra_1>"), names[-1]) == (1, 1, "</s>")
+    assert found.target[0].text == "<s>"
+    assert found.target[1:] == found.written[:-1]
+    assert len(found.written) > 1
+    if target:
+        assert found.target_text == "<extra_0> street <extra_1> too tired"
+        pieces = [found.target_text[token.start : token.end] for token in found.target]
+        assert "".join(pieces) == " street too tired"
+    for kind, depth in (("encoder", 2), ("decoder", 3), ("cross", 3)):
+        assert len(found.weights[kind]) == depth
+        for weight_HQK in found.weights[kind]:
+            assert weight_HQK.shape == (4, len(found.queries(kind)), len(found.keys(kind)))
+            np.testing.assert_allclose(weight_HQK.sum(-1), 1, atol=1e-5)
+    by_words = View(found, "cross", 1, 1, whole=True)
+    assert "<extra_1>" in by_words.labels()[1]
+    assert "because" in by_words.labels()[1]
+
+
+def test_what_of_a_text_with_gaps_cannot_be_seen(spans: SpanCorruption) -> None:
+    with pytest.raises(RegardError, match="the text is empty"):
+        record(spans, " ")
+    with pytest.raises(RegardError, match="256 at most"):
+        record(spans, "word " * 300 + "[MASK]")

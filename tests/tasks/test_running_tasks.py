@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import re
@@ -13,6 +14,7 @@ import pytest
 import torch
 
 import regard
+from regard.cli import main
 from regard.config import Recipe
 from regard.data.prepare_examples import PreparedExamples
 from regard.data.survey import silent
@@ -138,7 +140,61 @@ def test_missing_spans_are_said_and_it_can_be_begun_from(taught, tmp_path: Path)
     with pytest.raises(UsageError, match="another number"):
         model.fill("<extra_0> and <extra_0>")
     with pytest.raises(UsageError, match="more than"):
-        model.fill("<extra_0>" + " one" * 30)
+        model.fill("<extra_0>" + " one" * 30 + " [MASK]")
+    with pytest.raises(UsageError, match="1 to 100"):
+        model.fillings(["[MASK]"], 0)
+
+
+def test_the_best_fillings_come_first_and_their_text_is_whole(taught) -> None:
+    model = taught["span-corruption"][0]
+    text = "one two three four [MASK] six seven <extra_9>"
+    none, found, alone = model.fillings(["no gap", text, "[MASK]"], 4)
+    assert none == []
+    assert 1 <= len(found) <= 4
+    assert len({filling.spans for filling in found}) == len(found)
+    assert all(len(filling.spans) == 2 and 0 < filling.probability < 1 for filling in found)
+    for filling in found:
+        words = "one two three four {} six seven {}".format(*filling.spans).split()
+        assert filling.text.split() == words
+    assert model.fill(text, beam=5) == list(model.fillings([text], 1)[0][0].spans)
+    assert all(len(filling.spans) == 1 for filling in alone)
+
+
+@pytest.mark.parametrize(("before", "after"), [(0, 40), (40, 0), (20, 20), (3, 3)])
+def test_a_long_text_is_read_around_its_gaps_and_stays_whole(taught, before: int, after: int) -> None:
+    model = taught["span-corruption"][0]
+    source = model.asked(" one" * before + " [MASK] two [MASK]" + " three" * after).source
+    assert len(source) <= 24
+    assert source[-1] == model.symbols.end
+    assert sum(id in model.assets.tokenizer.sentinels for id in source.tolist()) == 2
+    (filling,) = model.fillings([" one" * before + " [MASK] two" + " three" * after], 1)[0]
+    assert filling.text.split()[:before] == ["one"] * before
+    assert filling.text.split()[len(filling.text.split()) - after :] == ["three"] * after
+
+
+@pytest.mark.parametrize("task", ["masked-lm", "span-corruption"])
+def test_what_is_evaluated_is_what_training_would_have_ended_with(
+    taught, tmp_path: Path, task: str, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    held = text(tmp_path / "v.txt", 30, 9)
+    regard.train(
+        train=text(tmp_path / "a.txt", 60, 2),
+        valid=held,
+        output=tmp_path / "model",
+        task=task,
+        start_from=taught[task][1],
+        settings=["training.steps=1", "data.documents=line", "data.max_tokens=24", "seed=4"],
+        device="cpu",
+        threads=1,
+    )
+    card = (tmp_path / "model" / "card.md").read_text()
+    assert main(["evaluate", str(tmp_path / "model"), "--test", str(held), "--json", "--device", "cpu"]) == 0
+    found = json.loads(capsysbinary.readouterr().out)
+    assert f"* loss {found['loss']:.4f} nats" in card
+    assert f"perplexity {found['perplexity']:.2f}" in card
+    if task == "masked-lm":
+        assert f"of {found['tokens']:,} tokens" in card
+        assert f"* {found['accuracy']:.2f} % of them" in card
 
 
 def test_one_task_begins_from_another_of_its_family_only(taught, tmp_path: Path) -> None:

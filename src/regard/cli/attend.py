@@ -56,7 +56,7 @@ def attend(
     from regard.explore.record import KINDS, Kind, record
     from regard.explore.view import View, gazes
 
-    task = opened(folder, threads=threads, tasks=TEXTS)
+    task = opened(folder, threads=threads, command="attend")
     made = [record(task, text, target), *([record(task, beside)] if beside else [])]
     there: list[Kind] = [one for one in KINDS if one in made[0].weights]
     use = there[0] if kind is None else kind
@@ -73,10 +73,6 @@ def attend(
     elif not json:
         result("\n".join(view.terminal(look(), token) for view in views))
     return 0
-
-
-TEXTS = ("translation", "classification", "tagging", "language-model", "masked-lm", "encoding")
-"""The tasks whose models read a sentence."""
 
 
 def _write(path: Path, picture: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from regard.cli.opening import refuse_no_file
 from regard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -121,8 +122,7 @@ def _looked(task: str, train: list[Path], columns: str | None, others: Mapping[s
     if not train:
         raise UsageError("nothing to look at: give --train FILE")
     for path in (*train, *(path for paths in others.values() for path in paths)):
-        if not path.exists():
-            raise UsageError("no such file", str(path))
+        refuse_no_file(path)
     opened, look = LOOKS[task]()
     named = {
         f"the {name} texts" if len(paths) == 1 else str(path): opened(path, columns)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from regard.cli.lines import answer_each, json_line, one_cell
-from regard.errors import RegardError, UsageError
+from regard.cli.lines import answer_each, json_line, one_cell, until_wrong
+from regard.errors import UsageError
 
 if TYPE_CHECKING:
     from regard.tasks.verdicts import Verdict
@@ -44,7 +44,7 @@ def classify(
         raise UsageError(f"{threshold:g} is no probability; give 0 to 1", "--threshold")
     from regard.cli.opening import opened
 
-    task = opened(folder, device, threads, tuple(READERS))
+    task = opened(folder, device, threads, "classify")
     kind = task.recipe.classification.kind
     if threshold is not None and kind == "regression":
         raise UsageError("is for labels; this model predicts numbers", "--threshold")
@@ -54,7 +54,7 @@ def classify(
     given = READERS[task.name]
 
     def answer(lines: list[str], first: int) -> Iterator[str]:
-        read, wrong = _until_wrong(given(task, line, number) for number, line in enumerate(lines, first))
+        read, wrong = until_wrong(given(task, line, number) for number, line in enumerate(lines, first))
         verdicts = iter(judge.verdicts(task.scores([one for some in read for one in some])))
         for some in read:
             found = next(verdicts) if len(some) else None
@@ -64,17 +64,6 @@ def classify(
 
     answer_each(answer)
     return 0
-
-
-def _until_wrong(given: Iterator[Sequence[Any]]) -> tuple[list[Sequence[Any]], RegardError | None]:
-    """What comes before the first line that cannot be read, which is answered yet; and what is wrong with that line."""
-    read = []
-    try:
-        for one in given:
-            read.append(one)
-    except RegardError as error:
-        return read, error
-    return read, None
 
 
 READERS: dict[str, Callable[[Any, str, int], Sequence[Any]]] = {

@@ -12,7 +12,7 @@ USES = {
     "tagging": "regard tag {} < texts.txt",
     "language-model": "regard generate {}",
     "masked-lm": 'echo "The [MASK] sleeps." | regard fill {}',
-    "span-corruption": "regard train --task span-corruption --from {} ...",
+    "span-corruption": 'echo "The [MASK] sleeps." | regard fill {}',
     "image-classification": "regard classify {} < images.csv",
     "encoding": "regard encode {} < texts.txt",
 }

@@ -11,9 +11,6 @@ from cyclopts import Parameter
 from regard.cli.lines import answer_each
 from regard.errors import UsageError
 
-TASKS = ("translation", "classification", "tagging", "language-model", "masked-lm", "span-corruption", "encoding")
-"""Those whose models read text."""
-
 
 def encode(
     folder: Annotated[Path, Parameter(name="DIR")],
@@ -53,7 +50,7 @@ def encode(
     from regard.cli.vectors import Texts, Tokens, Way, joined, write
     from regard.tasks.encoding import TextVectors
 
-    vectors = TextVectors(opened(folder, device, threads, TASKS), layer)
+    vectors = TextVectors(opened(folder, device, threads, "encode"), layer)
     way: Way = Tokens(vectors, normalise) if each == "token" else Texts(vectors, pool, normalise or None)
     if output is None:
         answer_each(lambda lines, first: way.objects(lines))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from regard.cli.opening import refuse_no_file
 from regard.errors import RegardError, UsageError
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ def evaluate(
 
     A translator by BLEU and chrF of sacreBLEU, each with its signature and a 95 % confidence interval; a classifier by
     accuracy, F1 and how far its probabilities can be trusted; a tagger by F1 of spans or accuracy of tags; a language
-    model by perplexity.
+    model by perplexity; a model of masked words or missing spans by the loss of what is hidden, drawn by seed as in the
+    validation of its training.
 
     Args:
         folder: the model folder.
@@ -60,12 +62,10 @@ def evaluate(
         if source is None and reference is None:
             raise UsageError("nothing to score on: give --test FILE, or of a translator --source and --reference")
         asked.both()
-    from regard.cli.opening import KINDS, opened
+    from regard.cli.opening import opened
     from regard.cli.terminal import result, result_json
 
-    task = opened(folder, device, threads)
-    if task.name not in EVALUATIONS:
-        raise UsageError(f"is {KINDS[task.name][0]}, which no test set scores", str(folder))
+    task = opened(folder, device, threads, "evaluate")
     scores, show = EVALUATIONS[task.name](task, asked)
     if json:
         result_json(scores.to_dict())
@@ -114,8 +114,7 @@ class Asked:
         if len(self.test) != 1:
             many = f"{len(self.test)} test sets were given; score them one by one"
             raise UsageError(many if self.test else "nothing to score on: give --test FILE", "--test")
-        if not self.test[0].exists():
-            raise UsageError("no such file", str(self.test[0]))
+        refuse_no_file(self.test[0])
         from regard.cli.terminal import say_mended
 
         corpus = opened(self.test[0], self.columns)
@@ -180,16 +179,42 @@ def _tagging(task: Any, asked: Asked) -> Found:
 def _language_model(task: Any, asked: Asked) -> Found:
     asked.refuse_elsewhere("a language model", "give --test", *OF_TRANSLATORS, "threshold")
     from regard.cli.scores import perplexity_lines
-    from regard.data.documents import documents
 
-    def opened(path: Path, key: str | None) -> Corpus:
-        return documents(path, task.recipe.data.documents, key or "text")
-
-    with asked.corpus(opened) as corpus:
+    with asked.corpus(_documents(task)) as corpus:
         texts = [text for text in _whole(corpus) if text.strip()]
         if not texts:
             raise RegardError("nothing to score: there is no text", corpus.name)
         return task.perplexity(texts, asked.stride), perplexity_lines
+
+
+def _masked_words(task: Any, asked: Asked) -> Found:
+    asked.refuse_elsewhere("a model of masked words", "give --test", *OF_TRANSLATORS, "threshold", "stride")
+    from regard.tasks.word_masking import MaskedLmJob, MaskingTeaching
+
+    return _hidden(task, asked, MaskedLmJob.coding, MaskingTeaching.scored)
+
+
+def _missing_spans(task: Any, asked: Asked) -> Found:
+    asked.refuse_elsewhere("a model of missing spans", "give --test", *OF_TRANSLATORS, "threshold", "stride")
+    from regard.tasks.span_corrupting import SpanCorruptionJob, SpanTeaching
+
+    return _hidden(task, asked, SpanCorruptionJob.coding, SpanTeaching.scored)
+
+
+def _hidden(task: Any, asked: Asked, coding: Any, scored: Any) -> Found:
+    """The scores on running text of which something is hidden."""
+    from regard.cli.scores import guess_lines
+    from regard.tasks.guess_scores import evaluated
+
+    with asked.corpus(_documents(task)) as corpus:
+        return evaluated(task, corpus, coding, scored), guess_lines
+
+
+def _documents(task: Any) -> Callable[[Path, str | None], Corpus]:
+    """What opens a file as the running text that the task learned from."""
+    from regard.data.documents import documents
+
+    return lambda path, key: documents(path, task.recipe.data.documents, key or "text")
 
 
 def _whole(corpus: Corpus) -> Iterator[str]:
@@ -212,5 +237,7 @@ EVALUATIONS: dict[str, Callable[[Any, Asked], Found]] = {
     "image-classification": _images,
     "tagging": _tagging,
     "language-model": _language_model,
+    "masked-lm": _masked_words,
+    "span-corruption": _missing_spans,
 }
 """A task to what scores its models."""

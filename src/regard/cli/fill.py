@@ -1,11 +1,11 @@
-"""``regard fill``: what most probably stood at each ``[MASK]`` of each line."""
+"""``regard fill``: what most probably stood at the gaps of each line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -21,35 +21,91 @@ def fill(
     device: str | None = None,
     threads: int | None = None,
 ) -> int:
-    """Guess what stood at each [MASK] of the lines of stdin: a line for each guess, the most probable first.
+    """Guess what stood at each [MASK] of the lines of stdin: a line for each guess, the best first.
 
-    A line has the probability, the piece (▁ is a space) and the whole text with it, between tabs. A text with several
-    [MASK] gives the guesses of the first, then those of the second, and so on, the others filled with their best. A gap
-    is one piece; a longer word needs several [MASK] one behind the other.
+    A line has the probability, what is guessed and the whole text with it, between tabs.
+
+    A model of masked words guesses the piece at each gap (▁ is a space): a text with several [MASK] gives the guesses
+    of the first, then those of the second, and so on, the others filled with their best. A longer word needs several
+    [MASK] one behind the other.
+
+    A model of missing spans (T5) guesses all gaps of a text together, any number of words at each, with | between; a
+    gap may also be written by its own name, as in "The <extra_0> sleeps on <extra_1>."
 
     Args:
         folder: the model folder.
-        k: guesses for each gap.
-        json: one JSON object for each line of stdin instead: its text, and the guesses of each gap.
+        k: guesses for each gap, or for all gaps of a text together.
+        json: one JSON object for each line of stdin instead: its text, and the guesses of each gap (gaps) or of all
+            together (fillings).
         device: cpu, cuda ...
         threads: processor threads.
     """
     if k < 1:
         raise UsageError(f"{k} guesses cannot be given; ask for 1 or more", "--k")
-    from regard.cli.lines import answer_each, json_line, one_cell
+    from regard.cli.lines import answer_each
     from regard.cli.opening import opened
+
+    task = opened(folder, device, threads, "fill")
+    answer = FILLERS[task.name]
+    answer_each(lambda lines, first: answer(task, lines, first, k, json))
+    return 0
+
+
+def _words(task: Any, lines: list[str], first: int, k: int, json: bool) -> Iterator[str]:
+    """Each gap by itself."""
+    from regard.cli.lines import json_line
+
+    for number, (line, gaps) in enumerate(zip(lines, task.fill(lines, k), strict=True), first):
+        if json:
+            yield json_line({"text": line, "gaps": [[asdict(one) for one in gap] for gap in gaps]})
+            continue
+        _note_none(gaps, line, number)
+        yield from (_shown(f"{one.probability:.4f}", one.piece, one.text) for gap in gaps for one in gap)
+
+
+def _spans(task: Any, lines: list[str], first: int, k: int, json: bool) -> Iterator[str]:
+    """All gaps of a text together; what comes before a line that cannot be read is answered first."""
+    from regard.cli.lines import json_line, until_wrong
+
+    read, wrong = until_wrong(_readable(task, line, number) for number, line in enumerate(lines, first))
+    for number, (line, fillings) in enumerate(zip(read, task.fillings(read, k), strict=True), first):
+        if json:
+            yield json_line({"text": line, "fillings": [asdict(one) for one in fillings]})
+            continue
+        _note_none(fillings, line, number)
+        yield from (_shown(f"{one.probability:.4g}", " | ".join(one.spans), one.text) for one in fillings)
+    if wrong:
+        raise wrong
+
+
+def _readable(task: Any, line: str, number: int) -> str:
+    """The line itself, where its gaps can be filled.
+
+    Raises:
+        UsageError: they cannot; with the line's number.
+    """
+    try:
+        task.asked(line)
+    except UsageError as error:
+        raise UsageError(error.message, f"line {number}") from None
+    return line
+
+
+def _shown(probability: str, guess: str, text: str) -> str:
+    from regard.cli.lines import one_cell
+
+    return f"{probability}\t{one_cell(guess)}\t{one_cell(text)}"
+
+
+def _note_none(found: list[Any], line: str, number: int) -> None:
     from regard.cli.terminal import say
 
-    task = opened(folder, device, threads, ("masked-lm",))
+    if not found and line.strip():
+        say(f"line {number} has no [MASK]")
 
-    def answer(lines: list[str], first: int) -> Iterator[str]:
-        for number, (line, gaps) in enumerate(zip(lines, task.fill(lines, k), strict=True), first):
-            if json:
-                yield json_line({"text": line, "gaps": [[asdict(one) for one in gap] for gap in gaps]})
-            elif not gaps and line.strip():
-                say(f"line {number} has no [MASK]")
-            for candidate in (one for gap in gaps for one in gap) if not json else ():
-                yield f"{candidate.probability:.4f}\t{candidate.piece}\t{one_cell(candidate.text)}"
 
-    answer_each(answer)
-    return 0
+FILLERS: dict[str, Callable[[Any, list[str], int, int, bool], Iterator[str]]] = {
+    "masked-lm": _words,
+    "span-corruption": _spans,
+}
+"""By task the answers to some lines, of which the number of the first is known."""

@@ -76,7 +76,7 @@ def generate(
     for name, value in drawing.items():
         if value is not None:
             check_value(f"decoding.{name}", value, "--" + name.replace("_", "-"))
-    task = opened(folder, device, threads, ("language-model",))
+    task = opened(folder, device, threads, "generate")
     before = _given() if prompt is None else prompt
     options = {"max_tokens": max_tokens, "stop": tuple(stop or ()), "seed": seed, **drawing}
     for line in _objects(task, before, n, options) if json else _texts(task, before, n, options):

@@ -9,7 +9,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, TypeVar
+
+from regard.errors import RegardError
+
+One = TypeVar("One")
 
 BURST = 1024
 """Lines read ahead at most."""
@@ -36,6 +40,17 @@ def answer_each(
         sys.stdout.buffer.flush()
         first += len(burst)
     say_mended("stdin", notes)
+
+
+def until_wrong(given: Iterator[One]) -> tuple[list[One], RegardError | None]:
+    """What comes before the first line that cannot be read, which is answered yet; and what is wrong with that line."""
+    read = []
+    try:
+        for one in given:
+            read.append(one)
+    except RegardError as error:
+        return read, error
+    return read, None
 
 
 def one_line(text: str) -> str:

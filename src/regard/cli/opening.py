@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,23 @@ KINDS = {
     "language-model": ("a language model", "regard generate"),
     "masked-lm": ("a model of masked words", "regard fill"),
     "encoding": ("an encoder of texts", "regard encode"),
-    "span-corruption": ("a model of missing spans", "regard train --from"),
+    "span-corruption": ("a model of missing spans", "regard fill"),
 }
 """What a task's model is, and what is done with it."""
+READING = tuple(name for name in KINDS if name != "image-classification")
+"""Those whose models read texts."""
+IMAGES = "image-classification"
+SERVED = {
+    "translate": ("translation",),
+    "classify": ("classification", IMAGES),
+    "tag": ("tagging",),
+    "generate": ("language-model",),
+    "fill": ("masked-lm", "span-corruption"),
+    "encode": READING,
+    "attend": READING,
+    "evaluate": tuple(name for name in KINDS if name != "encoding"),
+}
+"""A command to the tasks whose models it is for; those that are not here are for all."""
 MOST_THREADS = 1024
 """More than any machine has; far more make torch crash."""
 
@@ -33,16 +46,26 @@ def check_threads(threads: int | None) -> None:
         raise UsageError(f"{threads} threads cannot work; give 1 or more, at most {MOST_THREADS}", "--threads")
 
 
-def opened(
-    folder: Path, device: str | None = None, threads: int | None = None, tasks: Sequence[str] | None = None
-) -> Any:
+def refuse_no_file(path: Path) -> None:
+    """Name what is to be read as a file, where it is none.
+
+    Raises:
+        UsageError: it is not there, or a folder.
+    """
+    if not path.exists():
+        raise UsageError("no such file", str(path))
+    if path.is_dir():
+        raise UsageError("is a folder; a file is needed", str(path))
+
+
+def opened(folder: Path, device: str | None = None, threads: int | None = None, command: str | None = None) -> Any:
     """The task of a model folder, on a device, with so many processor threads.
 
     Args:
         folder: the model folder.
         device: cpu, cuda ...; default: the best there is.
         threads: of the processor.
-        tasks: those the command is for; default: all.
+        command: that the model is for; default: one for all.
 
     Raises:
         UsageError: the model is for another task.
@@ -55,16 +78,16 @@ def opened(
     from regard.tasks.bundle import load
 
     task = load(folder, device=device)
-    refuse_other_tasks(folder, task.name, tasks)
+    refuse_other_tasks(folder, task.name, command)
     return task
 
 
-def refuse_other_tasks(folder: Path, name: str, tasks: Sequence[str] | None) -> None:
+def refuse_other_tasks(folder: Path, name: str, command: str | None) -> None:
     """Say what a model is for that this command cannot use.
 
     Raises:
-        UsageError: its task is none of ``tasks``.
+        UsageError: its task is none that the command serves.
     """
-    if tasks is not None and name not in tasks:
-        what, command = KINDS.get(name, (f"a model for {name}", "another command"))
-        raise UsageError(f"is {what}; use {command}", str(folder))
+    if name not in SERVED.get(command or "", (name,)):
+        what, instead = KINDS.get(name, (f"a model for {name}", "another command"))
+        raise UsageError(f"is {what}; use {instead}", str(folder))

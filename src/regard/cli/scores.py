@@ -10,6 +10,7 @@ from regard.explore.labels import fit, visible, width
 if TYPE_CHECKING:
     from regard.tasks.class_evaluation import ClassEvaluation
     from regard.tasks.classes import ClassScores, LabelScores, NumberScores
+    from regard.tasks.guess_scores import GuessScores
     from regard.tasks.metrics import Scores
     from regard.tasks.spans import Counts
     from regard.tasks.surprisal import Perplexity
@@ -115,6 +116,13 @@ def perplexity_lines(found: Perplexity) -> list[str]:
         f"perplexity of a word {found.per_word:.2f}  ({found.words:,} words)",
         f"bits a byte {found.bits_per_byte:.4f}  ({found.bytes:,} bytes)",
     ]
+
+
+def guess_lines(found: GuessScores) -> list[str]:
+    """Of a model that guesses what is hidden from it."""
+    loss = f"loss {found.loss:.4f} nats a hidden token  ({found.tokens:,} tokens)"
+    lines = [loss, f"perplexity of a hidden token {found.perplexity:.2f}"]
+    return lines if found.right is None else [*lines, f"guessed right {found.accuracy:.2f} %  ({found.right:,})"]
 
 
 def table(rows: Mapping[str, Counts], what: str, there: str) -> list[str]:

@@ -51,7 +51,7 @@ def tag(
     from regard.cli.lines import answer_each
     from regard.cli.opening import opened
 
-    task = opened(folder, device, threads, ("tagging",))
+    task = opened(folder, device, threads, "tag")
     spans = task.assets.scheme != "none"
 
     def answer(lines: list[str], first: int) -> Iterator[str]:

@@ -132,7 +132,7 @@ USES = {
     "tagging": "To tag with it:\n\n  regard tag {} < texts.txt > tagged.conll",
     "language-model": "To write with it:\n\n  regard generate {}",
     "masked-lm": 'To fill gaps with it:\n\n  echo "The [MASK] sleeps." | regard fill {}',
-    "span-corruption": "To begin from it:\n\n  regard train --from {} ...",
+    "span-corruption": 'To fill gaps with it:\n\n  echo "The [MASK] sleeps." | regard fill {}',
     "image-classification": "To classify with it:\n\n  regard classify {} < images.csv > labels.tsv",
 }
 """What comes next, by task."""

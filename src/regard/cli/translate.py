@@ -42,7 +42,7 @@ def translate(
         raise UsageError(f"--nbest {nbest} must lie between 1 and the beam, and the beam between 1 and 100")
     from regard.cli.opening import opened
 
-    task: Translation = opened(folder, device, threads, ("translation",))
+    task: Translation = opened(folder, device, threads, "translate")
 
     def answer(lines: list[str], first: int) -> Iterator[str]:
         found = task.nbest(lines, n=nbest, beam=beam, first=first)

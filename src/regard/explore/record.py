@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from regard.errors import RegardError, UsageError
 
 if TYPE_CHECKING:
+    from regard.tasks.span_corruption import SpanCorruption
     from regard.tasks.translation import Translation
     from regard.text.tokenizer import Encoding, Tokenizer
+    from regard.text.vocabulary import AnyTokenizer
 
 Kind = Literal["encoder", "decoder", "cross"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -106,13 +108,13 @@ def record(task: Any, source_text: str, target_text: str | None = None) -> Recor
     The weights are those of the forward pass itself, heard by the probe, not computed a second time.
 
     Args:
-        task: a loaded translator; or another model of texts, which has a source alone.
-        source_text: one sentence.
-        target_text: its translation; the model's own (greedy) one if none is given.
+        task: a loaded translator, or a model of missing spans; or another model of texts, which has a source alone.
+        source_text: one sentence; of a model of missing spans with gaps.
+        target_text: its translation, or what is missing; the model's own (greedy) one if none is given.
 
     Raises:
         RegardError: the source is empty or longer than the model's sentences were, or the model has no attention.
-        UsageError: a translation for a model that does not translate.
+        UsageError: a target for a model that writes none.
     """
     found = RECORDS.get(task.name, _one)(task, source_text, target_text)
     if not any(found.weights.values()):
@@ -123,7 +125,7 @@ def record(task: Any, source_text: str, target_text: str | None = None) -> Recor
 def _one(task: Any, text: str, target_text: str | None) -> Record:
     """A pass over one text."""
     if target_text is not None:
-        raise UsageError("this model does not translate", "--target")
+        raise UsageError("this model reads a text and writes none", "--target")
     if not text.strip():
         raise RegardError("there is nothing to look at: the text is empty")
     known, read = task.reads(text)
@@ -141,6 +143,31 @@ def _one(task: Any, text: str, target_text: str | None) -> Record:
     tokens = tuple(Token(task.assets.tokenizer.piece(id), start, end) for id, start, end in read)
     plain = {kind: [one[0].float().cpu().numpy() for one in layers] for kind, layers in weights.items()}
     return Record(known, known, tokens, tokens, tokens, plain)
+
+
+def _gapped(task: SpanCorruption, text: str, target_text: str | None) -> Record:
+    """A pass over a text with gaps and what is said of them."""
+    from regard.tasks.gapped import spelled
+
+    if not text.strip():
+        raise RegardError("there is nothing to look at: the text is empty")
+    given, tokenizer = task.asked(text), task.assets.tokenizer
+    if len(given.source) != len(given.text.ids) + 1:
+        longest = task.recipe.data.max_tokens
+        message = f"the text has {len(given.text.ids) + 1} tokens, the model learned from {longest} at most"
+        raise RegardError(f"{message}; give a part of it")
+    if target_text is None:
+        target, read = spelled(tokenizer, task.written(given.source), tokenizer.sentinels)
+    else:
+        asked = task.gaps.read(target_text)
+        target, read = asked.text, list(asked.read)
+    weights = _heard(task.model, given.source.tolist(), [tokenizer.start, *(id for id, _, _ in read)])
+    source, said = (
+        tuple(Token(tokenizer.piece(id), *place) for id, *place in some) for some in (given.text.read, read)
+    )
+    end = _mark(tokenizer, tokenizer.end, len(given.text.text))
+    start, last = _mark(tokenizer, tokenizer.start, 0), _mark(tokenizer, tokenizer.end, len(target))
+    return Record(given.text.text, target, (*source, end), (start, *said), (*said, last), weights)
 
 
 def _pair(task: Translation, source_text: str, target_text: str | None) -> Record:
@@ -170,7 +197,7 @@ PASSES: dict[str, Callable[[Any, Any], Any]] = {
     "gpt": lambda model, given: model(given),
 }
 """What of a model of one text is run, by family: an encoder without its head."""
-RECORDS: dict[str, Callable[[Any, str, str | None], Record]] = {"translation": _pair}
+RECORDS: dict[str, Callable[[Any, str, str | None], Record]] = {"translation": _pair, "span-corruption": _gapped}
 """By task, where it is not one text."""
 
 
@@ -197,7 +224,7 @@ def _tokens(tokenizer: Tokenizer, encoding: Encoding) -> list[Token]:
     ]
 
 
-def _mark(tokenizer: Tokenizer, id: int, place: int) -> Token:
+def _mark(tokenizer: AnyTokenizer, id: int, place: int) -> Token:
     return Token(tokenizer.piece(id), place, place)
 
 

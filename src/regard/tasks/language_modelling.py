@@ -126,7 +126,8 @@ class LanguageModelJob(RunningJob):
 
     task: ClassVar[type[LanguageModel]] = LanguageModel
 
-    def coding(self, tokenizer: AnyTokenizer, recipe: Recipe) -> DocumentCoding:
+    @staticmethod
+    def coding(tokenizer: AnyTokenizer, recipe: Recipe) -> DocumentCoding:
         """Pieces, ``</s>`` behind each document."""
         return DocumentCoding(tokenizer, ended=True)
 

@@ -90,8 +90,9 @@ class RunningJob(ABC):
         """What the run is made by."""
         return self.text.recipe
 
+    @staticmethod
     @abstractmethod
-    def coding(self, tokenizer: AnyTokenizer, recipe: Recipe) -> Coding:
+    def coding(tokenizer: AnyTokenizer, recipe: Recipe) -> Coding:
         """How documents become ids."""
 
     def prepare(self, recipe: Recipe, folder: Path, progress: Progress) -> PreparedExamples:

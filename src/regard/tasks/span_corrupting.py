@@ -21,6 +21,7 @@ from regard.models.inputs import pairs
 from regard.models.transformer import Transformer
 from regard.nn import ops
 from regard.nn.loss import SmoothedCrossEntropy
+from regard.tasks.guess_scores import GuessScores
 from regard.tasks.guessing import VALIDATED
 from regard.tasks.running_text import RunningJob
 from regard.tasks.saver import Stoppable
@@ -91,17 +92,17 @@ class SpanTeaching:
     def validate(self, generate: bool) -> Validation:
         """Loss on the validation text, in full precision."""
         with ops.using(self.model, self.paths.exact):
-            loss = self._mean(self.validation)
+            loss = self._scores(self.validation).loss
             return Validation(loss, samples=self._samples() if math.isfinite(loss) else ())
 
-    def _mean(self, batches: list[PairBatch], stop: Stoppable | None = None) -> float:
+    def _scores(self, batches: list[PairBatch], stop: Stoppable | None = None) -> GuessScores:
         nats, count = 0.0, 0
         for batch in batches:
             if stop:
                 stop.record()
             part = self.loss(batch)
             nats, count = nats + float(part.nll), count + part.count
-        return nats / max(1, count)
+        return GuessScores(nats, count)
 
     def _samples(self) -> tuple[Sample, ...]:
         """The first windows: as they are read, what is missing, and what the model says is missing."""
@@ -125,13 +126,19 @@ class SpanTeaching:
 
     def finish(self, task: SpanCorruption, should_stop: ShouldStop) -> list[str]:
         """Loss over the whole validation text."""
-        teaching = SpanTeaching(task, self.prepared, self.paths, self.characters)
+        found = self.scored(task, self.prepared, self.paths, should_stop)
+        return [f"* loss {found.loss:.4f} nats a token of what is missing; perplexity {found.perplexity:.2f}"]
+
+    @classmethod
+    def scored(
+        cls, task: SpanCorruption, prepared: PreparedExamples, paths: Paths, should_stop: ShouldStop
+    ) -> GuessScores:
+        """The loss on the validation part of prepared text; what is missing in it is always the same."""
+        teaching, text = cls(task, prepared, paths, 0), prepared.validation_text
         teaching.criterion.eval()
-        text = self.prepared.validation_text
         batches = teaching._missing(text, None).some(task.recipe.seed, text.tokens)
-        with torch.no_grad(), ops.using(task.model, self.paths.exact):
-            loss = teaching._mean(batches, Stoppable(should_stop))
-        return [f"* loss {loss:.4f} nats a token of what is missing; perplexity {math.exp(min(loss, 700)):.2f}"]
+        with torch.no_grad(), ops.using(task.model, paths.exact):
+            return teaching._scores(batches, Stoppable(should_stop))
 
 
 @dataclass(frozen=True)
@@ -141,7 +148,8 @@ class SpanCorruptionJob(RunningJob):
     task: ClassVar[type[SpanCorruption]] = SpanCorruption
     symbols: ClassVar[tuple[str, ...]] = tuple(f"<extra_{number}>" for number in range(SENTINELS))
 
-    def coding(self, tokenizer: AnyTokenizer, recipe: Recipe) -> DocumentCoding:
+    @staticmethod
+    def coding(tokenizer: AnyTokenizer, recipe: Recipe) -> DocumentCoding:
         """Pieces alone.
 
         Raises:

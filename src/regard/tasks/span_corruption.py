@@ -1,9 +1,10 @@
-"""Missing spans: what stood where a text has ``<extra_0>``, ``<extra_1>`` …, with a trained encoder-decoder."""
+"""Missing spans: what stood at the gaps of a text, with a trained encoder-decoder."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, overload
 
@@ -12,16 +13,44 @@ import torch
 from numpy.typing import NDArray
 
 from regard.config import Recipe, TransformerSection
+from regard.decoding.hypotheses import Hypothesis
 from regard.decoding.rows import Symbols
 from regard.decoding.search import search
 from regard.errors import RegardError, UsageError
 from regard.models.build import transformer
 from regard.models.transformer import Transformer
+from regard.tasks.gapped import Gapped, Gaps
 from regard.tasks.teaching import device_of
 from regard.tasks.text_assets import TextAssets
 from regard.tasks.texts import refuse_others
+from regard.text.tokenizer import MASK
 
 Ids = NDArray[np.int64]
+MOST = 100
+"""Hypotheses that a search keeps at most."""
+
+
+@dataclass(frozen=True)
+class Filling:
+    """What may have stood at the gaps of a text, all of them together.
+
+    Args:
+        spans: for each gap, in the order of the text; empty where the model says that nothing is missing.
+        probability: of all that the model wrote, given the text.
+        text: the whole text with them.
+    """
+
+    spans: tuple[str, ...]
+    probability: float
+    text: str
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A text with gaps, and what the model reads of it: all tokens, or where they are too many those near the gaps."""
+
+    text: Gapped
+    source: Ids
 
 
 class SpanCorruption:
@@ -46,7 +75,7 @@ class SpanCorruption:
         said = [*tokenizer.ordinary.tolist(), *tokenizer.sentinels, tokenizer.end]
         never = np.setdiff1d(np.arange(tokenizer.size), said)
         self.symbols = Symbols(tokenizer.start, tokenizer.end, tuple(never.tolist()))
-        self._gap = re.compile("|".join(re.escape(tokenizer.piece(id)) for id in reversed(tokenizer.sentinels)))
+        self.gaps = Gaps(tokenizer)
 
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Transformer:
@@ -69,31 +98,85 @@ class SpanCorruption:
     @overload
     def fill(self, text: list[str], beam: int | None = None) -> list[list[str]]: ...
     def fill(self, text: str | list[str], beam: int | None = None) -> list[str] | list[list[str]]:
-        """What is missing in a text, or in each text of a list, where it says ``<extra_0>``, ``<extra_1>`` and so on.
+        """What is missing at each gap of a text, or of each text of a list.
 
         Args:
-            text: one or several, with at least one such place each; every place has another number.
+            text: one or several; a gap is ``[MASK]``, or ``<extra_0>``, ``<extra_1>`` and so on, each another one.
             beam: hypotheses kept while searching; default: the recipe's.
 
         Raises:
-            UsageError: a text has no such place, or the same twice, or is too long.
+            UsageError: a text has no gap, or the same twice, or its gaps are too far from each other.
         """
         texts = [text] if isinstance(text, str) else text
+        found = self.fillings(texts, 1, beam)
+        for one, fillings in zip(texts, found, strict=True):
+            if not fillings:
+                raise UsageError(f"a text needs a gap: {MASK}, or <extra_0>, <extra_1> …", one[:40])
+        spans = [list(fillings[0].spans) for fillings in found]
+        return spans[0] if isinstance(text, str) else spans
+
+    def fillings(self, texts: list[str], k: int = 5, beam: int | None = None) -> list[list[Filling]]:
+        """The ``k`` best ways to fill all gaps of each text, best first; none for a text without a gap.
+
+        There are fewer where several hypotheses say the same. A text longer than the model ever saw is read around its
+        gaps.
+
+        Args:
+            texts: as :meth:`fill` has them.
+            k: ways for each text.
+            beam: hypotheses kept while searching, ``k`` at least; default: the recipe's.
+
+        Raises:
+            UsageError: as :meth:`fill`; or ``k`` is not in 1 … ``MOST``.
+        """
+        if not 1 <= k <= MOST:
+            raise UsageError(f"{k} fillings cannot be given; ask for 1 to {MOST}", "k")
         refuse_others(texts)
-        sources = [self._ids(one) for one in texts]
-        found = [
-            [self.assets.tokenizer.decode(spans.get(id, ())) for id in source.tolist() if id in self._sentinels]
-            for source, spans in zip(sources, self.spans(sources, beam), strict=True)
-        ]
-        return found[0] if isinstance(text, str) else found
+        asked = [self.asked(one) for one in texts]
+        gapped = [one for one in asked if one.text.gaps]
+        searched = iter(self._searched([one.source for one in gapped], k, beam))
+        return [self._fillings(one, next(searched)) if one.text.gaps else [] for one in asked]
+
+    def asked(self, text: str) -> _Asked:
+        """What the model reads of a text with gaps.
+
+        Raises:
+            UsageError: its gaps are too far from each other, or there are too many.
+        """
+        gapped, room = self.gaps.read(text), self.recipe.data.max_tokens - 1
+        ids, start = gapped.ids, 0
+        if len(ids) > room:
+            first, last = (gapped.gaps[0], gapped.gaps[-1]) if gapped.gaps else (0, 0)
+            if last - first >= room:
+                apart = f"from its first gap to its last there are {last - first + 1} tokens"
+                raise UsageError(f"{apart}, more than the {room} of the model's texts", text[:40])
+            start = min(max(0, (first + last - room + 1) // 2), len(ids) - room)
+        source = [*ids[start : start + room], self.assets.tokenizer.end]
+        return _Asked(gapped, np.array(source, np.int64))
 
     def spans(self, sources: list[Ids], beam: int | None = None) -> list[dict[int, list[int]]]:
         """What is said of each sentinel, for sources that are ids already, ``</s>`` at the end of each."""
+        return [self._parted(hypotheses[0].tokens) for hypotheses in self._searched(sources, 1, beam)]
+
+    def written(self, source: Ids) -> list[int]:
+        """All that the model writes of one such source, the most probable token every time."""
+        return list(self._searched([source], 1, 1)[0][0].tokens)
+
+    def _searched(self, sources: list[Ids], k: int, beam: int | None) -> list[list[Hypothesis]]:
         decoding = self.recipe.decoding
-        decoding = decoding if beam is None else decoding.model_copy(update={"beam": beam})
+        decoding = decoding.model_copy(update={"beam": max(k, decoding.beam if beam is None else beam)})
         limits = [len(source) + decoding.max_extra for source in sources]
-        found = search(self.model.stepper(self.device), sources, decoding, self.symbols, limits=limits)
-        return [self._parted(hypotheses[0].tokens) for hypotheses in found]
+        return search(self.model.stepper(self.device), sources, decoding, self.symbols, nbest=k, limits=limits)
+
+    def _fillings(self, asked: _Asked, hypotheses: Sequence[Hypothesis]) -> list[Filling]:
+        tokenizer, found = self.assets.tokenizer, dict[tuple[str, ...], Filling]()
+        for hypothesis in hypotheses:
+            spans = self._parted(hypothesis.tokens)
+            said = {asked.text.read[gap][0]: spans.get(asked.text.read[gap][0], []) for gap in asked.text.gaps}
+            texts = tuple(tokenizer.decode(span).strip() for span in said.values())
+            whole = [part for id in asked.text.ids for part in said.get(id, [id])]
+            found.setdefault(texts, Filling(texts, math.exp(hypothesis.log_probability), tokenizer.decode(whole)))
+        return list(found.values())
 
     @property
     def _sentinels(self) -> frozenset[int]:
@@ -109,17 +192,3 @@ class SpanCorruption:
             else:
                 current.append(token)
         return spans
-
-    def _ids(self, text: str) -> Ids:
-        tokenizer = self.assets.tokenizer
-        names = {tokenizer.piece(id): id for id in tokenizer.sentinels}
-        gaps = [names[name] for name in self._gap.findall(text)]
-        if not gaps or len(set(gaps)) < len(gaps):
-            raise UsageError("a text needs places like <extra_0>, each with another number", text[:40])
-        parts = [part.removesuffix(" ") for part in self._gap.split(text)]
-        pieces = tokenizer.ids_batch([*parts[:-1], self._gap.split(text)[-1]])
-        ids = [np.append(part, gap) for part, gap in zip(pieces, gaps, strict=False)]
-        whole = np.concatenate([*ids, pieces[-1], [tokenizer.end]]).astype(np.int64)
-        if len(whole) > self.recipe.data.max_tokens:
-            raise UsageError(f"{len(whole)} tokens are more than the {self.recipe.data.max_tokens} the model learned")
-        return whole

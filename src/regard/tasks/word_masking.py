@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -21,6 +20,7 @@ from regard.data.windows import FramedWindows, Windows
 from regard.data.word_coding import WordCoding
 from regard.errors import UsageError
 from regard.nn import ops
+from regard.tasks.guess_scores import GuessScores
 from regard.tasks.guessing import GuessTeaching
 from regard.tasks.masked_lm import MaskedLm
 from regard.tasks.pretrained import SYMBOLS
@@ -85,23 +85,25 @@ class MaskingTeaching(GuessTeaching):
         return tuple(found)
 
     def finish(self, task: MaskedLm, should_stop: ShouldStop) -> list[str]:
-        """Loss and share of right guesses over the whole validation text; what is hidden in it is always the same."""
-        teaching, stop = MaskingTeaching(task, self.prepared, self.paths, self.characters), Stoppable(should_stop)
+        """Loss and share of right guesses over the whole validation text."""
+        found = self.scored(task, self.prepared, self.paths, should_stop)
+        loss = f"{found.loss:.4f} nats a hidden token, of {found.tokens:,} tokens; perplexity {found.perplexity:.2f}"
+        return [f"* loss {loss}", f"* {found.accuracy:.2f} % of them guessed right"]
+
+    @classmethod
+    def scored(cls, task: MaskedLm, prepared: PreparedExamples, paths: Paths, should_stop: ShouldStop) -> GuessScores:
+        """The scores on the validation part of prepared text; what is hidden in it is always the same."""
+        teaching, stop = cls(task, prepared, paths, 0), Stoppable(should_stop)
         teaching.criterion.eval()
-        prepared = self.prepared
         batches = teaching.guessing(prepared.validation_text, prepared.validation_labels, None)
         nats, right, count = 0.0, 0, 0
-        with torch.no_grad(), ops.using(task.model, self.paths.exact):
+        with torch.no_grad(), ops.using(task.model, paths.exact):
             for batch in batches.some(task.recipe.seed, prepared.validation_text.tokens * 2 + 1):
                 stop.record()
                 nats += float(teaching.loss(batch).nll)
                 right += int((teaching.guessed(batch) == batch.labels_N).sum())
                 count += len(batch.labels_N)
-        loss = nats / max(1, count)
-        return [
-            f"* loss {loss:.4f} nats a hidden token, of {count:,} tokens; perplexity {math.exp(min(loss, 700)):.2f}",
-            f"* {100 * right / max(1, count):.2f} % of them guessed right",
-        ]
+        return GuessScores(nats, count, right)
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,8 @@ class MaskedLmJob(RunningJob):
     task: ClassVar[type[MaskedLm]] = MaskedLm
     symbols: ClassVar[tuple[str, ...]] = SYMBOLS
 
-    def coding(self, tokenizer: AnyTokenizer, recipe: Recipe) -> DocumentCoding:
+    @staticmethod
+    def coding(tokenizer: AnyTokenizer, recipe: Recipe) -> DocumentCoding:
         """Pieces; and where words begin, if they are to be hidden whole.
 
         Raises:
