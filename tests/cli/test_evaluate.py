@@ -51,19 +51,19 @@ class Scored:
 
 def test_a_classifiers_scores(tmp_path: Path, regard, loaded) -> None:
     scores = class_scores([0, 1, 2, 1, 0], [0, 1, 1, 1, 1], ["a", "b", "c\x1b"])
-    task = Scored("classification", ClassEvaluation(scores, 0.125, None, {"c\x1b": 1}, 2))
+    task = Scored("classification", ClassEvaluation(scores, 0.125, None, {"c\x1b": 1}, 2, 3))
     loaded(task)
     (tmp_path / "t.csv").write_bytes(b"text,label\nthe cat,a\n\xff,b\n")
     done = regard("evaluate", "model", "--test", tmp_path / "t.csv", "--threshold", "0.5")
     assert done.code == 0
     assert task.asked == [[("the cat", "a"), ("\ufffd", "b")], 0.5]
-    for said in ("accuracy 60.00  (3 of 5)", "macro F1", "calibration error 0.125", "2 have no label"):
+    for said in ("accuracy 60.00  (3 of 5)", "macro F1", "calibration error 0.125", "2 have no label", "3 are empty"):
         assert said in done.out
     assert "taken for another most often" in done.out
     assert "\x1b" not in done.out
     assert "1 line was not valid UTF-8 and had bytes replaced: 3" in done.err
     values = json.loads(regard("evaluate", "model", "--test", tmp_path / "t.csv", "--json").out)
-    assert (values["accuracy"], values["unlabelled"]) == (60, 2)
+    assert (values["accuracy"], values["unlabelled"], values["empty"]) == (60, 2, 3)
 
 
 def test_scores_of_several_labels_and_of_numbers(tmp_path: Path, regard, loaded) -> None:

@@ -1,5 +1,6 @@
 """What a test set shows of a classifier: against plain counting."""
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -109,3 +110,43 @@ def test_numbers() -> None:
 def test_what_cannot_be_scored_is_said(labels: list[str], fields: dict[str, Any], said: str) -> None:
     with pytest.raises(RegardError, match=said):
         found(labels, np.ones((2, 3)), **fields)
+
+
+def test_a_test_set_of_which_no_label_is_known_is_a_slip() -> None:
+    said = r"rows: the model knows none of its labels: they are 'x', 'y', 'z', …, the model's 'a', 'b', 'c'; if text .*"
+    with pytest.raises(RegardError, match=said + "--columns"):
+        found(list("xyzw"), np.ones((4, 3)))
+    with pytest.raises(RegardError, match="none of its labels"):
+        found(["x|y", "", "z"], np.ones((3, 3)), kind="multi")
+    assert found(["", ""], np.ones((2, 3)), kind="multi").scores.exact == 0  # nothing is said, so nothing is strange
+
+
+@pytest.mark.parametrize(("strange", "few"), [(18, False), (19, True), (50, True)])
+def test_where_hardly_any_label_is_known_it_is_said_but_scored(strange: int, few: bool) -> None:
+    labels = [f"the text {number}" for number in range(strange)] + ["a", "b"]
+    scores = np.eye(3)[[0] * strange + [0, 1]]
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        result = found(labels, scores)
+    assert result.scores.accuracy == pytest.approx(200 / (strange + 2))
+    assert len(result.unknown) == strange
+    assert [f"rows: the model knows 2 of its {strange + 2} labels" in str(one.message) for one in given] == [True] * few
+
+
+def test_what_is_out_of_scope_is_no_stranger() -> None:
+    result = found(["oos"] * 30 + ["z"], np.ones((31, 3)), 0.5, out_of_scope="oos")
+    assert (result.unknown, result.scores.texts) == ({"z": 1}, 1)
+
+
+def test_an_empty_text_is_left_out() -> None:
+    class Blank(Rows):
+        def pairs(self) -> Iterator[Pair]:
+            return (("  " if number == 1 else text, label) for number, (text, label) in enumerate(super().pairs()))
+
+    labels, score_BC = some()
+    judge = Judge(Section(), LABELS, Fitted())
+    result = evaluated(judge, lambda texts: score_BC[[int(text) for text in texts]], Blank(labels))
+    kept = [place for place in range(60) if place != 1]
+    assert (result.scores.texts, result.empty, result.unlabelled) == (59, 1, 0)
+    assert result.scores.accuracy == found([labels[one] for one in kept], score_BC[kept]).scores.accuracy
+    assert result.to_dict()["empty"] == 1

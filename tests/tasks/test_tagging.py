@@ -153,6 +153,33 @@ def test_validation_scores_are_those_in_use(made: Callable[..., Tagging], tmp_pa
     assert "PER: " in validation.samples[0].reference
 
 
+@pytest.mark.parametrize("plain", [False, True], ids=["spans", "tags"])
+def test_a_file_whose_tags_the_model_does_not_know_is_a_slip(
+    made: Callable[..., Tagging], tmp_path: Path, plain: bool
+) -> None:
+    task = made(plain)
+    wrong = [[(f"text {n} and more", "pos" if n % 2 else "neg")] for n in range(20)]  # labelled texts, say
+    path = write(tmp_path / "a.tsv", wrong)
+    with pytest.raises(
+        RegardError, match=r"a\.tsv: the model knows none of its tags: they are 'neg', 'pos', the model's"
+    ):
+        task.evaluate(tagged(path))
+    tags = ["PER", *["NN"] * 12] if plain else ["B-PER", *["B-NP"] * 12]
+    path = write(tmp_path / "b.conll", [[("Ann", tag), ("went", "O")] for tag in tags])
+    with pytest.warns(UserWarning, match="the model knows 1 of its 13 tags: they are .*NP?N?', the model's 'B?-?LOC'"):
+        assert task.evaluate(tagged(path)).words == 26
+    nothing = write(tmp_path / "c.conll", [[("went", "O"), ("to", "O")]])
+    with pytest.warns(UserWarning, match="there is nothing to find: the tag of every word is O"):
+        task.evaluate(tagged(nothing))
+
+
+def test_letters_of_another_scheme_are_no_strangers(made: Callable[..., Tagging], tmp_path: Path) -> None:
+    path = write(tmp_path / "a.conll", [[("Ann", "U-PER"), ("went", "O"), ("York", "S-LOC"), ("ran", "I-ORG")]])
+    found = made().evaluate(tagged(path))
+    assert found.spans is not None
+    assert found.spans.spans.gold == 3
+
+
 def taught(task: Tagging, folder: Path) -> TaggingTeaching:
     """The teaching of a task that is there, on what it learned from."""
     folder.mkdir(exist_ok=True)

@@ -57,6 +57,8 @@ def class_lines(found: ClassEvaluation) -> list[str]:
         lines.append(f"{count:,} have a label that nothing was learned of, and count as wrong: {_named(found.unknown)}")
     if found.unlabelled:
         lines.append(f"{found.unlabelled:,} have no label, and are left out")
+    if found.empty:
+        lines.append(f"{found.empty:,} are empty, and are left out")
     if not isinstance(found.scores, ClassScores | LabelScores):
         return lines
     lines += ["", *table(found.scores.classes, "label", "there")]

@@ -16,6 +16,7 @@ from regard.data.labels import number_of, split_labels
 from regard.errors import RegardError
 from regard.tasks.calibration import Threshold, accepted, expected_calibration_error
 from regard.tasks.classes import ClassScores, LabelScores, NumberScores, class_scores, label_scores, number_scores
+from regard.tasks.strangers import refuse_strangers
 from regard.tasks.verdicts import Judge, Scores
 
 
@@ -29,6 +30,7 @@ class ClassEvaluation:
         scope: what the threshold makes of all texts; absent where there is none, and every text is in scope.
         unknown: labels that nothing was learned of, and how many texts have them; those texts count as wrong.
         unlabelled: texts without a label, which are left out.
+        empty: texts of which a model says nothing, which are left out, as they are in training.
     """
 
     scores: ClassScores | LabelScores | NumberScores
@@ -36,6 +38,7 @@ class ClassEvaluation:
     scope: Threshold | None
     unknown: dict[str, int]
     unlabelled: int
+    empty: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -44,6 +47,7 @@ class ClassEvaluation:
             "out_of_scope": self.scope.to_dict() if self.scope else None,
             "unknown_labels": self.unknown,
             "unlabelled": self.unlabelled,
+            "empty": self.empty,
         }
         return self.scores.to_dict() | own
 
@@ -57,24 +61,29 @@ def evaluated(judge: Judge, score: Callable[[Sequence[str]], Scores], corpus: Co
         corpus: examples and what is right of each.
 
     Raises:
-        RegardError: nothing to score, or a label that is no number where numbers are predicted.
+        RegardError: nothing to score, no label that the model knows, or one that is no number where it should be.
+
+    Warns:
+        UserWarning: the model knows fewer than a tenth of the labels.
     """
     pairs = list(corpus.pairs())
     kind = judge.section.kind
-    kept = [place for place, (_, label) in enumerate(pairs) if label or kind == "multi"]
-    unlabelled = len(pairs) - len(kept)
+    said = [place for place, (_, label) in enumerate(pairs) if label or kind == "multi"]
+    kept = [place for place in said if pairs[place][0].strip()]
+    left = (len(pairs) - len(said), len(said) - len(kept))
     if not kept:
         raise RegardError("nothing to score: no text has a label", corpus.name)
-    score_BC, labels = score([pairs[place][0] for place in kept]), [pairs[place][1] for place in kept]
+    texts, labels = ([pairs[place][side] for place in kept] for side in (0, 1))
     if kind == "regression":
         numbers = [_number(label, corpus, place) for place, label in zip(kept, labels, strict=True)]
-        return ClassEvaluation(number_scores(numbers, score_BC[:, 0]), None, None, {}, unlabelled)
-    probability_BC = judge.probabilities(score_BC)
+        return ClassEvaluation(number_scores(numbers, score(texts)[:, 0]), None, None, {}, *left)
+    there = Counter(label for one in labels for label in (split_labels(one) if kind == "multi" else [one]))
+    known = {*judge.labels, judge.section.out_of_scope}
+    refuse_strangers(there, known.__contains__, judge.labels, "label", corpus.name)
+    probability_BC = judge.probabilities(score(texts))
     score_labels = _labels if kind == "multi" else _classes
     scores, error, scope, unknown = score_labels(judge, probability_BC, labels)
-    if sum(unknown.values()) == len(labels):
-        raise RegardError("holds no label that the model knows; give --columns as in training", corpus.name)
-    return ClassEvaluation(scores, error, scope, unknown, unlabelled)
+    return ClassEvaluation(scores, error, scope, unknown, *left)
 
 
 def _number(label: str, corpus: Corpus, place: int) -> float:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,13 +20,15 @@ from regard.data.framing import Frame
 from regard.errors import UsageError
 from regard.models.bert import Bert
 from regard.models.build import bert, tags
+from regard.tasks.strangers import refuse_strangers
 from regard.tasks.tag_assets import TagAssets
 from regard.tasks.tag_scores import TagScores, tag_scores
 from regard.tasks.teaching import device_of
 from regard.tasks.texts import Read, read_as, refuse_others
 from regard.tasks.word_reading import decided, head_of, read_words
 from regard.text.marked import Place, Words, places_of
-from regard.text.schemes import forbidden, spans_of, tags_of
+from regard.text.schemes import OUTSIDE, forbidden, spans_of, tags_of
+from regard.text.schemes import parts as parts_of_tag
 
 BURST = 1024
 """Texts tagged at once."""
@@ -170,14 +174,27 @@ class Tagging:
         """The scores of this model on tagged texts.
 
         Raises:
-            RegardError: the corpus cannot be read, or holds no words.
+            RegardError: the corpus cannot be read, or holds no words, or no tag that the model knows.
+
+        Warns:
+            UserWarning: the model knows fewer than a tenth of the tags, or there are no spans to find.
         """
-        gold: list[tuple[str, ...]] = []
-        found: list[tuple[str, ...]] = []
-        words: list[list[str]] = []
-        pairs = corpus.pairs()
-        while burst := [Words.parse(*pair) for pair in itertools.islice(pairs, BURST)]:
-            gold += [one.tags for one in burst]
-            words += [one.words for one in burst]
-            found += [one.tags for one in self.tagged(burst)]
-        return tag_scores(gold, found, self.assets.scheme, words)
+        texts = [Words.parse(*pair) for pair in corpus.pairs()]
+        self._refuse_strangers(texts, corpus.name)
+        found = [one.tags for one in self.tagged(texts)]
+        return tag_scores([one.tags for one in texts], found, self.assets.scheme, [one.words for one in texts])
+
+    def _refuse_strangers(self, texts: Sequence[Words], where: str) -> None:
+        """See to it that the model knows the tags; one that its scheme does not explain, it would read as O."""
+        taught = set(self.assets.labels)
+        there = Counter(tag for one in texts for tag in one.tags if tag != OUTSIDE or OUTSIDE not in taught)
+        if not there and any(one.tags for one in texts):
+            warnings.warn(f"{where}: there is nothing to find: the tag of every word is {OUTSIDE}", stacklevel=3)
+        spans = {parts_of_tag(tag)[1] for tag in taught - {OUTSIDE}}
+
+        def known(tag: str) -> bool:
+            letter, label = parts_of_tag(tag)
+            return tag in taught if self.assets.scheme == "none" else letter != OUTSIDE and label in spans
+
+        shown = [tag for tag in self.assets.labels if tag != OUTSIDE]
+        refuse_strangers(there, known, shown, "tag", where)
