@@ -18,13 +18,16 @@ def tokenizer() -> Tokenizer:
 
 
 def coding(tokenizer: Tokenizer, kind="single", labels=("a", "b"), longest: int = 64) -> ClassCoding:
-    return ClassCoding(tokenizer, Frame.of(tokenizer, longest), kind, labels)
+    return ClassCoding(tokenizer, Frame.of(tokenizer, longest), LabelIds(kind, labels))
 
 
 def test_a_label_is_its_place_and_a_strange_one_stands_behind_the_last() -> None:
     ids = LabelIds("single", ("a", "b|c", "d"))
     assert [ids.of(label).tolist() for label in ("a", "b|c", "d", "e")] == [[0], [1], [2], [3]]
-    assert ids.size == 4
+    assert ids.size == 5
+    ids = LabelIds("single", ("a", "b"), "none")
+    assert [ids.of(label).tolist() for label in ("none", "strange")] == [[3], [2]]
+    assert LabelIds("multi", ("a", "b"), "none").of("b|none").tolist() == [1, 2]
 
 
 def test_several_labels_are_as_many_ids_each_once() -> None:
@@ -70,7 +73,7 @@ def test_sizes_are_above_every_id(tokenizer: Tokenizer) -> None:
 def test_the_fingerprint_is_of_tokenizer_and_labels(tokenizer: Tokenizer, tmp_path) -> None:
     found = {sha256(coding(tokenizer, labels=labels)) for labels in (("a", "b"), ("b", "a"), ("a",))}
     other = learn(TEXTS, 285)
-    assert len(found | {sha256(ClassCoding(other, Frame.of(other, 64), "single", ("a", "b")))}) == 4
+    assert len(found | {sha256(ClassCoding(other, Frame.of(other, 64), LabelIds("single", ("a", "b"))))}) == 4
     save(coding(tokenizer), tmp_path)
     assert read_tokenizer(tmp_path / "tokenizer.json").sha256 == tokenizer.sha256
 

@@ -116,5 +116,5 @@ def test_codes_are_the_pixel_values_and_the_label() -> None:
     assert one[0].tolist() == pixels.tolist()
     assert one[1].tolist() == [1]
     assert other[1].tolist() == [2]
-    assert coding.sizes == (65_536, 3)
+    assert coding.sizes == (65_536, 4)
     assert coding.own == {"labels": ["a", "b"], "largest": 9}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from regard.config import Recipe
-from regard.data.coding import ClassCoding
+from regard.data.coding import ClassCoding, LabelIds
 from regard.data.examples import Examples
 from regard.data.framing import Frame
 from regard.data.labelled import labelled
@@ -32,7 +32,7 @@ def prepared(
 
     def learned(pairs) -> ClassCoding:
         tokenizer = learn([text for text, _ in pairs], chosen.text.vocabulary)
-        return ClassCoding(tokenizer, Frame.of(tokenizer, chosen.data.max_tokens), "single", LABELS)
+        return ClassCoding(tokenizer, Frame.of(tokenizer, chosen.data.max_tokens), LabelIds("single", LABELS))
 
     held_out = labelled(valid) if valid else None
     return prepare_examples([labelled(path)], chosen, folder, learned, rests or {}, held_out)
@@ -163,6 +163,15 @@ def test_a_long_text_is_several_examples_with_one_label(texts: Path, tmp_path: P
     assert len(labels) > 2
     assert labels == [1] * (len(labels) - 1) + [2]
     assert made.validation_text.longest <= 16
+    assert made.validation_wholes.windows_B.tolist() == [len(labels) - 1, 1]
+    assert (made.wholes.count, made.wholes.windows_B.sum()) == (60, made.count)
+
+
+def test_what_an_earlier_version_prepared_is_refused_where_it_matters(texts: Path, tmp_path: Path) -> None:
+    made = prepared(texts, tmp_path / "data")
+    del made.index["wholes"]
+    with pytest.raises(RegardError, match=r"by an earlier Regard, .* choose another output folder"):
+        _ = made.wholes
 
 
 def test_batches_hold_every_text_beside_its_labels(texts: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -21,6 +22,7 @@ from regard.tasks.calibration import (
     log_sum_exp,
     temperature,
     temperature_of_labels,
+    told,
 )
 
 
@@ -68,6 +70,11 @@ def test_a_temperature_stays_within_its_limits() -> None:
     logits = np.array([[100.0, 0.0], [0.0, 100.0]])
     assert temperature(logits / 1e4, np.array([0, 1])) == pytest.approx(COLDEST)
     assert temperature(logits, np.array([1, 0])) == pytest.approx(HOTTEST)
+    right = np.array([True, False])
+    for heat, sure in ((COLDEST, "limit of 0.1: probabilities are less sure"), (HOTTEST, "limit of 10: .* surer than")):
+        (_, said) = told(np.array([0.9, 0.6]), right, heat * (1 + 1e-7))
+        assert re.search(sure, said)
+    assert told(np.array([0.9, 0.6]), right, 9.9) == ["expected calibration error 0.3500 at temperature 9.900"]
     with pytest.raises(RegardError, match="no texts to fit"):
         temperature(np.zeros((0, 2)), np.zeros(0, dtype=np.int64))
 
@@ -145,5 +152,5 @@ def test_a_threshold_needs_both_kinds_of_texts() -> None:
     for one in (np.zeros_like(outside), np.ones_like(outside)):
         with pytest.raises(RegardError, match="of both kinds"):
             choose_threshold(confidence, right, one)
-    with pytest.raises(UsageError, match="accuracy, f1, balanced"):
+    with pytest.raises(UsageError, match="balanced, accuracy, f1"):
         choose_threshold(confidence, right, outside, "luck")

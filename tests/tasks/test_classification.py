@@ -8,7 +8,7 @@ import pytest
 from regard.config import Classification as Section
 from regard.errors import UsageError
 from regard.tasks.text_assets import Fitted
-from regard.tasks.verdicts import Judge
+from regard.tasks.verdicts import NOTHING, Judge
 from small_classifiers import rows, taught, written
 
 
@@ -46,6 +46,15 @@ def test_one_text_is_a_verdict_and_several_are_a_list(model: Any) -> None:
     assert sum(one.probabilities.values()) == pytest.approx(1)
     assert model.classify([]) == []
     assert model.scores([]).shape == (0, 3)
+
+
+def test_of_an_empty_text_nothing_is_said(model: Any) -> None:
+    first, *empty, last = model.classify(["my bread soup", "", " \t", "\n", "the star moon"])
+    assert (first.label, last.label) == ("food", "sky")
+    assert empty == [NOTHING] * 3
+    assert model.classify("", threshold=0.99) == NOTHING
+    assert (NOTHING.label, NOTHING.labels, NOTHING.probability) == ("", (), 0.0)
+    assert (NOTHING.value, NOTHING.probabilities) == (None, None)
 
 
 def test_what_is_no_text_is_named(model: Any) -> None:

@@ -1,15 +1,22 @@
 """Classifiers in the making: what they learn, what is fitted at the end, and what is refused."""
 
 import json
+import random
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+import numpy as np
 import pytest
 
 import regard
+from regard.config import Classification as Section
 from regard.data.corpora import Corpus
 from regard.data.labelled import labelled
+from regard.data.survey import silent
 from regard.errors import RegardError
+from regard.tasks.calibration import SCORES, accepted, choose_threshold, temperature
+from regard.tasks.classifying import ClassificationJob, ClassificationTeaching
+from regard.tasks.teaching import Paths
 from small_classifiers import WORDS, rows, taught, written
 
 
@@ -87,18 +94,115 @@ def test_weights_of_classes_say_nothing_of_numbers(tmp_path: Path) -> None:
     assert isinstance(model.classify("my bread").value, float)
 
 
-def test_several_windows_of_a_text_validate_each_by_itself(tmp_path: Path) -> None:
-    long = [(" ".join([text] * 6), label) for text, label in rows(20, seed=2)]
-    options = {"valid": written(tmp_path / "v.csv", long)}
-    learned = rows(100) + [(" ".join([text] * 6), label) for text, label in rows(60, seed=4)]
-    model = taught(tmp_path / "model", written(tmp_path / "a.csv", learned), **options)
-    pieces = model.assets.tokenizer.ids_batch([text for text, _ in long])
+def mixed(count: int, seed: int) -> list[tuple[str, str]]:
+    """Long texts most of whose parts tell their label, others another one."""
+    draw, parts, found = random.Random(seed), dict[str, list[str]](), []
+    for text, label in rows(count * 3, seed):
+        parts.setdefault(label, []).append(text)
+    for _ in range(count):
+        label = draw.choice(sorted(WORDS))
+        others = draw.choices([text for some in parts.values() for text in some], k=draw.choice([0, 3, 5]))
+        chosen = draw.choices(parts[label], k=4) + others
+        found.append((" ".join(draw.sample(chosen, len(chosen))), label))
+    return found
+
+
+def teaching(task: Any, train: Path, valid: Path, folder: Path) -> ClassificationTeaching:
+    """The teaching of a task that is there, on these files."""
+    job = ClassificationJob(task.recipe, [labelled(train)], labelled(valid))
+    return ClassificationTeaching(task, job.prepare(task.recipe, folder, silent), Paths())
+
+
+@pytest.mark.parametrize("kind", ["single", "multi", "regression"])
+def test_a_text_of_several_windows_is_validated_as_it_is_used(tmp_path: Path, kind: str) -> None:
+    """By one verdict, from the mean of its windows' scores: validation, what is fitted, and the card."""
+    numbers = {label: str(place / 2) for place, label in enumerate(sorted(WORDS))}
+    sides = [rows(60) + mixed(40, 2), mixed(30, 3)]
+    if kind == "regression":
+        sides = [[(text, numbers[label]) for text, label in side] for side in sides]
+    files = [written(tmp_path / f"{number}.csv", side) for number, side in enumerate(sides)]
+    model = taught(tmp_path / "model", files[0], f"classification.kind={kind}", valid=files[1], steps=20)
+    again = teaching(model, *files, tmp_path / "data")
+    found, used = again.validate(True), model.evaluate(labelled(files[1]))
+    expected = used.scores.to_dict()
+    names = {"single": ["accuracy", "macro_f1"], "multi": ["micro", "exact"], "regression": ["pearson", "spearman"]}
+    wanted = [one["f1"] if isinstance(one := expected[name], dict) else one for name in names[kind]]
+    assert list(found.scores.values()) == pytest.approx(wanted, rel=1e-4)
+    windows = [len(model.frame.starts(len(ids))) for ids in model.assets.tokenizer.ids_batch([t for t, _ in sides[1]])]
+    assert min(windows) > 1
+    card = (tmp_path / "model" / "card.md").read_text()
+    assert f" windows), 30 to validate on ({sum(windows)} windows)" in card
+    assert all(f"* {name} {value:.2f}" in card for name, value in found.scores.items())
+    assert [sample.source.endswith(" …") for sample in found.samples] == [True] * 3
+    shown = model.classify([sides[1][place][0] for place in (0, 14, 29)])
+    assert [sample.reference for sample in found.samples] == [
+        f"{float(sides[1][place][1]):.3g}" if kind == "regression" else sides[1][place][1] for place in (0, 14, 29)
+    ]
+    for sample, verdict in zip(found.samples, shown, strict=True):
+        said = f"{verdict.value:.3g}" if kind == "regression" else f"{verdict.label} {verdict.probability:.2f}"
+        assert sample.hypothesis == said
+
+
+def test_what_is_fitted_is_fitted_to_texts_not_to_their_windows(tmp_path: Path) -> None:
+    valid = [*mixed(30, 3), *((" ".join(["door lamp key shoe"] * n), "none") for n in range(8, 16))]
+    files = [written(tmp_path / "a.csv", rows(60) + mixed(40, 2)), written(tmp_path / "v.csv", valid)]
+    model = taught(tmp_path / "model", files[0], "classification.out_of_scope=none", valid=files[1], steps=12)
+    score_BC = model.scores([text for text, _ in valid])
+    inside_B = np.array([label != "none" for _, label in valid])
+    wanted_B = np.array([sorted(WORDS).index(label) if label != "none" else -1 for _, label in valid])
+    warm = temperature(score_BC[inside_B], wanted_B[inside_B])
+    assert model.assets.fitted.temperature == pytest.approx(warm, rel=1e-4)
+    probability_BC = model.judge().probabilities(score_BC)
+    right_B = probability_BC.argmax(1) == wanted_B
+    chosen = choose_threshold(probability_BC.max(1), right_B, ~inside_B)
+    assert model.assets.fitted.threshold == pytest.approx(chosen.value, rel=1e-4)
+    card = (tmp_path / "model" / "card.md").read_text()
+    said = f"accuracy in scope {chosen.in_scope_accuracy:.2f}, recall out of scope {chosen.recall:.2f}"
+    assert f"* out of scope below probability {chosen.value:.3f}, chosen by balanced: {said}" in card
+    assert f"* accuracy {100 * right_B[inside_B].mean():.2f}\n" in card
+
+
+def test_every_window_is_learned_from(tmp_path: Path) -> None:
+    files = [written(tmp_path / "a.csv", mixed(40, 2)), written(tmp_path / "v.csv", rows(20, 3))]
+    model = taught(tmp_path / "model", files[0], valid=files[1], steps=1)
+    again = teaching(model, *files, tmp_path / "data")
+    pieces = model.assets.tokenizer.ids_batch([text for text, _ in mixed(40, 2)])
     windows = sum(len(model.frame.starts(len(ids))) for ids in pieces)
-    assert windows > 40
-    assert f"{windows} to validate on" in (tmp_path / "model" / "card.md").read_text()
-    result = model.evaluate(corpus(tmp_path / "b.csv", long))
-    assert result.scores.texts == 20
-    assert result.scores.accuracy > 90
+    assert windows > 80
+    assert again.examples.text.count == windows
+    assert again.data_lines() == [f"40 texts to learn from ({windows} windows), 20 to validate on, 3 labels"]
+
+
+def test_a_label_of_no_class_that_nothing_has_is_a_slip(tmp_path: Path) -> None:
+    pairs = [*rows(60), *(("door lamp key", "skyy"),) * 2]
+    given = written(tmp_path / "a.csv", pairs)
+    with pytest.raises(RegardError, match=r"out_of_scope: nothing .* has the label 'skyyy'.* Did you mean 'skyy'\?"):
+        taught(tmp_path / "model", given, "classification.out_of_scope=skyyy")
+    taught(
+        tmp_path / "model", given, "classification.out_of_scope=skyy", valid=written(tmp_path / "v.csv", rows(20, 3))
+    )
+    card = (tmp_path / "model" / "card.md").read_text()
+    assert "* out of scope 'skyy': nothing that is validated on has it, so no threshold was chosen" in card
+    options = "classification.out_of_scope=nothing", "classification.threshold=0.7"
+    model = taught(tmp_path / "asked", given, *options, steps=2)
+    assert model.judge().threshold == 0.7
+    assert "below probability 0.700, as the recipe says" in (tmp_path / "asked" / "card.md").read_text()
+
+
+def test_a_threshold_is_chosen_by_what_the_recipe_says(tmp_path: Path) -> None:
+    valid = [*rows(12, seed=3), *((f"door lamp {word}", "none") for word in "a my big near see like the".split() * 4)]
+    files = [written(tmp_path / "a.csv", rows(60)), written(tmp_path / "v.csv", valid)]
+    for by in ("balanced", "accuracy", "f1"):
+        options = "classification.out_of_scope=none", f"classification.threshold_by={by}"
+        model = taught(tmp_path / by, files[0], *options, valid=files[1], steps=8)
+        probability_BC = model.judge().probabilities(model.scores([text for text, _ in valid]))
+        outside_B = np.array([label == "none" for _, label in valid])
+        right_B = np.array([sorted(WORDS)[one] for one in probability_BC.argmax(1)]) == [label for _, label in valid]
+        every = accepted(probability_BC.max(1), right_B, outside_B, np.linspace(0, 1, 2001))
+        (mine,) = SCORES[by](accepted(probability_BC.max(1), right_B, outside_B, np.array([model.judge().threshold])))
+        assert mine >= SCORES[by](every).max() - 1e-9
+        assert f"chosen by {by}" in (tmp_path / by / "card.md").read_text()
+    assert get_args(Section.model_fields["threshold_by"].annotation) == tuple(SCORES)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from regard.models.inputs import Tokens
-from regard.tasks.reading import read, through
+from regard.tasks.reading import averaged, read, through
 
 CPU = torch.device("cpu")
 
@@ -75,3 +75,12 @@ def test_answers_are_full_precision_numbers_without_a_gradient() -> None:
 
     found = read(Model(), windows([2, 3]), CPU, each=False)
     assert [row.dtype for row in found] == [np.float32] * 2
+
+
+def test_a_text_has_the_mean_of_its_windows() -> None:
+    rows, counts = np.random.default_rng(2).normal(size=(7, 3)).astype(np.float32), np.array([1, 4, 2])
+    found = averaged(rows, counts)
+    expected = [rows[:1].astype(float).mean(0), rows[1:5].astype(float).mean(0), rows[5:].astype(float).mean(0)]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    np.testing.assert_array_equal(found[0], rows[0])
+    assert averaged(np.zeros((0, 3), np.float32), np.zeros(0, np.int64)).shape == (0, 3)

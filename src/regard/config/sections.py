@@ -124,6 +124,11 @@ class Classification(Section):
         description="a text whose best label is less probable is out of scope; 0: chosen at the "
         "end where the validation texts have the label out_of_scope, else none",
     )
+    threshold_by: Literal["balanced", "accuracy", "f1"] = Field(
+        "balanced",
+        description="what a threshold is chosen by; balanced: the mean of accuracy in scope and recall out of scope, "
+        "however many of each there are; accuracy: of all texts; f1: of being out of scope",
+    )
     calibrate: bool = Field(True, description="probabilities are fitted to the validation texts by one temperature")
 
 

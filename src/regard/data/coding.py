@@ -24,6 +24,8 @@ Ids = NDArray[np.int64]
 Coded = list[tuple[Ids, Ids]]
 """An example as ids of both sides; a text that is too long gives several."""
 TOKENIZER = "tokenizer.json"
+UNKNOWN, OUTSIDE = 0, 1
+"""How far behind the last label's id stand those of a label that is not known, and of what belongs to no class."""
 
 
 class Coding(Protocol):
@@ -65,17 +67,20 @@ def save(coding: Coding, folder: Path) -> None:
 class LabelIds:
     """A label, the labels, or the number of an example as ids.
 
-    A number is kept as the bits of its float32. A label that is not known has the id behind the last.
+    A number is kept as the bits of its float32. A label that is not known has the id behind the last, and ``outside``,
+    that of what belongs to no class, the one behind that; of several labels it is as if not known.
     """
 
-    def __init__(self, kind: Kind, labels: Sequence[str]) -> None:
+    def __init__(self, kind: Kind, labels: Sequence[str], outside: str = "") -> None:
         self.kind, self.labels = kind, tuple(labels)
         self._ids = {label: place for place, label in enumerate(labels)}
+        if outside and kind == "single":
+            self._ids[outside] = len(labels) + OUTSIDE
 
     @property
     def size(self) -> int:
         """Ids are below it."""
-        return (1 << 32) if self.kind == "regression" else len(self.labels) + 1
+        return (1 << 32) if self.kind == "regression" else len(self.labels) + 2
 
     def there(self, label: str) -> bool:
         """Whether anything is said of an example; that it has none of several labels is something."""
@@ -86,14 +91,14 @@ class LabelIds:
         if self.kind == "regression":
             return np.array([number_of(label) or 0.0], np.float32).view(np.uint32).astype(np.int64)
         labels = split_labels(label) if self.kind == "multi" else [label]
-        return np.array([self._ids.get(one, len(self.labels)) for one in labels], np.int64)
+        return np.array([self._ids.get(one, len(self.labels) + UNKNOWN) for one in labels], np.int64)
 
 
 class ClassCoding:
-    """A text and its label, its labels, or its number."""
+    """A text and what :class:`LabelIds` says of it."""
 
-    def __init__(self, tokenizer: AnyTokenizer, frame: Frame, kind: Kind, labels: Sequence[str]) -> None:
-        self.tokenizer, self.frame, self.labels = tokenizer, frame, LabelIds(kind, labels)
+    def __init__(self, tokenizer: AnyTokenizer, frame: Frame, labels: LabelIds) -> None:
+        self.tokenizer, self.frame, self.labels = tokenizer, frame, labels
 
     @property
     def sizes(self) -> tuple[int, int]:

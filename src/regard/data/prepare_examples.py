@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +20,25 @@ from regard.data.folder import finish, making, reusable, verified
 from regard.data.preparation import BATCH, LeftOut, mended
 from regard.data.shards import Shards, SideWriter
 from regard.data.survey import Progress, Split, Survey, silent, split_texts, survey
+from regard.data.wholes import Wholes, WholesWriter
 from regard.errors import RegardError
 
 SIDES = ("text", "labels")
 Learn = Callable[[Iterator[Pair]], Coding]
 """Makes the coding from the examples that are learned from."""
+
+
+class Placed(NamedTuple):
+    """An example, and where it stands."""
+
+    pair: Pair
+    corpus: Corpus
+    number: int
+
+    @property
+    def where(self) -> str:
+        """File and line."""
+        return self.corpus.where(self.number)
 
 
 class PreparedExamples:
@@ -42,6 +57,22 @@ class PreparedExamples:
         self.text, self.labels = self._sides("train")
         self.validation_text, self.validation_labels = self._sides("validation")
         self.count = self.text.count
+
+    @cached_property
+    def wholes(self) -> Wholes:
+        """The examples that are learned from, each of one window or several."""
+        return self._wholes("train")
+
+    @cached_property
+    def validation_wholes(self) -> Wholes:
+        """Those to validate on."""
+        return self._wholes("validation")
+
+    def _wholes(self, part: str) -> Wholes:
+        if "wholes" not in self.index:
+            message = "was prepared by an earlier Regard, which did not say which windows are of one text"
+            raise RegardError(f"{message}; choose another output folder, or --resume never", str(self.folder))
+        return Wholes(self.folder / self.index["wholes"][part])
 
     def _sides(self, part: str) -> tuple[Shards, Shards]:
         text, labels = (Shards(self.folder, self.index["sides"][f"{part}.{side}"]) for side in SIDES)
@@ -102,69 +133,66 @@ class _Making:
         self._corpora, self._split, self._validation, self._progress = corpora, kept, validation, progress
         self._left_out = LeftOut()
         self._files: dict[str, Any] = {}
+        self._wholes: dict[str, str] = {}
 
     def write(self, folder: Path, learn: Learn, inputs: dict[str, Any]) -> None:
         """Every file of the folder, the index last."""
         self._progress("names", 0)
-        coding = learn(pair for _, pair in self._chosen(self._split.train_B))
+        coding = learn(one.pair for one in self._chosen(self._split.train_B))
         codings.save(coding, folder)
         sides = self._side(folder, "train", coding, self._chosen(self._split.train_B))
         sides |= self._side(folder, "validation", coding, self._held_out())
-        index: dict[str, Any] = {"inputs": inputs, "sides": sides, "own": coding.own}
+        index: dict[str, Any] = {"inputs": inputs, "sides": sides, "wholes": self._wholes, "own": coding.own}
         index |= {"left_out": {"counts": self._left_out.counts, "examples": self._left_out.examples}}
         index |= {"mended": mended(self._corpora, self._validation), "rests": [inputs, codings.sha256(coding)]}
         finish(folder, index, self._files)
 
-    def _chosen(self, wanted_B: NDArray[np.bool_]) -> Iterator[tuple[str, Pair]]:
-        """The wanted examples of all corpora, each with what says where it stands."""
+    def _chosen(self, wanted_B: NDArray[np.bool_]) -> Iterator[Placed]:
+        """The wanted examples of all corpora."""
         wanted = iter(wanted_B)
-        for number, corpus in enumerate(self._corpora):
+        for corpus in self._corpora:
             for line, (pair, want) in enumerate(zip(corpus.pairs(), wanted, strict=False)):
                 if want:
-                    yield f"{number}:{line}", pair
+                    yield Placed(pair, corpus, line)
 
-    def _held_out(self) -> Iterator[tuple[str, Pair]]:
-        if self._validation is None:
+    def _held_out(self) -> Iterator[Placed]:
+        if (given := self._validation) is None:
             return self._chosen(self._split.validation_B)
-        return ((f"-1:{line}", pair) for line, pair in enumerate(self._validation.pairs()))
+        return (Placed(pair, given, line) for line, pair in enumerate(given.pairs()))
 
-    def _side(self, folder: Path, part: str, coding: Coding, examples: Iterable[tuple[str, Pair]]) -> dict[str, Any]:
+    def _side(self, folder: Path, part: str, coding: Coding, examples: Iterable[Placed]) -> dict[str, Any]:
         names = [f"{part}.{side}" for side in SIDES]
         examples = iter(examples)
         entries, done = {}, 0
         with ExitStack() as stack:
             writers = [SideWriter(folder, name, size) for name, size in zip(names, coding.sizes, strict=True)]
+            wholes = WholesWriter(folder, f"{part}.wholes")
+            stack.callback(wholes.release)
             for writer in writers:
                 stack.callback(writer.release)
             while some := list(itertools.islice(examples, BATCH)):
-                windows = self._coded(part, some, coding)
+                coded = self._coded(part, some, coding)
+                wholes.add(list(map(len, coded)))
                 for side, writer in enumerate(writers):
-                    writer.add([window[side] for window in windows])
+                    writer.add([window[side] for windows in coded for window in windows])
                 done += len(some)
                 self._progress("encode", done)
             for writer, name in zip(writers, names, strict=True):
                 entries[name], files = writer.close()
                 self._files |= files
+            self._wholes[part], files = wholes.close()
+            self._files |= files
         if not entries[names[0]]["sentences"]:
             raise RegardError("nothing is left: every text is empty, or has no label", part)
         return entries
 
-    def _coded(self, part: str, some: list[tuple[str, Pair]], coding: Coding) -> Coded:
-        """The windows of some examples; those without a text, and those of which nothing is said, are noted."""
-        filled = [(place, pair) for place, pair in some if self._filled(part, place, pair)]
-        found = coding.coded([pair for _, pair in filled])
-        for (place, _), windows in zip(filled, found, strict=True):
-            if not windows:
-                self._note(part, "no label", place)
-        return [window for windows in found for window in windows]
-
-    def _filled(self, part: str, place: str, pair: Pair) -> bool:
-        if pair[0].strip():
-            return True
-        self._note(part, "empty", place)
-        return False
-
-    def _note(self, part: str, kind: str, place: str) -> None:
-        corpus, _, line = place.partition(":")
-        where = (self._validation if int(corpus) < 0 else self._corpora[int(corpus)]).where(int(line))  # type: ignore[union-attr]
-        self._left_out.note("validation" if part == "validation" else kind, where)
+    def _coded(self, part: str, some: list[Placed], coding: Coding) -> list[Coded]:
+        """The windows of each example that has any; those without a text, or of which nothing is said, are noted."""
+        empty = [one for one in some if not one.pair[0].strip()]
+        filled = [one for one in some if one.pair[0].strip()]
+        found = coding.coded([one.pair for one in filled])
+        unsaid = [one for one, windows in zip(filled, found, strict=True) if not windows]
+        for kind, left in (("empty", empty), ("no label", unsaid)):
+            for one in left:
+                self._left_out.note("validation" if part == "validation" else kind, one.where)
+        return [windows for windows in found if windows]

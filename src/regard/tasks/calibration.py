@@ -95,6 +95,18 @@ def _coolest(loss: Callable[[float], float], texts: int) -> float:
     return float(np.exp((low + high) / 2))
 
 
+def told(confidence_B: Floats, right_B: NDArray[np.bool_], temperature: float) -> list[str]:
+    """Lines for a card: how far probabilities at a temperature can be trusted, and whether it ended at a limit."""
+    error = expected_calibration_error(confidence_B, right_B)
+    lines = [f"expected calibration error {error:.4f} at temperature {temperature:.3f}"]
+    for limit, sure in ((COLDEST, "less sure"), (HOTTEST, "surer")):
+        if abs(temperature - limit) < 1e-3 * limit:
+            lines.append(
+                f"the temperature ended at its limit of {limit:g}: probabilities are {sure} than they should be"
+            )
+    return lines
+
+
 def log_sum_exp(values_BC: Floats) -> Floats:
     """``log Σ exp`` of each row, without overflow."""
     most_B1 = values_BC.max(1, keepdims=True)
@@ -140,9 +152,9 @@ class Accepted:
 
 
 SCORES: dict[str, Score] = {
+    "balanced": lambda accepted: accepted.balanced,
     "accuracy": lambda accepted: accepted.accuracy,
     "f1": lambda accepted: accepted.f1,
-    "balanced": lambda accepted: accepted.balanced,
 }
 """What a threshold may be chosen by."""
 

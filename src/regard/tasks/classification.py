@@ -12,9 +12,9 @@ from regard.data.corpora import Corpus
 from regard.models.bert import Bert
 from regard.models.build import bert, classes
 from regard.tasks.class_evaluation import ClassEvaluation, evaluated
-from regard.tasks.reading import read
+from regard.tasks.reading import averaged, read
 from regard.tasks.texts import TextReader, refuse_others
-from regard.tasks.verdicts import Judge, Scores, Verdict
+from regard.tasks.verdicts import NOTHING, Judge, Scores, Verdict
 
 __all__ = ["Classification", "Verdict"]
 
@@ -43,16 +43,18 @@ class Classification(TextReader):
     def classify(self, text: str | list[str], threshold: float | None = None) -> Verdict | list[Verdict]:
         """What the model says of a text, or of each text of a list.
 
-        A text longer than the model ever saw is read in windows that overlap; their scores are averaged.
+        A text longer than the model ever saw is read in windows that overlap; their scores are averaged. Of a text that
+        is empty, or blank, nothing is said (:data:`~regard.tasks.verdicts.NOTHING`), as nothing was learned from such.
 
         Args:
             text: one text or several.
             threshold: the probability from which on a label is believed; default: the recipe's, else the fitted one.
         """
         if isinstance(text, str):
-            return self.judge(threshold).verdicts(self.scores([text]))[0]
+            return self.classify([text], threshold)[0]
         refuse_others(text)
-        return self.judge(threshold).verdicts(self.scores(text))
+        said = iter(self.judge(threshold).verdicts(self.scores([one for one in text if one.strip()])))
+        return [next(said) if one.strip() else NOTHING for one in text]
 
     def evaluate(self, corpus: Corpus, threshold: float | None = None) -> ClassEvaluation:
         """How well the model does on labelled texts that it was not taught."""
@@ -62,9 +64,9 @@ class Classification(TextReader):
         """``score_BC``: the scores of every label before temperature and softmax; of a regression the number."""
         pieces = self.assets.tokenizer.ids_batch(list(texts))
         windows = [[window.ids for window in self.frame.windows(ids)] for ids in pieces]
-        rows = iter(read(self.model, [one for group in windows for one in group], self.device, each=False))
-        found = [np.mean([next(rows) for _ in group], axis=0) for group in windows]
-        return np.array(found, np.float64).reshape(len(found), len(self.assets.labels))
+        rows = read(self.model, [one for group in windows for one in group], self.device, each=False)
+        score_WC = np.array(rows).reshape(len(rows), len(self.assets.labels))
+        return averaged(score_WC, np.array(list(map(len, windows)), np.int64))
 
     def verdicts(self, score_BC: Scores) -> list[Verdict]:
         """Scores as labels and probabilities."""

@@ -19,7 +19,7 @@ from regard.data.survey import Progress
 from regard.models.inputs import tokens
 from regard.tasks.classification import Classification
 from regard.tasks.criteria import NUMBER
-from regard.tasks.labelling import LabelNames, LabelTeaching
+from regard.tasks.labelling import LabelNames, LabelTeaching, refuse_nothing_outside
 from regard.tasks.pretrained import Pretrained, learned_tokenizer
 from regard.tasks.segmenting import read_anew
 from regard.tasks.teaching import Paths, device_of
@@ -44,14 +44,15 @@ class ClassificationTeaching(LabelTeaching):
         return score_BC
 
     def validating(self) -> list[TextBatch]:
-        """The validation texts, packed."""
+        """The windows of the validation texts, packed."""
         prepared = self.prepared
         return replace(self.examples, text=prepared.validation_text, labels=prepared.validation_labels).all()
 
     def shown(self, place: int) -> str:
-        """A validation text."""
-        text: str = self.task.assets.tokenizer.decode(self.prepared.validation_text.sentence(place))
-        return text
+        """A validation text; of a long one its first window."""
+        first, *more = self.prepared.validation_wholes.windows(place).tolist()
+        text: str = self.task.assets.tokenizer.decode(self.prepared.validation_text.sentence(first))
+        return f"{text} …" if more else text
 
 
 @dataclass(frozen=True)
@@ -80,9 +81,10 @@ class ClassificationJob:
                 names.see(label)
                 yield text
 
+        refuse_nothing_outside(recipe.classification, self.corpora, self.validation)
         tokenizer = learned_tokenizer(recipe.text, texts(), self.pretrained)
         frame = Frame.of(tokenizer, recipe.data.max_tokens)
-        return ClassCoding(tokenizer, frame, recipe.classification.kind, names.names)
+        return ClassCoding(tokenizer, frame, names.ids)
 
     def assets(self, prepared: PreparedExamples) -> TextAssets:
         """Tokenizer and labels."""

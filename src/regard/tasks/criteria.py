@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -11,12 +12,16 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.config import Recipe
+from regard.config import Classification as Section
+from regard.data.coding import OUTSIDE
 from regard.tasks import calibration
 from regard.tasks.classes import class_scores, label_scores, number_scores
 from regard.tasks.text_assets import Fitted
 from regard.training.objective import Loss
 
+Floats = NDArray[np.float64]
+Ids = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 NUMBER = "number"
 """What a regression's only score is called."""
 
@@ -25,24 +30,39 @@ class Labelled(Protocol):
     """What is asked of a batch: the labels of all texts, or images, end to end, and how many each has."""
 
     @property
-    def labels_X(self) -> NDArray[np.int64]:
+    def labels_X(self) -> Ids:
         """The labels of all, one behind the other."""
         ...
 
     @property
-    def counts_B(self) -> NDArray[np.int64]:
+    def counts_B(self) -> Ids:
         """How many labels each has."""
         ...
 
 
-class OneOf:
-    """One label a text: cross-entropy, smoothed; classes may weigh."""
+@dataclass(frozen=True)
+class Labels:
+    """The labels alone; fits :class:`Labelled`."""
 
-    def __init__(self, smoothing: float, classes: int, weights: Tensor | None) -> None:
-        self.smoothing, self.classes, self.weights = smoothing, classes, weights
+    labels_X: Ids
+    counts_B: Ids
+
+
+class OneOf:
+    """One label a text: cross-entropy, smoothed; classes may weigh.
+
+    Args:
+        section: how probabilities are fitted, and what is out of scope.
+        smoothing: probability given to all other classes.
+        classes: how many there are.
+        weights: of the classes.
+    """
+
+    def __init__(self, section: Section, smoothing: float, classes: int, weights: Tensor | None) -> None:
+        self.section, self.smoothing, self.classes, self.weights = section, smoothing, classes, weights
 
     def wanted(self, batch: Labelled, device: torch.device) -> Tensor:
-        """The class of each text; one behind the last: not known."""
+        """The class of each text; behind the last: not known, or of no class, as :mod:`~regard.data.coding` has it."""
         return torch.from_numpy(batch.labels_X).to(device)
 
     def loss(self, score_BC: Tensor, wanted_B: Tensor, training: bool) -> Loss:
@@ -56,7 +76,7 @@ class OneOf:
         total = F.cross_entropy(score_BC.float(), wanted_B, weights, reduction="sum", label_smoothing=self.smoothing)
         return Loss(total, nll.detach(), len(wanted_B))
 
-    def scores(self, score_BC: NDArray[np.float64], wanted_B: NDArray[np.int64]) -> dict[str, float]:
+    def scores(self, score_BC: Floats, wanted_B: Ids) -> dict[str, float]:
         """Accuracy and macro F1 over texts whose class is known."""
         known_B = wanted_B < self.classes
         if not known_B.any():
@@ -65,42 +85,52 @@ class OneOf:
         found = class_scores(wanted_B[known_B], score_BC[known_B].argmax(1), names)
         return {"accuracy": found.accuracy, "f1": found.macro_f1}
 
-    def named(self, label: NDArray[np.int64], labels: Sequence[str]) -> str:
+    def named(self, label: Ids, labels: Sequence[str]) -> str:
         """The label of a text, for people."""
-        return labels[label[0]] if len(label) and label[0] < len(labels) else "(not known)"
+        if len(label) and label[0] < len(labels):
+            return labels[label[0]]
+        return "(out of scope)" if len(label) and label[0] == len(labels) + OUTSIDE else "(not known)"
 
-    def fitted(self, score_BC: NDArray[np.float64], wanted_B: NDArray[np.int64], recipe: Recipe) -> Fitted:
+    def fitted(self, score_BC: Floats, wanted_B: Ids) -> Fitted:
         """Temperature by texts whose class is known; threshold by those, and by those that have none."""
-        known_B = wanted_B < self.classes
-        section, warm = recipe.classification, 1.0
-        if section.calibrate and known_B.any():
+        known_B, outside_B = wanted_B < self.classes, wanted_B == self.classes + OUTSIDE
+        warm = 1.0
+        if self.section.calibrate and known_B.any():
             warm = calibration.temperature(score_BC[known_B], wanted_B[known_B])
-        if known_B.all() or not section.out_of_scope or section.threshold:
-            return Fitted(warm, section.threshold)
+        if self.section.threshold or not outside_B.any():
+            return Fitted(warm, self.section.threshold)
         confidence_B, right_B = self._confidence(score_BC, wanted_B, warm)
-        chosen = calibration.choose_threshold(confidence_B, right_B, ~known_B)
+        some_B = known_B | outside_B
+        chosen = calibration.choose_threshold(
+            confidence_B[some_B], right_B[some_B], outside_B[some_B], self.section.threshold_by
+        )
         return Fitted(warm, chosen.value)
 
-    def _confidence(
-        self, score_BC: NDArray[np.float64], wanted_B: NDArray[np.int64], warm: float
-    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    def _confidence(self, score_BC: Floats, wanted_B: Ids, warm: float) -> tuple[Floats, Bools]:
         score_BC = score_BC / warm
         return np.exp(score_BC.max(1) - calibration.log_sum_exp(score_BC)), score_BC.argmax(1) == wanted_B
 
-    def notes(self, score_BC: NDArray[np.float64], wanted_B: NDArray[np.int64], fitted: Fitted) -> list[str]:
-        """How far probabilities can be trusted, and what is said to be out of scope."""
-        known_B = wanted_B < self.classes
+    def notes(self, score_BC: Floats, wanted_B: Ids, fitted: Fitted) -> list[str]:
+        """How far probabilities can be trusted, and what the threshold makes of texts in scope and out of it."""
+        known_B, outside_B = wanted_B < self.classes, wanted_B == self.classes + OUTSIDE
         confidence_B, right_B = self._confidence(score_BC, wanted_B, fitted.temperature)
-        error = calibration.expected_calibration_error(confidence_B[known_B], right_B[known_B])
-        lines = [f"* expected calibration error {error:.2f} at temperature {fitted.temperature:.3f}"]
-        if fitted.threshold and not known_B.all():
-            outside = 100 * float((confidence_B[~known_B] < fitted.threshold).mean())
-            kept = 100 * float((confidence_B[known_B] >= fitted.threshold).mean())
-            lines.append(
-                f"* out of scope below probability {fitted.threshold:.3f}: {outside:.1f} % of such texts are seen to "
-                f"be, {kept:.1f} % of the others are kept"
-            )
-        return lines
+        lines = calibration.told(confidence_B[known_B], right_B[known_B], fitted.temperature)
+        some_B = known_B | outside_B
+        return lines + self._scope(confidence_B[some_B], right_B[some_B], outside_B[some_B], fitted.threshold)
+
+    def _scope(self, confidence_B: Floats, right_B: Bools, outside_B: Bools, threshold: float) -> list[str]:
+        """Accuracy in scope and recall out of it, with the threshold; nothing where nobody asked for one."""
+        section = self.section
+        if not threshold and not outside_B.any():
+            said = "nothing that is validated on has it, so no threshold was chosen"
+            return [f"out of scope {section.out_of_scope!r}: {said}"] if section.out_of_scope else []
+        found = calibration.accepted(confidence_B, right_B, outside_B, np.array([threshold]))
+        chosen = "as the recipe says" if section.threshold else f"chosen by {section.threshold_by}"
+        recall = f", recall out of scope {found.recall[0]:.2f}" if outside_B.any() else ""
+        return [
+            f"out of scope below probability {threshold:.3f}, {chosen}: accuracy in scope "
+            f"{found.in_scope_accuracy[0]:.2f}{recall}; the accuracy above is without it"
+        ]
 
 
 class AnyOf(OneOf):
@@ -109,7 +139,7 @@ class AnyOf(OneOf):
     def wanted(self, batch: Labelled, device: torch.device) -> Tensor:
         """1.0 where a text has a label."""
         rows = np.repeat(np.arange(len(batch.counts_B)), batch.counts_B)
-        there_BC = np.zeros((len(batch.counts_B), self.classes + 1), np.float32)
+        there_BC = np.zeros((len(batch.counts_B), self.classes + 2), np.float32)
         there_BC[rows, batch.labels_X] = 1.0
         return torch.from_numpy(there_BC[:, : self.classes]).to(device)
 
@@ -121,25 +151,24 @@ class AnyOf(OneOf):
         total = F.binary_cross_entropy_with_logits(score_BC.float(), target_BC, weights, reduction="sum")
         return Loss(total / self.classes, nll.detach(), len(score_BC))
 
-    def scores(self, score_BC: NDArray[np.float64], wanted_BC: NDArray[np.int64]) -> dict[str, float]:
+    def scores(self, score_BC: Floats, wanted_BC: Ids) -> dict[str, float]:
         """F1 over all labels, and the share of texts whose labels are all right."""
         names = [str(place) for place in range(self.classes)]
         found = label_scores(wanted_BC > 0.5, score_BC > 0, names)
         return {"f1": found.micro.f1, "accuracy": found.exact}
 
-    def named(self, label: NDArray[np.int64], labels: Sequence[str]) -> str:
+    def named(self, label: Ids, labels: Sequence[str]) -> str:
         return "|".join(labels[one] for one in label if one < len(labels)) or "(none)"
 
-    def fitted(self, score_BC: NDArray[np.float64], wanted_BC: NDArray[np.int64], recipe: Recipe) -> Fitted:
-        if not recipe.classification.calibrate:
+    def fitted(self, score_BC: Floats, wanted_BC: Ids) -> Fitted:
+        if not self.section.calibrate:
             return Fitted()
         return Fitted(calibration.temperature_of_labels(score_BC, wanted_BC > 0.5))
 
-    def notes(self, score_BC: NDArray[np.float64], wanted_BC: NDArray[np.int64], fitted: Fitted) -> list[str]:
+    def notes(self, score_BC: Floats, wanted_BC: Ids, fitted: Fitted) -> list[str]:
         confidence_BC = 1 / (1 + np.exp(-np.abs(score_BC) / fitted.temperature))
         right_BC = (score_BC > 0) == (wanted_BC > 0.5)
-        error = calibration.expected_calibration_error(confidence_BC.ravel(), right_BC.ravel())
-        return [f"* expected calibration error {error:.2f} at temperature {fitted.temperature:.3f}"]
+        return calibration.told(confidence_BC.ravel(), right_BC.ravel(), fitted.temperature)
 
 
 class Number(OneOf):
@@ -154,20 +183,20 @@ class Number(OneOf):
         total = F.mse_loss(score_BC[:, 0].float(), wanted_B, reduction="sum")
         return Loss(total, total.detach(), len(wanted_B))
 
-    def scores(self, score_BC: NDArray[np.float64], wanted_B: NDArray[np.int64]) -> dict[str, float]:
+    def scores(self, score_BC: Floats, wanted_B: Ids) -> dict[str, float]:
         """Correlations."""
         found = number_scores(wanted_B, score_BC[:, 0])
         return {"pearson": found.pearson, "spearman": found.spearman}
 
-    def named(self, label: NDArray[np.int64], labels: Sequence[str]) -> str:
+    def named(self, label: Ids, labels: Sequence[str]) -> str:
         return f"{label.astype(np.uint32).view(np.float32)[0]:.3g}"
 
-    def fitted(self, score_BC: NDArray[np.float64], wanted_B: NDArray[np.int64], recipe: Recipe) -> Fitted:
+    def fitted(self, score_BC: Floats, wanted_B: Ids) -> Fitted:
         return Fitted()
 
-    def notes(self, score_BC: NDArray[np.float64], wanted_B: NDArray[np.int64], fitted: Fitted) -> list[str]:
+    def notes(self, score_BC: Floats, wanted_B: Ids, fitted: Fitted) -> list[str]:
         error = float(np.sqrt(np.square(score_BC[:, 0] - wanted_B).mean()))
-        return [f"* root of the mean squared error {error:.4g}"]
+        return [f"root of the mean squared error {error:.4g}"]
 
 
 CRITERIA: dict[str, type[OneOf]] = {"single": OneOf, "multi": AnyOf, "regression": Number}

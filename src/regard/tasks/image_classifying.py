@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from torch import Tensor, nn
 
 from regard.config import Recipe, VitSection
-from regard.data.coding import Coding, LabelIds
+from regard.data.coding import Coding
 from regard.data.corpora import Corpus, Pair
 from regard.data.images import Shape, read
 from regard.data.patches import ImageBatch, ImageCoding, ImageExamples, Scale
@@ -22,7 +22,7 @@ from regard.models.inputs import patches
 from regard.tasks.criteria import NUMBER
 from regard.tasks.image_assets import ImageAssets
 from regard.tasks.image_classification import ImageClassification
-from regard.tasks.labelling import LabelNames, LabelTeaching
+from regard.tasks.labelling import LabelNames, LabelTeaching, refuse_nothing_outside
 from regard.tasks.teaching import Paths, device_of
 
 IMAGES = 64
@@ -72,13 +72,14 @@ class ImageJob:
         )
 
     def _coding(self, recipe: Recipe, pairs: Iterator[Pair]) -> Coding:
+        refuse_nothing_outside(recipe.classification, self.corpora, self.validation)
         names, largest = LabelNames(recipe.classification), 0
         for text, label in pairs:
             names.see(label)
             largest = max(largest, int(read(text).max()))
         if not largest:
             raise RegardError("all pixels of all images are 0: there is nothing to see", self.corpora[0].name)
-        return ImageCoding(LabelIds(recipe.classification.kind, names.names), largest)
+        return ImageCoding(names.ids, largest)
 
     def assets(self, prepared: PreparedExamples) -> ImageAssets:
         """Scale and labels."""

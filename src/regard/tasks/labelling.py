@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -14,13 +15,18 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from regard.config import Classification as Section
+from regard.config import nearest
+from regard.data.coding import LabelIds
+from regard.data.corpora import Corpus
 from regard.data.labels import split_labels
 from regard.data.prepare_examples import PreparedExamples
 from regard.errors import RegardError
 from regard.nn import ops
-from regard.tasks.criteria import CRITERIA
+from regard.tasks.criteria import CRITERIA, Labels
+from regard.tasks.reading import averaged
 from regard.tasks.sizing import epochs_for
 from regard.tasks.teaching import Paths, ShouldStop
+from regard.tasks.verdicts import Scores
 from regard.training.objective import Loss, Sample, Validation
 
 SAMPLES = 3
@@ -39,13 +45,40 @@ class LabelNames:
             self._counts.update(split_labels(label) if self._section.kind == "multi" else [label])
 
     @property
-    def names(self) -> list[str]:
-        """Every label once, in order; not that of what belongs to no class."""
-        return sorted(label for label in self._counts if label and label != self._section.out_of_scope)
+    def ids(self) -> LabelIds:
+        """Every label once, in order, as ids; that of what belongs to no class stands apart."""
+        outside = self._section.out_of_scope
+        names = sorted(label for label in self._counts if label and label != outside)
+        return LabelIds(self._section.kind, names, outside)
+
+
+def refuse_nothing_outside(section: Section, corpora: Sequence[Corpus], validation: Corpus | None) -> None:
+    """Raise a RegardError where a label of what belongs to no class is named, but nothing has it to fit a threshold to.
+
+    Args:
+        section: names it; a threshold that it gives needs nothing to be fitted to.
+        corpora: what is learned from, and validated on where there is no ``validation``.
+    """
+    if section.kind != "single" or not section.out_of_scope or section.threshold:
+        return
+    there = dict[str, None]()
+    every = [*corpora, *([validation] if validation else [])]
+    for _, label in (pair for corpus in every for pair in corpus.pairs()):
+        if label == section.out_of_scope:
+            return
+        there[label] = None
+    raise RegardError(
+        f"nothing to learn from or to validate on has the label {section.out_of_scope!r}, so no threshold can be "
+        f"chosen; name another, or give classification.threshold.{nearest(section.out_of_scope, there)}",
+        "classification.out_of_scope",
+    )
 
 
 class LabelTeaching(ABC):
     """Labels of whole examples as training sees them; fits :class:`~regard.tasks.teaching.Teaching`.
+
+    While it is learned from, each window of a text that is too long for one is an example of its own. Where the model
+    is judged, or something fitted, a text counts once, by the mean of its windows' scores, as in use.
 
     Args:
         task: the model in the making.
@@ -59,8 +92,9 @@ class LabelTeaching(ABC):
     def __init__(self, task: Any, prepared: PreparedExamples, paths: Paths) -> None:
         self.task, self.prepared, self.paths = task, prepared, paths
         self._refuse_nothing_to_tell_apart()
-        self.criterion = CRITERIA[task.recipe.classification.kind](
-            task.recipe.training.label_smoothing, len(task.assets.labels), self._weights()
+        section = task.recipe.classification
+        self.criterion = CRITERIA[section.kind](
+            section, task.recipe.training.label_smoothing, len(task.assets.labels), self._weights()
         )
         ops.use(task.model, paths.training)
 
@@ -70,7 +104,7 @@ class LabelTeaching(ABC):
 
     @abstractmethod
     def validating(self) -> list[Any]:
-        """The validation examples, packed."""
+        """All windows of the validation examples, in order, packed."""
 
     @abstractmethod
     def shown(self, place: int) -> str:
@@ -85,85 +119,90 @@ class LabelTeaching(ABC):
     @property
     def epochs(self) -> int:
         """By the table of sizes."""
-        return epochs_for(self.task.recipe.task, self.prepared.count)
+        return epochs_for(self.task.recipe.task, self.prepared.wholes.count)
 
     def _refuse_nothing_to_tell_apart(self) -> None:
         """Raise a RegardError where one class alone is learned, or no validation example is of a class."""
         if self.task.recipe.classification.kind != "single":
             return
-        classes, held_out = len(self.task.assets.labels), self.prepared.validation_labels
+        classes, held_out = len(self.task.assets.labels), self._held_out
         if classes < 2:
             raise RegardError(f"{classes or 'no'} class is left to learn from: there is nothing to tell apart")
-        if (held_out.gather(0, np.arange(held_out.count))[0] >= classes).all():
-            message = f"none of the {held_out.count:,} has a label that anything is learned of"
+        if (held_out.labels_X >= classes).all():
+            message = f"none of the {len(held_out.counts_B):,} has a label that anything is learned of"
             raise RegardError(message, f"the {self.noun} to validate on")
 
+    @cached_property
+    def _held_out(self) -> Labels:
+        """The labels of the validation examples."""
+        return Labels(*self.prepared.validation_labels.gather(0, self.prepared.validation_wholes.first_B))
+
     def _weights(self) -> Tensor | None:
-        """A weight for each class, the mean over the examples being one, where they are to be balanced."""
+        """A weight for each class, the mean over all windows being one, where they are to be balanced."""
         section = self.task.recipe.classification
         if section.class_weights == "none" or section.kind == "regression":
             return None
         labels, _ = self.prepared.labels.gather(0, np.arange(self.prepared.count))
-        counts_C = np.bincount(labels, minlength=len(self.task.assets.labels) + 1)[:-1]
+        counts_C = np.bincount(labels, minlength=len(self.task.assets.labels))[: len(self.task.assets.labels)]
         return torch.from_numpy(counts_C.sum() / (len(counts_C) * np.maximum(counts_C, 1))).float()
 
     def loss(self, batch: Any) -> Loss:
-        """The loss of a batch's examples; those whose label is not known count nothing."""
+        """The loss of a batch's windows; those whose label is not known count nothing."""
         score_BC = self.scored(batch)
         return self.criterion.loss(score_BC, self.criterion.wanted(batch, score_BC.device), self.model.training)
 
     @torch.no_grad()
     def validate(self, generate: bool) -> Validation:
-        """Loss and scores of the validation examples, in full precision; a window of a long text counts as a text."""
+        """Loss and scores of the validation examples, in full precision."""
+        score_BC, wanted = self._judged(), self._wanted
+        loss = self.criterion.loss(torch.from_numpy(score_BC), wanted, False)
+        scores = self.criterion.scores(score_BC, wanted.numpy())
+        return Validation(float(loss.nll) / max(1, loss.count), scores, self._samples(score_BC))
+
+    @torch.no_grad()
+    def _judged(self) -> Scores:
+        """``score_BC`` of the validation examples, by the model as it is, in full precision."""
         with ops.using(self.model, self.paths.exact):
-            found = [(self.scored(batch), batch) for batch in self.validation]
-        losses = [
-            self.criterion.loss(score_BC, self.criterion.wanted(batch, score_BC.device), False)
-            for score_BC, batch in found
-        ]
-        loss = sum(float(part.nll) for part in losses) / max(1, sum(part.count for part in losses))
-        score_BC = torch.cat([one for one, _ in found]).double().cpu().numpy()
-        return Validation(loss, self.criterion.scores(score_BC, self._wanted()), self._samples(score_BC))
+            found = [self.scored(batch) for batch in self.validation]
+        return averaged(torch.cat(found).cpu().numpy(), self.prepared.validation_wholes.windows_B)
 
     @cached_property
     def validation(self) -> list[Any]:
-        """The validation examples, packed once."""
+        """The windows of the validation examples, packed once."""
         return self.validating()
 
-    def _wanted(self) -> NDArray[Any]:
-        wanted = [self.criterion.wanted(batch, torch.device("cpu")) for batch in self.validation]
-        found: NDArray[Any] = torch.cat(wanted).numpy()
-        return found
+    @cached_property
+    def _wanted(self) -> Tensor:
+        return self.criterion.wanted(self._held_out, torch.device("cpu"))
 
-    def _samples(self, score_BC: NDArray[np.float64]) -> tuple[Sample, ...]:
+    def _samples(self, score_BC: Scores) -> tuple[Sample, ...]:
         places = np.linspace(0, len(score_BC) - 1, min(SAMPLES, len(score_BC))).astype(np.int64)
         verdicts = self.task.verdicts(score_BC[places])
         return tuple(
             Sample(
-                self.shown(int(place)),
-                self.criterion.named(self.prepared.validation_labels.sentence(int(place)), self.task.assets.labels),
+                self.shown(place),
+                self.criterion.named(self._label(place), self.task.assets.labels),
                 f"{verdict.label} {verdict.probability:.2f}" if verdict.value is None else f"{verdict.value:.3g}",
             )
-            for place, verdict in zip(places, verdicts, strict=True)
+            for place, verdict in zip(places.tolist(), verdicts, strict=True)
         )
 
+    def _label(self, place: int) -> NDArray[np.int64]:
+        return self.prepared.validation_labels.sentence(self.prepared.validation_wholes.first_B[place])
+
     def data_lines(self) -> list[str]:
-        """How many examples and labels there are."""
-        learned, held_out = self.prepared.count, self.prepared.validation_labels.count
-        counts = f"{learned:,} {self.noun} to learn from, {held_out:,} to validate on"
-        labels = (
-            "" if self.task.recipe.classification.kind == "regression" else f", {len(self.task.assets.labels):,} labels"
-        )
-        return [counts + labels]
+        """How many examples and labels there are, and how many windows where a text has several."""
+        prepared, labels = self.prepared, len(self.task.assets.labels)
+        said = [prepared.wholes.counted(f"{self.noun} to learn from")]
+        said.append(prepared.validation_wholes.counted("to validate on"))
+        if self.task.recipe.classification.kind != "regression":
+            said.append(f"{labels:,} labels")
+        return [", ".join(said)]
 
     def finish(self, task: Any, should_stop: ShouldStop) -> list[str]:
         """Fit temperature and threshold to the validation examples, and say how well the model does on them."""
-        teaching = type(self)(task, self.prepared, self.paths)
-        with torch.no_grad(), ops.using(task.model, self.paths.exact):
-            found = [teaching.scored(batch).double().cpu().numpy() for batch in self.validation]
-        score_BC, wanted = np.concatenate(found), self._wanted()
-        fitted = self.criterion.fitted(score_BC, wanted, task.recipe)
+        score_BC, wanted = type(self)(task, self.prepared, self.paths)._judged(), self._wanted.numpy()
+        fitted = self.criterion.fitted(score_BC, wanted)
         task.assets = replace(task.assets, fitted=fitted)
-        scores = self.criterion.scores(score_BC, wanted)
-        lines = [f"* {name} {value:.2f}" for name, value in scores.items()]
-        return lines + self.criterion.notes(score_BC, wanted, fitted)
+        scores = [f"{name} {value:.2f}" for name, value in self.criterion.scores(score_BC, wanted).items()]
+        return [f"* {line}" for line in scores + self.criterion.notes(score_BC, wanted, fitted)]

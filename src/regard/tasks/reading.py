@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -31,6 +32,17 @@ def read(
         room: tokens read at once.
     """
     return through(lambda given: model(given), windows, device, each, room)
+
+
+def averaged(score_WC: NDArray[Any], windows_B: Ids) -> NDArray[np.float64]:
+    """``score_BC``: for each text the mean over its windows, which lie one behind the other.
+
+    Args:
+        score_WC: of the windows of all texts.
+        windows_B: how many each text has, one or more.
+    """
+    sums_BC = np.add.reduceat(score_WC.astype(np.float64), windows_B.cumsum() - windows_B)
+    return np.asarray(sums_BC / windows_B[:, None])
 
 
 def through(

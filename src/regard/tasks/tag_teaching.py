@@ -158,7 +158,8 @@ class TaggingTeaching:
         """How many texts and tags there are."""
         scheme, labels = self.task.assets.scheme, self.task.assets.labels
         written = "a tag for each word" if scheme == "none" else f"spans written as {scheme.upper()}"
-        counts = f"{self.prepared.count:,} texts to learn from, {self.prepared.validation_text.count:,} to validate on"
+        learned, held_out = self.prepared.wholes, self.prepared.validation_wholes
+        counts = f"{learned.counted('texts to learn from')}, {held_out.counted('to validate on')}"
         return [f"{counts}, {len(labels):,} tags ({written})"]
 
     def finish(self, task: Tagging, should_stop: ShouldStop) -> list[str]:
@@ -174,9 +175,8 @@ class TaggingTeaching:
         tags_R, sure_R = decided(
             head_of(task.model).chain, found.score_RC, found.lengths_B, device_of(task.model), heat
         )
-        error = calibration.expected_calibration_error(sure_R, tags_R == found.gold_R)
-        calibrated = f"expected calibration error {error:.4f} at temperature {heat:.3f}"
-        return [f"* {line}" for line in (*teaching._scores(found, tags_R).lines(), calibrated)]
+        calibrated = calibration.told(sure_R, tags_R == found.gold_R, heat)
+        return [f"* {line}" for line in (*teaching._scores(found, tags_R).lines(), *calibrated)]
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ class Verdict:
         labels: the label; of a model with several labels those that are more probable than not; of a regression none.
         probability: of the label, or of the least probable of several; how far it can be trusted is on the card.
         value: the number of a regression.
-        probabilities: of every label the model knows.
+        probabilities: of every label the model knows; absent where nothing is said, and of a regression.
     """
 
     labels: tuple[str, ...]
@@ -34,6 +34,10 @@ class Verdict:
     def label(self) -> str:
         """The label, or all of them with ``|`` between."""
         return "|".join(self.labels)
+
+
+NOTHING = Verdict((), 0.0)
+"""Of an empty text: no label, no number, no probability."""
 
 
 @dataclass(frozen=True)
