@@ -376,6 +376,10 @@ def labels_one_class_beside_what_is_none(world: Path) -> list[object]:
     return teach(world, "--set", "classification.out_of_scope=oos", content=content)
 
 
+def labels_without_what_is_none(world: Path) -> list[object]:
+    return teach(world, "--set", "classification.out_of_scope=oos", content=LABELLED.encode())
+
+
 def labels_validated_on_others(world: Path) -> list[object]:
     written(world / "v.csv", b"a cat hears,c\na dog hears,d\n")
     return teach(world, "--valid", world / "v.csv", content=LABELLED.encode())
@@ -547,6 +551,7 @@ CASES: list[tuple[Break, int, str]] = [
     (labels_no_number, 1, "number"),
     (labels_too_few, 1, ""),
     (labels_one_class_beside_what_is_none, 1, "nothing to tell apart"),
+    (labels_without_what_is_none, 1, "so no threshold can be chosen"),
     (labels_validated_on_others, 1, "anything is learned of"),
     (labels_missing_validation, 2, "absent.csv"),
     (labels_not_named, 2, "--train"),

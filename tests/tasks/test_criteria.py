@@ -71,9 +71,9 @@ def test_what_is_of_no_class_moves_the_threshold_alone() -> None:
 
 
 def test_labels_are_named_for_people() -> None:
-    one, several = OneOf(section(), 0.0, 3, None), AnyOf(section(), 0.0, 3, None)
+    one, several = OneOf(section(out_of_scope="oos"), 0.0, 3, None), AnyOf(section(), 0.0, 3, None)
     ids = LabelIds("single", NAMES, "oos")
-    assert [one.named(ids.of(label), NAMES) for label in ("b", "x", "oos")] == ["b", "(not known)", "(out of scope)"]
+    assert [one.named(ids.of(label), NAMES) for label in ("b", "x", "oos")] == ["b", "(not known)", "oos"]
     ids = LabelIds("multi", NAMES)
     assert [several.named(ids.of(label), NAMES) for label in ("c|a", "x", "")] == ["c|a", "(none)", "(none)"]
     assert Number(section(), 0.0, 1, None).named(LabelIds("regression", ()).of("-2.5"), ()) == "-2.5"

@@ -89,7 +89,7 @@ class OneOf:
         """The label of a text, for people."""
         if len(label) and label[0] < len(labels):
             return labels[label[0]]
-        return "(out of scope)" if len(label) and label[0] == len(labels) + OUTSIDE else "(not known)"
+        return self.section.out_of_scope if len(label) and label[0] == len(labels) + OUTSIDE else "(not known)"
 
     def fitted(self, score_BC: Floats, wanted_B: Ids) -> Fitted:
         """Temperature by texts whose class is known; threshold by those, and by those that have none."""
