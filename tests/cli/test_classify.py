@@ -105,7 +105,9 @@ def test_a_threshold_is_a_probability(regard, threshold: str) -> None:
 
 def test_images_may_have_a_header(regard, loaded) -> None:
     loaded(Images(("1", "2")))
-    assert regard("classify", "model", stdin=b"x,y\n1,1\n\n2,0\n").out == "\n1\t0.9820\n\n2\t0.9820\n"
+    done = regard("classify", "model", stdin=b"x,y\n1,1\n\n2,0\n")
+    assert done.out == "\n1\t0.9820\n\n2\t0.9820\n"
+    assert done.err == "regard: line 1 names columns; it is taken for a header, not for an image\n"
 
 
 def test_what_stands_before_a_line_that_cannot_be_read_is_answered(regard, loaded) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.tasks import encoding
+from regard.errors import RegardError
+from regard.tasks import encoding, image_encoding
 from regard.tasks.encoding import TokenVectors
 
 
@@ -106,6 +107,7 @@ def test_an_older_file_is_replaced_at_once(ask, tmp_path: Path) -> None:
         (("--output", "v"), ".npz"),
         (("--output", "absent/v.npz"), "folder that is not there"),
         (("--each", "token", "--pool", "max"), "--pool"),
+        (("--each", "patch", "--pool", "max"), "--pool"),
         (("--pool", "sum"), "'first'"),
     ],
 )
@@ -126,8 +128,90 @@ def test_a_file_that_cannot_be_written_is_told(ask, tmp_path: Path, monkeypatch:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_classifier_of_images_reads_no_text(regard, loaded) -> None:
-    loaded(SimpleNamespace(name="image-classification"))
-    done = regard("encode", "model", stdin=b"a\n")
+class Pixels:
+    """An encoder of images of two pixels, each a patch, into these and twice these."""
+
+    size, rows, columns = 2, 1, 2
+
+    def __init__(self, task: Any, layer: int | None = None) -> None:
+        self.task = task
+
+    def images(self, images: list[Any], pool: str | None = None, normalise: bool = False) -> np.ndarray:
+        return np.array(images, np.float32).reshape(len(images), 2)
+
+    def patches(self, images: list[Any], normalise: bool = False) -> np.ndarray:
+        whole = self.images(images)
+        return np.stack([whole, 2 * whole], 1)
+
+
+class Reader:
+    """The task; a header stands in line 1."""
+
+    name = "image-classification"
+
+    def parsed(self, lines: list[str], first: int) -> list[Any]:
+        cells = lines[0].split(",")
+        if not lines[0].strip() or (first == 1 and cells[0] == "x"):
+            return []
+        if len(cells) != 2:
+            raise RegardError("has no two values", f"line {first}")
+        return [np.array(cells, np.int64)]
+
+
+@pytest.fixture
+def see(regard, loaded, monkeypatch: pytest.MonkeyPatch):
+    from regard.cli.lines import bursts
+
+    loaded(Reader())
+    monkeypatch.setattr(image_encoding, "ImageVectors", Pixels)
+    monkeypatch.setattr(bursts, "__defaults__", (2, 0.05))
+    return lambda *words, stdin=b"x,y\n1,2\n\n3,4\n": regard("encode", "model", *words, stdin=stdin)
+
+
+def test_an_object_an_image_with_its_line(see) -> None:
+    done = see()
+    assert [json.loads(line) for line in done.out.splitlines()] == [
+        {"line": 2, "vector": [1.0, 2.0]},
+        {"line": 4, "vector": [3.0, 4.0]},
+    ]
+    assert "line 1 names columns" in done.err
+    first, _ = (json.loads(line) for line in see("--each", "patch").out.splitlines())
+    assert first["line"] == 2
+    assert [(one["row"], one["column"], one["vector"]) for one in first["patches"]] == [
+        (1, 1, [1.0, 2.0]),
+        (1, 2, [2.0, 4.0]),
+    ]
+
+
+def test_images_in_a_file(see, tmp_path: Path) -> None:
+    for words, rows, lines in ((), 2, [1, 3]), (("--each", "patch"), 4, [1, 1, 3, 3]):
+        assert see(*words, "--output", tmp_path / "v.npz").code == 0
+        with np.load(tmp_path / "v.npz", allow_pickle=False) as found:
+            assert found["vectors"].shape == (rows, 2)
+            assert found["lines"].tolist() == lines
+            if words:
+                assert found["patches"].tolist() == [[0, 0], [0, 1]] * 2
+    for each in ("image", "patch"):
+        assert see("--each", each, "--output", tmp_path / "e.npz", stdin=b"").code == 0
+        with np.load(tmp_path / "e.npz", allow_pickle=False) as found:
+            assert found["vectors"].shape == (0, 2)
+
+
+@pytest.mark.parametrize("each", ["image", "patch"])
+def test_images_before_a_line_that_cannot_be_read_are_answered(see, tmp_path: Path, each: str) -> None:
+    done = see("--each", each, stdin=b"1,2\n3,4\n5\n6,7\n")
+    assert (done.code, len(done.out.splitlines())) == (1, 2)
+    assert done.err == "regard: line 3: has no two values\n"
+    done = see("--each", each, "--output", tmp_path / "v.npz", stdin=b"1,2\n5\n")
+    assert done.code == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_vectors_are_of_what_the_model_reads(see, ask) -> None:
+    assert "a vector is of each text or token" in ask("--each", "patch", stdin=b"a\n").err
+
+
+def test_vectors_of_images_are_of_no_tokens(see) -> None:
+    done = see("--each", "token")
     assert (done.code, done.out) == (2, "")
-    assert "is a classifier of images; use regard classify" in done.err
+    assert "a vector is of each image or patch" in done.err

@@ -10,6 +10,8 @@ from regard.training.log import Start, StepMetrics
 from regard.training.objective import Sample
 
 ROOT = Path(__file__).parents[2]
+BEGUN = ("classification", "tagging", "language-model", "masked-lm", "span-corruption")
+"""Tasks whose training can begin from another model."""
 
 
 def documented(kind: str) -> set[str]:
@@ -23,6 +25,25 @@ def documented(kind: str) -> set[str]:
 def test_metrics_schema_is_what_is_written(kind: str, record: type) -> None:
     written = {field.name for field in fields(record)} - {"step"}
     assert documented(kind) == written | ({"torch"} if kind == "start" else set())
+
+
+def test_tasks_and_commands_are_those_that_there_are() -> None:
+    """Every cell of the table in docs/tasks.md, held to what the commands take, and what training can begin from."""
+    from regard.cli.check import LOOKS
+    from regard.cli.opening import SERVED
+    from regard.config import BUILT
+
+    text = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
+    head, _, *rows = re.search(r"^\| \| `translate`.*?\n\n", text, re.MULTILINE | re.DOTALL)[0].split("\n")[:-2]
+    columns = re.findall(r"`([\w-]+)`", head)
+    served = {**SERVED, "check": ("translation", *LOOKS), "--from": BEGUN}
+    assert set(columns) == set(served)
+    named = re.findall(r"^\| `([a-z][\w-]+)` \| [a-z]", text, re.MULTILINE)  # in the table of families
+    assert [re.findall(r"`(.*?)`", row)[0] for row in rows] == named
+    assert set(named) == set(BUILT)
+    for row in rows:
+        task, *cells = [cell.strip(" `") for cell in row.strip("|").split("|")]
+        assert [bool(cell) for cell in cells] == [task in served[column] for column in columns], task
 
 
 def test_front_page_names_what_exists() -> None:

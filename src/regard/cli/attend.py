@@ -1,78 +1,164 @@
-"""``regard attend``: where each word looks, as a heat map in the terminal or an SVG file."""
+"""``regard attend``: where each word of a sentence, or a patch of an image, looks: in the terminal or an SVG file."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
+from regard.cli.opening import refuse_no_file
 from regard.errors import RegardError, UsageError
+
+if TYPE_CHECKING:
+    from regard.explore.ink import Look
+    from regard.explore.record import Kind
+
+OF_TEXTS = Group("Of texts", sort_key=1)
+OF_IMAGES = Group("Of images", sort_key=2)
 
 
 def attend(
     folder: Annotated[Path, Parameter(name="DIR")],
-    text: Annotated[str, Parameter(name="TEXT")],
+    text: Annotated[str, Parameter(name="TEXT|IMAGES")],
     /,
     *,
     kind: Literal["encoder", "decoder", "cross"] | None = None,
     layer: int | None = None,
     head: int | None = None,
     token: str | None = None,
-    beside: str | None = None,
-    words: bool = False,
-    target: str | None = None,
     svg: Path | None = None,
-    threads: int | None = None,
     json: bool = False,
+    device: str | None = None,
+    threads: int | None = None,
+    beside: Annotated[str | None, Parameter(group=OF_TEXTS)] = None,
+    words: Annotated[bool, Parameter(group=OF_TEXTS)] = False,
+    target: Annotated[str | None, Parameter(group=OF_TEXTS)] = None,
+    image: Annotated[int | None, Parameter(group=OF_IMAGES)] = None,
 ) -> int:
-    """Show where each word of a sentence looks: one head, one word, or all heads at a glance.
+    """Show where each word of a sentence looks: one head, one word, or all heads at a glance; or where in an image.
 
     Rows are queries (who looks), columns are keys (what is looked at); every row sums to one. With no head named all
     heads are shown small. Layers and heads count from 1.
 
+    A model of missing spans (T5) is shown a text with gaps: "The [MASK] sleeps." A model of images is shown one image
+    of a file, and its patches as they lie: where its class token looks, or another patch; then how far each head
+    attends, over the first 128 images of the file, beside what convolutions of as many layers would see.
+
     Args:
         folder: the model folder.
-        text: the sentence.
-        kind: encoder self-attention, decoder self-attention, or cross (from the translation to the sentence); default:
+        text: the sentence; of a model of images a file of images: CSV, TSV or .npz, labelled or not.
+        kind: encoder self-attention, decoder self-attention, or cross (from what is written to what is read); default:
             the first of these that the model has.
-        layer: which layer; default: the last.
+        layer: which layer; default: the last, or where no head is named all.
         head: which head.
         token: show where this word looks (its last occurrence; es/sie: whichever is there), in one head or the mean of
-            all; a word of the translation where the kind is decoder or cross.
+            all; a word of what is written where the kind is decoder or cross. Of images a patch as row,column from 1,1
+            on, class (the class token) or mean (of all patches).
+        svg: write the picture to this file.
+        json: print one JSON object a sentence or image, with weights.
+        device: cpu, cuda ...
+        threads: processor threads.
         beside: a second sentence to show below the first, for --token.
         words: whole words instead of the vocabulary's pieces.
-        target: the translation to look at; default: the model's own.
-        svg: write the picture to this file.
-        threads: processor threads.
-        json: print one JSON object a sentence, with tokens and weights.
+        target: the translation to look at, or what is missing: "[MASK] cat"; default: the model's own.
+        image: which image of the file, counted from 1; default: the first.
     """
     if svg is not None and svg.is_dir():
         raise UsageError("is a folder; name a file", str(svg))
     if beside is not None and token is None:
         raise UsageError("a second sentence goes with one word: add --token WORD", "--beside")
-    from regard.cli.opening import opened
+    from regard.cli.opening import IMAGES, opened
     from regard.cli.terminal import look, result, result_json, say
-    from regard.explore.record import KINDS, Kind, record
+
+    task = opened(folder, device, threads, "attend")
+    if task.name == IMAGES:
+        elsewhere = None if kind in (None, "encoder") else kind
+        _refuse({"--kind": elsewhere, "--beside": beside, "--words": words or None, "--target": target}, "reads images")
+        shown = _image(task, Path(text), image, token, layer, head)
+    else:
+        _refuse({"--image": image}, "reads texts")
+        given = [(text, target), *([(beside, None)] if beside else [])]
+        shown = _texts(task, given, kind, layer, head, words, token)
+    if json:
+        for values in shown.values():
+            result_json(values)
+    if svg is not None:
+        _write(svg, shown.svg())
+        say(f"wrote {svg}")
+    elif not json:
+        result(shown.terminal(look()))
+    return 0
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is to be seen, in each of its forms."""
+
+    values: Callable[[], list[dict[str, Any]]]
+    terminal: Callable[[Look], str]
+    svg: Callable[[], str]
+
+
+def _texts(
+    task: Any,
+    given: list[tuple[str, str | None]],
+    kind: Kind | None,
+    layer: int | None,
+    head: int | None,
+    words: bool,
+    token: str | None,
+) -> Shown:
+    """One text, or two below each other, each with what is written of it, if that is given."""
+    from regard.explore.record import KINDS, record
     from regard.explore.view import View, gazes
 
-    task = opened(folder, threads=threads, command="attend")
-    made = [record(task, text, target), *([record(task, beside)] if beside else [])]
+    made = [record(task, *one) for one in given]
     there: list[Kind] = [one for one in KINDS if one in made[0].weights]
     use = there[0] if kind is None else kind
     made[0].layer(use, 1)  # a kind that the model lacks is refused
     if layer is None and (head is not None or token is not None):
         layer = len(made[0].weights[use])
     views = [View(one, use, layer, head, words or token is not None) for one in made]
-    if json:
-        for view in views:
-            result_json(view.values())
-    if svg is not None:
-        _write(svg, gazes(views, token) if token else views[0].svg())
-        say(f"wrote {svg}")
-    elif not json:
-        result("\n".join(view.terminal(look(), token) for view in views))
-    return 0
+    return Shown(
+        lambda: [view.values() for view in views],
+        lambda look: "\n".join(view.terminal(look, token) for view in views),
+        lambda: gazes(views, token) if token else views[0].svg(),
+    )
+
+
+def _image(task: Any, path: Path, number: int | None, who: str | None, layer: int | None, head: int | None) -> Shown:
+    """One image of a file, and how far the heads attend over its first images."""
+    from regard.explore.distance import IMAGES, distances
+    from regard.explore.image_view import image_view
+    from regard.tasks.image_files import some_images
+
+    refuse_no_file(path)
+    number = 1 if number is None else number
+    if number < 1:
+        raise UsageError(f"there is no image {number}; they count from 1", "--image")
+    found = some_images(task, path, max(number, IMAGES))
+    if len(found) < number:
+        raise UsageError(f"there is no image {number}; {path} has {len(found):,}", "--image")
+    pixels, label = found[number - 1]
+    if layer is None and head is not None:
+        layer = task.recipe.model.layers
+    view = image_view(task, pixels, number, label, who, layer=layer, head=head)
+    far = distances(task, [one for one, _ in found[:IMAGES]])
+    return Shown(
+        lambda: [{**view.values(), "distances": far.values()}],
+        lambda look: f"{view.terminal(look)}\n{far.terminal()}",
+        lambda: view.svg(far),
+    )
+
+
+def _refuse(options: dict[str, object], what: str) -> None:
+    """Raise a UsageError for the first of these options that was given."""
+    for name, value in options.items():
+        if value is not None:
+            raise UsageError(f"is not for this model, which {what}", name)
 
 
 def _write(path: Path, picture: str) -> None:

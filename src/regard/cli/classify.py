@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from regard.cli.lines import answer_each, json_line, one_cell, until_wrong
+from regard.cli.lines import answer_each, image_of, json_line, one_cell, until_wrong
 from regard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -55,9 +55,9 @@ def classify(
 
     def answer(lines: list[str], first: int) -> Iterator[str]:
         read, wrong = until_wrong(given(task, line, number) for number, line in enumerate(lines, first))
-        verdicts = iter(judge.verdicts(task.scores([one for some in read for one in some])))
-        for some in read:
-            found = next(verdicts) if len(some) else None
+        verdicts = iter(judge.verdicts(task.scores([one for one in read if one is not None])))
+        for one in read:
+            found = None if one is None else next(verdicts)
             yield json_line(value(found, kind, all)) if json or all else shown(found)
         if wrong:
             raise wrong
@@ -66,11 +66,11 @@ def classify(
     return 0
 
 
-READERS: dict[str, Callable[[Any, str, int], Sequence[Any]]] = {
-    "classification": lambda task, line, number: [line] if line.strip() else [],
-    "image-classification": lambda task, line, number: task.parsed([line], number),
+READERS: dict[str, Callable[[Any, str, int], Any]] = {
+    "classification": lambda task, line, number: line if line.strip() else None,
+    "image-classification": image_of,
 }
-"""By task what a line holds to be labelled: one text or image, or nothing."""
+"""By task what a line, with its number, holds to be labelled: a text or an image, or nothing."""
 
 
 def shown(verdict: Verdict | None) -> str:

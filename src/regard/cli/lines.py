@@ -53,6 +53,20 @@ def until_wrong(given: Iterator[One]) -> tuple[list[One], RegardError | None]:
     return read, None
 
 
+def image_of(task: Any, line: str, number: int) -> Any:
+    """The pixel values of a line, for a model of images; none of an empty line, nor of a header, which is told.
+
+    Raises:
+        RegardError: the line holds no image of the size the model reads; with its number.
+    """
+    found = task.parsed([line], number)
+    if not found and line.strip():
+        from regard.cli.terminal import say
+
+        say(f"line {number} names columns; it is taken for a header, not for an image")
+    return found[0] if found else None
+
+
 def one_line(text: str) -> str:
     """The text with generated line breaks turned into spaces, so that lines out are lines in."""
     return text.replace("\r\n", " ").replace("\n", " ").replace("\r", " ")

@@ -27,8 +27,8 @@ SERVED = {
     "tag": ("tagging",),
     "generate": ("language-model",),
     "fill": ("masked-lm", "span-corruption"),
-    "encode": READING,
-    "attend": READING,
+    "encode": (*READING, IMAGES),
+    "attend": (*READING, IMAGES),
     "evaluate": tuple(name for name in KINDS if name != "encoding"),
 }
 """A command to the tasks whose models it is for; those that are not here are for all."""

@@ -1,22 +1,35 @@
-"""Vectors of texts and of tokens, as JSON lines and as the arrays of a file."""
+"""Vectors of texts and of tokens, of images and of patches, as JSON lines and as the arrays of a file."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.cli.lines import json_line
+from regard.cli.lines import image_of, json_line, until_wrong
 from regard.errors import RegardError
 
 if TYPE_CHECKING:
     from regard.tasks.encoding import Pool, TextVectors
+    from regard.tasks.image_encoding import ImageVectors
 
 Arrays = dict[str, NDArray[Any]]
+
+
+class Way(Protocol):
+    """How some lines, of which the number of the first is known (from 1), become vectors."""
+
+    def objects(self, lines: list[str], first: int) -> Iterator[str]:
+        """JSON objects, a line each."""
+        ...
+
+    def arrays(self, lines: list[str], first: int) -> Arrays:
+        """The arrays of a file."""
+        ...
 
 
 class Texts:
@@ -25,12 +38,12 @@ class Texts:
     def __init__(self, vectors: TextVectors, pool: Pool | None, normalise: bool | None) -> None:
         self.vectors, self.pool, self.normalise = vectors, pool, normalise
 
-    def objects(self, lines: list[str]) -> Iterator[str]:
+    def objects(self, lines: list[str], first: int) -> Iterator[str]:
         """A JSON object a line."""
         rows = self.vectors.texts(lines, self.pool, self.normalise)
         return (json_line({"text": line, "vector": plain(row)}) for line, row in zip(lines, rows, strict=True))
 
-    def arrays(self, lines: list[str], before: int) -> Arrays:
+    def arrays(self, lines: list[str], first: int) -> Arrays:
         """A row a line."""
         return {"vectors": self.vectors.texts(lines, self.pool, self.normalise)}
 
@@ -41,26 +54,86 @@ class Tokens:
     def __init__(self, vectors: TextVectors, normalise: bool) -> None:
         self.vectors, self.normalise = vectors, normalise
 
-    def objects(self, lines: list[str]) -> Iterator[str]:
+    def objects(self, lines: list[str], first: int) -> Iterator[str]:
         """A JSON object a line."""
         for one in self.vectors.tokens(lines, self.normalise):
             rows = zip(one.pieces, one.offsets, one.vectors, strict=True)
             tokens = [{"text": text, "start": at[0], "end": at[1], "vector": plain(row)} for text, at, row in rows]
             yield json_line({"text": one.text, "tokens": tokens})
 
-    def arrays(self, lines: list[str], before: int) -> Arrays:
-        """A row a token; ``before`` lines came earlier."""
+    def arrays(self, lines: list[str], first: int) -> Arrays:
+        """A row a token."""
         found = self.vectors.tokens(lines, self.normalise)
         counts = [len(one.ids) for one in found]
         return {
             "vectors": np.concatenate([np.zeros((0, self.vectors.size), np.float32), *(one.vectors for one in found)]),
-            "lines": np.repeat(np.arange(before, before + len(lines)), counts),
+            "lines": np.repeat(np.arange(first - 1, first - 1 + len(lines)), counts),
             "ids": np.array([id for one in found for id in one.ids], np.int64),
             "offsets": np.array([place for one in found for place in one.offsets], np.int64).reshape(-1, 2),
         }
 
 
-Way = Texts | Tokens
+class Images:
+    """A vector an image; an empty line has none, and neither has a header."""
+
+    def __init__(self, vectors: ImageVectors, pool: Pool | None, normalise: bool) -> None:
+        self.vectors, self.pool, self.normalise = vectors, pool, normalise
+
+    def objects(self, lines: list[str], first: int) -> Iterator[str]:
+        """A JSON object an image, with its line; what comes before a line that cannot be read is answered first."""
+        numbers, images, wrong = read_images(self.vectors, lines, first)
+        rows = self.vectors.images(images, self.pool, self.normalise)
+        for number, row in zip(numbers, rows, strict=True):
+            yield json_line({"line": number, "vector": plain(row)})
+        if wrong:
+            raise wrong
+
+    def arrays(self, lines: list[str], first: int) -> Arrays:
+        """A row an image."""
+        numbers, images, wrong = read_images(self.vectors, lines, first)
+        if wrong:
+            raise wrong
+        vectors = self.vectors.images(images, self.pool, self.normalise)
+        return {"vectors": vectors, "lines": np.array(numbers, np.int64) - 1}
+
+
+class Patches:
+    """A vector a patch."""
+
+    def __init__(self, vectors: ImageVectors, normalise: bool) -> None:
+        self.vectors, self.normalise = vectors, normalise
+        self.places = [(row, column) for row in range(vectors.rows) for column in range(vectors.columns)]
+
+    def objects(self, lines: list[str], first: int) -> Iterator[str]:
+        """A JSON object an image, with its line and its patches; rows and columns count from 1."""
+        numbers, images, wrong = read_images(self.vectors, lines, first)
+        for number, rows in zip(numbers, self.vectors.patches(images, self.normalise), strict=True):
+            patches = [
+                {"row": row + 1, "column": column + 1, "vector": plain(vector)}
+                for (row, column), vector in zip(self.places, rows, strict=True)
+            ]
+            yield json_line({"line": number, "patches": patches})
+        if wrong:
+            raise wrong
+
+    def arrays(self, lines: list[str], first: int) -> Arrays:
+        """A row a patch."""
+        numbers, images, wrong = read_images(self.vectors, lines, first)
+        if wrong:
+            raise wrong
+        return {
+            "vectors": self.vectors.patches(images, self.normalise).reshape(-1, self.vectors.size),
+            "lines": np.repeat(np.array(numbers, np.int64) - 1, len(self.places)),
+            "patches": np.array(self.places * len(images), np.int64).reshape(-1, 2),
+        }
+
+
+def read_images(vectors: ImageVectors, lines: list[str], first: int) -> tuple[list[int], list[Any], RegardError | None]:
+    """The images of some lines with their numbers, as far as they can be read; and what is wrong with the next line."""
+    numbered = enumerate(lines, first)
+    read, wrong = until_wrong((number, image_of(vectors.task, line, number)) for number, line in numbered)
+    found = [(number, image) for number, image in read if image is not None]
+    return [number for number, _ in found], [image for _, image in found], wrong
 
 
 def joined(parts: Sequence[Arrays]) -> Arrays:

@@ -26,6 +26,7 @@ IMAGES = 128
 AT_ONCE = 16
 KERNEL = 3
 """Side of the convolutions shown beside, in patches."""
+TITLE = "How far the heads attend"
 Table = NDArray[np.float64]
 
 
@@ -60,6 +61,16 @@ def mean_distance(weight: Table, distance: Table) -> Table:
     patches = weight[:, 1:, 1:]
     found: Table = ((patches * distance).sum(-1) / patches.sum(-1).clip(1e-12)).mean(-1)
     return found
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A picture to stand alone, or below another: its size, what it shows in words, and what it is made of."""
+
+    width: float
+    height: float
+    told: str
+    body: list[str]
 
 
 @dataclass(frozen=True)
@@ -117,6 +128,11 @@ class Distances:
         }
 
     def svg(self) -> str:
+        """The picture of :meth:`drawn` alone."""
+        found = self.drawn()
+        return svg.document(found.width, found.height, TITLE, found.told, found.body)
+
+    def drawn(self) -> Drawn:
         """A dot a head, a place across for each layer, as the paper's Figure 7; a line for convolutions."""
         left, above, step, high = 70, 60, 64, 260
         wide = step * len(self.heads)
@@ -125,8 +141,7 @@ class Distances:
         def place(layer: int, value: float) -> tuple[str, str]:
             return svg.number(left + step * (layer + 0.5)), svg.number(above + high * (1 - value / most))
 
-        title = "How far the heads attend"
-        body = [f'<text class="title" x="{svg.MARGIN}" y="32">{title}</text>', svg.frame(left, above, wide, high)]
+        body = [f'<text class="title" x="{svg.MARGIN}" y="32">{TITLE}</text>', svg.frame(left, above, wide, high)]
         body += self._axes(left, above, step, high, most)
         points = " ".join(",".join(place(layer, value)) for layer, value in enumerate(self.within))
         body.append(f'<polyline class="line" stroke-dasharray="2 5" points="{points}"/>')
@@ -147,7 +162,7 @@ class Distances:
             f"layer {layer + 1}: {heads.min():.1f} to {heads.max():.1f} pixels"
             for layer, heads in enumerate(self.heads)
         )
-        return svg.document(width, above + high + 76, title, told, body)
+        return Drawn(width, above + high + 76, told, body)
 
     def _axes(self, left: float, above: float, step: float, high: float, most: float) -> list[str]:
         layers = [

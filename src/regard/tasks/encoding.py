@@ -24,8 +24,8 @@ from regard.text.vocabulary import AnyTokenizer
 
 Floats = NDArray[np.float32]
 Pool = Literal["first", "mean", "max", "last"]
-Answer = Callable[[Tokens], Tensor]
-"""The vectors of packed texts' tokens, by the layer that is asked for."""
+Answer = Callable[[Any], Tensor]
+"""The vectors of packed texts' tokens, or of images' patches, by the layer that is asked for."""
 
 POOLS: dict[str, Callable[[Floats], Floats]] = {
     "first": lambda rows: rows[0],
@@ -81,10 +81,7 @@ class TextVectors:
         self.causal = family == "gpt"
         begin = (self.tokenizer.end,) if self.causal else () if translates else tuple(self.tokenizer.begin)
         self.frame = Frame(begin, self.tokenizer.end, task.recipe.data.max_tokens)
-        count, answers = STACKS[family](task.model)
-        if layer is not None and not 1 <= layer <= count:
-            raise UsageError(f"there is no layer {layer}; this model's encoder has layers 1 to {count}", "--layer")
-        self.answer = answers(None if layer == count else layer)
+        self.answer = answer_of(*STACKS[family](task.model), layer)
         model, encodes = task.recipe.model, task.name == "encoding"
         self.pool: Pool = model.pool if encodes and not model.pooler else "mean"
         self.normalise: bool = encodes and task.recipe.encoding.normalise
@@ -168,13 +165,24 @@ class TextVectors:
         return rows[0][:before], inner, rows[-1][before + held :]
 
 
+def answer_of(count: int, answers: Callable[[int | None], Answer], layer: int | None) -> Answer:
+    """The vectors of a layer of ``count``, counted from 1; default: the last, with the norm that ends the stack.
+
+    Raises:
+        UsageError: there is no such layer.
+    """
+    if layer is not None and not 1 <= layer <= count:
+        raise UsageError(f"there is no layer {layer}; this model's encoder has layers 1 to {count}", "--layer")
+    return answers(None if layer == count else layer)
+
+
 def scaled(rows: Floats) -> Floats:
     """Each row with length one; a row of zeros stays."""
     lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
     return np.asarray(rows / np.where(lengths > 0, lengths, 1.0), np.float32)
 
 
-def _attentive(name: str, **options: bool) -> Callable[[Any], tuple[int, Callable[[int | None], Answer]]]:
+def attentive(name: str, **options: bool) -> Callable[[Any], tuple[int, Callable[[int | None], Answer]]]:
     """A stack of attention layers, which is the model's part ``name``."""
 
     def of(model: Any) -> tuple[int, Callable[[int | None], Answer]]:
@@ -220,9 +228,9 @@ def _recurrent(model: Any) -> tuple[int, Callable[[int | None], Answer]]:
 
 
 STACKS: dict[str, Callable[[Any], tuple[int, Callable[[int | None], Answer]]]] = {
-    "transformer": _attentive("encoder"),
-    "bert": _attentive("encoder"),
-    "gpt": _attentive("decoder", causal=True),
+    "transformer": attentive("encoder"),
+    "bert": attentive("encoder"),
+    "gpt": attentive("decoder", causal=True),
     "rnn": _recurrent,
 }
 """By family how many layers read a text, and the vectors of each of them."""

@@ -39,7 +39,7 @@ class Pretrained:
         """The model folder, its manifest verified.
 
         Raises:
-            RegardError: it is no model folder, or damaged, or a translator's with two vocabularies.
+            RegardError: it is no model folder, or damaged, or reads images, or is a translator's with two vocabularies.
         """
         from regard.training.manifest import verify
 
@@ -48,6 +48,8 @@ class Pretrained:
             raise RegardError("is no model folder to begin from", str(folder))
         verify(folder, extra=True)
         recipe = recipe_from(recipe_values(folder / "recipe.toml"), str(folder / "recipe.toml"))
+        if recipe.task == "image-classification":
+            raise RegardError("is a classifier of images, from which no training can begin", str(folder))
         return cls(folder, recipe, read_tokenizer(folder / "tokenizer.json"))
 
     @property

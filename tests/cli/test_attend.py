@@ -1,0 +1,97 @@
+"""What ``regard attend`` shows of a sentence and of an image, and which options are for neither."""
+
+import json
+import xml.etree.ElementTree as Tree
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from regard.config import Recipe, VitSection
+from regard.data.patches import Scale
+from regard.tasks.image_assets import ImageAssets
+from regard.tasks.image_classification import ImageClassification
+from regard.tasks.span_corruption import SpanCorruption
+from regard.tasks.text_assets import TextAssets
+from regard.text.tokenizer import learn
+
+TEXT = "the old cat sleeps on the green mat"
+SMALL: dict[str, Any] = {"d_model": 16, "d_ff": 32, "heads": 2}
+
+
+@pytest.fixture
+def images(loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A classifier of images of 4 × 4 pixels in four patches, and files of these."""
+    section = VitSection(height=4, width=4, channels=1, patch=2, layers=3, **SMALL)
+    recipe = Recipe(task="image-classification", model=section)
+    model = ImageClassification.build(recipe, (0, 2), key=5).eval()
+    loaded(ImageClassification(recipe, ImageAssets(Scale(9.0), ("a", "b")), model))
+    rows = np.random.default_rng(1).integers(0, 10, (5, 16)).tolist()
+    (tmp_path / "a.csv").write_text("".join(",".join(map(str, row)) + ",b\n" for row in rows))
+    (tmp_path / "u.csv").write_text("".join(",".join(map(str, row)) + "\n" for row in rows))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def spans(loaded) -> None:
+    """A model of missing spans."""
+    model = {"encoder_layers": 2, "decoder_layers": 1, "positions": "relative", **SMALL}
+    recipe = Recipe.model_validate({"task": "span-corruption", "model": model})
+    assets = TextAssets(learn([TEXT] * 3, 300, symbols=("[CLS]", "[MASK]", "<extra_0>", "<extra_1>")))
+    loaded(SpanCorruption(recipe, assets, SpanCorruption.build(recipe, assets.sizes, key=5).eval()))
+
+
+def test_an_image_and_how_far_the_heads_attend(regard, images) -> None:
+    done = regard("attend", "model", "a.csv", "--image", "2")
+    assert done.code == 0, done.err
+    assert done.out.startswith("image 2, labelled b, read as ")
+    for said in ("Where the class token looks", "layer 3 head 2", "5 images of 4 pixels", "3 x 3 convolutions"):
+        assert said in done.out
+    done = regard("attend", "model", "u.csv", "--head", "1", "--token", "2,1")
+    assert "labelled" not in done.out
+    assert "Where patch 2,1 looks, layer 3, head 1" in done.out
+
+
+def test_an_image_as_json_and_as_a_picture(regard, images, tmp_path: Path) -> None:
+    done = regard("attend", "model", "a.csv", "--json", "--layer", "2", "--svg", tmp_path / "a.svg")
+    values = json.loads(done.out)
+    assert (values["image"], values["label"], values["looks"]) == (1, "b", "class")
+    assert [np.shape(head["patches"]) for head in values["heads"]] == [(2, 2)] * 2
+    assert values["distances"]["images"] == 5
+    assert len(values["distances"]["layers"]) == 3
+    assert "wrote" in done.err
+    Tree.parse(tmp_path / "a.svg")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("a.csv", "--image", "6"), "there is no image 6; a.csv has 5"),
+        (("a.csv", "--image", "0"), "they count from 1"),
+        (("a.csv", "--words"), "--words: is not for this model, which reads images"),
+        (("a.csv", "--target", "b"), "--target: is not for this model, which reads images"),
+        (("a.csv", "--kind", "cross"), "--kind: is not for this model, which reads images"),
+        (("a.csv", "--token", "9,9"), "no patch"),
+        (("absent.csv",), "absent.csv: no such file"),
+        ((".",), "is a folder; a file is needed"),
+    ],
+)
+def test_what_is_not_there_of_images(regard, images, words: tuple[str, ...], said: str) -> None:
+    done = regard("attend", "model", *words)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+    assert regard("attend", "model", "a.csv", "--kind", "encoder").code == 0
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+def test_a_text_with_gaps(regard, spans, kind: str) -> None:
+    words = ("attend", "model", "the [MASK] sleeps", "--target", "[MASK] cat", "--kind", kind, "--json")
+    values = json.loads(regard(*words).out)
+    assert (values["source_text"], values["target_text"]) == ("the <extra_0> sleeps", "<extra_0> cat")
+    assert "<extra_0>" in values["queries"]
+    assert ("</s>" in values["keys"]) == (kind != "decoder")
+    assert len(values["heads"]) == (4 if kind == "encoder" else 2)
+    done = regard("attend", "model", "the [MASK] sleeps", "--kind", kind)
+    assert done.code == 0, done.err
+    assert regard("attend", "model", "the cat", "--image", "2").err.startswith("regard: --image: is not for this model")
