@@ -45,3 +45,10 @@ def test_images_have_no_vocabulary(regard) -> None:
     done = regard("info", "vit-base", "--vocabulary", "100")
     assert done.code == 2
     assert "no vocabulary" in done.err
+
+
+def test_one_vocabulary_is_told_once() -> None:
+    section = recipe_from({}).model
+    assert described(section, (3085, 0))[1].endswith("3,085 pieces, embeddings and output shared")
+    assert "3,085 pieces" in described(section, (3085, 3085))[1]
+    assert "300 and 400 pieces" in described(section, (300, 400))[1]

@@ -1,13 +1,16 @@
 """The door: help in a blink, one sentence for each fault, the documented exit codes."""
 
 import json
+import re
 import resource
+import shlex
 import subprocess
 import sys
 
 import pytest
 
 import regard.cli as cli
+from regard.cli.examples import BEGIN, EXAMPLES
 from regard.errors import Diverged, NoValidCheckpoint, RegardError, Stopped, UsageError
 
 COMMANDS = [name for name in cli.app if not name.startswith("-")]
@@ -49,6 +52,31 @@ def test_every_command_and_option_explains_itself(regard, command: str) -> None:
         assert max(argument.names, key=len) in done.out
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_help_ends_with_examples_of_its_own(regard, command: str) -> None:
+    """And each of them is a command line that is understood."""
+    out = " ".join(regard(command, "--help").out.split())
+    assert EXAMPLES.keys() == set(COMMANDS)
+    for line in EXAMPLES[command]:
+        assert " ".join(line.split()) in out
+        assert len(line) < 79
+        words = shlex.split(re.sub(r"^.* \| | [<>] \S+", "", line))
+        assert words[:2] == ["regard", command]
+        cli._know_every_option(words[1:])
+        cli.app.parse_args(words[1:], exit_on_error=False, print_error=False)
+
+
+def test_the_front_page_of_help_says_how_to_begin(regard) -> None:
+    out = regard("--help").out
+    assert all(line in out for line in BEGIN)
+
+
+def test_a_flag_that_is_not_set_is_no_default_worth_telling(regard) -> None:
+    out = regard("train", "--help").out
+    assert "default: False" not in out
+    assert "[default: auto]" in out
+
+
 def test_version(regard) -> None:
     import regard as package
 
@@ -63,7 +91,19 @@ def test_version(regard) -> None:
         (["train", "--sorce", "a", "--output", "b"], "Did you mean '--source'?"),
         (["translate", "model", "--beams", "5"], "Did you mean '--beam'?"),
         (["train", "--minuts=5"], "Did you mean '--minutes'?"),
-        (["xyzzy"], "Known: train, translate"),
+        (["xyzzy"], "unknown command 'xyzzy'. Known: train, translate"),
+        (["help"], "Did you mean '--help'?"),
+        (["train", "--dropout", "0.1"], "Did you mean --set model.dropout=VALUE?"),
+        (["train", "--verbose"], "unknown option '--verbose'. See regard train --help."),
+        (["translate", "--dropout", "0.1"], "unknown option '--dropout'. See regard translate --help."),
+        (["train", "--source", "a", "--target", "b", "--output", "x", "--set", "masking.foo=1"], "[masking] has share"),
+        (["train", "--source", "a", "--target", "b", "--output", "x", "--set", "model=1"], "--set model.KEY=VALUE"),
+        (["train", "--source", "a", "--target", "b", "--output", "x", "--preset", "t5"], "Did you mean 't5-tiny'?"),
+        (["train", "--source", "a", "--target", "b", "--output", "x", "--steps", "0"], "--steps: must be greater than"),
+        (
+            ["train", "--task", "ner", "--train", "a", "--output", "x"],
+            "--task: 'ner' is not known. Did you mean 'tagging'",
+        ),
         (["train", "--minutes", "soon", "--output", "x"], "--minutes"),
         (["train", "--resume", "maybe", "--output", "x"], "'auto', 'must', 'never'"),
         (["attend", "model"], "TEXT"),

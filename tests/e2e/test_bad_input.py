@@ -475,7 +475,7 @@ def check_pairs_as_labels(world: Path) -> list[object]:
 
 CASES: list[tuple[Break, int, str]] = [
     (missing_file, 2, "absent.en"),
-    (folder_for_file, 1, "folder"),
+    (folder_for_file, 2, "folder"),
     (empty_files, 1, "no sentence pairs"),
     (one_line_lost, 1, "199"),
     (a_picture, 1, "picture"),
@@ -555,7 +555,7 @@ CASES: list[tuple[Break, int, str]] = [
     (labels_validated_on_others, 1, "anything is learned of"),
     (labels_missing_validation, 2, "absent.csv"),
     (labels_not_named, 2, "--train"),
-    (task_misspelt, 2, "did you mean 'classification'"),
+    (task_misspelt, 2, "Did you mean 'classification'"),
     (task_of_another_file, 2, "--train"),
     (train_without_task, 2, "--task"),
     (begun_from_nothing, 1, "absent"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 import sys
 import warnings
@@ -20,6 +21,7 @@ from regard.cli.convert import export, import_
 from regard.cli.demo import demo
 from regard.cli.encode import encode
 from regard.cli.evaluate import evaluate
+from regard.cli.examples import BEGIN, EXAMPLES, epilogue
 from regard.cli.fill import fill
 from regard.cli.generate import generate
 from regard.cli.info import info
@@ -30,13 +32,15 @@ from regard.cli.translate import translate
 from regard.errors import RegardError, UsageError
 
 NO_MEMORY = "there is not enough memory; a smaller batch (training.tokens, decoding.tokens) or model needs less"
-NO_NEGATIVES = Parameter(negative=())  # no --no-json, no --empty-source
+NO_NEGATIVES = Parameter(  # no --no-json, no --empty-source; and that a flag is not set goes without saying
+    negative=(), show_default=lambda value: None if value in (None, False, inspect.Parameter.empty) else str(value)
+)
 app = App(
     name="regard",
     help="Regard trains, runs and shows attention models.",
     version=__version__,
     default_parameter=NO_NEGATIVES,
-    help_epilogue="Begin with: regard demo, or regard train --source A --target B --output DIR",
+    help_epilogue=epilogue(BEGIN, "To begin"),
 )
 COMMANDS: tuple[Callable[..., int], ...] = (
     train,
@@ -57,7 +61,8 @@ COMMANDS: tuple[Callable[..., int], ...] = (
     demo,
 )
 for _place, _command in enumerate(COMMANDS):
-    app.command(_command, sort_key=_place)
+    _name = _command.__name__.rstrip("_")
+    app.command(_command, sort_key=_place, help_epilogue=epilogue(EXAMPLES[_name], "For example"))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -115,7 +120,8 @@ def _know_every_option(argv: list[str]) -> None:
 
     commands = [name for name in app if not name.startswith("-")]
     if argv[0] not in commands:
-        raise UsageError(f"unknown command {argv[0]!r}.{nearest(argv[0], commands)} Known: {', '.join(commands)}")
+        hint = nearest(argv[0], [*commands, "--help", "--version"])
+        raise UsageError(f"unknown command {argv[0]!r}.{hint} Known: {', '.join(commands)}")
     known = [
         name
         for argument in app[argv[0]].assemble_argument_collection(default_parameter=NO_NEGATIVES)
@@ -126,8 +132,16 @@ def _know_every_option(argv: list[str]) -> None:
         if word == "--":
             return
         if word.startswith("--") and name not in [*known, "--help", "--version"]:
-            hint = nearest(name, known) or f" See regard {argv[0]} --help."
+            hint = nearest(name, known) or _key(name, known) or f" See regard {argv[0]} --help."
             raise UsageError(f"unknown option {name!r}.{hint}")
+
+
+def _key(name: str, options: list[str]) -> str:
+    """Which key of the recipe an unknown option may mean, where a command takes these."""
+    from regard.config import known_keys, meant
+
+    found = meant(name, known_keys()) if "--set" in options else None
+    return f" Did you mean --set {found}=VALUE?" if found else ""
 
 
 def _sentence(error: CycloptsError) -> str:

@@ -24,7 +24,7 @@ def average(
 
     Args:
         folder: the model folder of the run.
-        output: the model folder to make.
+        output: the model folder to make; always needed.
         last: take the newest so many checkpoints; default: all that are kept.
         checkpoints: take these checkpoint folders.
     """

@@ -43,7 +43,8 @@ def check(
     Exit 0: usable; 1: not.
 
     Args:
-        task: what is to be learned: translation, classification, tagging or image-classification.
+        task: what is to be learned: translation, classification, tagging or image-classification; in running text there
+            is nothing to check.
         train: what another task than translation learns from; may be given several times.
         source: sentences of one language; may be given several times.
         target: their translations.
@@ -112,8 +113,11 @@ def _pairs(
 
 def _looked(task: str, train: list[Path], columns: str | None, others: Mapping[str, list[Path]], kind: Kind) -> Report:
     """A report on what another task would learn from, and on what it would be validated and tested on."""
-    from regard.config import nearest
+    from regard.config import BUILT, nearest
 
+    if task in BUILT and task not in LOOKS:
+        learns = "is not trained" if task == "encoding" else "learns from running text, where there is nothing to check"
+        raise UsageError(f"{task} {learns}; known: translation, {', '.join(LOOKS)}", "--task")
     if task not in LOOKS:
         hint = nearest(task, ["translation", *LOOKS])
         raise UsageError(

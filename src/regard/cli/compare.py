@@ -24,7 +24,7 @@ PLAIN = re.compile(r"\w[\w.-]{0,79}")
 
 
 def compare(
-    recipes: Annotated[list[Path], Parameter(name="RECIPE")],
+    recipes: Annotated[list[Path], Parameter(name="RECIPE...")],
     /,
     *,
     source: Annotated[list[Path] | None, Parameter(group=DATA)] = None,
@@ -63,7 +63,7 @@ def compare(
         steps: each run makes so many updates, instead of minutes.
         seeds: a run for each, default 1; of several, mean and 95 % interval are shown.
         fraction: a run on each share of the pairs, e.g. 0.125 0.25 0.5 1; default: all.
-        output: the folder that will hold results, table, charts, and a model folder for each run.
+        output: the folder that will hold results, table, charts, and a model folder for each run; always needed.
         name: of the page and the charts in it; another one keeps those of another choice of the same runs.
         lowercase: show BLEU without regard to case.
         json: print a JSON object for each run instead of the tables.

@@ -44,7 +44,7 @@ def evaluate(
         folder: the model folder.
         source: sentences to translate.
         reference: what they should become, line by line.
-        test: what any other model is tested on: labelled or tagged texts, or running text.
+        test: a file that any other model is tested on: labelled texts or images, tagged texts, or running text.
         columns: where things stand in it, as regard train has it.
         beam: hypotheses kept while searching; default: the recipe's.
         lowercase: score without regard to case (the signature says so).

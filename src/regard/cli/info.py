@@ -143,7 +143,8 @@ def _read(model: TransformerSection | BertSection | GptSection | VitSection, siz
 
 
 def _pieces(sizes: tuple[int, int]) -> str:
-    return f"{sizes[0]:,} pieces" if sizes[0] == sizes[1] else f"{sizes[0]:,} and {sizes[1]:,} pieces"
+    both = sizes[1] not in (0, sizes[0])  # what reads and writes running text has one vocabulary, and no second side
+    return f"{sizes[0]:,} and {sizes[1]:,} pieces" if both else f"{sizes[0]:,} pieces"
 
 
 def grouped(parts: list[Part]) -> list[tuple[str, int, int]]:

@@ -50,7 +50,7 @@ def train(
     of the data. The run can be stopped (Ctrl-C) and killed at any moment; the same command goes on from there.
 
     Args:
-        output: the model folder to make, or to go on with.
+        output: the model folder to make, or to go on with; always needed.
         task: translation (the default), classification, tagging, language-model, masked-lm, span-corruption or
             image-classification.
         train: what another task than translation learns from; may be given several times, plain or gz, xz, zst.
@@ -67,7 +67,8 @@ def train(
         source_language: code of the source language; default: the recipe's, else from the file's extension.
         target_language: code of the target language; default: the recipe's, else from the file's extension.
         recipe: a TOML file that decides everything about model and training.
-        preset: a named size, e.g. tiny, small, base (see regard info base).
+        preset: a named size that the task has, e.g. tiny, small, base; bert-tiny; gpt-tiny (regard info gpt-tiny shows
+            it); an unknown one is answered with all.
         set: one value of the recipe, e.g. model.d_model=512; may be given several times.
         minutes: be done after so many minutes; the schedule ends exactly there.
         steps: make so many updates, instead of minutes.

@@ -14,12 +14,12 @@ from regard.config.families import (
     TransformerSection,
     VitSection,
 )
+from regard.config.meant import meant, nearest
 from regard.config.reading import (
     check_value,
     dump_toml,
     known_keys,
     merge,
-    nearest,
     override,
     recipe_from,
     recipe_toml,
@@ -55,6 +55,7 @@ __all__ = [
     "check_value",
     "dump_toml",
     "known_keys",
+    "meant",
     "merge",
     "nearest",
     "override",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -13,10 +12,13 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from regard.config.families import FAMILIES, Model
+from regard.config.meant import nearest
 from regard.config.recipe import Recipe
 from regard.config.section import FORMAT, Section
 from regard.errors import UsageError
 
+MOST = 16
+"""Keys that are named in a sentence at most."""
 LARGEST = 1 << 20
 """Bytes a recipe may have; more are not read."""
 
@@ -35,13 +37,15 @@ def known_keys() -> list[str]:
     return keys
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """``" Did you mean 'x'?"`` for the known word nearest to ``word``, or an empty string."""
-    known = list(known)
-    match = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    if not match:  # a key named without its section: d_model for model.d_model
-        match = [k for k in known if k.rpartition(".")[2] == word.rpartition(".")[2]][:1]
-    return f" Did you mean {match[0]!r}?" if match else ""
+def _there(name: str) -> str:
+    """What there is where an unknown key looks for it: the keys of its section, or the sections."""
+    section = name.rpartition(".")[0]
+    keys = [key.rpartition(".")[2] for key in known_keys() if section and key.rpartition(".")[0] == section]
+    if not keys:
+        return f" There are {', '.join(Recipe.model_fields)}"
+    if len(keys) > MOST:
+        return f" The recipe.toml of any model has all of [{section}], each explained."
+    return f" [{section}] has {', '.join(keys)}"
 
 
 def recipe_from(values: Mapping[str, Any], where: str = "recipe") -> Recipe:
@@ -84,7 +88,9 @@ def check_value(name: str, value: object, where: str, family: str | None = None)
         for own in error.errors():
             found = _place(own)
             if found[: len(place)] == place or (place[0] == "model" and found[:1] == place[1:]):
-                raise UsageError(_sentence({**own, "loc": place}), where) from None
+                said = _sentence({**own, "loc": place})
+                alone = where == "--" + place[-1].replace("_", "-")  # an option says itself which field it is
+                raise UsageError(said.removeprefix(f"{name}: ") if alone else said, where) from None
 
 
 def _place(error: ErrorDetails) -> tuple[str, ...]:
@@ -107,14 +113,17 @@ def _sentence(error: ErrorDetails) -> str:
         if name.startswith("model.") and owners:
             family = next((str(part) for part in error["loc"] if part in FAMILIES), "this")
             have = f"{', '.join(owners)} {'has' if len(owners) == 1 else 'have'}"
-            return f'{name}: the family "{family}" has no such field; {have}'
+            own = nearest(inner, FAMILIES[family].model_fields) if family in FAMILIES else ""
+            return f'{name}: the family "{family}" has no such field; {have}.{own}'
         known = [*known_keys(), *(part for part in Recipe.model_fields if part not in known_keys())]
-        return f"unknown key {name!r}.{nearest(name, known)}"
+        return f"unknown key {name!r}.{nearest(name, known) or _there(name)}"
     if error["type"] in ("model_type", "model_attributes_type", "union_tag_not_found"):
         return f"{name} is a group of fields, written [{name}] with a line for each; it has no value of its own"
-    message = error["msg"].removeprefix("Value error, ")
+    message = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
     if error["type"] == "literal_error" and isinstance(error["input"], str):
-        message += nearest(error["input"], re.findall("'([^']*)'", message)).replace(" Did", "; did", 1)
+        known = re.findall("'([^']*)'", message)
+        message = f"{error['input']!r:.80} is not known.{nearest(error['input'], known)} Known: {', '.join(known)}"
+        return f"{name}: {message}" if name else message
     found = "" if isinstance(error["input"], Mapping) else f" (got {error['input']!r:.80})"
     return f"{name}: {message}{found}" if name else message
 
@@ -148,8 +157,10 @@ def override(values: Mapping[str, Any], settings: Iterable[str]) -> dict[str, An
     for setting in settings:
         name, equals, text = setting.partition("=")
         name, text = name.strip(), text.strip()
+        if name in Recipe.model_fields and name not in known_keys():
+            raise UsageError(f"{name} is a group of fields; write --set {name}.KEY=VALUE.{_there(name + '.')}", "--set")
         if not equals or name not in known_keys():
-            hint = nearest(name, known_keys()) if equals else " Write --set section.key=value."
+            hint = nearest(name, known_keys()) or _there(name) if equals else " Write --set section.key=value."
             raise UsageError(f"unknown key {name!r}.{hint}", "--set")
         try:
             value = tomllib.loads(f"value = {text}")["value"]

@@ -6,7 +6,7 @@ Dosovitskiy21 Table 1].
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -188,14 +188,19 @@ PRESETS: dict[str, Preset] = {
 }
 
 
-def preset(name: str) -> Preset:
+def preset(name: str, fitting: Collection[str] = PRESETS, where: str = "preset") -> Preset:
     """The preset of that name.
 
+    Args:
+        name: one of :data:`PRESETS`.
+        fitting: those that can be meant.
+        where: who is to blame.
+
     Raises:
-        UsageError: there is none; names the nearest.
+        UsageError: there is none; names the nearest that fits.
     """
     if name not in PRESETS:
-        raise UsageError(f"unknown preset {name!r}.{nearest(name, PRESETS)} Known: {', '.join(PRESETS)}", "preset")
+        raise UsageError(f"unknown preset {name!r}.{nearest(name, fitting)} Known: {', '.join(fitting)}", where)
     return PRESETS[name]
 
 

@@ -131,10 +131,10 @@ def _family(wishes: Wishes, given: Mapping[str, Any]) -> str | None:
 
 def _refuse_other_task(wishes: Wishes, given: Mapping[str, Any]) -> None:
     """Raise a UsageError for a preset there is none of, or of a family that cannot do the task."""
-    family = preset(str(wishes.preset)).family
     task = wishes.options.get("task") or given.get("task") or Recipe().task
-    if task in BUILT and family not in BUILT[task]:
-        can = [name for name, one in PRESETS.items() if one.family in BUILT[task]]
+    can = [name for name, one in PRESETS.items() if task not in BUILT or one.family in BUILT[task]]
+    preset(str(wishes.preset), can, "--preset")
+    if wishes.preset not in can:
         raise UsageError(f"{wishes.preset} is not for {task}; these are: {', '.join(can)}", "--preset")
 
 
@@ -191,6 +191,8 @@ def corpora(source: Files, target: Files, pairs: Files = (), columns: str | None
     for path in (*source, *target, *pairs):
         if not Path(path).exists():
             raise UsageError("no such file", str(path))
+        if Path(path).is_dir():
+            raise UsageError("is a folder; a file is needed", str(path))
     two = [corpus(one, other) for one, other in zip(source, target, strict=True)]
     return two + [_table(path, columns) for path in pairs]
 

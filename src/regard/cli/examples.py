@@ -1,0 +1,44 @@
+"""How each command is used, at the end of its help: lines that work on files and folders named so."""
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "train": (
+        "regard train --source train.en --target train.de --output model",
+        "regard train --task classification --train labelled.csv --output model",
+        "regard train --task language-model --train book.txt --minutes 10 --output m",
+    ),
+    "translate": ("regard translate model < in.txt > out.txt", "regard translate model --beam 5 --nbest 3 < in.txt"),
+    "classify": ("regard classify model < texts.txt > labels.tsv", "regard classify model --all < texts.txt"),
+    "tag": ("regard tag model < texts.txt > tagged.conll", "regard tag model --json < texts.txt"),
+    "generate": ('regard generate model --prompt "Once upon a time" --temperature 0.8',),
+    "fill": ('echo "The [MASK] sleeps." | regard fill model -k 3',),
+    "encode": (
+        "regard encode model < texts.txt > vectors.jsonl",
+        "regard encode model --each token --output vectors.npz < texts.txt",
+    ),
+    "evaluate": (
+        "regard evaluate model --source test.en --reference test.de",
+        "regard evaluate model --test test.csv",
+    ),
+    "compare": ("regard compare *.toml --source a.en --target a.de --minutes 5 --output new",),
+    "check": (
+        "regard check --source train.en --target train.de",
+        "regard check --task classification --train labelled.csv --test test.csv",
+    ),
+    "attend": (
+        'regard attend model "The cat sleeps because it is tired." --token it',
+        'regard attend model "The cat sleeps." --layer 2 --head 1 --svg cat.svg',
+        "regard attend model images.csv --image 3",
+    ),
+    "info": ("regard info model", "regard info base"),
+    "average": ("regard average model --last 5 --output averaged",),
+    "import": ("regard import all-MiniLM-L6-v2 minilm",),
+    "export": ("regard export model elsewhere", "regard export model elsewhere --to ctranslate2"),
+    "demo": ("regard demo --output demo --threads 1", "regard demo --images --output digits"),
+}
+BEGIN = ("regard demo", "regard train --source train.en --target train.de --output model")
+"""With which a new user begins."""
+
+
+def epilogue(lines: tuple[str, ...], word: str) -> str:
+    """The end of a help page, in Markdown: lines of a shell, as they are."""
+    return "\n".join([f"{word}:", "", *(f"    {line}" for line in lines)])
