@@ -64,8 +64,8 @@ def main() -> None:
     from regard.cli.signals import Stop
     from regard.errors import RegardError
     from regard.explore.comparison import Compared
-    from regard.tasks.comparing import Budget, Texts, compare
-    from regard.tasks.comparison import RESULTS
+    from regard.tasks.compare import Budget, Texts, compare
+    from regard.tasks.comparison_runs import RESULTS
 
     recipes, shares = SETS[asked.set]
     budget = Budget(asked.minutes, None, tuple(asked.seeds), shares)

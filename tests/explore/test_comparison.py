@@ -9,7 +9,7 @@ import pytest
 
 from regard.explore.comparison import Compared, files, fraction
 from regard.models.complexity import Count
-from regard.tasks.compared import Course, Part, Point, Quality, Result, Shape
+from regard.tasks.comparison_results import Course, Part, Point, Quality, Result, Shape
 from regard.tasks.estimate import estimate
 
 SHAPE = Shape(14, 15, Count("n + m", 29), Count("n", 14), Count("2", 2))

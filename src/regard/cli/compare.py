@@ -14,7 +14,7 @@ from regard.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from regard.tasks.compared import Result
+    from regard.tasks.comparison_results import Result
 
 DATA = Group("Data", sort_key=1)
 BUDGET = Group("Budget", sort_key=2)
@@ -83,8 +83,8 @@ def compare(
     from regard.cli.signals import Stop
     from regard.cli.terminal import result, result_json
     from regard.explore.comparison import Compared
-    from regard.tasks import comparing
-    from regard.tasks.compared import to_json
+    from regard.tasks import compare as comparing
+    from regard.tasks.comparison_results import to_json
 
     budget = comparing.Budget(minutes, steps, tuple(seeds or (1,)), tuple(fraction or (1.0,)))
     with Stop() as stop, reporter() as shown:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from regard.explore.chart import Axis, Point, Series, chart
 from regard.explore.table import Table
-from regard.tasks.compared import Quality, Result, at, common
+from regard.tasks.comparison_results import Quality, Result, at, common
 from regard.tasks.estimate import Estimate, estimate
 
 NOTHING = "–"

@@ -14,8 +14,9 @@ import pytest
 from regard.config import dump_toml
 from regard.data.fraction import Fraction
 from regard.errors import Diverged, RegardError, Stopped, UsageError
-from regard.tasks import comparing, comparison
-from regard.tasks.comparing import Budget, Texts, compare
+from regard.tasks import compare as comparing
+from regard.tasks import comparison_runs
+from regard.tasks.compare import Budget, Texts, compare
 from regard.tasks.train import train
 from regard.training.log import Quiet
 
@@ -203,7 +204,7 @@ def test_another_run_of_the_same_name_is_refused(run: Compare, recipes: list[Pat
 
 def test_a_run_that_diverges_has_no_score_and_the_others_go_on(run: Compare, monkeypatch, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
-    real = comparison.run
+    real = comparison_runs.run
 
     def diverging(work: Any) -> Any:
         task = real(work)
@@ -211,7 +212,7 @@ def test_a_run_that_diverges_has_no_score_and_the_others_go_on(run: Compare, mon
             raise Diverged("went bad at step 3")
         return task
 
-    monkeypatch.setattr(comparison, "run", diverging)
+    monkeypatch.setattr(comparison_runs, "run", diverging)
     first, second = run()
     assert first.failed == "went bad at step 3"
     assert first.valid is None

@@ -18,9 +18,9 @@ from regard.data.prepared import Prepared
 from regard.data.survey import survey
 from regard.errors import Diverged, RegardError
 from regard.models.complexity import costs
-from regard.tasks import compared
+from regard.tasks import comparison_results
 from regard.tasks.chosen import processor
-from regard.tasks.compared import Quality, Result, Shape
+from regard.tasks.comparison_results import Quality, Result, Shape
 from regard.tasks.learning import Machine, Work, run
 from regard.tasks.saver import Stoppable
 from regard.tasks.translating import TranslationJob
@@ -123,7 +123,7 @@ class Comparison:
         except Diverged as error:
             failed = str(error)
             self.hooks.reporter.on_event(f"{one.name} has no score: {failed}")
-        log = compared.course(folder / "training" / "metrics.jsonl")
+        log = comparison_results.course(folder / "training" / "metrics.jsonl")
         result = Result(
             one.name, one.recipe, one.seed, one.share, self.rests(one), log, failed=failed, about=self._about()
         )
@@ -147,7 +147,7 @@ class Comparison:
         folder.mkdir(exist_ok=True)
         (folder / f"{name}.txt").write_bytes("".join(f"{text}\n" for text in said).encode())
         text = task.recipe.text
-        return compared.quality(sources, said, references, (text.source_language, text.target_language))
+        return comparison_results.quality(sources, said, references, (text.source_language, text.target_language))
 
     def _about(self) -> dict[str, Any]:
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -166,7 +166,7 @@ def shape(task: Translation, pairs: Sequence[Pair]) -> Shape:
 
 def append(path: Path, result: Result) -> None:
     """Write a result behind the others as one whole line, in the place of what a kill left of one."""
-    line = json.dumps(compared.to_json(result), ensure_ascii=False, allow_nan=False) + "\n"
+    line = json.dumps(comparison_results.to_json(result), ensure_ascii=False, allow_nan=False) + "\n"
     with open(path, "ab+") as file:
         file.seek(0)
         whole, end, _ = file.read().rpartition(b"\n")

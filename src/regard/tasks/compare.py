@@ -10,11 +10,11 @@ from typing import Any
 
 from regard.config import Recipe
 from regard.errors import Stopped, UsageError
-from regard.tasks import compared
+from regard.tasks import comparison_results
 from regard.tasks.asked import Files, Wishes, corpora, languages, longest_asked, recipe_asked, refuse_pipes, task_asked
 from regard.tasks.bundle import placed
-from regard.tasks.compared import Result
-from regard.tasks.comparison import RESULTS, Comparison, Read, Run, append
+from regard.tasks.comparison_results import Result
+from regard.tasks.comparison_runs import RESULTS, Comparison, Read, Run, append
 from regard.tasks.inspection import inspect
 from regard.tasks.learning import Machine
 from regard.training.log import Quiet, Reporter
@@ -128,7 +128,7 @@ def compare(
 def _all(ready: Comparison, runs: Sequence[Run], shown: Callable[[list[Result]], None]) -> list[Result]:
     """Every run in turn: known, or made and written down."""
     path, told = ready.output / RESULTS, ready.hooks.reporter.on_event
-    before = compared.read(path)
+    before = comparison_results.read(path)
     done = {one.name: found for one in runs if (found := ready.known(one, before))}
     missing = [one for one in runs if one.name not in done]
     for one in missing:

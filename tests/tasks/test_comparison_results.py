@@ -12,9 +12,21 @@ from sacrebleu.metrics.bleu import BLEU
 
 from regard.errors import RegardError
 from regard.models.complexity import Count
-from regard.tasks import compared
-from regard.tasks.compared import Course, Part, Point, Result, Shape, at, common, course, length, quality, read
-from regard.tasks.comparison import append
+from regard.tasks import comparison_results
+from regard.tasks.comparison_results import (
+    Course,
+    Part,
+    Point,
+    Result,
+    Shape,
+    at,
+    common,
+    course,
+    length,
+    quality,
+    read,
+)
+from regard.tasks.comparison_runs import append
 
 POINTS = (Point(10, 1.0, 4.0), Point(20, 3.0, 3.0, 10.0), Point(40, 4.0, 2.5, 30.0))
 
@@ -98,7 +110,7 @@ def test_another_file_is_no_result(tmp_path: Path) -> None:
 
 
 def test_numbers_that_json_has_not_become_none() -> None:
-    values = compared.to_json(result("a", (Point(1, 1.0, 2.0, float("nan")),)))
+    values = comparison_results.to_json(result("a", (Point(1, 1.0, 2.0, float("nan")),)))
     assert values["course"]["points"] == [{"step": 1, "seconds": 1.0, "loss": 2.0, "bleu": None}]
     json.dumps(values, allow_nan=False)
 
