@@ -51,6 +51,25 @@ def test_every_bucket_can_be_reached_and_learned() -> None:
         assert (part.weight.grad > 0).all() if not two_way else (part.weight.grad > 0).sum() >= 2 * 7
 
 
+@pytest.mark.parametrize("two_way", [True, False])
+@pytest.mark.parametrize(("heads", "buckets", "distance"), [(4, 32, 128), (3, 8, 16), (1, 32, 40)])
+def test_heads_begin_by_looking_near(heads: int, buckets: int, distance: int, two_way: bool) -> None:
+    part = Relative(heads, buckets, distance, two_way)
+    with torch.no_grad():
+        part.weight.copy_(part.nearby())
+    places = torch.arange(20)
+    weight_HLM = part.bias()(places, places).detach().masked_fill(
+        torch.zeros(20, 20, dtype=torch.bool) if two_way else places > places[:, None], -torch.inf
+    )
+    for head, middle in zip(range(heads), (-1, 1 if two_way else 0) * heads, strict=False):
+        assert weight_HLM[head, 10].argmax() == 10 + middle
+        assert weight_HLM[head, 10, 10 + middle] == 0
+        falls = -weight_HLM[head, 10, : 10 + middle].flip(0)  # from the middle back
+        assert (falls.diff() >= 0).all()
+        assert falls[0] == pytest.approx(2.0 / 4 ** (head // 2))
+    assert part.weight.min() >= -4.0
+
+
 def test_kinds_open_one_door_each() -> None:
     x_TD, places = torch.randn(4, 6), torch.arange(4)
     assert torch.equal(Relative(2, 8, 16, True).embed(x_TD, places, 4), x_TD)

@@ -31,7 +31,10 @@ def initialise(model: nn.Module, key: int) -> None:
             nn.init.normal_(module.weight, std=module.weight.shape[1] ** -0.5, generator=generator)
             with torch.no_grad():
                 module.weight[module.pieces :] = 0
-        elif isinstance(module, Learned | Grid | Segments | Relative | PatchEmbedding):
+        elif isinstance(module, Relative):
+            with torch.no_grad():
+                module.weight.copy_(module.nearby())
+        elif isinstance(module, Learned | Grid | Segments | PatchEmbedding):
             for parameter in module.parameters(recurse=False):
                 nn.init.normal_(parameter, std=parameter.shape[-1] ** -0.5, generator=generator)
         elif isinstance(module, Additive):

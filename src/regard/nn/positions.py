@@ -106,6 +106,10 @@ class Grid(Positions):
         return x_TD + torch.where(positions_T[:, None] > 0, grid_TD, self.first)
 
 
+STEEPEST, SPREAD, FAINTEST = 2.0, 4.0, -4.0
+"""Of the scores that relative positions begin with: the first pair's slope, by what it falls to the next, the least."""
+
+
 class Relative(Positions):
     """A learned number for each head and distance, added to the scores [Raffel20 §2.1].
 
@@ -122,6 +126,22 @@ class Relative(Positions):
         self.weight = nn.Parameter(torch.empty(buckets, heads))
         self.distance = distance
         self.two_way = two_way
+
+    def nearby(self) -> Tensor:
+        """Numbers to begin with, so that heads look at what stands near, each pair less sharply than the one before.
+
+        They fall by a slope a token, as in [Press22 §3], but not below :data:`FAINTEST`: nothing is out of reach. The
+        first head of a pair begins to fall at the token before the query, the second at the one behind it (or, looking
+        back only, at the query itself). Numbers near zero would have to grow first, by about the rate in a step.
+        """
+        count, heads = self.weight.shape
+        nearest_C = torch.zeros(count, device="cpu")
+        for far in range(self.distance, -1, -1):
+            for ahead in (-far, far) if self.two_way else (-far,):
+                nearest_C[self._bucket(torch.tensor([[ahead]], device="cpu"))] = ahead
+        pair_H = torch.arange(heads, device="cpu") // 2
+        middle_H = torch.where(torch.arange(heads, device="cpu") % 2 == 0, -1, 1 if self.two_way else 0)
+        return (-STEEPEST / SPREAD**pair_H * (nearest_C[:, None] - middle_H).abs()).clamp(min=FAINTEST)
 
     def embed(self, x_TD: Tensor, positions_T: Tensor, longest: int) -> Tensor:
         """``x_TD`` as it is."""
