@@ -245,3 +245,22 @@ def test_what_is_wrong_is_one_sentence(tmp_path: Path, regard: Run) -> None:
     assert "is no model folder" in done.sentence
     done = regard("export", tmp_path / "ours", tmp_path / "out", "--to", "onnx")
     assert done.code == 2
+
+
+def test_missing_spans(tmp_path: Path, regard: Run) -> None:
+    """What is written is what theirs writes, the symbols that ours never writes suppressed there too."""
+    text = "a dog [MASK] over the <extra_id_1> grass."
+    peer, _ = there_and_back("T5ForConditionalGeneration", tmp_path, regard)
+    task = regard_package.load(tmp_path / "ours", device="cpu")
+    source = task.asked(text).source
+    options = {"num_beams": 1, "do_sample": False, "max_new_tokens": 30, "suppress_tokens": list(task.symbols.without)}
+    written = peer.eval().generate(torch.from_numpy(source)[None], **options)[0, 1:].tolist()
+    ours = task.written(source)
+    assert ours[:29] == written[: written.index(1) if 1 in written else None][:29]
+    done = regard("fill", tmp_path / "ours", "-k", "2", stdin=text.encode())
+    assert 1 <= len(done.out.splitlines()) <= 2
+    for line in done.out.splitlines():
+        probability, spans, whole = line.split("\t")
+        assert 0 <= float(probability) <= 1
+        assert spans.count("|") >= 1
+        assert "over the" in whole
