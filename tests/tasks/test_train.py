@@ -31,7 +31,7 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., object
     ("wishes", "code", "said"),
     [
         ({"resume": "must"}, 3, "no checkpoint to resume from"),
-        ({"minutes": float("nan")}, 2, "training.minutes"),
+        ({"minutes": float("nan")}, 2, "--minutes: must be a finite number"),
         ({"seed": -1}, 2, "seed"),
         ({"weights": [1, 2]}, 2, "2 weights for 1 corpora"),
         ({"weights": [-1]}, 2, "must not be negative"),
