@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from quality import Session, quality
-from seeds import HEADINGS, seeds
+from seeds import CURVES, HEADINGS, curves, seeds
 from tables import grid
 
 HERE = Path(__file__).resolve().parent
@@ -142,6 +142,8 @@ def main() -> int:
     if arguments.check:
         return 0 if arguments.output.exists() and arguments.output.read_text(encoding="utf-8") == text else 1
     arguments.output.write_text(text, encoding="utf-8")
+    if picture := curves([session for session in sessions(arguments.results) if session["benchmark"] == "writing"]):
+        (arguments.output.parent / CURVES).write_text(picture, encoding="utf-8")
     return 0
 
 

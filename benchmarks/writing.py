@@ -122,6 +122,7 @@ def curve(folder: Path) -> dict[str, Any]:
     for share in (0.1, 0.25, 0.5):
         near = min(valid, key=lambda entry: abs(entry["seconds"] - share * seconds))
         found[f"loss after {near['seconds'] / 60:.1f} minutes"] = round(near["loss"], 4)
+    found["curve"] = [[round(entry["seconds"] / 60, 2), round(entry["loss"], 4)] for entry in valid]
     found["bits"] = round(found["validation loss"] / math.log(2), 4)
     return found
 
