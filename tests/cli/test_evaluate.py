@@ -10,7 +10,7 @@ import pytest
 from regard.cli.scores import table
 from regard.data.documents import documents
 from regard.tasks.class_evaluation import ClassEvaluation
-from regard.tasks.classes import class_scores, label_scores, number_scores
+from regard.tasks.label_scores import class_scores, label_scores, number_scores
 from regard.tasks.metrics import score
 from regard.tasks.spans import Counts
 from regard.tasks.surprisal import Perplexity

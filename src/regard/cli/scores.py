@@ -9,8 +9,8 @@ from regard.explore.labels import fit, visible, width
 
 if TYPE_CHECKING:
     from regard.tasks.class_evaluation import ClassEvaluation
-    from regard.tasks.classes import ClassScores, LabelScores, NumberScores
     from regard.tasks.guess_scores import GuessScores
+    from regard.tasks.label_scores import ClassScores, LabelScores, NumberScores
     from regard.tasks.metrics import Scores
     from regard.tasks.spans import Counts
     from regard.tasks.surprisal import Perplexity
@@ -36,7 +36,7 @@ def bleu_lines(scores: Scores) -> list[str]:
 
 def class_lines(found: ClassEvaluation) -> list[str]:
     """Of a classifier."""
-    from regard.tasks.classes import ClassScores, LabelScores
+    from regard.tasks.label_scores import ClassScores, LabelScores
 
     if isinstance(found.scores, ClassScores):
         lines = _one_label(found.scores)

@@ -15,7 +15,7 @@ from regard.data.findings import excerpt
 from regard.data.labels import number_of, split_labels
 from regard.errors import RegardError
 from regard.tasks.calibration import Threshold, accepted, expected_calibration_error
-from regard.tasks.classes import ClassScores, LabelScores, NumberScores, class_scores, label_scores, number_scores
+from regard.tasks.label_scores import ClassScores, LabelScores, NumberScores, class_scores, label_scores, number_scores
 from regard.tasks.strangers import refuse_strangers
 from regard.tasks.verdicts import Judge, Scores
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from regard.config import Classification as Section
 from regard.data.coding import OUTSIDE
 from regard.tasks import calibration
-from regard.tasks.classes import class_scores, label_scores, number_scores
+from regard.tasks.label_scores import class_scores, label_scores, number_scores
 from regard.tasks.text_assets import Fitted
 from regard.training.objective import Loss
 

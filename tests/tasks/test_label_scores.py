@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from regard.errors import RegardError
-from regard.tasks.classes import class_scores, label_scores, number_scores
+from regard.tasks.label_scores import class_scores, label_scores, number_scores
 
 LABELS = ["a", "b", "c", "never"]
 
