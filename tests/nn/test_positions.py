@@ -58,8 +58,10 @@ def test_heads_begin_by_looking_near(heads: int, buckets: int, distance: int, tw
     with torch.no_grad():
         part.weight.copy_(part.nearby())
     places = torch.arange(20)
-    weight_HLM = part.bias()(places, places).detach().masked_fill(
-        torch.zeros(20, 20, dtype=torch.bool) if two_way else places > places[:, None], -torch.inf
+    weight_HLM = (
+        part.bias()(places, places)
+        .detach()
+        .masked_fill(torch.zeros(20, 20, dtype=torch.bool) if two_way else places > places[:, None], -torch.inf)
     )
     for head, middle in zip(range(heads), (-1, 1 if two_way else 0) * heads, strict=False):
         assert weight_HLM[head, 10].argmax() == 10 + middle
