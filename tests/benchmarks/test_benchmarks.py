@@ -164,8 +164,38 @@ def test_seeds_of_one_setting_are_averaged_with_an_interval(load: Any) -> None:
         {"run": f"a recipe {n}", "set": "a", "name": "recipe", "seed": n, "settings": "", "train minutes": 1.0} | scores
         for n, scores in enumerate([{"test accuracy": 90.0}, {"test accuracy": 92.0}, {"test accuracy": 91.0}])
     ]
-    (mean,) = load("seeds").means([*rows, {**rows[0], "run": "b", "set": "b"}])
-    assert mean["test accuracy"] == "91.00 ± 2.48"  # 4.303 · 1 / √3
-    lines = load("seeds").seeds("reading", [{"rows": [row], "commit": "abc"} for row in rows])
-    assert "| a | recipe | 3 | 1 | 91.00 ± 2.48 |" in lines
+    seeds = load("seeds")
+    several, single = seeds.grouped([*rows, {**rows[0], "run": "b", "set": "b"}])
+    assert seeds.mean(several)["test"] == "91.00 ± 2.48"  # 4.303 · 1 / √3
+    assert seeds.mean(single)["test"] == "90.00"
+    lines = seeds.seeds("reading", [{"rows": [row], "commit": "abc"} for row in rows])
+    assert "| a | recipe | 3 | 1 | accuracy |  | 91.00 ± 2.48 |  |  |" in lines
     assert sum("| a recipe" in line for line in lines) == 3
+
+
+def test_entities_are_judged_by_their_f1_and_texts_of_no_class_have_a_table(load: Any) -> None:
+    run = {"run": "a recipe 1", "set": "a", "name": "recipe", "seed": 1, "settings": "", "train minutes": 2.0}
+    scope = {f"test out_of_scope {name}": 50.0 for name in ("recall", "f1", "accuracy", "in_scope_accuracy")}
+    seeds = load("seeds")
+    tagged = {**run, "test accuracy": 99.0, "test spans f1": 40.0}
+    assert seeds.mean([tagged]) == {
+        "set": "a",
+        "with": "recipe",
+        "runs": 1,
+        "minutes of training": 2.0,
+        "score": "F1 of entities",
+        "validation": "",
+        "test": "40.00",
+        "calibration error": "",
+        "published, test": "",
+    }
+    lines = seeds.seeds("reading", [{"rows": [{**run, "test accuracy": 99.0} | scope], "commit": "abc"}])
+    assert "| a | recipe | 1 | 50.00 | 50.00 | 50.00 | 50.00 |" in lines
+
+
+def test_the_curves_of_language_models_are_drawn(load: Any) -> None:
+    seeds = load("seeds")
+    sessions = [{"rows": [{"run": "a 1 30", "curve": [[1.0, 2.5], [2.0, 1.5]]}], "commit": "abc"}]
+    assert "a 1 30 from 2.5 to 1.5" in seeds.curves(sessions)
+    assert seeds.curves([{"rows": [{"run": "b"}]}]) is None
+    assert "![The curves of the runs](language-models.svg)" in seeds.seeds("writing", sessions)

@@ -95,7 +95,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Tagging]:
             if plain:
                 sides = [[[(word, tag[-3:]) for word, tag in one] for one in side] for side in sides]
             paths = [write(place / f"{number}.conll", side) for number, side in enumerate(sides)]
-            known[name] = taught_on(paths, place / "model", recipe(**own))
+            known[name] = taught_on(paths, place / "model", recipe(90, **own))
         return known[name]
 
     return teach
