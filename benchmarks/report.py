@@ -21,7 +21,7 @@ numbers are not edited by hand. A table of speed is one session: one machine, on
 A table of quality has a line for each run, with its commit. A `+` behind a commit: files differed from it (for the runs
 of the captions, the results file alone).
 """
-TITLES = {"training": "Training speed", "decoding": "Decoding speed", "start_up": "Start-up"}
+TITLES = {"training": "Training speed", "decoding": "Decoding speed", "start_up": "Start-up", "compare": "Compared"}
 
 
 def sessions(folder: Path) -> list[Session]:
