@@ -119,6 +119,12 @@ def test_the_best_is_saved_kept_and_checkpointed(tmp_path):
     assert all(torch.equal(model[name], best[name]) for name in best)
 
 
+def test_a_score_that_is_always_made_decides_from_the_start(tmp_path):
+    play = Play(tmp_path / "m", recipe(steps=8, validate_every=2, select="auto"))
+    summary = play.fit(objective=Toy(validate=scored(9.0, 1.0, 2.0, 3.0)))
+    assert (summary.best_step, summary.best_value) == (2, 9.0)
+
+
 def test_the_averaged_weights_are_the_ones_validated_and_saved(tmp_path):
     play, seen = Play(tmp_path / "m", recipe(steps=4, validate_every=4, ema=0.5)), []
     toy = Toy(validate=lambda n, v: seen.append(toy.model.embedding.weight.clone()) or v)

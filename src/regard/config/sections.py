@@ -77,7 +77,9 @@ class Training(Section):
     save_every: int | None = Field(None, ge=1, description="steps; default: with each validation")
     keep: int = Field(3, ge=2, description="newest checkpoints kept")
     select: Literal["auto", "loss", "bleu", "chrf", "accuracy", "f1"] = Field(
-        "auto", description="what is best; auto: loss in the first half, then the task's own score if it has one"
+        "auto",
+        description="what is best; auto: the task's own score if it has one; before text is translated, in the first "
+        "half, the loss",
     )
     patience: int | None = Field(
         None, ge=1, description="validations without a better one; only noam and inverse_square_root"

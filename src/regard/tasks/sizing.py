@@ -80,7 +80,7 @@ _CHARACTERS: dict[str, Any] = {
 }
 READINGS: dict[str, tuple[Reading, ...]] = {
     "classification": (
-        Reading(10_000, "classifier-tiny", 25, _CLASSES),
+        Reading(10_000, "classifier-tiny", 12, _CLASSES),
         Reading(100_000, "classifier-tiny", 15, _CLASSES),
         Reading(float("inf"), "classifier-tiny", 4, {"text": {"vocabulary": 8000}, "training": {"rate": 1e-3}}),
     ),

@@ -120,18 +120,20 @@ def diverged(what: str, step: int) -> Diverged:
 
 
 def scored(step: int, section: Training) -> bool:
-    """Whether a score decides at this step; ``auto``: not in the first half of the steps, when scores say little."""
+    """Whether scores that take long are made at this step; ``auto``: not in the first half, when they say little."""
     if section.select == "auto":
         return section.steps is not None and 2 * step > section.steps
     return section.select != "loss"
 
 
 def candidate(step: int, validation: Validation, section: Training) -> Best:
-    """The value a validation is judged by; the loss where the wanted score was not made."""
-    if scored(step, section):
-        metric = next(iter(validation.scores), "") if section.select == "auto" else section.select
-        if metric in validation.scores:
-            return Best(step, metric, validation.scores[metric])
+    """The value a validation is judged by; the loss where the wanted score was not made.
+
+    ``auto``: the task's first score, wherever there is one; those that take long are not made in the first half.
+    """
+    metric = next(iter(validation.scores), "loss") if section.select == "auto" else section.select
+    if metric in validation.scores:
+        return Best(step, metric, validation.scores[metric])
     return Best(step, "loss", validation.loss)
 
 
