@@ -16,7 +16,7 @@ from regard.nn.recurrent import Recurrent
 def initialise(model: nn.Module, key: int) -> None:
     """Xavier-uniform projections, zero biases, embeddings of standard deviation d_model^-0.5.
 
-    The start symbol's row is zero.
+    The start symbol's row is zero. Relative positions begin by looking near.
     Queries whose scores are not divided by √d_k start that much smaller [Raffel20].
     With the embedding times √d_model, entries that enter the stack have unit variance, like the sinusoids
     [Vaswani17 §3.4]. The paper does not state its initialisation; this is its published code's.

@@ -106,6 +106,10 @@ class Grid(Positions):
         return x_TD + torch.where(positions_T[:, None] > 0, grid_TD, self.first)
 
 
+def _nearest_last(bucket_and_distance: tuple[int, int]) -> int:
+    return -abs(bucket_and_distance[1])
+
+
 STEEPEST, SPREAD, FAINTEST = 2.0, 4.0, -4.0
 """Of the scores that relative positions begin with: the first pair's slope, by what it falls to the next, the least."""
 
@@ -135,10 +139,10 @@ class Relative(Positions):
         back only, at the query itself). Numbers near zero would have to grow first, by about the rate in a step.
         """
         count, heads = self.weight.shape
-        nearest_C = torch.zeros(count, device="cpu")
-        for far in range(self.distance, -1, -1):
-            for ahead in (-far, far) if self.two_way else (-far,):
-                nearest_C[self._bucket(torch.tensor([[ahead]], device="cpu"))] = ahead
+        ahead_LM = torch.arange(-self.distance, self.distance + 1 if self.two_way else 1, device="cpu")[None, :]
+        buckets_and_distances = zip(self._bucket(ahead_LM)[0].tolist(), ahead_LM[0].tolist(), strict=True)
+        nearest = dict(sorted(buckets_and_distances, key=_nearest_last))
+        nearest_C = torch.tensor([nearest.get(bucket, 0) for bucket in range(count)], device="cpu")
         pair_H = torch.arange(heads, device="cpu") // 2
         middle_H = torch.where(torch.arange(heads, device="cpu") % 2 == 0, -1, 1 if self.two_way else 0)
         return (-STEEPEST / SPREAD**pair_H * (nearest_C[:, None] - middle_H).abs()).clamp(min=FAINTEST)
