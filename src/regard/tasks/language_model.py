@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from regard.config import Decoding, GptSection, Recipe, check_value
@@ -20,9 +18,8 @@ from regard.errors import UsageError
 from regard.models.build import gpt
 from regard.models.gpt import Gpt
 from regard.tasks.surprisal import Perplexity, surprisals
-from regard.tasks.teaching import device_of
 from regard.tasks.text_assets import TextAssets
-from regard.tasks.texts import Read, read_as, refuse_others
+from regard.tasks.texts import Read, TextTask, read_as, refuse_others
 from regard.text.streaming import Decoder, Stops
 
 Ids = NDArray[np.int64]
@@ -60,7 +57,7 @@ class Scored:
         return sum(self.log_probabilities)
 
 
-class LanguageModel:
+class LanguageModel(TextTask):
     """A language model, ready to use.
 
     A document begins behind ``</s>``, as in training, so a prompt is read as the beginning of one. A token sees at most
@@ -72,6 +69,7 @@ class LanguageModel:
         model: the trained model, on its device.
     """
 
+    model: Gpt
     name: ClassVar[str] = "language-model"
 
     def __init__(self, recipe: Recipe, assets: TextAssets, model: Gpt) -> None:
@@ -85,16 +83,6 @@ class LanguageModel:
         """The decoder-only model of a recipe, for so many pieces."""
         assert isinstance(recipe.model, GptSection)
         return gpt(recipe.model, sizes[0], key)
-
-    @staticmethod
-    def opened(folder: Path) -> TextAssets:
-        """The tokenizer of a model folder."""
-        return TextAssets.load(folder)
-
-    @property
-    def device(self) -> torch.device:
-        """Where the model is."""
-        return device_of(self.model)
 
     @overload
     def generate(self, prompt: str = "", n: int = 1, **options: Any) -> list[Written]: ...

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar, overload
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from regard.config import Recipe, TransformerSection
@@ -20,9 +18,8 @@ from regard.errors import RegardError, UsageError
 from regard.models.build import transformer
 from regard.models.transformer import Transformer
 from regard.tasks.gapped import Gapped, Gaps
-from regard.tasks.teaching import device_of
 from regard.tasks.text_assets import TextAssets
-from regard.tasks.texts import refuse_others
+from regard.tasks.texts import TextTask, refuse_others
 from regard.text.tokenizer import MASK
 
 Ids = NDArray[np.int64]
@@ -53,7 +50,7 @@ class _Asked:
     source: Ids
 
 
-class SpanCorruption:
+class SpanCorruption(TextTask):
     """A model of missing spans, ready to use: chiefly to begin another from.
 
     Args:
@@ -65,6 +62,7 @@ class SpanCorruption:
         RegardError: the vocabulary has no symbols for spans, two at least.
     """
 
+    model: Transformer
     name: ClassVar[str] = "span-corruption"
 
     def __init__(self, recipe: Recipe, assets: TextAssets, model: Transformer) -> None:
@@ -82,16 +80,6 @@ class SpanCorruption:
         """The encoder-decoder of a recipe, for so many pieces on both sides."""
         assert isinstance(recipe.model, TransformerSection)
         return transformer(recipe.model, sizes[0], sizes[0], key)
-
-    @staticmethod
-    def opened(folder: Path) -> TextAssets:
-        """The tokenizer of a model folder."""
-        return TextAssets.load(folder)
-
-    @property
-    def device(self) -> torch.device:
-        """Where the model is."""
-        return device_of(self.model)
 
     @overload
     def fill(self, text: str, beam: int | None = None) -> list[str]: ...

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
+from torch import nn
 
 from regard.config import Recipe
 from regard.data.framing import Frame
@@ -38,18 +39,10 @@ def read_as(
     return encoding.text, [*((id, 0, 0) for id in begin), *inner, *((id, last, last) for id in end)]
 
 
-class TextReader:
-    """A task whose model is an encoder that reads a text between symbols.
+class TextTask:
+    """What tasks have in common whose folder holds one tokenizer, and labels at most."""
 
-    Args:
-        recipe: what it was made by.
-        assets: the tokenizer, and what else the task has.
-        model: the encoder with its head, on its device.
-    """
-
-    def __init__(self, recipe: Recipe, assets: TextAssets, model: Bert) -> None:
-        self.recipe, self.assets, self.model = recipe, assets, model
-        self.frame = Frame.of(assets.tokenizer, recipe.data.max_tokens)
+    model: nn.Module
 
     @staticmethod
     def opened(folder: Path) -> TextAssets:
@@ -60,6 +53,22 @@ class TextReader:
     def device(self) -> torch.device:
         """Where the model is."""
         return device_of(self.model)
+
+
+class TextReader(TextTask):
+    """A task whose model is an encoder that reads a text between symbols.
+
+    Args:
+        recipe: what it was made by.
+        assets: the tokenizer, and what else the task has.
+        model: the encoder with its head, on its device.
+    """
+
+    model: Bert
+
+    def __init__(self, recipe: Recipe, assets: TextAssets, model: Bert) -> None:
+        self.recipe, self.assets, self.model = recipe, assets, model
+        self.frame = Frame.of(assets.tokenizer, recipe.data.max_tokens)
 
     def reads(self, text: str) -> tuple[str, list[Read]]:
         """What the model reads of a text, for those who look inside."""
