@@ -14,7 +14,8 @@ from regard.cli.lines import image_of, json_line, until_wrong
 from regard.errors import RegardError
 
 if TYPE_CHECKING:
-    from regard.tasks.encoding import Pool, TextVectors
+    from regard.tasks.encoding import Floats, Pool, TextVectors
+    from regard.tasks.image_classification import Image
     from regard.tasks.image_encoding import ImageVectors
 
 Arrays = dict[str, NDArray[Any]]
@@ -82,49 +83,53 @@ class Images:
     def objects(self, lines: list[str], first: int) -> Iterator[str]:
         """A JSON object an image, with its line; what comes before a line that cannot be read is answered first."""
         numbers, images, wrong = read_images(self.vectors, lines, first)
-        rows = self.vectors.images(images, self.pool, self.normalise)
-        for number, row in zip(numbers, rows, strict=True):
-            yield json_line({"line": number, "vector": plain(row)})
+        for number, found in zip(numbers, self.found(images), strict=True):
+            yield json_line({"line": number, **self.told(found)})
         if wrong:
             raise wrong
 
     def arrays(self, lines: list[str], first: int) -> Arrays:
-        """A row an image."""
+        """Everything of the images, with the places of their lines."""
         numbers, images, wrong = read_images(self.vectors, lines, first)
         if wrong:
             raise wrong
-        vectors = self.vectors.images(images, self.pool, self.normalise)
-        return {"vectors": vectors, "lines": np.array(numbers, np.int64) - 1}
+        return self.joined(self.found(images), np.array(numbers, np.int64) - 1)
+
+    def found(self, images: list[Image]) -> Floats:
+        """A row for each image."""
+        return self.vectors.images(images, self.pool, self.normalise)
+
+    def told(self, found: Floats) -> dict[str, Any]:
+        """What stands in the object of one image."""
+        return {"vector": plain(found)}
+
+    def joined(self, found: Floats, places: NDArray[np.int64]) -> Arrays:
+        """A row an image."""
+        return {"vectors": found, "lines": places}
 
 
-class Patches:
-    """A vector a patch."""
+class Patches(Images):
+    """A vector a patch; rows and columns count from 1 in objects, from 0 in arrays."""
 
     def __init__(self, vectors: ImageVectors, normalise: bool) -> None:
-        self.vectors, self.normalise = vectors, normalise
+        super().__init__(vectors, None, normalise)
         self.places = [(row, column) for row in range(vectors.rows) for column in range(vectors.columns)]
 
-    def objects(self, lines: list[str], first: int) -> Iterator[str]:
-        """A JSON object an image, with its line and its patches; rows and columns count from 1."""
-        numbers, images, wrong = read_images(self.vectors, lines, first)
-        for number, rows in zip(numbers, self.vectors.patches(images, self.normalise), strict=True):
-            patches = [
-                {"row": row + 1, "column": column + 1, "vector": plain(vector)}
-                for (row, column), vector in zip(self.places, rows, strict=True)
-            ]
-            yield json_line({"line": number, "patches": patches})
-        if wrong:
-            raise wrong
+    def found(self, images: list[Image]) -> Floats:
+        """For each image a row for each patch."""
+        return self.vectors.patches(images, self.normalise)
 
-    def arrays(self, lines: list[str], first: int) -> Arrays:
+    def told(self, found: Floats) -> dict[str, Any]:
+        """The patches of one image."""
+        places = zip(self.places, found, strict=True)
+        return {"patches": [{"row": r + 1, "column": c + 1, "vector": plain(vector)} for (r, c), vector in places]}
+
+    def joined(self, found: Floats, places: NDArray[np.int64]) -> Arrays:
         """A row a patch."""
-        numbers, images, wrong = read_images(self.vectors, lines, first)
-        if wrong:
-            raise wrong
         return {
-            "vectors": self.vectors.patches(images, self.normalise).reshape(-1, self.vectors.size),
-            "lines": np.repeat(np.array(numbers, np.int64) - 1, len(self.places)),
-            "patches": np.array(self.places * len(images), np.int64).reshape(-1, 2),
+            "vectors": found.reshape(-1, self.vectors.size),
+            "lines": np.repeat(places, len(self.places)),
+            "patches": np.array(self.places * len(found), np.int64).reshape(-1, 2),
         }
 
 
