@@ -7,20 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from regard.config import Recipe, VitSection
-from regard.data.patches import Scale
 from regard.errors import RegardError, UsageError
 from regard.explore.distance import between, distances, mean_distance, receptive_field, some
 from regard.models.reading import image_weights
-from regard.tasks.image_assets import ImageAssets
-from regard.tasks.image_classification import ImageClassification
-
-
-def classifier(**sizes: int) -> ImageClassification:
-    given = {"height": 6, "width": 4, "channels": 1, "patch": 2, "layers": 3, "d_model": 16, "d_ff": 32, "heads": 2}
-    recipe = Recipe(task="image-classification", model=VitSection(**{**given, **sizes}))
-    model = ImageClassification.build(recipe, (0, 3), key=5)
-    return ImageClassification(recipe, ImageAssets(Scale(9.0), ("a", "b", "c")), model.eval())
+from small_images import image_classifier
 
 
 def drawn(count: int, values: int = 24) -> list[np.ndarray]:
@@ -67,7 +57,7 @@ def test_even_attention_and_attention_to_oneself_are_the_ends() -> None:
 
 
 def test_a_model_is_measured_over_all_its_images() -> None:
-    task, images = classifier(), drawn(19)
+    task, images = image_classifier(), drawn(19)
     found = distances(task, images)
     assert found.heads.shape == found.first.shape == (3, 2)
     distance, reach = between(3, 2, 2)
@@ -87,7 +77,7 @@ def test_a_model_is_measured_over_all_its_images() -> None:
 
 
 def test_the_pictures_hold_every_head() -> None:
-    found = distances(classifier(), drawn(2))
+    found = distances(image_classifier(), drawn(2))
     lines = found.terminal().splitlines()
     assert len(lines) == 3 + 3
     assert [line.split()[0] for line in lines[3:]] == ["1", "2", "3"]
@@ -100,9 +90,9 @@ def test_the_pictures_hold_every_head() -> None:
 
 def test_what_is_no_image_is_said(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no image"):
-        distances(classifier(), [])
+        distances(image_classifier(), [])
     with pytest.raises(RegardError, match="6 x 4 x 1"):
-        distances(classifier(), drawn(1, 25))
+        distances(image_classifier(), drawn(1, 25))
     path = tmp_path / "some.csv"
     path.write_text("".join(",".join(map(str, one)) + ",a\n" for one in drawn(5)))
     for one, other in zip(some(path, count=3), drawn(5), strict=False):

@@ -12,26 +12,14 @@ import numpy as np
 import pytest
 import torch
 
-from regard.config import Recipe, VitSection
-from regard.data.patches import Scale
 from regard.errors import RegardError, UsageError
 from regard.explore.distance import distances
 from regard.explore.image_view import ImageView, image_view
 from regard.explore.ink import Look
 from regard.explore.png import link, png
 from regard.models.reading import image_weights
-from regard.tasks.image_assets import ImageAssets
 from regard.tasks.image_classification import ImageClassification
-from small_models import stir
-
-
-def classifier(**sizes: Any) -> ImageClassification:
-    given = {"height": 6, "width": 4, "channels": 1, "patch": 2, "layers": 3, "d_model": 16, "d_ff": 32, "heads": 2}
-    recipe = Recipe(task="image-classification", model=VitSection(**{**given, **sizes}))
-    model = ImageClassification.build(recipe, (0, 3), key=5)
-    stir(model)
-    return ImageClassification(recipe, ImageAssets(Scale(9.0), ("a", "b", "c")), model.eval())
-
+from small_images import image_classifier
 
 IMAGE = np.random.default_rng(1).integers(0, 10, 24)
 
@@ -43,7 +31,7 @@ def weights(task: ImageClassification) -> list[torch.Tensor]:
 
 @pytest.mark.parametrize(("who", "query"), [("class", 0), ("1,1", 1), ("2,1", 3), ("3,2", 6)])
 def test_a_row_of_the_weights_lies_as_the_patches_do(who: str, query: int) -> None:
-    task = classifier()
+    task = image_classifier()
     names, first, grids = image_view(task, IMAGE, 1, None, who).heads()
     assert names == [f"layer {layer} head {head}" for layer in (1, 2, 3) for head in (1, 2)]
     for place, grid in enumerate(grids):
@@ -57,8 +45,8 @@ def test_a_row_of_the_weights_lies_as_the_patches_do(who: str, query: int) -> No
 
 
 def test_who_looks_is_what_the_model_classifies_by() -> None:
-    assert image_view(classifier(), IMAGE, 1, None, None).who == "class"
-    task = classifier(pool="mean")
+    assert image_view(image_classifier(), IMAGE, 1, None, None).who == "class"
+    task = image_classifier(pool="mean")
     view = image_view(task, IMAGE, 1, None, None, layer=2, head=1)
     assert view.who == "mean"
     _, (first,), (grid,) = view.heads()
@@ -68,7 +56,7 @@ def test_who_looks_is_what_the_model_classifies_by() -> None:
 
 
 def test_values_say_what_was_asked_for() -> None:
-    task = classifier()
+    task = image_classifier()
     values = json.loads(json.dumps(image_view(task, IMAGE, 7, "b", "2,2", layer=3).values()))
     assert (values["image"], values["label"], values["looks"], values["layer"], values["head"]) == (
         7,
@@ -84,7 +72,7 @@ def test_values_say_what_was_asked_for() -> None:
 
 
 def test_the_terminal_shows_the_image_and_every_head() -> None:
-    task = classifier()
+    task = image_classifier()
     text = image_view(task, IMAGE, 2, "c", None).terminal(Look())
     assert text.startswith("image 2, labelled c, read as ")
     assert len(re.findall(r"layer \d head \d", text)) == 6
@@ -96,7 +84,7 @@ def test_the_terminal_shows_the_image_and_every_head() -> None:
 
 
 def test_the_picture_holds_the_image_every_head_and_how_far_they_attend() -> None:
-    task = classifier()
+    task = image_classifier()
     picture = image_view(task, IMAGE, 1, "<b>", None).svg(distances(task, [IMAGE]))
     Tree.fromstring(picture)
     assert picture.count("to the class token</title>") == 6
@@ -120,9 +108,9 @@ def test_the_picture_holds_the_image_every_head_and_how_far_they_attend() -> Non
 )
 def test_what_is_not_there_is_said(shown: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        image_view(classifier(), IMAGE, 1, None, **{"who": None, **shown})
+        image_view(image_classifier(), IMAGE, 1, None, **{"who": None, **shown})
     with pytest.raises(RegardError, match="6 x 4 x 1"):
-        image_view(classifier(), IMAGE[1:], 1, None, None)
+        image_view(image_classifier(), IMAGE[1:], 1, None, None)
 
 
 @pytest.mark.parametrize("channels", [1, 3])
@@ -150,6 +138,6 @@ def test_brightness_is_scaled_to_a_byte() -> None:
 
 
 def test_a_view_alone_refuses_what_its_weights_lack() -> None:
-    view = image_view(classifier(), IMAGE, 1, None, None)
+    view = image_view(image_classifier(), IMAGE, 1, None, None)
     with pytest.raises(UsageError):
         ImageView(view.pixels, 9.0, view.grid, view.weights, view.name, layer=0)

@@ -6,23 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from regard.config import Recipe, VitSection
-from regard.data.patches import Scale
 from regard.errors import RegardError, UsageError
 from regard.nn.probe import listen
-from regard.tasks.image_assets import ImageAssets
 from regard.tasks.image_classification import ImageClassification
 from regard.tasks.image_encoding import ImageVectors
-from small_models import stir
-
-
-def classifier(**sizes: Any) -> ImageClassification:
-    given = {"height": 6, "width": 4, "channels": 1, "patch": 2, "layers": 3, "d_model": 16, "d_ff": 32, "heads": 2}
-    recipe = Recipe(task="image-classification", model=VitSection(**{**given, **sizes}))
-    model = ImageClassification.build(recipe, (0, 3), key=5)
-    stir(model)
-    return ImageClassification(recipe, ImageAssets(Scale(9.0), ("a", "b", "c")), model.eval())
-
+from small_images import image_classifier
 
 IMAGES = list(np.random.default_rng(1).integers(0, 10, (5, 24)))
 
@@ -36,7 +24,7 @@ def alone(task: ImageClassification, image: np.ndarray, point: str | None = None
 
 @pytest.mark.parametrize("pool", ["first", "mean", "max"])
 def test_an_image_has_the_vector_its_classes_are_told_by(pool: str) -> None:
-    task = classifier(pool=pool)
+    task = image_classifier(pool=pool)
     found = ImageVectors(task).images(IMAGES)
     assert found.shape == (5, 16)
     head: Any = task.model.head
@@ -49,7 +37,7 @@ def test_an_image_has_the_vector_its_classes_are_told_by(pool: str) -> None:
 
 
 def test_a_patch_has_its_own_and_lower_layers_too() -> None:
-    task = classifier()
+    task = image_classifier()
     vectors = ImageVectors(task, 2)
     assert (vectors.rows, vectors.columns) == (3, 2)
     found = vectors.patches(IMAGES)
@@ -62,7 +50,7 @@ def test_a_patch_has_its_own_and_lower_layers_too() -> None:
 
 
 def test_vectors_of_length_one_and_of_nothing() -> None:
-    vectors = ImageVectors(classifier())
+    vectors = ImageVectors(image_classifier())
     for found in (vectors.images(IMAGES, normalise=True), vectors.patches(IMAGES, normalise=True)):
         np.testing.assert_allclose(np.linalg.norm(found, axis=-1), 1, atol=1e-6)
     assert vectors.images([]).shape == (0, 16)
@@ -71,8 +59,8 @@ def test_vectors_of_length_one_and_of_nothing() -> None:
 
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(UsageError, match="layers 1 to 3"):
-        ImageVectors(classifier(), 4)
+        ImageVectors(image_classifier(), 4)
     with pytest.raises(UsageError, match="no way to pool"):
-        ImageVectors(classifier()).images(IMAGES, "sum")  # type: ignore[arg-type]
+        ImageVectors(image_classifier()).images(IMAGES, "sum")  # type: ignore[arg-type]
     with pytest.raises(RegardError, match="6 x 4 x 1"):
-        ImageVectors(classifier()).images([IMAGES[0][1:]])
+        ImageVectors(image_classifier()).images([IMAGES[0][1:]])
