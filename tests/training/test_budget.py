@@ -18,13 +18,13 @@ def seconds_of(steps, every, costs, select):
     for step in range(1, steps + 1):
         total += costs.step
         if step % every == 0 or step == steps:
-            text = select in ("bleu", "chrf") or (select == "auto" and 2 * step > steps)
+            text = select in ("bleu", "chrf") or (select in ("auto", "last") and 2 * step > steps)
             total += (costs.text if text else costs.loss) + 2 * costs.save
     return total
 
 
 @pytest.mark.parametrize("minutes", [1.0, 5.0, 30.0])
-@pytest.mark.parametrize("select", ["auto", "loss", "bleu"])
+@pytest.mark.parametrize("select", ["auto", "last", "loss", "bleu"])
 @pytest.mark.parametrize("every", [None, 7, 500])
 @pytest.mark.parametrize("costs", [Costs(0.05, 0.1, 1.0, 0.02, 3.0), Costs(0.9, 0.5, 4.0, 0.2, 31.0)])
 def test_the_run_fits_and_fills_its_time(minutes, select, every, costs):

@@ -12,7 +12,7 @@ from regard.data.batch import Position
 from regard.errors import Diverged
 from regard.training.checkpoint import name, write_folder
 from regard.training.objective import Validation
-from regard.training.progress import Best, Progress, saved
+from regard.training.progress import Best, Progress, saved, scored
 
 
 def test_state_goes_there_and_back():
@@ -100,6 +100,17 @@ def test_best_by_what_is_asked(select, value):
     assert progress.judge(Validation(3.0, {"bleu": 20.0, "chrf": 40.0}), Training(steps=100, select=select)) == Best(
         1, select, value
     )
+
+
+def test_the_last_is_kept_however_it_went():
+    section, progress, kept = Training(steps=100, select="last"), Progress(), []
+    for progress.step, loss, bleu in ((20, 3.0, None), (40, 4.0, None), (60, 5.0, 20.0), (80, 6.0, 10.0)):
+        progress.count(progress.judge(Validation(loss, {} if bleu is None else {"bleu": bleu}), section))
+        kept.append(progress.best)
+        assert scored(progress.step, section) == (progress.step > 50)
+    assert kept == [Best(20, "loss", 3.0), Best(40, "loss", 4.0), Best(60, "bleu", 20.0), Best(80, "bleu", 10.0)]
+    progress.step = 100
+    assert progress.judge(Validation(float("nan")), section) is None
 
 
 def test_a_loss_that_is_no_number_is_never_best():

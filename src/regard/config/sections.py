@@ -76,10 +76,11 @@ class Training(Section):
     validate_every: int | None = Field(None, ge=1, description="steps; default: a twentieth of the run")
     save_every: int | None = Field(None, ge=1, description="steps; default: with each validation")
     keep: int = Field(3, ge=2, description="newest checkpoints kept")
-    select: Literal["auto", "loss", "bleu", "chrf", "accuracy", "f1"] = Field(
+    select: Literal["auto", "last", "loss", "bleu", "chrf", "accuracy", "f1"] = Field(
         "auto",
         description="what is best; auto: the task's own score if it has one; before text is translated, in the first "
-        "half, the loss",
+        "half, the loss; last: the weights of the last validation are kept, however it went (for runs whose length is "
+        "known, with a small data.validation, so that nearly all is learned from)",
     )
     patience: int | None = Field(
         None, ge=1, description="validations without a better one; only noam and inverse_square_root"

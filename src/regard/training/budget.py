@@ -19,7 +19,7 @@ from regard.training.build import schedule
 from regard.training.files import Files
 from regard.training.objective import Feed, Objective
 from regard.training.optim import FlatOptimiser
-from regard.training.progress import diverged
+from regard.training.progress import OWN_SCORE, diverged
 from regard.training.run import Hooks
 from regard.training.update import Updates
 
@@ -162,5 +162,9 @@ def _whole(steps: int, every: int, costs: Costs, section: Training) -> float:
 
 def _beside(validations: int, costs: Costs, section: Training) -> float:
     """Seconds of so many validations, each with a checkpoint and a model saved, and of the seven snapshots."""
-    texts = {"auto": min(validations, validations // 2 + 1), "loss": 0}.get(section.select, validations)
+    texts = validations
+    if section.select in OWN_SCORE:
+        texts = min(validations, validations // 2 + 1)
+    elif section.select == "loss":
+        texts = 0
     return texts * costs.text + (validations - texts) * costs.loss + (2 * validations + 7) * costs.save

@@ -22,6 +22,8 @@ _WINDOW = 200
 """Losses a spike is judged by."""
 _YOUNG = 50
 """Fewer losses than this judge nothing."""
+OWN_SCORE = ("auto", "last")
+"""What ``training.select`` may be for the task's own score to be looked at."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +85,10 @@ class Progress:
         return self.step == steps or (patience is not None and self.worse >= patience)
 
     def judge(self, validation: Validation, section: Training) -> Best | None:
-        """This validation, if it is the best so far."""
+        """This validation, if it is the best so far; or just the last, where that is to be kept."""
         now = candidate(self.step, validation, section)
-        return now if math.isfinite(now.value) and better(now, self.best) else None
+        kept = section.select == "last" or better(now, self.best)
+        return now if kept and math.isfinite(now.value) else None
 
     def count(self, best: Best | None) -> None:
         """Take note of a validation: the best so far, or one more that was not."""
@@ -120,8 +123,11 @@ def diverged(what: str, step: int) -> Diverged:
 
 
 def scored(step: int, section: Training) -> bool:
-    """Whether scores that take long are made at this step; ``auto``: not in the first half, when they say little."""
-    if section.select == "auto":
+    """Whether scores that take long are made at this step.
+
+    ``auto`` and ``last``: not in the first half, when they say little.
+    """
+    if section.select in OWN_SCORE:
         return section.steps is not None and 2 * step > section.steps
     return section.select != "loss"
 
@@ -129,9 +135,10 @@ def scored(step: int, section: Training) -> bool:
 def candidate(step: int, validation: Validation, section: Training) -> Best:
     """The value a validation is judged by; the loss where the wanted score was not made.
 
-    ``auto``: the task's first score, wherever there is one; those that take long are not made in the first half.
+    ``auto`` and ``last``: the task's first score, wherever there is one; those that take long are not made in the first
+    half.
     """
-    metric = next(iter(validation.scores), "loss") if section.select == "auto" else section.select
+    metric = next(iter(validation.scores), "loss") if section.select in OWN_SCORE else section.select
     if metric in validation.scores:
         return Best(step, metric, validation.scores[metric])
     return Best(step, "loss", validation.loss)
