@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from regard.config import Recipe
+from regard.config import Images, Recipe
 from regard.data.batch import Position
 from regard.data.coding import LabelIds
 from regard.data.images import Shape, written
-from regard.data.patches import Cut, ImageCoding, ImageExamples, Scale, moved, packed
+from regard.data.patches import Cut, ImageCoding, ImageExamples, Scale, moved, packed, warped
 
 pytestmark = pytest.mark.usefixtures("watch_shapes")
 
@@ -81,7 +81,8 @@ def test_every_image_is_validated_on_once_and_in_order() -> None:
 
 def test_batches_are_a_pure_function_of_the_position() -> None:
     examples = held(drawn(11, Shape(4, 4)))
-    feed = examples.feed(Recipe(task="image-classification"), "data", shift=1, prefetch=0)
+    given = Recipe(task="image-classification", images=Images(shift=1, warp=0.2))
+    feed = examples.feed(given, "data", prefetch=0)
     walked = [batch for batch, _ in zip(feed.iterate(), range(7), strict=False)]
     place = Position()
     for (batch, after), _ in zip(feed.iterate(), range(7), strict=False):
@@ -107,6 +108,22 @@ def test_moved_images_are_another_cut_of_a_larger_canvas() -> None:
                     wanted[row, column] = image[row - down, column - right]
         np.testing.assert_array_equal(one, wanted)
     np.testing.assert_array_equal(moved(images, np.zeros((30, 2), np.int64)), images)
+
+
+def test_warped_images_are_read_between_their_pixels() -> None:
+    images = drawn(30, Shape(5, 4, 2))
+    by = np.random.default_rng(2).uniform(-0.6, 0.6, (30, 2, 2))
+    found = warped(images, by)
+    for image, change, one in zip(images, by, found, strict=True):
+        wanted = np.zeros(image.shape)
+        for row, column in np.ndindex(5, 4):
+            down, right = (np.eye(2) + change) @ (row - 2, column - 1.5) + (2, 1.5)
+            for y, x in np.ndindex(5, 4):
+                wanted[row, column] += max(0, 1 - abs(down - y)) * max(0, 1 - abs(right - x)) * image[y, x]
+        np.testing.assert_allclose(one, wanted, atol=1e-4)
+    np.testing.assert_array_equal(warped(images, np.zeros((30, 2, 2))), images)
+    half_turn = np.broadcast_to(-2 * np.eye(2), (30, 2, 2))
+    np.testing.assert_array_equal(warped(images, half_turn), images[:, ::-1, ::-1])
 
 
 def test_codes_are_the_pixel_values_and_the_label() -> None:

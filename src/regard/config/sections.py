@@ -139,6 +139,13 @@ class Images(Section):
     """What is done to images while they are learned from."""
 
     shift: int = Field(0, ge=0, le=1024, description="pixels that an image is moved by, up to so many, each time anew")
+    warp: float = Field(
+        0.0,
+        ge=0.0,
+        lt=1.0,
+        description="how far an image is turned, sheared and stretched, each time anew: the entries of a map of its "
+        "plane change by up to so much; 0.1 turns by up to 6 degrees",
+    )
 
 
 class Tagging(Section):

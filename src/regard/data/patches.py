@@ -172,7 +172,7 @@ class ImageExamples:
         values, _ = self.pixels.gather(0, sentences_B)
         return values.reshape(len(sentences_B), shape.height, shape.width, shape.channels)
 
-    def batch(self, sentences_B: Ids, images: Pixels | None = None) -> ImageBatch:
+    def batch(self, sentences_B: Ids, images: NDArray[Any] | None = None) -> ImageBatch:
         """These images, packed; or others in their place."""
         images = self.images(sentences_B) if images is None else images
         labels_X, counts_B = self.labels.gather(0, sentences_B)
@@ -183,11 +183,15 @@ class ImageExamples:
         order = np.arange(self.pixels.count)
         return [self.batch(order[begin : begin + self.room]) for begin in range(0, len(order), self.room)]
 
-    def feed(self, recipe: Recipe, fingerprint: str, shift: int = 0, prefetch: int = 2) -> Feed[ImageBatch]:
-        """Batches in random order, each image moved by up to ``shift`` pixels each way, other ones every time."""
+    def feed(self, recipe: Recipe, fingerprint: str, prefetch: int = 2) -> Feed[ImageBatch]:
+        """Batches in random order, each image moved and warped as the recipe says, otherwise every time."""
+        shift, warp = recipe.images.shift, recipe.images.warp
 
         def make(place: Position, sentences_B: Ids) -> ImageBatch:
-            images = self.images(sentences_B)
+            images: NDArray[Any] = self.images(sentences_B)
+            if warp:
+                drawn = generator(recipe.seed, "warp", place.epoch, place.block, place.batch)
+                images = warped(images, drawn.uniform(-warp, warp, (len(images), 2, 2)))
             if shift:
                 drawn = generator(recipe.seed, "shift", place.epoch, place.block, place.batch)
                 images = moved(images, drawn.integers(-shift, shift, (len(images), 2), endpoint=True))
@@ -195,22 +199,50 @@ class ImageExamples:
 
         capacity = Capacity(self.room * self.cut.tokens, self.room * self.cut.tokens, self.room)
         planned = _Counted(self.pixels, self.cut.tokens)
-        return feed_of(planned, capacity, recipe, f"{fingerprint} {self.cut} {shift}", make, prefetch)
+        return feed_of(planned, capacity, recipe, f"{fingerprint} {self.cut} {shift} {warp}", make, prefetch)
 
     def others(self, pixels: Side, labels: Side) -> ImageExamples:
         """Other examples, packed alike."""
         return replace(self, pixels=pixels, labels=labels)
 
 
-def moved(images: Pixels, by: Ids) -> Pixels:
+def moved(images: NDArray[Any], by: Ids) -> NDArray[Any]:
     """Each image moved down and to the right by so many pixels; zeros come in from the edge."""
     reach = int(np.abs(by).max(initial=0))
     height, width = images.shape[1:3]
     padded = np.pad(images, ((0, 0), (reach, reach), (reach, reach), (0, 0)))
     rows = reach - by[:, :1] + np.arange(height)
     columns = reach - by[:, 1:] + np.arange(width)
-    found: Pixels = padded[np.arange(len(images))[:, None, None], rows[:, :, None], columns[:, None, :]]
+    found: NDArray[Any] = padded[np.arange(len(images))[:, None, None], rows[:, :, None], columns[:, None, :]]
     return found
+
+
+def warped(images: NDArray[Any], by_BAA: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Each image turned, sheared and stretched about its middle, at once, by a linear map of its plane.
+
+    A pixel at (y, x) from the middle takes the value at ``(1 + by) (y, x)``, a mean of the four pixels around there by
+    how near they are; zeros stand beyond the edge.
+
+    Args:
+        images: count × height × width × channels.
+        by_BAA: what the map of each image adds to the map that changes nothing; both axes, down before right.
+    """
+    height, width = images.shape[1:3]
+    middle = np.array([(height - 1) / 2, (width - 1) / 2])
+    places_PA = np.stack(np.meshgrid(np.arange(height), np.arange(width), indexing="ij"), -1).reshape(-1, 2) - middle
+    there_BPA = places_PA @ (np.eye(2) + by_BAA).transpose(0, 2, 1) + middle
+    there_BPA = np.clip(there_BPA, -1, (height, width)) + 1
+    first_BPA = np.floor(there_BPA).astype(np.int64)
+    share_BPA = (there_BPA - first_BPA).astype(np.float32)
+    padded = np.pad(images, ((0, 0), (1, 2), (1, 2), (0, 0))).astype(np.float32)
+    which_B = np.arange(len(images))
+    found = np.zeros((len(images), height * width, images.shape[3]), np.float32)
+    for down in (0, 1):
+        for right in (0, 1):
+            near_BPA = np.abs(np.array([1 - down, 1 - right], np.float32) - share_BPA)
+            corner = padded[which_B[:, None], first_BPA[..., 0] + down, first_BPA[..., 1] + right]
+            found += near_BPA.prod(-1, keepdims=True) * corner
+    return found.reshape(images.shape)
 
 
 class _Counted:

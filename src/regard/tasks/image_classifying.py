@@ -38,7 +38,7 @@ class ImageTeaching(LabelTeaching):
         super().__init__(task, prepared, paths)
         recipe = task.recipe
         self.examples = ImageExamples.of(prepared.text, prepared.labels, task.cut, recipe.training.tokens)
-        self.batches = self.examples.feed(recipe, prepared.fingerprint, recipe.images.shift)
+        self.batches = self.examples.feed(recipe, prepared.fingerprint)
 
     def scored(self, batch: ImageBatch) -> Tensor:
         """``score_BC`` of a batch by the model as it is."""
