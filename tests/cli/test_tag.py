@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from regard.cli.tag import Sentence, together
+from regard.data.tagged import tagged
 from regard.text.marked import Place, Words, places_of
 
 
@@ -127,6 +129,22 @@ def test_conll_gets_one_column_more(regard, loaded) -> None:
     ]
     assert values[0]["text"] == "b Ann"
     assert regard("tag", "model", "--conll", stdin=b"").out == ""
+
+
+def test_a_comment_is_no_word_though_it_has_as_many_words_as_there_are_columns(regard, loaded) -> None:
+    loaded(Capitals())
+    given = b"# newpar\nAnna\tx\nwent\ty\n# So it\n#x\ty\n\n# Anna went\n#Anna\tx\n\n# All the rest\n"
+    done = regard("tag", "model", "--conll", stdin=given)
+    assert done.out == (
+        "# newpar\nAnna\tx\tB-X\nwent\ty\tO\n# So it\n#x\ty\tO\n\n# Anna went\n#Anna\tx\tO\n\n# All the rest\n\n"
+    )
+
+
+def test_a_file_is_cut_into_words_as_where_it_is_learned_from(tmp_path: Path) -> None:
+    for number, text in enumerate(("# newpar\nAnna\tx\n#y\tz\n", "# b c\nAnna x\n#y z\n", "-DOCSTART- -X-\n# \nA b\n")):
+        (tmp_path / f"{number}.conll").write_text(text)
+        learned = [Words.parse(*pair).words for pair in tagged(tmp_path / f"{number}.conll").pairs()]
+        assert [Sentence(one).words for one in together(iter(text.splitlines()))] == [list(words) for words in learned]
 
 
 def test_sentences_are_split_at_empty_lines() -> None:

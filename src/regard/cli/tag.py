@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from regard.tasks.tagging import Tagged
 
 WORD = re.compile(r"[^ \t\r\f\v]+")
-PROPERTY = re.compile(r"# ?[\w.:-]+ = |# *$")
-DOCUMENT = "-DOCSTART-"
 NOTHING = "_"
 """In place of the tag of a line that has no word."""
 
@@ -103,37 +101,35 @@ def together(lines: Iterable[str]) -> Iterator[str]:
 
 
 class Sentence:
-    """The lines of a sentence of CoNLL; the word comes first, columns behind tabs, or blanks where there is no tab."""
+    """The lines of a sentence of CoNLL; the word comes first, the columns are behind tabs or blanks, as its first line
+    with a word has them.
+    """
 
     def __init__(self, text: str) -> None:
+        from regard.data.conll import Form
+
         self.lines = text.split("\n") if text else []
-        first = next((line for line in self.lines if not line.startswith("#")), "")
-        self._width = len(_cells(first))
+        self._form = Form.of(self.lines)
         self.places = [place for place, line in enumerate(self.lines) if self._word(line)]
 
-    def _word(self, line: str) -> bool:
-        """Whether a line holds a word; a comment is known by its columns or by what properties look like."""
-        cells = _cells(line)
-        if line.startswith("#") and (PROPERTY.match(line) or len(cells) != self._width):
-            return False
-        return bool(cells[0].strip()) and cells[0] != DOCUMENT
+    def _word(self, line: str) -> str:
+        """The word of a line, if it has one."""
+        if self._form.comment(line) or self._form.begins_document(line):
+            return ""
+        return next(iter(self._form.cells(line)), "").strip()
 
     @property
     def words(self) -> list[str]:
         """The words."""
-        return [_cells(self.lines[place])[0] for place in self.places]
+        return [self._form.cells(self.lines[place])[0] for place in self.places]
 
     def tagged(self, tags: Iterable[str]) -> str:
         """The lines with one column more; an empty line ends them, as the one written behind it all."""
         by_place = dict(zip(self.places, tags, strict=True))
-        return "".join(self._line(place, line, by_place.get(place)) + "\n" for place, line in enumerate(self.lines))
+        return "".join(self._line(line, by_place.get(place)) + "\n" for place, line in enumerate(self.lines))
 
-    def _line(self, place: int, line: str, tag: str | None) -> str:
-        if tag is None and (line.startswith("#") or _cells(line)[0] == DOCUMENT):
+    def _line(self, line: str, tag: str | None) -> str:
+        if tag is None and (line.startswith("#") or self._form.begins_document(line)):
             return line
-        return f"{line}\t{tag or NOTHING}" if "\t" in line or len(_cells(line)) == 1 else f"{line} {tag or NOTHING}"
-
-
-def _cells(line: str) -> list[str]:
-    """The columns of a line."""
-    return line.split("\t") if "\t" in line else line.split() or [""]
+        between = "\t" if self._form.tabs or self._form.width == 1 else " "
+        return f"{line}{between}{tag or NOTHING}"

@@ -18,7 +18,11 @@ WORDS = ("word", "words", "token", "tokens", "form", "text")
 TAGS = ("tag", "tags", "ner", "ner_tags", "ner_tag", "label", "labels", "upos", "pos", "spans", "entities")
 """Names of columns that are understood without being told, the likeliest first."""
 
+DOCUMENT = "-DOCSTART-"
+"""In place of a word it says that a document begins."""
+
 _NUMBER = re.compile(r"[0-9]+")
+_MARKED = re.compile(r"#[^ \t]")
 _PROPERTY = re.compile(r"# ?[\w.:-]+ = |# *$")
 Line = tuple[int, str]
 
@@ -70,7 +74,7 @@ class Conll(Sentences):
     """
 
     def sentences(self, notes: Notes) -> Iterator[tuple[int, Words]]:
-        form: _Form | None = None
+        form: Form | None = None
         for block in self.blocks(notes):
             rows = []
             for number, line in block:
@@ -80,28 +84,25 @@ class Conll(Sentences):
                     form = self._form(line, number)
                     if form.header:
                         continue
-                cells = form.cells(line)
-                if line.startswith("#") and (len(cells) != form.width or _PROPERTY.match(line)):
+                if form.comment(line):
                     continue
+                cells = form.cells(line)
                 if len(cells) != form.width:
                     message = f"has {_columns(len(cells))}, but line {form.line} has {form.width}"
                     raise RegardError(f"{message}; an empty line ends a sentence", self.at(number))
                 lost = not cells[form.word] and cells[form.tag].strip() == OUTSIDE
-                if cells[0] != "-DOCSTART-" and not lost:
+                if not form.begins_document(line) and not lost:
                     rows.append((number, cells[form.word], cells[form.tag]))
             if rows:
                 yield rows[0][0], self._words(rows)
 
     def _before_words(self, line: str, block: Sequence[Line]) -> bool:
         """Whether a line that begins with # is a comment, before any word tells how many columns there are."""
-        first = next((other for _, other in block if not other.startswith("#")), None)
-        if first is None or _PROPERTY.match(line):
-            return True
-        return len(_Form(first).cells(line)) != _Form(first).width
+        return Form.of([other for _, other in block]).comment(line)
 
-    def _form(self, line: str, number: int) -> _Form:
+    def _form(self, line: str, number: int) -> Form:
         """How the first line with words says that all lines look."""
-        form = _Form(line, number)
+        form = Form(line, number)
         cells = form.cells(line)
         names = [cell.strip().casefold() for cell in cells]
         if self.columns is None:
@@ -134,8 +135,8 @@ class Conll(Sentences):
         return Words.joined([word for _, word, _ in rows], [tag.strip() for _, _, tag in rows])
 
 
-class _Form:
-    """How the lines of a CoNLL file look, as its first one shows."""
+class Form:
+    """How lines of CoNLL look, as the first one with a word shows: tabs or blanks between columns, and how many."""
 
     def __init__(self, line: str, number: int = 0) -> None:
         self.tabs = "\t" in line
@@ -143,9 +144,26 @@ class _Form:
         self.width = len(self.cells(line))
         self.word, self.tag, self.header = 0, self.width - 1, False
 
+    @classmethod
+    def of(cls, lines: Sequence[str]) -> Form:
+        """As lines that stand together show; words may begin with #, but where no other does, none has a blank behind.
+
+        Without any word there are no columns.
+        """
+        words = (line for line in lines if not line.startswith("#") and line.split(maxsplit=1)[:1] != [DOCUMENT])
+        return cls(next(words, None) or next(filter(_MARKED.match, lines), ""))
+
     def cells(self, line: str) -> list[str]:
         """The columns of a line."""
         return line.split("\t") if self.tabs else [cell for cell in re.split("[ \t]+", line) if cell]
+
+    def comment(self, line: str) -> bool:
+        """Whether a line is a comment: it begins with #, and its columns do not fit or it looks like a property."""
+        return line.startswith("#") and (len(self.cells(line)) != self.width or _PROPERTY.match(line) is not None)
+
+    def begins_document(self, line: str) -> bool:
+        """Whether a line has no word, but says that a document begins."""
+        return self.cells(line)[:1] == [DOCUMENT]
 
 
 @dataclass
