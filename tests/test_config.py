@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from regard.config import (
     BUILT,
@@ -20,6 +21,7 @@ from regard.config import (
     recipe_values,
 )
 from regard.errors import UsageError
+from regard.nn.positions import Relative
 
 
 def test_a_recipe_survives_its_toml() -> None:
@@ -103,6 +105,14 @@ def test_nonsense_of_a_setting_is_text() -> None:
     assert override({}, ["task=" + "[" * 100_000])["task"][0] == "["
 
 
+TASKS = {"bert": "tagging", "gpt": "language-model", "transformer": "translation"}
+
+
+def relative(family: str, buckets: int, distance: int) -> dict[str, Any]:
+    sizes = {"family": family, "positions": "relative", "relative_buckets": buckets, "relative_distance": distance}
+    return {"task": TASKS[family], "model": sizes}
+
+
 @pytest.mark.parametrize(
     ("values", "said"),
     [
@@ -117,8 +127,36 @@ def test_nonsense_of_a_setting_is_text() -> None:
         ({"training": {"accumulate": 10**6}}, "training.accumulate"),
         ({"training": {"weight_decay": 0.1}}, 'training.weight_decay acts only with training.optimiser = "adamw"$'),
         ({"training": {"steps": True}}, "training: steps is no question of true or false$"),
+        (relative("bert", 3, 128), "model: relative_buckets 3 are too few for this family; at least 4$"),
+        (relative("transformer", 2, 128), "relative_buckets 2 are too few for this family; at least 4$"),
+        (relative("bert", 512, 128), "relative_distance 128 must be above 128: 512 relative_buckets tell all "),
+        (relative("gpt", 32, 16), "relative_distance 16 must be above 16: 32 relative_buckets tell all "),
+        (relative("transformer", 32, 16), "relative_distance 16 must be above 16"),
+        (relative("bert", 32, 4), "relative_distance 4 must be above 8"),
     ],
 )
 def test_a_refusal_is_short(values: dict[str, object], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         recipe_from(values)
+
+
+@pytest.mark.parametrize(
+    ("family", "buckets", "distance"),
+    [("bert", 4, 2), ("bert", 5, 2), ("bert", 32, 9), ("gpt", 2, 2), ("gpt", 32, 17), ("transformer", 4, 3)],
+)
+def test_all_distances_find_their_bucket_at_the_border_of_what_is_accepted(
+    family: str, buckets: int, distance: int
+) -> None:
+    section: Any = recipe_from(relative(family, buckets, distance)).model
+    ahead_LM = torch.arange(-300, 301)[None]
+    for direction in section.directions:
+        found_M = Relative(1, buckets, distance, direction == 2)._bucket(ahead_LM)[0]
+        assert found_M.min() == 0
+        assert found_M.max() < buckets
+        back_M = found_M[:301].flip(0)  # from the query itself
+        assert (back_M.diff() >= 0).all()
+        assert (back_M[distance:] == buckets // direction - 1).all()
+
+
+def test_distances_are_of_no_concern_to_other_positions() -> None:
+    recipe_from({"model": {"relative_buckets": 3, "relative_distance": 2}})

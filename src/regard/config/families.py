@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
@@ -14,6 +14,9 @@ Positions = Literal["sinusoidal", "learned", "relative", "none"]
 
 class Attentive(Section):
     """What all families made of attention layers have in common; the defaults are the paper's base model."""
+
+    directions: ClassVar[tuple[int, ...]] = (2,)
+    """Of each stack: 2 where tokens also see what comes after them, else 1."""
 
     d_model: int = Field(512, ge=1, le=65536, description="size of every hidden vector")
     d_ff: int = Field(2048, ge=1, le=262144, description="inner size of the feed-forward")
@@ -52,6 +55,21 @@ class Attentive(Section):
             raise ValueError(f"d_model {self.d_model} is not divisible by norm_groups {self.norm_groups}")
         return self
 
+    @model_validator(mode="after")
+    def _distances_fall_into_buckets(self) -> Attentive:
+        """Half of a direction's buckets are exact, one at least, and a distance beyond these exists [Raffel20 §2.1]."""
+        if self.positions != "relative":
+            return self
+        least, exact = 2 * max(self.directions), self.relative_buckets // (2 * min(self.directions))
+        if self.relative_buckets < least:
+            raise ValueError(f"relative_buckets {self.relative_buckets} are too few for this family; at least {least}")
+        if self.relative_distance <= exact:
+            raise ValueError(
+                f"relative_distance {self.relative_distance} must be above {exact}: {self.relative_buckets} "
+                f"relative_buckets tell all distances below {exact} apart; choose a larger distance or fewer buckets"
+            )
+        return self
+
     @property
     def key_size(self) -> int:
         """d_k: query and key size per head."""
@@ -66,6 +84,7 @@ class Attentive(Section):
 class TransformerSection(Attentive):
     """The Transformer [Vaswani17 §3]; the defaults are the paper's base model."""
 
+    directions: ClassVar[tuple[int, ...]] = (2, 1)
     family: Literal["transformer"] = Field("transformer", description="the architecture")
     encoder_layers: int = Field(6, ge=1, le=256, description="layers that read")
     decoder_layers: int = Field(6, ge=1, le=256, description="layers that write")
@@ -119,6 +138,7 @@ class BertSection(Attentive):
 class GptSection(Attentive):
     """Decoder only: the encoder's layer, causal [Radford19]; the defaults are GPT-2's smallest model."""
 
+    directions: ClassVar[tuple[int, ...]] = (1,)
     family: Literal["gpt"] = Field("gpt", description="the architecture")
     layers: int = Field(12, ge=1, le=256, description="layers")
     d_model: int = Field(768, ge=1, le=65536, description="size of every hidden vector")
