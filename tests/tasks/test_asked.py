@@ -9,7 +9,7 @@ import pytest
 from regard.config import Recipe, Training, recipe_toml
 from regard.data.corpora import JsonLines, Table
 from regard.errors import UsageError
-from regard.tasks.asked import Wishes, corpora, longest_asked, recipe_asked, refuse_pipes
+from regard.tasks.asked import Wishes, corpora, longest_asked, recipe_asked, refuse_pipes, task_asked
 
 
 def test_later_ones_lie_on_top() -> None:
@@ -175,3 +175,46 @@ def test_what_can_be_read_once_is_no_corpus(tmp_path: Path) -> None:
     refuse_pipes([tmp_path / "file", tmp_path, tmp_path / "nothing"])
     with pytest.raises(UsageError, match="is a pipe"):
         refuse_pipes([tmp_path / "file", tmp_path / "pipe"])
+
+
+BEGUN: dict[str, Any] = {
+    "model": {"family": "bert", "layers": 1},
+    "text": {"vocabulary": 320, "units": "pieces", "normalisation": "nfc", "lowercase": False},
+}
+"""Of a model that is begun from."""
+
+
+def test_the_text_of_a_model_that_is_begun_from_takes_the_place_of_the_recipes(tmp_path: Path) -> None:
+    file = tmp_path / "recipe.toml"
+    file.write_text("[text]\nvocabulary = 4000\nlowercase = true\nsample = 7\n[model]\nd_ff = 32\n")
+    task = {"task": "classification"}
+    found = recipe_asked(Wishes(file, options=task, begun=BEGUN, settings=("text.vocabulary=320",)), 100)
+    assert found.text.model_dump(include=set(BEGUN["text"])) == BEGUN["text"]
+    assert (found.text.sample, found.model.layers, found.model.d_ff) == (7, 1, 32)
+    assert recipe_asked(Wishes(file, options=task), 100).text.lowercase
+    file.write_text("[text]\nvocabulary = 4\n")
+    with pytest.raises(UsageError, match=r"text\.vocabulary"):
+        recipe_asked(Wishes(file, options=task, begun=BEGUN), 100)
+
+
+@pytest.mark.parametrize(
+    ("setting", "kept"),
+    [
+        ("text.vocabulary=4000", "vocabulary = 320"),
+        ("text.units=characters", 'units = "pieces"'),
+        ("text.normalisation=none", 'normalisation = "nfc"'),
+        ("text.lowercase=true", "lowercase = false"),
+    ],
+)
+def test_another_text_than_that_of_the_model_that_is_begun_from_is_refused(setting: str, kept: str) -> None:
+    wishes = Wishes(options={"task": "classification"}, begun=BEGUN, settings=(setting,))
+    with pytest.raises(UsageError, match=f"keeps its vocabulary, which has {kept}; leave") as caught:
+        task_asked(wishes)
+    assert caught.value.where is not None
+    assert caught.value.where.startswith(f"--set {setting.partition('=')[0]}")
+
+
+def test_a_preset_and_a_model_to_begin_from_are_one_too_many() -> None:
+    with pytest.raises(UsageError, match="names the sizes of a fresh model") as caught:
+        task_asked(Wishes(preset="bert-tiny", options={"task": "classification"}, begun=BEGUN))
+    assert caught.value.where == "--preset"

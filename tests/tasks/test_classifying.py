@@ -2,6 +2,7 @@
 
 import json
 import random
+import tomllib
 from pathlib import Path
 from typing import Any, get_args
 
@@ -244,3 +245,16 @@ def test_half_a_model_is_no_beginning(tmp_path: Path) -> None:
         with pytest.raises(RegardError, match=f"does not fit the model to be trained, which has another .*{name}"):
             taught(tmp_path / "other", given, setting, **begun)
     assert regard.load(tmp_path / "same", device="cpu").recipe.model.d_ff == 64
+
+
+def test_the_recipe_of_a_model_begun_from_another_tells_how_its_text_is_cut(tmp_path: Path) -> None:
+    given = written(tmp_path / "a.csv", rows(80))
+    taught(tmp_path / "first", given, steps=1)
+    (tmp_path / "trec.toml").write_text('task = "classification"\n[text]\nvocabulary = 4000\nlowercase = true\n')
+    begun = {"start_from": tmp_path / "first", "recipe": tmp_path / "trec.toml"}
+    regard.train(train=given, output=tmp_path / "second", steps=1, **begun)
+    texts = [tomllib.loads((tmp_path / name / "recipe.toml").read_text())["text"] for name in ("first", "second")]
+    for name in ("vocabulary", "units", "normalisation", "lowercase"):
+        assert texts[0][name] == texts[1][name], name
+    tokenizers = [(tmp_path / name / "tokenizer.json").read_bytes() for name in ("first", "second")]
+    assert tokenizers[0] == tokenizers[1]

@@ -68,7 +68,7 @@ def train(
         target_language: code of the target language; default: the recipe's, else from the file's extension.
         recipe: a TOML file that decides everything about model and training.
         preset: a named size that the task has, e.g. tiny, small, base; bert-tiny; gpt-tiny (regard info gpt-tiny shows
-            it); an unknown one is answered with all.
+            it); an unknown one is answered with all; not beside --from.
         set: one value of the recipe, e.g. model.d_model=512; may be given several times.
         minutes: be done after so many minutes; the schedule ends exactly there.
         steps: make so many updates, instead of minutes.

@@ -1,7 +1,11 @@
-"""What a person asked for → one recipe: table by size, preset, recipe file, options, settings, later ones on top."""
+"""What a person asked for → one recipe: table by size, preset, recipe file, options, settings, later ones on top.
+
+A model that is begun from takes the place of table and preset, and how it cuts text into pieces stands above all.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +33,7 @@ class Wishes:
     guessed: Mapping[str, str | None] = field(default_factory=dict)
     """Dotted keys of what the data seems to be; the recipe lies on top of them, as it lies on the table."""
     begun: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Sections of the model that is begun from; they take the place of the table's."""
+    """Sections of the model that is begun from, in place of the table's; its ``text`` also in place of the recipe's."""
 
 
 def recipe_asked(wishes: Wishes, pairs: int, seems: Mapping[str, Any] | None = None) -> Recipe:
@@ -102,6 +106,7 @@ def _wished(wishes: Wishes) -> tuple[dict[str, Any], dict[str, Any], str]:
     """The recipe given; that with options and settings laid over; and where the recipe was written."""
     given, where = _given(wishes.recipe)
     if wishes.preset:
+        _refuse_begun(wishes)
         _refuse_other_task(wishes, given)
     recipe_from(_completed(given), where)  # a mistake in the file is reported as the file's
     options = _nested(wishes.options)
@@ -115,6 +120,9 @@ def _wished(wishes: Wishes) -> tuple[dict[str, Any], dict[str, Any], str]:
         alone = override({}, [setting])  # one that is unknown is refused here
         check_value(name, alone[section][inner] if section else alone[inner], f"--set {setting}", family)
     wished = override(options, wishes.settings)
+    _refuse_other_text(wishes, wished)
+    if "text" in wishes.begun:
+        given = merge(given, {"text": wishes.begun["text"]})
     return given, merge(_without_length(given, wished), wished), where
 
 
@@ -127,6 +135,21 @@ def _family(wishes: Wishes, given: Mapping[str, Any]) -> str | None:
         return None
     task = wishes.options.get("task") or given.get("task")
     return BUILT[task][0] if isinstance(task, str) and task in BUILT else None
+
+
+def _refuse_begun(wishes: Wishes) -> None:
+    """Raise a UsageError for a preset beside a model that is begun from, which has its sizes."""
+    if wishes.begun:
+        raise UsageError("names the sizes of a fresh model, but --from keeps those it has; leave one out", "--preset")
+
+
+def _refuse_other_text(wishes: Wishes, wished: Mapping[str, Any]) -> None:
+    """Raise a UsageError for a setting that the tokenizer of the model that is begun from does not follow."""
+    kept = wishes.begun.get("text", {})
+    for name, value in wished.get("text", {}).items():
+        if name in kept and value != kept[name]:
+            message = f"the model of --from keeps its vocabulary, which has {name} = {json.dumps(kept[name])}"
+            raise UsageError(f"{message}; leave this setting out", f"--set text.{name}={value}")
 
 
 def _refuse_other_task(wishes: Wishes, given: Mapping[str, Any]) -> None:
