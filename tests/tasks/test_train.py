@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from regard.data.corpora import Table
-from regard.errors import RegardError
+from regard.errors import RegardError, UsageError
 from regard.tasks import train as training
+from regard.tasks.jobs import JOBS
 
 
 @pytest.fixture
@@ -37,6 +38,7 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., object
         ({"weights": [-1]}, 2, "must not be negative"),
         ({"settings": ["data.weights=[1, 2]"]}, 2, "2 weights for 1 corpora"),
         ({"device": "cpu:99"}, 2, "no device of this machine"),
+        ({"valid": "b"}, 2, "--valid: is not for this task: task = translation takes --source"),
     ],
 )
 def test_wishes(ask: Any, wishes: dict[str, Any], code: int, said: str) -> None:
@@ -79,3 +81,23 @@ def test_pairs_may_be_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_where_nothing_is_wrong_the_data_is_read(ask: Any) -> None:
     with pytest.raises(AssertionError, match="the data was read"):
         ask(weights=[1], seed=3, resume="never")
+
+
+@pytest.mark.parametrize("task", [task for task in JOBS if task != "encoding"])
+def test_only_translation_weighs_its_files(tmp_path: Path, task: str) -> None:
+    recipe = {"task": task, "data": {"weights": [1, 2]}}
+    given: dict[str, Any] = {"train": [tmp_path / "a", tmp_path / "b"], "output": tmp_path / "new"}
+    for where, wishes in (
+        ("--weight", {"task": task, "weights": [1, 2]}),
+        ("data.weights", {"task": task, "settings": ["data.weights=[1, 2]"]}),
+        ("data.weights", {"recipe": recipe}),
+    ):
+        with pytest.raises(UsageError, match="only translation weighs them") as caught:
+            training.train(**given, **wishes)
+        assert caught.value.where == where
+
+
+def test_a_translator_begins_from_nothing(ask: Any, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="a translator begins from nothing; --from is for the tasks") as caught:
+        ask(start_from=tmp_path / "model")
+    assert caught.value.where == "--from"

@@ -55,13 +55,15 @@ def train(
             image-classification.
         train: what another task than translation learns from; may be given several times, plain or gz, xz, zst.
         valid: what it is validated on; default: some split off from the data.
-        start_from: a model folder to begin from: its weights, sizes and vocabulary.
+        start_from: a model folder to begin from: its weights, sizes and vocabulary; not for translation, which begins
+            from nothing.
         source: sentences to translate from; may be given several times, plain or gz, xz, zst.
         target: their translations, as many files and lines.
         pairs: a TSV or JSONL file that holds both sides; may be given several times.
         columns: where in it: two columns "1,2" of a TSV, two keys "en,de" of a JSONL; of --train the columns of text
             and label, by number or name, or "label text" where a line begins with its label.
-        weight: how often to draw from each corpus beside the others, one number for each; default: by size.
+        weight: of translation only: how often to draw from each corpus beside the others, one number for each;
+            default: by size.
         valid_source: sentences to validate on; default: some split off from the data.
         valid_target: their translations.
         source_language: code of the source language; default: the recipe's, else from the file's extension.

@@ -40,7 +40,7 @@ class Data(Section):
     word_dropout: float = Field(
         0.0, ge=0.0, lt=1.0, description="share of the tokens that classifier and tagger read as [MASK] while training"
     )
-    weights: tuple[float, ...] = Field((), description="one weight per corpus; empty = by size")
+    weights: tuple[float, ...] = Field((), description="translation only: one weight per corpus; empty = by size")
     epoch: int = Field(0, ge=0, description="draws of a virtual epoch of weighted corpora; 0 = all pairs")
     look_ahead: int = Field(
         64, ge=1, le=1_000_000, description="sentences waiting to fill the gap at the end of a batch"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,12 @@ from regard.training import resolved
 from regard.training.log import Quiet, Reporter
 from regard.training.output import Resume, refuse_unusable
 from regard.training.run import Hooks
+
+TRANSLATION_TAKES = "task = translation takes --source; what else is to be learned, --task says"
+TRANSLATION_BEGINS = (
+    "a translator begins from nothing; --from is for the tasks that learn from --train, named by --task "
+    "(to go on with a run, name its --output)"
+)
 
 
 def _never() -> bool:
@@ -81,11 +87,11 @@ def train(
         task: what the model is for; default: the recipe's, else translation.
         train: of any other task: what is learned from, one file or several.
         valid: what is validated on; default: a tenth, at most ``data.validation``, split off by seed.
-        start_from: a model folder whose weights, sizes and vocabulary are begun with.
+        start_from: a model folder whose weights, sizes and vocabulary are begun with; not for translation.
         valid_source, valid_target: sentences to validate on; default: some split off from the data.
         pairs: one TSV or JSONL file that holds both sides, or several; ``columns`` says where.
         columns: of ``pairs``, or of ``train``: where text and label stand.
-        weights: how often to draw from each corpus; default: by size.
+        weights: of a translator: how often to draw from each corpus; default: by size.
         source_language, target_language: codes; default: the recipe's, else from the files' extensions.
         recipe: a TOML file, or its values; ``preset``: a named size; ``settings``: ``section.key=value`` strings.
         minutes: be done after so many; ``steps``: make so many updates; default: the recipe's, else by corpus size.
@@ -114,21 +120,23 @@ def train(
         "seed": seed,
         "data.weights": tuple(weights) or None,
     }
-    begun = Pretrained.load(start_from) if start_from is not None else None
     guessed = languages(_several(source), _several(target))
-    wishes = Wishes(recipe, preset, tuple(settings), options, guessed, begun.values if begun else {})
+    wishes = Wishes(recipe, preset, tuple(settings), options, guessed)
+    if (word := task_asked(wishes)) == "translation":
+        _refuse_elsewhere({"--train": train, "--valid": valid}, TRANSLATION_TAKES)
+        _refuse_elsewhere({"--from": start_from}, TRANSLATION_BEGINS)
+    begun = Pretrained.load(start_from) if start_from is not None else None
+    wishes = replace(wishes, begun=begun.values if begun else {})
     asked = _Asked(wishes, Path(output), resume, despite_check, reporter or Quiet())
     place = placed(device)
-    if (word := task_asked(wishes)) == "translation":
-        _refuse_elsewhere(
-            {"--train": train, "--valid": valid, "--from": start_from},
-            "task = translation takes --source; what else is to be learned, --task says",
-        )
+    if word == "translation":
         both = _Both(_several(source), _several(target), _several(pairs), columns, valid_source, valid_target)
         found, job = _translation(asked, both)
     else:
         others = {"--source": source, "--target": target, "--pairs": pairs, "--valid-source": valid_source}
         _refuse_elsewhere(others, f"task = {word} takes --train")
+        weights_given = {"--weight" if weights else "data.weights": weights_asked(wishes) or None}
+        _refuse_elsewhere(weights_given, f"task = {word} draws from all files by size; only translation weighs them")
         _refuse_other_family(begun, word)
         refuse_unusable(asked.output, resume)
         given = Given(_several(train), valid, columns, begun)
