@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -103,11 +104,13 @@ def test_t5(feed_forward: str, tied: bool, tmp_path: Path) -> None:
     assert_near(found, expected, 1e-4)
 
 
-@pytest.mark.parametrize("start", [-1, 10_000, "<pad>"])
+@pytest.mark.parametrize("start", [-1, 10_000, "<pad>", True])
 def test_a_t5_that_starts_with_no_piece(start: Any, tmp_path: Path) -> None:
     folder_of("T5ForConditionalGeneration", tmp_path)
     rewrite(tmp_path, decoder_start_token_id=start)
-    with pytest.raises(RegardError, match=r"decoder_start_token_id .* is none of its pieces"):
+    with pytest.raises(
+        RegardError, match=r"config\.json: decoder_start_token_id .*(none of its pieces|where a whole number)"
+    ):
         brought(tmp_path)
 
 
@@ -129,17 +132,21 @@ def test_vit(tmp_path: Path) -> None:
         ({"image_mean": [0.1, 0.2], "image_std": [0.3, 0.4]}, Scale(255.0, (0.1, 0.2), (0.3, 0.4))),
         ({"do_normalize": False, "rescale_factor": 0.0625}, Scale(16.0, (0.0,), (1.0,))),
         ({"do_rescale": False, "image_mean": 0.5}, Scale(1.0, (0.5,), (0.5,))),
-        ({"image_std": [0.0, 1.0]}, None),
-        ({"rescale_factor": 0}, None),
-        ({"image_mean": "dark"}, None),
+        ({"image_std": [0.0, 1.0]}, "is damaged"),
+        ({"rescale_factor": 1e300}, "is damaged"),
+        ({"rescale_factor": 0}, "rescale_factor is 0, where a number above zero"),
+        ({"image_mean": "dark"}, 'image_mean is "dark", where a number'),
+        ({"image_std": []}, "image_std is [], where a number"),
+        ({"image_std": [None]}, "image_std is [null], where a number"),
+        ({"do_rescale": "no"}, 'do_rescale is "no", where true or false'),
     ],
 )
-def test_the_scale_of_pixels(values: dict[str, Any], scale: Scale | None, tmp_path: Path) -> None:
+def test_the_scale_of_pixels(values: dict[str, Any], scale: Scale | str, tmp_path: Path) -> None:
     (tmp_path / "preprocessor_config.json").write_text(json.dumps(values))
-    if scale is not None:
+    if isinstance(scale, Scale):
         assert scale_of(tmp_path) == scale
     else:
-        with pytest.raises(RegardError, match=r"preprocessor_config\.json: is damaged"):
+        with pytest.raises(RegardError, match=re.escape(f"preprocessor_config.json: {scale}")):
             scale_of(tmp_path)
 
 
@@ -263,7 +270,7 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
         ({"model_type": "llama"}, "'llama' has no counterpart here; known: bert, gpt2, t5, vit"),
         ({"model_type": None}, "does not say its model_type"),
         ({"architectures": ["GPT2ForSequenceClassification"]}, "GPT2ForSequenceClassification has no counterpart"),
-        ({"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx = True has no counterpart"),
+        ({"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx = true has no counterpart"),
         ({"activation_function": "mish"}, "'mish' has no counterpart here; known: relu, gelu"),
         ({"n_head": 5}, "d_model 12 is not divisible by heads 5"),
         ({"n_layer": None}, "lacks 'n_layer'"),
@@ -276,6 +283,61 @@ def test_what_a_config_says_that_we_cannot(changes: dict[str, Any], message: str
     with pytest.raises(RegardError) as caught:
         brought(tmp_path)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "message"),
+    [
+        ("GPT2LMHeadModel", {"vocab_size": "abc"}, 'vocab_size is "abc", where a whole number from 1 on is expected'),
+        ("GPT2LMHeadModel", {"vocab_size": [1]}, "vocab_size is [1]"),
+        ("GPT2LMHeadModel", {"vocab_size": -5}, "vocab_size is -5"),
+        ("GPT2LMHeadModel", {"vocab_size": None}, "lacks 'vocab_size'"),
+        ("GPT2LMHeadModel", {"vocab_size": 10**4000}, "vocabulary"),
+        ("GPT2LMHeadModel", {"n_positions": "x"}, 'n_positions is "x"'),
+        ("GPT2LMHeadModel", {"n_positions": None, "n_ctx": "x"}, 'n_ctx is "x"'),
+        ("GPT2LMHeadModel", {"n_positions": None}, "lacks 'n_positions'"),
+        ("GPT2LMHeadModel", {"n_inner": 12.0}, "n_inner is 12.0"),
+        ("GPT2LMHeadModel", {"n_embd": True}, "n_embd is true"),
+        ("GPT2LMHeadModel", {"layer_norm_epsilon": float("nan")}, "layer_norm_epsilon is NaN"),
+        ("GPT2LMHeadModel", {"layer_norm_epsilon": 10**400}, "layer_norm_epsilon is 1000"),
+        ("GPT2LMHeadModel", {"activation_function": ["gelu"]}, 'activation_function is ["gelu"]'),
+        ("GPT2LMHeadModel", {"scale_attn_weights": {"x": 1}}, 'scale_attn_weights = {"x": 1} has no counterpart'),
+        ("GPT2LMHeadModel", {"architectures": "GPT2LMHeadModel"}, "architectures is no list of names"),
+        ("GPT2LMHeadModel", {"architectures": [1]}, "architectures is no list of names"),
+        ("BertForSequenceClassification", {"max_position_embeddings": "x"}, 'max_position_embeddings is "x"'),
+        ("BertForSequenceClassification", {"problem_type": ["regression"]}, 'problem_type is ["regression"]'),
+        ("BertForSequenceClassification", {"hidden_dropout_prob": "a"}, 'hidden_dropout_prob is "a"'),
+        ("BertForSequenceClassification", {"hidden_dropout_prob": 1.0}, "hidden_dropout_prob is 1.0"),
+        ("BertForSequenceClassification", {"id2label": {str(n): [n] for n in range(5)}}, "id2label has [0]"),
+        ("T5ForConditionalGeneration", {"num_decoder_layers": "2"}, 'num_decoder_layers is "2"'),
+        ("T5ForConditionalGeneration", {"scale_decoder_outputs": "yes"}, 'scale_decoder_outputs is "yes"'),
+        ("ViTForImageClassification", {"image_size": {"h": 8}}, 'image_size is {"h": 8}'),
+        ("ViTForImageClassification", {"image_size": [8, 8, 8]}, "image_size is [8, 8, 8]"),
+        ("ViTForImageClassification", {"image_size": [8, "8"]}, 'image_size is [8, "8"]'),
+        ("ViTForImageClassification", {"patch_size": [4, 2]}, "patch_size 4 x 2 has no counterpart"),
+        ("ViTForImageClassification", {"num_channels": 0}, "num_channels is 0"),
+    ],
+)
+def test_values_of_another_kind_are_named(kind: str, changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+    folder_of(kind, tmp_path)
+    rewrite(tmp_path, **changes)
+    with pytest.raises(RegardError) as caught:
+        brought(tmp_path)
+    assert str(caught.value).startswith(f"{tmp_path / 'config.json'}: ")
+    assert message in str(caught.value)
+
+
+def test_settings_around_a_model_are_read_by_kind_too(tmp_path: Path) -> None:
+    folder_of("BertModel", tmp_path)
+    around(tmp_path, max_seq_length="long")
+    with pytest.raises(RegardError, match=r'sentence_bert_config\.json: max_seq_length is "long"'):
+        brought(tmp_path)
+    around(tmp_path, do_lower_case=1)
+    with pytest.raises(RegardError, match="do_lower_case is 1, where true or false"):
+        brought(tmp_path)
+    (tmp_path / "1_Pooling" / "config.json").write_text('{"pooling_mode_mean_tokens": "no"}')
+    with pytest.raises(RegardError, match='pooling_mode_mean_tokens is "no"'):
+        brought(tmp_path)
 
 
 def test_folders_that_are_none(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from regard.config import BertSection, GptSection, TransformerSection, VitSection
 from regard.convert import bert, gpt2, names, t5, vit
+from regard.convert.fields import Fields
 from regard.models import build
 from regard.models.inputs import Tokens
 from regard.nn.layout import Sequences
@@ -97,7 +98,7 @@ def saved_gradients(model: Any, folder: Any) -> dict[str, Tensor]:
 
 def ours(format: Any, task: str, config: Any, tensors: Mapping[str, Tensor], dtype: torch.dtype) -> tuple[Any, Any]:
     """Our model with these weights, and the table of names by which they came."""
-    values = format.section(config.to_dict(), tensors)
+    values = format.section(Fields(config.to_dict(), "test"), tensors)
     section = {"bert": BertSection, "gpt": GptSection, "vit": VitSection, "transformer": TransformerSection}[
         values["family"]
     ](**values)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from regard.config import BertSection
-from regard.convert.fields import ACTIVATIONS, THEIRS, demand, demand_plain_heads, dropout, number, only, word
+from regard.convert.fields import ACTIVATIONS, THEIRS, Fields, demand, demand_plain_heads
 from regard.convert.names import Row, affine, row
 
 TASKS = {
@@ -31,22 +31,22 @@ COPIES = {
 """Tied tensors that a file may hold a second time."""
 
 
-def section(config: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+def section(config: Fields, tensors: Mapping[str, Any]) -> dict[str, Any]:
     """The values of our model section."""
     bare = not any(name.startswith(("cls.", "classifier.")) for name in tensors)
-    only(config, position_embedding_type="absolute", is_decoder=False, add_cross_attention=False)
+    config.only(position_embedding_type="absolute", is_decoder=False, add_cross_attention=False)
     return {
         "family": "bert",
-        "layers": number(config, "num_hidden_layers"),
-        "d_model": number(config, "hidden_size"),
-        "d_ff": number(config, "intermediate_size"),
-        "heads": number(config, "num_attention_heads"),
-        "activation": word(config, "hidden_act", ACTIVATIONS, "gelu"),
-        "max_positions": number(config, "max_position_embeddings"),
-        "segments": number(config, "type_vocab_size", 2),
-        "norm_epsilon": number(config, "layer_norm_eps", 1e-12),
-        "dropout": dropout(config, "hidden_dropout_prob", 0.1),
-        "attention_dropout": dropout(config, "attention_probs_dropout_prob", 0.1),
+        "layers": config.whole("num_hidden_layers"),
+        "d_model": config.whole("hidden_size"),
+        "d_ff": config.whole("intermediate_size"),
+        "heads": config.whole("num_attention_heads"),
+        "activation": config.word("hidden_act", ACTIVATIONS, "gelu"),
+        "max_positions": config.whole("max_position_embeddings"),
+        "segments": config.whole("type_vocab_size", 2),
+        "norm_epsilon": config.positive("layer_norm_eps", 1e-12),
+        "dropout": config.share("hidden_dropout_prob", 0.1),
+        "attention_dropout": config.share("attention_probs_dropout_prob", 0.1),
         "pooler": not bare or "bert.pooler.dense.weight" in tensors,
     }
 

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from regard.convert import bert, gpt2, t5, vit
+from regard.convert.fields import Fields
 from regard.convert.names import Row
 from regard.errors import RegardError
 
@@ -40,7 +41,7 @@ class Format:
 
     kind: str
     tasks: Mapping[str, str]
-    section: Callable[[Mapping[str, Any], Mapping[str, Any]], dict[str, Any]]
+    section: Callable[[Fields, Mapping[str, Any]], dict[str, Any]]
     config: Callable[[Any, int], dict[str, Any]]
     rows: Callable[..., list[Row]]
     prefix: str = ""
@@ -50,7 +51,7 @@ class Format:
     copies: Mapping[str, str] = field(default_factory=dict)
     own: tuple[str, ...] = ()
     old: Mapping[str, str] = field(default_factory=dict)
-    told: Callable[[Mapping[str, Any]], dict[str, Any]] = lambda config: {}
+    told: Callable[[Fields], dict[str, Any]] = lambda config: {}
 
     def today(self, name: str) -> str:
         """A tensor's name as the table has it."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from regard.config import GptSection
-from regard.convert.fields import ACTIVATIONS, THEIRS, demand, demand_plain_heads, dropout, number, only, word
+from regard.convert.fields import ACTIVATIONS, THEIRS, Fields, demand, demand_plain_heads
 from regard.convert.names import Row, Transposed, affine, row
 
 TASKS = {"GPT2LMHeadModel": "language-model", "GPT2Model": "language-model"}
@@ -18,21 +18,22 @@ SILENT = re.compile(r"transformer\.h\.\d+\.attn\.(masked_)?bias")
 """Masks that old files hold beside the weights."""
 
 
-def section(config: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+def section(config: Fields, tensors: Mapping[str, Any]) -> dict[str, Any]:
     """The values of our model section."""
-    only(config, scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False, add_cross_attention=False)
-    d_model = number(config, "n_embd")
+    config.only(scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False, add_cross_attention=False)
+    d_model = config.whole("n_embd")
+    longest = "n_ctx" if config.get("n_positions") is None and config.get("n_ctx") is not None else "n_positions"
     return {
         "family": "gpt",
-        "layers": number(config, "n_layer"),
+        "layers": config.whole("n_layer"),
         "d_model": d_model,
-        "d_ff": config.get("n_inner") or 4 * d_model,
-        "heads": number(config, "n_head"),
-        "activation": word(config, "activation_function", ACTIVATIONS, "gelu_new"),
-        "max_positions": number(config, "n_positions", config.get("n_ctx")),
-        "norm_epsilon": number(config, "layer_norm_epsilon", 1e-5),
-        "dropout": dropout(config, "resid_pdrop", 0.1),
-        "attention_dropout": dropout(config, "attn_pdrop", 0.1),
+        "d_ff": config.whole("n_inner", 4 * d_model),
+        "heads": config.whole("n_head"),
+        "activation": config.word("activation_function", ACTIVATIONS, "gelu_new"),
+        "max_positions": config.whole(longest),
+        "norm_epsilon": config.positive("layer_norm_epsilon", 1e-5),
+        "dropout": config.share("resid_pdrop", 0.1),
+        "attention_dropout": config.share("attn_pdrop", 0.1),
     }
 
 

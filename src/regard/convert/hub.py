@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from regard.convert.fields import Fields, shown
 from regard.errors import RegardError
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
@@ -39,6 +39,11 @@ def values_of(path: Path) -> dict[str, Any]:
     return found
 
 
+def fields_of(path: Path) -> Fields:
+    """The fields of a JSON file, read as :func:`values_of` does."""
+    return Fields(values_of(path), str(path))
+
+
 @dataclass(frozen=True)
 class HubFolder:
     """A folder that ``transformers`` wrote, or something like it.
@@ -49,7 +54,7 @@ class HubFolder:
     """
 
     path: Path
-    config: Mapping[str, Any]
+    config: Fields
 
     @classmethod
     def open(cls, path: Path | str) -> HubFolder:
@@ -63,7 +68,7 @@ class HubFolder:
             raise RegardError("no such folder", str(path))
         if not (path / CONFIG).exists():
             raise RegardError(f"has no {CONFIG}: is no model in Hugging Face's layout", str(path))
-        return cls(path, values_of(path / CONFIG))
+        return cls(path, fields_of(path / CONFIG))
 
     @property
     def kind(self) -> str:
@@ -79,9 +84,15 @@ class HubFolder:
 
     @property
     def architecture(self) -> str | None:
-        """The class it was saved from, where it says one."""
-        named = self.config.get("architectures")
-        return str(named[0]) if isinstance(named, list) and named else None
+        """The class it was saved from, where it says one.
+
+        Raises:
+            RegardError: what is there is no list of names.
+        """
+        named = self.config.get("architectures") or []
+        if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
+            raise RegardError("architectures is no list of names", self.config.where)
+        return named[0] if named else None
 
     @property
     def where(self) -> str:
@@ -131,14 +142,17 @@ class HubFolder:
             RegardError: there are not as many names as scores, or a name twice.
         """
         named = self.config.get("id2label") or {number: f"LABEL_{number}" for number in range(count)}
-        where = str(self.path / CONFIG)
+        where = self.config.where
         try:
-            found = {int(number): str(label) for number, label in named.items()}
+            found = {int(number): label for number, label in named.items()}
         except (AttributeError, TypeError, ValueError):
             raise RegardError("id2label is no list of names by number", where) from None
+        if strange := [label for label in found.values() if not isinstance(label, str | int | float)]:
+            raise RegardError(f"id2label has {shown(strange[0])}, where a name is expected", where)
         if sorted(found) != list(range(count)):
             raise RegardError(f"id2label has {len(found)} names, the model's scores are {count}", where)
-        labels = tuple(found[number] for number in range(count))
+        names = (found[number] for number in range(count))
+        labels = tuple(name if isinstance(name, str) else json.dumps(name) for name in names)
         if len(set(labels)) < count:
             raise RegardError("id2label has the same name twice", where)
         return labels

@@ -67,11 +67,11 @@ def brought(folder: Path | str) -> Brought:
     tensors = format.once(hub.tensors, hub.where)
     count = len(tensors["classifier.weight"]) if task in LABELLED and "classifier.weight" in tensors else 0
     labels = hub.labels(count) if count else ()
-    pieces = int(hub.config.get("vocab_size") or 0)
+    pieces = 0 if task == "image-classification" else hub.config.whole("vocab_size")
     model = format.section(hub.config, tensors)
     if task == "encoding":
         model |= _pooled(said, model)
-    recipe = recipe_from(_recipe(hub, task, model, pieces, labels, said), str(hub.path / "config.json"))
+    recipe = recipe_from(_recipe(hub, task, model, pieces, labels, said), hub.config.where)
     rows = format.rows(recipe.model, task, **format.told(hub.config))
     refuse_surplus(rows, tensors, format.spare, hub.where)
     weights = inward(rows, tensors, hub.where)
@@ -96,7 +96,7 @@ def _task(hub: HubFolder, format: Format) -> str:
     architecture = hub.architecture or [*format.tasks][-1]  # files without a word hold the bare model
     if architecture not in format.tasks:
         known = ", ".join(format.tasks)
-        raise RegardError(f"{architecture} has no counterpart here; known: {known}", str(hub.path / "config.json"))
+        raise RegardError(f"{architecture} has no counterpart here; known: {known}", hub.config.where)
     return format.tasks[architecture]
 
 
@@ -140,13 +140,12 @@ def _kind(hub: HubFolder, count: int) -> str:
     Raises:
         RegardError: a word that is unknown, or several numbers at once.
     """
-    problem = hub.config.get("problem_type")
-    where = str(hub.path / "config.json")
-    if problem is not None and problem not in KINDS:
-        raise RegardError(f"problem_type {problem!r} has no counterpart here; known: {', '.join(KINDS)}", where)
-    if problem == "regression" and count != 1:
-        raise RegardError(f"is a regression of {count} numbers; here it is of one", where)
-    return "multi" if problem is None and count == 1 else KINDS[problem or "single_label_classification"]
+    if hub.config.get("problem_type") is None:
+        return "multi" if count == 1 else "single"
+    kind = hub.config.word("problem_type", KINDS)
+    if kind == "regression" and count != 1:
+        raise RegardError(f"is a regression of {count} numbers; here it is of one", hub.config.where)
+    return kind
 
 
 def _scheme(labels: Sequence[str]) -> str:

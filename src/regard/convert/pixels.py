@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import VitSection
-from regard.convert.hub import values_of
+from regard.convert.fields import Fields
+from regard.convert.hub import fields_of
 from regard.data.patches import Scale
 from regard.errors import RegardError
 
@@ -23,22 +24,15 @@ def scale_of(folder: Path) -> Scale:
         RegardError: the file is damaged, or divides by what is not above zero.
     """
     path = folder / THEIRS
-    values = values_of(path) if path.exists() else {}
-    try:
-        largest = 1 / float(values.get("rescale_factor", 1 / BRIGHTEST)) if values.get("do_rescale", True) else 1.0
-        normal = bool(values.get("do_normalize", True))
-        mean = _each(values.get("image_mean", 0.5)) if normal else (0.0,)
-        deviation = _each(values.get("image_std", 0.5)) if normal else (1.0,)
-        sound = all(map(isfinite, (largest, *mean, *deviation))) and min(largest, *deviation) > 0 and bool(mean)
-    except (TypeError, ValueError, ZeroDivisionError):
-        sound = False
-    if not sound:
+    said = fields_of(path) if path.exists() else Fields({}, str(path))
+    largest = 1 / said.positive("rescale_factor", 1 / BRIGHTEST) if said.flag("do_rescale", True) else 1.0
+    normal = said.flag("do_normalize", True)
+    mean = said.numbers("image_mean", 0.5) if normal else (0.0,)
+    deviation = said.numbers("image_std", 0.5) if normal else (1.0,)
+    largest = round(largest, 6)
+    if not isfinite(largest) or min(largest, *deviation) <= 0:
         raise RegardError("is damaged: pixel values are divided by numbers above zero", str(path))
-    return Scale(round(largest, 6), mean, deviation)
-
-
-def _each(value: Any) -> tuple[float, ...]:
-    return tuple(float(one) for one in (value if isinstance(value, list | tuple) else [value]))
+    return Scale(largest, mean, deviation)
 
 
 def processor(model: VitSection, scale: Scale) -> Mapping[str, Any]:

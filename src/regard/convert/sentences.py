@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from regard.convert.hub import values_of
+from regard.convert.fields import Fields
+from regard.convert.hub import fields_of
 from regard.errors import RegardError
 
 Pool = Literal["first", "mean", "max"]
@@ -47,15 +48,15 @@ class Sentences:
         """
         if not (folder / POOLING).exists():
             return cls()
-        settings = values_of(folder / SETTINGS) if (folder / SETTINGS).exists() else {}
-        longest = settings.get("max_seq_length")
-        known = longest if isinstance(longest, int) and longest > 1 else None
-        return cls(_pool(folder), "Normalize" in _modules(folder), known, bool(settings.get("do_lower_case")))
+        settings = fields_of(folder / SETTINGS) if (folder / SETTINGS).exists() else Fields({}, "")
+        longest = None if settings.get("max_seq_length") is None else settings.whole("max_seq_length", least=2)
+        return cls(_pool(folder), "Normalize" in _modules(folder), longest, settings.flag("do_lower_case", False))
 
 
 def _pool(folder: Path) -> Pool:
     path = folder / POOLING
-    asked = {name for name, value in values_of(path).items() if name.startswith("pooling_mode") and value}
+    said = fields_of(path)
+    asked = {name for name in said.values if name.startswith("pooling_mode") and said.flag(name, False)}
     if len(asked) != 1 or not asked <= WAYS.keys():
         raise RegardError(f"pools by {', '.join(sorted(asked)) or 'nothing'}; known: {', '.join(WAYS)}", str(path))
     return WAYS[asked.pop()]

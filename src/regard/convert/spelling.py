@@ -8,7 +8,8 @@ from typing import Any
 
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
-from regard.convert.hub import values_of
+from regard.convert.fields import Fields
+from regard.convert.hub import fields_of
 from regard.errors import RegardError
 from regard.text.foreign import ForeignTokenizer
 from regard.text.foreign_file import told_beside
@@ -53,7 +54,8 @@ def _built(folder: Path) -> tuple[Any, str]:
 
 def _word_pieces(folder: Path) -> Tokenizer:
     """BERT's: a piece a line, its number the line's [Devlin19 §3]."""
-    settings = values_of(folder / SETTINGS) if (folder / SETTINGS).exists() else {}
+    settings = fields_of(folder / SETTINGS) if (folder / SETTINGS).exists() else Fields({}, "")
+    small = settings.flag("do_lower_case", True)
     try:
         lines = (folder / WORDS).read_text(encoding="utf-8").split("\n")
     except (OSError, ValueError) as error:
@@ -64,9 +66,9 @@ def _word_pieces(folder: Path) -> Tokenizer:
     core = Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
     core.normalizer = normalizers.BertNormalizer(
         clean_text=True,
-        handle_chinese_chars=bool(settings.get("tokenize_chinese_chars", True)),
-        strip_accents=settings.get("strip_accents"),
-        lowercase=bool(settings.get("do_lower_case", True)),
+        handle_chinese_chars=settings.flag("tokenize_chinese_chars", True),
+        strip_accents=settings.flag("strip_accents", small),
+        lowercase=small,
     )
     core.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     core.decoder = decoders.WordPiece()

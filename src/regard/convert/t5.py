@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from regard.config import TransformerSection
-from regard.convert.fields import demand, dropout, number, word
+from regard.convert.fields import Fields, demand
 from regard.convert.names import Row, Started, affine, row
 from regard.errors import RegardError
 
@@ -31,24 +31,24 @@ PAD, END = 0, 1
 """Ids of T5's symbols: what starts a text the decoder writes, and what ends one."""
 
 
-def section(config: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+def section(config: Fields, tensors: Mapping[str, Any]) -> dict[str, Any]:
     """The values of our model section; a file that holds an output of its own is not tied."""
-    layers = number(config, "num_layers")
-    share = dropout(config, "dropout_rate", 0.1)
+    layers = config.whole("num_layers")
+    share = config.share("dropout_rate", 0.1)
     own = "lm_head.weight" in tensors
     return {
         "family": "transformer",
         "encoder_layers": layers,
-        "decoder_layers": config.get("num_decoder_layers") or layers,
-        "d_model": number(config, "d_model"),
-        "d_ff": number(config, "d_ff"),
-        "heads": number(config, "num_heads"),
-        "d_k": number(config, "d_kv"),
-        "d_v": number(config, "d_kv"),
-        "activation": word(config, "feed_forward_proj", ACTIVATIONS, "relu"),
-        "relative_buckets": number(config, "relative_attention_num_buckets", 32),
-        "relative_distance": number(config, "relative_attention_max_distance", 128),
-        "norm_epsilon": number(config, "layer_norm_epsilon", 1e-6),
+        "decoder_layers": config.whole("num_decoder_layers", layers),
+        "d_model": config.whole("d_model"),
+        "d_ff": config.whole("d_ff"),
+        "heads": config.whole("num_heads"),
+        "d_k": config.whole("d_kv"),
+        "d_v": config.whole("d_kv"),
+        "activation": config.word("feed_forward_proj", ACTIVATIONS, "relu"),
+        "relative_buckets": config.whole("relative_attention_num_buckets", 32),
+        "relative_distance": config.whole("relative_attention_max_distance", 128),
+        "norm_epsilon": config.positive("layer_norm_epsilon", 1e-6),
         "dropout": share,
         "attention_dropout": share,
         "feedforward_dropout": share,
@@ -69,9 +69,9 @@ FIXED: dict[str, Any] = {
 """What all models of the kind have in common."""
 
 
-def _scaled(config: Mapping[str, Any]) -> bool:
+def _scaled(config: Fields) -> bool:
     """Whether what the decoder says is divided by √d_model before the output: in 1.0, where the table is shared."""
-    return bool(config.get("scale_decoder_outputs", config.get("tie_word_embeddings", True) is not False))
+    return config.flag("scale_decoder_outputs", config.flag("tie_word_embeddings", True))
 
 
 def config(model: TransformerSection, pieces: int) -> dict[str, Any]:
@@ -102,16 +102,16 @@ def config(model: TransformerSection, pieces: int) -> dict[str, Any]:
     }
 
 
-def told(config: Mapping[str, Any]) -> dict[str, Any]:
+def told(config: Fields) -> dict[str, Any]:
     """What ``config.json`` tells the table of names: the row with which the decoder starts.
 
     Raises:
         RegardError: there is no such row.
     """
-    start = config.get("decoder_start_token_id")
-    start = number(config, "pad_token_id", PAD) if start is None else start
-    if not isinstance(start, int) or not 0 <= start < number(config, "vocab_size"):
-        raise RegardError(f"decoder_start_token_id {start!r} is none of its pieces", "config.json")
+    name = "pad_token_id" if config.get("decoder_start_token_id") is None else "decoder_start_token_id"
+    start = config.whole(name, PAD, least=0)
+    if start >= config.whole("vocab_size"):
+        raise RegardError(f"{name} {start} is none of its pieces", config.where)
     return {"start": start}
 
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from regard.config import VitSection
-from regard.convert.fields import ACTIVATIONS, THEIRS, demand, demand_plain_heads, dropout, number, only, word
+from regard.convert.fields import ACTIVATIONS, THEIRS, Fields, demand, demand_plain_heads
 from regard.convert.names import Row, Shaped, affine, row
+from regard.errors import RegardError
 
 TASKS = {"ViTForImageClassification": "image-classification"}
 """Their architectures to what they are for."""
@@ -16,26 +17,27 @@ SILENT = re.compile(r"vit\.embeddings\.mask_token|vit\.pooler\..*")
 """Tensors that say nothing here."""
 
 
-def section(config: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, Any]:
+def section(config: Fields, tensors: Mapping[str, Any]) -> dict[str, Any]:
     """The values of our model section."""
-    only(config, qkv_bias=True)
-    height, width = _both(number(config, "image_size", 224))
-    tall, patch = _both(number(config, "patch_size", 16))
-    only({"patch_size": [tall, patch]}, patch_size=[patch, patch])
+    config.only(qkv_bias=True)
+    height, width = config.pair("image_size", 224)
+    tall, patch = config.pair("patch_size", 16)
+    if tall != patch:
+        raise RegardError(f"patch_size {tall} x {patch} has no counterpart here, only squares have", config.where)
     return {
         "family": "vit",
-        "layers": number(config, "num_hidden_layers"),
+        "layers": config.whole("num_hidden_layers"),
         "height": height,
         "width": width,
-        "channels": number(config, "num_channels", 3),
+        "channels": config.whole("num_channels", 3),
         "patch": patch,
-        "d_model": number(config, "hidden_size"),
-        "d_ff": number(config, "intermediate_size"),
-        "heads": number(config, "num_attention_heads"),
-        "activation": word(config, "hidden_act", ACTIVATIONS, "gelu"),
-        "norm_epsilon": number(config, "layer_norm_eps", 1e-12),
-        "dropout": dropout(config, "hidden_dropout_prob", 0.0),
-        "attention_dropout": dropout(config, "attention_probs_dropout_prob", 0.0),
+        "d_model": config.whole("hidden_size"),
+        "d_ff": config.whole("intermediate_size"),
+        "heads": config.whole("num_attention_heads"),
+        "activation": config.word("hidden_act", ACTIVATIONS, "gelu"),
+        "norm_epsilon": config.positive("layer_norm_eps", 1e-12),
+        "dropout": config.share("hidden_dropout_prob", 0.0),
+        "attention_dropout": config.share("attention_probs_dropout_prob", 0.0),
     }
 
 
@@ -91,8 +93,3 @@ def rows(model: VitSection, task: str) -> list[Row]:
         table += affine(f"{theirs}.output.dense", f"{ours}.feedforward.outer")
         table += affine(f"{theirs}.layernorm_after", f"{ours}.feedforward_residual.norm")
     return table + affine("vit.layernorm", "encoder.final") + affine("classifier", "head.classes")
-
-
-def _both(size: Any) -> tuple[int, int]:
-    """Height and width of a size that may be one number for both."""
-    return (int(size[0]), int(size[1])) if isinstance(size, list | tuple) else (int(size), int(size))
