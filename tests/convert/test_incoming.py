@@ -257,6 +257,11 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
     )
     narrow = {**tensors, "transformer.wpe.weight": tensors["transformer.wpe.weight"][:7].clone()}
     assert "is [7, 12], its config.json says [40, 12]" in refused(narrow)
+    for number, kind in ((torch.nan, torch.float32), (-torch.inf, torch.float16), (1e300, torch.float64)):
+        bad = tensors["transformer.wpe.weight"].to(kind)
+        bad[3, 4] = number
+        said = refused({**tensors, "transformer.wpe.weight": bad})
+        assert said.startswith(f"{tmp_path / 'model.safetensors'}: 'transformer.wpe.weight' holds numbers that are not")
     whole = {**tensors, "transformer.wpe.weight": torch.ones(40, 12, dtype=torch.int64)}
     assert "torch.int64" in refused(whole)
     (tmp_path / "model.safetensors").write_bytes(b"{}")

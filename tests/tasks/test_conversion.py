@@ -181,6 +181,18 @@ def test_a_damaged_folder_is_not_taken_out(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+def test_numbers_that_are_not_finite_are_not_taken_out(tmp_path: Path) -> None:
+    folder = classifier(tmp_path / "ours", Fitted())
+    weights = store.weights(regard.load(folder).model)
+    weights["head.classes.bias"][1] = torch.nan
+    manifest.replace(folder, {"model.safetensors": [store.to_bytes(weights)]}, Files())
+    with pytest.raises(
+        RegardError, match=r"model\.safetensors: 'head\.classes\.bias' holds numbers that are not finite"
+    ):
+        export_model(folder, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_two_vocabularies_have_no_form(tmp_path: Path) -> None:
     one, other = learn(TEXTS * 3, 290), learn(TEXTS * 2, 280)
     model = {"encoder_layers": 1, "decoder_layers": 1, "tie": "two"}

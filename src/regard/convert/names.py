@@ -126,7 +126,8 @@ def inward(rows: Iterable[Row], theirs: Mapping[str, Tensor], where: str) -> dic
     """Our tensors, in float32 (float64 stays), from theirs.
 
     Raises:
-        RegardError: a tensor is missing or has not the form it should have; ``where`` is the file.
+        RegardError: a tensor is missing, has not the form it should have, or holds a number that is not finite;
+            ``where`` is the file.
     """
     found: dict[str, Tensor] = {}
     for each in rows:
@@ -139,6 +140,7 @@ def inward(rows: Iterable[Row], theirs: Mapping[str, Tensor], where: str) -> dic
             parts = each.form.inward(held if held.dtype == torch.float64 else held.float())
         except (ValueError, RuntimeError, IndexError) as error:
             raise RegardError(f"{each.theirs!r} {error}", where) from None
+        _refuse_infinite(each.theirs, parts, where)
         found.update(zip(each.ours, (part.contiguous() for part in parts), strict=True))
     return found
 
@@ -147,15 +149,24 @@ def outward(rows: Iterable[Row], ours: Mapping[str, Tensor]) -> dict[str, Tensor
     """Their tensors from ours.
 
     Raises:
-        RegardError: what is one tensor there are different ones here.
+        RegardError: what is one tensor there are different ones here, or one holds a number that is not finite.
     """
     found: dict[str, Tensor] = {}
     for each in rows:
+        for name in each.ours:
+            _refuse_infinite(name, [ours[name]], "model.safetensors")
         try:
             found[each.theirs] = each.form.outward([ours[name] for name in each.ours]).contiguous()
         except ValueError as error:
             raise RegardError(f"{each.theirs!r} {error}", "model.safetensors") from None
     return found
+
+
+def _refuse_infinite(name: str, tensors: Iterable[Tensor], where: str) -> None:
+    """Raise a RegardError where a tensor holds what is no number, or is none in float32: no score would be one."""
+    if not all(tensor.float().isfinite().all() for tensor in tensors):
+        message = f"{name!r} holds numbers that are not finite, with which a model says nothing; take other weights"
+        raise RegardError(message, where)
 
 
 def refuse_surplus(rows: Iterable[Row], theirs: Iterable[str], spare: re.Pattern[str], where: str) -> None:
