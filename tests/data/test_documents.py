@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from regard.data import documents as module
 from regard.data.corpora import Corpus
-from regard.data.documents import MORE, PART, Unit, documents, stretches
+from regard.data.documents import MORE, PART, Unit, documents, refuse_columns, stretches
 from regard.errors import RegardError, UsageError
 from regard.text.lines import Notes, lines
 
@@ -171,3 +171,13 @@ def test_invalid_bytes_are_noted(tmp_path: Path) -> None:
     corpus = documents(path, "line")
     assert list(corpus.pairs()) == [("a", ""), ("f\ufffdr", "")]
     assert [notes.invalid_lines for notes in corpus.notes] == [[2]]
+
+
+def test_plain_text_has_no_columns(tmp_path: Path) -> None:
+    plain, keyed = documents(tmp_path / "a.txt"), documents(tmp_path / "a.jsonl.gz", key="body")
+    for corpora in ([plain], [plain, plain]):
+        with pytest.raises(UsageError, match=r"'body' would be the key of a text in JSONL, but .*a\.txt is") as caught:
+            refuse_columns("body", corpora)
+        assert caught.value.where == "--columns"
+        refuse_columns(None, corpora)
+    refuse_columns("body", [plain, keyed])

@@ -292,6 +292,13 @@ def test_text_under_a_key_of_jsonl(tmp_path: Path) -> None:
         JOBS["masked-lm"](Given([tmp_path / "a.jsonl"]), lambda c: Recipe(**recipe("masked-lm")), print, False)
 
 
+@pytest.mark.parametrize("task", TASKS)
+def test_columns_of_plain_text_are_refused(tmp_path: Path, task: str) -> None:
+    given = Given([text(tmp_path / "a.txt", 60)], columns="2")
+    with pytest.raises(UsageError, match="is read as plain text"):
+        JOBS[task](given, lambda count: Recipe(**recipe(task)), lambda line: None, False)
+
+
 def test_a_vocabulary_is_learned_from_some_of_very_much_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running_text, "PART", 10)
     texts = [f"{n:05d}" * 20 for n in range(100)]

@@ -212,9 +212,14 @@ def _hidden(task: Any, asked: Asked, coding: Any, scored: Any) -> Found:
 
 def _documents(task: Any) -> Callable[[Path, str | None], Corpus]:
     """What opens a file as the running text that the task learned from."""
-    from regard.data.documents import documents
+    from regard.data.documents import documents, refuse_columns
 
-    return lambda path, key: documents(path, task.recipe.data.documents, key or "text")
+    def opened(path: Path, key: str | None) -> Corpus:
+        corpus = documents(path, task.recipe.data.documents, key or "text")
+        refuse_columns(key, [corpus])
+        return corpus
+
+    return opened
 
 
 def _whole(corpus: Corpus) -> Iterator[str]:

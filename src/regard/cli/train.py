@@ -61,7 +61,8 @@ def train(
         target: their translations, as many files and lines.
         pairs: a TSV or JSONL file that holds both sides; may be given several times.
         columns: where in it: two columns "1,2" of a TSV, two keys "en,de" of a JSONL; of --train the columns of text
-            and label, by number or name, or "label text" where a line begins with its label.
+            and label, by number or name, or "label text" where a line begins with its label; of running text the key
+            in a JSONL.
         weight: of translation only: how often to draw from each corpus beside the others, one number for each;
             default: by size.
         valid_source: sentences to validate on; default: some split off from the data.

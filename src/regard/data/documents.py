@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import lzma
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -187,3 +187,10 @@ def documents(path: Path | str, unit: Unit = "file", key: str = "text") -> Corpu
     if plain_name(path).endswith((".jsonl", ".ndjson", ".json")):
         return JsonDocuments(path, key)
     return Plain(path, unit)
+
+
+def refuse_columns(columns: str | None, corpora: Sequence[Corpus]) -> None:
+    """Raise a UsageError for the key of a text where no file is JSONL: plain running text is learned from whole."""
+    if columns is not None and not any(isinstance(corpus, JsonDocuments) for corpus in corpora):
+        message = f"{columns!r} would be the key of a text in JSONL, but {corpora[0].name} is read as plain text"
+        raise UsageError(f"{message}, all of it; leave it out, or give .jsonl", "--columns")

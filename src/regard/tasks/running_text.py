@@ -12,7 +12,7 @@ from torch import nn
 from regard.config import Recipe
 from regard.data.coding import Coding
 from regard.data.corpora import Corpus
-from regard.data.documents import documents
+from regard.data.documents import documents, refuse_columns
 from regard.data.prepare_examples import PreparedExamples, prepare_examples
 from regard.data.survey import Progress
 from regard.data.tail import extent, kept_back, whole
@@ -60,11 +60,13 @@ def running_text(given: Given, asked: Callable[[int], Recipe], told: Callable[[s
         told: what is worth saying.
 
     Raises:
+        UsageError: columns are given, but no file is JSONL.
         RegardError: a file cannot be read, or there is too little text.
     """
     early = asked(1)
     key = given.columns or "text"
     learned, validation = given.corpora(lambda path, _: documents(path, early.data.documents, key))
+    refuse_columns(given.columns, [*learned, *([validation] if validation else [])])
     found = extent(learned)
     told(f"{_counted(found.documents, 'document')}, {_counted(found.characters, 'character')}")
     recipe = asked(found.characters)
