@@ -102,6 +102,20 @@ def test_sizes_that_do_not_fit_are_said(tmp_path: Path) -> None:
         trained(tmp_path / "tiny", data, settings=("training.tokens=16", "model.patch=1"))
 
 
+def test_images_are_not_moved_out_of_themselves(tmp_path: Path) -> None:
+    data = csv(tmp_path / "bars.csv", 60)
+    with pytest.raises(UsageError, match=r"up to 6 pixels would empty them, as they are 6 x 6; .* than 6$") as caught:
+        trained(tmp_path / "model", data, settings=("images.shift=6",))
+    assert caught.value.where == "images.shift"
+    assert trained(tmp_path / "model", data, settings=("images.shift=5",), steps=1).recipe.images.shift == 5
+
+
+def test_images_of_one_line_stand_still(tmp_path: Path) -> None:
+    images = np.random.default_rng(0).integers(1, 9, (60, 1, 8))
+    np.savez(tmp_path / "lines.npz", images=images, labels=np.arange(60) % 2)
+    assert trained(tmp_path / "model", tmp_path / "lines.npz", steps=1).recipe.images.shift == 0
+
+
 def test_images_without_ink_are_refused(tmp_path: Path) -> None:
     labels = np.arange(40) % 2
     np.savez(tmp_path / "dark.npz", images=np.zeros((40, 4, 4), int), labels=labels)

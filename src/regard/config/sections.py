@@ -138,7 +138,12 @@ class Classification(Section):
 class Images(Section):
     """What is done to images while they are learned from."""
 
-    shift: int = Field(0, ge=0, le=1024, description="pixels that an image is moved by, up to so many, each time anew")
+    shift: int = Field(
+        0,
+        ge=0,
+        le=1024,
+        description="pixels that an image is moved by, up to so many, each time anew; fewer than its shorter side has",
+    )
     warp: float = Field(
         0.0,
         ge=0.0,

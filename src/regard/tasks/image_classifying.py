@@ -107,7 +107,8 @@ def seeming(shape: Shape | int) -> dict[str, Any]:
     root = isqrt(min(shape.height, shape.width))
     patch = max(side for side in range(1, both + 1) if both % side == 0 and side <= max(1, root))
     sizes = {"height": shape.height, "width": shape.width, "channels": shape.channels, "patch": patch}
-    return {f"model.{name}": value for name, value in sizes.items()}
+    still = {"images.shift": 0} if min(shape.height, shape.width) == 1 else {}
+    return {f"model.{name}": value for name, value in sizes.items()} | still
 
 
 def batched(recipe: Recipe) -> dict[str, Any]:
@@ -118,7 +119,7 @@ def batched(recipe: Recipe) -> dict[str, Any]:
 
 
 def refuse_other_sizes(recipe: Recipe, shape: Shape | int, where: str) -> None:
-    """Raise a UsageError where the images are not of the size that the recipe's model reads."""
+    """Raise a UsageError where the images are not of the size that the recipe's model reads, or do not suit it."""
     model = recipe.model
     assert isinstance(model, VitSection)
     wanted = Shape(model.height, model.width, model.channels)
@@ -130,6 +131,9 @@ def refuse_other_sizes(recipe: Recipe, shape: Shape | int, where: str) -> None:
             "and model.channels (by --set, or in the recipe)",
             where,
         )
+    if (shift := recipe.images.shift) >= (side := min(model.height, model.width)):
+        message = f"moving images by up to {shift} pixels would empty them, as they are {model.height} x {model.width}"
+        raise UsageError(f"{message}; choose less than {side}", "images.shift")
     if 1 + model.patches > recipe.training.tokens:
         raise UsageError(
             f"an image has {1 + model.patches:,} tokens, a patch each and the class token, but training.tokens is "
