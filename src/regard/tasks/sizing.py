@@ -90,9 +90,9 @@ READINGS: dict[str, tuple[Reading, ...]] = {
         Reading(float("inf"), "tagger-tiny", 4, {"text": {"vocabulary": 8000}}),
     ),
     "image-classification": (
-        Reading(10_000, "vit-tiny", 85, {"training": {"rate": 1e-3}, "images": {"shift": 1}}),
-        Reading(100_000, "vit-tiny", 15, {"training": {"rate": 1e-3}, "images": {"shift": 1}}),
-        Reading(float("inf"), "vit-tiny", 4, {"training": {"rate": 1e-3}, "images": {"shift": 1}}),
+        Reading(10_000, "vit-tiny", 85, {"training": {"rate": 1e-3}, "images": {"warp": 0.2}}),
+        Reading(100_000, "vit-tiny", 15, {"training": {"rate": 1e-3}, "images": {"warp": 0.2}}),
+        Reading(float("inf"), "vit-tiny", 4, {"training": {"rate": 1e-3}, "images": {"warp": 0.2}}),
     ),
     "masked-lm": (
         Reading(5_000_000, "bert-small", 20, {**_WORDS, "data": {"max_tokens": 128}}),
