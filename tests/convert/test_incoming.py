@@ -104,6 +104,25 @@ def test_t5(feed_forward: str, tied: bool, tmp_path: Path) -> None:
     assert_near(found, expected, 1e-4)
 
 
+@pytest.mark.parametrize("kind", ["T5ForConditionalGeneration", "GPT2LMHeadModel", "GPT2Model", "BertForMaskedLM"])
+def test_an_output_that_is_not_tied_must_be_there(kind: str, tmp_path: Path) -> None:
+    folder_of(kind, tmp_path)
+    tied = brought(tmp_path)
+    rewrite(tmp_path, tie_word_embeddings=False, scale_decoder_outputs=None)
+    name = "cls.predictions.decoder.weight" if kind[0] == "B" else "lm_head.weight"
+    with pytest.raises(RegardError, match=rf"model\.safetensors: lacks '{name}', which its config\.json says"):
+        brought(tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    table = next(tensor for each, tensor in tensors.items() if re.search(r"shared|wte|word_embeddings", each))
+    save_file({**tensors, name: table.clone()}, tmp_path / "model.safetensors")
+    found = brought(tmp_path)
+    if kind[0] == "T":  # the same numbers, but a tensor of its own
+        assert (found.recipe.model.tie, found.recipe.model.scale_output) == ("none", False)
+        assert torch.equal(found.weights["output.weight"], tied.weights["encoder.input.tokens.weight"])
+    else:
+        assert found.weights.keys() == tied.weights.keys()
+
+
 @pytest.mark.parametrize("start", [-1, 10_000, "<pad>", True])
 def test_a_t5_that_starts_with_no_piece(start: Any, tmp_path: Path) -> None:
     folder_of("T5ForConditionalGeneration", tmp_path)

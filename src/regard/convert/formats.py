@@ -35,6 +35,7 @@ class Format:
         spare: names of tensors that may be there without being needed.
         copies: tied tensors that a file may hold a second time, to the first.
         own: those of them that may also be tensors of their own.
+        outputs: by task the copy that is the matrix before the softmax; an untied model must hold it.
         old: parts of names as the first releases wrote them, to today's.
         told: ``config.json`` → what else the table of names must know of it.
     """
@@ -50,6 +51,7 @@ class Format:
     spare: re.Pattern[str] = NONE
     copies: Mapping[str, str] = field(default_factory=dict)
     own: tuple[str, ...] = ()
+    outputs: Mapping[str, str] = field(default_factory=dict)
     old: Mapping[str, str] = field(default_factory=dict)
     told: Callable[[Fields], dict[str, Any]] = lambda config: {}
 
@@ -59,16 +61,23 @@ class Format:
             name = name.replace(old, new)
         return name if name.startswith((self.prefix, *self.heads)) else self.prefix + name
 
-    def once(self, tensors: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
+    def once(self, tensors: Mapping[str, Tensor], where: str, untied: str | None = None) -> dict[str, Tensor]:
         """The tensors under today's names, without those that say nothing and without copies.
 
+        Args:
+            tensors: by the names of the file.
+            where: the file.
+            untied: what is said to be no copy; it stays one of its own where such a model has a form here.
+
         Raises:
-            RegardError: what should be a copy has become a tensor of its own.
+            RegardError: what should be a copy has become a tensor of its own, or what should be none is not there.
         """
         named = {self.today(name): tensor for name, tensor in tensors.items()}
+        if untied is not None and untied not in named:
+            raise RegardError(f"lacks {untied!r}, which its config.json says is a matrix of its own", where)
         found = {name: tensor for name, tensor in named.items() if not self.silent.fullmatch(name)}
         for copy, first in self.copies.items():
-            if copy not in found:
+            if copy not in found or (copy == untied and copy in self.own):
                 continue
             if first not in found:
                 found[first] = found.pop(copy)
@@ -91,6 +100,7 @@ FORMATS: dict[str, Format] = {
         bert.SILENT,
         bert.SPARE,
         bert.COPIES,
+        outputs={"masked-lm": "cls.predictions.decoder.weight"},
         old=bert.OLD,
     ),
     "gpt2": Format(
@@ -103,6 +113,7 @@ FORMATS: dict[str, Format] = {
         ("lm_head.",),
         gpt2.SILENT,
         copies=gpt2.COPIES,
+        outputs={"language-model": "lm_head.weight"},
     ),
     "t5": Format(
         "T5",
@@ -113,6 +124,7 @@ FORMATS: dict[str, Format] = {
         silent=t5.SILENT,
         copies=t5.COPIES,
         own=("lm_head.weight",),
+        outputs={"span-corruption": "lm_head.weight"},
         told=t5.told,
     ),
     "vit": Format("ViT", vit.TASKS, vit.section, vit.config, vit.rows, "vit.", ("classifier.",), vit.SILENT),

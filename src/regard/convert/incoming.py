@@ -64,7 +64,8 @@ def brought(folder: Path | str) -> Brought:
     hub = HubFolder.open(folder)
     format, said = _format(hub), Sentences.of(hub.path)
     task = "encoding" if said.pool else _task(hub, format)
-    tensors = format.once(hub.tensors, hub.where)
+    untied = None if hub.config.flag("tie_word_embeddings", True) else format.outputs.get(task)
+    tensors = format.once(hub.tensors, hub.where, untied)
     count = len(tensors["classifier.weight"]) if task in LABELLED and "classifier.weight" in tensors else 0
     labels = hub.labels(count) if count else ()
     pieces = 0 if task == "image-classification" else hub.config.whole("vocab_size")
