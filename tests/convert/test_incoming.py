@@ -151,6 +151,9 @@ def test_vit(tmp_path: Path) -> None:
         ({"image_mean": [0.1, 0.2], "image_std": [0.3, 0.4]}, Scale(255.0, (0.1, 0.2), (0.3, 0.4))),
         ({"do_normalize": False, "rescale_factor": 0.0625}, Scale(16.0, (0.0,), (1.0,))),
         ({"do_rescale": False, "image_mean": 0.5}, Scale(1.0, (0.5,), (0.5,))),
+        ({"image_mean": 0.5, "image_std": [0.5]}, Scale(255.0, (0.5,), (0.5,))),
+        ({"image_mean": [0.1, 0.2, 0.3]}, "has a mean of 3 numbers, but the model's images have 2 channels"),
+        ({"image_std": [0.1, 0.2, 0.3]}, "has a deviation of 3 numbers"),
         ({"image_std": [0.0, 1.0]}, "is damaged"),
         ({"rescale_factor": 1e300}, "is damaged"),
         ({"rescale_factor": 0}, "rescale_factor is 0, where a number above zero"),
@@ -163,10 +166,10 @@ def test_vit(tmp_path: Path) -> None:
 def test_the_scale_of_pixels(values: dict[str, Any], scale: Scale | str, tmp_path: Path) -> None:
     (tmp_path / "preprocessor_config.json").write_text(json.dumps(values))
     if isinstance(scale, Scale):
-        assert scale_of(tmp_path) == scale
+        assert scale_of(tmp_path, 2) == scale
     else:
         with pytest.raises(RegardError, match=re.escape(f"preprocessor_config.json: {scale}")):
-            scale_of(tmp_path)
+            scale_of(tmp_path, 2)
 
 
 def test_labels_keep_their_names_and_what_they_are_for(tmp_path: Path) -> None:

@@ -93,6 +93,13 @@ def test_lines_are_numbered_where_they_stand() -> None:
         task.parsed(["x" + ",x" * 30], first=2)  # a header is in line 1 only
 
 
+@pytest.mark.parametrize("scale", [Scale(9.0, (0.1, 0.2, 0.3)), Scale(9.0, (0.1,), (0.3, 0.4))])
+def test_a_scale_for_other_channels_is_refused(scale: Scale) -> None:
+    task = classifier()
+    with pytest.raises(RegardError, match=r"pixels\.json: has a (mean of 3|deviation of 2) numbers, .* have 1 channel"):
+        ImageClassification(task.recipe, ImageAssets(scale, task.assets.labels), task.model)
+
+
 def test_assets_are_kept_and_a_damaged_scale_is_said(tmp_path: Path) -> None:
     assets = ImageAssets(Scale(16.0, (0.1, 0.2), (0.3, 0.4)), ("a", "b"), Fitted(1.25, 0.5))
     for name, content in assets.contents.items():

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.config import Recipe, recipe_from
+from regard.config import Recipe, VitSection, recipe_from
 from regard.convert import pixels
 from regard.convert.formats import FORMATS, Format
 from regard.convert.hub import HubFolder
@@ -81,7 +81,7 @@ def brought(folder: Path | str) -> Brought:
     _fit(weights, outline, hub.where)
     tokenizer = foreign(hub.path, pieces) if pieces else None
     _refuse_lowering(said, tokenizer, hub)
-    scale = pixels.scale_of(hub.path) if task == "image-classification" else None
+    scale = pixels.scale_of(hub.path, recipe.model.channels) if isinstance(recipe.model, VitSection) else None
     return Brought(recipe, {name: tensor.float() for name, tensor in weights.items()}, tokenizer, labels, scale)
 
 

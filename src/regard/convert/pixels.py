@@ -17,11 +17,11 @@ THEIRS = "preprocessor_config.json"
 BRIGHTEST = 255.0
 
 
-def scale_of(folder: Path) -> Scale:
-    """The scale that a folder of theirs tells; without a word it is that of ViT.
+def scale_of(folder: Path, channels: int) -> Scale:
+    """The scale that a folder of theirs tells for images of so many channels; without a word it is that of ViT.
 
     Raises:
-        RegardError: the file is damaged, or divides by what is not above zero.
+        RegardError: the file is damaged, divides by what is not above zero, or has numbers for other channels.
     """
     path = folder / THEIRS
     said = fields_of(path) if path.exists() else Fields({}, str(path))
@@ -32,7 +32,9 @@ def scale_of(folder: Path) -> Scale:
     largest = round(largest, 6)
     if not isfinite(largest) or min(largest, *deviation) <= 0:
         raise RegardError("is damaged: pixel values are divided by numbers above zero", str(path))
-    return Scale(largest, mean, deviation)
+    scale = Scale(largest, mean, deviation)
+    scale.refuse_others(channels, str(path))
+    return scale
 
 
 def processor(model: VitSection, scale: Scale) -> Mapping[str, Any]:

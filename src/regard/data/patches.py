@@ -18,6 +18,7 @@ from regard.data.examples import feed_of
 from regard.data.feed import Feed
 from regard.data.images import LARGEST, Pixels, Shape, read
 from regard.data.shards import Side
+from regard.errors import RegardError
 from regard.keys import generator
 
 Ids = NDArray[np.int64]
@@ -60,6 +61,13 @@ class Scale:
     largest: float
     mean: tuple[float, ...] = (0.5,)
     deviation: tuple[float, ...] = (0.5,)
+
+    def refuse_others(self, channels: int, where: str) -> None:
+        """Raise a RegardError where images of so many channels cannot be scaled; ``where``: the file that says it."""
+        for name, numbers in (("mean", self.mean), ("deviation", self.deviation)):
+            if len(numbers) not in (1, channels):
+                count = "1 channel" if channels == 1 else f"{channels} channels"
+                raise RegardError(f"has a {name} of {len(numbers)} numbers, but the model's images have {count}", where)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from regard.models.build import vit
 from regard.models.inputs import Patches, patches
 from regard.models.vit import Vit
 from regard.tasks.class_evaluation import ClassEvaluation, evaluated
-from regard.tasks.image_assets import ImageAssets
+from regard.tasks.image_assets import PIXELS, ImageAssets
 from regard.tasks.teaching import device_of
 from regard.tasks.verdicts import Judge, Scores, Verdict
 
@@ -140,9 +140,14 @@ class ImageClassification:
 
 
 def cut_of(recipe: Recipe, assets: ImageAssets) -> Cut:
-    """How images become patches, by recipe and scale."""
+    """How images become patches, by recipe and scale.
+
+    Raises:
+        RegardError: the scale is for images of other channels.
+    """
     model = recipe.model
     assert isinstance(model, VitSection)
+    assets.scale.refuse_others(model.channels, PIXELS)
     return Cut(Shape(model.height, model.width, model.channels), model.patch, assets.scale)
 
 
