@@ -196,6 +196,37 @@ def test_labels_keep_their_names_and_what_they_are_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("task", "label", "message"),
+    [
+        ("Token", "B-\tPER", "holds a tab, a line break"),
+        ("Token", "B-", "is a tag of a span without a name"),
+        ("Token", "I-", "is a tag of a span without a name"),
+        ("Token", "", "is empty"),
+        ("Token", "\ud800", "holds half a character"),
+        ("Sequence", "a\nb", "holds a tab, a line break"),
+        ("Sequence", "a|b", "holds '|', the sign between the labels"),
+        ("Sequence", " a", "begins or ends with a blank"),
+        ("Sequence", "\u3000", "is empty"),
+    ],
+)
+def test_labels_that_no_output_can_show_are_refused(task: str, label: str, message: str, tmp_path: Path) -> None:
+    folder_of(f"BertFor{task}Classification", tmp_path, problem_type="multi_label_classification")
+    rewrite(tmp_path, id2label={"0": label, **{str(n): f"B-{n}" for n in range(1, 5)}})
+    with pytest.raises(RegardError) as caught:
+        brought(tmp_path)
+    assert str(caught.value).startswith(
+        f"{tmp_path / 'config.json'}: the label {json.dumps(label)} of id2label {message}"
+    )
+
+
+def test_what_stands_between_several_labels_may_stand_in_one_alone(tmp_path: Path) -> None:
+    folder_of("BertForSequenceClassification", tmp_path / "one", labels=("a|b", "B-"))
+    assert brought(tmp_path / "one").labels == ("a|b", "B-")
+    folder_of("BertForTokenClassification", tmp_path / "tags", labels=("O", "B", "I", "U-x", "-"))
+    assert brought(tmp_path / "tags").labels == ("O", "B", "I", "U-x", "-")
+
+
+@pytest.mark.parametrize(
     ("labels", "scheme"),
     [
         (("O", "B-A", "I-A", "B-B", "I-B"), "bio"),

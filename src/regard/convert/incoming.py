@@ -15,6 +15,7 @@ from regard.config import Recipe, VitSection, recipe_from
 from regard.convert import pixels
 from regard.convert.formats import FORMATS, Format
 from regard.convert.hub import HubFolder
+from regard.convert.labels import refuse_labels
 from regard.convert.names import inward, refuse_surplus
 from regard.convert.sentences import SETTINGS, Sentences
 from regard.convert.spelling import foreign
@@ -73,6 +74,7 @@ def brought(folder: Path | str) -> Brought:
     if task == "encoding":
         model |= _pooled(said, model)
     recipe = recipe_from(_recipe(hub, task, model, pieces, labels, said), hub.config.where)
+    refuse_labels(task, recipe.classification.kind, labels, hub.config.where)
     rows = format.rows(recipe.model, task, **format.told(hub.config))
     refuse_surplus(rows, tensors, format.spare, hub.where)
     weights = inward(rows, tensors, hub.where)

@@ -1,0 +1,56 @@
+"""Names of labels from elsewhere, held to what a line of a corpus and every output can show."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from regard.data.labels import joined_labels
+from regard.errors import RegardError
+from regard.text.normalisation import well_formed
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_NO_SPAN = re.compile(r"[BIMLEUS]-")
+"""A tag that begins as one of a span and does not say of what."""
+
+
+def refuse_labels(task: str, kind: str, labels: Sequence[str], where: str) -> None:
+    """Refuse names that hardly any corpus gives training: they break lines and columns, or cannot be told apart.
+
+    Args:
+        task: what the model is for.
+        kind: of a classification, ``multi`` where a text may have several.
+        labels: the names.
+        where: the file that holds them.
+
+    Raises:
+        RegardError: names the first such label, and what to do.
+    """
+    for label in labels:
+        wrong = _wrong(label)
+        if not wrong and task == "tagging" and _NO_SPAN.fullmatch(label):
+            wrong = "is a tag of a span without a name behind the hyphen"
+        if not wrong and task != "tagging" and kind == "multi":
+            wrong = _not_one_of_several(label)
+        if wrong:
+            raise RegardError(f"the label {json.dumps(label)[:60]} of id2label {wrong}; write another there", where)
+
+
+def _wrong(label: str) -> str:
+    """What is wrong with a label of any kind, if anything is."""
+    if not label.strip():
+        return "is empty"
+    if _CONTROL.search(label):
+        return "holds a tab, a line break or another control character"
+    if label != label.strip():
+        return "begins or ends with a blank"
+    return "" if label == well_formed(label) else "holds half a character (a surrogate)"
+
+
+def _not_one_of_several(label: str) -> str:
+    try:
+        joined_labels([label])
+    except ValueError:
+        return "holds '|', the sign between the labels of a text"
+    return ""
