@@ -10,6 +10,7 @@ import pytest
 from regard.data.findings import Finding
 from regard.data.label_report import LabelReport, look
 from regard.data.labelled import labelled
+from regard.data.labels import Kind
 
 GOOD = [(f"text {number}", "ab"[number % 2]) for number in range(100)]
 
@@ -133,3 +134,28 @@ def test_validation_texts_are_looked_for(tmp_path: Path) -> None:
     assert by_kind["leak"].severity == "warning"
     assert by_kind["unknown label"].count == 8
     assert "'c'" in by_kind["unknown label"].sentence
+
+
+@pytest.mark.parametrize("kind", ["single", "multi"])
+def test_a_header_of_unknown_names_is_suspected(tmp_path: Path, kind: Kind) -> None:
+    names = [("utterances", "intents")]
+    first, second = (rows(tmp_path / name, names + GOOD[begin:50]) for name, begin in (("a.tsv", 0), ("b.tsv", 25)))
+    sentence = f"Line 1 of {first} has the label 'intents', which no other line has: is line 1 a header? "
+    for files, lines in (([first], [(str(first), 1)]), ([first, second], [(str(first), 1), (str(second), 1)])):
+        finding = found(look([labelled(path) for path in files], kind))["header"]
+        assert finding.severity == "warning"
+        assert finding.sentence.startswith(sentence)
+        assert "--columns" in finding.sentence
+        assert [(file, line) for file, line, _ in finding.examples] == lines
+    assert "header" not in found(look([labelled(first, "utterances,intents")], kind))
+
+
+def test_a_rare_label_of_the_first_line_is_a_header_only_where_others_recur(tmp_path: Path) -> None:
+    few = [("t", "a"), ("u", "b"), ("v", "c"), ("w", "c")]
+    assert "header" not in found(look([labelled(rows(tmp_path / "a.tsv", few))]))
+    again = [*GOOD, ("x", "a")]
+    assert "header" not in found(look([labelled(rows(tmp_path / "b.tsv", again))]))
+    assert "header" not in found(look([labelled(rows(tmp_path / "c.tsv", [GOOD[0], ("x", "c"), *GOOD[1:]]))]))
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps({"text": text, "label": label}) + "\n" for text, label in [("x", "c"), *GOOD]))
+    assert "header" not in found(look([labelled(path)]))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from regard.data.corpora import Corpus
 from regard.data.findings import EXAMPLES, Example, Finding, Report, Severity, excerpt, ordered, percent
+from regard.data.labelled import Rows
 from regard.data.labels import Kind, LabelLook
 from regard.data.survey import NOTHING, Progress, silent
 from regard.data.suspicion import KINDS
@@ -114,7 +115,29 @@ def _classes(labels: Counter[str], looks: Sequence[LabelLook], texts: int) -> It
             yield Finding("one label", "fatal", texts, 1.0, firsts(list(labels), looks), sentence)
     if not labels and looks[0].kind == "multi":
         yield Finding("one label", "fatal", texts, 1.0, (), "No text has a label.")
+    yield from _header(labels, looks, texts)
     yield from of_labels(labels, looks, texts)
+
+
+def _header(labels: Counter[str], looks: Sequence[LabelLook], texts: int) -> Iterator[Finding]:
+    """First lines of tables whose label stands nowhere else, though most others recur: names, taken for an example."""
+    heads = [(one, label) for one in looks for label in one.first if one.first[label] == 0 and _from_line_1(one)]
+    times = Counter(label for _, label in heads)
+    names = [(one, label) for one, label in heads if labels[label] == times[label]]
+    recurs = [count > 1 for label, count in labels.items() if labels[label] > times[label]]
+    if names and 2 * sum(recurs) > len(recurs):
+        said = quoted(list(dict.fromkeys(label for _, label in names)))
+        sentence = (
+            f"Line 1 of {names[0][0].corpus.name} has the label {said}, which no other line has: is line 1 a header? "
+            "Name the columns by --columns."
+        )
+        rows = tuple(one.example(0, label) for one, label in names[:EXAMPLES])
+        yield Finding("header", "warning", len(names), len(names) / texts, rows, sentence)
+
+
+def _from_line_1(one: LabelLook) -> bool:
+    """Whether the first line of a table was taken for an example, not for its header."""
+    return isinstance(one.corpus, Rows) and one.corpus.where(0).endswith(":1")
 
 
 def of_labels(labels: Counter[str], looks: Sequence[LabelLook], texts: int) -> Iterator[Finding]:
