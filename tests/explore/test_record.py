@@ -255,7 +255,9 @@ def test_an_encoder_is_not_asked_for_a_translation() -> None:
 def test_a_recurrent_translator_shows_its_cross_attention_alone(task: Any) -> None:
     vocabularies = task.vocabularies
     sizes = vocabularies.source.size, vocabularies.target.size
-    found = record(Task(rnn(RnnSection(d_model=16), *sizes, key=3), vocabularies, Recipe()), SOURCE)
+    found = record(
+        Task(rnn(RnnSection(d_model=16), *sizes, key=3), vocabularies, Recipe(model=RnnSection(d_model=16))), SOURCE
+    )
     assert list(found.weights) == ["cross"]
     assert found.layer("cross", 1).shape == (1, len(found.written), len(found.source))
     with pytest.raises(RegardError, match="no attention"):

@@ -13,7 +13,7 @@ def test_weights_of_every_use_for_each_pair() -> None:
     model = small()
     sources, targets = [[5, 6, 7, 0], [8, 0]], [[model.pieces, 9], [model.pieces, 4, 5]]
     model.train()
-    found = weights_of(model, sources, targets)
+    found = weights_of(model, "transformer", sources, targets)
     assert model.training
     assert found.keys() == POINTS["transformer"].keys()
     for kind, queries, keys in (
@@ -31,7 +31,10 @@ def test_weights_of_every_use_for_each_pair() -> None:
 def test_a_pair_is_read_alike_in_any_company() -> None:
     model = small()
     sources, targets = [[5, 6, 7, 0], [8, 0]], [[model.pieces, 9], [model.pieces, 4, 5]]
-    together, alone = weights_of(model, sources, targets), weights_of(model, sources[1:], targets[1:])
+    together, alone = (
+        weights_of(model, "transformer", sources, targets),
+        weights_of(model, "transformer", sources[1:], targets[1:]),
+    )
     for kind in POINTS["transformer"]:
         for one, other in zip(together[kind], alone[kind], strict=True):
             assert torch.allclose(one[1], other[0], atol=1e-6)
@@ -41,13 +44,13 @@ def test_a_pair_is_read_alike_in_any_company() -> None:
 def test_a_recurrent_model_shows_where_each_step_looked(feeding: bool) -> None:
     model = rnn(RnnSection(d_model=12, input_feeding=feeding, dropout=0.0), 23, 23, key=3)
     sources, targets = [[5, 6, 7, 0], [8, 0], [3, 4, 0]], [[23, 9], [23, 4, 5, 6], [23, 8]]
-    together = weights_of(model, sources, targets)["cross"][0]
+    together = weights_of(model, "rnn", sources, targets)["cross"][0]
     for source, target, weight in zip(sources, targets, together, strict=True):
-        alone = weights_of(model, [source], [target])["cross"][0][0]
+        alone = weights_of(model, "rnn", [source], [target])["cross"][0][0]
         assert alone.shape == (1, len(target), len(source))
         assert torch.allclose(weight, alone, atol=1e-6)
 
 
 def test_without_attention_nothing_is_shown() -> None:
     model = rnn(RnnSection(d_model=12, score="none"), 23, 23)
-    assert weights_of(model, [[5, 0]], [[23, 9]]) == {"cross": []}
+    assert weights_of(model, "rnn", [[5, 0]], [[23, 9]]) == {"cross": []}

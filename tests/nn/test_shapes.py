@@ -19,3 +19,9 @@ def test_every_letter_is_in_the_key() -> None:
                 found.setdefault(dimension[0], f"{file.name}: {name}")
     assert found.keys() >= set("TSBDHKUFVN")
     assert {letter: where for letter, where in found.items() if letter not in DIMENSIONS} == {}
+
+
+def test_the_plan_of_the_house_has_the_same_letters() -> None:
+    plan = (Path(__file__).parents[2] / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    names = plan.split("## Names")[1].split("## ")[0]
+    assert set(re.findall("`([A-Z])`", names)) == set(DIMENSIONS)

@@ -161,7 +161,7 @@ def _gapped(task: SpanCorruption, text: str, target_text: str | None) -> Record:
     else:
         asked = task.gaps.read(target_text)
         target, read = asked.text, list(asked.read)
-    weights = _heard(task.model, given.source.tolist(), [tokenizer.start, *(id for id, _, _ in read)])
+    weights = _heard(task, given.source.tolist(), [tokenizer.start, *(id for id, _, _ in read)])
     source, said = (
         tuple(Token(tokenizer.piece(id), *place) for id, *place in some) for some in (given.text.read, read)
     )
@@ -180,7 +180,7 @@ def _pair(task: Translation, source_text: str, target_text: str | None) -> Recor
     else:
         target = target_side.encode(target_text)
         _refuse("translation", target, task.recipe.data.max_tokens)
-    weights = _heard(task.model, [*source.ids, source_side.end], [target_side.start, *target.ids])
+    weights = _heard(task, [*source.ids, source_side.end], [target_side.start, *target.ids])
     read, written = _tokens(target_side, target), len(target.text)
     return Record(
         source.text,
@@ -210,11 +210,11 @@ def _refuse(name: str, encoding: Encoding, limit: int) -> None:
         )
 
 
-def _heard(model: Any, source: list[int], target: list[int]) -> dict[str, list[NDArray[np.float32]]]:
+def _heard(task: Any, source: list[int], target: list[int]) -> dict[str, list[NDArray[np.float32]]]:
     """Every attention weight of one forward pass in evaluation mode, by kind and layer."""
     from regard.models.reading import weights_of
 
-    weights = weights_of(model, [source], [target])
+    weights = weights_of(task.model, task.recipe.model.family, [source], [target])
     return {kind: [pairs[0].float().cpu().numpy() for pairs in layers] for kind, layers in weights.items()}
 
 

@@ -26,18 +26,18 @@ POINTS: Mapping[str, Mapping[str, str]] = {
 
 
 def weights_of(
-    model: Transformer | Rnn, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+    model: Transformer | Rnn, family: str, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
 ) -> dict[str, list[list[Tensor]]]:
     """Every attention weight of one pass in evaluation mode: ``[kind][layer][pair]`` has shape (heads, queries, keys).
 
     Args:
         model: the translator; its mode is left as it was.
+        family: the word of its section.
         sources: ids of each sentence, ``</s>`` at the end.
         targets: what the decoder reads for each: the start symbol, then the ids of its translation.
     """
     device = model.output.weight.device
     read, written = packed(sources, device), packed(targets, device)
-    family = "rnn" if isinstance(model, Rnn) else "transformer"
     pairs = [len(target) for target in targets]
     return heard(model, family, lambda: model.decoder(written, model.encoder(read), read), pairs)
 

@@ -234,16 +234,12 @@ class Alignment(nn.Module):
         """``attentional_TD``: every decoder state attends to its sentence's memory."""
         query_TD = self.score.query(hidden_TD)
         if probe.inside(self.path):
-            context_TD = self.score.shown(query_TD, key_SD, memory_SD, layout, partial(_pass, self.path))
+            context_TD = self.score.shown(query_TD, key_SD, memory_SD, layout, partial(probe.passing_inside, self.path))
         else:
             context_TD = self.score.attend(query_TD, key_SD, memory_SD, layout)
         joined = torch.cat([context_TD, hidden_TD], 1)
         attentional_TD = self.output(joined).to(hidden_TD.dtype).tanh()
         return probe.passing(f"{self.path}.output", attentional_TD)
-
-
-def _pass(path: str, point: str, value: Tensor) -> Tensor:
-    return probe.passing(f"{path}.{point}", value)
 
 
 class NoAlignment(nn.Module):

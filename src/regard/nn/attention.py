@@ -120,14 +120,10 @@ class MultiHeadAttention(nn.Module):
         scale = self.d_k**-0.5 if self.scoring.scaled else 1.0
         if probe.inside(self.path):
             question = Question(layout, causal, scale, bias, dropout)
-            context_THU = _REFERENCE(query_THK, key_SHK, value_SHU, question, partial(_pass, self.path))
+            context_THU = _REFERENCE(query_THK, key_SHK, value_SHU, question, partial(probe.passing_inside, self.path))
         else:
             context_THU = attend(
                 query_THK, key_SHK, value_SHU, layout, causal=causal, bias=bias, scale=scale, dropout=dropout
             )
         output_TD: Tensor = self.output(context_THU.flatten(1))
         return probe.passing(f"{self.path}.output", output_TD)
-
-
-def _pass(path: str, point: str, value: Tensor) -> Tensor:
-    return probe.passing(f"{path}.{point}", value)

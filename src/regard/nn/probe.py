@@ -84,6 +84,11 @@ def passing(name: str, value: Tensor) -> Tensor:
     return value
 
 
+def passing_inside(path: str, point: str, value: Tensor) -> Tensor:
+    """The same at a point of the part at ``path``."""
+    return passing(f"{path}.{point}", value)
+
+
 def inside(path: str) -> bool:
     """Whether anybody listens or replaces inside the attention at ``path``."""
     probes = _PROBES.get()

@@ -212,7 +212,10 @@ def heads(model: Translation, pairs: Sequence[Pair], kind: str) -> dict[tuple[in
     )
     read, written = ([[*words_of_tokens(e.offsets, e.text), -1] for e in side] for side in (sources, targets))
     weights = weights_of(
-        model.model, [[*e.ids, both.source.end] for e in sources], [[both.target.start, *e.ids] for e in targets]
+        model.model,
+        model.recipe.model.family,
+        [[*e.ids, both.source.end] for e in sources],
+        [[both.target.start, *e.ids] for e in targets],
     )
     found: dict[tuple[int, int], list[Shares]] = {}
     for layer, by_pair in enumerate(weights[kind]):

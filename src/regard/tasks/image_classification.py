@@ -20,13 +20,12 @@ from regard.models.inputs import Patches, patches
 from regard.models.vit import Vit
 from regard.tasks.class_evaluation import ClassEvaluation, evaluated
 from regard.tasks.image_assets import PIXELS, ImageAssets
+from regard.tasks.reading import ROOM
 from regard.tasks.teaching import device_of
 from regard.tasks.verdicts import Judge, Scores, Verdict
 
 Image = str | NDArray[Any]
 """Pixel values: a line with commas or tabs between them, or an array height × width (× channels)."""
-ROOM = 8192
-"""Tokens read at once."""
 
 
 class ImageClassification:

@@ -17,13 +17,12 @@ from regard.errors import RegardError, UsageError
 from regard.models.bert import Bert
 from regard.models.build import bert, words
 from regard.models.inputs import tokens
+from regard.tasks.reading import ROOM
 from regard.tasks.text_assets import TextAssets
 from regard.tasks.texts import TextReader, refuse_others
 from regard.text.tokenizer import MASK
 
 Ids = NDArray[np.int64]
-ROOM = 8192
-"""Tokens read at once."""
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,10 @@ from regard.data.packing import in_order, pack_sources
 from regard.errors import UsageError
 from regard.models.gpt import Gpt
 from regard.models.inputs import tokens
+from regard.tasks.reading import ROOM
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
-ROOM = 8192
-"""Tokens read at once."""
 CHUNK = 512
 """Tokens whose scores of every piece stand in memory at once."""
 
