@@ -1,6 +1,8 @@
 """Images are read as they were written, and what cannot be read is said with file and line."""
 
 import gzip
+import io
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -121,6 +123,17 @@ def test_damaged_arrays_are_said(tmp_path: Path) -> None:
         (tmp_path / "some.npz").write_bytes(content)
         with pytest.raises(RegardError, match="damaged"):
             list(images(tmp_path / "some.npz").pairs())
+
+
+@pytest.mark.parametrize("count", [10**12, 10**30])
+def test_arrays_that_claim_to_be_huge_are_said_with_their_file(tmp_path: Path, count: int) -> None:
+    header, path = io.BytesIO(), tmp_path / "huge.npz"
+    np.lib.format.write_array_header_1_0(header, {"descr": "<i8", "fortran_order": False, "shape": (count, 8, 8)})
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("images.npy", header.getvalue())
+    with pytest.raises(RegardError, match="damaged") as caught:
+        list(images(path).pairs())
+    assert caught.value.where == str(path)
 
 
 def test_square_images_are_known_by_their_number_of_values() -> None:

@@ -91,6 +91,12 @@ def test_what_nothing_can_be_learned_from_is_fatal(
         raise AssertionError(report.verdict)
 
 
+def test_empty_files_are_named(tmp_path: Path) -> None:
+    files = [rows(tmp_path / name, []) for name in ("a.tsv", "b.tsv")]
+    (finding,) = look([labelled(path) for path in files]).findings
+    assert [file for file, _, _ in finding.examples] == [str(path) for path in files]
+
+
 def test_several_labels_are_counted_one_by_one(tmp_path: Path) -> None:
     pairs = [("t", "a|b"), ("T", "b|a"), ("u", "a"), ("v", ""), ("w", "b")]
     report = look([labelled(rows(tmp_path / "a.tsv", pairs))], "multi")

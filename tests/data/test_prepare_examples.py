@@ -142,9 +142,23 @@ def test_what_is_left_out_is_counted_and_named(texts: Path, tmp_path: Path) -> N
 
 def test_where_nothing_is_left_it_is_said(tmp_path: Path) -> None:
     path = written(tmp_path / "a.csv", [(f"text {n}", "") for n in range(20)])
-    with pytest.raises(RegardError, match="every text is empty, or has no label"):
+    with pytest.raises(RegardError, match="nothing is left: every text is empty, or has no label") as caught:
         prepared(path, tmp_path / "data")
+    assert caught.value.where == str(path)
     assert not (tmp_path / "data").exists()
+    good = written(tmp_path / "b.csv", [(f"text {n}", "a") for n in range(20)])
+    with pytest.raises(
+        RegardError, match=r"nothing is left to validate on: .* label; give another by --valid"
+    ) as caught:
+        prepared(good, tmp_path / "data", path)
+    assert caught.value.where == str(path)
+
+
+def test_examples_that_are_too_alike_are_said_with_their_file(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.csv", [("text", "a")] * 40)
+    with pytest.raises(RegardError, match="40 texts are too few, or too alike") as caught:
+        prepared(path, tmp_path / "data")
+    assert caught.value.where == str(path)
 
 
 def test_a_damaged_folder_is_made_anew(texts: Path, tmp_path: Path) -> None:

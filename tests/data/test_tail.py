@@ -91,8 +91,9 @@ def test_two_stretches_are_the_whole(tmp_path: Path, cut: int) -> None:
 
 def test_too_little_text_is_refused(tmp_path: Path) -> None:
     corpora = [lines(tmp_path, ["abc"])]
-    with pytest.raises(RegardError, match="3 characters"):
+    with pytest.raises(RegardError, match="3 characters are too few to keep some back to validate on") as caught:
         kept_back(corpora, extent(corpora), 1)
+    assert caught.value.where == corpora[0].name
     (tmp_path / "empty").write_text("\n\n")
     with pytest.raises(RegardError, match="holds no text"):
         extent([documents(tmp_path / "empty", "line")])

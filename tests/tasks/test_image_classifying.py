@@ -116,6 +116,18 @@ def test_images_of_one_line_stand_still(tmp_path: Path) -> None:
     assert trained(tmp_path / "model", tmp_path / "lines.npz", steps=1).recipe.images.shift == 0
 
 
+def test_images_that_are_all_alike_are_said_with_their_file(tmp_path: Path) -> None:
+    np.savez(tmp_path / "alike.npz", images=np.ones((40, 4, 4), int), labels=np.arange(40) % 2)
+    with pytest.raises(RegardError, match="40 images are too few, or too alike") as caught:
+        trained(tmp_path / "model", tmp_path / "alike.npz", despite_check=True)
+    assert caught.value.where == str(tmp_path / "alike.npz")
+    empty = tmp_path / "empty.csv"
+    empty.write_text("")
+    with pytest.raises(RegardError, match="There are no images") as caught:
+        trained(tmp_path / "model", empty)
+    assert caught.value.where == str(empty)
+
+
 def test_images_without_ink_are_refused(tmp_path: Path) -> None:
     labels = np.arange(40) % 2
     np.savez(tmp_path / "dark.npz", images=np.zeros((40, 4, 4), int), labels=labels)

@@ -293,6 +293,17 @@ def test_text_under_a_key_of_jsonl(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("task", TASKS)
+def test_where_nothing_but_white_space_is_kept_back_the_file_is_named(tmp_path: Path, task: str) -> None:
+    path, values = tmp_path / "short.txt", recipe(task)
+    path.write_text("one\ntwo\nthree\n")
+    values["data"]["documents"] = "file"
+    found = JOBS[task](Given([path]), lambda count: Recipe(**values), lambda line: None, False)
+    with pytest.raises(RegardError, match="nothing is left to validate on: that part is nothing but white") as caught:
+        found.prepare(found.recipe, tmp_path / "data", silent)
+    assert caught.value.where == str(path)
+
+
+@pytest.mark.parametrize("task", TASKS)
 def test_columns_of_plain_text_are_refused(tmp_path: Path, task: str) -> None:
     given = Given([text(tmp_path / "a.txt", 60)], columns="2")
     with pytest.raises(UsageError, match="is read as plain text"):

@@ -25,6 +25,8 @@ from regard.errors import RegardError, UsageError
 from regard.text.lines import Notes
 
 Pixels = NDArray[np.int64]
+BROKEN = (OSError, ValueError, EOFError, OverflowError, TypeError, AttributeError)
+"""What numpy raises for arrays that are damaged."""
 LARGEST = 65_535
 """Of pixel values: what shards hold in two bytes."""
 
@@ -196,7 +198,10 @@ class ImageArrays:
                 images, labels = found["images"], found["labels"]
         except KeyError as error:
             raise RegardError(f"has no array of this name: {error}; it needs images and labels", self.name) from None
-        except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, TypeError, AttributeError) as error:
+        except MemoryError as error:
+            said = str(error).rstrip(".") or "there is not enough"
+            raise RegardError(f"says it holds more than memory does, or is damaged: {said}", self.name) from None
+        except (*BROKEN, zipfile.BadZipFile, zlib.error) as error:
             first = str(error).partition(". ")[0]
             raise RegardError(f"is damaged, or no .npz of plain arrays: {first}", self.name) from None
         if images.ndim not in (3, 4) or labels.shape != images.shape[:1] or not images.size:

@@ -62,7 +62,8 @@ def look(
     texts = sum(one.count for one in looks)
     labels = sum((one.labels for one in looks), Counter[str]())
     if not texts and not findings:
-        findings.append(Finding("no texts", "fatal", 0, 1.0, (), "There are no texts."))
+        empty = tuple((corpus.name, 0, "") for corpus in corpora)
+        findings.append(Finding("no texts", "fatal", 0, 1.0, empty, "There are no texts."))
     if texts and not any(finding.kind == "unreadable" for finding in findings):
         findings += _classes(labels, looks, texts) if kind != "regression" else []
         if not any(finding.kind == "too many labels" for finding in findings):

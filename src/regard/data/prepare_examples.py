@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +27,24 @@ from regard.errors import RegardError
 SIDES = ("text", "labels")
 Learn = Callable[[Iterator[Pair]], Coding]
 """Makes the coding from the examples that are learned from."""
+
+
+@dataclass(frozen=True)
+class Called:
+    """Words for examples, in sentences.
+
+    Args:
+        many: what they are.
+        nothing: why none is left.
+    """
+
+    many: str = "texts"
+    nothing: str = "every text is empty, or has no label"
+
+
+OF_TEXTS = Called()
+OF_DOCUMENTS = Called("documents", "that part is nothing but white space")
+OF_IMAGES = Called("images", "no image has a label")
 
 
 class Placed(NamedTuple):
@@ -87,6 +106,7 @@ def prepare_examples(
     rests: dict[str, Any],
     validation: Corpus | None = None,
     progress: Progress = silent,
+    called: Called = OF_TEXTS,
 ) -> PreparedExamples:
     """The prepared examples of these corpora: what is in ``folder`` if it fits, else made anew.
 
@@ -100,6 +120,7 @@ def prepare_examples(
         rests: what the coding rests on beside the data, by name.
         validation: examples to validate with.
         progress: told how far it is.
+        called: what the examples are.
 
     Raises:
         RegardError: a corpus cannot be used; or ``folder`` was made from other data or another recipe.
@@ -109,10 +130,18 @@ def prepare_examples(
     inputs = _inputs(found, held_out, recipe, rests)
     if not reusable(folder, inputs):
         nothing = np.zeros(sum(found.sizes), dtype=np.bool_)
-        kept = Split(nothing, nothing) if validation else split_texts(found, recipe.data.validation, recipe.seed)
+        names, data = _names(corpora), recipe.data
+        kept = Split(nothing, nothing)
+        if validation is None:
+            kept = split_texts(found, data.validation, recipe.seed, called.many, names)
         with making(folder) as partial:
-            _Making(corpora, kept, validation, progress).write(partial, learn, inputs)
+            _Making(corpora, kept, validation, progress, called).write(partial, learn, inputs)
     return PreparedExamples(folder)
+
+
+def _names(corpora: Sequence[Corpus]) -> str:
+    """The files, for messages."""
+    return " and ".join(corpus.name for corpus in corpora)
 
 
 def _inputs(found: Survey, held_out: Survey | None, recipe: Recipe, rests: dict[str, Any]) -> dict[str, Any]:
@@ -129,8 +158,11 @@ def _inputs(found: Survey, held_out: Survey | None, recipe: Recipe, rests: dict[
 class _Making:
     """One making of a folder; a few thousand examples are in memory at a time."""
 
-    def __init__(self, corpora: Sequence[Corpus], kept: Split, validation: Corpus | None, progress: Progress) -> None:
+    def __init__(
+        self, corpora: Sequence[Corpus], kept: Split, validation: Corpus | None, progress: Progress, called: Called
+    ) -> None:
         self._corpora, self._split, self._validation, self._progress = corpora, kept, validation, progress
+        self._called = called
         self._left_out = LeftOut()
         self._files: dict[str, Any] = {}
         self._wholes: dict[str, str] = {}
@@ -183,8 +215,16 @@ class _Making:
             self._wholes[part], files = wholes.close()
             self._files |= files
         if not entries[names[0]]["sentences"]:
-            raise RegardError("nothing is left: every text is empty, or has no label", part)
+            self._refuse_nothing(part)
         return entries
+
+    def _refuse_nothing(self, part: str) -> None:
+        """Raise a RegardError that says of which files nothing is left."""
+        given = self._validation if part == "validation" else None
+        where = given.name if given is not None else _names(self._corpora)
+        if part == "validation":
+            raise RegardError(f"nothing is left to validate on: {self._called.nothing}; give another by --valid", where)
+        raise RegardError(f"nothing is left: {self._called.nothing}", where)
 
     def _coded(self, part: str, some: list[Placed], coding: Coding) -> list[Coded]:
         """The windows of each example that has any; those without a text, or of which nothing is said, are noted."""

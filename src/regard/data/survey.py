@@ -132,8 +132,10 @@ def split(found: Survey, count: int, seed: int) -> Split:
     return Split(validation, left)
 
 
-def split_texts(found: Survey, count: int, seed: int) -> Split:
+def split_texts(found: Survey, count: int, seed: int, noun: str = "texts", where: str = "validation") -> Split:
     """A validation part drawn by seed, at most a tenth, so that no text is on both sides; labels may be.
+
+    ``noun`` is what they are called, and ``where`` their files, for a sentence.
 
     Raises:
         RegardError: too few texts, or all of them are the same.
@@ -145,9 +147,8 @@ def split_texts(found: Survey, count: int, seed: int) -> Split:
     validation[chosen] = True
     left = np.isin(found.source_B, found.source_B[chosen]) & ~validation
     if texts < 2 or not (filled & ~validation & ~left).any():
-        raise RegardError(
-            f"{texts} texts are too few, or too alike, to split a validation part off; give --valid", "validation"
-        )
+        message = f"{texts} {noun} are too few, or too alike, to split a validation part off; give --valid"
+        raise RegardError(message, where)
     return Split(validation, left)
 
 

@@ -145,7 +145,7 @@ def kept_back(corpora: Sequence[Corpus], found: Extent, seed: int) -> tuple[Exce
     kept_D[order[: max(1, int(found.documents * share))]] = True
     learned_D = ~np.isin(found.same_D, found.same_D[kept_D])  # a document that occurs again is on one side only
     if not learned_D.any():
-        raise RegardError(f"all {found.documents:,} documents are alike; give --valid", "validation")
+        raise RegardError(f"all {found.documents:,} documents are alike; give --valid", whole(corpora).name)
     return Chosen(corpora, learned_D), Chosen(corpora, kept_D)
 
 
@@ -162,5 +162,6 @@ def halves(corpora: Sequence[Corpus], characters: int, share: float = SHARE) -> 
     """
     cut = characters - int(characters * share)
     if cut == characters:
-        raise RegardError(f"{characters} characters are too few to keep some back; give --valid", "validation")
+        said = "1 character is" if characters == 1 else f"{characters} characters are"
+        raise RegardError(f"{said} too few to keep some back to validate on; give --valid", whole(corpora).name)
     return Stretch(corpora, 0, cut), Stretch(corpora, cut, float("inf"))

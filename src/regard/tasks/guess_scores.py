@@ -12,7 +12,7 @@ from typing import Any
 from regard.config import Recipe
 from regard.data.coding import Coding
 from regard.data.corpora import Corpus
-from regard.data.prepare_examples import PreparedExamples, prepare_examples
+from regard.data.prepare_examples import OF_DOCUMENTS, PreparedExamples, prepare_examples
 from regard.nn import ops
 from regard.tasks.teaching import Paths, ShouldStop
 from regard.text.vocabulary import AnyTokenizer
@@ -74,5 +74,6 @@ def evaluated(
     """
     known, paths = coding(task.assets.tokenizer, task.recipe), Paths(*[ops.full(str(task.device))] * 2)
     with TemporaryDirectory(prefix="regard-", ignore_cleanup_errors=True) as folder:
-        prepared = prepare_examples([corpus], task.recipe, Path(folder) / "data", lambda pairs: known, {}, corpus)
+        place = Path(folder) / "data"
+        prepared = prepare_examples([corpus], task.recipe, place, lambda pairs: known, {}, corpus, called=OF_DOCUMENTS)
         return scored(task, prepared, paths, lambda: False)

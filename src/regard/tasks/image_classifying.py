@@ -15,7 +15,7 @@ from regard.data.coding import Coding
 from regard.data.corpora import Corpus, Pair
 from regard.data.images import Shape, read
 from regard.data.patches import ImageBatch, ImageCoding, ImageExamples, Scale
-from regard.data.prepare_examples import PreparedExamples, prepare_examples
+from regard.data.prepare_examples import OF_IMAGES, PreparedExamples, prepare_examples
 from regard.data.survey import Progress
 from regard.errors import RegardError, UsageError
 from regard.models.inputs import patches
@@ -68,7 +68,14 @@ class ImageJob:
         section = recipe.classification
         rests = {"classification.kind": section.kind, "classification.out_of_scope": section.out_of_scope}
         return prepare_examples(
-            self.corpora, recipe, folder, lambda pairs: self._coding(recipe, pairs), rests, self.validation, progress
+            self.corpora,
+            recipe,
+            folder,
+            lambda pairs: self._coding(recipe, pairs),
+            rests,
+            self.validation,
+            progress,
+            OF_IMAGES,
         )
 
     def _coding(self, recipe: Recipe, pairs: Iterator[Pair]) -> Coding:

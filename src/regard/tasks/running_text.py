@@ -13,7 +13,7 @@ from regard.config import Recipe
 from regard.data.coding import Coding
 from regard.data.corpora import Corpus
 from regard.data.documents import documents, refuse_columns
-from regard.data.prepare_examples import PreparedExamples, prepare_examples
+from regard.data.prepare_examples import OF_DOCUMENTS, PreparedExamples, prepare_examples
 from regard.data.survey import Progress
 from regard.data.tail import extent, kept_back, whole
 from regard.keys import generator
@@ -105,7 +105,7 @@ class RunningJob(ABC):
             return self.coding(learned_tokenizer(recipe.text, texts, self.text.begun, self.symbols), recipe)
 
         rests, text = self.rests(recipe), self.text
-        return prepare_examples([text.learned], recipe, folder, learn, rests, text.validation, progress)
+        return prepare_examples([text.learned], recipe, folder, learn, rests, text.validation, progress, OF_DOCUMENTS)
 
     def rests(self, recipe: Recipe) -> dict[str, Any]:
         """What the prepared data rests on beside the text and its vocabulary."""
