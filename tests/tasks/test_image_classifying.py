@@ -110,12 +110,6 @@ def test_images_are_not_moved_out_of_themselves(tmp_path: Path) -> None:
     assert trained(tmp_path / "model", data, settings=("images.shift=5",), steps=1).recipe.images.shift == 5
 
 
-def test_images_of_one_line_stand_still(tmp_path: Path) -> None:
-    images = np.random.default_rng(0).integers(1, 9, (60, 1, 8))
-    np.savez(tmp_path / "lines.npz", images=images, labels=np.arange(60) % 2)
-    assert trained(tmp_path / "model", tmp_path / "lines.npz", steps=1).recipe.images.shift == 0
-
-
 def test_images_that_are_all_alike_are_said_with_their_file(tmp_path: Path) -> None:
     np.savez(tmp_path / "alike.npz", images=np.ones((40, 4, 4), int), labels=np.arange(40) % 2)
     with pytest.raises(RegardError, match="40 images are too few, or too alike") as caught:

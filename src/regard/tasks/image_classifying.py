@@ -114,8 +114,7 @@ def seeming(shape: Shape | int) -> dict[str, Any]:
     root = isqrt(min(shape.height, shape.width))
     patch = max(side for side in range(1, both + 1) if both % side == 0 and side <= max(1, root))
     sizes = {"height": shape.height, "width": shape.width, "channels": shape.channels, "patch": patch}
-    still = {"images.shift": 0} if min(shape.height, shape.width) == 1 else {}
-    return {f"model.{name}": value for name, value in sizes.items()} | still
+    return {f"model.{name}": value for name, value in sizes.items()}
 
 
 def batched(recipe: Recipe) -> dict[str, Any]:
