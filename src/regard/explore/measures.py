@@ -1,0 +1,76 @@
+"""Numbers that say what a head does, and ways to see many heads at once: what heads are ranked and merged by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Weights = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What can be said of each head of a layer, means over its queries.
+
+    Args:
+        entropy_H: of a query's weights, in bits: 0 looks at one token, ``log2`` of the keys at all alike
+            [Clark19 §3.3].
+        distance_H: how many tokens away the keys are, on average by weight; between two texts, from where a query
+            would stand if both were spread over each other evenly.
+        special_H: the share of the weight that falls on tokens that are no text, such as ``</s>`` [Clark19 §3.2].
+    """
+
+    entropy_H: Weights
+    distance_H: Weights
+    special_H: Weights
+
+
+def measures(weight_HQK: Weights, special_K: Sequence[bool]) -> Measures:
+    """The measures of every head of a layer.
+
+    Args:
+        weight_HQK: rows that sum to one; queries that attend to nothing have rows of zeros, and count nothing.
+        special_K: which keys are no text.
+    """
+    weight_HQK = np.asarray(weight_HQK, np.float64)
+    seeing_HQ = weight_HQK.sum(axis=2) > 0
+    _, queries, keys = weight_HQK.shape
+    place_Q = np.arange(queries) * ((keys - 1) / max(1, queries - 1) if queries != keys else 1.0)
+    away_QK = np.abs(place_Q[:, None] - np.arange(keys))
+    return Measures(
+        _mean(entropy(weight_HQK), seeing_HQ),
+        _mean((weight_HQK * away_QK).sum(axis=2), seeing_HQ),
+        _mean(weight_HQK[:, :, np.asarray(special_K, bool)].sum(axis=2), seeing_HQ),
+    )
+
+
+def entropy(weight_HQK: Weights) -> Weights:
+    """``entropy_HQ`` of each query's weights, in bits."""
+    positive = np.where(weight_HQK > 0, weight_HQK, 1.0)
+    found: Weights = -(positive * np.log2(positive)).sum(axis=-1)
+    return found
+
+
+def _mean(value_HQ: Weights, seeing_HQ: NDArray[np.bool_]) -> Weights:
+    found: Weights = (value_HQ * seeing_HQ).sum(axis=1) / np.maximum(seeing_HQ.sum(axis=1), 1)
+    return found
+
+
+def rollout(layers: Sequence[Weights]) -> Weights:
+    """``weight_QK`` from the tokens at the top of a stack to those that entered it [Abnar20 §3].
+
+    The heads of a layer count alike, and half of what a token is passes by attention, in the residual connection.
+
+    Args:
+        layers: ``weight_HQK`` of every layer of a self-attention, the first first.
+    """
+    size = layers[0].shape[-1]
+    found: Weights = np.eye(size)
+    for weight_HQK in layers:
+        through_QK = np.asarray(weight_HQK, np.float64).mean(axis=0) + np.eye(size)
+        found = through_QK / through_QK.sum(axis=1, keepdims=True) @ found
+    return found
