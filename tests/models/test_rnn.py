@@ -135,7 +135,7 @@ def test_points_and_their_shapes(choices) -> None:
         model(given)
     fed = choices["input_feeding"]
     queries = [1] * sum(map(len, TARGETS)) if fed else [len(target) for target in TARGETS]
-    for point in ("score", "weight", "context"):
+    for point in ("query", "score", "weight", "context"):
         assert [x.shape[:2] for x in heard[f"decoder.cross.{point}"]] == [(1, q) for q in queries]
     assert {f"{side}.input.embedding" for side in ("encoder", "decoder")} < set(heard)
     assert sum(len(x) for x in heard["decoder.cross.output"]) == sum(map(len, TARGETS))

@@ -9,7 +9,7 @@ from regard.nn.probe import listen, replace
 from small_models import PIECES, assert_near, section, sentences, small, some_pairs
 
 LENGTHS = [(3, 4), (5, 2)]
-INSIDE = ("score", "weight", "context")
+INSIDE = ("query", "key", "value", "score", "weight", "context")
 LAYER = {"encoder": ["attention"], "decoder": ["attention", "cross"]}
 
 
@@ -20,6 +20,7 @@ def every_point() -> set[str]:
         for i in range(2):
             sublayers = [*attentions, "feedforward"]
             names |= {f"{stack}.{i}.{sub}.{point}" for sub in attentions for point in INSIDE}
+            names |= {f"{stack}.{i}.attention.mask"} if stack == "decoder" else set()
             names |= {f"{stack}.{i}.{sub}.output" for sub in sublayers}
             names |= {f"{stack}.{i}.{sub}_residual.residual" for sub in sublayers}
     return names
@@ -32,7 +33,7 @@ def test_every_point_is_heard_in_the_forward_pass(place: str) -> None:
         model(some_pairs(LENGTHS))
     assert set(heard) == every_point()
     for name, tensors in heard.items():
-        inside = name.rpartition(".")[2] in INSIDE
+        inside = name.rpartition(".")[2] in probe.INSIDE
         assert len(tensors) == (len(LENGTHS) if inside else 1), name
 
 
@@ -45,7 +46,7 @@ def test_every_point_is_heard_step_by_step() -> None:
         assert set(heard) == encoder
         for _ in range(2):
             state, _ = step.step(state, torch.tensor([PIECES, PIECES]).numpy())
-    assert set(heard) == every_point()
+    assert set(heard) == {name for name in every_point() if not name.endswith("mask")}  # a step sees what was before
     assert len(heard["decoder.0.attention.weight"]) == 2 * 2
 
 
@@ -53,6 +54,9 @@ def test_what_is_heard_has_its_shape() -> None:
     with listen(["encoder.0.attention.*", "decoder.1.cross.weight", "decoder.1.feedforward.output"]) as heard:
         small()(some_pairs(LENGTHS, tail=2))
     assert [tuple(x.shape) for x in heard["encoder.0.attention.score"]] == [(3, 3, 3), (3, 5, 5)]
+    for point, size in (("query", 4), ("key", 4), ("value", 4)):
+        shapes = [tuple(x.shape) for x in heard[f"encoder.0.attention.{point}"]]
+        assert shapes == [(3, 3, size), (3, 5, size)]
     assert [tuple(x.shape) for x in heard["encoder.0.attention.context"]] == [(3, 3, 4), (3, 5, 4)]
     assert [tuple(x.shape) for x in heard["decoder.1.cross.weight"]] == [(3, 4, 3), (3, 2, 5)]
     assert [tuple(x.shape) for x in heard["decoder.1.feedforward.output"]] == [(8, 12)]
@@ -73,6 +77,8 @@ def test_what_is_replaced_flows_on(name: str) -> None:
     before_TD = model(given)
 
     def halved(value: torch.Tensor) -> torch.Tensor:
+        if value.dtype == torch.bool:
+            return torch.zeros_like(value)
         return value * torch.linspace(0.5, 1.5, value.shape[-1], dtype=value.dtype)
 
     with replace(name, halved), listen([name]) as heard:
@@ -80,7 +86,7 @@ def test_what_is_replaced_flows_on(name: str) -> None:
     assert not torch.allclose(after_TD, before_TD)
     with listen([name]) as plain:
         model(given)
-    assert_near(heard[name][0], halved(plain[name][0]), 1e-12)
+    assert_near(heard[name][0].double(), halved(plain[name][0]).double(), 1e-12)
     assert torch.equal(model(given), before_TD)
 
 
@@ -95,6 +101,32 @@ def test_replacing_acts_under_step_as_in_the_forward_pass() -> None:
         expected = model.output.scores(model(pairs)).log_softmax(1)
     assert_near(changed, expected, 1e-9)
     assert abs(changed - plain).max() > 1e-3
+
+
+def test_the_equation_holds_among_the_points() -> None:
+    """``softmax(Q Kᵀ / √d_k + bias) V``, hidden behind the mask, of what was heard on its way."""
+    model, given = small(section(positions="relative")), some_pairs(LENGTHS)
+    with listen(["decoder.*.attention.*"]) as heard:
+        model(given)
+    for layer in range(2):
+        one = {point: heard[f"decoder.{layer}.attention.{point}"][0] for point in probe.INSIDE}
+        score_HLM = one["query"] @ one["key"].transpose(1, 2)
+        assert_near(one["score"], score_HLM, 1e-12)
+        seen_HLM = score_HLM / one["query"].shape[2] ** 0.5 + one["bias"]
+        assert one["mask"].tolist() == [[key > query for key in range(4)] for query in range(4)]
+        assert_near(one["weight"], seen_HLM.masked_fill(one["mask"], -torch.inf).softmax(-1), 1e-12)
+        assert_near(one["context"], one["weight"] @ one["value"], 1e-12)
+
+
+def test_without_the_mask_a_token_sees_what_comes() -> None:
+    model, given = small(), some_pairs([(3, 4)])
+    with listen(["decoder.0.attention.weight"]) as plain:
+        model(given)
+    with replace("decoder.*.attention.mask", torch.zeros_like), listen(["decoder.0.attention.weight"]) as heard:
+        model(given)
+    ahead_LM = torch.ones(4, 4).triu(1).bool()
+    assert not plain["decoder.0.attention.weight"][0][:, ahead_LM].any()
+    assert (heard["decoder.0.attention.weight"][0][:, ahead_LM] > 0).all()
 
 
 def test_only_layers_that_are_touched_take_the_reference_way() -> None:

@@ -46,7 +46,7 @@ class Dot(nn.Module):
         return attend(*one_head, layout, causal=False, scale=self.scale)[:, 0]
 
     def shown(self, query_TD: Tensor, key_SD: Tensor, memory_SD: Tensor, layout: Layout, point: Point) -> Tensor:
-        """The same sentence by sentence; ``point`` is shown score (before scale), weight and context as one head's."""
+        """The same sentence by sentence; ``point`` is shown all on its way, as one head's."""
         question = Question(layout, False, self.scale)
         return _REFERENCE(query_TD[:, None], key_SD[:, None], memory_SD[:, None], question, point)[:, 0]
 
@@ -122,15 +122,17 @@ class Additive(nn.Module):
         return context_TD
 
     def shown(self, query_TD: Tensor, key_SD: Tensor, memory_SD: Tensor, layout: Layout, point: Point) -> Tensor:
-        """The same sentence by sentence; ``point`` is shown score, weight and context as one head's."""
+        """The same sentence by sentence; ``point`` is shown all on its way, as one head's."""
         context_TD = memory_SD.new_zeros(len(query_TD), memory_SD.shape[1])
         for b in range(layout.queries.count):
             here, there = _place(layout.queries, b), _place(layout.keys, b)
             if here.start == here.stop or there.start == there.stop:
                 continue
-            sum_LMD = query_TD[here][:, None] + key_SD[there]
-            score_HLM = point("score", (sum_LMD.tanh() @ self.direction)[None])
-            context_HLD = point("context", point("weight", score_HLM.softmax(-1)) @ memory_SD[there])
+            query_HLD, key_HMD = point("query", query_TD[here][None]), point("key", key_SD[there][None])
+            value_HMD = point("value", memory_SD[there][None])
+            sum_HLMD = query_HLD[:, :, None] + key_HMD[:, None]
+            score_HLM = point("score", sum_HLMD.tanh() @ self.direction)
+            context_HLD = point("context", point("weight", score_HLM.softmax(-1)) @ value_HMD)
             places = torch.arange(here.start, here.stop, device=context_TD.device)
             context_TD = context_TD.index_copy(0, places, context_HLD[0])
         return context_TD

@@ -1,10 +1,11 @@
 """Listening to a forward pass, and replacing what flows through it, from outside (ARCHITECTURE idea 2).
 
 Two verbs. ``listen`` keeps what passes at named points; ``replace`` puts a function there. Both work in the training
-forward and in decoding alike. The points: ``embedding`` and ``positions`` of encoder and decoder; of each attention
-``score`` (before scale and mask), ``weight``, ``context`` (per head); of each sub-layer ``output``; of each residual
-connection ``residual``. Names are the parts' paths: ``encoder.0.attention.weight``, ``decoder.2.cross.context``,
-``decoder.1.feedforward.output``. ``*`` matches anything.
+forward and in decoding alike. The points: ``embedding`` and ``positions`` of encoder and decoder; of each attention, by
+heads, ``query``, ``key``, ``value``, ``score`` (before scale and mask), ``bias`` (where positions add to scores),
+``mask`` (where a token must not see what comes; true there), ``weight`` and ``context``; of each sub-layer ``output``;
+of each residual connection ``residual``. Names are the parts' paths: ``encoder.0.attention.weight``,
+``decoder.2.cross.context``, ``decoder.1.feedforward.output``. ``*`` matches anything.
 
     with listen(["encoder.*.attention.weight"]) as heard:
         model.encode(source)
@@ -24,8 +25,8 @@ from dataclasses import dataclass, field
 from torch import Tensor, nn
 
 Heard = dict[str, list[Tensor]]
-INSIDE = ("score", "weight", "context")
-"""The points inside attention: one tensor a sequence; at the other points one tensor a call."""
+INSIDE = ("query", "key", "value", "score", "bias", "mask", "weight", "context")
+"""The points inside attention: one tensor a sequence, heads first; at the other points one tensor a call."""
 
 
 @dataclass

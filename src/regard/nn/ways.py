@@ -72,7 +72,7 @@ class Reference:
     def __call__(
         self, query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, question: Question, point: Point = _unchanged
     ) -> Tensor:
-        """softmax(Q Kᵀ / √d_k) V for each sequence; ``point`` is shown score, weight and context on their way."""
+        """softmax(Q Kᵀ / √d_k) V for each sequence; ``point`` is shown each value on its way."""
         layout = question.layout
         context_THU = query_THK.new_zeros(*query_THK.shape[:2], value_SHU.shape[2])
         pieces = []
@@ -92,17 +92,20 @@ class Reference:
     def _sequence(
         self, query_LHK: Tensor, key_MHK: Tensor, value_MHU: Tensor, question: Question, point: Point
     ) -> Tensor:
-        score_HLM = point("score", torch.einsum("lhk,mhk->hlm", query_LHK, key_MHK)) * question.scale
+        query_HLK, key_HMK = point("query", query_LHK.transpose(0, 1)), point("key", key_MHK.transpose(0, 1))
+        value_HMU = point("value", value_MHU.transpose(0, 1))
+        score_HLM = point("score", torch.einsum("hlk,hmk->hlm", query_HLK, key_HMK)) * question.scale
         places_M = torch.arange(len(key_MHK), device=score_HLM.device)  # the last query stands at the last key
         places_L = torch.arange(len(query_LHK), device=score_HLM.device) + len(key_MHK) - len(query_LHK)
         if question.bias is not None:
-            score_HLM = score_HLM + question.bias(places_L, places_M)
+            score_HLM = score_HLM + point("bias", question.bias(places_L, places_M))
         if question.causal:
-            score_HLM = score_HLM.masked_fill(places_M > places_L[:, None], -math.inf)
+            ahead_LM = point("mask", places_M > places_L[:, None])
+            score_HLM = score_HLM.masked_fill(ahead_LM, -math.inf)
         weight_HLM = point("weight", score_HLM.softmax(-1))
         if question.dropout:
             weight_HLM = drop(weight_HLM, question.dropout)
-        context_HLU = point("context", torch.einsum("hlm,mhu->hlu", weight_HLM, value_MHU))
+        context_HLU = point("context", torch.einsum("hlm,hmu->hlu", weight_HLM, value_HMU))
         return context_HLU.transpose(0, 1)
 
 
