@@ -10,6 +10,8 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from regard.config.section import Section
 
 Positions = Literal["sinusoidal", "learned", "relative", "none"]
+Uses = dict[str, tuple[int, int]]
+"""Encoder, decoder or cross, the uses of attention [Vaswani17 §3.2.3], to how many layers and heads."""
 
 
 class Attentive(Section):
@@ -80,6 +82,11 @@ class Attentive(Section):
         """d_v: value size per head."""
         return self.d_v or self.d_model // self.heads
 
+    @property
+    def divisor(self) -> float:
+        """What scores are divided by."""
+        return float(self.key_size**0.5) if self.scale_scores else 1.0
+
 
 class TransformerSection(Attentive):
     """The Transformer [Vaswani17 §3]; the defaults are the paper's base model."""
@@ -110,6 +117,12 @@ class TransformerSection(Attentive):
             )
         return self
 
+    @property
+    def attention(self) -> Uses:
+        """Layers and heads of each use of attention."""
+        writes = (self.decoder_layers, self.heads)
+        return {"encoder": (self.encoder_layers, self.heads), "decoder": writes, "cross": writes}
+
 
 class BertSection(Attentive):
     """Encoder only [Devlin19]; the defaults are BERT's base model."""
@@ -133,6 +146,11 @@ class BertSection(Attentive):
         "first", description="what stands for a text, or a tagged word: its first token, the mean or largest of all"
     )
     pooler: bool = Field(True, description="a dense layer with tanh between that and the classes, as in BERT")
+
+    @property
+    def attention(self) -> Uses:
+        """Layers and heads of each use of attention."""
+        return {"encoder": (self.layers, self.heads)}
 
 
 class GptSection(Attentive):
@@ -159,6 +177,11 @@ class GptSection(Attentive):
         if self.norm == "batch":
             raise ValueError('norm = "batch" cannot be: a later token of the batch would change an earlier one')
         return self
+
+    @property
+    def attention(self) -> Uses:
+        """Layers and heads of each use of attention."""
+        return {"decoder": (self.layers, self.heads)}
 
 
 class VitSection(Attentive):
@@ -196,6 +219,11 @@ class VitSection(Attentive):
         """Patches of an image."""
         return (self.height // self.patch) * (self.width // self.patch)
 
+    @property
+    def attention(self) -> Uses:
+        """Layers and heads of each use of attention."""
+        return {"encoder": (self.layers, self.heads)}
+
 
 class RnnSection(Section):
     """Recurrent encoder-decoder, without or with attention [Bahdanau15, Luong15]."""
@@ -222,6 +250,16 @@ class RnnSection(Section):
         if self.input_feeding and self.score == "none":
             raise ValueError('input_feeding feeds what was attended to; with score = "none" there is nothing')
         return self
+
+    @property
+    def attention(self) -> Uses:
+        """Layers and heads of each use of attention."""
+        return {} if self.score == "none" else {"cross": (1, 1)}
+
+    @property
+    def divisor(self) -> float:
+        """What scores are divided by."""
+        return float(self.d_model**0.5) if self.score == "scaled" else 1.0
 
 
 FAMILIES: dict[str, type[Section]] = {
