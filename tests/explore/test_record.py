@@ -12,7 +12,8 @@ import pytest
 from regard.config import Recipe, RnnSection, TransformerSection, recipe_from
 from regard.errors import RegardError, UsageError
 from regard.explore.ink import Look
-from regard.explore.record import Token, by_word, record, words
+from regard.explore.record import record
+from regard.explore.tokens import Token, by_word, words
 from regard.explore.view import View, gazes
 from regard.models.build import rnn, transformer
 from regard.tasks.bundle import TASKS

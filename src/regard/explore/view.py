@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from regard.errors import UsageError
 from regard.explore import arcs, bridges, heatmap, svg
 from regard.explore.ink import Look
-from regard.explore.record import TITLES, Kind, Record, Token, by_word, words
+from regard.explore.record import TITLES, Kind, Record
+from regard.explore.tokens import Token, by_word, words
 
 
 @dataclass(frozen=True)

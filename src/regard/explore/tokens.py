@@ -1,0 +1,61 @@
+"""Tokens as people read them, and the words they make up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from regard.text.tokenizer import Encoding
+    from regard.text.vocabulary import AnyTokenizer
+
+_WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
+
+
+@dataclass(frozen=True)
+class Token:
+    """A piece as people read it, and the characters of the text it stands for (none for ``<s>`` and ``</s>``)."""
+
+    text: str
+    start: int
+    end: int
+
+
+def tokens_of(tokenizer: AnyTokenizer, encoding: Encoding) -> list[Token]:
+    """The tokens of a text."""
+    return [
+        Token(tokenizer.piece(id), start, end) for id, (start, end) in zip(encoding.ids, encoding.offsets, strict=True)
+    ]
+
+
+def mark(tokenizer: AnyTokenizer, id: int, place: int) -> Token:
+    """A token that stands for no character, before the one at ``place``."""
+    return Token(tokenizer.piece(id), place, place)
+
+
+def words(tokens: Sequence[Token], text: str) -> list[tuple[str, list[int]]]:
+    """The words of a sentence, each with the places of its tokens; ``<s>`` and ``</s>`` are words of their own.
+
+    A token that is nothing but a space belongs to the word behind it.
+    """
+    spans = [(match.start(), match.end()) for match in _WORD.finditer(text)]
+    found: list[tuple[tuple[int, int] | None, str, list[int]]] = []
+    for place, token in enumerate(tokens):
+        first = next((i for i in range(token.start, len(text)) if not text[i].isspace()), token.start)
+        span = next(((a, b) for a, b in spans if a <= first < b), None) if token.end > token.start else None
+        if span is not None and found and found[-1][0] == span:
+            found[-1][2].append(place)
+        else:
+            found.append((span, text[slice(*span)] if span else token.text, [place]))
+    return [(word, places) for _, word, places in found]
+
+
+def by_word(weight_QK: NDArray[Any], queries: Sequence[list[int]], keys: Sequence[list[int]]) -> NDArray[Any]:
+    """Weights between words: summed over a key word's tokens, averaged over a query word's, so that rows sum to one."""
+    summed = np.stack([weight_QK[:, places].sum(axis=1) for places in keys], axis=1)
+    return np.stack([summed[places].mean(axis=0) for places in queries])
