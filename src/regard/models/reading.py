@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +13,7 @@ from regard.models.rnn import Rnn
 from regard.models.transformer import Transformer
 from regard.models.vit import Vit
 from regard.nn.layout import Sequences
-from regard.nn.probe import listen
+from regard.nn.probe import INSIDE, listen
 
 ENCODER, DECODER, CROSS = "encoder.{}.attention.weight", "decoder.{}.attention.weight", "decoder.{}.cross.weight"
 POINTS: Mapping[str, Mapping[str, str]] = {
@@ -23,6 +24,8 @@ POINTS: Mapping[str, Mapping[str, str]] = {
     "rnn": {"cross": "decoder.cross.weight"},
 }
 """Where the weights of each use of attention pass, by family and layer [Vaswani17 §3.2.3]."""
+BY_QUERY = ("query", "score", "weight", "context")
+"""Points that hold something of each query; a recurrence passes them a step at a time."""
 
 
 def weights_of(
@@ -48,6 +51,35 @@ def image_weights(model: Vit, patches: Patches) -> list[list[Tensor]]:
 
 
 @torch.inference_mode()
+def inside(model: nn.Module, family: str, run: Callable[[], object], kind: str, layer: int) -> dict[str, Tensor]:
+    """What passes inside the attention of one layer when one sequence is read, by the probe's names of the points.
+
+    Args:
+        model: its mode is left as it was.
+        family: the word of its section.
+        run: one pass over one sequence.
+        kind: encoder, decoder or cross, as the family has it.
+        layer: counted from 0.
+    """
+    path = POINTS[family][kind].format(layer).removesuffix("weight")
+    with evaluating(model), listen([f"{path}{point}" for point in INSIDE]) as found:
+        run()
+    steps = {name.removeprefix(path): tensors for name, tensors in found.items()}
+    return {point: torch.cat(some, 1) if point in BY_QUERY else some[0] for point, some in steps.items()}
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """In evaluation mode, and then as it was."""
+    training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(training)
+
+
+@torch.inference_mode()
 def heard(
     model: nn.Module, family: str, run: Callable[[], object], queries: Sequence[int] = ()
 ) -> dict[str, list[list[Tensor]]]:
@@ -59,11 +91,8 @@ def heard(
         run: one pass.
         queries: how many queries each sequence has, where a step of a recurrence is heard on its own.
     """
-    training = model.training
-    model.eval()
-    with listen([point.format("*") for point in POINTS[family].values()]) as found:
+    with evaluating(model), listen([point.format("*") for point in POINTS[family].values()]) as found:
         run()
-    model.train(training)
     return {kind: _layers(point, found, queries) for kind, point in POINTS[family].items()}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from regard.models.reading import evaluating
 from regard.nn.probe import replace
 
 
@@ -27,13 +28,8 @@ def gradient_times_input(model: nn.Module, stack: str, run: Callable[[], Tensor]
         entered.append(x_TD.detach().requires_grad_())
         return entered[-1]
 
-    training = model.training
-    model.eval()
-    try:
-        with torch.enable_grad(), replace(f"{stack}.input.embedding", watched):
-            score = run()
-        (gradient_TD,) = torch.autograd.grad(score, entered[0])
-    finally:
-        model.train(training)
+    with evaluating(model), torch.enable_grad(), replace(f"{stack}.input.embedding", watched):
+        score = run()
+    (gradient_TD,) = torch.autograd.grad(score, entered[0])
     share_T: Tensor = (entered[0].detach() * gradient_TD).sum(1)
     return share_T

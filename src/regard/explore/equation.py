@@ -1,0 +1,68 @@
+"""One head's attention with all its numbers: the equation, followed step by step [Vaswani17 §3.2.1, eq. 1]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.errors import UsageError
+from regard.explore.scene import Scene
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Equation:
+    """``softmax(Q Kᵀ / divisor + bias) V`` of one head, every step of it, as the model computed it.
+
+    Args:
+        query_LK, key_MK, value_MU: what is compared, and what is mixed.
+        score_LM: ``query · key``; of additive attention ``vᵀ tanh(query + key)``.
+        divisor: of the scores, √d_k or 1.
+        bias_LM: what positions add; zeros where they add nothing.
+        hidden_LM: which keys a query must not see.
+        weight_LM: the softmax; a row sums to one.
+        context_LU: the values, mixed by the weights.
+    """
+
+    query_LK: Floats
+    key_MK: Floats
+    value_MU: Floats
+    score_LM: Floats
+    divisor: float
+    bias_LM: Floats
+    hidden_LM: NDArray[np.bool_]
+    weight_LM: Floats
+    context_LU: Floats
+
+    @property
+    def scaled_LM(self) -> Floats:
+        """What the softmax is taken of; minus infinity where nothing must be seen."""
+        return np.where(self.hidden_LM, -np.inf, self.score_LM / self.divisor + self.bias_LM)
+
+
+def equation(seen: Scene, kind: str, layer: int, head: int) -> Equation:
+    """The equation of a head, counted from 1, in one pass over a scene.
+
+    Raises:
+        UsageError: there is no such head.
+    """
+    from regard.models.reading import inside
+
+    section = seen.task.recipe.model
+    layers, heads = section.attention.get(kind, (0, 0))
+    if not (1 <= layer <= layers and 1 <= head <= heads):
+        raise UsageError(f"there is no head {head} in layer {layer} of {kind} attention", "head")
+    found = inside(seen.task.model, section.family, seen.run, kind, layer - 1)
+
+    def one(point: str) -> Any:
+        return found[point][head - 1].double().cpu().numpy()
+
+    score_LM = one("score")
+    bias_LM = one("bias") if "bias" in found else np.zeros_like(score_LM)
+    hidden_LM = found["mask"].cpu().numpy() if "mask" in found else np.zeros(score_LM.shape, np.bool_)
+    parts = (one("query"), one("key"), one("value"), score_LM, section.divisor, bias_LM, hidden_LM)
+    return Equation(*parts, one("weight"), one("context"))
