@@ -2,45 +2,13 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
-
 import numpy as np
 import pytest
 
-from regard.config import GptSection, RnnSection, TransformerSection
 from regard.errors import UsageError
 from regard.explore.equation import equation
 from regard.explore.record import recorded
-from regard.explore.scene import Scene
-from regard.explore.tokens import Token
-from regard.models.build import gpt, rnn, transformer
-from regard.models.reading import packed
-from small_models import stir
-
-SIZES: dict[str, Any] = {"d_model": 12, "d_ff": 20, "heads": 3, "dropout": 0.0}
-READ, WRITTEN = [5, 6, 7, 8, 0], [20, 9, 10]
-
-
-def scene_of(section: Any, model: Any) -> Scene:
-    stir(model)
-    task = SimpleNamespace(model=model.eval(), recipe=SimpleNamespace(model=section))
-    read, written = packed([READ], model.output.weight.device), packed([WRITTEN], model.output.weight.device)
-    tokens = [tuple(Token(str(id), 0, 0) for id in ids) for ids in (READ, WRITTEN)]
-    if section.family == "gpt":
-        return Scene(task, "", "", tokens[0], tokens[0], tokens[0], lambda: model(read))
-    return Scene(task, "", "", tokens[0], *[tokens[1]] * 2, lambda: model.decoder(written, model.encoder(read), read))
-
-
-def both(**choices: Any) -> Scene:
-    section = TransformerSection(encoder_layers=2, decoder_layers=2, **SIZES, **choices)
-    return scene_of(section, transformer(section, 20, 20, 3))
-
-
-def recurrent(**choices: Any) -> Scene:
-    section = RnnSection(d_model=12, dropout=0.0, **choices)
-    return scene_of(section, rnn(section, 20, 20, 3))
-
+from small_scenes import alone, both, recurrent
 
 SCENES = {
     "paper": (both(), ("encoder", "decoder", "cross")),
@@ -74,8 +42,7 @@ def test_additive_scores_are_of_sums() -> None:
 
 
 def test_a_language_model_has_one_stack() -> None:
-    section = GptSection(layers=2, **SIZES)
-    found = equation(scene_of(section, gpt(section, 20, 3)), "decoder", 1, 2)
+    found = equation(alone(), "decoder", 1, 2)
     assert found.query_LK.shape == (5, 4)
     assert found.hidden_LM[0].tolist() == [False, True, True, True, True]
 

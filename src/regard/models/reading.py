@@ -68,6 +68,22 @@ def inside(model: nn.Module, family: str, run: Callable[[], object], kind: str, 
     return {point: torch.cat(some, 1) if point in BY_QUERY else some[0] for point, some in steps.items()}
 
 
+@torch.inference_mode()
+def streams(model: nn.Module, run: Callable[[], object], stack: str) -> list[Tensor]:
+    """``x_TD`` as it enters a stack of layers, with its positions, and behind each layer; of a recurrence nothing.
+
+    Args:
+        model: its mode is left as it was.
+        run: one pass.
+        stack: ``encoder`` or ``decoder``.
+    """
+    entered, behind = f"{stack}.input.positions", f"{stack}.{{}}.feedforward_residual.residual"
+    with evaluating(model), listen([entered, behind.format("*")]) as found:
+        run()
+    names = (entered, *map(behind.format, range(len(found) - 1)))
+    return [found[name][0] for name in names] if len(found) > 1 else []
+
+
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
     """In evaluation mode, and then as it was."""
