@@ -87,6 +87,11 @@ class Attentive(Section):
         """What scores are divided by."""
         return float(self.key_size**0.5) if self.scale_scores else 1.0
 
+    @property
+    def known_positions(self) -> float:
+        """The longest sequence whose positions can be told."""
+        return self.max_positions if self.positions == "learned" else float("inf")
+
 
 class TransformerSection(Attentive):
     """The Transformer [Vaswani17 §3]; the defaults are the paper's base model."""
@@ -220,6 +225,11 @@ class VitSection(Attentive):
         return (self.height // self.patch) * (self.width // self.patch)
 
     @property
+    def known_positions(self) -> float:
+        """The class token, and the patches of an image."""
+        return 1 + self.patches
+
+    @property
     def attention(self) -> Uses:
         """Layers and heads of each use of attention."""
         return {"encoder": (self.layers, self.heads)}
@@ -260,6 +270,11 @@ class RnnSection(Section):
     def divisor(self) -> float:
         """What scores are divided by."""
         return float(self.d_model**0.5) if self.score == "scaled" else 1.0
+
+    @property
+    def known_positions(self) -> float:
+        """A recurrence counts without end."""
+        return float("inf")
 
 
 FAMILIES: dict[str, type[Section]] = {
