@@ -19,7 +19,7 @@ from regard.models.build import bert, words
 from regard.models.inputs import tokens
 from regard.tasks.reading import ROOM
 from regard.tasks.text_assets import TextAssets
-from regard.tasks.texts import TextReader, refuse_others
+from regard.tasks.texts import Read, TextReader, read_as, refuse_others
 from regard.text.tokenizer import MASK
 
 Ids = NDArray[np.int64]
@@ -103,6 +103,20 @@ class MaskedLm(TextReader):
         scores = self._scores(asked)
         found = [self._candidates(one, rows, k) for one, rows in zip(asked, scores, strict=True)]
         return found[0] if isinstance(text, str) else found
+
+    def reads(self, text: str) -> tuple[str, list[Read]]:
+        """What the model reads of a text, for those who look inside; a gap is one token, which stands for itself."""
+        known, inner = "", list[Read]()
+        parts, names = self._gap.split(text), [*self._gap.findall(text), ""]
+        for part, name in zip(parts, names, strict=True):
+            taken = part if self._apart or not name else part.removesuffix(" ")
+            plain, read = read_as(self.assets.tokenizer, taken, ())
+            inner += [(id, start + len(known), end + len(known)) for id, start, end in read]
+            known += plain + part[len(taken) :]
+            inner += [(self.mask, len(known), len(known))] if name else []
+            known += name
+        begin, last = self.frame.begin, len(known)
+        return known, [*((id, 0, 0) for id in begin), *inner, (self.frame.end, last, last)]
 
     def _asked(self, text: str) -> _Asked:
         parts = self._gap.split(text)
