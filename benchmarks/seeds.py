@@ -58,19 +58,20 @@ def seeds(kind: str, runs: list[Session]) -> list[str]:
         lines += grid([named(group) | scope(group) for group in outside])
     shown = [{name: row[name] for name in row if name not in LEFT_OUT and "scope" not in name} for row in rows.values()]
     if any("curve" in row for row in rows.values()):
-        lines += ["Validation loss in nats a character (masked words: a hidden piece) over minutes of training:", ""]
+        lines += ["Validation loss in nats a character over minutes of training (of masked words: in the table):", ""]
         lines += [f"![The curves of the runs]({CURVES})", "", BESIDE]
     return [*lines, "", "Every run:", "", *grid(shown)]
 
 
 def curves(runs: list[Session]) -> str | None:
-    """The chart of the validation losses on the way."""
+    """The chart of the validation losses on the way; masked words are another measure, of another size."""
     from regard.explore.chart import Axis, Point, Series, chart
 
     rows = {row["run"]: row for session in runs for row in session["rows"] if "curve" in row}
+    rows = {name: row for name, row in rows.items() if not name.startswith("sentences")}
     lines = [Series(name, tuple(Point(x, y) for x, y in row["curve"])) for name, row in rows.items()]
     title = "Validation loss of language models"
-    up = Axis("nats a character, or a hidden piece")
+    up = Axis("nats a character")
     note = "The rate falls to nothing at the end."
     return chart(lines, title, Axis("minutes of training"), up, note) if lines else None
 
