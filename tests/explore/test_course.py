@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("piece", [1, 37, 10_000])
+@pytest.mark.parametrize("piece", [11, 37, 10_000])
 def test_read_as_it_grows(folder: Path, piece: int) -> None:
     whole = log()
     course = Course(folder)
