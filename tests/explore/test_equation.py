@@ -48,8 +48,14 @@ def test_a_language_model_has_one_stack() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "layer", "head"), [("encoder", 0, 1), ("encoder", 3, 1), ("cross", 1, 4), ("x", 1, 1)]
+    ("kind", "layer", "head", "said"),
+    [
+        ("encoder", 0, 1, "there is no head 1 in layer 0"),
+        ("encoder", 3, 1, "there is no head 1 in layer 3"),
+        ("cross", 1, 4, "there is no head 4 in layer 1"),
+        ("x", 1, 1, "this model has no x attention"),
+    ],
 )
-def test_heads_that_are_not_there(kind: str, layer: int, head: int) -> None:
-    with pytest.raises(UsageError, match="there is no head"):
+def test_heads_that_are_not_there(kind: str, layer: int, head: int, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
         equation(SCENES["paper"][0], kind, layer, head)

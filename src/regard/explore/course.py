@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ class Course:
         self.columns: dict[str, list[float]] = {name: [] for name in COLUMNS}
         self.norms: list[Values] = []
         self.valid: list[Values] = []
-        self.samples: list[Values] = []
+        self.samples: deque[Values] = deque(maxlen=SAMPLES)
 
     def advance(self) -> bool:
         """Read what was written since the last time; whether anything was.
@@ -82,7 +83,7 @@ class Course:
         elif kind == "valid":
             self.valid.append({name: value for name, value in values.items() if name != "kind"})
         elif kind == "sample":
-            self.samples = [*self.samples, {name: value for name, value in values.items() if name != "kind"}][-SAMPLES:]
+            self.samples.append({name: value for name, value in values.items() if name != "kind"})
 
     def thinned(self, points: int) -> dict[str, NDArray[np.float64]]:
         """The columns as means of equally many updates, in at most so many points; what is not known is left out."""

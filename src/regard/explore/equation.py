@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import UsageError
 from regard.explore.scene import Scene
 
 Floats = NDArray[np.float64]
@@ -50,12 +49,11 @@ def equation(seen: Scene, kind: str, layer: int, head: int) -> Equation:
     Raises:
         UsageError: there is no such head.
     """
+    from regard.models.changes import Head, refuse_missing
     from regard.models.reading import inside
 
     section = seen.task.recipe.model
-    layers, heads = section.attention.get(kind, (0, 0))
-    if not (1 <= layer <= layers and 1 <= head <= heads):
-        raise UsageError(f"there is no head {head} in layer {layer} of {kind} attention", "head")
+    refuse_missing(section, Head(kind, layer, head))
     found = inside(seen.task.model, section.family, seen.run, kind, layer - 1)
 
     def one(point: str) -> Any:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from regard.config.families import Model
 from regard.errors import RegardError
-from regard.explore.space import Floats
+from regard.explore.space import Floats, cosines
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,7 @@ class Places:
     @property
     def likeness_TT(self) -> Floats:
         """The cosine of each position's vector with each other's; zeros where nothing is added."""
-        vector_TD = np.asarray(self.vector_TD, np.float64)
-        length_T = np.linalg.norm(vector_TD, axis=1)
-        unit_TD = np.divide(vector_TD, length_T[:, None], out=np.zeros_like(vector_TD), where=length_T[:, None] > 0)
-        found: Floats = unit_TD @ unit_TD.T
-        return found
+        return np.stack([cosines(self.vector_TD, vector_D) for vector_D in self.vector_TD])
 
     @property
     def likeness_by_distance(self) -> list[float]:

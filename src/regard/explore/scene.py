@@ -63,9 +63,9 @@ def _one(task: Any, text: str, target_text: str | None) -> Scene:
     from regard.models.reading import packed
 
     given = packed([[id for id, _, _ in read]], next(task.model.parameters()).device)
-    pass_over = PASSES[task.recipe.model.family]
+    run = PASSES[task.recipe.model.family]
     tokens = tuple(Token(task.assets.tokenizer.piece(id), start, end) for id, start, end in read)
-    return Scene(task, known, known, tokens, tokens, tokens, lambda: pass_over(task.model, given))
+    return Scene(task, known, known, tokens, tokens, tokens, lambda: run(task.model, given))
 
 
 def _gapped(task: SpanCorruption, text: str, target_text: str | None) -> Scene:
@@ -124,11 +124,9 @@ SCENES: dict[str, Callable[[Any, str, str | None], Scene]] = {"translation": _pa
 
 def _both(model: Any, source: Sequence[int], target: Sequence[int]) -> Callable[[], Tensor]:
     """A pass over what is read and what is written."""
-    from regard.models.reading import packed
+    from regard.models.reading import pass_over
 
-    device = next(model.parameters()).device
-    read, written = packed([source], device), packed([target], device)
-    return lambda: model.decoder(written, model.encoder(read), read)
+    return pass_over(model, [source], [target])
 
 
 def _refuse_empty(text: str) -> None:

@@ -56,7 +56,7 @@ class Changes:
     def _replacements(self, section: Model) -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
         points = POINTS[section.family]
         for one in self.off:
-            _refuse_missing(section, one)
+            refuse_missing(section, one)
             point = points[one.kind].format(one.layer - 1)
             yield _beside(point, "context"), partial(_silenced, head=one.head)
         if not self.positions:
@@ -71,7 +71,7 @@ class Changes:
                 yield _beside(point, "mask"), torch.zeros_like
 
 
-def _refuse_missing(section: Model, one: Head) -> None:
+def refuse_missing(section: Model, one: Head) -> None:
     """Raise a UsageError for a head that the model does not have."""
     there = section.attention
     if one.kind not in there:

@@ -39,10 +39,16 @@ def weights_of(
         sources: ids of each sentence, ``</s>`` at the end.
         targets: what the decoder reads for each: the start symbol, then the ids of its translation.
     """
+    return heard(model, family, pass_over(model, sources, targets), [len(target) for target in targets])
+
+
+def pass_over(
+    model: Transformer | Rnn, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+) -> Callable[[], Tensor]:
+    """One pass over what is read and what is written, as often as it is called: ``hidden_TD`` of the decoder."""
     device = model.output.weight.device
     read, written = packed(sources, device), packed(targets, device)
-    pairs = [len(target) for target in targets]
-    return heard(model, family, lambda: model.decoder(written, model.encoder(read), read), pairs)
+    return lambda: model.decoder(written, model.encoder(read), read)
 
 
 def image_weights(model: Vit, patches: Patches) -> list[list[Tensor]]:
