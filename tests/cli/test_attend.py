@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import small_tasks
 from regard.config import Recipe, VitSection
 from regard.data.patches import Scale
 from regard.tasks.image_assets import ImageAssets
@@ -95,3 +96,46 @@ def test_a_text_with_gaps(regard, spans, kind: str) -> None:
     done = regard("attend", "model", "the [MASK] sleeps", "--kind", kind)
     assert done.code == 0, done.err
     assert regard("attend", "model", "the cat", "--image", "2").err.startswith("regard: --image: is not for this model")
+
+
+@pytest.fixture
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A translator and a classifier of images, as folders."""
+    for name, make in (("translator", small_tasks.translator), ("viewer", small_tasks.viewer)):
+        small_tasks.put(tmp_path / name, make())
+    pixels = ",".join(map(str, small_tasks.PIXELS))
+    (tmp_path / "one.csv").write_text(f"{pixels}\n{pixels}\n")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("translator", small_tasks.SOURCE), ("translator", small_tasks.SOURCE, "--target", "a"), ("viewer", "one.csv")],
+)
+def test_a_page_of_its_own(regard, folders, words: tuple[str, ...]) -> None:
+    done = regard("attend", *words, "--html", "page.html")
+    assert (done.code, done.out) == (0, "")
+    assert "wrote page.html" in done.err
+    assert Path("page.html").read_text().startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("translator", "a", "--html", "p.html", "--layer", "1"), "--layer: does not go with --html"),
+        (("translator", "a", "--html", "p.html", "--svg", "p.svg"), "--svg: does not go with --html"),
+        (("translator", "a", "--html", "p.html", "--image", "1"), "which reads texts"),
+        (("viewer", "one.csv", "--html", "p.html", "--target", "a"), "which reads images"),
+        (("viewer", "one.csv", "--html", "p.html", "--image", "0"), "there is no image 0"),
+        (("viewer", "one.csv", "--html", "p.html", "--image", "3"), "there is no image"),
+        (("viewer", "none.csv", "--html", "p.html"), "no such file"),
+        (("translator", " ", "--html", "p.html"), "the text is empty"),
+        (("nothing", "a", "--html", "p.html"), "no such folder"),
+        (("translator", "a", "--html", "translator"), "is a folder"),
+    ],
+)
+def test_a_page_that_cannot_be(regard, folders, words: tuple[str, ...], said: str) -> None:
+    done = regard("attend", *words)
+    assert done.code != 0
+    assert said in done.err
+    assert not Path("p.html").exists()

@@ -22,6 +22,7 @@ from regard.cli.demo import demo
 from regard.cli.encode import encode
 from regard.cli.evaluate import evaluate
 from regard.cli.examples import BEGIN, EXAMPLES, epilogue
+from regard.cli.explore import explore
 from regard.cli.fill import fill
 from regard.cli.generate import generate
 from regard.cli.info import info
@@ -54,6 +55,7 @@ COMMANDS: tuple[Callable[..., int], ...] = (
     compare,
     check,
     attend,
+    explore,
     info,
     average,
     import_,

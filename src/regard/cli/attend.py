@@ -1,8 +1,8 @@
-"""``regard attend``: where each word of a sentence, or a patch of an image, looks: in the terminal or an SVG file."""
+"""``regard attend``: where each word of a sentence, or a patch of an image, looks: in the terminal or a file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -30,6 +30,7 @@ def attend(
     head: int | None = None,
     token: str | None = None,
     svg: Path | None = None,
+    html: Path | None = None,
     json: bool = False,
     device: str | None = None,
     threads: int | None = None,
@@ -58,6 +59,7 @@ def attend(
             all; a word of what is written where the kind is decoder or cross. Of images a patch as row,column from 1,1
             on, class (the class token) or mean (of all patches).
         svg: write the picture to this file.
+        html: write a page to this file: all heads, to be looked through in any browser; it needs no network.
         json: print one JSON object a sentence or image, with weights.
         device: cpu, cuda ...
         threads: processor threads.
@@ -66,22 +68,37 @@ def attend(
         target: the translation to look at, or what is missing: "[MASK] cat"; default: the model's own.
         image: which image of the file, counted from 1; default: the first.
     """
-    if svg is not None and svg.is_dir():
-        raise UsageError("is a folder; name a file", str(svg))
+    for file in (svg, html):
+        if file is not None and file.is_dir():
+            raise UsageError("is a folder; name a file", str(file))
     if beside is not None and token is None:
         raise UsageError("a second sentence goes with one word: add --token WORD", "--beside")
     from regard.cli.opening import IMAGES, opened
     from regard.cli.terminal import look, result, result_json, say
 
+    if html is not None:
+        beyond: dict[str, object] = {
+            "--kind": kind,
+            "--layer": layer,
+            "--head": head,
+            "--token": token,
+            "--beside": beside,
+        }
+        beyond |= {"--words": words or None, "--svg": svg, "--json": json or None, "--device": device}
+        _refuse(beyond, "does not go with --html: the page shows all heads, and all that can be chosen")
+        _write(html, _page(folder, text, target, image, threads))
+        say(f"wrote {html}")
+        return 0
     task = opened(folder, device, threads, "attend")
     if task.name == IMAGES:
         elsewhere = None if kind in (None, "encoder") else kind
-        _refuse({"--kind": elsewhere, "--beside": beside, "--words": words or None, "--target": target}, "reads images")
+        given = {"--kind": elsewhere, "--beside": beside, "--words": words or None, "--target": target}
+        _refuse(given, "is not for this model, which reads images")
         shown = _image(task, Path(text), image, token, layer, head)
     else:
-        _refuse({"--image": image}, "reads texts")
-        given = [(text, target), *([(beside, None)] if beside else [])]
-        shown = _texts(task, given, kind, layer, head, words, token)
+        _refuse({"--image": image}, "is not for this model, which reads texts")
+        pairs = [(text, target), *([(beside, None)] if beside else [])]
+        shown = _texts(task, pairs, kind, layer, head, words, token)
     if json:
         for values in shown.values():
             result_json(values)
@@ -154,11 +171,36 @@ def _image(task: Any, path: Path, number: int | None, who: str | None, layer: in
     )
 
 
-def _refuse(options: dict[str, object], what: str) -> None:
+def _page(folder: Path, text: str, target: str | None, image: int | None, threads: int | None) -> str:
+    """The page of one pass, whole."""
+    from regard.cli.opening import IMAGES, check_threads, refuse_other_tasks
+    from regard.explore.answers import exported
+    from regard.explore.models import Models
+    from regard.tasks.bundle import opened
+
+    check_threads(threads)
+    task = opened(folder)[0].task
+    refuse_other_tasks(folder, task, "attend")
+    asked: dict[str, Any] = {"model": 0, "form": "html"}
+    if task == IMAGES:
+        _refuse({"--target": target}, "is not for this model, which reads images")
+        refuse_no_file(Path(text))
+        number = 1 if image is None else image
+        if number < 1:
+            raise UsageError(f"there is no image {number}; they count from 1", "--image")
+        models, asked["image"] = Models([folder], Path(text), threads or 1), {"number": number - 1}
+    else:
+        _refuse({"--image": image}, "is not for this model, which reads texts")
+        models = Models([folder], None, threads or 1)
+        asked |= {"text": text, "target": target}
+    return exported(models, asked)[0].decode()
+
+
+def _refuse(options: Mapping[str, object], what: str) -> None:
     """Raise a UsageError for the first of these options that was given."""
     for name, value in options.items():
         if value is not None:
-            raise UsageError(f"is not for this model, which {what}", name)
+            raise UsageError(what, name)
 
 
 def _write(path: Path, picture: str) -> None:

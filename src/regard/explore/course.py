@@ -72,7 +72,7 @@ class Course:
         if not isinstance(values, dict):
             return
         kind = values.get("kind")
-        if kind == "start":
+        if kind in ("start", "planned"):
             self.planned = values.get("steps")
         elif kind == "step":
             for name, column in self.columns.items():

@@ -1,0 +1,116 @@
+"""Which head of the demonstration's model resolves the pronoun, how sure, and what happens when it is switched off.
+
+    regard demo
+    python benchmarks/pronoun.py demo
+
+Over 1,000 sentences of the grammar's held-out part in which *it* may mean either of two nouns of different German
+gender. The head is chosen on the validation part, as the demonstration chooses it; then every head of the same kind is
+switched off in turn, in search, and the sentences are translated anew. One line is appended to
+``results/pronoun.jsonl``, or to ``--results FILE``; its tables are printed, and stand in ``docs/reading-attention.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import machine
+
+HERE = Path(__file__).resolve().parent
+DRAWN = 4_500
+"""Test sentences that are generated at most to find so many with a pronoun that tells."""
+
+
+def options() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("demo", type=Path, help="what regard demo made")
+    parser.add_argument("--seed", type=int, default=1, help="of the demonstration")
+    parser.add_argument("--sentences", type=int, default=1_000)
+    parser.add_argument("--results", type=Path, default=HERE / "results" / "pronoun.jsonl")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Measure, append, print."""
+    asked = options()
+    begun = {"benchmark": "pronoun", "date": machine.now(), "commit": machine.commit(), "machine": machine.describe()}
+    from regard.data.grammar import corpus
+    from regard.tasks.bundle import load
+    from regard.tasks.demo import TRAIN, VALID
+
+    made = corpus(TRAIN, VALID, DRAWN, asked.seed)
+    pairs = [pair for pair in made.test if pair.pronoun and pair.pronoun.decides][: asked.sentences]
+    if len(pairs) < asked.sentences:
+        raise SystemExit(f"only {len(pairs):,} such sentences are among {DRAWN:,}")
+    model = load(asked.demo / "model")
+    row = {**begun, "model": str(asked.demo.name), "seed": asked.seed, "sentences": len(pairs)}
+    row["intact"] = said(model, pairs, ())
+    valid = [pair for pair in made.valid if pair.pronoun]
+    for kind in ("cross", "encoder"):
+        row[kind] = measured(model, valid, pairs, kind)
+    asked.results.parent.mkdir(parents=True, exist_ok=True)
+    with asked.results.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row) + "\n")
+    show(row)
+
+
+def measured(model: Any, valid: list[Any], pairs: list[Any], kind: str) -> dict[str, Any]:
+    """The head of one kind that finds the antecedent, and what each head's absence does."""
+    from regard.models.changes import Head
+    from regard.tasks.demo import heads, looked
+
+    best = looked(model, valid, pairs, kind)
+    shares = heads(model, pairs, kind)[best.layer - 1, best.head - 1]
+    layers, count = model.recipe.model.attention[kind]
+    return {
+        "layer": best.layer,
+        "head": best.head,
+        "antecedent": best.test.antecedent,
+        "rival": best.test.rival,
+        "chance": best.test.chance,
+        "prefers antecedent": sum(one.antecedent > one.rival for one in shares),
+        "above nine tenths": sum(one.antecedent > 0.9 for one in shares),
+        "off": [
+            {"layer": layer, "head": head, **said(model, pairs, (Head(kind, layer, head),))}
+            for layer in range(1, layers + 1)
+            for head in range(1, count + 1)
+        ],
+    }
+
+
+def said(model: Any, pairs: list[Any], off: tuple[Any, ...]) -> dict[str, Any]:
+    """How many sentences come out, and their pronouns, with these heads switched off."""
+    from regard.data.grammar.scores import exact_match, pronoun_accuracy
+    from regard.models.changes import Changes
+
+    with Changes(off=off).made(model.recipe.model):
+        found = model.translate([pair.source for pair in pairs], beam=1)
+    right = pronoun_accuracy(pairs, found)
+    return {"exact": exact_match(found, [pair.target for pair in pairs]), "pronouns right": right.correct}
+
+
+def show(row: dict[str, Any]) -> None:
+    """Print the tables."""
+    intact = row["intact"]
+    right = f"{intact['exact']:.1%} exact, {intact['pronouns right']:,} pronouns right"
+    print(f"{row['sentences']:,} sentences; intact: {right}")
+    for kind in ("cross", "encoder"):
+        found = row[kind]
+        print(
+            f"\n{kind}: layer {found['layer']} head {found['head']}: {found['antecedent']:.1%} on the antecedent, "
+            f"{found['rival']:.1%} on the other noun (chance {found['chance']:.1%}); more on the antecedent in "
+            f"{found['prefers antecedent']:,}, more than nine tenths in {found['above nine tenths']:,}"
+        )
+        for one in found["off"]:
+            here = (one["layer"], one["head"]) == (found["layer"], found["head"])
+            print(
+                f"  without layer {one['layer']} head {one['head']}: {one['exact']:>6.1%} exact, "
+                f"{one['pronouns right']:>5,} pronouns right{'  <- the head above' if here else ''}"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""A pass as one file that any browser opens, without server and network: the page with its numbers in it."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import regard
+from regard.errors import RegardError
+from regard.explore.looks import every_weight, seen
+from regard.explore.passes import Pass
+from regard.explore.payload import packed
+
+MOST = 1 << 22
+"""Weights that one file holds: 16 MiB of numbers, a third more as text."""
+PLACE = "<!-- payload -->"
+
+
+def alone(one: Pass, model: Mapping[str, Any]) -> str:
+    """The page of one pass.
+
+    Args:
+        one: the pass.
+        model: what a page has to know of the model, as in the answer to ``state``.
+
+    Raises:
+        RegardError: the pass has more weights than a file of this kind should hold.
+    """
+    values, arrays = seen(one)
+    every = every_weight(one.record)
+    count = sum(array.size for array in every.values())
+    if count > MOST:
+        raise RegardError(f"this text makes {count:,} weights, one file holds {MOST:,} at most; give a shorter text")
+    told = {**values, "version": regard.__version__, "model": {**model, "folder": model["name"]}}
+    before, behind = _page().split(PLACE)
+    return before + b64encode(packed(told, arrays | every)).decode("ascii") + behind
+
+
+@cache
+def _page() -> str:
+    """The page without numbers, as it was built."""
+    return (files("regard.explore") / "page" / "alone.html").read_text(encoding="utf-8")

@@ -1,0 +1,70 @@
+"""One query of one head with all the numbers behind it, and what would be without scaling, or without the mask."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.errors import UsageError
+from regard.explore.asked import KINDS, Asked, Fields
+from regard.explore.equation import Equation, equation
+from regard.explore.models import Models
+from regard.explore.passes import staged
+from regard.explore.payload import packed
+
+Floats = NDArray[np.float64]
+
+
+def equation_of(models: Models, given: Fields) -> bytes:
+    """The equation of a query."""
+    asked, kind = Asked.read(given), given.word("kind", KINDS)
+    layer, head = given.whole("layer", 1, 65536, 1), given.whole("head", 1, 65536, 1)
+    query = given.whole("query", 0, 1 << 20, 0)
+    given.end()
+    loaded = models.loaded(asked.model, asked.snapshot)
+    section = loaded.task.recipe.model
+    with staged(models, loaded, asked) as seen:
+        found = equation(seen, kind, layer, head)
+    if query >= len(found.query_LK):
+        raise UsageError(f"there is no query {query}; they count from 0 to {len(found.query_LK) - 1}", "query")
+    # Without scaling, what passes as the score has been multiplied by what it will be divided by.
+    score_LM = found.score_LM if asked.without.scaling else found.score_LM / section.divisor
+    divisor = found.divisor if asked.without.scaling else 1.0
+    values = {"divisor": divisor, "additive": getattr(section, "score", None) == "additive"}
+    arrays = steps(found, score_LM[query], divisor, query)
+    floats = {name: np.asarray(array, np.float32) for name, array in arrays.items()}
+    return packed(values, {**floats, "hidden": found.hidden_LM[query].astype(np.uint8)})
+
+
+def steps(found: Equation, score_M: Floats, divisor: float, query: int) -> dict[str, NDArray[Any]]:
+    """The equation of a query, step by step.
+
+    Args:
+        found: of all queries.
+        score_M: before it is divided.
+        divisor: of the scores.
+        query: which one, counted from 0.
+    """
+    bias_M, hidden_M = found.bias_LM[query], found.hidden_LM[query]
+    scaled_M = score_M / divisor + bias_M
+    return {
+        "query": found.query_LK[query],
+        "key": found.key_MK,
+        "value": found.value_MU,
+        "score": score_M,
+        "bias": bias_M,
+        "scaled": scaled_M,
+        "weight": found.weight_LM[query],
+        "context": found.context_LU[query],
+        "unscaled": softmax(np.where(hidden_M, -np.inf, score_M + bias_M)),
+        "unmasked": softmax(scaled_M),
+    }
+
+
+def softmax(score_M: Floats) -> Floats:
+    """Scores as shares of one."""
+    grown_M = np.exp(score_M - score_M.max())
+    found: Floats = grown_M / grown_M.sum()
+    return found

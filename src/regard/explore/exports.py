@@ -1,0 +1,99 @@
+"""What is seen as a file to keep: all numbers as JSON, a picture as SVG, or the page itself as HTML."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from regard.errors import UsageError
+from regard.explore.alone import alone
+from regard.explore.asked import KINDS, Asked, Fields
+from regard.explore.image_view import CLASS, MEAN, ImageName, ImageView
+from regard.explore.looks import as_kind, kinds_of
+from regard.explore.models import Models
+from regard.explore.passes import Pass, passed
+from regard.explore.record import Kind
+from regard.explore.view import View
+
+BRIGHTEST = 255.0
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What of a pass is to be kept.
+
+    Args:
+        one: the pass.
+        kind: of attention.
+        layer, head: counted from 1; ``None``: all.
+        who: what looks, in an image.
+        model: what a page has to know of the model.
+    """
+
+    one: Pass
+    kind: Kind
+    layer: int | None
+    head: int | None
+    who: str = CLASS
+    model: Mapping[str, Any] = field(default_factory=dict)
+
+
+def exported(models: Models, given: Fields) -> tuple[bytes, str, str]:
+    """A file: its content, its media type, and its name.
+
+    Raises:
+        UsageError: there is no such form, or no such kind, layer or head.
+    """
+    asked, form = Asked.read(given), given.word("form", tuple(FORMS))
+    kind = given.word("kind", ("", *KINDS), "")
+    layer, head = given.whole("layer", 1, 65536, None), given.whole("head", 1, 65536, None)
+    given.end()
+    folder, one = models.folder(asked.model), passed(models, asked)
+    there = kinds_of(one.record)
+    if not there:
+        raise UsageError("this model has no attention to look at", "kind")
+    who = CLASS if getattr(folder.recipe.model, "pool", "first") == "first" else MEAN
+    wanted = Wanted(one, as_kind(kind) if kind else there[0], layer, head, who, folder.state(asked.model))
+    one.record.layer(wanted.kind, layer or 1)
+    if head is not None:
+        one.record.head(wanted.kind, layer or 1, head)
+    content, media = FORMS[form](wanted)
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", folder.name).strip("-") or "model"
+    return content.encode(), media, f"{name}-attention.{form}"
+
+
+def _json(wanted: Wanted) -> tuple[str, str]:
+    """Tokens, weights of all heads, and what the model makes of the text."""
+    values = {**wanted.one.record.to_dict(), "output": wanted.one.output}
+    return json.dumps(values, ensure_ascii=False) + "\n", "application/json"
+
+
+def _svg(wanted: Wanted) -> tuple[str, str]:
+    """One head large, or several small."""
+    return (_of_image if wanted.one.pixels is not None else _of_text)(wanted), "image/svg+xml"
+
+
+def _of_text(wanted: Wanted) -> str:
+    return View(wanted.one.record, wanted.kind, wanted.layer, wanted.head).svg()
+
+
+def _of_image(wanted: Wanted) -> str:
+    one, said = wanted.one, wanted.one.output["said"]
+    assert one.pixels is not None
+    assert one.grid is not None
+    name = ImageName(1, None, "|".join(said) if isinstance(said, list) else str(said))
+    pixels = one.pixels.astype("int64")
+    weights = one.record.weights[wanted.kind]
+    return ImageView(pixels, BRIGHTEST, one.grid, weights, name, wanted.who, wanted.layer, wanted.head).svg()
+
+
+def _html(wanted: Wanted) -> tuple[str, str]:
+    """All heads, to be looked through."""
+    return alone(wanted.one, wanted.model), "text/html"
+
+
+FORMS: dict[str, Callable[[Wanted], tuple[str, str]]] = {"json": _json, "svg": _svg, "html": _html}
+"""From what is wanted to a file's text and its media type."""

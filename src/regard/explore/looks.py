@@ -1,0 +1,153 @@
+"""A pass as a page takes it: tokens and words, small pictures of all heads, and all weights where they are few."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.errors import UsageError
+from regard.explore.asked import KINDS, Asked, Fields
+from regard.explore.measures import measures, rollout
+from regard.explore.models import Models
+from regard.explore.passes import Pass, passed
+from regard.explore.payload import bytes_of, packed, small
+from regard.explore.record import Kind, Record
+from regard.explore.tokens import Token, words
+
+SIDE = 64
+"""Rows and columns of a small picture at most."""
+FEW = 1 << 18
+"""Weights that are sent at once."""
+SIDES: dict[str, tuple[str, str]] = {
+    "encoder": ("source", "source"),
+    "decoder": ("target", "target"),
+    "cross": ("written", "source"),
+}
+"""Who looks, and what is looked at."""
+MERGES = ("head", "mean", "max", "rollout")
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def look(models: Models, given: Fields) -> bytes:
+    """All of a pass that is seen at once."""
+    asked = Asked.read(given)
+    given.end()
+    one = passed(models, asked)
+    values, arrays = seen(one)
+    every = every_weight(one.record)
+    few = sum(array.size for array in every.values()) <= FEW
+    return packed(values, arrays | every if few else arrays)
+
+
+def seen(one: Pass) -> tuple[dict[str, Any], Arrays]:
+    """A pass but for its weights: values, small pictures and measures of all heads, and the pixels of an image."""
+    record = one.record
+    there = kinds_of(record)
+    values: dict[str, Any] = {
+        "source_text": record.source_text,
+        "target_text": record.target_text,
+        **{side: tokens_told(tokens) for side, tokens in _sides(record).items()},
+        "words": {side: _words(tokens, record, side) for side, tokens in _sides(record).items()},
+        "kinds": {kind: _kind(record, kind) for kind in there},
+        "output": one.output,
+        "said": None if one.said is None else [[asdict(each) for each in some] for some in one.said],
+        "probability": one.probability,
+        "image": None if one.grid is None else {"rows": one.grid[0], "columns": one.grid[1]},
+    }
+    arrays = {name: array for kind in there for name, array in _pictures(record, kind).items()}
+    return values, arrays | _pixels(one)
+
+
+def every_weight(record: Record) -> Arrays:
+    """``weight_LHQK`` of every use of attention."""
+    return {f"weights.{kind}": np.stack(record.weights[kind]).astype(np.float32) for kind in kinds_of(record)}
+
+
+def head(models: Models, given: Fields) -> bytes:
+    """The weights of one head, or of several merged."""
+    asked, kind = Asked.read(given), as_kind(given.word("kind", KINDS))
+    merge = given.word("merge", MERGES, "head")
+    layer, number = given.whole("layer", 1, 65536, None), given.whole("head", 1, 65536, None)
+    given.end()
+    record = passed(models, asked).record
+    return packed({}, {"weight": merged(record, kind, merge, layer, number).astype(np.float32)})
+
+
+def merged(record: Record, kind: Kind, merge: str, layer: int | None, head: int | None) -> NDArray[Any]:
+    """``weight_QK`` of a head; or the mean or the largest of a layer's heads, or of all; or their rollout.
+
+    Args:
+        record: one pass.
+        kind: of attention.
+        merge: one of :data:`MERGES`.
+        layer: counted from 1; ``None``: all, and of a rollout up to the last.
+        head: counted from 1, where one is looked at.
+
+    Raises:
+        UsageError: there is no such layer or head, or nothing that rolls out.
+    """
+    if merge == "head":
+        if layer is None or head is None:
+            raise UsageError("a head is named by its layer and its number", "head")
+        return record.head(kind, layer, head)
+    one = record.layer(kind, 1 if layer is None else layer)
+    if merge == "rollout":
+        if kind == "cross":
+            raise UsageError("only within one text can attention be followed from layer to layer", "merge")
+        return rollout(record.weights[kind][:layer])
+    every_HQK = np.concatenate(record.weights[kind]) if layer is None else one
+    found: NDArray[Any] = every_HQK.mean(axis=0) if merge == "mean" else every_HQK.max(axis=0)
+    return found
+
+
+def tokens_told(tokens: Sequence[Token]) -> list[dict[str, Any]]:
+    """Tokens as plain values; one that stands for no characters is special."""
+    return [{**asdict(token), "special": token.start == token.end} for token in tokens]
+
+
+def _sides(record: Record) -> dict[str, tuple[Token, ...]]:
+    return {"source": record.source, "target": record.target, "written": record.written}
+
+
+def _words(tokens: Sequence[Token], record: Record, side: str) -> list[list[Any]]:
+    text = record.source_text if side == "source" else record.target_text
+    return [list(word) for word in words(tokens, text)]
+
+
+def kinds_of(record: Record) -> list[Kind]:
+    """The uses of attention that were seen."""
+    return [as_kind(kind) for kind in KINDS if record.weights.get(kind)]
+
+
+def as_kind(word: str) -> Kind:
+    """One of :data:`~regard.explore.asked.KINDS`."""
+    kind: Kind = word  # type: ignore[assignment]  # one of KINDS, as Kind says them
+    return kind
+
+
+def _kind(record: Record, kind: Kind) -> dict[str, Any]:
+    layers, (queries, keys) = record.weights[kind], SIDES[kind]
+    return {"layers": len(layers), "heads": len(layers[0]), "queries": queries, "keys": keys}
+
+
+def _pictures(record: Record, kind: Kind) -> Arrays:
+    """Every head small, how much its darkest cell is, and what can be said of it."""
+    special = [token.start == token.end for token in record.keys(kind)]
+    pictures = np.stack([small(weight_HQK, SIDE) for weight_HQK in record.weights[kind]])
+    largest = pictures.max(axis=(2, 3))
+    each = [measures(weight_HQK, special) for weight_HQK in record.weights[kind]]
+    told = [np.stack([one.entropy_H, one.distance_H, one.special_H], axis=-1) for one in each]
+    return {
+        f"small.{kind}": bytes_of(pictures / np.where(largest > 0, largest, 1)[:, :, None, None]),
+        f"largest.{kind}": largest.astype(np.float32),
+        f"measures.{kind}": np.stack(told).astype(np.float32),
+    }
+
+
+def _pixels(one: Pass) -> Arrays:
+    return {} if one.pixels is None else {"pixels": one.pixels}

@@ -1,0 +1,192 @@
+"""What a piece that was written, a label, or a word's tag owes to each token: gradient times input."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.errors import UsageError
+from regard.explore.asked import Asked, Fields, Without
+from regard.explore.models import Models
+from regard.explore.passes import scene_of
+from regard.explore.payload import packed
+from regard.explore.said import SAYING
+from regard.explore.scene import Scene
+from regard.explore.searches import GOES_ON
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from regard.nn.layout import Sequences
+
+Score = Callable[["Tensor"], "Tensor"]
+"""From ``hidden_TD`` of a pass to a single number."""
+STACKS = {"bert": {"source": "encoder"}, "vit": {"source": "encoder"}, "gpt": {"source": "decoder"}}
+"""Which stack reads what, by family; where another text is written there are two."""
+
+
+def owes(models: Models, given: Fields) -> bytes:
+    """What the logarithm of a probability owes to each token that was read, and to each that had been written."""
+    asked = Asked.read(given)
+    place, label = given.whole("place", 0, 1 << 20, None), given.text("label", None)
+    given.end()
+    loaded = models.loaded(asked.model, asked.snapshot)
+    with asked.without.changes.made(loaded.task.recipe.model):
+        seen = scene_of(models, loaded, asked)
+    score, shares = owed(seen, asked.without, scored(seen, place, label))
+    return packed({"score": score}, {name: share.astype(np.float32) for name, share in shares.items()})
+
+
+def owed(seen: Scene, without: Without, score: Score) -> tuple[float, dict[str, NDArray[Any]]]:
+    """A score and its parts: of the ``source``, and where another text is written of the ``target``.
+
+    The model is changed inside of what is followed backwards: an embedding is watched before anything is taken away.
+    """
+    from regard.models.saliency import gradient_times_input
+
+    task, told = seen.task, list[float]()
+
+    def run() -> Tensor:
+        with without.changes.made(task.recipe.model):
+            found = score(seen.run())
+        told.append(float(found.detach()))
+        return found
+
+    stacks = STACKS.get(task.recipe.model.family, {"source": "encoder", "target": "decoder"})
+    shares = {side: gradient_times_input(task.model, stack, run) for side, stack in stacks.items()}
+    return told[0], {side: share.detach().cpu().numpy() for side, share in shares.items()}
+
+
+def scored(seen: Scene, place: int | None, label: str | None) -> Score:
+    """What is to be explained.
+
+    Args:
+        seen: a scene.
+        place: of a token among those that are written; of a tagger of any token of a word.
+        label: of a classifier, or of a tagger; default: the most probable.
+
+    Raises:
+        UsageError: the model says nothing of the kind, or not there.
+    """
+    name = seen.task.name
+    if name in ("classification", "image-classification"):
+        if place is not None:
+            raise UsageError("this model says nothing of a single place; name a label", "place")
+        return _class(seen, label)
+    if name not in (*SAYING, "tagging"):
+        raise UsageError("this model says nothing that could be explained", "model")
+    if place is None or place >= len(seen.written):
+        raise UsageError(f"a token is named by its place, from 0 to {len(seen.written) - 1}", "place")
+    if name == "tagging":
+        return _tag(seen, place, label)
+    if label is not None:
+        raise UsageError("this model knows no labels; name a place", "label")
+    return _piece(seen, place)
+
+
+def _piece(seen: Scene, place: int) -> Score:
+    """The piece that is written at a place; in a gap the most probable one."""
+    task, id = seen.task, seen.written_ids[place]
+    row = place
+    if task.name == GOES_ON:
+        if not place:
+            raise UsageError("the first token was given: nothing came before it", "place")
+        row = place - 1
+    gap = task.name == "masked-lm" and id == task.mask
+
+    def score(hidden_TD: Tensor) -> Tensor:
+        score_V = SAYING[task.name](task.model, hidden_TD)[row].double()
+        return score_V.log_softmax(0)[_likeliest(task, score_V) if gap else id]
+
+    return score
+
+
+def _likeliest(task: Any, score_V: Tensor) -> int:
+    """The piece that is most probable; no symbol ever stood in a gap."""
+    ordinary = task.assets.tokenizer.ordinary
+    return int(ordinary[score_V.detach().cpu().numpy()[ordinary].argmax()])
+
+
+def _class(seen: Scene, label: str | None) -> Score:
+    """A label, by its probability; of a regression the number itself."""
+    task = seen.task
+    section, assets = task.recipe.classification, task.assets
+    chosen = _known(assets.labels, label)
+
+    def score(hidden_TD: Tensor) -> Tensor:
+        score_C = task.model.head(hidden_TD, _whole(hidden_TD))[0].double()
+        if section.kind == "regression":
+            return score_C[0]
+        score_C = score_C / assets.fitted.temperature
+        one = int(score_C.argmax()) if chosen is None else chosen
+        probable_C = score_C.sigmoid().log() if section.kind == "multi" else score_C.log_softmax(0)
+        return probable_C[one]
+
+    return score
+
+
+def _tag(seen: Scene, place: int, label: str | None) -> Score:
+    """The tag of the word that a token is part of."""
+    task = seen.task
+    chosen = _known(task.assets.labels, label)
+    starts, lengths, words = _pieces_of_words(seen)
+    word = words[place]
+    if word is None:
+        raise UsageError(f"the token at {place} is part of no word", "place")
+
+    def score(hidden_TD: Tensor) -> Tensor:
+        import torch
+
+        from regard.nn.layout import Sequences
+
+        device, head = hidden_TD.device, task.model.head
+        places_R, lengths_R = (torch.tensor(side, device=device) for side in (starts, lengths))
+        pieces = Sequences(places_R, lengths_R, len(starts), max(lengths), len(hidden_TD))
+        score_RC = head.words(hidden_TD, pieces).double()
+        together = _whole(score_RC)
+        tag = int(head.chain.decode(score_RC, together)[word]) if chosen is None else chosen
+        return _of_chain(head.chain, score_RC / task.assets.fitted.temperature, together, word, tag)
+
+    return score
+
+
+def _of_chain(chain: Any, score_RC: Tensor, words: Sequences, word: int, tag: int) -> Tensor:
+    """The logarithm of a tag's probability; of tags that are chosen together, whatever the others are."""
+    if not hasattr(chain, "field"):
+        return score_RC.log_softmax(1)[word, tag]
+    from regard.nn.crf import NEVER
+
+    only_RC = score_RC.clone()
+    only_RC[word] = score_RC[word] + NEVER
+    only_RC[word, tag] = score_RC[word, tag]
+    tags_R = chain.decode(only_RC.detach(), words)
+    # log Z of what has this tag less log Z of all: the path that both losses have in common cancels out.
+    return (chain.field(only_RC, tags_R, words) - chain.field(score_RC, tags_R, words))[0]
+
+
+def _pieces_of_words(seen: Scene) -> tuple[list[int], list[int], list[int | None]]:
+    """Where the pieces of each word begin, how many there are, and the word of each token."""
+    from regard.text.marked import places_of
+
+    ends = [end for _, end in places_of(seen.source_text)]
+    found = [bisect_left(ends, token.end) if token.end > token.start else None for token in seen.source]
+    there = sorted({word for word in found if word is not None})
+    starts = [found.index(word) for word in there]
+    return starts, [found.count(word) for word in there], [None if w is None else there.index(w) for w in found]
+
+
+def _known(labels: tuple[str, ...], label: str | None) -> int | None:
+    if label is not None and label not in labels:
+        raise UsageError(f"{label[:40]!r} is no label of this model; there are {', '.join(labels[:20])}", "label")
+    return None if label is None else labels.index(label)
+
+
+def _whole(rows: Tensor) -> Sequences:
+    """All rows as one sequence."""
+    from regard.nn.layout import Sequences
+
+    return Sequences.end_to_end([len(rows)], rows.device)

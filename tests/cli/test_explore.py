@@ -1,0 +1,165 @@
+"""``regard explore`` as a process: its one line, its end, and what it refuses."""
+
+from __future__ import annotations
+
+import http.client
+import importlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+command = importlib.import_module("regard.cli.explore")  # the package's name of it is the function
+SERVING = """
+import importlib, sys, time, types
+from regard.cli import main
+from regard.serve import page
+models, answers = types.ModuleType("regard.explore.models"), types.ModuleType("regard.explore.answers")
+models.Models = lambda folders, images, threads: [str(folders), str(images), threads]
+answers.ANSWERS = {"look": None}
+answers.state = lambda models: {"models": models}
+answers.answer = lambda models, name, asked: time.sleep(60)
+def written(models, asked):
+    while True:
+        yield {"piece": "a"}
+        time.sleep(0.01)
+answers.written = written
+sys.modules |= {"regard.explore.models": models, "regard.explore.answers": answers}
+page.files = lambda folder: {"index.html": page.File("index.html", str(folder).encode())}
+importlib.import_module("regard.cli.explore")._begin = lambda threads: None
+sys.exit(main())
+"""
+
+
+@contextmanager
+def running(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], int, str]]:
+    """A server in a process of its own, its port and the line it says."""
+    command = [sys.executable, "-c", SERVING, "explore", str(folder), *words]
+    environment = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment) as process:
+        try:
+            line = process.stdout.readline()
+            yield process, int(re.search(r"http://127\.0\.0\.1:(\d+)/", line)[1]), line
+        finally:
+            process.kill()
+
+
+def client(port: int) -> closing[http.client.HTTPConnection]:
+    return closing(http.client.HTTPConnection("127.0.0.1", port, timeout=10))
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    """Code, stdout and stderr after Ctrl-C, which takes under a second where nothing else is being done."""
+    before = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=10)
+    assert time.monotonic() - before < 3
+    return process.returncode, out, err
+
+
+def test_it_says_where_it_is_and_ends_with_ctrl_c(tmp_path: Path) -> None:
+    with running(tmp_path, "--port", "0", "--threads", "2") as (process, port, line):
+        assert line == f"The page is at http://127.0.0.1:{port}/ (Ctrl-C ends it)\n"
+        with client(port) as connection:
+            connection.request("GET", "/api/state")
+            assert json.loads(connection.getresponse().read()) == {"models": [f"[{tmp_path!r}]", "None", 2]}
+            connection.request("GET", "/")
+            page = Path(connection.getresponse().read().decode())
+            assert page == Path(command.__file__).parents[1] / "explore" / "page"
+            assert ended(process) == (130, "", "")
+
+
+@pytest.mark.parametrize("path", ["/api/write", "/api/look"])
+def test_ctrl_c_ends_what_is_written_and_computed(tmp_path: Path, path: str) -> None:
+    with running(tmp_path, "--port", "0") as (process, port, _), client(port) as connection:
+        connection.request("POST", path, "{}", {"Content-Type": "application/json"})
+        if path == "/api/write":
+            assert b'"a"' in connection.getresponse().readline()
+        else:
+            time.sleep(0.2)
+        assert ended(process) == (130, "", "")
+
+
+def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path, regard, monkeypatch) -> None:
+    from regard.serve import page
+    from regard.serve.server import listening
+
+    monkeypatch.setattr(page, "files", lambda folder: {})
+    with listening(0) as taken:
+        port = str(taken.getsockname()[1])
+        done = regard("explore", tmp_path, "--port", port)
+    assert (done.code, done.out) == (2, "")
+    assert done.err == f"regard: --port: port {port} is taken; name another, or 0 for any that is free\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("absent",), "absent: no such folder"),
+        ((".", "absent"), "absent: no such folder"),
+        (("a.csv",), "a.csv: is a file"),
+        (["."] * 9, "9 models; a page shows at most 8"),
+        ((".", "--threads", "0"), "--threads"),
+        ((".", "--images", "absent.csv"), "absent.csv: no such file"),
+        ((), "MODEL"),
+        ((".", "--host", "0.0.0.0"), "unknown option '--host'"),
+        ((".", "--port", "99999"), "there is no port 99999"),
+    ],
+)
+def test_what_cannot_be_shown_is_one_sentence(regard, monkeypatch, tmp_path: Path, words, said: str) -> None:
+    from regard.serve import page
+
+    monkeypatch.setattr(page, "files", lambda folder: {})
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text("1,2\n")
+    done = regard("explore", *words)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_what_computes_is_loaded_ahead_with_its_threads(monkeypatch) -> None:
+    threads: list[int] = []
+    torch, bundle = ModuleType("torch"), ModuleType("regard.tasks.bundle")
+    torch.set_num_threads = threads.append
+    for module in (torch, bundle):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    command._begin(3)
+    assert threads == [3]
+
+
+@pytest.mark.parametrize(
+    ("display", "fails", "shown"), [({}, False, 0), ({"DISPLAY": ":0"}, False, 1), ({"BROWSER": "x"}, True, 1)]
+)
+def test_the_browser_is_opened_where_there_is_a_display(monkeypatch, display, fails: bool, shown: int) -> None:
+    import threading
+
+    opened, tried = [], threading.Event()
+
+    def show(address: str) -> None:
+        opened.append(address)
+        tried.set()
+        if fails:
+            raise OSError("no browser")
+
+    browser = ModuleType("webbrowser")
+    browser.open = show
+    monkeypatch.setitem(sys.modules, "webbrowser", browser)
+    monkeypatch.setattr(sys, "platform", "linux")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in display.items():
+        monkeypatch.setenv(name, value)
+    command._show("http://127.0.0.1:1/")
+    assert tried.wait(5 if shown else 0.05) == bool(shown)
+    assert opened == ["http://127.0.0.1:1/"] * shown

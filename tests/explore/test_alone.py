@@ -1,0 +1,68 @@
+"""One file holds all of a pass, and loads nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from regard.errors import RegardError
+from regard.explore import alone
+from regard.explore.answers import exported
+from regard.explore.models import Models
+from regard.explore.payload import unpacked
+from small_tasks import EVERY, before
+
+NUMBERS = re.compile(r'<script type="application/octet-stream" id="payload">([A-Za-z0-9+/=]*)</script>')
+
+
+@pytest.fixture
+def page(models: Models, number: Callable[[str], int]) -> Callable[..., str]:
+    def made(name: str, **given: Any) -> str:
+        content, media, file = exported(models, {"model": number(name), **before(name), "form": "html", **given})
+        assert (media, file) == ("text/html", f"{name}-attention.html")
+        return content.decode()
+
+    return made
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_file_holds_what_the_page_is_answered_and_every_weight(
+    page: Callable[..., str], ask: Any, models: Models, name: str
+) -> None:
+    (numbers,) = NUMBERS.findall(page(name))
+    told, held = unpacked(b64decode(numbers))
+    values, arrays = ask("look", name)
+    assert {key: told[key] for key in values} == values
+    assert told["model"]["name"] == name
+    assert list(held) == list(arrays)
+    for one, array in arrays.items():
+        np.testing.assert_array_equal(held[one], array)
+
+
+def test_no_path_of_this_machine_goes_along(page: Callable[..., str], models: Models) -> None:
+    (numbers,) = NUMBERS.findall(page("translator"))
+    assert str(models.folders[0].path.parent).encode() not in b64decode(numbers)
+
+
+def test_the_policy_allows_the_script_and_the_style_in_it_and_nothing_from_elsewhere(page: Callable[..., str]) -> None:
+    found = page("translator", text="</script><img onerror=x>")
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', found)
+    assert policy.startswith("default-src 'none';")
+    for tag, opening in (("script", r'<script type="module">'), ("style", "<style>")):
+        (content,) = re.findall(f"{opening}(.*?)</{tag}>", found, re.DOTALL)
+        digest = b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+    assert not re.findall(r'(?:src|href)="(?!data:)', found.replace(NUMBERS.findall(found)[0], ""))
+    assert "onerror" not in found.replace(NUMBERS.findall(found)[0], "").split("<body>")[1].split("<script type=")[0]
+
+
+def test_too_many_weights_are_refused(page: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alone, "MOST", 10)
+    with pytest.raises(RegardError, match=r"makes [\d,]+ weights, one file holds 10 at most; give a shorter text"):
+        page("translator")

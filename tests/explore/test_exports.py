@@ -1,0 +1,87 @@
+"""Files to keep are those of the command line."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as Tree
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from regard.errors import RegardError
+from regard.explore.answers import exported
+from regard.explore.models import Models
+from regard.explore.record import record
+from regard.explore.view import View
+from small_tasks import EVERY, SOURCE, TARGET, before, put, recurrent, translator
+
+Export = Callable[..., tuple[bytes, str, str]]
+
+
+@pytest.fixture
+def export(models: Models, number: Callable[[str], int]) -> Export:
+    return lambda name, **given: exported(models, {"model": number(name), **before(name), **given})
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_all_numbers_as_json(export: Export, ask: Any, name: str) -> None:
+    content, media, file = export(name, form="json")
+    values, arrays = ask("look", name)
+    found = json.loads(content)
+    assert (media, file) == ("application/json", f"{name}-attention.json")
+    assert found["output"] == values["output"]
+    for side in ("source", "target", "written"):
+        assert found[side] == [{key: one[key] for key in ("text", "start", "end")} for one in values[side]]
+    assert list(found["weights"]) == list(values["kinds"])
+    for kind, layers in found["weights"].items():
+        np.testing.assert_allclose(layers, arrays[f"weights.{kind}"], atol=1e-6)
+
+
+def test_a_picture_is_that_of_the_command_line(export: Export, task: Callable[[str], Any]) -> None:
+    made = record(task("translator"), SOURCE, TARGET)
+    for kind, layer, head in (("cross", 2, 1), ("encoder", None, None), ("decoder", 3, None), ("cross", None, 2)):
+        content, media, file = export("translator", target=TARGET, form="svg", kind=kind, layer=layer, head=head)
+        assert (media, file) == ("image/svg+xml", "translator-attention.svg")
+        assert content.decode() == View(made, kind, layer, head).svg()
+    assert export("translator", target=TARGET, form="svg")[0].decode() == View(made, "encoder").svg()
+
+
+@pytest.mark.parametrize(("layer", "head", "heads"), [(None, None, 6), (2, None, 3), (None, 1, 2), (1, 3, 1)])
+def test_a_picture_of_an_image(export: Export, layer: int | None, head: int | None, heads: int) -> None:
+    content, _, _ = export("viewer", form="svg", layer=layer, head=head)
+    Tree.fromstring(content)
+    assert content.count(b"to the class token</title>") == heads
+    assert b"data:image/png;base64," in content
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_model_has_its_picture(export: Export, name: str) -> None:
+    Tree.fromstring(export(name, form="svg")[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "said"),
+    [
+        ("translator", {}, "is wanted, not nothing"),
+        ("translator", {"form": "png"}, "is wanted, not 'png'"),
+        ("translator", {"form": "svg", "kind": "all"}, "is wanted, not 'all'"),
+        ("translator", {"form": "svg", "layer": 9}, "layers 1 to 2"),
+        ("translator", {"form": "svg", "head": 9}, "heads 1 to 3"),
+        ("tagger", {"form": "svg", "kind": "cross"}, "has encoder self-attention alone"),
+        ("translator", {"form": "json", "text": " "}, "the text is empty"),
+        ("viewer", {"form": "svg", "image": None}, "reads images"),
+    ],
+)
+def test_what_cannot_be_kept(export: Export, name: str, given: dict[str, Any], said: str) -> None:
+    with pytest.raises(RegardError, match=said):
+        export(name, **given)
+
+
+def test_names_of_files_are_plain(tmp_path: Path) -> None:
+    models = Models([put(tmp_path / 'a "b"\nü', translator()), put(tmp_path / "…", recurrent(score="none"))])
+    assert exported(models, {"text": SOURCE, "form": "json"})[2] == "a-b-attention.json"
+    with pytest.raises(RegardError, match="no attention"):
+        exported(models, {"model": 1, "text": SOURCE, "form": "json"})

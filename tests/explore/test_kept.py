@@ -1,0 +1,39 @@
+"""What is kept is not made again, and never takes more room than there is."""
+
+from __future__ import annotations
+
+from regard.explore.kept import Kept
+
+
+def test_it_is_made_once() -> None:
+    made: list[str] = []
+
+    def make(name: str) -> str:
+        made.append(name)
+        return name.upper()
+
+    kept: Kept[str] = Kept(2)
+    for name in ("a", "b", "a", "c", "a", "b"):
+        assert kept.get(name, lambda name=name: make(name)) == name.upper()
+    assert made == ["a", "b", "c", "b"]  # c came when a was asked more lately than b
+    assert len(kept) == 2
+
+
+def test_room_is_by_size() -> None:
+    kept: Kept[str] = Kept(5, len)
+    kept.put(1, "aaa")
+    kept.put(2, "bb")
+    kept.put(3, "too large")
+    assert kept.get(1, lambda: "gone") == "aaa"
+    kept.put(4, "cc")
+    assert [kept.get(key, lambda: "") for key in (1, 4, 3)] == ["aaa", "cc", ""]
+    kept.put(1, "a")
+    assert kept.get(1, lambda: "gone") == "a"
+
+
+def test_what_fails_is_not_kept() -> None:
+    kept: Kept[float] = Kept(2)
+    try:
+        kept.get(0, lambda: 1 / 0)
+    except ZeroDivisionError:
+        assert kept.get(0, lambda: 5.0) == 5

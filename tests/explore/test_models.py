@@ -1,0 +1,148 @@
+"""Models are loaded when they are asked, and anew when they are others."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from regard.errors import RegardError, UsageError
+from regard.explore import models as module
+from regard.explore.models import LOADED, Models
+from regard.tasks import bundle
+from small_tasks import EVERY, SOURCE, classifier, keep, put, translator
+
+
+@pytest.fixture
+def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the folders that are loaded, in order."""
+    found: list[str] = []
+
+    def load(folder: Path, device: str | None = None) -> Any:
+        found.append(folder.name)
+        return original(folder, device)
+
+    original = bundle.load
+    monkeypatch.setattr(bundle, "load", load)
+    return found
+
+
+def same(task: Any, other: Any) -> bool:
+    return all(torch.equal(a, b) for a, b in zip(task.model.parameters(), other.model.parameters(), strict=True))
+
+
+def test_nothing_is_loaded_before_it_is_asked(tmp_path: Path, loads: list[str]) -> None:
+    made = {name: EVERY[name]() for name in ("translator", "tagger")}
+    models = Models([put(tmp_path / name, task) for name, task in made.items()])
+    assert [one["name"] for one in models.states()] == list(made)
+    assert loads == []
+    assert same(models.loaded(1).task, made["tagger"])
+    assert models.loaded(1).task is models.loaded(1).task
+    assert loads == ["tagger"]
+
+
+def test_a_model_that_was_replaced_is_loaded_anew(tmp_path: Path, loads: list[str]) -> None:
+    models = Models([put(tmp_path / "a", translator(1))])
+    before = models.loaded(0)
+    assert same(before.task, translator(1))
+    other = translator(2)
+    put(tmp_path / "a", other)
+    after = models.loaded(0)
+    assert same(after.task, other)
+    assert before.key != after.key
+    assert after is models.loaded(0)
+    assert loads == ["a", "a"]
+
+
+def test_a_few_are_held(tmp_path: Path, loads: list[str]) -> None:
+    places = [put(tmp_path / str(number), classifier()) for number in range(LOADED + 1)]
+    models = Models(places)
+    for number in (*range(LOADED), 0, LOADED, 0, 1):
+        models.loaded(number)
+    assert loads == [*map(str, range(LOADED + 1)), "1"]  # 1 was asked the longest ago when the last came
+
+
+def test_weights_that_a_run_kept(tmp_path: Path) -> None:
+    best, early = translator(1), translator(2)
+    models = Models([put(tmp_path, best)])
+    keep(tmp_path, early, 1000)
+    kept = models.loaded(0, "step 1,000")
+    assert same(kept.task, early)
+    assert not kept.task.model.training
+    assert kept.task.translate(SOURCE, beam=1) == early.translate(SOURCE, beam=1)
+    assert same(models.loaded(0).task, best)
+    assert kept.key != models.loaded(0).key
+    with pytest.raises(UsageError, match="nothing was kept as 'step 5'; there are step 1,000"):
+        models.loaded(0, "step 5")
+
+
+def test_kept_weights_can_be_seen_before_there_is_a_best(tmp_path: Path) -> None:
+    early = translator(2)
+    models = Models([put(tmp_path, early, weights=False)])
+    with pytest.raises(UsageError, match="has kept none"):
+        models.loaded(0, "step 1")
+    keep(tmp_path, early, 1)
+    assert same(models.loaded(0, "step 1").task, early)
+    with pytest.raises(RegardError, match="first validation"):
+        models.loaded(0)
+    put(tmp_path, translator(1))
+    assert same(models.loaded(0).task, translator(1))
+
+
+def test_damage_is_said(tmp_path: Path) -> None:
+    models = Models([put(tmp_path, translator())])
+    place = keep(tmp_path, translator(), 1) / "weights.safetensors"
+    for path in (place, tmp_path / "model.safetensors"):
+        content = bytearray(path.read_bytes())
+        content[-1] ^= 1
+        path.write_bytes(content)
+    for snapshot in (None, "step 1"):
+        with pytest.raises(RegardError, match="damaged"):
+            models.loaded(0, snapshot)
+
+
+def test_a_model_is_read_again_that_was_just_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    models = Models([put(tmp_path, translator(1))])
+    original, tries = module._task, list[int]()
+
+    def torn(folder: Path, place: Path | None) -> Any:
+        tries.append(len(tries))
+        if len(tries) == 1:  # a training replaces the model while it is being read
+            put(tmp_path, translator(2))
+            raise RegardError("is damaged")
+        return original(folder, place)
+
+    monkeypatch.setattr(module, "_task", torn)
+    assert same(models.loaded(0).task, translator(2))
+    assert tries == [0, 1]
+
+    def always(folder: Path, place: Path | None) -> Any:
+        tries.append(len(tries))
+        put(tmp_path, translator(len(tries)))
+        raise RegardError("is damaged")
+
+    monkeypatch.setattr(module, "_task", always)
+    put(tmp_path, translator(9))
+    with pytest.raises(RegardError, match="is damaged"):
+        models.loaded(0)
+    assert len(tries) == 2 + module.TRIES
+
+
+def test_names_tell_models_apart(tmp_path: Path) -> None:
+    first = put(tmp_path / "a" / "same", translator())
+    shutil.copytree(first, tmp_path / "b" / "same")
+    models = Models([first, tmp_path / "b" / "same", put(tmp_path / "other", classifier())])
+    assert [one["name"] for one in models.states()] == [str(first), str(tmp_path / "b" / "same"), "other"]
+    assert [one["number"] for one in models.states()] == [0, 1, 2]
+
+
+def test_models_that_are_not_there(tmp_path: Path) -> None:
+    models = Models([put(tmp_path, translator())])
+    for number in (1, -1):
+        with pytest.raises(UsageError, match="they count from 0 to 0"):
+            models.loaded(number)
+    with pytest.raises(RegardError, match="no such folder"):
+        Models([tmp_path, tmp_path / "absent"])

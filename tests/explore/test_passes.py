@@ -1,0 +1,206 @@
+"""A pass holds what the model computes in one pass, with and without what can be taken away."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from regard.errors import RegardError, UsageError
+from regard.explore.asked import Asked, Without
+from regard.explore.models import Models
+from regard.explore.passes import own, passed
+from regard.explore.record import record, recorded
+from regard.explore.said import Said, said
+from regard.explore.scene import scene
+from small_tasks import EVERY, GAPPED, PIXELS, SOURCE, TARGET, TEXTS, before, put, translator
+
+Number = Callable[[str], int]
+TaskOf = Callable[[str], Any]
+READERS = [name for name in EVERY if name != "viewer"]
+
+
+def asked(number: int, name: str, **more: Any) -> Asked:
+    given = before(name)
+    pixels = tuple(given["image"]["pixels"]) if "image" in given else None
+    return Asked(model=number, text=given.get("text", ""), pixels=pixels, **more)
+
+
+def alike(some: list[list[Said]], others: list[list[Said]]) -> None:
+    """Heard attention is computed another way, and rounds otherwise."""
+    assert [[one.id for one in each] for each in some] == [[one.id for one in each] for each in others]
+    shares = [np.array([[one.probability for one in each] for each in side]) for side in (some, others)]
+    np.testing.assert_allclose(*shares, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_weights_and_candidates_are_those_of_a_record(models: Models, number: Number, task: TaskOf, name: str) -> None:
+    target = {"translator": TARGET, "recurrent": TARGET, "spanner": "[MASK] cat"}.get(name)
+    found = passed(models, asked(number(name), name, target=target))
+    wanted = record(task(name), TEXTS.get(name, SOURCE), target)
+    assert (found.record.source, found.record.target_text) == (wanted.source, wanted.target_text)
+    assert list(found.record.weights) == list(wanted.weights)
+    for kind, layers in wanted.weights.items():
+        for one, other in zip(found.record.weights[kind], layers, strict=True):
+            np.testing.assert_array_equal(one, other)
+    if found.said is not None:
+        alike(found.said, said(scene(task(name), TEXTS.get(name, SOURCE), target)))
+
+
+def test_one_pass_is_enough(models: Models, number: Number, task: TaskOf, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weights, candidates and probabilities are heard in a single pass, and what was made is not made again."""
+    model = task("translator").model
+    runs: list[int] = []
+    forward = model.decoder.forward
+    monkeypatch.setattr(model.decoder, "forward", lambda *given: runs.append(1) or forward(*given))
+    one = Asked(model=number("translator"), text="The street was tired.", target="Die Straße")
+    first = passed(models, one)
+    assert len(runs) == 1
+    assert passed(models, one) is first
+    assert passed(models, replace(one, target="Das")) is not first
+    assert len(runs) == 2
+
+
+@pytest.mark.parametrize("name", ["translator", "recurrent", "spanner"])
+def test_probabilities_of_what_is_written(models: Models, number: Number, task: TaskOf, name: str) -> None:
+    """By the model step by step, as it searches."""
+    this = task(name)
+    one = asked(number(name), name)
+    seen = scene(this, one.text, own(models, models.loaded(one.model), one))
+    found = passed(models, one)
+    assert found.record.written == seen.written
+    step = this.model.stepper()
+    state, token, wanted = step.start([np.array(seen.read_ids)]), this.symbols.start, []
+    for id in seen.written_ids:
+        state, answer = step.step(state, np.array([token]))
+        wanted.append(float(np.exp(answer.of(np.array([id]))[0])))
+        token = id
+    assert found.probability == pytest.approx(wanted, rel=1e-4)
+
+
+def test_probabilities_of_a_text_that_goes_on(models: Models, number: Number, task: TaskOf) -> None:
+    found = passed(models, asked(number("speaker"), "speaker"))
+    wanted = task("speaker").score(SOURCE, ended=False).log_probabilities
+    assert found.probability is not None
+    assert found.probability[0] is None
+    assert np.log(found.probability[1:]) == pytest.approx(wanted, rel=1e-4)
+    for name in ("filler", "classifier", "viewer"):
+        assert passed(models, asked(number(name), name)).probability is None
+
+
+def test_forced_is_what_is_forced_and_the_output_what_the_model_writes(models: Models, number: Number) -> None:
+    plain = asked(number("translator"), "translator")
+    free, forced = passed(models, plain), passed(models, replace(plain, target=TARGET))
+    assert free.output == forced.output == {"kind": "text", "text": free.record.target_text}
+    assert forced.record.target_text == TARGET != free.record.target_text
+    ids = scene(models.loaded(number("translator")).task, SOURCE, TARGET).written_ids
+    by_pieces = passed(models, replace(plain, branch=ids))
+    assert by_pieces.record.target == forced.record.target
+    np.testing.assert_array_equal(by_pieces.record.weights["cross"][2], forced.record.weights["cross"][2])
+
+
+def test_an_image(models: Models, number: Number, task: TaskOf) -> None:
+    found = passed(models, asked(number("viewer"), "viewer"))
+    assert found.grid == (3, 2)
+    assert found.pixels is not None
+    np.testing.assert_array_equal(found.pixels[..., 0].ravel(), np.round(np.array(PIXELS) / 9 * 255))
+    assert found.output["said"] == task("viewer").classify(np.array(PIXELS)).label
+    assert [weight.shape for weight in found.record.weights["encoder"]] == [(3, 7, 7)] * 2
+
+
+def edited(task: Any, off: tuple[str, int, int]) -> Any:
+    """The task with the columns of a head's share of the output matrix at zero."""
+    kind, layer, head = off
+    found = copy.copy(task)
+    found.model = copy.deepcopy(task.model)
+    part = (found.model.encoder if kind == "encoder" else found.model.decoder).layers[layer - 1]
+    output = (part.cross if kind == "cross" else part.attention).output.weight
+    size = output.shape[1] // task.recipe.model.heads
+    with torch.no_grad():
+        output[:, (head - 1) * size : head * size] = 0
+    return found
+
+
+@pytest.mark.parametrize("off", [("encoder", 1, 2), ("decoder", 2, 1), ("cross", 3, 3)])
+def test_without_a_head_everything_is_as_if_it_said_nothing(
+    models: Models, number: Number, task: TaskOf, off: tuple[str, int, int]
+) -> None:
+    other = edited(task("translator"), off)
+    one = asked(number("translator"), "translator", without=Without(off=(off,)))
+    ids = other.nbest([SOURCE], 1, 1)[0][0].tokens
+    found, wanted = passed(models, one), recorded(scene(other, SOURCE, ids))
+    assert found.output["text"] == found.record.target_text == other.translate(SOURCE, beam=1)
+    assert found.record.written == wanted.written
+    for kind, layers in wanted.weights.items():
+        for weight, expected in zip(found.record.weights[kind], layers, strict=True):
+            np.testing.assert_allclose(weight, expected, atol=1e-5)
+    alike(found.said or [], said(scene(other, SOURCE, ids)))
+
+
+def test_everything_can_be_taken_away_at_once(tmp_path: Any) -> None:
+    models = Models([put(tmp_path, translator())])
+    off = tuple((kind, layer, head) for kind in ("decoder", "cross") for layer in (1, 2, 3) for head in (1, 2, 3))
+    one = Asked(text=SOURCE, target=TARGET, without=Without(off, positions=False, scaling=False, mask=False))
+    found = passed(models, one)
+    upper = np.triu(found.record.weights["decoder"][0], 1)
+    assert upper.any()
+    # Nothing of the source arrives, nor of other tokens, nor of places: what is said depends on the token alone.
+    other = passed(models, replace(one, text="The street."))
+    assert found.said == other.said
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_model_does_without(models: Models, number: Number, name: str) -> None:
+    one = asked(number(name), name)
+    section = models.folder(number(name)).recipe.model
+    kind, (layers, heads) = next(iter(section.attention.items()))
+    for without in (Without(off=((kind, layers, heads),)), Without(positions=False), Without(mask=False)):
+        passed(models, replace(one, without=without))
+    with pytest.raises(UsageError, match="there is no head"):
+        passed(models, replace(one, without=Without(off=((kind, layers, heads + 1),))))
+    if section.divisor == 1:
+        with pytest.raises(UsageError, match="does not divide"):
+            passed(models, replace(one, without=Without(scaling=False)))
+
+
+def test_what_the_model_writes_is_searched_for_once(
+    models: Models, number: Number, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = models.loaded(number("spanner"))
+    one = Asked(model=number("spanner"), text=GAPPED, without=Without(off=(("cross", 1, 1),)))
+    first = own(models, loaded, one)
+    monkeypatch.setattr("regard.explore.passes.found", None)
+    assert own(models, loaded, replace(one, target="cat")) is first
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "said"),
+    [
+        ("translator", {"text": "weil " * 60}, "the text has"),
+        ("translator", {"text": ""}, "the text is empty"),
+        ("translator", {"pixels": (1,)}, "reads texts"),
+        ("translator", {"image": 0}, "reads texts"),
+        ("viewer", {"pixels": None}, "reads images"),
+        ("viewer", {"pixels": (1, 2)}, "6 x 4 x 1"),
+        ("viewer", {"pixels": None, "image": 0}, "there are none; draw one"),
+        ("classifier", {"target": "good"}, "writes none"),
+        ("translator", {"model": 99}, "there is no model 99"),
+        ("translator", {"snapshot": "step 1"}, "has kept none"),
+    ],
+)
+def test_what_cannot_be_seen(models: Models, number: Number, name: str, changed: dict[str, Any], said: str) -> None:
+    with pytest.raises(RegardError, match=said):
+        passed(models, replace(asked(number(name), name), **changed))
+
+
+def test_numbers_that_are_none_are_said(tmp_path: Any) -> None:
+    task = translator()
+    task.model.decoder.layers[2].feedforward.inner.weight[0, 0] = float("nan")
+    models = Models([put(tmp_path, task)])
+    with pytest.raises(RegardError, match="are no numbers"):
+        passed(models, Asked(text=SOURCE, target=TARGET))

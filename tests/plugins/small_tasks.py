@@ -1,0 +1,148 @@
+"""Small tasks of every family, untaught, and their model folders, written without any training."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from regard.config import recipe_from, recipe_toml
+from regard.data.patches import Scale
+from regard.models import store
+from regard.tasks.bundle import MODEL, RECIPE, TASKS
+from regard.tasks.image_assets import ImageAssets
+from regard.tasks.tag_assets import TagAssets
+from regard.tasks.text_assets import Fitted, TextAssets
+from regard.text.tokenizer import Tokenizer, learn
+from regard.text.vocabulary import learn_vocabularies
+from regard.training import checkpoint, manifest
+from regard.training.files import Files
+from small_models import stir
+
+
+class Hasty(Files):
+    """Waits for no disk."""
+
+    def sync(self, handle: int) -> None:
+        """Nothing: only a machine that loses its power loses by that."""
+
+
+SOURCE = "The animal didn't cross the street because it was too tired."
+TARGET = "Das Tier überquerte die Straße nicht, weil es zu müde war."
+GAPPED = "The [MASK] didn't cross the [MASK] because it was too tired."
+SIZES: dict[str, Any] = {"d_model": 12, "d_ff": 20, "heads": 3, "dropout": 0.0}
+ONE: dict[str, Any] = {**SIZES, "layers": 2, "max_positions": 64}
+BOTH: dict[str, Any] = {**SIZES, "encoder_layers": 2, "decoder_layers": 3, "tie": "three"}
+DATA = {"max_tokens": 40}
+DECODING = {"max_extra": 4}
+LABELS = ("bad", "fair", "good")
+IMAGE: dict[str, Any] = {"height": 6, "width": 4, "channels": 1, "patch": 2}
+
+
+def tokenizer() -> Tokenizer:
+    """Of one text, with the symbols of all tasks."""
+    return learn([SOURCE] * 3, 320, symbols=("[CLS]", "[MASK]", "<extra_0>", "<extra_1>"))
+
+
+def _task(name: str, assets: Any, model: dict[str, Any], key: int = 5, **sections: Any) -> Any:
+    recipe = recipe_from({"task": name, "data": DATA, "model": model, **sections})
+    built = TASKS[name].build(recipe, assets.sizes, key)
+    stir(built, key)
+    return TASKS[name](recipe, assets, built.float().eval().requires_grad_(False))
+
+
+def translator(key: int = 5, **model: Any) -> Any:
+    languages = {"source_language": "en", "target_language": "de"}
+    vocabularies = learn_vocabularies([(SOURCE, TARGET)] * 3, 400)
+    return _task("translation", vocabularies, {**BOTH, **model}, key, text=languages, decoding=DECODING)
+
+
+def recurrent(**model: Any) -> Any:
+    vocabularies = learn_vocabularies([(SOURCE, TARGET)] * 3, 400)
+    chosen = {"family": "rnn", "d_model": 12, "dropout": 0.0, **model}
+    return _task("translation", vocabularies, chosen, decoding=DECODING)
+
+
+def classifier(kind: str = "single", **model: Any) -> Any:
+    labels = LABELS[:1] if kind == "regression" else LABELS
+    assets = TextAssets(tokenizer(), labels, Fitted(1.5))
+    return _task("classification", assets, {**ONE, **model}, classification={"kind": kind})
+
+
+def tagger(crf: bool = False) -> Any:
+    return _task("tagging", TagAssets(tokenizer(), LABELS, Fitted(1.5), "none"), ONE, tagging={"crf": crf})
+
+
+def filler() -> Any:
+    """A model of masked words."""
+    return _task("masked-lm", TextAssets(tokenizer()), ONE)
+
+
+def encoder() -> Any:
+    return _task("encoding", TextAssets(tokenizer()), ONE)
+
+
+def speaker() -> Any:
+    """A language model."""
+    return _task("language-model", TextAssets(tokenizer()), ONE)
+
+
+def spanner() -> Any:
+    """A model of missing spans, as T5: relative positions, no scaling."""
+    model = {**BOTH, "positions": "relative", "scale_scores": False, "relative_buckets": 8, "relative_distance": 16}
+    return _task("span-corruption", TextAssets(tokenizer()), model, decoding=DECODING)
+
+
+def viewer(**model: Any) -> Any:
+    """A classifier of images."""
+    sizes = {**SIZES, "layers": 2, **IMAGE, **model}
+    return _task("image-classification", ImageAssets(Scale(9.0), LABELS), sizes)
+
+
+EVERY: dict[str, Callable[[], Any]] = {
+    "translator": translator,
+    "recurrent": recurrent,
+    "classifier": classifier,
+    "tagger": tagger,
+    "filler": filler,
+    "speaker": speaker,
+    "spanner": spanner,
+    "viewer": viewer,
+    "encoder": encoder,
+}
+"""A task of every family and every kind of answer."""
+TEXTS = {"filler": GAPPED, "spanner": GAPPED}
+"""What is put before them, where it is not :data:`SOURCE`."""
+PIXELS = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 9, 9, 0, 5, 5]
+
+
+def before(name: str) -> dict[str, Any]:
+    """What is put before a model: a text or an image, as a page asks for it."""
+    return {"image": {"pixels": PIXELS}} if name == "viewer" else {"text": TEXTS.get(name, SOURCE)}
+
+
+def put(folder: Path, task: Any, weights: bool = True) -> Path:
+    """A task as a model folder; one without weights is that of a training that has not validated yet."""
+    contents = {RECIPE: [recipe_toml(task.recipe).encode()], **{n: [c] for n, c in task.assets.contents.items()}}
+    if weights:
+        contents[MODEL] = [store.to_bytes(store.weights(task.model))]
+    folder.mkdir(parents=True, exist_ok=True)
+    manifest.replace(folder, contents, Hasty())
+    return folder
+
+
+def keep(folder: Path, task: Any, step: int) -> Path:
+    """The weights of a task as those that the run in a folder kept at a step."""
+    place = folder / "training" / "snapshots" / checkpoint.name(step)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    checkpoint.write_folder(place, {"weights.safetensors": [store.to_bytes(store.weights(task.model))]}, Hasty())
+    return place
+
+
+def log(folder: Path, lines: list[dict[str, Any]]) -> Path:
+    """A training's log."""
+    path = folder / "training" / "metrics.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+    return path

@@ -1,0 +1,226 @@
+"""A server of its own for a test, on a free port of the loopback; what computes is told by the test."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regard.errors import UsageError
+from regard.serve.page import files
+from regard.serve.server import Server, listening
+
+PATIENCE = 10.0
+"""Seconds after which what a test waits for will not come."""
+
+
+class Answers:
+    """What is asked, and answered as its name says."""
+
+    ANSWERS = dict.fromkeys(("look", "wait", "usage", "fail"))
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        self.begun: list[str] = []
+        self.ended: list[str] = []
+        self.go = threading.Event()
+        self.token = threading.Semaphore(0)
+        self.threads: set[int] = set()
+
+    def state(self, models: Any) -> dict[str, Any]:
+        return {"models": models, "title": "für"}
+
+    def course(self, models: Any, number: int, points: int) -> bytes:
+        return f"{models} {number} {points}".encode()
+
+    def answer(self, models: Any, name: str, asked: dict[str, Any]) -> bytes:
+        self.threads.add(threading.get_ident())
+        said = str(asked.get("said", name))
+        self.begun.append(said)
+        if name == "wait":
+            assert self.go.wait(PATIENCE)
+        if name == "usage":
+            raise UsageError("there is no head 9", "--head")
+        if name == "fail":
+            raise ZeroDivisionError("the secret is 17")
+        self.ended.append(said)
+        return said.encode()
+
+    def written(self, models: Any, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        self.threads.add(threading.get_ident())
+        try:
+            for number in range(asked["most"]):
+                if number == asked.get("usage"):
+                    raise UsageError("too long", "text")
+                if number == asked.get("fail"):
+                    raise ZeroDivisionError("the secret is 17")
+                if asked.get("slow"):
+                    assert self.token.acquire(timeout=PATIENCE)
+                self.begun.append(f"token {number}")
+                yield {"id": number, "piece": "ö"}
+            yield {"done": True, "text": "all"}
+        finally:
+            self.ended.append("written")
+
+    def exported(self, models: Any, asked: dict[str, Any]) -> tuple[bytes, str, str]:
+        return b"<svg/>", "image/svg+xml", asked["name"]
+
+
+@dataclass
+class Reply:
+    status: int
+    headers: dict[str, str]
+    content: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.content)
+
+
+@dataclass
+class Site:
+    """A server that runs, and how it is asked."""
+
+    server: Server
+    answers: Answers
+    port: int
+    open: list[socket.socket] = field(default_factory=list)
+
+    def ask(self, method: str, path: str, content: Any = None, **headers: str) -> Reply:
+        """One question over a connection of its own; what is no bytes is sent as JSON; ``_`` stands for ``-``."""
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        if content is not None and not isinstance(content, bytes):
+            content = json.dumps(content).encode()
+        if method == "POST":
+            given = {"Content-Type": "application/json", **given}
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        try:
+            connection.request(method, path, content, given)
+            answer = connection.getresponse()
+            return Reply(answer.status, dict(answer.getheaders()), answer.read())
+        finally:
+            connection.close()
+
+    def get(self, path: str, **headers: str) -> Reply:
+        return self.ask("GET", path, **headers)
+
+    def post(self, path: str, content: Any = None, **headers: str) -> Reply:
+        return self.ask("POST", path, {} if content is None else content, **headers)
+
+    def send(self, content: bytes) -> socket.socket:
+        """These bytes over a connection of its own, which stays open until the test closes it."""
+        made = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
+        self.open.append(made)
+        made.sendall(content)
+        return made
+
+    def begin(self, path: str, asked: dict[str, Any]) -> socket.socket:
+        """A question whose answer is not waited for."""
+        content = json.dumps(asked).encode()
+        head = f"POST {path} HTTP/1.1\r\nHost: localhost:{self.port}\r\nContent-Type: application/json\r\n"
+        return self.send(head.encode() + f"Content-Length: {len(content)}\r\n\r\n".encode() + content)
+
+
+def reply(connection: socket.socket) -> Reply:
+    """The next answer on a connection."""
+    answer = http.client.HTTPResponse(connection)
+    answer.begin()
+    return Reply(answer.status, dict(answer.getheaders()), answer.read())
+
+
+def until(met: Callable[[], Any]) -> None:
+    """Wait for what will be true soon."""
+    end = time.monotonic() + PATIENCE
+    while not met():
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.002)
+
+
+def build(folder: Path) -> Path:
+    """A built page, and something beside it that is none of it."""
+    page = folder / "page"
+    (page / "assets").mkdir(parents=True)
+    (page / "index.html").write_text("<!doctype html><title>Regard</title>" + " " * 500, encoding="utf-8")
+    (page / "one.html").write_text("a template")
+    (page / "assets" / "index-Ab3_x-9Z.js").write_text("'ä';" * 300, encoding="utf-8")
+    (page / "assets" / "plain.css").write_text("p{}")
+    (page / "assets" / "font-Ab3_x-9Z.woff2").write_bytes(b"wOF2" * 100)
+    (folder / "secret.txt").write_text("secret")
+    return page
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return build(tmp_path)
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[Site]:
+    """A server until the end of the block."""
+    answers = Answers()
+    server = Server("models", answers, files(folder))
+    with listening(0) as listener:
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        yield Site(server, answers, listener.getsockname()[1])
+        server.should_exit = True
+        thread.join(PATIENCE)
+    assert not thread.is_alive()
+    assert server.computing.idle(PATIENCE)
+    assert server.reading.idle(PATIENCE)
+
+
+@contextmanager
+def tidied(site: Site) -> Iterator[Site]:
+    """Nothing is computed, and no connection is open, at the end of the block."""
+    try:
+        yield site
+    finally:
+        site.answers.go.set()
+        site.answers.token.release(1000)
+        for connection in site.open:
+            connection.close()
+        site.open.clear()
+
+
+@pytest.fixture(scope="module")
+def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with running(build(tmp_path_factory.mktemp("built"))) as site:
+        yield site
+
+
+@pytest.fixture
+def site(_shared: Site) -> Iterator[Site]:
+    """A server that the tests of a module share; it has nothing to do when a test begins."""
+    until(lambda: not _shared.server.computing.waiting and _shared.server.computing.free)
+    _shared.answers.forget()
+    with tidied(_shared):
+        yield _shared
+
+
+@pytest.fixture
+def own_site(folder: Path) -> Iterator[Site]:
+    """A server of the test's own."""
+    with running(folder) as site, tidied(site):
+        yield site
+
+
+@pytest.fixture(name="reply")
+def _reply() -> Callable[[socket.socket], Reply]:
+    return reply
+
+
+@pytest.fixture(name="until")
+def _until() -> Callable[[Callable[[], Any]], None]:
+    return until

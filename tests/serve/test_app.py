@@ -1,0 +1,231 @@
+"""What is answered, when somebody leaves, and while something is computed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+
+import pytest
+
+from regard.serve.worker import ENDING, WAITING
+
+
+def lines(content: bytes) -> list[dict]:
+    return [json.loads(line) for line in content.splitlines()]
+
+
+def test_the_page_and_its_assets(site, folder) -> None:
+    page = site.get("/")
+    assert page.content == (folder / "index.html").read_bytes()
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert page.headers["cache-control"] == "no-store"
+    script = site.get("/assets/index-Ab3_x-9Z.js")
+    assert script.headers["content-type"] == "text/javascript; charset=utf-8"
+    assert script.headers["cache-control"] == "public, max-age=31536000, immutable"
+    assert site.get("/assets/plain.css").headers["cache-control"] == "no-store"
+    head = site.ask("HEAD", "/")
+    assert (head.content, head.headers["content-length"]) == (b"", str(len(page.content)))
+
+
+def test_what_is_compressed_is_the_same(site, folder) -> None:
+    for path in ("/", "/assets/index-Ab3_x-9Z.js"):
+        plain, zipped = site.get(path), site.get(path, Accept_Encoding="br, gzip")
+        assert zipped.headers["content-encoding"] == "gzip"
+        assert len(zipped.content) < len(plain.content)
+        assert gzip.decompress(zipped.content) == plain.content
+        assert plain.headers["vary"] == zipped.headers["vary"] == "Accept-Encoding"
+        assert "content-encoding" not in plain.headers
+    font = site.get("/assets/font-Ab3_x-9Z.woff2", Accept_Encoding="gzip")
+    assert "content-encoding" not in font.headers
+    assert font.content == (folder / "assets" / "font-Ab3_x-9Z.woff2").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../secret.txt",
+        "/assets/../../secret.txt",
+        "/assets/..%2f..%2fsecret.txt",
+        "/assets/%2e%2e/%2e%2e/secret.txt",
+        "/assets/..\\..\\secret.txt",
+        "/assets/%5c..%5c..%5csecret.txt",
+        "/assets//../index.html",
+        "/assets/../index.html",
+        "/assets/%00",
+        "/assets/",
+        "/assets",
+        "/one.html",
+        "//index.html",
+        "/index.html/",
+        "/secret.txt",
+        "/assets/plain.css%00.js",
+    ],
+)
+def test_nothing_but_the_page_is_served(site, reply, path: str) -> None:
+    found = reply(site.send(f"GET {path} HTTP/1.1\r\nHost: localhost:{site.port}\r\n\r\n".encode()))
+    assert found.status == 404
+    assert b"secret" not in found.content
+
+
+def test_state_and_course(site) -> None:
+    assert site.get("/api/state").json == {"models": "models", "title": "für"}
+    assert site.get("/api/course?model=3&points=9").content == b"models 3 9"
+    assert site.get("/api/course").content == b"models 0 600"
+    for query in ("model=-1", "model=a", "points=1e3", "points=9999999", "model=%C2%B2", "model="):
+        reply = site.get(f"/api/course?{query}")
+        assert reply.status == 400
+        assert "is no number" in reply.json["error"]
+
+
+def test_an_answer_is_bytes(site) -> None:
+    reply = site.post("/api/look", {"said": "ö"})
+    assert (reply.status, reply.content.decode()) == (200, "ö")
+    assert reply.headers["content-type"] == "application/octet-stream"
+
+
+@pytest.mark.parametrize("name", ["look.svg", 'a"b; c.svg', "Müller\r\nX-A: b.svg"])
+def test_an_export_is_a_file_to_keep(site, name: str) -> None:
+    from urllib.parse import unquote
+
+    reply = site.post("/api/export", {"name": name})
+    assert reply.content == b"<svg/>"
+    assert reply.headers["content-type"] == "image/svg+xml"
+    kind, _, said = reply.headers["content-disposition"].partition("; filename*=UTF-8''")
+    assert (kind, unquote(said)) == ("attachment", name)
+    assert "x-a" not in reply.headers
+
+
+def test_written_is_a_line_a_token(site) -> None:
+    reply = site.post("/api/write", {"most": 3})
+    assert reply.headers["content-type"] == "application/x-ndjson"
+    assert lines(reply.content) == [*({"id": n, "piece": "ö"} for n in range(3)), {"done": True, "text": "all"}]
+    assert site.answers.ended == ["written"]
+
+
+def test_a_token_is_sent_when_it_is_decided(site) -> None:
+    connection = site.begin("/api/write", {"most": 3, "slow": True})
+    site.answers.token.release()
+    seen = b""
+    while b'{"id": 0' not in seen:
+        seen += connection.recv(1000)
+    assert site.answers.begun == ["token 0"]
+
+
+@pytest.mark.parametrize(("kind", "status", "said"), [("usage", 400, "too long"), ("fail", 500, "should not happen")])
+def test_an_error_before_the_first_token_and_one_later(site, capfd, kind: str, status: int, said: str) -> None:
+    first = site.post("/api/write", {"most": 3, kind: 0})
+    assert first.status == status
+    assert said in first.json["error"]
+    later = site.post("/api/write", {"most": 3, kind: 2})
+    assert later.status == 200
+    *tokens, last = lines(later.content)
+    assert [token["id"] for token in tokens] == [0, 1]
+    assert last.keys() == {"error"}
+    assert said in last["error"]
+    assert capfd.readouterr().err.count("Traceback") == (2 if status == 500 else 0)
+
+
+def test_whoever_leaves_ends_what_is_written(site, until) -> None:
+    connection = site.begin("/api/write", {"most": 10_000, "slow": True})
+    site.answers.token.release(2)
+    until(lambda: len(site.answers.begun) == 2)
+    connection.recv(100)
+    connection.close()
+    until(lambda: site.answers.token.release() or site.answers.ended)
+    assert site.answers.ended == ["written"]
+    assert len(site.answers.begun) < 10_000
+    assert site.post("/api/look").status == 200
+
+
+def test_the_page_is_answered_while_something_is_computed(site, until) -> None:
+    waiting = site.begin("/api/wait", {})
+    until(lambda: site.answers.begun == ["wait"])
+    for path in ("/", "/assets/plain.css", "/api/state", "/api/course"):
+        assert site.get(path).status == 200
+    assert site.post("/api/nothing").status == 404
+    assert site.answers.ended == []
+    site.answers.go.set()
+    assert b"200 OK" in waiting.recv(1000)
+
+
+def test_one_thing_is_computed_at_a_time_in_order(site, until, reply) -> None:
+    connections = [site.begin("/api/wait", {"said": "0"})]
+    for number in range(1, 4):
+        connections.append(site.begin("/api/look", {"said": str(number)}))
+        until(lambda number=number: site.server.computing.waiting == number)
+    assert site.answers.begun == ["0"]
+    site.answers.go.set()
+    assert [reply(connection).content for connection in connections] == [b"0", b"1", b"2", b"3"]
+    assert site.answers.begun == site.answers.ended == ["0", "1", "2", "3"]
+    assert len(site.answers.threads) == 1
+
+
+def test_too_many_are_refused_and_those_who_left_make_room(site, until, reply) -> None:
+    site.begin("/api/wait", {})
+    until(lambda: site.answers.begun == ["wait"])
+    waiting = [site.begin("/api/look", {"said": str(number)}) for number in range(WAITING)]
+    until(lambda: site.server.computing.waiting == WAITING)
+    for path in ("/api/look", "/api/write", "/api/export"):
+        refused = site.post(path, {"most": 1})
+        assert refused.status == 503
+        assert "at once" in refused.json["error"]
+    for connection in waiting[:5]:
+        connection.close()
+    until(lambda: site.server.computing.waiting == WAITING - 5)
+    last = site.begin("/api/look", {"said": "last"})
+    site.answers.go.set()
+    assert reply(last).content == b"last"
+    assert sorted(site.answers.ended) == sorted(["wait", *map(str, range(5, WAITING)), "last"])
+
+
+def test_whoever_leaves_while_it_is_computed_harms_nobody(site, until, capfd) -> None:
+    leaving = site.begin("/api/wait", {})
+    until(lambda: site.answers.begun == ["wait"])
+    leaving.close()
+    site.answers.go.set()
+    assert site.post("/api/look").content == b"look"
+    assert site.answers.ended == ["wait", "look"]
+    assert capfd.readouterr().err == ""
+
+
+def test_whoever_leaves_while_asking_asks_nothing(site, capfd) -> None:
+    head = f"POST /api/look HTTP/1.1\r\nHost: localhost:{site.port}\r\nContent-Type: application/json\r\n"
+    site.send(f"{head}Content-Length: 9\r\n\r\n{{".encode()).close()
+    site.send(f"{head}Transfer-Encoding: chunked\r\n\r\n2\r\n{{}}\r\n".encode()).close()
+    assert site.get("/").status == 200
+    assert site.answers.begun == []
+    assert capfd.readouterr().err == ""
+
+
+def test_questions_on_one_connection_are_answered_in_order(site, reply) -> None:
+    one = f"GET /api/state HTTP/1.1\r\nHost: localhost:{site.port}\r\n\r\n"
+    two = f"GET /assets/plain.css HTTP/1.1\r\nHost: localhost:{site.port}\r\n\r\n"
+    connection = site.send((one + two).encode())
+    stream = b""
+    while b"p{}" not in stream:
+        stream += connection.recv(10_000)
+    assert stream.index(b"models") < stream.index(b"p{}")
+    assert stream.count(b"HTTP/1.1 200 OK") == 2
+
+
+def test_the_end_comes_at_once_and_whoever_waits_is_told(own_site, until, reply) -> None:
+    site = own_site
+    stream = site.begin("/api/write", {"most": 100, "slow": True})
+    site.answers.token.release()
+    until(lambda: site.answers.begun == ["token 0"])
+    waiting = site.begin("/api/look", {})
+    until(lambda: site.server.computing.waiting == 1)
+    head = f"POST /api/look HTTP/1.1\r\nHost: localhost:{site.port}\r\n"
+    slow = site.send(head.encode())
+    half = site.send(f"{head}Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{{".encode())
+    assert site.get("/").status == 200  # which came after all these
+    before = time.monotonic()
+    site.server.should_exit = True
+    assert lines(reply(stream).content)[-1] == {"error": ENDING}
+    told = reply(waiting)
+    assert (told.status, told.json["error"]) == (503, ENDING)
+    assert slow.recv(100) == b""
+    assert b"200 OK" not in half.recv(100)
+    assert time.monotonic() - before < 3  # which is generous: it is a quarter of a second
+    assert site.answers.begun == ["token 0"]

@@ -1,0 +1,288 @@
+"""Who is refused, with which sentence, and what goes with every answer whatever it is."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+import regard.serve.asked as asked
+from regard.serve.asked import MOST_BYTES
+from regard.serve.guard import Guard
+
+POLICY = {
+    "default-src": "'none'",
+    "script-src": "'self'",
+    "style-src": "'self'",
+    "img-src": "'self' data: blob:",
+    "connect-src": "'self'",
+    "font-src": "'self'",
+    "base-uri": "'none'",
+    "form-action": "'none'",
+    "frame-ancestors": "'none'",
+}
+HEADERS = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+
+
+def refused(reply, status: int, said: str) -> None:
+    """An error is JSON with a sentence; its headers are those of everything."""
+    assert reply.status == status, reply.content
+    assert reply.headers["content-type"] == "application/json"
+    assert said in reply.json["error"]
+    assert reply.json.keys() == {"error", "where"}
+    guarded(reply)
+
+
+def guarded(reply) -> None:
+    rules = [rule.strip().partition(" ") for rule in reply.headers["content-security-policy"].split(";")]
+    assert {name: value for name, _, value in rules} == POLICY
+    assert {name: reply.headers[name] for name in HEADERS} == HEADERS
+    assert "server" not in reply.headers
+    assert not [name for name in reply.headers if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/", 200),
+        ("HEAD", "/", 200),
+        ("GET", "/assets/plain.css", 200),
+        ("GET", "/api/state", 200),
+        ("GET", "/api/course?model=0", 200),
+        ("POST", "/api/look", 200),
+        ("GET", "/nothing", 404),
+        ("GET", "/api/nothing", 405),
+        ("POST", "/api/nothing", 404),
+        ("PUT", "/", 405),
+        ("OPTIONS", "/api/look", 405),
+        ("POST", "/api/usage", 400),
+        ("POST", "/api/fail", 500),
+    ],
+)
+def test_every_answer_is_guarded(site, capfd, method: str, path: str, status: int) -> None:
+    reply = site.ask(method, path, {} if method == "POST" else None)
+    assert reply.status == status
+    guarded(reply)
+    assert reply.headers["cache-control"] == "no-store"
+    assert ("allow" in reply.headers) == (status == 405)
+    assert ("Traceback" in capfd.readouterr().err) == (status == 500)
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "LocalHost", "[::1]"])
+def test_this_machine_may_ask_by_its_names(site, name: str) -> None:
+    assert site.get("/", Host=f"{name}:{site.port}").status == 200
+    origin = f"http://{name.lower()}:{site.port}"
+    assert site.post("/api/look", Host=f"{name}:{site.port}", Origin=origin, Sec_Fetch_Site="same-origin").status == 200
+
+
+@pytest.mark.parametrize("path", ["/", "/assets/plain.css", "/api/state", "/nothing"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "evil.example:{port}",
+        "127.0.0.1",
+        "localhost:{other}",
+        "localhost.:{port}",
+        "127.0.0.1.evil.example:{port}",
+        "127.0.0.2:{port}",
+        "0.0.0.0:{port}",
+        "user@127.0.0.1:{port}",
+        "127.0.0.1:{port}:{port}",
+        "127.0.0.1:0{port}",
+        "",
+    ],
+)
+def test_a_name_made_to_point_here_is_refused(site, host: str, path: str) -> None:
+    host = host.format(port=site.port, other=site.port + 1)
+    refused(site.get(path, Host=host), 421, f"http://127.0.0.1:{site.port}/")
+
+
+def test_without_a_name_nothing_is_answered(site, reply) -> None:
+    assert reply(site.send(b"GET / HTTP/1.0\r\n\r\n")).status == 421
+    assert reply(site.send(b"GET / HTTP/1.1\r\n\r\n")).status == 400
+    twice = f"GET / HTTP/1.1\r\nHost: localhost:{site.port}\r\nHost: evil.example\r\n\r\n"
+    assert reply(site.send(twice.encode())).status == 400
+    whole = f"GET http://evil.example/ HTTP/1.1\r\nHost: localhost:{site.port}\r\n\r\n"
+    assert reply(site.send(whole.encode())).status == 404
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": ""},
+        {"Origin": "http://127.0.0.1"},
+        {"Origin": "https://127.0.0.1:{port}"},
+        {"Origin": "http://127.0.0.1:{port}.evil.example"},
+        {"Origin": "http://localhost:{port}"},  # the page was asked for by another name
+        {"Sec_Fetch_Site": "cross-site"},
+        {"Sec_Fetch_Site": "same-site"},  # another port of this machine
+        {"Origin": "http://127.0.0.1:{port}", "Sec_Fetch_Site": "cross-site"},
+    ],
+)
+def test_another_pages_question_is_refused(site, headers: dict[str, str]) -> None:
+    given = {name: value.format(port=site.port) for name, value in headers.items()}
+    refused(site.post("/api/look", **given), 403, "another page")
+    refused(site.post("/api/write", {"most": 1}, **given), 403, "another page")
+    refused(site.get("/api/state", **given), 403, "another page")
+    assert site.answers.begun == []
+
+
+def test_a_link_from_another_page_opens_this_one(site) -> None:
+    assert site.get("/", Sec_Fetch_Site="cross-site", Sec_Fetch_Mode="navigate").status == 200
+    assert site.post("/api/look", Sec_Fetch_Site="none").status == 200
+
+
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "", "application/jsonp"]
+)
+def test_what_a_form_can_send_is_refused(site, kind: str) -> None:
+    refused(site.post("/api/look", Content_Type=kind), 415, "application/json")
+    assert site.answers.begun == []
+
+
+def test_json_may_say_its_encoding(site) -> None:
+    assert site.post("/api/look", Content_Type="Application/JSON; charset=utf-8").status == 200
+
+
+def filled(size: int) -> bytes:
+    """A JSON object of so many bytes."""
+    empty = len(json.dumps({"text": ""}))
+    return json.dumps({"text": "a" * (size - empty)}).encode()
+
+
+def chunked(site, *parts: bytes, end: bytes = b"0\r\n\r\n"):
+    """A question in parts whose sum is not said before."""
+    head = f"POST /api/look HTTP/1.1\r\nHost: localhost:{site.port}\r\nContent-Type: application/json\r\n"
+    body = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts)
+    return site.send(head.encode() + b"Transfer-Encoding: chunked\r\n\r\n" + body + end)
+
+
+def test_a_question_may_have_a_mebibyte(site, reply) -> None:
+    assert site.post("/api/look", filled(MOST_BYTES)).status == 200
+    large = filled(MOST_BYTES + 1)
+    refused(site.post("/api/look", large), 413, f"{MOST_BYTES:,} bytes")
+    content = filled(MOST_BYTES)
+    assert reply(chunked(site, content[:5], content[5:])).status == 200
+    refused(reply(chunked(site, large[:-1], large[-1:])), 413, "bytes")
+    assert site.answers.begun == ["look"] * 2
+
+
+def test_whoever_sends_far_too_much_reads_why_it_is_refused(site, monkeypatch) -> None:
+    monkeypatch.setattr(asked, "DRAINING", 10)
+    refused(site.post("/api/look", filled(8 * MOST_BYTES)), 413, "bytes")
+
+
+def test_a_size_is_refused_before_anything_is_sent(site, reply, monkeypatch) -> None:
+    monkeypatch.setattr(asked, "DRAINING", 0.01)
+    head = f"POST /api/look HTTP/1.1\r\nHost: localhost:{site.port}\r\nContent-Type: application/json\r\n"
+    for length in (MOST_BYTES + 1, 10**18, 10**19):
+        found = reply(site.send(f"{head}Content-Length: {length}\r\n\r\n".encode()))
+        refused(found, 413, "bytes")
+        assert found.headers["connection"] == "close"
+
+
+def test_what_never_ends_is_cut_off(site, reply) -> None:
+    found = reply(chunked(site, *[b" " * (1 << 16)] * 40, end=b""))
+    refused(found, 413, "bytes")
+
+
+@pytest.mark.parametrize("content", [b"", b'{"text": "a'])
+def test_a_slow_question_delays_nobody_and_is_cut_off(site, reply, monkeypatch, content: bytes) -> None:
+    head = f"POST /api/look HTTP/1.1\r\nHost: localhost:{site.port}\r\nContent-Type: application/json\r\n"
+    start = f"{head}Content-Length: 20\r\n\r\n".encode()
+    site.send(start + content)  # it has twenty seconds
+    assert site.post("/api/look").status == 200
+    monkeypatch.setattr(asked, "SLOW", 0.05)
+    found = reply(site.send(start + content))
+    refused(found, 408, "did not arrive")
+    assert found.headers["connection"] == "close"
+    assert site.answers.begun == ["look"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "no JSON"),
+        (b"{", "no JSON"),
+        (b"{} {}", "no JSON"),
+        (b"[" * 200_000, "nested too deeply"),
+        (b'{"a":' * 100_000, "nested too deeply"),
+        (b"[]", "one JSON object"),
+        (b'"text"', "one JSON object"),
+        (b"null", "one JSON object"),
+        (b'{"a": NaN}', "NaN is no number"),
+        (b'{"a": -Infinity}', "-Infinity is no number"),
+        (b'{"a": 1e999}', "1e999 is no number"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "no JSON"),
+        (b'{"a": "\xff"}', "not valid Unicode"),
+        (b'{"a": "\xed\xa0\x80"}', "not valid Unicode"),
+        (b'{"a": "\\ud800"}', "not valid Unicode"),
+        (b'{"\\udfff": 1}', "not valid Unicode"),
+        ('{"a": 1}'.encode("utf-16"), "not valid Unicode"),
+        ("\ufeff{}".encode(), "no JSON"),
+    ],
+    ids=lambda given: str(given[:16]),
+)
+def test_what_is_no_json_object_is_refused(site, content: bytes, said: str) -> None:
+    refused(site.post("/api/look", content), 400, said)
+    assert site.answers.begun == []
+
+
+def test_a_pair_of_surrogates_is_one_character(site) -> None:
+    assert site.post("/api/look", rb'{"said": "\ud83d\ude00"}').content.decode() == "\N{GRINNING FACE}"
+
+
+def test_what_is_no_http_is_refused_and_the_server_goes_on(site) -> None:
+    for content in (b"\x16\x03\x01\x02\x00\x01", b"GET\r\n\r\n", b"GET / HTTP/1.1\r\nHost" + b"a" * 100_000):
+        connection = site.send(content)
+        assert connection.recv(20).startswith(b"HTTP/1.1 400")
+    assert site.get("/").status == 200
+
+
+def test_an_unforeseen_error_is_told_on_stderr_alone(site, capfd) -> None:
+    reply = site.post("/api/fail")
+    refused(reply, 500, "the terminal says more")
+    assert b"17" not in reply.content
+    assert "ZeroDivisionError: the secret is 17" in capfd.readouterr().err
+    assert site.post("/api/look").status == 200
+
+
+def test_an_error_in_the_middle_of_an_answer_cuts_it_off(capfd) -> None:
+    sent = []
+
+    async def app(scope, receive, send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        raise ZeroDivisionError("in the middle")
+
+    async def send(message) -> None:
+        sent.append(message)
+
+    headers = [(b"host", b"localhost:17")]
+    scope = {"type": "http", "method": "GET", "path": "/", "headers": headers, "server": ("127.0.0.1", 17)}
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(Guard(app)(scope, None, send))
+    assert [message["status"] for message in sent] == [200]
+    assert "in the middle" in capfd.readouterr().err
+
+
+def test_there_are_no_web_sockets(site, reply) -> None:
+    upgrade = (
+        "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: YWFh\r\n\r\n"
+    )
+    found = reply(site.send(f"GET /api/write HTTP/1.1\r\nHost: localhost:{site.port}\r\n{upgrade}".encode()))
+    assert found.status == 405
+
+
+def test_a_foreseen_error_is_its_sentence(site, capfd) -> None:
+    reply = site.post("/api/usage")
+    assert (reply.status, reply.json) == (400, {"error": "there is no head 9", "where": "--head"})
+    assert capfd.readouterr().err == ""

@@ -1,0 +1,78 @@
+/** Asking the server. One sentence comes back where something is wrong, and is shown as it is. */
+
+import { type Payload, unpacked } from './payload'
+import type { Asked, State, WrittenToken } from './types'
+
+export class Refused extends Error {
+  constructor(
+    message: string,
+    readonly where: string | null = null,
+  ) {
+    super(message)
+  }
+}
+
+const GONE = 'The server does not answer. Is “regard explore” still running?'
+
+async function fetched(path: string, asked: object | null, signal?: AbortSignal): Promise<Response> {
+  let answer: Response
+  const given: RequestInit = signal ? { signal } : {}
+  if (asked) Object.assign(given, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(asked) })
+  try {
+    answer = await fetch(path, given)
+  } catch (error) {
+    if (error instanceof DOMException && error.name === 'AbortError') throw error
+    throw new Refused(GONE)
+  }
+  if (answer.ok) return answer
+  const told = (await answer.json().catch(() => null)) as { error?: string; where?: string | null } | null
+  throw new Refused(told?.error ?? `The server answers with an error (${answer.status}).`, told?.where ?? null)
+}
+
+export async function state(signal?: AbortSignal): Promise<State> {
+  return (await (await fetched('api/state', null, signal)).json()) as State
+}
+
+export async function ask<T>(name: string, asked: object, signal?: AbortSignal): Promise<Payload<T>> {
+  return unpacked<T>(await (await fetched(`api/${name}`, asked, signal)).arrayBuffer())
+}
+
+export async function course<T>(model: number, points: number, signal?: AbortSignal): Promise<Payload<T>> {
+  return unpacked<T>(await (await fetched(`api/course?model=${model}&points=${points}`, null, signal)).arrayBuffer())
+}
+
+/** A file made of what is seen, ready to be saved. */
+export async function exported(asked: object): Promise<{ blob: Blob; name: string }> {
+  const answer = await fetched('api/export', asked)
+  const name = /filename\*=UTF-8''([^;]+)/.exec(answer.headers.get('content-disposition') ?? '')?.[1]
+  return { blob: await answer.blob(), name: decodeURIComponent(name ?? 'regard') }
+}
+
+/** The model's own writing, each token as soon as it is decided; returns the whole text. */
+export async function write(
+  asked: Asked & { temperature?: number; seed?: number; most?: number },
+  told: (token: WrittenToken) => void,
+  signal: AbortSignal,
+): Promise<string> {
+  const answer = await fetched('api/write', asked, signal)
+  const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader()
+  let rest = ''
+  for (;;) {
+    const { value, done } = await reader.read()
+    rest += value ?? ''
+    const lines = rest.split('\n')
+    rest = lines.pop()!
+    for (const line of lines) {
+      if (!line) continue
+      const one = JSON.parse(line) as WrittenToken & { done?: boolean; text?: string; error?: string }
+      if (one.error) throw new Refused(one.error)
+      if (one.done) return one.text ?? ''
+      told(one)
+    }
+    if (done) throw new Refused(GONE)
+  }
+}
+
+export function aborted(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'AbortError'
+}

@@ -1,0 +1,71 @@
+/** A pass as the steps of writing it: at each, what might have come, what did, and who looked. */
+
+import { number, percent } from './numbers'
+import type { LookValues, Model, Said } from './types'
+
+export interface Candidate {
+  piece: string
+  probability: number
+  /** It is what was written, or stands there. */
+  taken: boolean
+}
+
+export interface Step {
+  /** Of the token among those that are written, or read where words are hidden. */
+  place: number
+  /** Of the weights: who looked. */
+  row: number
+  /** null: nothing is written there yet, or it is hidden. */
+  taken: string | null
+  /** Of what was taken. */
+  probability: number | null
+  candidates: Candidate[]
+  /** What all that is not among the candidates has together. */
+  rest: number
+}
+
+const HIDDEN = /^[[<]mask[\]>]$/i
+
+export function hidden(piece: string): boolean {
+  return HIDDEN.test(piece)
+}
+
+/**
+ * The steps of a pass. A decoder says at each place what is written there; a language model says at each place what comes
+ * behind it, and first of all nothing; a model of masked words says what may stand where it looks.
+ */
+export function steps(values: LookValues, writes: Model['writes']): Step[] {
+  const { said, written, probability } = values
+  if (!said) return []
+  if (writes === 'continuation')
+    return said.map((some, row) => step(some, row + 1, row, written[row + 1]?.text ?? null, probability?.[row + 1] ?? null))
+  return said.map((some, row) => {
+    const text = written[row]?.text ?? null
+    return step(some, row, row, text !== null && hidden(text) ? null : text, probability?.[row] ?? null)
+  })
+}
+
+function step(some: readonly Said[], place: number, row: number, taken: string | null, probability: number | null): Step {
+  const like = some.filter(({ piece }) => piece === taken)
+  // two pieces may be written alike; the one that was taken has the probability that was told
+  const far = ({ probability: other }: Said) => Math.abs(other - (probability ?? other))
+  const found = like.sort((a, b) => far(a) - far(b))[0]
+  const candidates = some.map((one) => ({ piece: one.piece, probability: one.probability, taken: one === found }))
+  if (!found && taken !== null && probability !== null) candidates.push({ piece: taken, probability, taken: true })
+  const rest = Math.max(0, 1 - candidates.reduce((sum, one) => sum + one.probability, 0))
+  return { place, row, taken, probability: found?.probability ?? probability, candidates, rest }
+}
+
+/** Where to begin: behind what was given, or at the first gap. */
+export function begin(values: LookValues, writes: Model['writes']): number {
+  if (writes === 'continuation') return Math.max(0, values.source.length - 1)
+  if (writes === 'words') return Math.max(0, values.source.findIndex(({ text }) => hidden(text)))
+  return 0
+}
+
+/** A probability that may be tiny: 63 % · 0.03 % · 1.2e−7. */
+export function chance(probability: number): string {
+  if (probability >= 0.005) return percent(probability)
+  if (probability >= 1e-5) return `${Number((probability * 100).toPrecision(1))} %`
+  return number(probability)
+}

@@ -1,0 +1,107 @@
+/** What the server says and is asked. Layers and heads count from 1, places of tokens from 0. */
+
+export type Kind = 'encoder' | 'decoder' | 'cross'
+export type Side = 'source' | 'target' | 'written'
+export type Stack = 'encoder' | 'decoder'
+export type Merge = 'head' | 'mean' | 'max' | 'rollout'
+
+export const KINDS: readonly Kind[] = ['encoder', 'decoder', 'cross']
+
+export interface Model {
+  number: number
+  name: string
+  folder: string
+  task: string
+  family: string
+  title: string
+  kinds: Partial<Record<Kind, [number, number]>>
+  stacks: Stack[]
+  d_model: number
+  divisor: number
+  positions: boolean
+  masked: Kind[]
+  max_tokens: number
+  parameters: number | null
+  reads: 'text' | 'gapped' | 'image'
+  writes: 'text' | 'continuation' | 'words' | 'classes' | 'tags' | 'nothing'
+  sides: ('source' | 'target')[]
+  labels: string[] | null
+  ready: boolean
+  why: string | null
+  snapshots: string[]
+  course: boolean
+  running: boolean
+  image: { height: number; width: number; channels: number; largest: number; patch: number } | null
+  examples: string[]
+}
+
+export interface State {
+  version: string
+  models: Model[]
+}
+
+export interface Changes {
+  off: [Kind, number, number][]
+  positions: boolean
+  scaling: boolean
+  mask: boolean
+}
+
+export interface Asked {
+  model: number
+  snapshot: string | null
+  text: string
+  target: string | null
+  branch: number[] | null
+  image: { number: number } | { pixels: number[] } | null
+  changes: Changes
+}
+
+export interface Token {
+  text: string
+  start: number
+  end: number
+  special: boolean
+}
+
+export interface Said {
+  id: number
+  piece: string
+  probability: number
+}
+
+export interface Tagged {
+  start: number
+  end: number
+  text: string
+  tag: string
+}
+
+export type Output =
+  | { kind: 'text'; text: string }
+  | { kind: 'classes'; classes: [string, number][]; said: string | string[] | number; several: boolean }
+  | { kind: 'tags'; tags: Tagged[] }
+  | { kind: 'words'; gaps: [string, number][][]; text: string }
+  | { kind: 'continuation' }
+  | { kind: 'nothing' }
+
+export interface LookValues {
+  source_text: string
+  target_text: string
+  source: Token[]
+  target: Token[]
+  written: Token[]
+  words: Record<Side, [string, number[]][]>
+  kinds: Partial<Record<Kind, { layers: number; heads: number; queries: Side; keys: Side }>>
+  output: Output
+  said: Said[][] | null
+  probability: (number | null)[] | null
+  image: { rows: number; columns: number } | null
+}
+
+export interface WrittenToken {
+  id: number
+  piece: string
+  probability: number
+  others: [string, number][]
+}

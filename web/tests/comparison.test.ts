@@ -1,0 +1,24 @@
+import { describe, expect, it } from 'vitest'
+import { beside, comparison } from '../src/lib/comparison'
+import { unchanged } from '../src/lib/link'
+import type { Model } from '../src/lib/types'
+
+const pane = (given: object = {}) => ({ model: { number: 0 }, text: 'a', snapshot: null as string | null, changes: unchanged(), ...given })
+
+describe('what is compared', () => {
+  it('is what differs most', () => {
+    const first = pane()
+    expect(comparison(first, pane({ text: 'b' }))).toBe('sentences')
+    expect(comparison(first, pane())).toBe('sentences')
+    expect(comparison(first, pane({ snapshot: 'step 1' }))).toBe('checkpoints')
+    expect(comparison(first, pane({ model: { number: 1 }, snapshot: 'step 1' }))).toBe('models')
+    expect(comparison(first, pane({ changes: { ...unchanged(), mask: false } }))).toBe('changes')
+    expect(comparison(first, pane({ text: 'b', changes: { ...unchanged(), mask: false } }))).toBe('sentences')
+  })
+})
+
+it('beside a model stand those with attention that read the same sort of thing', () => {
+  const model = (number: number, given: Partial<Model> = {}) => ({ number, ready: true, reads: 'text', kinds: { encoder: [1, 1] }, ...given }) as Model
+  const models = [model(0), model(1, { kinds: {} }), model(2, { reads: 'gapped' }), model(3, { reads: 'image' }), model(4, { ready: false }), model(5)]
+  expect(beside(models[0]!, models).map(({ number }) => number)).toEqual([2, 5])
+})

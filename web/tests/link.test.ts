@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest'
+import { type Place, read, unchanged, written } from '../src/lib/link'
+
+const asked = { model: 1, snapshot: 'step 1,000', text: 'a & b = "c" <img onerror>#?', target: 'd', branch: null, image: null, changes: { ...unchanged(), off: [['cross', 2, 3] as ['cross', number, number]], mask: false } }
+const place: Place = { view: 'equation', kind: 'cross', layer: 2, head: 3, merge: 'head', whole: true, query: 7, asked: [asked, { ...asked, text: '', target: null, snapshot: null, model: 0, changes: unchanged() }] }
+
+describe('an address', () => {
+  it('says all that is shown, and is read back', () => {
+    const found = read(written(place))
+    expect(found).toMatchObject({ view: 'equation', kind: 'cross', layer: 2, head: 3, whole: true, query: 7 })
+    expect(found.asked[0]).toMatchObject({ model: 1, snapshot: 'step 1,000', text: asked.text, target: 'd', changes: asked.changes })
+  })
+
+  it('leaves out what is not there, and takes no nonsense', () => {
+    const found = read('#kind=sideways&layer=-1&head=1e9&merge=best&off=cross.x.1 decoder.1.2&token=%')
+    expect(found.kind).toBeUndefined()
+    expect(found.merge).toBeUndefined()
+    expect(found.layer).toBeNull()
+    expect(found.head).toBeUndefined()
+    expect(found.asked[0]!.changes!.off).toEqual([['decoder', 1, 2]])
+  })
+
+  it('carries merged heads and images', () => {
+    const found = read(written({ ...place, merge: 'rollout', layer: null, asked: [{ ...asked, image: { number: 4 } }] }))
+    expect(found.merge).toBe('rollout')
+    expect(found.layer).toBeNull()
+    expect(found.asked[0]!.image).toEqual({ number: 4 })
+    expect(found.asked.length).toBe(1)
+  })
+})

@@ -1,0 +1,18 @@
+import { describe, expect, it } from 'vitest'
+import { count, duration, number, percent, weight } from '../src/lib/numbers'
+
+describe('numbers as people read them', () => {
+  it('weights keep a digit that says something', () => {
+    expect([0, 1, 0.826, 0.0042, 0.0001].map(weight)).toEqual(['0.00', '1.00', '0.83', '0.004', '< 0.001'])
+  })
+  it('percents never claim all or nothing', () => {
+    expect([0, 1, 0.996, 0.003, 0.826].map(percent)).toEqual(['0 %', '100 %', '> 99 %', '< 1 %', '83 %'])
+  })
+  it('any size in few digits', () => {
+    expect([0, 12345, 12.345, -0.0821, 3.2e8, 0.000012, -Infinity, NaN].map((value) => number(value))).toEqual(['0.00', '12,345', '12.3', '−0.082', '3.2e8', '1.2e−5', '−∞', '–'])
+  })
+  it('counts and durations', () => {
+    expect(count(1234567)).toBe('1,234,567')
+    expect([59.6, 61, 3725].map(duration)).toEqual(['1:00', '1:01', '1:02:05'])
+  })
+})

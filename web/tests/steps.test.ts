@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest'
+import { begin, chance, steps } from '../src/lib/steps'
+import type { LookValues, Token } from '../src/lib/types'
+
+const token = (text: string): Token => ({ text, start: 0, end: text.length, special: false })
+const said = (...some: [string, number][]) => some.map(([piece, probability], id) => ({ id, piece, probability }))
+
+function values(given: Partial<LookValues>): LookValues {
+  const none = { source: [], target: [], written: [] }
+  return { source_text: '', target_text: '', ...none, words: none, kinds: {}, output: { kind: 'nothing' }, said: null, probability: null, image: null, ...given }
+}
+
+describe('steps', () => {
+  it('of a decoder say what is written at each place', () => {
+    const pass = values({
+      written: ['das', 'Tier', '</s>'].map(token),
+      said: [said(['das', 0.6], ['die', 0.3]), said(['Haus', 0.5], ['Auto', 0.25]), said(['</s>', 1])],
+      probability: [0.6, 0.0625, 1],
+    })
+    const all = steps(pass, 'text')
+    expect(all.map(({ taken }) => taken)).toEqual(['das', 'Tier', '</s>'])
+    expect(all[0]!.candidates.map((one) => one.taken)).toEqual([true, false])
+    expect(all[0]!.rest).toBeCloseTo(0.1)
+    expect(all[1]!.candidates.at(-1)).toEqual({ piece: 'Tier', probability: 0.0625, taken: true })
+    expect(all[1]!.rest).toBeCloseTo(1 - 0.5 - 0.25 - 0.0625)
+    expect(all[2]!.rest).toBe(0)
+  })
+
+  it('of a language model say what comes behind each place', () => {
+    const text = ['</s>', 'a', 'b'].map(token)
+    const pass = values({ source: text, written: text, said: [said(['a', 0.5]), said(['b', 0.9]), said(['c', 0.4])], probability: [null, 0.5, 0.9] })
+    const all = steps(pass, 'continuation')
+    expect(all.map(({ place, row, taken }) => [place, row, taken])).toEqual([[1, 0, 'a'], [2, 1, 'b'], [3, 2, null]])
+    expect(all[begin(pass, 'continuation')]!.taken).toBeNull()
+  })
+
+  it('of hidden words begin at the first gap', () => {
+    const text = ['[CLS]', 'a', '[MASK]'].map(token)
+    const pass = values({ source: text, written: text, said: text.map(() => said(['a', 0.5])) })
+    expect(begin(pass, 'words')).toBe(2)
+    expect(steps(pass, 'words')[2]!.taken).toBeNull()
+    expect(steps(pass, 'words')[1]!.candidates[0]!.taken).toBe(true)
+  })
+
+  it('mark one of two pieces that are written alike', () => {
+    const pass = values({ written: [token('a')], said: [said(['a', 0.7], ['a', 0.2])], probability: [0.2] })
+    expect(steps(pass, 'text')[0]!.candidates.map((one) => one.taken)).toEqual([false, true])
+  })
+
+  it('name small chances', () => {
+    expect([0.63, 0.004, 0.00032, 1.2e-7].map(chance)).toEqual(['63 %', '0.4 %', '0.03 %', '1.2e−7'])
+  })
+})
