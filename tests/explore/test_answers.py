@@ -168,7 +168,7 @@ def test_the_course_of_a_training(tmp_path: Path) -> None:
     for number in range(1, 101):
         norms = {"encoder": 0.5 * number, "decoder": None} if number < 100 else {"decoder": 2.0, "output": 3.0}
         lines.append(step(number, **({"norms": norms} if number % 50 == 0 else {})))
-        lines.append({"kind": "sample", "step": number, "source": str(number)})
+        lines += [{"kind": "sample", "step": number, "source": f"{number}{text}"} for text in "ab"]
     lines.append({"kind": "valid", "step": 100, "loss": 4.0, "best": True})
     models = Models([put(tmp_path, translator())])
     with pytest.raises(RegardError, match="cannot be read"):
@@ -178,7 +178,10 @@ def test_the_course_of_a_training(tmp_path: Path) -> None:
     assert values["planned"] == 200
     assert values["running"]
     assert values["valid"] == [{"step": 100, "loss": 4.0, "best": True}]
-    assert [one["source"] for one in values["samples"]] == [str(number) for number in range(41, 101)]
+    shown = [one["step"] for one in values["samples"]]
+    assert [one["source"] for one in values["samples"]] == [f"{at}{text}" for at in shown[::2] for text in "ab"]
+    assert (shown[0], shown[-1], len(shown)) == (1, 100, 80)
+    assert set(np.diff(shown[::2])) <= {2, 3}
     assert values["norms"] == {"steps": [50, 100], "names": ["encoder", "decoder", "output"]}
     np.testing.assert_array_equal(arrays["norms"], [[25, np.nan, np.nan], [np.nan, 2, 3]])
     np.testing.assert_allclose(arrays["step"], [np.mean(range(begin, begin + 10)) for begin in range(1, 101, 10)])

@@ -71,6 +71,11 @@ def test_before_it_shows_anything_a_translator_has_what_it_is_validated_on(tmp_p
     assert examples(tmp_path, of("translation")) == [f"sentence {n}" for n in range(6)]
 
 
+def test_what_was_cut_inside_a_letter_is_left_out(tmp_path: Path) -> None:
+    log(tmp_path, [sample("caf\ufffd"), sample("café")])
+    assert examples(tmp_path, of("classification")) == ["café"]
+
+
 def test_there_may_be_none(tmp_path: Path) -> None:
     for task in ("translation", "classification", "language-model", "tagging", "image-classification", "encoding"):
         assert examples(tmp_path, of(task)) == []

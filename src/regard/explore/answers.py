@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,8 @@ from regard.explore.runs import running
 
 POINTS = 10_000
 """Of a training's course at most."""
-SAMPLES = 60
-"""Of its newest sample outputs."""
+VALIDATIONS = 40
+"""Whose sample outputs are given, evenly chosen, the first and the last among them."""
 PICTURES = 256
 """Images that are shown at once."""
 
@@ -115,12 +115,21 @@ def course(models: Models, number: int, points: int) -> bytes:
         "planned": followed.planned,
         "running": running(folder.path),
         "valid": followed.valid,
-        "samples": list(followed.samples)[-SAMPLES:],
+        "samples": _some(followed.samples),
         "norms": {"steps": [one["step"] for one in followed.norms], "names": names},
     }
     arrays = {name: array.astype(np.float32) for name, array in followed.thinned(points).items()}
     norms = np.array(table, np.float32).reshape(len(table), len(names))
     return packed(values, {**arrays, "norms": norms})
+
+
+def _some(samples: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The sample outputs of some validations."""
+    found = list(samples)
+    steps = list(dict.fromkeys(one["step"] for one in found))
+    places = np.linspace(0, len(steps) - 1, min(len(steps), VALIDATIONS)).round().astype(int)
+    chosen = {steps[place] for place in places}
+    return [one for one in found if one["step"] in chosen]
 
 
 def _finite(value: Any) -> float:

@@ -21,6 +21,8 @@ TAIL = 1 << 22
 SIZES = (3, 4, 128, 2400)
 """Of the demonstration: layers, heads, d_model and pieces."""
 GAP = "[MASK]"
+LOST = "\ufffd"
+"""What stands for bytes that are no text: part of a letter was cut off."""
 GAPPED = ("masked-lm", "span-corruption")
 PLAIN = "The old cat [MASK] on the green mat."
 """For a model of gaps of which nothing else is known."""
@@ -37,7 +39,8 @@ def examples(folder: Path, recipe: Recipe) -> list[str]:
     texts = (well_formed(_NAMED.sub(GAP, text)) for text in (*_samples(folder / LOG), *_validated(folder)))
     lines = (_short(line) for text in texts for line in _lines(text))
     gapped = recipe.task in GAPPED
-    found = list(islice(dict.fromkeys(line for line in lines if line and (GAP in line or not gapped)), MOST))
+    whole = (line for line in lines if line and LOST not in line)
+    found = list(islice(dict.fromkeys(line for line in whole if GAP in line or not gapped), MOST))
     return found or ([PLAIN] if gapped else [])
 
 

@@ -79,7 +79,7 @@ class Page {
     pane.snapshot = model.snapshots.includes(asked.snapshot ?? '') ? asked.snapshot! : null
     pane.text = asked.text ?? model.examples[number % Math.max(1, model.examples.length)] ?? ''
     pane.target = asked.target ?? null
-    pane.image = asked.image ?? (model.reads === 'image' ? { number: 0 } : null)
+    pane.image = asked.image ?? null
     pane.changes = asked.changes ?? link.unchanged()
     pane.refresh(0)
     return pane
