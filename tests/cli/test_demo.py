@@ -1,5 +1,7 @@
 """The demonstration's table says what was found, no more."""
 
+import sys
+
 import pytest
 
 from regard.cli.demo import pronoun_of, table
@@ -55,3 +57,14 @@ def test_no_steps_are_refused(regard, tmp_path, steps: str) -> None:
     done = regard("demo", "--steps", steps, "--output", tmp_path / "demo")
     assert done.code == 2
     assert not (tmp_path / "demo").exists()
+
+
+@pytest.mark.parametrize(("folder", "named"), [("demo", "demo"), ("my demo", "'my demo'")])
+def test_it_ends_with_the_command_that_opens_the_page(regard, tmp_path, monkeypatch, folder: str, named: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("regard.tasks.demo.demonstrate", lambda *_: FOUND)
+    monkeypatch.setattr(sys.modules[table.__module__], "picture", lambda *_: "a picture\n")
+    done = regard("demo", "--output", folder)
+    assert done.out.rstrip().endswith(f"regard explore {named}")
+    done = regard("demo", "--output", folder, "--json")
+    assert "explore" not in done.out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,6 +62,7 @@ def demo(
     else:
         result(table(found))
         result(picture(output, found, look()))
+        result(f"Look into it on a page in the browser, with sentences of your own: {_explore(output)}\n")
     return 0
 
 
@@ -83,7 +85,13 @@ def _images(output: Path, seed: int, steps: int | None, threads: int | None, jso
     else:
         result(image_table(found))
         result(f"{far.terminal()}\nThe same as a picture: {output / PICTURE}\n")
+        result(f"Look into it on a page in the browser: {_explore(output)}\n")
     return 0
+
+
+def _explore(output: Path) -> str:
+    """The command that opens the page."""
+    return f"regard explore {shlex.quote(str(output))}"
 
 
 def image_table(found: ImageDemonstration) -> str:
