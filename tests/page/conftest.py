@@ -1,0 +1,62 @@
+"""The page in a browser, before models that have learned something; a model is taught when a test first needs it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from page_models import LESSONS, data_of, made
+from page_view import BROWSERS, Watch, browsing, chromium, serving
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+@pytest.fixture(scope="session")
+def page_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the models, one for all processes of a run; ``page_models.made`` teaches one at first need."""
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "page-models"
+
+
+@pytest.fixture(scope="session")
+def _chromium() -> None:
+    pytest.importorskip("playwright")
+    if chromium() is None:
+        pytest.skip(f"needs a browser: install one of {', '.join(BROWSERS)}, or name it: REGARD_CHROMIUM")
+
+
+@pytest.fixture(scope="session")
+def served(_chromium: None, page_models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a page with all models, in the order of ``LESSONS``, and images to look at."""
+    folders = [made(name, page_models) for name in LESSONS]
+    images = data_of("digits", page_models) / "test.npz"
+    with serving(*folders, "--images", images, log=tmp_path_factory.mktemp("served") / "stderr") as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def served_translator(_chromium: None, page_models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a page with the translator alone."""
+    folder = made("translator", page_models)
+    with serving(folder, log=tmp_path_factory.mktemp("served") / "stderr") as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser(_chromium: None) -> Iterator[Browser]:
+    """For a module and no longer: as long as it is there, no other event loop can run in this process."""
+    with browsing() as browser:
+        yield browser
+
+
+@pytest.fixture
+def view(browser: Browser) -> Iterator[Watch]:
+    """``view(address)`` opens a page; at the end, errors and requests to anybody else fail the test."""
+    watch = Watch(browser)
+    yield watch
+    watch.close()

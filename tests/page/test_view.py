@@ -1,0 +1,100 @@
+"""What watches the page sees what must not happen on it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from page_view import Watch, chromium, serving
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """The address and the folder of a server of files."""
+    folder = tmp_path_factory.mktemp("site")
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/", folder
+        server.shutdown()
+
+
+def put(folder: Path, script: str) -> None:
+    (folder / "favicon.ico").touch()
+    (folder / "index.html").write_text(f"<!doctype html><p>here</p><script>{script}</script>", encoding="utf-8")
+
+
+def noted(watch: Watch, address: str) -> None:
+    """Open the page, and wait for what it has to complain of."""
+    shown = watch(address)
+    while not watch.errors:
+        shown.wait_for_timeout(10)
+
+
+def closed(watch: Watch) -> str:
+    """What was noted."""
+    with pytest.raises(AssertionError) as raised:
+        watch.close()
+    return str(raised.value)
+
+
+def test_a_page_in_order_is_no_error(site: tuple[str, Path], view: Watch) -> None:
+    put(site[1], "console.warn('well')")
+    shown = view(site[0], "#a", dark=True, width=400, height=300)
+    assert shown.locator("p").inner_text() == "here"
+    assert shown.evaluate("[innerWidth, innerHeight, location.hash]") == [400, 300, "#a"]
+    assert shown.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+    assert not view(site[0]).evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+
+
+@pytest.mark.parametrize(
+    "script",
+    ["console.error('broken glass')", "throw new Error('broken glass')", "Promise.reject(new Error('broken glass'))"],
+)
+def test_errors_are_seen(site: tuple[str, Path], browser: Any, script: str) -> None:
+    put(site[1], script)
+    watch = Watch(browser)
+    noted(watch, site[0])
+    assert "broken glass" in closed(watch)
+
+
+def test_what_is_missing_is_an_error(site: tuple[str, Path], browser: Any) -> None:
+    put(site[1], "new Image().src = 'none.png'")
+    watch = Watch(browser)
+    noted(watch, site[0])
+    assert "404" in closed(watch)
+
+
+@pytest.mark.parametrize("elsewhere", ["https://example.org/a.png", "http://localhost:9/a.png"])
+def test_requests_to_others_are_seen(site: tuple[str, Path], browser: Any, elsewhere: str) -> None:
+    put(site[1], f"new Image().src = '{elsewhere}'")
+    watch = Watch(browser)
+    noted(watch, site[0])
+    watch.errors.clear()
+    assert elsewhere in closed(watch)
+
+
+def test_a_browser_is_named_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REGARD_CHROMIUM", "/opt/other")
+    assert chromium() == "/opt/other"
+    monkeypatch.delenv("REGARD_CHROMIUM")
+    monkeypatch.setenv("PATH", "")
+    assert chromium() is None
+
+
+def test_a_command_that_does_not_serve_says_why(tmp_path: Path) -> None:
+    with (
+        pytest.raises(AssertionError, match="no such folder"),
+        serving(tmp_path / "none", log=tmp_path / "stderr"),
+    ):
+        pass

@@ -1,0 +1,215 @@
+"""Small models of every family that have really learned something, for the page to show.
+
+By hand: ``python tests/plugins/page_models.py DIR`` makes those that are not in DIR yet, and says how many seconds of
+the processor each took and how good it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import regard
+from page_language import SIDE, TEST, antecedent, digits, hidden, hidden_twice, language, pairs, spans
+from regard.data.grammar import Pair
+from regard.data.grammar.scores import exact_match
+from regard.data.grammar.splits import SPLITS
+
+# ---- Files to learn from: written into a folder, they are the arguments of ``train``
+
+
+def of_sides(folder: Path) -> dict[str, Path]:
+    for split in ("train", "valid"):
+        _write(folder / f"{split}.en", (pair.source for pair in pairs(split)))
+        _write(folder / f"{split}.de", (pair.target for pair in pairs(split)))
+    given = {"source": "train.en", "target": "train.de", "valid_source": "valid.en", "valid_target": "valid.de"}
+    return {name: folder / file for name, file in given.items()}
+
+
+def of_texts(folder: Path) -> dict[str, Path]:
+    return {split: _write(folder / f"{split}.txt", (p.source for p in pairs(split))) for split in SPLITS[:2]}
+
+
+def of_labels(folder: Path) -> dict[str, Path]:
+    return _of_entries(folder, lambda pair: {"text": pair.source, "label": antecedent(pair)})
+
+
+def of_spans(folder: Path) -> dict[str, Path]:
+    return _of_entries(folder, lambda pair: {"text": pair.source, "spans": spans(pair)})
+
+
+def of_images(folder: Path) -> dict[str, Path]:
+    for split in SPLITS:
+        images, labels = digits(split)
+        np.savez(folder / f"{split}.npz", images=images, labels=labels)
+    return {split: folder / f"{split}.npz" for split in SPLITS[:2]}
+
+
+def _of_entries(folder: Path, entry: Callable[[Pair], dict[str, Any]]) -> dict[str, Path]:
+    return {split: _write(folder / f"{split}.jsonl", map(json.dumps, map(entry, pairs(split)))) for split in SPLITS[:2]}
+
+
+def _write(path: Path, lines: Iterable[str]) -> Path:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+# ---- How good a model is: the share of what is tested that is right
+
+
+def translates(model: Any) -> float:
+    """As the grammar does, to the letter."""
+    return exact_match(model.translate(_tested(), beam=1), [pair.target for pair in pairs("test")])
+
+
+def guesses(model: Any) -> float:
+    found = model.fill([hidden(pair) for pair in pairs("test")], k=1)
+    return _sentences(gaps[0][0].text for gaps in found)
+
+
+def restores(model: Any) -> float:
+    found = model.fillings([hidden_twice(pair) for pair in pairs("test")], k=1, beam=1)
+    return _sentences(fillings[0].text for fillings in found)
+
+
+def writes(model: Any) -> float:
+    return _sentences(one.text for one in model.generate(n=TEST, max_tokens=40, seed=1))
+
+
+def classifies(model: Any) -> float:
+    return exact_match([one.label for one in model.classify(_tested())], [antecedent(pair) for pair in pairs("test")])
+
+
+def tags(model: Any) -> float:
+    """Both noun phrases are found, and what they are."""
+    found = [[(span.start, span.end, span.label) for span in one.spans] for one in model.tag(_tested())]
+    return sum(one == spans(pair) for one, pair in zip(found, pairs("test"), strict=True)) / TEST
+
+
+def recognises(model: Any) -> float:
+    images, labels = digits("test")
+    return exact_match([one.label for one in model.classify(list(images))], [str(label) for label in labels])
+
+
+def _tested() -> list[str]:
+    return [pair.source for pair in pairs("test")]
+
+
+def _sentences(texts: Iterable[str]) -> float:
+    """The share of texts that are sentences of the little language."""
+    return float(np.mean([text in language() for text in texts]))
+
+
+# ---- The models
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What a model is taught, and what is expected of it.
+
+    Args:
+        recipe: its values; ``steps``: of training.
+        files: writes what is learned from into a folder; the arguments of ``train`` that name it.
+        quality: a share of what is tested that is right; ``least``: of that, loosely.
+    """
+
+    recipe: dict[str, Any]
+    steps: int
+    files: Callable[[Path], dict[str, Path]]
+    quality: Callable[[Any], float]
+    least: float
+
+
+def _recipe(task: str, model: dict[str, Any], rate: float = 1e-2, tokens: int = 512, **sections: Any) -> dict[str, Any]:
+    training: dict[str, Any] = {"rate": rate, "tokens": tokens, "validate_every": 40, "validation_sentences": 20}
+    training |= {"label_smoothing": 0.0, "select": "last"}
+    return {"task": task, "model": model, "training": training, "text": ENGLISH, "data": {"max_tokens": 48}, **sections}
+
+
+BOTH = {"vocabulary": 450, "source_language": "en", "target_language": "de"}
+ENGLISH = {"vocabulary": 560, "units": "pieces", "source_language": "en"}
+LINES = {"max_tokens": 48, "documents": "line"}
+SMALL = {"d_model": 64, "d_ff": 256, "heads": 4, "norm_place": "pre", "dropout": 0.0}
+PAPER = {**SMALL, "encoder_layers": 2, "decoder_layers": 2, "d_model": 96, "d_ff": 192}
+T5 = {**SMALL, "encoder_layers": 2, "decoder_layers": 2, "positions": "relative", "norm": "rms", "biases": False}
+RECURRENT = {"family": "rnn", "score": "additive", "d_model": 64, "dropout": 0.0}
+BERT = {**SMALL, "layers": 2, "segments": 0, "embedding_norm": False, "pool": "mean", "pooler": False}
+VIT = {**SMALL, "layers": 2, "height": SIDE, "width": SIDE, "channels": 1, "patch": 2, "positions": "grid"}
+T5_HIDES = {"share": 0.4, "span": 2.0}  # two gaps at least: a lone one would always be a text's end
+LESSONS = {
+    "translator": Lesson(_recipe("translation", PAPER, 5e-3, text=BOTH), 120, of_sides, translates, 0.7),
+    "recurrent": Lesson(_recipe("translation", RECURRENT, 2e-2, 1024, text=BOTH), 60, of_sides, translates, 0.5),
+    "words": Lesson(_recipe("masked-lm", BERT, data=LINES, masking={"share": 0.3}), 60, of_texts, guesses, 0.8),
+    "classifier": Lesson(
+        _recipe("classification", {**BERT, "positions": "sinusoidal"}), 70, of_labels, classifies, 0.9
+    ),
+    "tagger": Lesson(_recipe("tagging", BERT), 60, of_spans, tags, 0.9),
+    "writer": Lesson(_recipe("language-model", {**SMALL, "layers": 2}, data=LINES), 60, of_texts, writes, 0.7),
+    "spans": Lesson(
+        _recipe("span-corruption", {**T5, "scale_scores": False}, data=LINES, masking=T5_HIDES),
+        110, of_texts, restores, 0.5,
+    ),
+    "digits": Lesson(_recipe("image-classification", VIT, 4e-3), 150, of_images, recognises, 0.7),
+}  # fmt: skip
+
+
+def made(name: str, folder: Path) -> Path:
+    """The folder of a model below ``folder``, taught now if it is not there; only one process teaches it."""
+    with _held(folder / "data" / f"{name}.lock"):
+        if not (done := _done(name, folder)).exists():
+            began, lesson = time.process_time(), LESSONS[name]
+            options: dict[str, Any] = {"output": folder / name, "recipe": lesson.recipe, "steps": lesson.steps}
+            options |= lesson.files(data_of(name, folder))
+            regard.train(**options, seed=1, threads=1, device="cpu")
+            done.write_text(f"{time.process_time() - began:.1f}\n", encoding="utf-8")
+    return folder / name
+
+
+def data_of(name: str, folder: Path) -> Path:
+    """Where the files lie that a model learned from."""
+    path = folder / "data" / name
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def quality(name: str, folder: Path) -> float:
+    """How good a model is that was made: a share."""
+    return LESSONS[name].quality(regard.load(folder / name, device="cpu"))
+
+
+def _done(name: str, folder: Path) -> Path:
+    return folder / "data" / f"{name}.seconds"
+
+
+@contextmanager
+def _held(path: Path) -> Iterator[None]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Make the small models that are not there yet; then how good each is.")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(LESSONS)}; default: all")
+    given = parser.parse_args()
+    for name in given.names or LESSONS:
+        made(name, given.folder)
+        seconds = _done(name, given.folder).read_text(encoding="utf-8").strip()
+        sys.stdout.write(f"{name:<12} {seconds:>6} s {quality(name, given.folder):8.1%}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""The page as its reader has it: served by the command itself, opened in a real browser, and watched."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, Page, Request
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+ALONE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+"""No name is looked up, so that nothing is asked of other machines, by the browser itself neither."""
+
+
+def chromium() -> str | None:
+    """Where Chromium is: ``REGARD_CHROMIUM``, or what the system has."""
+    named = os.environ.get("REGARD_CHROMIUM")
+    return named or next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+@contextmanager
+def browsing() -> Iterator[Browser]:
+    """A browser without a window, its own profile forgotten at the end."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=[ALONE])
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def serving(*arguments: object, log: Path) -> Iterator[str]:
+    """``regard explore`` in a process of its own; the address of its page.
+
+    Args:
+        arguments: of the command: models and options.
+        log: a file for what the command says on stderr.
+
+    Raises:
+        AssertionError: it did not start; or it met an error that nobody had foreseen.
+    """
+    command = [sys.executable, "-m", "regard.cli", "explore", *map(str, arguments), "--port", "0", "--no-browser"]
+    with log.open("w") as said, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, text=True) as process:
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            assert line.startswith("The page is at http://127.0.0.1:"), line + log.read_text(encoding="utf-8")
+            yield line.split()[4]
+        finally:
+            process.terminate()
+            process.wait(30)
+    assert "Traceback" not in log.read_text(encoding="utf-8"), log.read_text(encoding="utf-8")
+
+
+class Watch:
+    """Opens pages, and notes what must not happen on them: errors, and requests to anybody else.
+
+    Args:
+        browser: that shows them.
+    """
+
+    def __init__(self, browser: Browser) -> None:
+        self.errors: list[str] = []
+        self.elsewhere: list[str] = []
+        self._browser = browser
+        self._contexts: list[BrowserContext] = []
+
+    def __call__(
+        self, address: str, path: str = "", *, dark: bool = False, width: int = 1280, height: int = 800, **options: Any
+    ) -> Page:
+        """A page in a context of its own, loaded.
+
+        Args:
+            address: all that may be asked for lies there.
+            path: behind the address, a fragment for instance.
+            dark: the reader's system prefers dark colours.
+            width, height: of the window, in pixels.
+            options: others of the context, ``reduced_motion`` for instance.
+        """
+        size: Any = {"width": width, "height": height}
+        scheme: Any = "dark" if dark else "light"
+        context = self._browser.new_context(viewport=size, color_scheme=scheme, **options)
+        self._contexts.append(context)
+
+        def requested(request: Request) -> None:
+            if not request.url.startswith((address, "data:", f"blob:{address}")):
+                self.elsewhere.append(request.url)
+
+        context.on("request", requested)
+        context.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
+        context.on("weberror", lambda found: self.errors.append(str(found.error)))
+        page = context.new_page()
+        page.goto(address + path)
+        return page
+
+    def close(self) -> None:
+        """Close the pages.
+
+        Raises:
+            AssertionError: something was noted.
+        """
+        for context in self._contexts:
+            for page in context.pages:
+                page.evaluate("document.title")  # what was said before has arrived by the answer
+            context.close()
+        assert not self.errors, "the page met errors: " + "\n".join(self.errors)
+        assert not self.elsewhere, "the page asked others: " + "\n".join(self.elsewhere)
