@@ -5,18 +5,18 @@ from pathlib import Path
 import pytest
 from toy import Corpus, Fast, Killer, Toy, in_child, recipe, reseed
 
-from regard.training import budget
+from regard.training import measuring
 from regard.training.files import Files
 from regard.training.run import Hooks
 
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget, "_DISCARDED", 6)  # steps, which touch no file
+    monkeypatch.setattr(measuring, "_DISCARDED", 6)  # steps, which touch no file
 
 
 def measured(folder: Path, files: Files) -> None:
-    budget.measure(Toy(), Corpus(), recipe(), folder, Hooks(reseed=reseed, files=files))
+    measuring.measure(Toy(), Corpus(), recipe(), folder, Hooks(reseed=reseed, files=files))
 
 
 class Count(Fast):

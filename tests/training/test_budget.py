@@ -1,24 +1,25 @@
-"""``--minutes``: what fits, counted by hand on a fake clock; and measuring changes nothing of the run."""
+"""``--minutes``: what fits, at the start and midway, held to runs that are played through."""
 
 import math
 
 import pytest
-import torch
-from toy import Corpus, Fast, Play, Toy, recipe, reseed
 
 from regard.config import Training
 from regard.errors import UsageError
-from regard.training.budget import Costs, length, measure, overrun
-from regard.training.run import Hooks
+from regard.training.budget import Costs, Length, Review, length, midway, overrun, review
 
 
-def seconds_of(steps, every, costs, select):
-    """A run played through: each step, validation and save takes its time."""
-    total = costs.spent + 7 * costs.save
-    for step in range(1, steps + 1):
+def seconds_of(steps, every, costs, select, planned=None, last=None):
+    """A run played through to step ``last``: each step, validation and save takes its time.
+
+    Of a run that was planned anew, ``planned`` is how many steps it had before.
+    """
+    total = 7 * costs.save
+    for step in range(1, (last or steps) + 1):
         total += costs.step
-        if step % every == 0 or step == steps:
-            text = select in ("bleu", "chrf") or (select in ("auto", "last") and 2 * step > steps)
+        known = planned if planned and step <= planned // 2 else steps
+        if step % every == 0 or step == known:
+            text = select in ("bleu", "chrf") or (select in ("auto", "last") and 2 * step > known)
             total += (costs.text if text else costs.loss) + 2 * costs.save
     return total
 
@@ -31,7 +32,7 @@ def test_the_run_fits_and_fills_its_time(minutes, select, every, costs):
     found = length(minutes, costs, Training(validate_every=every, select=select))
     if every is not None:
         assert found.validate_every == every
-    took = seconds_of(found.steps, found.validate_every, costs, select)
+    took = costs.spent + seconds_of(found.steps, found.validate_every, costs, select)
     budget = 0.9 * 60 * minutes
     assert took <= budget + 1e-6
     validation = costs.text + 2 * costs.save
@@ -55,75 +56,45 @@ def test_too_few_minutes_is_said():
         length(0.1, Costs(0.1, 1.0, 1.0, 1.0, 10.0), Training(validate_every=3))
 
 
-class Clock:
-    """Time passes only by work, so that every measure is exact."""
-
-    def __init__(self):
-        self.now = 0.0
-
-    def __call__(self):
-        return self.now
-
-
-class Timed(Toy):
-    """A toy whose losses and validations take a known time."""
-
-    def __init__(self, clock, generated=None):
-        super().__init__()
-        self.clock, self.calls, self.generated = clock, 0, generated
-
-    def loss(self, batch):
-        self.calls += 1
-        self.clock.now += 5.0 if self.calls <= 5 else 0.5  # the first ones are slow
-        return super().loss(batch)
-
-    def validate(self, generate):
-        self.clock.now += 14.0 if generate else 2.0
-        found = super().validate(generate)
-        if generate and self.generated:
-            return type(found)(found.loss, {"bleu": 0.0}, (), self.generated, 100)
-        return found
+@pytest.mark.parametrize("slower", [0.4, 0.6, 0.8, 1.0, 1.3, 1.7])
+@pytest.mark.parametrize("select", ["auto", "last", "loss", "bleu"])
+@pytest.mark.parametrize("every", [None, 7, 50])
+@pytest.mark.parametrize("costs", [Costs(0.05, 0.1, 1.0, 0.02, 3.0), Costs(0.4, 0.5, 9.0, 0.2, 31.0)])
+def test_midway_what_is_left_of_the_time_is_filled(slower, select, every, costs):
+    """To nine tenths, with dear validations still to come, on a machine of another speed than measured."""
+    section = Training(validate_every=every, select=select)
+    first = length(5, costs, section)
+    half, plan = first.steps // 2, (first.validate_every, costs, select)
+    made = slower * seconds_of(first.steps, *plan, last=half)
+    found = review(5, costs, section, first, made)
+    assert (found.at, found.planned) == (half, first.steps)
+    ahead = slower * seconds_of(found.steps, *plan, planned=first.steps) - made
+    left = 300 - costs.spent - made
+    if found.steps == first.steps:
+        assert ahead <= left
+        return
+    assert ahead <= 0.9 * left + 1e-6
+    assert ahead + slower * (costs.step + 2 * costs.text + 2 * costs.save) > 0.9 * left
+    assert (found.steps > first.steps) == (slower < 1.2)
 
 
-class SlowDisk(Fast):
-    def __init__(self, clock):
-        super().__init__()
-        self.clock = clock
-
-    def mkdir(self, path):
-        self.clock.now += 0.25
-        super().mkdir(path)
-
-
-def test_measured_exactly_on_a_fake_clock(tmp_path):
-    clock = Clock()
-    hooks = Hooks(reseed=reseed, clock=clock, files=SlowDisk(clock))
-    costs = measure(Timed(clock), Corpus(), recipe(), tmp_path, hooks)
-    assert costs == Costs(step=0.5, loss=2.0, text=14.0, save=0.25, spent=5 * 5.0 + 25 * 0.5 + 2.0 + 14.0 + 0.25)
-    assert list(tmp_path.iterdir()) == []
-    assert measure(Timed(Clock()), Corpus(), recipe(), tmp_path, Hooks(reseed=reseed, clock=Clock())).step == 0.0
+@pytest.mark.parametrize(
+    ("left", "steps"), [(100, 190), (101, 190), (106, 200), (111, 200), (122, 200), (123, 210), (200, 280), (600, 600)]
+)
+def test_a_little_more_or_less_is_no_other_plan(left, steps):
+    """Of 200 steps of a second each half are made; nine tenths of what is left go on, to no more than 600 in all."""
+    found = review((7 + 100 + left) / 60, Costs(1, 0, 0, 0, 7), Training(select="loss"), Length(200, 1000), 100)
+    assert found == Review(100, 200, steps)
+    assert found.steps - 100 <= left
 
 
-def test_an_unlearned_model_that_does_not_stop_is_not_held_against_it(tmp_path):
-    clock = Clock()
-    costs = measure(Timed(clock, generated=400), Corpus(), recipe(), tmp_path, Hooks(reseed=reseed, clock=clock))
-    assert costs.text == 2.0 + (14.0 - 2.0) * 100 / 400
+def test_where_nothing_is_left_one_step_ends_it():
+    found = review(1, Costs(1, 0, 0, 0, 7), Training(select="loss"), Length(40, 10), 300)
+    assert found == Review(20, 40, 21)
 
 
-@pytest.mark.parametrize("settings", [{}, {"ema": 0.9, "accumulate": 3, "optimiser": "adamw", "weight_decay": 0.1}])
-def test_the_discarded_steps_change_nothing(tmp_path, settings):
-    plain, measured = Play(tmp_path / "plain", recipe(**settings)), Play(tmp_path / "measured", recipe(**settings))
-    plain.fit()
-    toy = Toy()
-    before = {name: tensor.clone() for name, tensor in toy.model.state_dict().items()}
-    unfixed = recipe(**{**settings, "steps": None, "minutes": 1.0})
-    measure(toy, Corpus(), unfixed, tmp_path, Hooks(reseed=reseed, files=Fast()))
-    assert all(torch.equal(tensor, before[name]) for name, tensor in toy.model.state_dict().items())
-    assert toy.model.training
-    measured.fit(objective=toy)
-    one, other = plain.ended(), measured.ended()
-    for part in ("weights", "moments", "averages", "lines", "model"):
-        assert getattr(one, part) == getattr(other, part), part
+def test_midway_is_behind_a_step():
+    assert [midway(steps) for steps in (1, 2, 3, 4, 193)] == [1, 1, 1, 2, 96]
 
 
 def test_an_overrun_is_said():

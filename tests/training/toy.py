@@ -171,8 +171,10 @@ class Counting(Quiet):
     def __init__(self) -> None:
         self.events: list[str] = []
         self.saves: list[str] = []
+        self.starts: list[tuple[int, int | None]] = []
 
     def on_start(self, start: Any) -> None:
+        self.starts.append((start.step, start.steps))
         self.step = start.step
 
     def on_step(self, metrics: Any) -> None:
@@ -193,7 +195,9 @@ class Play:
     recipe: Recipe = field(default_factory=recipe)
     poison: Callable[[Position], bool] = lambda position: False
 
-    def fit(self, files: Files | None = None, stop: StopAt | None = None, objective: Toy | None = None) -> Summary:
+    def fit(
+        self, files: Files | None = None, stop: StopAt | None = None, objective: Toy | None = None, **more: Any
+    ) -> Summary:
         stop = stop or StopAt()
         self.reporter = stop.reporter
         files = files or Fast()
@@ -205,7 +209,7 @@ class Play:
             chunks = store.chunks(weights, {"step": str(best.step)})
             manifest.replace(self.output, {"model.safetensors": chunks}, files)
 
-        hooks = Hooks(self.reporter, stop, save_model, reseed, files=files)
+        hooks = Hooks(self.reporter, stop, save_model, reseed, files=files, **more)
         return fit(self.objective, self.corpus, self.recipe, self.output / "training", hooks)
 
     def ended(self) -> Ended:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 
 import torch
@@ -13,11 +13,13 @@ from regard.config import Recipe
 from regard.data.batch import Position
 from regard.nn import ops
 from regard.tasks.teaching import Teaching
-from regard.training import budget, memory, resolved
+from regard.training import budget, measuring, memory, resolved
 from regard.training.run import Hooks, validation_interval
 
 Teach = Callable[[Recipe, ops.Path], Teaching]
 """Makes the objective of a recipe, its weights fresh."""
+LENGTH = tuple(f"chosen.{name}" for name in ("steps", "validate_every", "costs", "planned", "reviewed"))
+"""How long a run is, which follows from what a person asks for; that is what a run is held to."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,8 @@ class Chosen:
         tokens, accumulate: target tokens of a batch and batches of an update, fitted to memory.
         product, exact: how products are computed while training, and while validating; see ``nn/ops.py``.
         threads: processor threads; sums depend on them in the last bits.
+        costs: of a run of so many minutes, what its steps were planned by: the fields of ``budget.Costs``.
+        planned, reviewed: once they are planned anew midway, how many they were, and the step behind which.
     """
 
     steps: int | None
@@ -39,17 +43,30 @@ class Chosen:
     product: ops.Path
     exact: ops.Path
     threads: int
+    costs: tuple[float, ...] | None = None
+    planned: int | None = None
+    reviewed: int | None = None
 
     def asked(self, recipe: Recipe, threads: int | None) -> Chosen:
         """With what a person says now in the place of what was chosen: only :data:`resolved.ALLOWED` can differ."""
         section = recipe.training
-        steps, every = section.steps or self.steps, section.validate_every or self.validate_every
-        return replace(self, steps=steps, validate_every=every, threads=threads or self.threads)
+        every, threads = section.validate_every or self.validate_every, threads or self.threads
+        found = replace(self, validate_every=every, threads=threads)
+        if section.steps is None:
+            return found
+        return replace(found, steps=section.steps, costs=None, planned=None, reviewed=None)
 
     def applied(self, recipe: Recipe) -> Recipe:
         """The recipe that ``fit`` follows."""
         fixed = {name: getattr(self, name) for name in ("steps", "validate_every", "tokens", "accumulate")}
         return recipe.model_copy(update={"training": recipe.training.model_copy(update=fixed)})
+
+    @property
+    def review(self) -> budget.Review | None:
+        """What came of planning anew, if it was done."""
+        if self.reviewed is None or self.planned is None or self.steps is None:
+            return None
+        return budget.Review(self.reviewed, self.planned, self.steps)
 
     def fields(self) -> dict[str, resolved.Plain]:
         """As they stand in ``resolved.toml``."""
@@ -92,8 +109,8 @@ def choose(recipe: Recipe, teach: Teach, training: Path, hooks: Hooks, device: t
     tokens, accumulate = _fitted(recipe, teach, product, device)
     fitting = recipe.training.model_copy(update={"tokens": tokens, "accumulate": accumulate})
     teaching = teach(recipe.model_copy(update={"training": fitting}), product)
-    length = _length(teaching, training, hooks)
-    return Chosen(*length, tokens, accumulate, product, exact, torch.get_num_threads())
+    steps, every, costs = _length(teaching, training, hooks)
+    return Chosen(steps, every, tokens, accumulate, product, exact, torch.get_num_threads(), costs)
 
 
 def _fitted(recipe: Recipe, teach: Teach, product: ops.Path, device: torch.device) -> tuple[int, int]:
@@ -110,25 +127,28 @@ def _fitted(recipe: Recipe, teach: Teach, product: ops.Path, device: torch.devic
     return memory.fitted(section.tokens, section.accumulate, recipe.data.max_tokens, needed, free)
 
 
-def _length(teaching: Teaching, training: Path, hooks: Hooks) -> tuple[int | None, int]:
-    """Steps and steps between validations: as the recipe says, from its minutes, open, or from the table by size."""
+def _length(teaching: Teaching, training: Path, hooks: Hooks) -> tuple[int | None, int, tuple[float, ...] | None]:
+    """Steps and steps between validations: as the recipe says, open, from the table by size, or from its minutes.
+
+    The last with what they were planned by.
+    """
     recipe = teaching.task.recipe
     section = recipe.training
     if section.steps is not None:
-        return section.steps, section.validate_every or validation_interval(section.steps)
+        return section.steps, section.validate_every or validation_interval(section.steps), None
     if section.minutes is None and section.patience is not None:
-        return None, section.validate_every or validation_interval(None)
+        return None, section.validate_every or validation_interval(None), None
     hooks.reporter.on_event("measuring how fast this machine is")
-    costs = budget.measure(teaching, teaching.batches, recipe, training, hooks)
+    costs = measuring.measure(teaching, teaching.batches, recipe, training, hooks)
     if section.minutes is not None:
         length = budget.length(section.minutes, costs, section)
-        return length.steps, length.validate_every
+        return length.steps, length.validate_every, astuple(costs)
     epochs = teaching.epochs
     steps = max(1, round(epochs * teaching.batches.batches_per_epoch / section.accumulate))
     every = section.validate_every or validation_interval(steps)
     expected = steps * costs.step + steps / every * (costs.loss + costs.text) / 2
     hooks.reporter.on_event(f"{steps:,} steps ({epochs} passes over the data) will take about {_readable(expected)}")
-    return steps, every
+    return steps, every, None
 
 
 def _readable(seconds: float) -> str:

@@ -15,11 +15,12 @@ from regard.keys import key
 from regard.nn import ops
 from regard.tasks import card
 from regard.tasks.bundle import load
-from regard.tasks.chosen import Chosen, choose, fingerprints, remembered
+from regard.tasks.chosen import LENGTH, Chosen, choose, fingerprints, remembered
 from regard.tasks.saver import Saver
 from regard.tasks.sizing import FEWEST, refuse_too_large
 from regard.tasks.teaching import Job, Paths, Teaching
-from regard.training import budget, manifest, resolved
+from regard.training import manifest, resolved
+from regard.training.budget import Costs, overrun
 from regard.training.memory import keep_pages
 from regard.training.output import Action, Resume, claimed
 from regard.training.run import Hooks
@@ -91,9 +92,12 @@ def learn(work: Work, allow: tuple[str, ...] = ()) -> None:
     fixed = _fix(work, chosen, teaching, allow)
     saver = Saver(work.output, teaching, work.hooks.files)
     saver.begin(told)
-    hooks = replace(work.hooks, save_model=saver.best, resolved=fixed)
+    costs = Costs(*chosen.costs) if chosen.costs else None
+    hooks = replace(
+        work.hooks, save_model=saver.best, resolved=fixed, costs=costs, review=chosen.review, planned=saver.planned
+    )
     summary = fit(teaching, teaching.batches, recipe, training, hooks)
-    if late := budget.overrun(recipe.training.minutes, summary.seconds):
+    if late := overrun(recipe.training.minutes, summary.seconds + (costs.spent if costs else 0.0)):
         told(late)
     saver.end(told, work.hooks.should_stop)
 
@@ -132,7 +136,7 @@ def _fix(work: Work, chosen: Chosen, teaching: Teaching, allow: tuple[str, ...])
     fields = {**chosen.fields(), **fingerprints(teaching, work.machine.device), **work.job.more()}
     before = resolved.read(training) if (training / resolved.NAME).exists() else {}
     if before:
-        held = {name: fields[name] for name in fields if name not in ("chosen.steps", "chosen.validate_every")}
+        held = {name: fields[name] for name in fields if name not in LENGTH}
         resolved.check({"chosen.exact": chosen.exact, **before}, held, allow, work.hooks.reporter.on_event)
     whole = {**resolved.recipe_fields(work.recipe), **fields}
     whole = {name: value for name, value in whole.items() if value is not None}

@@ -26,7 +26,7 @@ class Saver:
         self.output = output
         self.teaching = teaching
         self.files = files
-        self.recipe = recipe_toml(teaching.task.recipe).encode()
+        self.recipe = teaching.task.recipe
 
     def begin(self, told: Callable[[str], None]) -> None:
         """Recipe and vocabularies, which exist from the start; a damaged model folder is written anew, and said so.
@@ -39,7 +39,12 @@ class Saver:
         except manifest.Damaged as damage:
             self._renew(damage, told)
         else:
-            manifest.replace(self.output, {RECIPE: [self.recipe]}, self.files)
+            manifest.replace(self.output, {RECIPE: [recipe_toml(self.recipe).encode()]}, self.files)
+
+    def planned(self, steps: int) -> None:
+        """What is written from now on says so many steps."""
+        training = self.recipe.training.model_copy(update={"steps": steps})
+        self.recipe = self.recipe.model_copy(update={"training": training})
 
     def best(self, weights: Weights, best: Best, validation: Validation) -> None:
         """The model folder with the best weights so far, replaced as one."""
@@ -82,7 +87,7 @@ class Saver:
                 self.files.remove(self.output / name)
 
     def _standing(self) -> dict[str, list[bytes]]:
-        return {**self._assets(self.teaching.task), RECIPE: [self.recipe]}
+        return {**self._assets(self.teaching.task), RECIPE: [recipe_toml(self.recipe).encode()]}
 
     @staticmethod
     def _assets(task: Task) -> dict[str, list[bytes]]:
@@ -92,7 +97,7 @@ class Saver:
         teaching = self.teaching
         data = [*teaching.data_lines(), *card.left_out(teaching.prepared)]
         count = sum(p.numel() for p in teaching.model.parameters())
-        text = card.card(teaching.task.recipe, data, teaching.prepared.fingerprint, count, lines)
+        text = card.card(self.recipe, data, teaching.prepared.fingerprint, count, lines)
         manifest.replace(self.output, {**self._standing(), **contents, card.CARD: [text.encode()]}, self.files)
 
 

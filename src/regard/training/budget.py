@@ -1,39 +1,27 @@
-"""How many steps fit into so many minutes: measured once over discarded work, then fixed."""
+"""How many steps fit into so many minutes: fixed before the first one, and once more midway."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from bisect import bisect_right
 from dataclasses import dataclass
-from itertools import islice
-from pathlib import Path
 
-import torch
-
-from regard.config import Recipe, Training
-from regard.data.batch import Position
+from regard.config import Training
 from regard.errors import UsageError
-from regard.models import store
-from regard.training import checkpoint
-from regard.training.build import schedule
-from regard.training.files import Files
-from regard.training.objective import Feed, Objective
-from regard.training.optim import FlatOptimiser
-from regard.training.progress import OWN_SCORE, diverged
-from regard.training.run import Hooks
-from regard.training.update import Updates
+from regard.training.progress import OWN_SCORE
 
-_DISCARDED = 30
-_COLD = 5
-"""Of these the first are not counted: caches fill and kernels are chosen."""
 _SHARE = 0.9
-"""Of the minutes: three runs of half an hour, planned for 0.95 of it, were 8 per cent slower than measured."""
+"""Of the minutes ahead, at the start and midway: three runs of half an hour, planned for 0.95 of it, were 8 per cent
+slower than measured. Planned so midway, a run ends at about 0.95 of its minutes, and still in time if what is left is
+slower by a tenth."""
+_AS_BEFORE = 0.05
+"""A change of the steps by less is none; made for the half that is left, it is less than the tenth in hand."""
+_LONGEST = 3
+"""Times the first plan: a machine that two others shared while it was measured is so much faster without them."""
 _MOST, _LEAST = 20, 4
 """Validations, unless the recipe says how often: as many as take a fifth of the time."""
 _APART = 50
 """Steps between them at least."""
-_PLACE = "measured"
-"""The folder of the discarded save, below ``training/``."""
 
 
 @dataclass(frozen=True)
@@ -58,70 +46,17 @@ class Length:
     validate_every: int
 
 
-def measure(objective: Objective, feed: Feed, recipe: Recipe, folder: Path, hooks: Hooks) -> Costs:
-    """Time 30 steps, a validation and a save; afterwards the model is as before, bit for bit."""
-    _sweep(folder, hooks.files)
-    section = recipe.training.model_copy(update={"steps": 10 * _DISCARDED})
-    began, optimiser = hooks.clock(), FlatOptimiser(objective.model, section)
-    before = {name: tensor.clone() for name, tensor in optimiser.weights_by_name().items()}
-    rate = schedule(section, recipe.model.d_model)
-    updates = Updates(objective, optimiser, recipe, rate, hooks.reseed)
-    batches = feed.iterate(Position())
-    try:
-        objective.model.train()
-        seconds = [
-            timed(lambda n=n: updates.make(n, [b for b, _ in islice(batches, section.accumulate)]), hooks)  # type: ignore[misc]
-            for n in range(1, _DISCARDED + 1)
-        ]
-        if not optimiser.finite():
-            raise diverged("the weights are not finite any more", _DISCARDED)
-        loss, text = _validations(objective, section, hooks)
-        save = timed(lambda: _discarded_save(optimiser, folder, hooks), hooks)
-    finally:
-        for name, tensor in optimiser.weights_by_name().items():
-            tensor.copy_(before[name])
-        optimiser.zero_gradients()
-        objective.model.train()
-    return Costs(sum(seconds[_COLD:]) / len(seconds[_COLD:]), loss, text, save, hooks.clock() - began)
+@dataclass(frozen=True)
+class Review:
+    """What became of a run's length midway: behind step ``at`` of ``planned`` it is to end at ``steps``."""
 
+    at: int
+    planned: int
+    steps: int
 
-def timed(work: Callable[[], object], hooks: Hooks) -> float:
-    """Seconds ``work`` takes."""
-    began = hooks.clock()
-    work()
-    return hooks.clock() - began
-
-
-def _validations(objective: Objective, section: Training, hooks: Hooks) -> tuple[float, float]:
-    """Seconds of a validation without and with text, the latter as if the model had learned when to stop."""
-    objective.model.eval()
-    with torch.no_grad():
-        loss = timed(lambda: objective.validate(False), hooks)
-        if section.select == "loss":
-            return loss, loss
-        began = hooks.clock()
-        found = objective.validate(True)
-        text = hooks.clock() - began
-    if found.generated and found.expected and found.expected < found.generated:
-        text = loss + max(0.0, text - loss) * found.expected / found.generated
-    return loss, text
-
-
-def _discarded_save(optimiser: FlatOptimiser, folder: Path, hooks: Hooks) -> None:
-    contents = {
-        "weights.safetensors": store.chunks(optimiser.weights_by_name()),
-        "optimiser.safetensors": store.chunks(optimiser.moments_by_name()),
-    }
-    try:
-        checkpoint.write_folder(folder / _PLACE, contents, hooks.files)
-    finally:
-        _sweep(folder, hooks.files)
-
-
-def _sweep(folder: Path, files: Files) -> None:
-    """Remove the discarded save, whole or in parts: a start that was killed while measuring leaves one."""
-    for remains in sorted(folder.glob(f"{_PLACE}*")):
-        files.remove(remains)
+    def fields(self) -> dict[str, int]:
+        """As they stand in ``resolved.toml``."""
+        return {"chosen.steps": self.steps, "chosen.planned": self.planned, "chosen.reviewed": self.at}
 
 
 def length(minutes: float, costs: Costs, section: Training) -> Length:
@@ -149,22 +84,55 @@ def length(minutes: float, costs: Costs, section: Training) -> Length:
     return Length(steps, every)
 
 
+def midway(steps: int) -> int:
+    """The step behind which a run of so many minutes is planned anew."""
+    return max(1, steps // 2)
+
+
+def review(minutes: float, costs: Costs, section: Training, first: Length, seconds: float) -> Review:
+    """Fix the number of steps anew, where half of those planned are made.
+
+    What was made took longer, or less long, than measured; what is left will by the same factor. (Seconds a step would
+    not do: validations that translate may all be still to come.)
+
+    Args:
+        minutes: that the whole run may take.
+        costs: as measured; ``first``: as planned by them.
+        section: of the recipe.
+        seconds: that the steps up to here took, with their validations and saves.
+    """
+    at, every = midway(first.steps), first.validate_every
+    past = at // every
+    made = at * costs.step + _beside(past, costs, section, past)
+
+    def ahead(steps: int) -> float:
+        return (_whole(steps, every, costs, section, past) - made) * seconds / made
+
+    left = _SHARE * (60 * minutes - costs.spent - seconds)
+    fitting = bisect_right(range(at + 1, _LONGEST * first.steps + 1), left, key=ahead)
+    steps = at + max(1, fitting)
+    return Review(at, first.steps, first.steps if abs(steps / first.steps - 1) < _AS_BEFORE else steps)
+
+
 def overrun(minutes: float | None, seconds: float) -> str | None:
     """What to say of a run that took a twentieth longer than its minutes, or more: it is reported, never cut."""
     if minutes is None or seconds < 63 * minutes:
         return None
-    return f"training took {seconds / 60:.1f} minutes instead of {minutes:g}: steps were slower than those measured"
+    return f"training took {seconds / 60:.1f} minutes instead of {minutes:g}: the machine was slower than planned for"
 
 
-def _whole(steps: int, every: int, costs: Costs, section: Training) -> float:
-    return steps * costs.step + _beside(math.ceil(steps / every), costs, section)
+def _whole(steps: int, every: int, costs: Costs, section: Training, past: int = 0) -> float:
+    return steps * costs.step + _beside(math.ceil(steps / every), costs, section, past)
 
 
-def _beside(validations: int, costs: Costs, section: Training) -> float:
-    """Seconds of so many validations, each with a checkpoint and a model saved, and of the seven snapshots."""
+def _beside(validations: int, costs: Costs, section: Training, past: int = 0) -> float:
+    """Seconds of so many validations, each with a checkpoint and a model saved, and of the seven snapshots.
+
+    Where text is translated in the second half only, the first ``past`` validations are known to have done without.
+    """
     texts = validations
     if section.select in OWN_SCORE:
-        texts = min(validations, validations // 2 + 1)
+        texts = min(validations - past, validations // 2 + 1)
     elif section.select == "loss":
         texts = 0
     return texts * costs.text + (validations - texts) * costs.loss + (2 * validations + 7) * costs.save

@@ -6,13 +6,19 @@ import torch
 
 from regard.config import Training
 from regard.errors import UsageError
-from regard.training.schedule import Schedule, cosine, inverse_square_root, linear, noam
+from regard.training.budget import Review
+from regard.training.schedule import Schedule, bent, cosine, inverse_square_root, linear, noam
 
 OPTIMISERS: dict[str, type[torch.optim.Adam]] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
 
 
-def schedule(section: Training, d_model: int) -> Schedule:
+def schedule(section: Training, d_model: int, review: Review | None = None) -> Schedule:
     """The schedule a recipe names; its warm-up is never more than a tenth of the steps, where they are known.
+
+    Args:
+        section: of the recipe, its steps as planned first.
+        d_model: of the model.
+        review: what became of the steps midway: a schedule that ends, ends there instead.
 
     Raises:
         UsageError: the schedule ends at the last step, but the number of steps is not known.
@@ -24,5 +30,5 @@ def schedule(section: Training, d_model: int) -> Schedule:
         return inverse_square_root(section.rate, warmup)
     if section.steps is None:
         raise UsageError(f"{section.schedule} schedules end at the last step: give steps or minutes", "training.steps")
-    end = {"cosine": cosine, "linear": linear}[section.schedule]
-    return end(section.rate, warmup, section.steps)
+    end = {"cosine": cosine, "linear": linear}[section.schedule](section.rate, warmup, section.steps)
+    return bent(end, review.at, review.planned, review.steps) if review else end

@@ -15,10 +15,10 @@ from regard.training.objective import Validation
 
 @dataclass(frozen=True)
 class Start:
-    """What is known before the first step."""
+    """What is known before the first step, and where a run goes on or is planned anew."""
 
     step: int
-    """Steps already made: above 0 where a run is resumed."""
+    """Steps already made."""
     steps: int | None
     parameters: int
     tokens: int
@@ -102,7 +102,7 @@ class MetricsLog:
         self.lost = 0
 
     def write(self, kind: str, step: int, **values: Any) -> None:
-        """Append one line; ``kind`` is start, step, valid, sample, save or event."""
+        """Append one line; ``kind`` is start, planned, step, valid, sample, save or event."""
         line = json.dumps(_finite({"kind": kind, "step": step, **values}), ensure_ascii=False, allow_nan=False) + "\n"
         try:
             with open(self.path, "ab", buffering=0) as handle:

@@ -21,8 +21,10 @@ Fields = Mapping[str, Plain]
 """Dotted names to plain values: ``training.rate``, ``chosen.steps``, ``fingerprint.data``.
 
 ``chosen`` is what was measured or looked up at the first start: steps, validate_every, tokens, accumulate, product and
-exact (the paths of matrix products while training and while validating), threads. ``fingerprint`` is data, tokenizer,
-torch and processor.
+exact (the paths of matrix products while training and while validating), threads. Of a run of so many minutes also
+costs (``budget.Costs``), and once steps are planned anew midway, planned (how many they were) and reviewed (behind
+which).
+``fingerprint`` is data, tokenizer, torch and processor.
 """
 
 ALLOWED = frozenset(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import torch
 
-from regard.config import Recipe
+from regard.config import Recipe, Training
 from regard.training import tensors
+from regard.training.budget import Costs, Review
 from regard.training.build import schedule
 from regard.training.checkpoint import Checkpoints
 from regard.training.files import Files
@@ -18,6 +19,7 @@ from regard.training.log import Board, MetricsLog, Quiet, Reporter, Start
 from regard.training.objective import Feed, Objective, Validation, Weights
 from regard.training.optim import FlatOptimiser
 from regard.training.progress import Best, Progress
+from regard.training.resolved import Fields
 from regard.training.update import Updates
 
 
@@ -35,6 +37,10 @@ def _ignore(weights: Weights, best: Best, validation: Validation) -> None:
     """Where nobody wants the model folder."""
 
 
+def _unheard(steps: int) -> None:
+    """Where nobody wants to know."""
+
+
 @dataclass(frozen=True)
 class Hooks:
     """What a caller may give ``fit`` beside the work itself."""
@@ -47,21 +53,32 @@ class Hooks:
     reseed: Callable[[int], None] = _dropout_reseed
     clock: Callable[[], float] = time.monotonic
     files: Files = field(default_factory=Files)
-    resolved: Mapping[str, object] = field(default_factory=dict)
+    resolved: Fields = field(default_factory=dict)
     """What ``resolved.toml`` says; every checkpoint says it too."""
+    costs: Costs | None = None
+    """What the steps of a run of so many minutes were planned by; such a run is planned anew midway."""
+    review: Review | None = None
+    """What came of that, where an earlier process did it."""
+    planned: Callable[[int], None] = _unheard
+    """Told how many steps there are to be, where they are planned anew."""
     track: bool = False
     """Write TensorBoard files too."""
 
 
 class Run:
-    """What a run holds while it goes; only ``progress`` and the optimiser's tensors are ever saved."""
+    """What a run holds while it goes; saved are ``progress``, the optimiser's tensors and what was ``resolved``."""
 
     def __init__(self, objective: Objective, feed: Feed, recipe: Recipe, folder: Path, hooks: Hooks) -> None:
         section = recipe.training
         self.objective, self.feed, self.recipe, self.folder, self.hooks = objective, feed, recipe, folder, hooks
         self.optimiser = FlatOptimiser(objective.model, section)
+        self.resolved = hooks.resolved
         self.updates = Updates(objective, self.optimiser, recipe, schedule(section, recipe.model.d_model), hooks.reseed)
-        self.validate_every = section.validate_every or validation_interval(section.steps)
+        self.review: Review | None = None
+        self.first = self.last = section
+        if hooks.review:
+            self.follow(hooks.review)
+        self.validate_every = section.validate_every or validation_interval(self.first.steps)
         self.save_every = section.save_every or self.validate_every
         for inner in (folder, folder / "checkpoints", folder / "snapshots"):
             inner.mkdir(parents=True, exist_ok=True)
@@ -71,6 +88,18 @@ class Run:
         self.failed_saves = 0
         self.started = hooks.clock()
         self.board: Board | None = None
+
+    def follow(self, review: Review) -> None:
+        """Make the steps that were planned first up to the review, and behind it those planned anew."""
+        self.review = review
+        self.first = self.first.model_copy(update={"steps": review.planned})
+        self.last = self.first.model_copy(update={"steps": review.steps})
+        self.updates.rate = schedule(self.first, self.recipe.model.d_model, review)
+
+    @property
+    def section(self) -> Training:
+        """How weights are made; of so many steps as are planned where the run is, a function of its step alone."""
+        return self.last if self.review and self.progress.step > self.review.at else self.first
 
     @property
     def seconds(self) -> float:
@@ -95,7 +124,8 @@ def resume(run: Run) -> None:
         run.hooks.files.remove(remains)
     loaded = run.checkpoints.load()
     if loaded:
-        run.progress, section = Progress.of(loaded.state), run.recipe.training
+        run.progress = Progress.of(loaded.state)
+        section = run.section
         run.progress.finished &= run.progress.over(section.steps, section.patience)  # more may be asked for than before
         averages = loaded.path / "ema.safetensors"
         run.optimiser.restore(
@@ -113,8 +143,13 @@ def resume(run: Run) -> None:
 
 def announce(run: Run) -> None:
     """Say and log from where the run goes to where."""
-    section, progress = run.recipe.training, run.progress
-    count = sum(p.numel() for p in run.optimiser.parameters.values())
-    start = Start(progress.step, section.steps, count, section.tokens * section.accumulate, run.validate_every)
+    start = beginning(run)
     run.hooks.reporter.on_start(start)
     run.log.write("start", **asdict(start), torch=torch.__version__)
+
+
+def beginning(run: Run) -> Start:
+    """What is known of the run where it is, and how many steps it is to make."""
+    section = run.last
+    count = sum(p.numel() for p in run.optimiser.parameters.values())
+    return Start(run.progress.step, section.steps, count, section.tokens * section.accumulate, run.validate_every)

@@ -22,7 +22,7 @@ def save(run: Run, last: bool = False) -> None:
     contents = {
         "weights.safetensors": store.chunks(optimiser.weights_by_name()),
         "optimiser.safetensors": store.chunks(optimiser.moments_by_name()),
-        "state.json": [progress.dump(run.hooks.resolved)],
+        "state.json": [progress.dump(run.resolved)],
     }
     if optimiser.averages is not None:
         contents["ema.safetensors"] = store.chunks(optimiser.averages_by_name())
@@ -44,14 +44,14 @@ def model_saved(run: Run, best: Best, validation: Validation) -> bool:
     try:
         run.hooks.save_model(run.optimiser.weights_by_name(), best, validation)
     except OSError as error:
-        failed(run, error, last=run.progress.step == run.recipe.training.steps)
+        failed(run, error, last=run.progress.step == run.section.steps)
         return False
     return True
 
 
 def keep_snapshot(run: Run) -> None:
     """Keep the weights for good at 1, 2, 5, 10, 20, 50 and 100 % of the steps."""
-    step, steps = run.progress.step, run.recipe.training.steps
+    step, steps = run.progress.step, run.section.steps
     place = run.folder / "snapshots" / checkpoint.name(step)
     if steps is None or step not in {max(1, round(steps * percent / 100)) for percent in _SNAPSHOTS} or place.exists():
         return

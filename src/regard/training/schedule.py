@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-Schedule = Callable[[int], float]
+Schedule = Callable[[float], float]
 
 
 def noam(factor: float, d_model: int, warmup: int) -> Schedule:
@@ -28,10 +28,15 @@ def linear(peak: float, warmup: int, steps: int) -> Schedule:
     return lambda step: peak * _warm(step, warmup) * (1.0 - _done(step, warmup, steps))
 
 
-def _warm(step: int, warmup: int) -> float:
+def bent(rate: Schedule, at: int, planned: int, steps: int) -> Schedule:
+    """A schedule up to step ``at``; what it still has to go to ``planned`` it goes slower or faster, to ``steps``."""
+    return lambda step: rate(step if step <= at else at + (step - at) * (planned - at) / (steps - at))
+
+
+def _warm(step: float, warmup: int) -> float:
     return min(1.0, step / warmup) if warmup else 1.0
 
 
-def _done(step: int, warmup: int, steps: int) -> float:
+def _done(step: float, warmup: int, steps: int) -> float:
     """The share of the way down that lies behind: 0 while warming up, 1 from the last step on."""
     return min(1.0, max(0, step - warmup) / max(1, steps - warmup))

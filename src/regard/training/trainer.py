@@ -19,6 +19,7 @@ from regard.errors import Diverged, Stopped
 from regard.training.log import StepMetrics, Summary
 from regard.training.objective import Feed, Objective, Validation
 from regard.training.progress import diverged, scored
+from regard.training.review import review
 from regard.training.run import Hooks, Run, resume
 from regard.training.saving import keep_snapshot, model_saved, save
 from regard.training.update import Update
@@ -30,7 +31,8 @@ def fit(objective: Objective, feed: Feed, recipe: Recipe, folder: Path, hooks: H
     Args:
         objective: the task: its model, loss and validation.
         feed: batches from any position on.
-        recipe: everything that decides the run; ``training.steps`` is set unless the schedule has no end.
+        recipe: everything that decides the run; ``training.steps`` is set unless the schedule has no end. Where
+            ``hooks`` hold what they were planned by, they are planned anew midway.
         folder: the private ``training/`` folder of the run, locked by the caller.
         hooks: reporter, stop flag, what saves the model folder.
 
@@ -51,11 +53,12 @@ def fit(objective: Objective, feed: Feed, recipe: Recipe, folder: Path, hooks: H
 
 
 def go(run: Run) -> None:
-    """Step, validate and save until the run is over."""
+    """Step, validate and save until the run is over; midway, look whether the steps planned are the right number."""
     batches = run.feed.iterate(run.progress.position)
     while not run.progress.finished:
+        review(run)
         stop_if_asked(run)
-        step(run, list(islice(batches, run.recipe.training.accumulate)))
+        step(run, list(islice(batches, run.section.accumulate)))
         best = validate(run) if validation_due(run) else False
         keep_snapshot(run)
         if best or run.progress.finished or run.progress.step % run.save_every == 0:
@@ -75,8 +78,8 @@ def stop_if_asked(run: Run) -> None:
         refuse_bad_weights(run)
         save(run, last=True)
         said = f"stopped after step {run.progress.step}"
-        if run.recipe.training.steps is not None:
-            said += f" of {run.recipe.training.steps}"
+        if run.last.steps is not None:
+            said += f" of {run.last.steps}"
         run.event(said)
         raise Stopped(f"{said}; all is saved, the same command goes on from here")
 
@@ -91,7 +94,7 @@ def step(run: Run, micro: list[tuple[Batch, Position]]) -> None:
     record(run, update, batches, run.hooks.clock() - began)
     if not update.applied:
         run.event(f"update {progress.step} skipped: its gradient is not finite")
-        progress.skip(progress.step, run.recipe.training)
+        progress.skip(progress.step, run.section)
     elif progress.spiked(update.loss):
         run.event(f"the loss stands out at step {progress.step}: {update.loss:.4f}")
 
@@ -120,12 +123,12 @@ def record(run: Run, update: Update, batches: list[Batch], seconds: float) -> No
 
 def validation_due(run: Run) -> bool:
     """Every so many steps, and at the last."""
-    return run.progress.step % run.validate_every == 0 or run.progress.step == run.recipe.training.steps
+    return run.progress.step % run.validate_every == 0 or run.progress.step == run.section.steps
 
 
 def validate(run: Run) -> bool:
     """Validate the weights that would be saved; save the model folder if they are the best so far, and say whether."""
-    progress, section = run.progress, run.recipe.training
+    progress, section = run.progress, run.section
     refuse_bad_weights(run)
     with run.optimiser.averaged():
         validation = scores(run)
@@ -151,7 +154,7 @@ def scores(run: Run) -> Validation:
     run.objective.model.eval()
     try:
         with torch.no_grad():
-            return run.objective.validate(scored(run.progress.step, run.recipe.training))
+            return run.objective.validate(scored(run.progress.step, run.section))
     finally:
         run.objective.model.train()
 
@@ -159,7 +162,7 @@ def scores(run: Run) -> Validation:
 def end(run: Run) -> Summary:
     """Say how the run ended."""
     progress, best = run.progress, run.progress.best
-    reason = "all steps made" if progress.step == run.recipe.training.steps else "no better validation for a while"
+    reason = "all steps made" if progress.step == run.section.steps else "no better validation for a while"
     summary = Summary(
         step=progress.step,
         seconds=run.seconds,

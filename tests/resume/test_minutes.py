@@ -1,0 +1,124 @@
+"""``regard.train --minutes``, planned anew midway: every file says the new number of steps, whatever happened."""
+
+import tomllib
+from functools import partial
+
+import pytest
+from small_runs import FATAL, SEEN, SETTINGS, results
+from toy import StopAt, in_child
+
+import regard
+from regard.errors import Stopped
+from regard.explore.course import Course
+from regard.tasks import train as training
+from regard.training import measuring, resolved
+from regard.training.files import Files
+from regard.training.run import Hooks
+
+pytestmark = pytest.mark.usefixtures("counted")
+
+
+class Ticking(StopAt):
+    """A clock that goes on whenever it is read: slowly, once training has begun."""
+
+    def __init__(self, *stops):
+        super().__init__(*stops)
+        self.now = 0.0
+
+    def clock(self):
+        self.now += 0.2 if self.reporter.starts else 1.0
+        return self.now
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch):
+    monkeypatch.setattr(measuring, "_DISCARDED", 6)
+
+
+def train(corpus, output, *stops, fatal=None, **more):
+    """Train on a ticking clock; ``fatal`` is the operation the process dies before."""
+    ticking, length = Ticking(*stops), more or {"minutes": 1.0}
+
+    def work():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(training, "Hooks", partial(Hooks, clock=ticking.clock))
+            SEEN.clear()
+            FATAL.extend([fatal] if fatal else [])
+            files, options = (corpus / "a.en", corpus / "a.de"), {"threads": 1, "device": "cpu", "settings": SETTINGS}
+            training.train(*files, output, reporter=ticking.reporter, should_stop=ticking, **options, **length)
+
+    if fatal:
+        assert in_child(work) == 137
+    else:
+        work()
+    return ticking.reporter
+
+
+@pytest.fixture(scope="module")
+def whole(corpus, counted, tmp_path_factory):
+    """A run that was never stopped, its reporter, and its operations."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measuring, "_DISCARDED", 6)
+        output = tmp_path_factory.mktemp("whole") / "model"
+        return output, train(corpus, output), list(SEEN)
+
+
+def test_everything_says_the_new_number(whole):
+    output, reporter, _ = whole
+    fields = resolved.read(output / "training")
+    first, steps = fields["chosen.planned"], fields["chosen.steps"]
+    assert 4 < first < steps
+    assert fields["chosen.reviewed"] == first // 2
+    assert len(fields["chosen.costs"]) == 5
+    assert sum(event.startswith(f"planned anew at step {first // 2}: {steps} steps") for event in reporter.events) == 1
+    assert reporter.starts == [(0, first), (first // 2, steps)]
+    assert reporter.step == steps
+    course = Course(output)
+    course.advance()
+    assert (course.planned, course.columns["step"][-1]) == (steps, steps)
+    assert tomllib.loads((output / "recipe.toml").read_text())["training"]["steps"] == steps
+    assert f"\n{steps} steps of up to" in (output / "card.md").read_text()
+    assert regard.load(output).recipe.training.steps == steps
+
+
+def test_killed_behind_the_review_it_is_the_same_run(corpus, whole, tmp_path):
+    output, _, operations = whole
+    places = [n for n, operation in enumerate(operations, 1) if operation == "rename .resolved.toml"]
+    assert len(places) == 2  # at the start and midway
+    train(corpus, tmp_path / "model", fatal=places[1] + 1)
+    again = train(corpus, tmp_path / "model")
+    assert not any("planned anew" in event for event in again.events)
+    assert results(tmp_path / "model") == results(output)
+
+
+def test_lost_it_is_known_from_a_checkpoint(corpus, whole, tmp_path):
+    output, reporter, _ = whole
+    with pytest.raises(Stopped):
+        train(corpus, tmp_path / "model", reporter.starts[1][0] + 1)
+    (tmp_path / "model" / "training" / resolved.NAME).unlink()
+    train(corpus, tmp_path / "model")
+    assert results(tmp_path / "model") == results(output)
+
+
+def test_a_run_from_before_there_were_reviews_goes_on_to_its_steps(corpus, whole, tmp_path):
+    first = whole[1].starts[0][1]
+    with pytest.raises(Stopped):
+        train(corpus, tmp_path / "model", 2)
+    place = tmp_path / "model" / "training"
+    fields = resolved.read(place)
+    del fields["chosen.costs"]
+    resolved.write(place, fields, Files())
+    again = train(corpus, tmp_path / "model")
+    assert (again.starts, again.step) == ([(2, first)], first)
+    assert "chosen.planned" not in resolved.read(place)
+
+
+def test_finished_it_can_be_made_longer(corpus, tmp_path):
+    """Then the steps are given, and of what was planned nothing is left."""
+    train(corpus, tmp_path / "model")
+    place = tmp_path / "model" / "training"
+    steps = resolved.read(place)["chosen.steps"] + 3
+    again = train(corpus, tmp_path / "model", steps=steps, allow_mismatch=["training.steps"])
+    assert again.step == steps
+    kept = {name for name in resolved.read(place) if name.startswith("chosen.")}
+    assert kept.isdisjoint({"chosen.costs", "chosen.planned", "chosen.reviewed"})
