@@ -13,12 +13,16 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import machine
 
 HERE = Path(__file__).resolve().parent
+TITLE = "The pronoun's head in the demonstration's model, and every head switched off in turn"
+KINDS = ("cross", "encoder")
+LOOKS = ("antecedent", "rival", "chance", "prefers antecedent", "above nine tenths")
 DRAWN = 4_500
 """Test sentences that are generated at most to find so many with a pronoun that tells."""
 
@@ -46,14 +50,14 @@ def main() -> None:
     if len(pairs) < asked.sentences:
         raise SystemExit(f"only {len(pairs):,} such sentences are among {DRAWN:,}")
     model = load(asked.demo / "model")
-    row = {**begun, "model": str(asked.demo.name), "seed": asked.seed, "sentences": len(pairs)}
+    row: dict[str, Any] = {"sentences": len(pairs)}
     row["intact"] = said(model, pairs, ())
     valid = [pair for pair in made.valid if pair.pronoun]
-    for kind in ("cross", "encoder"):
+    for kind in KINDS:
         row[kind] = measured(model, valid, pairs, kind)
     asked.results.parent.mkdir(parents=True, exist_ok=True)
     with asked.results.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(row) + "\n")
+        file.write(json.dumps({**begun, "name": TITLE, "rows": table(row)}) + "\n")
     show(row)
 
 
@@ -63,7 +67,8 @@ def measured(model: Any, valid: list[Any], pairs: list[Any], kind: str) -> dict[
     from regard.tasks.demo import heads, looked
 
     best = looked(model, valid, pairs, kind)
-    shares = heads(model, pairs, kind)[best.layer - 1, best.head - 1]
+    noun, adjective = heads(model, pairs, kind), heads(model, [to_adjective(pair) for pair in pairs], kind)
+    shares = noun[best.layer - 1, best.head - 1]
     layers, count = model.recipe.model.attention[kind]
     return {
         "layer": best.layer,
@@ -74,11 +79,30 @@ def measured(model: Any, valid: list[Any], pairs: list[Any], kind: str) -> dict[
         "prefers antecedent": sum(one.antecedent > one.rival for one in shares),
         "above nine tenths": sum(one.antecedent > 0.9 for one in shares),
         "off": [
-            {"layer": layer, "head": head, **said(model, pairs, (Head(kind, layer, head),))}
+            {
+                "layer": layer,
+                "head": head,
+                **said(model, pairs, (Head(kind, layer, head),)),
+                "noun": mean(noun[layer - 1, head - 1]),
+                "adjective": mean(adjective[layer - 1, head - 1]),
+            }
             for layer in range(1, layers + 1)
             for head in range(1, count + 1)
         ],
     }
+
+
+def to_adjective(pair: Any) -> Any:
+    """The same pair, as if the pronoun stood for the adjective, which ends the sentence: to ask who looks there."""
+    from regard.data.grammar.pair import words_of
+
+    last = len(words_of(pair.source)) - 1
+    return replace(pair, pronoun=replace(pair.pronoun, antecedent_words=(last,)))
+
+
+def mean(shares: list[Any]) -> float:
+    """How much of the pronoun's attention is on what it stands for."""
+    return sum(one.antecedent for one in shares) / len(shares)
 
 
 def said(model: Any, pairs: list[Any], off: tuple[Any, ...]) -> dict[str, Any]:
@@ -92,12 +116,27 @@ def said(model: Any, pairs: list[Any], off: tuple[Any, ...]) -> dict[str, Any]:
     return {"exact": exact_match(found, [pair.target for pair in pairs]), "pronouns right": right.correct}
 
 
+def table(row: dict[str, Any]) -> list[dict[str, Any]]:
+    """A line for the model as it is, and one for each head that was switched off."""
+    lines = [{"sentences": row["sentences"], "without": "nothing", **row["intact"]}]
+    for kind in KINDS:
+        found = row[kind]
+        for one in found["off"]:
+            place = f"{kind} layer {one['layer']} head {one['head']}"
+            line = {"sentences": row["sentences"], "without": place, "exact": one["exact"]}
+            looks = {f"looks at the {name}": round(100 * one[name], 1) for name in ("noun", "adjective")}
+            lines.append({**line, "pronouns right": one["pronouns right"], **looks})
+            if (one["layer"], one["head"]) == (found["layer"], found["head"]):
+                lines[-1] |= {name: found[name] for name in LOOKS}
+    return [{**line, "exact": round(100 * line["exact"], 1)} for line in lines]
+
+
 def show(row: dict[str, Any]) -> None:
     """Print the tables."""
     intact = row["intact"]
     right = f"{intact['exact']:.1%} exact, {intact['pronouns right']:,} pronouns right"
     print(f"{row['sentences']:,} sentences; intact: {right}")
-    for kind in ("cross", "encoder"):
+    for kind in KINDS:
         found = row[kind]
         print(
             f"\n{kind}: layer {found['layer']} head {found['head']}: {found['antecedent']:.1%} on the antecedent, "
@@ -108,7 +147,8 @@ def show(row: dict[str, Any]) -> None:
             here = (one["layer"], one["head"]) == (found["layer"], found["head"])
             print(
                 f"  without layer {one['layer']} head {one['head']}: {one['exact']:>6.1%} exact, "
-                f"{one['pronouns right']:>5,} pronouns right{'  <- the head above' if here else ''}"
+                f"{one['pronouns right']:>5,} pronouns right; looked at the noun {one['noun']:.1%}, "
+                f"at the adjective {one['adjective']:.1%}{'  <- the head above' if here else ''}"
             )
 
 

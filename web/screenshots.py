@@ -1,0 +1,115 @@
+"""Pictures of the page for ``docs/``, made with the page itself.
+
+    regard demo
+    regard explore demo --port 8060 --no-browser &
+    python web/screenshots.py http://127.0.0.1:8060/ docs
+
+Playwright and Chromium are needed, and Pillow, which makes the files small.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+TIRED = "The animal didn't cross the street because it was too tired."
+WIDE = "The animal didn't cross the street because it was too wide."
+COLOURS = 160
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One picture.
+
+    Args:
+        name: of the file.
+        at: what the address says.
+        size: of the window.
+        dark: or light.
+        hover: what the pointer is on; ``click``: what is pressed before.
+        part: what of the page is shown; default: the window.
+    """
+
+    name: str
+    at: dict[str, Any]
+    size: tuple[int, int] = (1240, 860)
+    dark: bool = False
+    click: tuple[str, ...] = ()
+    hover: str | None = None
+    part: str | None = None
+
+
+def heads(layer: int, head: int, **more: Any) -> dict[str, Any]:
+    """The address of one head between both texts, with whole words."""
+    return {"view": "heads", "kind": "cross", "layer": layer, "head": head, "words": 1, "text": TIRED, **more}
+
+
+PICTURES = (
+    Picture("explore-noun", heads(2, 2, token=8)),
+    Picture("explore-adjective", heads(1, 1, token=8)),
+    Picture("explore-off", heads(1, 1, token=8, off="cross.1.1"), (1240, 1010)),
+    Picture("explore-dark", heads(2, 2, token=8), dark=True),
+    Picture("explore-phone", heads(2, 2, token=8), (390, 844)),
+    Picture("explore-matrix", heads(2, 2), (1240, 1180), click=("role=radio[name='matrix']",)),
+    Picture("explore-equation", {**heads(2, 2), "view": "equation"}, (1240, 1500)),
+    Picture("explore-writing", {"view": "writing", "text": TIRED}, (1240, 1180)),
+    Picture("explore-positions", {"view": "positions", "text": TIRED}, (1240, 900)),
+    Picture("explore-words", {"view": "words", "text": TIRED}, (1240, 860)),
+    Picture("explore-dictionary", {"view": "dictionary", "text": TIRED}, (1240, 900)),
+    Picture("explore-compare", {**heads(2, 2), "view": "compare", "text.2": WIDE}, (1240, 1290)),
+    Picture("explore-training", {"view": "training", "text": TIRED}, (1240, 1060)),
+)
+
+
+def main() -> None:
+    """Make all, or those that are named."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("address")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("names", nargs="*")
+    asked = parser.parse_args()
+    from playwright.sync_api import sync_playwright
+
+    path = os.environ.get("REGARD_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path)
+        for one in PICTURES:
+            if not asked.names or one.name in asked.names:
+                made(browser, asked.address, one, asked.folder / f"{one.name}.png")
+        browser.close()
+
+
+def made(browser: Any, address: str, one: Picture, file: Path) -> None:
+    """Take one picture."""
+    from PIL import Image
+
+    width, height = one.size
+    page = browser.new_page(
+        viewport={"width": width, "height": height},
+        device_scale_factor=1.5,
+        color_scheme="dark" if one.dark else "light",
+    )
+    page.goto(f"{address}#{urlencode(one.at)}")
+    page.wait_for_load_state("networkidle")
+    page.wait_for_selector("nav")
+    page.wait_for_timeout(3000)
+    for place in one.click:
+        page.locator(place).first.click()
+        page.wait_for_timeout(800)
+    if one.hover:
+        page.locator(one.hover).first.hover()
+        page.wait_for_timeout(400)
+    content = page.locator(one.part).screenshot() if one.part else page.screenshot()
+    page.close()
+    Image.open(io.BytesIO(content)).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE).save(file, optimize=True)
+    print(f"{file}: {file.stat().st_size // 1000} kB")
+
+
+if __name__ == "__main__":
+    main()
