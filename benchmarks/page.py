@@ -78,10 +78,11 @@ def made(work: Path, name: str) -> Path:
         recipe = {
             "text": {"vocabulary": 300},
             "data": {"max_tokens": 600},
-            "model": {**MODELS[name], "max_positions": 640},
-            "training": {"steps": 1, "tokens": 256},
+            "task": "masked-lm",
+            "model": {"family": "bert", **MODELS[name], "max_positions": 640},
+            "training": {"steps": 1, "tokens": 1024},
         }
-        train(task="masked-lm", train=[text], output=folder, recipe=recipe)
+        train(train=[text], output=folder, recipe=recipe)
     return folder
 
 

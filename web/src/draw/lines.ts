@@ -9,8 +9,8 @@ export interface Strip {
   column: (column: number) => number
 }
 
-/** Below this a line would not be seen. */
-const FAINT = 0.01
+/** Below this a line would hardly be seen; of many that are as strong fifty are drawn at most. */
+const FAINT = 0.02
 /** Of each row, how many lines are drawn while none is pointed at, and how strong they must be. */
 const EACH = 3
 const STRONG = 0.08
