@@ -10,7 +10,7 @@ export default defineConfig({
     emptyOutDir: true,
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
-    chunkSizeWarningLimit: 250,
+    chunkSizeWarningLimit: 400,
   },
   server: { proxy: { '/api': 'http://127.0.0.1:8017' } },
 })
