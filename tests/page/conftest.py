@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import regard
 from page_models import LESSONS, data_of, made
+from page_odd import hostile, reads_long
 from page_view import BROWSERS, Watch, browsing, chromium, serving
+from small_tasks import put, recurrent
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -21,6 +25,12 @@ def page_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the models, one for all processes of a run; ``page_models.made`` teaches one at first need."""
     base = tmp_path_factory.getbasetemp()
     return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "page-models"
+
+
+@pytest.fixture(scope="session")
+def task(page_models: Path) -> Callable[[str], Any]:
+    """A model by its name, loaded: what the page says of it is compared with what it says itself."""
+    return cache(lambda name: regard.load(made(name, page_models), device="cpu"))
 
 
 @pytest.fixture(scope="session")
@@ -44,6 +54,20 @@ def served_translator(_chromium: None, page_models: Path, tmp_path_factory: pyte
     """The address of a page with the translator alone."""
     folder = made("translator", page_models)
     with serving(folder, log=tmp_path_factory.mktemp("served") / "stderr") as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Models that are not as others: one of long texts, one without attention, and one all of whose names are hostile."""
+    folder = tmp_path_factory.mktemp("odd")
+    return {"long": reads_long(folder), "inattentive": put(folder / "inattentive", recurrent(score="none")), "hostile": hostile(folder)}
+
+
+@pytest.fixture(scope="session")
+def served_odd(_chromium: None, odd: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a page with these, in that order."""
+    with serving(*odd.values(), log=tmp_path_factory.mktemp("served") / "stderr") as address:
         yield address
 
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { type Place, read, unchanged, written } from '../src/lib/link'
+import { fitting, type Place, read, unchanged, written } from '../src/lib/link'
+import type { Kind } from '../src/lib/types'
 
 const asked = { model: 1, snapshot: 'step 1,000', text: 'a & b = "c" <img onerror>#?', target: 'd', branch: null, image: null, changes: { ...unchanged(), off: [['cross', 2, 3] as ['cross', number, number]], mask: false } }
 const place: Place = { view: 'equation', kind: 'cross', layer: 2, head: 3, merge: 'head', whole: true, query: 7, asked: [asked, { ...asked, text: '', target: null, snapshot: null, model: 0, changes: unchanged() }] }
@@ -26,5 +27,13 @@ describe('an address', () => {
     expect(found.layer).toBeNull()
     expect(found.asked[0]!.image).toEqual({ number: 4 })
     expect(found.asked.length).toBe(1)
+  })
+
+  it('takes nothing away that a model does not have', () => {
+    const off: [Kind, number, number][] = [['cross', 99, 1], ['encoder', 2, 4], ['encoder', 2, 5], ['decoder', 0, 1]]
+    const all = { off, positions: false, scaling: false, mask: false }
+    const encoder = { kinds: { encoder: [2, 4] as [number, number] }, positions: true, divisor: 4, masked: [] }
+    expect(fitting(all, encoder)).toEqual({ off: [['encoder', 2, 4]], positions: false, scaling: false, mask: true })
+    expect(fitting(all, { kinds: {}, positions: false, divisor: 1, masked: [] })).toEqual(unchanged())
   })
 })

@@ -56,11 +56,15 @@ class Table:
     def pieces(self, text: str) -> list[int]:
         """A text's pieces; as in the midst of a sentence where they are fewer, for a word's space belongs to it.
 
+        Of a word alone also where they are as many: with its space it was met in a text, without it may only have been
+        a step on the way to that.
+
         Raises:
             UsageError: it has none.
         """
         plain, within = (one.ids for one in self.tokenizer.encode_batch([text, f" {text.lstrip()}"]))
-        found = within if len(within) < len(plain) else plain
+        spare = len(plain) - len(within)
+        found = within if spare > 0 or (spare == 0 and len(text.split()) == 1) else plain
         if not text.strip() or not found:
             raise UsageError("there is nothing to look up: the text is empty", "text")
         return found

@@ -8,44 +8,54 @@ export class Refused extends Error {
     message: string,
     readonly where: string | null = null,
   ) {
-    super(message)
+    super(sentence(message))
   }
+}
+
+/** As one stands alone: with a capital, and an end. */
+export function sentence(text: string): string {
+  const ended = /[.!?…]$/.test(text) ? text : `${text}.`
+  return ended.replace(/^\p{Ll}/u, (letter) => letter.toUpperCase())
 }
 
 const GONE = 'The server does not answer. Is “regard explore” still running?'
 
-async function fetched(path: string, asked: object | null, signal?: AbortSignal): Promise<Response> {
-  let answer: Response
-  const given: RequestInit = signal ? { signal } : {}
-  if (asked) Object.assign(given, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(asked) })
+/** What comes from the server, which may leave at any moment. */
+async function there<T>(coming: Promise<T>): Promise<T> {
   try {
-    answer = await fetch(path, given)
+    return await coming
   } catch (error) {
-    if (error instanceof DOMException && error.name === 'AbortError') throw error
+    if (aborted(error)) throw error
     throw new Refused(GONE)
   }
+}
+
+async function fetched(path: string, asked: object | null, signal?: AbortSignal): Promise<Response> {
+  const given: RequestInit = signal ? { signal } : {}
+  if (asked) Object.assign(given, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(asked) })
+  const answer = await there(fetch(path, given))
   if (answer.ok) return answer
   const told = (await answer.json().catch(() => null)) as { error?: string; where?: string | null } | null
   throw new Refused(told?.error ?? `The server answers with an error (${answer.status}).`, told?.where ?? null)
 }
 
 export async function state(signal?: AbortSignal): Promise<State> {
-  return (await (await fetched('api/state', null, signal)).json()) as State
+  return (await there((await fetched('api/state', null, signal)).json())) as State
 }
 
 export async function ask<T>(name: string, asked: object, signal?: AbortSignal): Promise<Payload<T>> {
-  return unpacked<T>(await (await fetched(`api/${name}`, asked, signal)).arrayBuffer())
+  return unpacked<T>(await there((await fetched(`api/${name}`, asked, signal)).arrayBuffer()))
 }
 
 export async function course<T>(model: number, points: number, signal?: AbortSignal): Promise<Payload<T>> {
-  return unpacked<T>(await (await fetched(`api/course?model=${model}&points=${points}`, null, signal)).arrayBuffer())
+  return unpacked<T>(await there((await fetched(`api/course?model=${model}&points=${points}`, null, signal)).arrayBuffer()))
 }
 
 /** A file made of what is seen, ready to be saved. */
 export async function exported(asked: object): Promise<{ blob: Blob; name: string }> {
   const answer = await fetched('api/export', asked)
   const name = /filename\*=UTF-8''([^;]+)/.exec(answer.headers.get('content-disposition') ?? '')?.[1]
-  return { blob: await answer.blob(), name: decodeURIComponent(name ?? 'regard') }
+  return { blob: await there(answer.blob()), name: decodeURIComponent(name ?? 'regard') }
 }
 
 /** The model's own writing, each token as soon as it is decided; returns the whole text. */
@@ -58,7 +68,7 @@ export async function write(
   const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader()
   let rest = ''
   for (;;) {
-    const { value, done } = await reader.read()
+    const { value, done } = await there(reader.read())
     rest += value ?? ''
     const lines = rest.split('\n')
     rest = lines.pop()!

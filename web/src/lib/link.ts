@@ -1,6 +1,6 @@
 /** What the page shows, as an address: behind #, so that it never leaves the machine. */
 
-import type { Asked, Changes, Kind, Merge } from './types'
+import type { Asked, Changes, Kind, Merge, Model } from './types'
 
 export interface Place {
   view: string
@@ -21,6 +21,19 @@ export function unchanged(): Changes {
 
 export function changed(changes: Changes): boolean {
   return changes.off.length > 0 || !changes.positions || !changes.scaling || !changes.mask
+}
+
+/** What of it a model has to lose. */
+export function fitting(changes: Changes, model: Pick<Model, 'kinds' | 'positions' | 'divisor' | 'masked'>): Changes {
+  return {
+    off: changes.off.filter(([kind, layer, head]) => {
+      const [layers, heads] = model.kinds[kind] ?? [0, 0]
+      return layer >= 1 && layer <= layers && head >= 1 && head <= heads
+    }),
+    positions: changes.positions || !model.positions,
+    scaling: changes.scaling || model.divisor === 1,
+    mask: changes.mask || !model.masked.length,
+  }
 }
 
 export function written(place: Place): string {

@@ -57,7 +57,7 @@ class Page {
     const there = KINDS.filter((kind) => kind in kinds)
     this.kind = at.kind && there.includes(at.kind) ? at.kind : there.includes('cross') ? 'cross' : (there[0] ?? 'encoder')
     const [layers, heads] = kinds[this.kind] ?? [1, 1]
-    this.merge = at.merge ?? 'head'
+    this.merge = at.merge === 'rollout' && this.kind === 'cross' ? 'mean' : (at.merge ?? 'head')
     this.layer = at.layer && at.layer <= layers ? at.layer : this.merge === 'head' ? layers : null
     this.head = Math.min(at.head ?? 1, heads)
     this.whole = at.whole ?? false
@@ -80,7 +80,7 @@ class Page {
     pane.text = asked.text ?? model.examples[number % Math.max(1, model.examples.length)] ?? ''
     pane.target = asked.target ?? null
     pane.image = asked.image ?? null
-    pane.changes = asked.changes ?? link.unchanged()
+    pane.changes = link.fitting(asked.changes ?? link.unchanged(), model)
     pane.refresh(0)
     return pane
   }

@@ -70,6 +70,7 @@ export class Pane {
   }
 
   async #pass(signal: AbortSignal): Promise<void> {
+    this.busy = false
     if (!this.model.ready) {
       this.problem = this.model.why
       return

@@ -1,0 +1,152 @@
+"""Whatever is typed, the page says in a sentence what is wrong, and goes on; also without its server."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+import pytest
+
+from page_reading import BEFORE, ONE, opened, settled, soon
+from page_view import Watch, serving
+from small_tasks import SOURCE, put, translator
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+GONE = "The server does not answer. Is “regard explore” still running?"
+STRANGE = {
+    "chinese": "动物没有过马路，因为它太累了。",
+    "emoji": "🦊 👩‍🚀 🇩🇪",
+    "right-to-left": "لم تعبر القطة الشارع \u202eלילה טוב\u202c",
+    "zero-width": "a\u200bb\u200d\ufeff \u0000 e\u0301\u0301\u0301 \u2028\ttab",
+}
+
+
+def type_(shown: Page, text: str) -> None:
+    shown.get_by_role("textbox").first.fill(text)
+
+
+def alerts(shown: Page) -> list[str]:
+    return shown.get_by_role("alert").all_inner_texts()
+
+
+def works(shown: Page, text: str, said: str) -> None:
+    """A sentence is typed, and answered as ever."""
+    type_(shown, text)
+    soon(shown, shown.locator(".output").inner_text, lambda output: output.startswith(said))
+    assert not alerts(shown)
+
+
+@pytest.mark.long(minutes=0.2)
+@pytest.mark.parametrize("name", ["translator", "words", "writer"])
+def test_texts_that_cannot_be_read(served: str, view: Watch, task: Callable[[str], Any], name: str) -> None:
+    """None, 100,000 characters, far too many tokens, half a character: a sentence each; then all is as before."""
+    shown = opened(view, served, name)
+    output = shown.locator(".output").inner_text()
+    type_(shown, " ")
+    soon(shown, shown.locator(".output").inner_text, lambda said: said.startswith("There is nothing to look at yet: type a sentence"))
+    for text, said in (
+        ("a " * 50_000, r"This text has 100,000 characters; at most 20,000 are read\."),
+        ("a " * 9_000, r"The (beginning of the )?text has [\d,]+ tokens, the model learned from 48 at most; give .*\."),
+    ):
+        type_(shown, text)
+        soon(shown, lambda: alerts(shown), lambda found, said=said: len(found) == 1 and re.fullmatch(said, found[0]) is not None)
+    shown.get_by_role("textbox").first.evaluate("area => { area.value = 'a \\ud800'; area.dispatchEvent(new Event('input', { bubbles: true })) }")
+    soon(shown, lambda: alerts(shown), lambda found: found == ["What is asked is not valid Unicode."])
+    works(shown, BEFORE[name], output)
+    view.forgive("400 (Bad Request)")
+
+
+@pytest.mark.long(minutes=0.2)
+@pytest.mark.parametrize("name", ["translator", "tagger", "words"])
+def test_texts_of_nobody_s_language(served: str, view: Watch, name: str) -> None:
+    """Nothing was learned of them, and still they are tokens that look at one another."""
+    shown = opened(view, served, name)
+    for text in STRANGE.values():
+        type_(shown, text)
+        soon(shown, lambda: shown.url, lambda url, text=text: urlencode({"text": text}) in url)
+        settled(shown)
+        assert not alerts(shown)
+        assert shown.locator(".columns ol button").count() > 2
+        shown.locator(".columns ol button").nth(1).hover()
+        assert " looks at " in shown.locator(".gaze").inner_text()
+
+
+NONSENSE = [
+    "#view=nowhere&layer=99&head=-3&kind=sideways&model=77&token=99999&snapshot=never&merge=best",
+    "#off=cross.99.99+encoder.0.1&without=everything+scaling&head=1e9&layer=99999999999999999999",
+    "#view=heads&kind=cross&merge=rollout&token=-1&layer=0",
+    "#%E0%A4%A&&&===&text=%00%FF&view=%",
+]
+
+
+@pytest.mark.long(minutes=0.1)
+@pytest.mark.parametrize("fragment", NONSENSE, ids=range(len(NONSENSE)))
+def test_addresses_of_nothing(served: str, view: Watch, task: Callable[[str], Any], fragment: str) -> None:
+    shown = view(served, fragment)
+    settled(shown)
+    assert not alerts(shown)
+    assert shown.get_by_role("group", name="Heads").get_by_role("button", pressed=True).count() == ("rollout" not in fragment)
+    works(shown, ONE.source, task("translator").translate(ONE.source, beam=1))
+
+
+@pytest.mark.long(minutes=0.1)
+def test_an_image_that_is_not_there(served: str, view: Watch) -> None:
+    """Another can be chosen."""
+    shown = view(served, "#model=7&image=99999")
+    soon(shown, lambda: alerts(shown), lambda found: len(found) == 1 and found[0].startswith("There is no image "))
+    shown.get_by_role("button", name="image 2, ").click()
+    soon(shown, lambda: alerts(shown), lambda found: not found)
+    shown.get_by_role("img", name="The image in 4 by 4 patches").wait_for()
+    view.forgive("400 (Bad Request)")
+
+
+@pytest.mark.long(minutes=0.1)
+@pytest.mark.parametrize("tab", ["", "heads", "equation", "compare", "positions"])
+def test_a_model_without_attention(served_odd: str, view: Watch, tab: str) -> None:
+    """It is said; what can be seen is seen."""
+    shown = view(served_odd, "#" + urlencode({"model": 1, "text": SOURCE, "view": tab, "kind": "cross"}))
+    settled(shown)
+    assert shown.get_by_text("This model has no attention, so there are no heads to look at.").is_visible()
+    tabs = shown.get_by_role("navigation").get_by_role("button")
+    assert tabs.all_inner_texts() == ["Writing", "Words", "Soft dictionary"]
+    assert shown.get_by_role("region", name="Step by step").get_by_text("what might come next").is_visible()
+    assert not alerts(shown)
+
+
+@pytest.mark.long(minutes=0.2)
+def test_the_server_is_killed(view: Watch, tmp_path: Path) -> None:
+    """The same sentence wherever something is asked; what needs no server still works, and nothing waits for ever."""
+    with ExitStack() as stack:
+        address = stack.enter_context(serving(put(tmp_path / "model", translator()), log=tmp_path / "stderr"))
+        shown = view(address, "#" + urlencode({"text": SOURCE}))
+        settled(shown)
+        stack.close()
+        for tab in shown.get_by_role("navigation").get_by_role("button").all():
+            tab.click()
+            shown.wait_for_timeout(300)
+            assert set(problems(shown)) <= {GONE}
+        tabs = shown.get_by_role("navigation").get_by_role("button")
+        tabs.filter(has_text="Heads").click()
+        shown.get_by_role("button", name="layer 2 head 1:").click()
+        shown.locator(".columns ol button").nth(1).hover()
+        assert " looks at " in shown.locator(".gaze").inner_text()
+        type_(shown, "The animal")
+        soon(shown, lambda: problems(shown), lambda found: found == [GONE])
+        assert shown.locator(".pane[aria-busy=false]").count() == 1
+        for tab in tabs.all():
+            tab.click()
+            shown.wait_for_timeout(300)
+            assert problems(shown) == [GONE]
+        assert shown.get_by_role("textbox").first.input_value() == "The animal"
+    view.forgive("ERR_CONNECTION_REFUSED")
+
+
+def problems(shown: Page) -> list[str]:
+    """All that is said to be wrong."""
+    return shown.locator(".problem").all_inner_texts()

@@ -1,0 +1,107 @@
+"""Two heads side by side: how far they are apart is what Python computes, for sentences, checkpoints, models, changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from page_language import pairs
+from page_models import made
+from page_numbers import check_gaze, clean, like, number, weight
+from page_reading import BEFORE, FRAME, ONE, chosen, flipped, opened, soon
+from page_view import Watch
+from regard.explore.models import Models
+from regard.explore.record import record
+from regard.models.changes import Changes
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+
+def apart(first_QK: NDArray[Any], second_QK: NDArray[Any]) -> float:
+    """The mean over the rows of half of what differs."""
+    return float(np.abs(first_QK - second_QK).sum(axis=1).mean() / 2)
+
+
+def check_distance(shown: Page, first_QK: NDArray[Any], second_QK: NDArray[Any]) -> None:
+    """The number on the page, as soon as it is there."""
+    told, wanted = shown.get_by_text("How far apart:"), like(number, apart(first_QK, second_QK))
+    soon(shown, told.all_inner_texts, lambda said: [one.split(": ")[1].split()[0] in wanted for one in said] == [True])
+
+
+@pytest.mark.long(minutes=0.1)
+def test_two_sentences(served: str, view: Watch, task: Callable[[str], Any]) -> None:
+    """Each has its own picture; of the same tokens there is a difference, which is none for the same sentence."""
+    other = pairs("test")[9].source
+    shown = opened(view, served, "classifier", view="compare", layer=1, head=3)
+    typed = shown.get_by_role("textbox", name="The second")
+    for text in (other, ONE.source):
+        typed.fill(text)
+        second = shown.get_by_role("region", name="The second")
+        told = record(task("classifier"), text)
+        tokens = [clean(token.text) for token in told.source]
+        keys = second.locator("ol.keys .token")
+        soon(shown, keys.all_inner_texts, lambda texts, tokens=tokens: [one.lstrip("·") for one in texts] == tokens)
+        second.locator("ol.end button").nth(4).hover()
+        shown.evaluate(FRAME)
+        who, said = second.locator(".gaze").inner_text().split(" looks at ", 1)
+        assert who == tokens[4]
+        check_gaze(f"looks at {said}", tokens, told.head("encoder", 1, 3)[4])
+        assert shown.get_by_text("How far apart:").count() == (text == ONE.source)
+    weight_QK = record(task("classifier"), ONE.source).head("encoder", 1, 3)
+    check_distance(shown, weight_QK, weight_QK)
+
+
+@pytest.mark.long(minutes=0.2)
+@pytest.mark.parametrize(("name", "kind", "layer", "head"), [("translator", "cross", 2, 2), ("words", "encoder", 1, 4)])
+def test_two_checkpoints(
+    served: str, view: Watch, task: Callable[[str], Any], page_models: Path, name: str, kind: Any, layer: int, head: int
+) -> None:
+    """How a head learned: every kept moment against the finished weights, all before what those write."""
+    shown = opened(view, served, name, view="compare", kind=kind, layer=layer, head=head)
+    chosen(shown, "What is compared", "while it learned")
+    models = Models([made(name, page_models)])
+    finished = record(task(name), BEFORE[name])
+    target = finished.target_text if name == "translator" else None
+
+    def at(snapshot: str) -> NDArray[Any]:
+        return record(models.loaded(0, snapshot).task, BEFORE[name], target).head(kind, layer, head)
+
+    many = shown.get_by_role("group", name="The head at every kept moment").get_by_role("button")
+    texts = soon(shown, many.all_inner_texts, lambda texts: len(texts) > 3 and "…" not in "".join(texts))
+    (first, _), *kept = (text.split("\n") for text in texts[:-1])
+    check_distance(shown, finished.head(kind, layer, head), at(first))
+    for snapshot, told in kept[1::2]:
+        assert told.removesuffix(" apart") in like(weight, apart(finished.head(kind, layer, head), at(snapshot)))
+    many.nth(3).click()
+    check_distance(shown, finished.head(kind, layer, head), at(kept[2][0]))
+
+
+@pytest.mark.long(minutes=0.1)
+def test_two_models(served: str, view: Watch, task: Callable[[str], Any]) -> None:
+    """A Transformer's head beside the alignment of a recurrent network, which is made to write the same."""
+    shown = opened(view, served, "translator", view="compare", kind="cross", layer=2, head=3)
+    chosen(shown, "What is compared", "two models")
+    assert shown.get_by_role("combobox", name="The second model").locator("option:checked").inner_text().startswith("recurrent")
+    flipped(shown, "the second is made to write what the first wrote")
+    first = record(task("translator"), ONE.source)
+    second = record(task("recurrent"), ONE.source, first.target_text)
+    check_distance(shown, first.head("cross", 2, 3), second.head("cross", 1, 1))
+
+
+@pytest.mark.long(minutes=0.1)
+def test_with_and_without(served: str, view: Watch, task: Callable[[str], Any]) -> None:
+    """Without positions; then a head of the layer below is switched off as well."""
+    shown = opened(view, served, "tagger", view="compare", layer=2, head=4)
+    chosen(shown, "What is compared", "with and without")
+    model, whole = task("tagger"), record(task("tagger"), ONE.source).head("encoder", 2, 4)
+    with Changes(positions=False).made(model.recipe.model):
+        check_distance(shown, whole, record(model, ONE.source).head("encoder", 2, 4))
+    flipped(shown, "scaling")
+    with Changes(positions=False, scaling=False).made(model.recipe.model):
+        check_distance(shown, whole, record(model, ONE.source).head("encoder", 2, 4))

@@ -1,0 +1,94 @@
+"""The soft dictionary answers as softmax does, for keys that are points and for keys that are words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from page_numbers import like, number, places, weight
+from page_reading import FRAME, chosen, opened, soon
+from page_view import Watch
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+ENTRIES = """table => [...table.tBodies[0].rows].map(row => [
+    ...[...row.cells[0].querySelectorAll('input')].map(field => field.value),
+    row.cells[1].innerText, row.cells[2].innerText, row.cells[3].firstElementChild.value])"""
+
+
+def check(shown: Page, fits: NDArray[Any], sharpness: float, values: NDArray[Any]) -> NDArray[Any]:
+    """The fit and the weight of each entry, and the answer; returns the weights."""
+    power = np.exp(sharpness * (fits - fits.max()))
+    shares = power / power.sum()
+    for row, fit, share in zip(entries(shown), fits, shares, strict=True):
+        assert row[-3] in like(places, float(fit))
+        assert row[-2] in like(weight, float(share))
+    assert shown.get_by_role("region", name="Answer").locator("p.large").inner_text() in like(number, float(shares @ values))
+    return shares
+
+
+def entries(shown: Page) -> list[list[str]]:
+    found: list[list[str]] = shown.get_by_role("region", name="Entries").get_by_role("table").evaluate(ENTRIES)
+    return found
+
+
+@pytest.mark.long(minutes=0.1)
+def test_points(served: str, view: Watch) -> None:
+    """By dot products, at whatever sharpness; a key that is asked for exactly and sharply gives its own value."""
+    shown = opened(view, served, "classifier", view="dictionary")
+    chosen(shown, "Keys", "keys are points")
+    sharpness = shown.get_by_role("slider", name="sharpness")
+    shown.get_by_role("spinbutton", name="Key C, up").fill("0.3")
+    shown.get_by_role("spinbutton", name="Value of C").fill("-7.5")
+    for slider, query in (("0.5", (0.4, -0.9)), ("0.9", (1.2, 0.1)), ("0", (1.2, 0.1))):
+        sharpness.fill(slider)
+        for axis, value in zip(("across", "up"), query, strict=True):
+            shown.get_by_role("spinbutton", name=f"Query, {axis}").fill(str(value))
+        shown.evaluate(FRAME)
+        rows = np.array([[row[0], row[1], row[-1]] for row in entries(shown)], float)
+        check(shown, rows[:, :2] @ query, 10 ** (3 * float(slider) - 1) if float(slider) else 0.0, rows[:, 2])
+    assert "the answer is the mean of all values" in shown.locator("p.sentence").inner_text()
+    sharpness.fill("1")
+    shown.get_by_role("button", name="exactly B").click()
+    value = entries(shown)[1][-1]
+    soon(shown, shown.locator("p.sentence").inner_text, lambda said: said.endswith(f"it gets its own value back: {number(float(value))}. So does every dictionary."))
+
+
+@pytest.mark.long(minutes=0.1)
+@pytest.mark.parametrize(("name", "side"), [("translator", "target"), ("words", "source")])
+def test_words(served: str, view: Watch, task: Callable[[str], Any], name: str, side: str) -> None:
+    """By cosines of the model's own embeddings."""
+    shown = opened(view, served, name, view="dictionary")
+    chosen(shown, "Keys", "keys are words")
+    model = task(name)
+    words = ["Fuchs", "Hund", "Brücke", "müde"] if side == "target" else ["fox", "dog", "bridge", "tired"]
+    if side == "target":
+        chosen(shown, "Whose embeddings", "as it writes them")
+    for at, word in enumerate(words[1:], 1):
+        shown.get_by_role("textbox", name=f"Key {at}").fill(word)
+    while len(entries(shown)) > 3:
+        shown.get_by_role("button", name="Remove").last.click()
+    shown.get_by_role("textbox", name="The word that is asked for").fill(words[0])
+    tokenizer = model.vocabularies.target if name == "translator" else model.assets.tokenizer
+    weight_VD = (model.model.decoder if side == "target" else model.model.encoder).input.tokens.weight.numpy()
+    vectors = [weight_VD[shorter(tokenizer, word)].mean(axis=0) for word in words]
+    unit = np.array([vector / np.linalg.norm(vector) for vector in vectors])
+    fits = unit[1:] @ unit[0]
+    soon(shown, lambda: entries(shown), lambda rows: all(row[-3] in like(places, float(fit)) for row, fit in zip(rows, fits, strict=True)))
+    for slider in ("0.667", "0.3"):
+        shown.get_by_role("slider", name="sharpness").fill(slider)
+        shown.evaluate(FRAME)
+        rows = entries(shown)
+        assert [row[0] for row in rows] == words[1:]
+        check(shown, fits, 10 ** (3 * float(slider) - 1), np.array([float(row[-1]) for row in rows]))
+
+
+def shorter(tokenizer: Any, word: str) -> list[int]:
+    """A word's pieces, as in the midst of a sentence where they are fewer."""
+    found: list[int] = min((tokenizer.encode(text).ids for text in (word, f" {word}")), key=len)
+    return found

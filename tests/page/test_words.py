@@ -1,0 +1,100 @@
+"""Words as vectors on the page, and in the model: neighbours, the map, ways through the layers, positions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from page_language import pairs
+from page_numbers import clean, like, number, percent, places
+from page_reading import BEFORE, FRAME, ONE, opened, soon
+from page_view import Watch
+from regard.explore.drift import drift
+from regard.explore.scene import scene
+from regard.explore.space import Plane, nearest
+
+
+def table(task: Any, side: str) -> tuple[Any, NDArray[Any]]:
+    """Tokenizer and embeddings of what is read, or written."""
+    tokenizer = getattr(task.vocabularies, side) if task.name == "translation" else task.assets.tokenizer
+    stack = "decoder" if side == "target" or task.name == "language-model" else "encoder"
+    weight_VD = getattr(task.model, stack).input.tokens.weight[: tokenizer.size]
+    return tokenizer, weight_VD.float().numpy()
+
+
+@pytest.mark.long(minutes=0.2)
+@pytest.mark.parametrize(
+    ("name", "side", "word"),
+    [("translator", "source", "fox"), ("translator", "target", "Fuchs"), ("recurrent", "source", "fox"), ("words", "source", "river"), ("writer", "source", "river")],
+)
+def test_the_nearest_words(served: str, view: Watch, task: Callable[[str], Any], name: str, side: str, word: str) -> None:
+    """Twelve of all pieces that are text, by their cosines in the table; the map shows what share of the spread it says."""
+    shown = opened(view, served, name, view="words")
+    if side == "target":
+        shown.get_by_role("radio", name="what is written").click()
+    shown.get_by_role("textbox", name="or a word").fill(word)
+    heading = shown.get_by_role("heading", name="Nearest to")
+    soon(shown, heading.inner_text, lambda text: text == f"Nearest to {word}")
+    tokenizer, vector_VD = table(task(name), side)
+    (id,) = tokenizer.encode(f" {word}").ids
+    readable = [one for one in tokenizer.ordinary.tolist() if not tokenizer.is_byte(one)]
+    wanted = nearest(vector_VD[readable], readable.index(id), 12)
+    seen = heading.locator("xpath=..").locator("ol").evaluate("list => [...list.children].map(one => [one.children[0].innerText, one.children[2].innerText])")
+    assert len(seen) == 12
+    for (piece, cosine), (place, value) in zip(seen, wanted, strict=True):
+        assert (piece, cosine in like(places, value)) == (clean(tokenizer.piece(readable[place])), True)
+    told = soon(shown, shown.get_by_text("these two directions show").inner_text, lambda text: "pieces" in text)
+    assert any(f"{len(readable):,} pieces; these two directions show {one} of" in told for one in like(percent, Plane.through(vector_VD[readable]).share))
+
+
+@pytest.mark.long(minutes=0.1)
+@pytest.mark.parametrize(("name", "stack"), [("translator", "encoder"), ("writer", "decoder")])
+def test_a_word_on_its_way_through_the_layers(served: str, view: Watch, task: Callable[[str], Any], name: str, stack: str) -> None:
+    """The cosine of a token in two sentences, as it enters and behind the last layer."""
+    other = pairs("test")[7].source if name == "translator" else "The wolf couldn't cross"
+    shown = opened(view, served, name, view="words")
+    shown.get_by_role("textbox", name="second sentence").fill(other)
+    seen = [scene(task(name), text) for text in (BEFORE[name], other)]
+    second = shown.get_by_role("group", name="Tokens of the second sentence").get_by_role("button")
+    soon(shown, second.all_inner_texts, lambda texts: [text.lstrip("·") for text in texts] == [clean(one.text) for one in seen[1].source])
+    pair = (2, 3)
+    shown.get_by_role("group", name="Tokens of the first sentence").get_by_role("button").nth(pair[0]).click()
+    second.nth(pair[1]).click()
+    alike = drift(seen, stack).alike((0, pair[0]), (1, pair[1]))  # type: ignore[arg-type]
+    said = shown.get_by_text("How alike")
+    ends = [like(number, alike[0]), like(number, alike[-1])]
+    names = [clean(one.source[place].text) for one, place in zip(seen, pair, strict=True)]
+    wanted = f"How alike ·?{names[0]} and ·?{names[1]} are: a cosine of ({'|'.join(ends[0])}) as they enter, ({'|'.join(ends[1])}) behind"
+    soon(shown, said.inner_text, lambda text: re.match(wanted, text) is not None)
+
+
+@pytest.mark.long(minutes=0.1)
+def test_sinusoids(served: str, view: Watch) -> None:
+    """Each dimension is the wave of the paper, and how alike positions are follows from it."""
+    shown = opened(view, served, "translator", view="positions", text=ONE.source)
+    size, count = 96, 64
+    dimension_D, place_T = np.arange(size), np.arange(count)
+    angle_TD = place_T[:, None] / 10_000 ** (2 * (dimension_D // 2) / size)
+    vector_TD = np.where(dimension_D % 2, np.cos(angle_TD), np.sin(angle_TD))
+    section = shown.get_by_role("region", name="Positions", exact=True)
+    drawing = section.get_by_role("img", name="What is added at each position")
+    for key, row, column in (("ArrowRight", 0, 0), ("ArrowDown", 1, 0), ("ArrowRight", 1, 1), ("ArrowDown", 2, 1)):
+        drawing.press(key)
+        shown.evaluate(FRAME)
+        said = section.locator("output").first.inner_text()
+        head, _, told = said.rpartition(": ")
+        assert head == f"position {row}, dimension {column}"
+        assert told in like(number, float(vector_TD[row, column]))
+    unit_TD = vector_TD / np.linalg.norm(vector_TD, axis=1, keepdims=True)
+    alike_TT = unit_TD @ unit_TD.T
+    far = [float(np.diagonal(alike_TT, one).mean()) for one in (1, count - 1)]
+    told = shown.get_by_role("region", name="How alike positions are").locator("p.prose").inner_text()
+    found = re.search(r"neighbours have a cosine of (\S+) on average, those furthest apart one of (\S+)\.", told)
+    assert found
+    assert found[1] in like(number, far[0])
+    assert found[2] in like(number, far[1])

@@ -1,0 +1,120 @@
+"""How a model writes, on the page and in Python: candidates, the search as a tree, and outputs that are forced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from page_language import pairs
+from page_numbers import chance, clean, like, number, percent
+from page_reading import BEFORE, opened, rows, settled, soon
+from page_view import Watch
+from regard.explore.said import Said, said
+from regard.explore.scene import Scene, scene
+from regard.explore.searches import begun, found
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+CANDIDATES = "list => [...list.children].map(one => [one.children[0].textContent, one.children[2].textContent])"
+FORCED = {"translator": pairs("test")[5].target, "spans": "[MASK] fence [MASK] old"}
+GOES_ON = 40
+"""Tokens that the page lets a language model go on with."""
+
+
+def check_candidates(steps: Locator, wanted: list[Said]) -> None:
+    """The candidates of the step that is seen: the five most probable in their order, and what is left for all others."""
+    seen = steps.locator("ol").evaluate(CANDIDATES)
+    for (piece, probability), one in zip(seen, wanted, strict=False):
+        assert clean(piece) == clean(one.piece) or not piece
+        assert probability in like(chance, one.probability), (piece, one)
+    last, rest = seen[-1]
+    assert last == "all others"
+    if len(seen) == len(wanted) + 1:
+        assert rest in like(chance, max(0.0, 1 - sum(one.probability for one in wanted)))
+
+
+@pytest.mark.long(minutes=0.2)
+@pytest.mark.parametrize("name", ["translator", "recurrent", "spans", "writer", "words"])
+def test_candidates_of_every_step(served: str, view: Watch, task: Callable[[str], Any], name: str) -> None:
+    """From the first to the last, each what Python says, with the probabilities of what was taken."""
+    shown, text = opened(view, served, name, view="writing"), BEFORE[name]
+    target = found(begun(task(name), text, GOES_ON), 1)[0].tokens if name == "writer" else None
+    every = said(scene(task(name), text, target))
+    steps = shown.get_by_role("region", name="Step by step")
+    steps.get_by_text(f"of {len(every)}").wait_for()
+    steps.get_by_role("slider").fill("0")
+    for wanted in every:
+        check_candidates(steps, wanted)
+        if wanted is not every[-1]:
+            steps.get_by_role("button", name="next").click()
+    assert steps.get_by_role("button", name="next").is_disabled()
+
+
+@pytest.mark.long(minutes=0.2)
+@pytest.mark.parametrize("name", ["translator", "recurrent"])
+def test_the_tree_is_the_search(served: str, view: Watch, task: Callable[[str], Any], name: str) -> None:
+    """Outputs, scores and candidates at its root; an output that is followed has the candidates of that output."""
+    shown, text, beam = opened(view, served, name, view="writing"), BEFORE[name], 3
+    search = shown.get_by_role("region", name="Search")
+    search.get_by_role("combobox").select_option(str(beam))
+    best = found(begun(task(name), text, 1), beam)
+    every = task(name).nbest([text], n=beam, beam=beam)[0]
+    seen = soon(shown, lambda: rows(search.get_by_role("table")), lambda seen: len(seen) == beam)
+    for (_, written, log, length, score), one, inner in zip(seen, every, best, strict=True):
+        assert written == one.text
+        assert score in like(number, one.score)
+        assert (log in like(number, inner.log_probability), int(length)) == (True, len(one.tokens) + one.finished)
+
+    tree = search.get_by_role("img", name="The search as a tree")
+    tree.press("Home")
+    token, so_far, _ = soon(shown, lambda: search.locator("dl dd").all_inner_texts(), bool)
+    assert token in like(chance, said(scene(task(name), text))[0][0].probability)
+    tree.press("End")
+    _, so_far, fate = search.locator("dl dd").all_inner_texts()
+    assert so_far in like(number, best[0].log_probability)
+    assert fate == "finished: output 1"
+
+    search.get_by_role("button", name=every[1].text).click()
+    steps = shown.get_by_role("region", name="Step by step")
+    steps.get_by_text("Stepping through output 2 of the search.").wait_for()
+    settled(shown)
+    wanted = said(scene(task(name), text, every[1].tokens))
+    for step in range(3):
+        check_candidates(steps, wanted[step])
+        steps.get_by_role("button", name="next").click()
+
+
+@pytest.mark.long(minutes=0.2)
+@pytest.mark.parametrize("name", FORCED)
+def test_an_output_that_is_forced(served: str, view: Watch, task: Callable[[str], Any], name: str) -> None:
+    """Each of its tokens has the probability that the model gives it; then the model writes its own again."""
+    shown = opened(view, served, name)
+    own, target = shown.locator(".written").inner_text(), FORCED[name]
+    shown.get_by_role("button", name="make it write something else").click()
+    shown.get_by_role("textbox", name="what the model is made to write").fill(target)
+    seen = scene(task(name), BEFORE[name], target)
+    pieces = [clean(token.text) for token in seen.written]
+    told = soon(shown, lambda: written(shown), lambda told: [piece for piece, _ in told] == pieces)
+    for (_, share), probability in zip(told, probabilities(seen), strict=True):
+        assert share in like(percent, probability)
+    shown.get_by_role("button", name="its own again").click()
+    soon(shown, shown.locator(".written").inner_text, lambda text: text == own)
+
+
+def probabilities(seen: Scene) -> list[float]:
+    """Of each token that is written, behind those before it."""
+    import torch
+
+    with torch.inference_mode():
+        score_TV = seen.task.model.output.scores(seen.run()).double()
+        picked_T = score_TV.log_softmax(1)[range(len(seen.written_ids)), list(seen.written_ids)]
+    return [float(one) for one in picked_T.exp()]
+
+
+def written(shown: Page) -> list[list[str]]:
+    """What is told of each token of the output: its name, and its probability."""
+    titles: list[str] = shown.locator(".written").evaluate("line => [...line.children].map(one => one.title)")
+    return [title.rsplit(": probability ", 1) for title in titles]

@@ -1,0 +1,86 @@
+"""Numbers as the page rounds them: what ``web/src/lib/numbers.ts`` does, once more in Python."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rounded = Callable[[float], str]
+NEAR = 2e-5
+"""By how much two computations of one number may differ: all that is seen of it has far fewer digits."""
+GAZE = re.compile(r"(.+?) ((?:[<>] )?\d+ %)")
+
+
+def weight(value: float) -> str:
+    """A weight: 0.83; small ones keep a digit that says something."""
+    if 0 < value < 0.005:
+        return "< 0.001" if value < 0.0005 else f"{value:.3f}"
+    return f"{value:.2f}"
+
+
+def percent(value: float) -> str:
+    """A share, in whole hundredths."""
+    hundred = value * 100
+    if 0 < hundred < 0.5:
+        return "< 1 %"
+    return "> 99 %" if 99.5 < hundred < 100 else f"{hundred:.0f} %"
+
+
+def chance(value: float) -> str:
+    """A probability that may be tiny."""
+    if value >= 0.005:
+        return percent(value)
+    if value < 1e-5:
+        return number(value)
+    return f"{float(f'{value * 100:.1g}'):g} %"
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number of any size in few digits."""
+    size = abs(value)
+    if size != 0 and (size < 1e-3 or size >= 1e7):
+        head, tail = f"{value:.1e}".split("e")
+        return f"{head}e{int(tail)}".replace("-", "−")
+    power = math.floor(math.log10(size)) if size else 0
+    places = 0 if size >= 1000 else max(0, digits - 1 - (power + 1 if power < 0 else power))
+    return f"{value:,.{places}f}".replace("-", "−")
+
+
+def places(value: float, count: int = 2) -> str:
+    """A number with so many places behind the point."""
+    if value == -math.inf:
+        return "−∞"
+    found = f"{value:.{count}f}"
+    return (found.replace("-", "") if float(found) == 0 else found).replace("-", "−")
+
+
+def like(rounded: Rounded, value: float) -> set[str]:
+    """How a number may be rounded that was computed once more, elsewhere."""
+    far = NEAR * abs(value) + 1e-6
+    return {rounded(value + by) for by in (-far, 0.0, far)} if math.isfinite(value) else {rounded(value)}
+
+
+def clean(piece: str) -> str:
+    """A piece without the sign of the space before it."""
+    return re.sub("[▁Ġ]", " ", piece).strip() or "␣"
+
+
+def check_gaze(said: str, names: Sequence[str], weight_K: NDArray[np.floating], most: int = 4) -> None:
+    """That a sentence names the tokens a row of weights gives most to, the first first.
+
+    Args:
+        said: ``looks at animal 83 % · street 9 %``.
+        names: of the tokens.
+        weight_K: what each gets.
+        most: tokens that are named.
+    """
+    found = [part.groups() for part in map(GAZE.fullmatch, said.removeprefix("looks at ").split(" · ")) if part]
+    ranked_K = np.sort(weight_K)[::-1]
+    assert min(most, (ranked_K > 0.005 + NEAR).sum()) <= len(found) <= most, said
+    for (name, share), value in zip(found, map(float, ranked_K), strict=False):
+        assert share in like(percent, value), f"{said}: {value}"
+        assert name in {names[at] for at in np.flatnonzero(np.abs(weight_K - value) < NEAR)}, f"{said}: {name}"

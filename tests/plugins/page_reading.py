@@ -1,0 +1,76 @@
+"""What is put before the models on the page, and what the page says of it, read as its reader does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlencode
+
+from page_language import hidden, hidden_twice, pairs
+from page_models import LESSONS
+from page_view import Watch
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+T = TypeVar("T")
+
+ONE = pairs("test")[0]
+BEFORE = {
+    **dict.fromkeys(("translator", "recurrent", "classifier", "tagger"), ONE.source),
+    "words": hidden(ONE),
+    "spans": hidden_twice(ONE),
+    "writer": " ".join(ONE.source.split()[:4]),
+}
+"""A text for each model that reads one."""
+FRAME = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+ROWS = "table => [...table.tBodies[0].rows].map(row => [...row.cells].map(cell => cell.innerText.trim()))"
+
+
+def address(name: str, /, **more: Any) -> str:
+    """Behind the page's address: a model of ``LESSONS`` before its text, and what else is to be seen."""
+    given = {"model": list(LESSONS).index(name), "text": BEFORE.get(name, ""), **more}
+    return "#" + urlencode({key: value for key, value in given.items() if value is not None and value != ""})
+
+
+def opened(view: Watch, served: str, name: str, /, **more: Any) -> Page:
+    """A model of ``LESSONS`` on the page, its first pass seen."""
+    shown = view(served, address(name, **more))
+    settled(shown)
+    return shown
+
+
+def settled(shown: Page) -> None:
+    """Wait until the model has answered, and all is drawn."""
+    shown.locator(".pane[aria-busy=false]").first.wait_for()
+    shown.wait_for_load_state("networkidle")
+    shown.evaluate(FRAME)
+
+
+def soon(shown: Page, read: Callable[[], T], right: Callable[[T], bool], seconds: float = 30.0) -> T:
+    """What is read, as soon as it is right.
+
+    Raises:
+        AssertionError: it never was.
+    """
+    for _ in range(int(seconds / 0.05)):
+        if right(found := read()):
+            return found
+        shown.wait_for_timeout(50)
+    raise AssertionError(f"still {found!r}")
+
+
+def rows(table: Locator) -> list[list[str]]:
+    """The texts of a table's cells."""
+    found: list[list[str]] = table.evaluate(ROWS)
+    return found
+
+
+def chosen(shown: Page, group: str, choice: str) -> None:
+    """Choose one of a row of choices, if it is there to be chosen."""
+    shown.get_by_role("radiogroup", name=group, exact=True).get_by_role("radio", name=choice, exact=True).click()
+
+
+def flipped(shown: Page, name: str) -> None:
+    """Put a switch to its other side."""
+    shown.get_by_role("switch", name=name).first.click()
