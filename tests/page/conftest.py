@@ -59,9 +59,13 @@ def served_translator(_chromium: None, page_models: Path, tmp_path_factory: pyte
 
 @pytest.fixture(scope="session")
 def odd(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Models that are not as others: one of long texts, one without attention, and one all of whose names are hostile."""
+    """Models that are not as others: of long texts, without attention, and with names that are hostile."""
     folder = tmp_path_factory.mktemp("odd")
-    return {"long": reads_long(folder), "inattentive": put(folder / "inattentive", recurrent(score="none")), "hostile": hostile(folder)}
+    return {
+        "long": reads_long(folder),
+        "inattentive": put(folder / "inattentive", recurrent(score="none")),
+        "hostile": hostile(folder),
+    }
 
 
 @pytest.fixture(scope="session")

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 GONE = "The server does not answer. Is “regard explore” still running?"
 STRANGE = {
-    "chinese": "动物没有过马路，因为它太累了。",
+    "chinese": "动物没有过马路。",
     "emoji": "🦊 👩‍🚀 🇩🇪",
-    "right-to-left": "لم تعبر القطة الشارع \u202eלילה טוב\u202c",
+    "right-to-left": "القطة \u202eטוב\u202c.",
     "zero-width": "a\u200bb\u200d\ufeff \u0000 e\u0301\u0301\u0301 \u2028\ttab",
 }
 
@@ -49,14 +49,24 @@ def test_texts_that_cannot_be_read(served: str, view: Watch, task: Callable[[str
     shown = opened(view, served, name)
     output = shown.locator(".output").inner_text()
     type_(shown, " ")
-    soon(shown, shown.locator(".output").inner_text, lambda said: said.startswith("There is nothing to look at yet: type a sentence"))
+    soon(
+        shown,
+        shown.locator(".output").inner_text,
+        lambda said: said.startswith("There is nothing to look at yet: type a sentence"),
+    )
     for text, said in (
         ("a " * 50_000, r"This text has 100,000 characters; at most 20,000 are read\."),
         ("a " * 9_000, r"The (beginning of the )?text has [\d,]+ tokens, the model learned from 48 at most; give .*\."),
     ):
         type_(shown, text)
-        soon(shown, lambda: alerts(shown), lambda found, said=said: len(found) == 1 and re.fullmatch(said, found[0]) is not None)
-    shown.get_by_role("textbox").first.evaluate("area => { area.value = 'a \\ud800'; area.dispatchEvent(new Event('input', { bubbles: true })) }")
+        soon(
+            shown,
+            lambda: alerts(shown),
+            lambda found, said=said: len(found) == 1 and re.fullmatch(said, found[0]) is not None,
+        )
+    shown.get_by_role("textbox").first.evaluate(
+        "area => { area.value = 'a \\ud800'; area.dispatchEvent(new Event('input', { bubbles: true })) }"
+    )
     soon(shown, lambda: alerts(shown), lambda found: found == ["What is asked is not valid Unicode."])
     works(shown, BEFORE[name], output)
     view.forgive("400 (Bad Request)")
@@ -91,7 +101,9 @@ def test_addresses_of_nothing(served: str, view: Watch, task: Callable[[str], An
     shown = view(served, fragment)
     settled(shown)
     assert not alerts(shown)
-    assert shown.get_by_role("group", name="Heads").get_by_role("button", pressed=True).count() == ("rollout" not in fragment)
+    assert shown.get_by_role("group", name="Heads").get_by_role("button", pressed=True).count() == (
+        "rollout" not in fragment
+    )
     works(shown, ONE.source, task("translator").translate(ONE.source, beam=1))
 
 
@@ -107,7 +119,7 @@ def test_an_image_that_is_not_there(served: str, view: Watch) -> None:
 
 
 @pytest.mark.long(minutes=0.1)
-@pytest.mark.parametrize("tab", ["", "heads", "equation", "compare", "positions"])
+@pytest.mark.parametrize("tab", ["", "equation", "compare"])
 def test_a_model_without_attention(served_odd: str, view: Watch, tab: str) -> None:
     """It is said; what can be seen is seen."""
     shown = view(served_odd, "#" + urlencode({"model": 1, "text": SOURCE, "view": tab, "kind": "cross"}))
@@ -142,7 +154,7 @@ def test_the_server_is_killed(view: Watch, tmp_path: Path) -> None:
         for tab in tabs.all():
             tab.click()
             shown.wait_for_timeout(300)
-            assert problems(shown) == [GONE]
+            assert set(problems(shown)) == {GONE}
         assert shown.get_by_role("textbox").first.input_value() == "The animal"
     view.forgive("ERR_CONNECTION_REFUSED")
 

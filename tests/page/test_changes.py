@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from operator import eq
+from typing import Any
 
 import numpy as np
 import pytest
 
-from page_language import digits, pairs
-from page_numbers import clean, like, number, percent
+from page_language import digits
+from page_numbers import clean, like, number
 from page_reading import BEFORE, ONE, chosen, flipped, opened, settled, soon
 from page_view import Watch
 from regard.explore.owing import scored
@@ -19,9 +21,6 @@ from regard.explore.scene import image_scene, scene
 from regard.models.changes import Changes, Head
 from regard.models.saliency import gradient_times_input
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
-
 IMAGE = 3
 
 
@@ -30,7 +29,9 @@ def makes(task: Any, changes: Changes) -> str:
     with changes.made(task.recipe.model):
         if task.name == "image-classification":
             return str(task.classify(digits("test")[0][IMAGE]).label)
-        text = BEFORE[{"masked-lm": "words", "span-corruption": "spans", "language-model": "writer"}.get(task.name, "tagger")]
+        text = BEFORE[
+            {"masked-lm": "words", "span-corruption": "spans", "language-model": "writer"}.get(task.name, "tagger")
+        ]
         if task.name == "translation":
             return str(task.translate(text, beam=1))
         if task.name == "span-corruption":
@@ -42,7 +43,10 @@ def makes(task: Any, changes: Changes) -> str:
         if task.name == "language-model":
             return f"… {clean(said(scene(task, text))[-1][0].piece)}"
         found = task.tag(text)
-    return " · ".join(f"{word} {tag}" for word, tag in zip(found.words, found.tags, strict=True) if tag != "O") or "no tags"
+    return (
+        " · ".join(f"{word} {tag}" for word, tag in zip(found.words, found.tags, strict=True) if tag != "O")
+        or "no tags"
+    )
 
 
 def plain(text: str) -> str:
@@ -62,14 +66,22 @@ TAKEN = [
     ("classifier", {"without": "scaling"}, Changes(scaling=False)),
     ("tagger", {"without": "positions"}, Changes(positions=False)),
     ("words", {"without": "positions scaling"}, Changes(positions=False, scaling=False)),
-    ("writer", {"off": "decoder.1.1 decoder.1.2", "without": "mask"}, Changes((Head("decoder", 1, 1), Head("decoder", 1, 2)), mask=False)),
+    (
+        "writer",
+        {"off": "decoder.1.1 decoder.1.2", "without": "mask"},
+        Changes((Head("decoder", 1, 1), Head("decoder", 1, 2)), mask=False),
+    ),
     ("spans", {"without": "positions"}, Changes(positions=False)),
     ("digits", {"without": "positions", "image": IMAGE}, Changes(positions=False)),
 ]
 
 
 @pytest.mark.long(minutes=0.3)
-@pytest.mark.parametrize(("name", "given", "changes"), TAKEN, ids=[f"{n}-{'-'.join(g.values() if 'image' not in g else ['positions'])}" for n, g, _ in TAKEN])
+@pytest.mark.parametrize(
+    ("name", "given", "changes"),
+    TAKEN,
+    ids=[f"{n}-{'-'.join(g.values() if 'image' not in g else ['positions'])}" for n, g, _ in TAKEN],
+)
 def test_what_comes_of_it(
     served: str, view: Watch, task: Callable[[str], Any], name: str, given: dict[str, Any], changes: Changes
 ) -> None:
@@ -92,7 +104,11 @@ def test_heads_switched_off_one_after_another(served: str, view: Watch, task: Ca
         off.append(Head("cross", 1, head))
         now = makes(model, Changes(tuple(off)))
         names = ", ".join(f"cross 1·{one.head}" for one in off)
-        soon(shown, status.all_inner_texts, lambda said, wanted=f"Without {names}: {becomes(before, now)}": said == [wanted])
+        soon(
+            shown,
+            status.all_inner_texts,
+            partial(eq, [f"Without {names}: {becomes(before, now)}"]),
+        )
     assert now != before
     shown.get_by_role("button", name="layer 2 head 1:").click()
     with Changes(tuple(off)).made(model.recipe.model):
@@ -107,7 +123,9 @@ def test_heads_switched_off_one_after_another(served: str, view: Watch, task: Ca
 
 @pytest.mark.long(minutes=0.2)
 @pytest.mark.parametrize("name", ["translator", "classifier", "spans"])
-def test_another_order_with_and_without_positions(served: str, view: Watch, task: Callable[[str], Any], name: str) -> None:
+def test_another_order_with_and_without_positions(
+    served: str, view: Watch, task: Callable[[str], Any], name: str
+) -> None:
     """Four outputs, each of them what Python makes of the words in that order."""
     shown = opened(view, served, name, view="positions")
     shown.locator(".orders").wait_for()
@@ -126,7 +144,10 @@ def test_another_order_with_and_without_positions(served: str, view: Watch, task
 
 
 @pytest.mark.long(minutes=0.2)
-@pytest.mark.parametrize(("name", "place"), [("translator", 4), ("recurrent", 1), ("words", 8), ("classifier", None), ("tagger", 2), ("digits", None)])
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [("translator", 4), ("recurrent", 1), ("words", 8), ("classifier", None), ("tagger", 2), ("digits", None)],
+)
 def test_the_gradient(served: str, view: Watch, task: Callable[[str], Any], name: str, place: int | None) -> None:
     """Gradient times input of every token, for what was written there or the label that is said."""
     more = {"image": IMAGE} if name == "digits" else {}
@@ -139,7 +160,10 @@ def test_the_gradient(served: str, view: Watch, task: Callable[[str], Any], name
     score = scored(seen, place, None)
     share_T = gradient_times_input(model.model, "encoder", lambda: score(seen.run())).tolist()
     settled(shown)
-    labels = [one.get_attribute("aria-label") for one in shown.get_by_role("group", name="Tokens", exact=True).get_by_role("img").all()]
+    labels = [
+        one.get_attribute("aria-label")
+        for one in shown.get_by_role("group", name="Tokens", exact=True).get_by_role("img").all()
+    ]
     assert len(labels) == len(share_T)
     for label, share in zip(labels, share_T, strict=True):
         assert label is not None

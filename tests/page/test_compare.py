@@ -1,4 +1,4 @@
-"""Two heads side by side: how far they are apart is what Python computes, for sentences, checkpoints, models, changes."""
+"""Two heads side by side: how far they are apart is what Python computes, of sentences, checkpoints and models."""
 
 from __future__ import annotations
 
@@ -87,7 +87,12 @@ def test_two_models(served: str, view: Watch, task: Callable[[str], Any]) -> Non
     """A Transformer's head beside the alignment of a recurrent network, which is made to write the same."""
     shown = opened(view, served, "translator", view="compare", kind="cross", layer=2, head=3)
     chosen(shown, "What is compared", "two models")
-    assert shown.get_by_role("combobox", name="The second model").locator("option:checked").inner_text().startswith("recurrent")
+    assert (
+        shown.get_by_role("combobox", name="The second model")
+        .locator("option:checked")
+        .inner_text()
+        .startswith("recurrent")
+    )
     flipped(shown, "the second is made to write what the first wrote")
     first = record(task("translator"), ONE.source)
     second = record(task("recurrent"), ONE.source, first.target_text)

@@ -28,7 +28,9 @@ def check(shown: Page, fits: NDArray[Any], sharpness: float, values: NDArray[Any
     for row, fit, share in zip(entries(shown), fits, shares, strict=True):
         assert row[-3] in like(places, float(fit))
         assert row[-2] in like(weight, float(share))
-    assert shown.get_by_role("region", name="Answer").locator("p.large").inner_text() in like(number, float(shares @ values))
+    assert shown.get_by_role("region", name="Answer").locator("p.large").inner_text() in like(
+        number, float(shares @ values)
+    )
     return shares
 
 
@@ -56,7 +58,11 @@ def test_points(served: str, view: Watch) -> None:
     sharpness.fill("1")
     shown.get_by_role("button", name="exactly B").click()
     value = entries(shown)[1][-1]
-    soon(shown, shown.locator("p.sentence").inner_text, lambda said: said.endswith(f"it gets its own value back: {number(float(value))}. So does every dictionary."))
+    soon(
+        shown,
+        shown.locator("p.sentence").inner_text,
+        lambda said: said.endswith(f"it gets its own value back: {number(float(value))}. So does every dictionary."),
+    )
 
 
 @pytest.mark.long(minutes=0.1)
@@ -79,7 +85,11 @@ def test_words(served: str, view: Watch, task: Callable[[str], Any], name: str, 
     vectors = [weight_VD[shorter(tokenizer, word)].mean(axis=0) for word in words]
     unit = np.array([vector / np.linalg.norm(vector) for vector in vectors])
     fits = unit[1:] @ unit[0]
-    soon(shown, lambda: entries(shown), lambda rows: all(row[-3] in like(places, float(fit)) for row, fit in zip(rows, fits, strict=True)))
+    soon(
+        shown,
+        lambda: entries(shown),
+        lambda rows: all(row[-3] in like(places, float(fit)) for row, fit in zip(rows, fits, strict=True)),
+    )
     for slider in ("0.667", "0.3"):
         shown.get_by_role("slider", name="sharpness").fill(slider)
         shown.evaluate(FRAME)

@@ -38,7 +38,9 @@ def softmax(score_M: NDArray[Any]) -> NDArray[Any]:
     return power_M / power_M.sum()
 
 
-def check_ledger(shown: Page, found: Equation, query: int, entering_M: NDArray[Any], more_M: NDArray[Any] | None) -> None:
+def check_ledger(
+    shown: Page, found: Equation, query: int, entering_M: NDArray[Any], more_M: NDArray[Any] | None
+) -> None:
     """Every column of every row.
 
     Args:
@@ -94,7 +96,10 @@ def test_every_step(
     best = int(found.weight_LM[query].argmax())
     keys = seen.target if kind == "decoder" else seen.source
     takes = shown.locator("p.whole").inner_text()
-    assert any(f"takes {share} of the value of “{clean(keys[best].text)}”" in takes for share in like(weight, found.weight_LM[query, best]))
+    assert any(
+        f"takes {share} of the value of “{clean(keys[best].text)}”" in takes
+        for share in like(weight, found.weight_LM[query, best])
+    )
     at = 2
     q, k = found.query_LK[query], found.key_MK[best]
     wanted = [q[at], k[at], *([np.tanh(q + k)[at]] if name == "recurrent" else [(q * k)[at], (q * k)[: at + 1].sum()])]
@@ -133,6 +138,8 @@ def test_without_scaling_and_without_the_mask(
             ends = [like(weight, one.max()) for one in (found.weight_LM[token], softmax(entering_M))]
             assert re.search(f"goes from ({'|'.join(ends[0])}) to ({'|'.join(ends[1])})", said)
         else:
-            assert re.search(f"Without the mask ({'|'.join(like(weight, softmax(entering_M)[hidden_M].sum()))}) of", said)
+            assert re.search(
+                f"Without the mask ({'|'.join(like(weight, softmax(entering_M)[hidden_M].sum()))}) of", said
+            )
     flipped(shown, "without the mask")
     check_ledger(shown, found, token, found.scaled_LM[token], None)

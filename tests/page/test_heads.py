@@ -41,7 +41,9 @@ def check_row(shown: Page, place: int, weight_QK: NDArray[Any], names: Sequence[
     assert who == names[0][place] == seen["rows"][place].lstrip("·")
     check_gaze(f"looks at {said}", names[1], weight_QK[place])
     for shown_value, value in zip(seen["values"], map(float, weight_QK[place]), strict=True):
-        assert shown_value in ({""} if value < 0.004999 else like(weight, value) | {""} if value < 0.005001 else like(weight, value))
+        assert shown_value in (
+            {""} if value < 0.004999 else like(weight, value) | {""} if value < 0.005001 else like(weight, value)
+        )
 
 
 def names(tokens: Sequence[Token]) -> list[str]:
@@ -109,7 +111,10 @@ def test_whole_words(served: str, view: Watch, task: Callable[[str], Any], name:
 
 def sides_of(told: Record, kind: Kind) -> list[list[tuple[str, list[int]]]]:
     """Who looks and what is looked at, in words."""
-    texts = (told.source_text if kind == "encoder" else told.target_text, told.target_text if kind == "decoder" else told.source_text)
+    texts = (
+        told.source_text if kind == "encoder" else told.target_text,
+        told.target_text if kind == "decoder" else told.source_text,
+    )
     return [words(tokens, text) for tokens, text in zip((told.queries(kind), told.keys(kind)), texts, strict=True)]
 
 

@@ -1,4 +1,4 @@
-"""Text that would be a picture in a careless page is text wherever it stands: typed, in an address, in names and logs."""
+"""What would be a picture in a careless page is text wherever it stands: typed, in an address, in names and logs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ def trapped(shown: Page) -> Page:
 
 def check(shown: Page) -> None:
     """It is there as text, and as nothing else."""
-    assert HOSTILE in shown.locator("body").inner_text() + "".join(one.input_value() for one in shown.locator("textarea").all())
+    assert HOSTILE in shown.locator("body").inner_text() + "".join(
+        one.input_value() for one in shown.locator("textarea").all()
+    )
     assert shown.locator("img, [onerror], script:not([src]), iframe").count() == 0
     assert not shown.caught  # type: ignore[attr-defined]
 
@@ -72,7 +74,11 @@ def test_typed_elsewhere(served: str, view: Watch) -> None:
     shown.get_by_role("textbox", name="what the model is made to write").fill(HOSTILE)
     settled(shown)
     check(shown)
-    fields = {"Soft dictionary": ("Key 1", "The word that is asked for"), "Words": ("or a word", "second sentence"), "Compare": ("The second: what",)}
+    fields = {
+        "Soft dictionary": ("Key 1", "The word that is asked for"),
+        "Words": ("or a word", "second sentence"),
+        "Compare": ("The second: what",),
+    }
     for tab, names in fields.items():
         shown.get_by_role("navigation").get_by_role("button", name=tab).click()
         if tab == "Soft dictionary":
@@ -88,7 +94,8 @@ def test_typed_elsewhere(served: str, view: Watch) -> None:
 @pytest.mark.long(minutes=0.1)
 def test_in_an_address(served: str, view: Watch) -> None:
     """In every part of it."""
-    names = "view kind layer head merge words token model snapshot text target image off without text.2 target.2 off.2".split()
+    names = "view kind layer head merge words token model snapshot text target image off without".split()
+    names += ["text.2", "target.2", "off.2"]
     for more in ({}, {"view": "compare"}):
         shown = trapped(view(served, "#" + urlencode(dict.fromkeys(names, HOSTILE) | more)))
         settled(shown)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +35,9 @@ def heard(shown: Page) -> dict[str, str]:
     said = curves(shown).get_attribute("aria-valuetext")
     assert said is not None
     when, rest = said.split(": ", 1)
-    told = {title: one.removeprefix(f"{title} ") for one in rest.split("; ") for title in TITLES if one.startswith(title)}
+    told = {
+        title: one.removeprefix(f"{title} ") for one in rest.split("; ") for title in TITLES if one.startswith(title)
+    }
     return {"when": when, **told}
 
 
@@ -66,13 +67,20 @@ def test_the_last_numbers(served: str, view: Watch, page_models: Path, name: str
 @pytest.mark.long(minutes=0.1)
 def test_outputs_on_its_way(served: str, view: Watch, page_models: Path) -> None:
     """At each validation what the log has, with what is new and what is gone since the one before."""
-    shown, samples = opened(view, served, "translator", view="training"), logged(made("translator", page_models), "sample")
+    shown, samples = (
+        opened(view, served, "translator", view="training"),
+        logged(made("translator", page_models), "sample"),
+    )
     section = shown.get_by_role("region", name="Sample outputs")
     *_, before, last = sorted({one["step"] for one in samples})
     for step in (last, before):
         soon(shown, section.get_by_role("status").inner_text, lambda text, step=step: text.startswith(f"step {step}"))
         wrote = section.locator(".wrote").evaluate_all(
-            "all => all.map(one => { const copy = one.cloneNode(true); copy.querySelectorAll('del, .label').forEach(part => part.remove()); return copy.textContent.trim() })"
+            """all => all.map(one => {
+                const copy = one.cloneNode(true)
+                copy.querySelectorAll('del, .label').forEach(part => part.remove())
+                return copy.textContent.trim()
+            })"""
         )
         assert wrote == [one["hypothesis"] or "(nothing)" for one in samples if one["step"] == step]
         section.get_by_role("button", name="before").click()
@@ -82,7 +90,9 @@ def test_outputs_on_its_way(served: str, view: Watch, page_models: Path) -> None
 def test_a_log_that_grows(view: Watch, page_models: Path, tmp_path: Path) -> None:
     """New points come while the page is open; the run ends when nobody holds its lock any more."""
     folder = tmp_path / "growing"
-    shutil.copytree(made("classifier", page_models), folder, ignore=shutil.ignore_patterns("checkpoints", "data", "snapshots"))
+    shutil.copytree(
+        made("classifier", page_models), folder, ignore=shutil.ignore_patterns("checkpoints", "data", "snapshots")
+    )
     log = folder / "training" / "metrics.jsonl"
     lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
     begun = [json.loads(line) for line in lines[:41]]
@@ -93,11 +103,19 @@ def test_a_log_that_grows(view: Watch, page_models: Path, tmp_path: Path) -> Non
         shown = view(address, "#view=training")
         progress = shown.get_by_role("region", name="Curves").get_by_role("status")
         steps = sum(one["kind"] == "step" for one in begun)
-        soon(shown, progress.all_inner_texts, lambda said: any(one.startswith(f"training: step {steps} of 60") for one in said))
+        soon(
+            shown,
+            progress.all_inner_texts,
+            lambda said: any(one.startswith(f"training: step {steps} of 60") for one in said),
+        )
         more = {**begun[-1], "kind": "step", "step": steps + 1, "loss": 123.0, "seconds": 61.0}
         with log.open("a", encoding="utf-8") as file:
             file.write(json.dumps(more) + "\n" + '{"kind": "step", "ste')
-        soon(shown, lambda: heard(shown), lambda said: said["Loss"] == "123" and said["when"] == f"step {steps + 1}, after 1:01")
+        soon(
+            shown,
+            lambda: heard(shown),
+            lambda said: said["Loss"] == "123" and said["when"] == f"step {steps + 1}, after 1:01",
+        )
         chosen(shown, "Over", "seconds")
         chosen(shown, "Scale of loss and gradient", "logarithmic")
         settled(shown)

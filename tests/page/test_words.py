@@ -30,10 +30,18 @@ def table(task: Any, side: str) -> tuple[Any, NDArray[Any]]:
 @pytest.mark.long(minutes=0.2)
 @pytest.mark.parametrize(
     ("name", "side", "word"),
-    [("translator", "source", "fox"), ("translator", "target", "Fuchs"), ("recurrent", "source", "fox"), ("words", "source", "river"), ("writer", "source", "river")],
+    [
+        ("translator", "source", "fox"),
+        ("translator", "target", "Fuchs"),
+        ("recurrent", "source", "fox"),
+        ("words", "source", "river"),
+        ("writer", "source", "river"),
+    ],
 )
-def test_the_nearest_words(served: str, view: Watch, task: Callable[[str], Any], name: str, side: str, word: str) -> None:
-    """Twelve of all pieces that are text, by their cosines in the table; the map shows what share of the spread it says."""
+def test_the_nearest_words(
+    served: str, view: Watch, task: Callable[[str], Any], name: str, side: str, word: str
+) -> None:
+    """Twelve of all pieces that are text, by their cosines in the table; the map says what share it shows."""
     shown = opened(view, served, name, view="words")
     if side == "target":
         shown.get_by_role("radio", name="what is written").click()
@@ -44,24 +52,37 @@ def test_the_nearest_words(served: str, view: Watch, task: Callable[[str], Any],
     (id,) = tokenizer.encode(f" {word}").ids
     readable = [one for one in tokenizer.ordinary.tolist() if not tokenizer.is_byte(one)]
     wanted = nearest(vector_VD[readable], readable.index(id), 12)
-    seen = heading.locator("xpath=..").locator("ol").evaluate("list => [...list.children].map(one => [one.children[0].innerText, one.children[2].innerText])")
+    seen = (
+        heading.locator("xpath=..")
+        .locator("ol")
+        .evaluate("list => [...list.children].map(one => [one.children[0].innerText, one.children[2].innerText])")
+    )
     assert len(seen) == 12
     for (piece, cosine), (place, value) in zip(seen, wanted, strict=True):
         assert (piece, cosine in like(places, value)) == (clean(tokenizer.piece(readable[place])), True)
     told = soon(shown, shown.get_by_text("these two directions show").inner_text, lambda text: "pieces" in text)
-    assert any(f"{len(readable):,} pieces; these two directions show {one} of" in told for one in like(percent, Plane.through(vector_VD[readable]).share))
+    assert any(
+        f"{len(readable):,} pieces; these two directions show {one} of" in told
+        for one in like(percent, Plane.through(vector_VD[readable]).share)
+    )
 
 
 @pytest.mark.long(minutes=0.1)
 @pytest.mark.parametrize(("name", "stack"), [("translator", "encoder"), ("writer", "decoder")])
-def test_a_word_on_its_way_through_the_layers(served: str, view: Watch, task: Callable[[str], Any], name: str, stack: str) -> None:
+def test_a_word_on_its_way_through_the_layers(
+    served: str, view: Watch, task: Callable[[str], Any], name: str, stack: str
+) -> None:
     """The cosine of a token in two sentences, as it enters and behind the last layer."""
     other = pairs("test")[7].source if name == "translator" else "The wolf couldn't cross"
     shown = opened(view, served, name, view="words")
     shown.get_by_role("textbox", name="second sentence").fill(other)
     seen = [scene(task(name), text) for text in (BEFORE[name], other)]
     second = shown.get_by_role("group", name="Tokens of the second sentence").get_by_role("button")
-    soon(shown, second.all_inner_texts, lambda texts: [text.lstrip("·") for text in texts] == [clean(one.text) for one in seen[1].source])
+    soon(
+        shown,
+        second.all_inner_texts,
+        lambda texts: [text.lstrip("·") for text in texts] == [clean(one.text) for one in seen[1].source],
+    )
     pair = (2, 3)
     shown.get_by_role("group", name="Tokens of the first sentence").get_by_role("button").nth(pair[0]).click()
     second.nth(pair[1]).click()
@@ -69,7 +90,8 @@ def test_a_word_on_its_way_through_the_layers(served: str, view: Watch, task: Ca
     said = shown.get_by_text("How alike")
     ends = [like(number, alike[0]), like(number, alike[-1])]
     names = [clean(one.source[place].text) for one, place in zip(seen, pair, strict=True)]
-    wanted = f"How alike ·?{names[0]} and ·?{names[1]} are: a cosine of ({'|'.join(ends[0])}) as they enter, ({'|'.join(ends[1])}) behind"
+    begin, end = ("|".join(some) for some in (ends[0], ends[1]))
+    wanted = f"How alike ·?{names[0]} and ·?{names[1]} are: a cosine of ({begin}) as they enter, ({end}) behind"
     soon(shown, said.inner_text, lambda text: re.match(wanted, text) is not None)
 
 

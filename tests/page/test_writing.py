@@ -25,7 +25,7 @@ GOES_ON = 40
 
 
 def check_candidates(steps: Locator, wanted: list[Said]) -> None:
-    """The candidates of the step that is seen: the five most probable in their order, and what is left for all others."""
+    """The candidates of the step that is seen: the five most probable in their order, and the rest."""
     seen = steps.locator("ol").evaluate(CANDIDATES)
     for (piece, probability), one in zip(seen, wanted, strict=False):
         assert clean(piece) == clean(one.piece) or not piece

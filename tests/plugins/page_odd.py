@@ -1,4 +1,4 @@
-"""Models for the page that are not as others are: of long texts, or with names that would be pictures in a careless page."""
+"""Models that are not as others are: of long texts, or with names that would be pictures in a careless page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ LONG: dict[str, Any] = {
 def reads_long(folder: Path) -> Path:
     """A model of masked words that reads 600 tokens, after a few steps of training: it is looked at, not believed."""
     texts = folder / "letters.txt"
-    texts.write_text("".join(f"{' '.join(LETTERS[n % 7 :])} {' '.join(LETTERS[: n % 9])}\n" for n in range(300)), encoding="utf-8")
+    texts.write_text(
+        "".join(f"{' '.join(LETTERS[n % 7 :])} {' '.join(LETTERS[: n % 9])}\n" for n in range(300)), encoding="utf-8"
+    )
     regard.train(train=texts, output=folder / "long", recipe=LONG, steps=4, seed=1, threads=1, device="cpu")
     return folder / "long"
 
@@ -37,7 +39,10 @@ def hostile(folder: Path) -> Path:
     told = {"source": HOSTILE, "reference": HOSTILE, "hypothesis": HOSTILE}
     lines = [{"kind": "start", "step": 0, "steps": 2}]
     for number in (1, 2):
-        lines += [{**step, "step": number, "norms": {HOSTILE: 1.0, "encoder": 2.0}}, {"kind": "sample", "step": number, **told, "hypothesis": HOSTILE * number}]
+        lines += [
+            {**step, "step": number, "norms": {HOSTILE: 1.0, "encoder": 2.0}},
+            {"kind": "sample", "step": number, **told, "hypothesis": HOSTILE * number},
+        ]
         lines.append({"kind": "valid", "step": number, "seconds": 1.0, "loss": 2.0, HOSTILE: 0.5, "best": number == 2})
     log(path, lines)
     return path

@@ -100,7 +100,7 @@ def a_text(value: Any, name: str) -> str:
     if not isinstance(value, str):
         raise UsageError(f"a text is wanted, not {told(value)}", name)
     if len(value) > LONGEST:
-        raise UsageError(f"has {len(value):,} characters; at most {LONGEST:,} are read", name)
+        raise UsageError(f"this text has {len(value):,} characters; at most {LONGEST:,} are read", name)
     return well_formed(value)
 
 
