@@ -20,9 +20,10 @@ import pytest
 
 command = importlib.import_module("regard.cli.explore")  # the package's name of it is the function
 SERVING = """
-import importlib, sys, time, types
+import importlib, signal, sys, time, types
 from regard.cli import main
 from regard.serve import page
+signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background inherit that it is ignored
 models, answers = types.ModuleType("regard.explore.models"), types.ModuleType("regard.explore.answers")
 models.Models = lambda folders, images, threads: [str(folders), str(images), threads]
 answers.ANSWERS = {"look": None}
