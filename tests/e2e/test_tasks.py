@@ -176,6 +176,7 @@ def test_a_model_begins_from_another(taught: Path, tmp_path: Path, regard: Run) 
     assert new.recipe.model == old.recipe.model
 
 
+@pytest.mark.long(minutes=0.3)
 def test_minutes_are_kept(taught: Path, tmp_path: Path, regard: Run) -> None:
     given = [word for word in options(taught, tmp_path / "model") if word not in ("--steps", 40)]
     done = regard(*given, "--minutes", 0.1)

@@ -18,6 +18,10 @@ def test_quick(): pass
 @pytest.mark.parametrize("n", range(4))
 def test_long(n): time.sleep(0.05)
 
+@pytest.mark.one_of(3)
+@pytest.mark.parametrize("n", range(7))
+def test_thinned(n): pass
+
 @pytest.mark.long(minutes=30)
 def test_too_long_for_a_slice(): pass
 
@@ -28,7 +32,7 @@ def test_skipped(): pass
 
 def run(folder: Path, *arguments: str, reason: str = "needs a gpu", ci: bool = False) -> tuple[int, str]:
     (folder / "test_it.py").write_text(TESTS.replace("REASON", reason))
-    (folder / "pytest.ini").write_text(f"[pytest]\npythonpath = {PLUGINS}\nmarkers =\n    long: x\n")
+    (folder / "pytest.ini").write_text(f"[pytest]\npythonpath = {PLUGINS}\nmarkers =\n    long: x\n    one_of: x\n")
     command = [sys.executable, "-m", "pytest", "-p", "grades", "-v", "-rs", *arguments]
     environment = {"PATH": "", "PYTHONPATH": str(PLUGINS)} | ({"REGARD_CI": "1"} if ci else {})
     result = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -39,11 +43,12 @@ def test_default_grade_leaves_long_tests_out(tmp_path: Path) -> None:
     code, output = run(tmp_path)
     assert code == 0
     assert "test_quick PASSED" in output
-    assert "1 passed, 1 skipped, 5 deselected" in output
+    assert "4 passed, 1 skipped, 9 deselected" in output
+    assert all(f"test_thinned[{n}] PASSED" in output for n in (0, 3, 6))
 
 
 def test_all_runs_everything(tmp_path: Path) -> None:
-    assert "6 passed, 1 skipped" in run(tmp_path, "--all")[1]
+    assert "13 passed, 1 skipped" in run(tmp_path, "--all")[1]
 
 
 def test_slice_runs_long_tests_that_fit_in_seeded_order(tmp_path: Path) -> None:
@@ -52,7 +57,7 @@ def test_slice_runs_long_tests_that_fit_in_seeded_order(tmp_path: Path) -> None:
     assert orders[0] == orders[1]
     assert sorted(orders[0]) == sorted(orders[2])
     assert orders[0] != orders[2]
-    assert "slice a: 4 of 5 long tests" in outputs[0]
+    assert "slice a: 8 of 9 long tests" in outputs[0]
 
 
 def test_slice_without_long_tests_is_no_failure(tmp_path: Path) -> None:

@@ -49,6 +49,7 @@ def test_store_keeps_every_bit_pattern(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("gradient", [False, True], ids=["no_grad", "grad"])
+@pytest.mark.one_of(2)
 def test_causal(choices, dtype: torch.dtype, gradient: bool) -> None:
     model = small(section(**choices), dtype=dtype)
     given = some_pairs(LENGTHS)
@@ -106,6 +107,7 @@ class RowByRow(torch.nn.Module):
 
 
 @pytest.mark.parametrize("beam", [1, 3])
+@pytest.mark.one_of(4)
 def test_refilling(choices, beam: int) -> None:
     """In float64, the reference way, products row by row: the search itself adds nothing of the company."""
     model = small(section(**choices))

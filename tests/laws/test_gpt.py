@@ -40,6 +40,7 @@ def test_store(chosen, tmp_path: Path) -> None:
 @combinations(OF_GPT)
 @DTYPES
 @pytest.mark.parametrize("gradient", [False, True], ids=["no_grad", "grad"])
+@pytest.mark.one_of(2)
 def test_causal(chosen, dtype: torch.dtype, gradient: bool) -> None:
     model = gpt(**chosen, dtype=dtype)
     with torch.set_grad_enabled(gradient):
@@ -86,6 +87,7 @@ def test_neighbours(chosen, dtype: torch.dtype, gradient: bool) -> None:
 
 @combinations(OF_GPT)
 @DTYPES
+@pytest.mark.one_of(3)
 def test_neighbours_written(chosen, dtype: torch.dtype) -> None:
     model = gpt(**chosen, dtype=dtype)
     firsts = [3, 4, 5, 6]
@@ -116,6 +118,7 @@ def test_samples_do_not_depend_on_their_company(chosen) -> None:
 @combinations(OF_GPT)
 @DTYPES
 @pytest.mark.parametrize("prompt", [0, 1, 4])
+@pytest.mark.one_of(2)
 def test_state(chosen, dtype: torch.dtype, prompt: int) -> None:
     model = gpt(**chosen, dtype=dtype)
     given = sentences([7, 7, 7], seed=5)

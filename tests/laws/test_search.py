@@ -29,6 +29,7 @@ def log_probability(model, source: np.ndarray, output: list[int]) -> float:
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6])
+@pytest.mark.one_of(2)
 def test_search(choices, alpha: float) -> None:
     model = small(section(**choices), pieces=VOCABULARY)
     symbols, extra = Symbols(VOCABULARY), LIMIT - 1
@@ -44,6 +45,7 @@ def test_search(choices, alpha: float) -> None:
     assert np.allclose([h.score for h in found], [scored[i] for i in best[:5]], atol=1e-9)
 
 
+@pytest.mark.one_of(2)
 def test_a_beam_of_one_is_greedy(choices) -> None:
     model = small(section(**choices), pieces=VOCABULARY)
     for source in SOURCES:

@@ -22,6 +22,7 @@ NEAR = 1e-5
 
 @DTYPES
 @pytest.mark.parametrize("gradient", [False, True], ids=["no_grad", "grad"])
+@pytest.mark.one_of(2)
 def test_neighbours(choices, dtype: torch.dtype, gradient: bool) -> None:
     model = small(section(**choices), dtype=dtype)
     with torch.set_grad_enabled(gradient):
@@ -40,6 +41,7 @@ def test_neighbours(choices, dtype: torch.dtype, gradient: bool) -> None:
 
 @DTYPES
 @pytest.mark.parametrize("beam", [1, 3])
+@pytest.mark.one_of(4)
 def test_neighbours_translated(choices, dtype: torch.dtype, beam: int) -> None:
     model = small(section(**choices), dtype=dtype)
     decoding, symbols = Decoding(beam=beam, max_extra=3, tokens=30), Symbols(PIECES)

@@ -57,6 +57,7 @@ def right(model: Transformer, source: list[np.ndarray], target: list[np.ndarray]
     [({}, 150), ({"norm_place": "pre", "norm": "rms", "activation": "gelu", "dropout": 0.05}, 300)],
     ids=["paper", "pre"],
 )
+@pytest.mark.one_of(2, minutes=0.1)
 def test_a_small_set_is_learned_by_heart(choices: dict, steps: int) -> None:
     examples = drawn(24, 0)
     model = trained(choices, steps, lambda step: examples)

@@ -71,6 +71,7 @@ def right(model: Bert, read: list[np.ndarray]) -> float:
     [{}, {"norm_place": "post", "embedding_norm": True, "segments": 2}, {"positions": "relative", "norm": "batch"}],
     ids=["pre", "bert", "relative"],
 )
+@pytest.mark.one_of(3, minutes=0.1)
 def test_tags_of_a_small_set_are_learned_by_heart(choices: dict) -> None:
     section = BertSection(**{**SIZES, **choices})
     examples = drawn(24, 0)

@@ -65,6 +65,7 @@ def right(model: Gpt, prompts: list[np.ndarray], answers: list[np.ndarray], beam
     [{}, {"norm_place": "post", "positions": "sinusoidal"}, {"positions": "relative", "norm": "rms", "dropout": 0.05}],
     ids=["gpt", "post", "relative"],
 )
+@pytest.mark.one_of(3, minutes=0.1)
 def test_a_small_set_is_learned_by_heart(choices: dict) -> None:
     examples = drawn(24, 0)
     model = trained(choices, 200, lambda step: examples)

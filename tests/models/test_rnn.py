@@ -27,6 +27,7 @@ ATTENDS = [choices for choices in FEW if choices["score"] != "none"]
 @COMBINATIONS
 @DTYPES
 @pytest.mark.parametrize("gradient", [False, True], ids=["no_grad", "grad"])
+@pytest.mark.one_of(3)
 def test_neighbours(choices, dtype: torch.dtype, gradient: bool) -> None:
     model = small(dtype=dtype, **choices)
     with torch.set_grad_enabled(gradient):

@@ -59,6 +59,7 @@ def groups(rows: Rows) -> list[list[int]]:
 
 @FEWER
 @pytest.mark.parametrize("seed", range(2))
+@pytest.mark.one_of(4)
 def test_a_random_search_is_the_forward_pass_of_each_row(choices, seed: int) -> None:
     random = np.random.default_rng(seed)
     rows = Rows(small(**choices), SOURCES)
@@ -103,6 +104,7 @@ def test_a_beam_of_one_is_greedy(choices) -> None:
 
 @FEWER
 @pytest.mark.parametrize("beam", [1, 3])
+@pytest.mark.one_of(3)
 def test_a_sentence_is_translated_alike_in_any_company(choices, beam: int) -> None:
     model, symbols = small(**choices), Symbols(PIECES)
     sources = sentences([3, 6, 1, 4, 2])

@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 import time
+from collections import Counter
 from collections.abc import Sequence
 
 import pytest
@@ -41,6 +42,19 @@ def minutes(item: pytest.Item) -> float:
     return float(mark.kwargs.get("minutes", mark.args[0] if mark.args else 0.0))
 
 
+def thin(items: Sequence[pytest.Item]) -> None:
+    """Makes long what ``one_of(n)`` leaves out of the default grade: all but every n-th of a test's parameters."""
+    seen: Counter[str] = Counter()
+    for item in items:
+        mark = item.get_closest_marker("one_of")
+        if mark is None or item.get_closest_marker("long"):
+            continue
+        name = item.nodeid.partition("[")[0]
+        if seen[name] % mark.args[0]:
+            item.add_marker(pytest.mark.long(minutes=mark.kwargs.get("minutes", 0.01)))
+        seen[name] += 1
+
+
 def forbidden(reason: str) -> bool:
     """Whether CI should have been able to run a test that was skipped for this reason."""
     return not ALLOWED.search(reason)
@@ -57,6 +71,7 @@ class Grades:
         self.skips: list[str] = []
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        thin(items)
         long = [item for item in items if item.get_closest_marker("long")]
         for item in long:
             if not item.get_closest_marker("timeout"):

@@ -68,6 +68,7 @@ def test_the_operations_of_a_save_are_all_numbered(never):
 
 
 @pytest.mark.parametrize("share", range(4))
+@pytest.mark.one_of(2, minutes=0.1)
 def test_killed_before_every_operation_of_a_checkpoint(tmp_path, never, share):
     ended, operations = never
     for number in list(one_save(operations))[share::4]:

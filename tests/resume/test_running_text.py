@@ -70,6 +70,7 @@ def never(text, tmp_path_factory):
 
 @TASKS
 @pytest.mark.parametrize("stops", [(0, 5), pytest.param((1, 2, 3, 4, 6, 7), marks=pytest.mark.long(0.2))])
+@pytest.mark.one_of(3, minutes=0.1)
 def test_stopped_and_resumed(task, stops, text, never, tmp_path):
     for stop in stops:
         with pytest.raises(Stopped):
@@ -81,6 +82,7 @@ def test_stopped_and_resumed(task, stops, text, never, tmp_path):
 
 @TASKS
 @pytest.mark.usefixtures("counted")
+@pytest.mark.one_of(3, minutes=0.2)
 def test_killed_somewhere(task, text, never, tmp_path):
     def counted():
         SEEN.clear()
