@@ -53,7 +53,8 @@ def heads(layer: int, head: int, **more: Any) -> dict[str, Any]:
 PICTURES = (
     Picture("explore-noun", heads(2, 2, token=8)),
     Picture("explore-adjective", heads(1, 1, token=8)),
-    Picture("explore-off", heads(1, 1, token=8, off="cross.1.1"), (1240, 1010)),
+    Picture("explore-needs", heads(1, 1, token=8), (1240, 1010), click=("role=button[name=/^what does/]",)),
+    Picture("explore-off", heads(1, 1, token=8, off="cross.1.1"), (1240, 1130)),
     Picture("explore-dark", heads(2, 2, token=8), dark=True),
     Picture("explore-phone", heads(2, 2, token=8), (390, 844)),
     Picture("explore-matrix", heads(2, 2), (1240, 1180), click=("role=radio[name='matrix']",)),

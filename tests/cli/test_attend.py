@@ -1,7 +1,11 @@
 """What ``regard attend`` shows of a sentence and of an image, and which options are for neither."""
 
 import json
+import os
+import re
+import threading
 import xml.etree.ElementTree as Tree
+from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +15,14 @@ import pytest
 import small_tasks
 from regard.config import Recipe, VitSection
 from regard.data.patches import Scale
+from regard.explore import gallery
+from regard.explore.payload import unpacked
 from regard.tasks.image_assets import ImageAssets
 from regard.tasks.image_classification import ImageClassification
 from regard.tasks.span_corruption import SpanCorruption
 from regard.tasks.text_assets import TextAssets
 from regard.text.tokenizer import learn
+from regard.training.files import Files
 
 TEXT = "the old cat sleeps on the green mat"
 SMALL: dict[str, Any] = {"d_model": 16, "d_ff": 32, "heads": 2}
@@ -127,11 +134,14 @@ def test_a_page_of_its_own(regard, folders, words: tuple[str, ...]) -> None:
         (("translator", "a", "--html", "p.html", "--image", "1"), "which reads texts"),
         (("viewer", "one.csv", "--html", "p.html", "--target", "a"), "which reads images"),
         (("viewer", "one.csv", "--html", "p.html", "--image", "0"), "there is no image 0"),
-        (("viewer", "one.csv", "--html", "p.html", "--image", "3"), "there is no image"),
+        (("viewer", "one.csv", "--html", "p.html", "--image", "3"), "--image: there is no image 3; one.csv has 2"),
+        (("viewer", "one.csv", "--image", "3"), "--image: there is no image 3; one.csv has 2"),
         (("viewer", "none.csv", "--html", "p.html"), "no such file"),
         (("translator", " ", "--html", "p.html"), "the text is empty"),
         (("nothing", "a", "--html", "p.html"), "no such folder"),
-        (("translator", "a", "--html", "translator"), "is a folder"),
+        (("translator", "a", "--html", "translator"), "translator: is a folder; name a file"),
+        (("translator", "a", "--html", ""), "--html: name a file"),
+        (("translator", "a", "--svg", ""), "--svg: name a file"),
     ],
 )
 def test_a_page_that_cannot_be(regard, folders, words: tuple[str, ...], said: str) -> None:
@@ -139,3 +149,69 @@ def test_a_page_that_cannot_be(regard, folders, words: tuple[str, ...], said: st
     assert done.code != 0
     assert said in done.err
     assert not Path("p.html").exists()
+    assert len(done.err.splitlines()) == 1
+
+
+def test_the_image_that_is_named_is_on_the_page(regard, folders) -> None:
+    """Counted from 1, and beyond those that a page of a server shows."""
+    count = gallery.MOST + 2
+    rows = [",".join(map(str, [*np.random.default_rng(number).integers(0, 10, 24), "b"])) for number in range(count)]
+    Path("many.csv").write_text("\n".join(rows))
+    for number in (1, 2, count):
+        assert regard("attend", "viewer", "many.csv", "--html", "p.html", "--image", number).code == 0
+        _, arrays = unpacked(b64decode(re.search(r'id="payload"[^>]*>([^<]+)<', Path("p.html").read_text())[1]))
+        seen = np.array([int(cell) for cell in rows[number - 1].split(",")[:-1]]).reshape(6, 4, 1)
+        np.testing.assert_array_equal(arrays["pixels"], np.round(seen / 9 * 255))
+    done = regard("attend", "viewer", "many.csv", "--html", "p.html", "--image", count + 1)
+    assert f"there is no image {count + 1}; many.csv has {count:,}" in done.err
+
+
+@pytest.mark.parametrize("option", ["--html", "--svg"])
+@pytest.mark.parametrize(
+    ("where", "said"), [("absent/p", "cannot be written: there is no folder"), ("one.csv/p", "there is no folder")]
+)
+def test_what_cannot_be_written_is_said_before_anything_is_computed(
+    regard, folders, monkeypatch, option: str, where: str, said: str
+) -> None:
+    def never(*given: Any, **named: Any) -> Any:
+        pytest.fail("the model was loaded")
+
+    monkeypatch.setattr("regard.tasks.bundle.load", never)
+    done = regard("attend", "translator", small_tasks.SOURCE, option, where)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"regard: {where}: ")
+    assert said in done.err
+
+
+@pytest.mark.parametrize("option", ["--html", "--svg"])
+def test_a_file_is_whole_or_as_it_was(regard, folders, monkeypatch, option: str) -> None:
+    words = ("attend", "translator", small_tasks.SOURCE, option)
+    Path("there").mkdir()
+    Path("there/p").write_text("before")
+    Path("link").symlink_to("there/p")
+
+    def full(self: Files, handle: Any, piece: memoryview) -> None:
+        handle.write(piece[: len(piece) // 2])
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Files, "put", full)
+        done = regard(*words, "there/p")
+    assert done.code == 1
+    assert done.err.endswith("there/p: cannot be written: No space left on device\n")
+    assert [path.name for path in Path("there").iterdir()] == ["p"]
+    assert Path("there/p").read_text() == "before"
+    assert regard(*words, "link").code == 0
+    assert Path("link").is_symlink()
+    assert Path("there/p").read_text().startswith("<")
+
+
+def test_what_is_no_file_is_written_as_it_is(regard, folders) -> None:
+    os.mkfifo("pipe")
+    found: list[bytes] = []
+    reader = threading.Thread(target=lambda: found.append(Path("pipe").read_bytes()))
+    reader.start()
+    assert regard("attend", "translator", small_tasks.SOURCE, "--svg", "pipe").code == 0
+    reader.join(10)
+    assert found[0].startswith(b"<svg")
+    assert Path("pipe").is_fifo()

@@ -16,7 +16,7 @@ from regard.explore import alone
 from regard.explore.answers import exported
 from regard.explore.models import Models
 from regard.explore.payload import unpacked
-from small_tasks import EVERY, before
+from small_tasks import EVERY, TARGET, before
 
 NUMBERS = re.compile(r'<script type="application/octet-stream" id="payload">([A-Za-z0-9+/=]*)</script>')
 
@@ -38,6 +38,7 @@ def test_the_file_holds_what_the_page_is_answered_and_every_weight(
     (numbers,) = NUMBERS.findall(page(name))
     told, held = unpacked(b64decode(numbers))
     values, arrays = ask("look", name)
+    del values["weights"]
     assert {key: told[key] for key in values} == values
     assert told["model"]["name"] == name
     assert list(held) == list(arrays)
@@ -48,6 +49,31 @@ def test_the_file_holds_what_the_page_is_answered_and_every_weight(
 def test_no_path_of_this_machine_goes_along(page: Callable[..., str], models: Models) -> None:
     (numbers,) = NUMBERS.findall(page("translator"))
     assert str(models.folders[0].path.parent).encode() not in b64decode(numbers)
+
+
+def test_no_other_text_of_the_training_goes_along(page: Callable[..., str], models: Models) -> None:
+    """Nor the names of other moments of it."""
+    models.folders[0]._examples = ["a secret of the training"]
+    try:
+        assert models.states()[0]["examples"] == ["a secret of the training"]
+        (numbers,) = NUMBERS.findall(page("translator"))
+    finally:
+        models.folders[0]._examples = []
+    told, _ = unpacked(b64decode(numbers))
+    assert b"a secret" not in b64decode(numbers)
+    assert (told["model"]["examples"], told["model"]["snapshots"], told["model"]["weights"]) == ([], [], None)
+
+
+def test_what_was_changed_is_said(page: Callable[..., str]) -> None:
+    changes = {"off": [["cross", 2, 1]], "positions": True, "scaling": False, "mask": True}
+    told, _ = unpacked(b64decode(NUMBERS.findall(page("translator", target=TARGET, changes=changes))[0]))
+    assert told["asked"] == {"snapshot": None, "target": TARGET, "changes": changes}
+    told, _ = unpacked(b64decode(NUMBERS.findall(page("translator"))[0]))
+    assert told["asked"] == {
+        "snapshot": None,
+        "target": None,
+        "changes": {"off": [], "positions": True, "scaling": True, "mask": True},
+    }
 
 
 def test_the_policy_allows_the_script_and_the_style_in_it_and_nothing_from_elsewhere(page: Callable[..., str]) -> None:

@@ -51,7 +51,7 @@ JUNK = [
 ]
 FIELDS = (
     "model snapshot text target branch image changes kind merge layer head query beam stack count side id texts scenes "
-    "pair place label begin form temperature seed most off mask pixels number"
+    "pair place places label begin form temperature seed most off mask pixels number"
 ).split()
 
 
@@ -136,12 +136,13 @@ def test_images_to_put_before_a_model(tmp_path: Path) -> None:
     np.testing.assert_array_equal(arrays["pixels"], np.round(np.reshape(rows[1:3], (2, 6, 4, 1)) / 9 * 255))
     by_number, seen = unpacked(answer(models, "look", {"image": {"number": 2}}))
     by_pixels, drawn = unpacked(answer(models, "look", {"image": {"pixels": rows[2]}}))
+    assert (by_number["image"].pop("label"), by_pixels["image"].pop("label")) == ("c", None)
     assert by_number == by_pixels
     assert all(np.array_equal(seen[name], drawn[name]) for name in seen)
     np.testing.assert_array_equal(seen["pixels"], arrays["pixels"][1])
     with pytest.raises(UsageError, match="reads texts"):
         answer(models, "images", {"model": 1})
-    with pytest.raises(UsageError, match="no image 4; there are 4"):
+    with pytest.raises(UsageError, match="no image 5; there are 4"):
         answer(models, "look", {"image": {"number": 4}})
 
 
@@ -168,7 +169,8 @@ def test_the_course_of_a_training(tmp_path: Path) -> None:
     for number in range(1, 101):
         norms = {"encoder": 0.5 * number, "decoder": None} if number < 100 else {"decoder": 2.0, "output": 3.0}
         lines.append(step(number, **({"norms": norms} if number % 50 == 0 else {})))
-        lines += [{"kind": "sample", "step": number, "source": f"{number}{text}"} for text in "ab"]
+        texts = {"reference": "", "hypothesis": ""}
+        lines += [{"kind": "sample", "step": number, "source": f"{number}{text}", **texts} for text in "ab"]
     lines.append({"kind": "valid", "step": 100, "loss": 4.0, "best": True})
     models = Models([put(tmp_path, translator())])
     with pytest.raises(RegardError, match="cannot be read"):
@@ -220,5 +222,5 @@ def test_a_live_training_is_looked_into(tmp_path: Path) -> None:
 
 
 def test_every_question_is_known_to_be_asked(models: Models, number: Callable[[str], int]) -> None:
-    assert set(ANSWERS) == set("look head equation tree places drift near map vectors owes images".split())
+    assert set(ANSWERS) == set("look head row equation tree places drift near map vectors owes needs images".split())
     assert answer(models, "look", {"model": number("viewer"), "image": {"pixels": PIXELS}, "text": None})

@@ -1,8 +1,10 @@
-"""A log followed as it grows gives what the whole log gives."""
+"""A log followed as it grows gives what the whole log gives; whatever is damaged in it is left out."""
 
 from __future__ import annotations
 
 import json
+import random
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,8 @@ import numpy as np
 import pytest
 
 from regard.errors import RegardError
-from regard.explore.course import LOG, Course
+from regard.explore.course import CELLS, COLUMNS, EACH, LOG, VALIDATIONS, WRITTEN, Course
+from regard.explore.logged import TEXT
 
 
 def line(kind: str, step: int, **values: Any) -> bytes:
@@ -26,7 +29,10 @@ def log() -> bytes:
             line("step", step, seconds=step / 2, loss=loss, rate=1e-3, tokens_per_second=100, norm=1.5, **more)
         )
         if step % 10 == 0:
-            found += [line("sample", step, source="ä", hypothesis="b"), line("valid", step, loss=4.0, bleu=step / 1.0)]
+            found += [
+                line("sample", step, source="ä", reference="c", hypothesis="b"),
+                line("valid", step, loss=4.0, bleu=step / 1.0),
+            ]
     return b"".join([*found, line("save", 20, path="step-000020"), line("unheard of", 21)])
 
 
@@ -45,23 +51,26 @@ def test_read_as_it_grows(folder: Path, piece: int) -> None:
         course.advance()
     assert not course.advance()
     assert course.planned == 20
-    assert course.columns["step"] == list(range(1, 21))
-    assert np.isnan(course.columns["loss"][6])
-    assert [each["bleu"] for each in course.valid] == [10, 20]
-    assert [each["source"] for each in course.samples] == ["ä", "ä"]
-    assert course.norms == [{"step": 10, "norms": {"encoder": 5.0}}, {"step": 20, "norms": {"encoder": 10.0}}]
+    assert course.updates.steps.tolist() == list(range(1, 21))
+    assert np.isnan(course.updates.columns["loss"][6])
+    values, arrays = course.told(100)
+    assert [each["bleu"] for each in values["valid"]] == [10, 20]
+    assert [each["source"] for each in values["samples"]] == ["ä", "ä"]
+    assert values["norms"] == {"steps": [10, 20], "names": ["encoder"]}
+    assert arrays["norms"].tolist() == [[5.0], [10.0]]
 
 
 def test_thinned_to_means(folder: Path) -> None:
     (folder / LOG).write_bytes(log())
     course = Course(folder)
     assert course.advance()
-    found = course.thinned(6)
+    _, found = course.told(6)
     assert found["step"].tolist() == [2.5, 6.5, 10.5, 14.5, 18.5]
     losses = [9 - step / 4 for step in (5, 6, 8)]  # that of step 7 is not known
     assert found["loss"][1] == pytest.approx(sum(losses) / 3)
-    assert len(course.thinned(1000)["loss"]) == 20
-    assert np.isnan(course.thinned(1000)["loss"][6])
+    _, found = course.told(1000)
+    assert len(found["loss"]) == 20
+    assert np.isnan(found["loss"][6])
 
 
 def test_a_log_that_was_cut_is_read_anew(folder: Path) -> None:
@@ -71,8 +80,111 @@ def test_a_log_that_was_cut_is_read_anew(folder: Path) -> None:
     course.advance()
     (folder / LOG).write_bytes(b"".join(whole.splitlines(keepends=True)[:6]) + b'{"half\n[1]\n')
     course.advance()
-    assert course.columns["step"] == [1, 2, 3, 4, 5]
-    assert course.valid == []
+    assert course.updates.steps.tolist() == [1, 2, 3, 4, 5]
+    assert course.valid == {}
+
+
+@pytest.mark.parametrize("renamed", [False, True])
+def test_a_log_that_began_anew_and_grew_beyond_the_old_is_read_from_its_beginning(folder: Path, renamed: bool) -> None:
+    course = Course(folder)
+    (folder / LOG).write_bytes(b"".join(line("step", step, loss=9.0) for step in range(1, 6)))
+    course.advance()
+    other = b"".join(line("step", step, loss=8.0) for step in range(1, 31))
+    if renamed:
+        (folder / "new").write_bytes(other)
+        (folder / "new").replace(folder / LOG)
+    else:
+        (folder / LOG).write_bytes(other)  # the same file, as a system gives its number again
+    course.advance()
+    assert course.updates.steps.tolist() == list(range(1, 31))
+    assert set(course.updates.columns["loss"]) == {8.0}
+
+
+def test_the_same_log_under_another_number_is_read_once(folder: Path) -> None:
+    (folder / LOG).write_bytes(log())
+    course = Course(folder)
+    course.advance()
+    (folder / "copy").write_bytes(log())
+    (folder / "copy").replace(folder / LOG)
+    course.advance()
+    assert len(course.updates.steps) == 20
+
+
+def test_a_million_updates_make_a_bounded_answer(folder: Path) -> None:
+    """As does a damaged log that says everything of one step."""
+    course = Course(folder)
+    names = [f"layer {number}" for number in range(40)]
+    for step in range(1, 30_001):
+        course.updates.add(step, dict.fromkeys(COLUMNS, 1.0))
+        course.norms.add(step, dict.fromkeys(names, float(step)))
+        course.valid[step] = {"step": step, "loss": 5.0, "best": step == 12_347}
+        text = dict.fromkeys(("source", "reference", "hypothesis"), "a")
+        course.samples.append({"step": max(step, 29_000), **text})
+    values, arrays = course.told(10_000)
+    assert len(arrays["loss"]) <= 10_000
+    assert arrays["norms"].size <= CELLS
+    assert len(values["norms"]["steps"]) == len(arrays["norms"]) > CELLS / 50
+    np.testing.assert_allclose(arrays["norms"][:, 0], values["norms"]["steps"])
+    steps = [one["step"] for one in values["valid"]]
+    assert steps == sorted(set(steps))
+    assert {1, 12_347, 30_000} <= set(steps)
+    assert len(steps) <= VALIDATIONS + WRITTEN + 1
+    counts = Counter(one["step"] for one in values["samples"])
+    assert len(counts) == WRITTEN
+    assert counts[29_000] == EACH
+    assert set(counts) <= set(steps)
+
+
+def test_damaged_lines_are_passed_over(folder: Path) -> None:
+    """Whatever stands in a log, what is whole in it is told."""
+    damaged = [
+        b"NaN", b"[]", b'"text"', b"5", b"null", b"{", b"\xff\xfe", b"[" * 100_000, b'{"kind": ' + b"9" * 5000 + b"}",
+        b'{"kind": ["step"], "step": 1}', b'{"kind": {}, "step": 1}', b'{"kind": "start", "step": 0, "steps": "many"}',
+        b'{"kind": "step", "loss": 5}', b'{"kind": "step", "step": "2", "loss": 5}', b'{"kind": "step", "step": NaN}',
+        b'{"kind": "step", "step": [1], "loss": 5}', b'{"kind": "step", "step": -1}',
+        b'{"kind": "step", "step": 1e999}', b'{"kind": "step", "step": true}',
+        b'{"kind": "step", "step": 1' + b"0" * 400 + b"}",
+        b'{"kind": "valid", "step": 3}', b'{"kind": "valid", "step": 3, "loss": NaN}', b'{"kind": "valid", "loss": 1}',
+        b'{"kind": "sample", "step": 3}',
+        b'{"kind": "sample", "step": 3, "source": 1, "reference": "", "hypothesis": ""}',
+        b'{"kind": "sample", "source": "", "reference": "", "hypothesis": ""}',
+    ]  # fmt: skip
+    half = [
+        b'{"kind": "step", "step": 1, "loss": NaN, "rate": "fast", "norm": [1], "seconds": 1e300, "norms": [1]}',
+        b'{"kind": "step", "step": 2, "loss": 1' + b"0" * 400 + b', "norms": {"a": "b", "c": null, "d": -Infinity}}',
+        b'{"kind": "step", "step": 3, "loss": 4, "norms": {"a": 1.5, "b": {}, "\\ud800": 2, "' + b"n" * 99 + b'": 1}}',
+        b'{"kind": "valid", "step": 3, "loss": 2, "best": "y", "bleu": Infinity, "chrf": "x", "f1": 0.5, "\\ud800": 1}',
+        b'{"kind": "sample", "step": 3, "source": "\\ud800", "reference": "' + b"r" * 5000 + b'", "hypothesis": ""}',
+    ]
+    (folder / LOG).write_bytes(b"\n".join([*damaged, *half, b'{"kind": "step", "step": 4, "lo']))
+    course = Course(folder)
+    course.advance()
+    values, arrays = course.told(10)
+    assert json.loads(json.dumps(values, allow_nan=False, ensure_ascii=False).encode()) == values
+    assert values["planned"] is None
+    assert arrays["step"].tolist() == [1, 2, 3]
+    assert np.isnan(arrays["loss"]).tolist() == [True, True, False]
+    assert all(np.isnan(arrays[name]).all() for name in ("rate", "norm", "seconds"))
+    assert values["norms"] == {"steps": [3], "names": ["a", "\ufffd"]}
+    assert arrays["norms"].tolist() == [[1.5, 2]]
+    assert values["valid"] == [{"step": 3, "loss": 2, "best": False, "f1": 0.5, "\ufffd": 1}]
+    (sample,) = values["samples"]
+    assert (sample["source"], sample["hypothesis"]) == ("\ufffd", "")
+    assert sample["reference"] == "r" * TEXT + "…"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_log_with_any_bytes_changed_is_told(folder: Path, seed: int) -> None:
+    draw = random.Random(seed)
+    content = bytearray(log())
+    for _ in range(200):
+        content[draw.randrange(len(content))] = draw.randrange(256)
+    (folder / LOG).write_bytes(content)
+    course = Course(folder)
+    course.advance()
+    values, arrays = course.told(7)
+    json.dumps(values, allow_nan=False, ensure_ascii=False).encode()
+    assert {array.dtype.name for array in arrays.values()} == {"float32"}
 
 
 def test_no_log_is_said(tmp_path: Path) -> None:
@@ -82,4 +194,6 @@ def test_no_log_is_said(tmp_path: Path) -> None:
     (tmp_path / LOG).write_bytes(b"")
     course = Course(tmp_path)
     assert not course.advance()
-    assert course.thinned(10)["loss"].shape == (0,)
+    values, arrays = course.told(10)
+    assert arrays["loss"].shape == (0,)
+    assert (values["valid"], values["samples"], arrays["norms"].shape) == ([], [], (0, 0))

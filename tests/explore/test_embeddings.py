@@ -25,6 +25,9 @@ SIDES = [
     ("encoder", "source"),
 ]
 
+CONTROLS = {chr(code) for code in (*range(9), *range(11, 32), *range(127, 160))}
+"""No tab, and no end of a line."""
+
 
 def table(task: Any, side: str) -> tuple[Any, np.ndarray]:
     """The tokenizer and the rows of the model's first part."""
@@ -43,7 +46,7 @@ def test_the_nearest_by_plain_loops(plain: Ask, task: TaskOf, name: str, side: s
     assert values["piece"] == tokenizer.piece(id) == max((one["piece"] for one in values["pieces"]), key=len)
     cosines = {}
     for other in tokenizer.ordinary.tolist():
-        if other != id and not tokenizer.is_byte(other):
+        if other != id and not tokenizer.is_byte(other) and tokenizer.decode([other]) not in CONTROLS:
             cosines[other] = rows[id] @ rows[other] / np.linalg.norm(rows[id]) / np.linalg.norm(rows[other])
     wanted = sorted(cosines, key=lambda other: -cosines[other])[:7]
     assert [other for other, _, _ in values["near"]] == wanted
@@ -73,6 +76,22 @@ def test_a_map_shows_what_differs_most(plain: Ask, task: TaskOf) -> None:
     sizes = np.linalg.svd(centred, compute_uv=False) ** 2
     assert values["share"] == pytest.approx(sizes[:2].sum() / sizes.sum(), rel=1e-4)
     np.testing.assert_allclose((arrays["place"].astype(float) ** 2).sum(0), sizes[:2], rtol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["translator", "filler", "speaker"])
+def test_bytes_that_no_text_has_are_near_nothing_and_on_no_map(plain: Ask, task: TaskOf, name: str) -> None:
+    tokenizer, _ = table(task(name), "source")
+    every = {tokenizer.decode([id]): id for id in tokenizer.ordinary.tolist()}
+    assert len(CONTROLS & every.keys()) > 20  # a vocabulary of bytes has them
+    near = [one for one, _, _ in plain("near", name, text="animal", count=100)[0]["near"]]
+    mapped = plain("map", name, count=5000)[0]
+    for ids in (near, mapped["ids"]):
+        assert not CONTROLS & {tokenizer.decode([id]) for id in ids}
+    assert every["\n"] in mapped["ids"]
+    assert mapped["pieces"][mapped["ids"].index(every["\n"])] == "<0x0A>"
+    told = plain("near", name, id=every["\x07"])[0]
+    assert told["piece"] == "<0x07>"
+    assert all(piece.isprintable() for _, piece, _ in told["near"])
 
 
 def test_words_come_first(plain: Ask) -> None:

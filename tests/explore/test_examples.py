@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from regard.config import recipe_from
+from regard.data.shards import SideWriter
 from regard.explore.examples import PLAIN, demonstrated, examples
 from regard.tasks.demo import RECIPE
+from regard.text.tokenizer import learn
 from small_tasks import log
 
 
@@ -62,6 +67,54 @@ def test_gaps_are_shown_by_one_name(tmp_path: Path, task: str) -> None:
     assert examples(tmp_path, of(task)) == [PLAIN]
     log(tmp_path, [sample("no gap"), sample("a <extra_0> and <extra_id_12>"), sample("a [MASK] b")])
     assert examples(tmp_path, of(task)) == ["a [MASK] b", "a [MASK] and [MASK]"]
+
+
+def prepared(folder: Path, lines: list[str]) -> Any:
+    """A folder whose run is validated on these lines."""
+    data = folder / "training" / "data"
+    data.mkdir(parents=True)
+    known = learn(OLD * 3, 400, symbols=("[MASK]",))
+    known.save(data / "tokenizer.json")
+    writer = SideWriter(data, "validation.text", known.size)
+    writer.add([np.array([*known.encode(line).ids, known.end]) for line in lines])
+    side, _ = writer.close()
+    (data / "index.json").write_text(json.dumps({"sides": {"validation.text": side}}))
+    return known
+
+
+OLD = [
+    "The old cat doesn't sleep on the green mat.",
+    "Small dogs never bark behind big white houses.",
+    "The river couldn't carry the heavy boat.",
+    "Old houses stand behind the green river.",
+]
+
+
+@pytest.mark.parametrize("task", ["masked-lm", "span-corruption"])
+def test_gaps_stand_for_whole_words_of_what_it_is_validated_on(tmp_path: Path, task: str) -> None:
+    known = prepared(tmp_path, OLD)
+    log(tmp_path, [sample("couldn [MASK] half")])
+    found = examples(tmp_path, of(task, seed=3))
+    assert len(found) == len(OLD)
+    assert found == examples(tmp_path, of(task, seed=3)) != examples(tmp_path, of(task, seed=4))
+    for text, line in zip(found, OLD, strict=True):
+        parts = text.split("[MASK]")
+        assert len(parts) == (3 if len(line.split()) > 6 else 2)
+        hidden = re.fullmatch("(.*)".join(map(re.escape, parts)), line)
+        assert hidden
+        for word in hidden.groups():
+            assert word in re.split(r"[ .]", line)
+            assert task != "masked-lm" or len(known.encode(f" {word}").ids) == 1
+
+
+@pytest.mark.parametrize(
+    "broken", ["tokenizer.json", "index.json", "validation.text.offsets", "validation.text.000.ids"]
+)
+def test_where_validation_is_lost_what_it_showed_is_left(tmp_path: Path, broken: str) -> None:
+    prepared(tmp_path, OLD)
+    (tmp_path / "training" / "data" / broken).write_bytes(b"")
+    log(tmp_path, [sample("a [MASK] b")])
+    assert examples(tmp_path, of("masked-lm")) == ["a [MASK] b"]
 
 
 def test_before_it_shows_anything_a_translator_has_what_it_is_validated_on(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from regard.explore.answers import exported
 from regard.explore.models import Models
 from regard.explore.record import record
 from regard.explore.view import View
-from small_tasks import EVERY, SOURCE, TARGET, before, put, recurrent, translator
+from small_tasks import EVERY, SOURCE, TARGET, before, keep, put, recurrent, translator
 
 Export = Callable[..., tuple[bytes, str, str]]
 
@@ -33,6 +33,8 @@ def test_all_numbers_as_json(export: Export, ask: Any, name: str) -> None:
     found = json.loads(content)
     assert (media, file) == ("application/json", f"{name}-attention.json")
     assert found["output"] == values["output"]
+    whole = {"off": [], "positions": True, "scaling": True, "mask": True}
+    assert found["asked"] == {"snapshot": None, "target": None, "changes": whole}
     for side in ("source", "target", "written"):
         assert found[side] == [{key: one[key] for key in ("text", "start", "end")} for one in values[side]]
     assert list(found["weights"]) == list(values["kinds"])
@@ -45,8 +47,56 @@ def test_a_picture_is_that_of_the_command_line(export: Export, task: Callable[[s
     for kind, layer, head in (("cross", 2, 1), ("encoder", None, None), ("decoder", 3, None), ("cross", None, 2)):
         content, media, file = export("translator", target=TARGET, form="svg", kind=kind, layer=layer, head=head)
         assert (media, file) == ("image/svg+xml", "translator-attention.svg")
-        assert content.decode() == View(made, kind, layer, head).svg()
-    assert export("translator", target=TARGET, form="svg")[0].decode() == View(made, "encoder").svg()
+        assert content.decode() == View(made, kind, layer, head).svg(remark=f"Made to write “{TARGET}”")
+    alone = record(task("translator"), SOURCE)
+    assert export("translator", form="svg")[0].decode() == View(alone, "encoder").svg()
+
+
+def seen_and_said(content: bytes) -> tuple[str, str]:
+    """The small remarks of a picture, joined, and its description."""
+    every = list(Tree.fromstring(content).iter())
+    remarks = [one.text or "" for one in every if one.get("class") == "soft"]
+    return " ".join(remarks), next(one.text or "" for one in every if one.tag.endswith("desc"))
+
+
+@pytest.mark.parametrize("shown", [{}, {"kind": "cross", "layer": 1, "head": 2}])
+def test_a_picture_says_what_was_changed(export: Export, shown: dict[str, Any]) -> None:
+    changes = {"off": [["cross", 2, 1], ["encoder", 1, 3]], "positions": False, "scaling": False, "mask": False}
+    said = f"Without encoder–decoder head 2·1, encoder head 1·3, positions, scaling, the mask. Made to write “{TARGET}”"
+    for part in seen_and_said(export("translator", form="svg", target=TARGET, changes=changes, **shown)[0]):
+        assert said in part
+    for part in seen_and_said(export("translator", form="svg", **shown)[0]):
+        assert "Without" not in part
+        assert "Made to write" not in part
+
+
+def test_numbers_say_what_was_changed(export: Export) -> None:
+    changes = {"off": [["decoder", 1, 1]], "positions": True, "scaling": True, "mask": False}
+    found = json.loads(export("translator", form="json", target=TARGET, changes=changes)[0])
+    assert found["asked"] == {"snapshot": None, "target": TARGET, "changes": changes}
+
+
+def test_an_image_is_named(number: Callable[[str], int], models: Models, tmp_path: Path) -> None:
+    """By its number from 1 on, and its label; a drawn one as that."""
+    lines = [f"{','.join(map(str, range(place, place + 24)))},{'ab'[place]}" for place in range(2)]
+    (tmp_path / "images.csv").write_text("\n".join(lines) + "\n")
+    hung = Models([models.folders[number("viewer")].path], tmp_path / "images.csv")
+    for image, said in (
+        ({"number": 0}, "image 1, labelled a, read as "),
+        ({"number": 1}, "image 2, labelled b, read as "),
+        ({"pixels": list(range(24))}, "a drawn image, read as "),
+    ):
+        for part in seen_and_said(exported(hung, {"form": "svg", "image": image})[0]):
+            assert said in part
+
+
+def test_kept_weights_are_named(tmp_path: Path) -> None:
+    models = Models([put(tmp_path, translator())])
+    keep(tmp_path, translator(), 12)
+    kept = {"text": SOURCE, "snapshot": "step 12"}
+    for part in seen_and_said(exported(models, {"form": "svg", **kept})[0]):
+        assert "With the weights of step 12." in part
+    assert json.loads(exported(models, {"form": "json", **kept})[0])["asked"]["snapshot"] == "step 12"
 
 
 @pytest.mark.parametrize(("layer", "head", "heads"), [(None, None, 6), (2, None, 3), (None, 1, 2), (1, 3, 1)])

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import fcntl
 import shutil
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from regard.config import RnnSection, recipe_from
 from regard.errors import RegardError
-from regard.explore.folders import STOPPED, WAITING, Folder, parameters, positions_of, stamp_of, title
-from regard.tasks.demo import RECIPE
-from small_tasks import EVERY, LABELS, keep, log, put, spanner, tagger, translator, viewer
+from regard.explore import folders as module
+from regard.explore.folders import (
+    LOST,
+    PREPARING,
+    STOPPED,
+    UNBEGUN,
+    UNNAMED,
+    WAITING,
+    Folder,
+    parameters,
+    stamp_of,
+)
+from small_tasks import EVERY, LABELS, classifier, keep, log, put, translator
 
 
 @pytest.fixture(scope="module")
@@ -86,13 +99,111 @@ def test_what_is_no_model_folder(tmp_path: Path) -> None:
     for where, said in ((tmp_path / "absent", "no such folder"), (tmp_path, "is no model folder")):
         with pytest.raises(RegardError, match=said):
             Folder(where)
-    (tmp_path / "training").mkdir()
-    with pytest.raises(RegardError, match="still prepares the data"):
-        Folder(tmp_path)
     put(tmp_path, translator())
     (tmp_path / "tokenizer.json").write_text("{")
     with pytest.raises(RegardError):
         Folder(tmp_path)
+
+
+@contextmanager
+def at_work(folder: Path) -> Iterator[None]:
+    """A training that has claimed a folder, and prepares its data."""
+    training = folder / "training"
+    training.mkdir(parents=True, exist_ok=True)
+    with (training / "lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def test_a_training_that_has_just_begun_is_told_and_becomes_a_model(tmp_path: Path) -> None:
+    task = classifier()
+    keys = Folder(put(tmp_path / "a", task)).state(0).keys()
+    with at_work(tmp_path / "b" / "model"):
+        folder = Folder(tmp_path / "b")
+        found = folder.state(5)
+        assert found.keys() == keys
+        assert (found["number"], found["name"], found["ready"], found["why"]) == (5, "b", False, PREPARING)
+        assert (found["running"], found["course"], found["kinds"], found["examples"]) == (True, False, {}, [])
+        with pytest.raises(RegardError, match="prepares its data"):
+            assert folder.recipe
+        put(tmp_path / "b" / "model", task, weights=False)
+        found = folder.state(5)
+        assert (found["ready"], found["why"], found["task"]) == (False, WAITING, "classification")
+        assert folder.recipe == task.recipe
+        put(tmp_path / "b" / "model", task)
+        assert folder.state(5)["ready"]
+
+
+def test_a_training_that_began_and_stopped_is_no_model(tmp_path: Path) -> None:
+    with at_work(tmp_path):
+        folder = Folder(tmp_path)
+    assert (folder.state(0)["ready"], folder.state(0)["why"]) == (False, UNBEGUN)
+    with pytest.raises(RegardError, match="stopped while it prepared the data"):
+        Folder(tmp_path)
+
+
+@pytest.mark.parametrize("left", ["model.safetensors", "checkpoints"])
+def test_a_recipe_that_was_lost_is_not_waited_for(tmp_path: Path, left: str) -> None:
+    with at_work(tmp_path):
+        put(tmp_path, translator(), weights=left == "model.safetensors")
+    if left == "checkpoints":
+        (tmp_path / "training" / left).mkdir()
+    folder = Folder(tmp_path)
+    (tmp_path / "recipe.toml").unlink()
+    assert (folder.state(0)["ready"], folder.state(0)["why"]) == (False, LOST)
+    with pytest.raises(RegardError, match=r"recipe\.toml is lost"):
+        Folder(tmp_path)
+
+
+def test_labels_that_were_lost_are_said_before_anything_is_asked(tmp_path: Path) -> None:
+    folder = Folder(put(tmp_path, classifier()))
+    labels = (tmp_path / "labels.json").read_bytes()
+    (tmp_path / "labels.json").unlink()
+    for one in (folder, Folder(tmp_path)):
+        found = one.state(0)
+        assert (found["ready"], found["why"], found["labels"]) == (False, UNNAMED, [])
+    (tmp_path / "labels.json").write_bytes(labels)
+    assert (folder.state(0)["ready"], folder.state(0)["labels"]) == (True, list(LABELS))
+
+
+def test_a_state_reads_nothing_again_that_has_not_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page asks every two seconds."""
+    folder, read = Folder(put(tmp_path, classifier())), list[str]()
+    log(tmp_path, [{"kind": "start", "step": 0, "steps": 5}])
+    for name in ("recipe_values", "assets", "examples", "parameters"):
+        original = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *given, name=name, do=original: (read.append(name), do(*given))[1])
+    states = [folder.state(0) for _ in range(3)]
+    assert states[0] == states[1] == states[2]
+    assert sorted(read) == ["examples", "parameters"]
+    log(tmp_path, [{"kind": "sample", "step": 1, "source": "a cat", "reference": "", "hypothesis": ""}])
+    assert folder.state(0)["examples"] == ["a cat"]
+    put(tmp_path, classifier(d_model=24))
+    assert folder.state(0)["d_model"] == 24
+    assert sorted(read) == ["assets", "examples", "examples", "parameters", "parameters", "recipe_values"]
+
+
+def test_two_threads_open_a_folder_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one reads is whole before the other uses it."""
+    folder, inside, most = Folder(put(tmp_path, translator())), [0], [0]
+    original = module.assets
+
+    def slow(*given: Any) -> Any:
+        inside[0] += 1
+        most[0] = max(most[0], inside[0])
+        time.sleep(0.05)
+        inside[0] -= 1
+        return original(*given)
+
+    monkeypatch.setattr(module, "assets", slow)
+    put(tmp_path, translator(d_model=24))
+    threads = [threading.Thread(target=folder.state, args=(0,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1]
+    assert folder.state(0)["d_model"] == 24
 
 
 def test_a_folder_of_the_demonstration_has_its_model_inside(tmp_path: Path) -> None:
@@ -109,22 +220,7 @@ def test_a_folder_that_goes_away_or_becomes_another_is_told_as_it_is(tmp_path: P
     shutil.rmtree(tmp_path / "a")
     found = folder.state(0)
     assert not found["ready"]
-    assert "no such folder" in found["why"]
-
-
-def test_titles() -> None:
-    def of(source: str, target: str) -> str:
-        return title(recipe_from({"text": {"source_language": source, "target_language": target}}))
-
-    assert of("en-GB", "deu") == "English → German"
-    assert of("hsb", "de") == "hsb → German"
-    assert of("und", "de") == "Translator"
-    assert title(recipe_from(RECIPE)) == "English → German"
-    assert [title(make().recipe) for make in (tagger, spanner, viewer)] == [
-        "Tagger",
-        "Model of missing spans",
-        "Classifier of images",
-    ]
+    assert found["why"] == "this folder is not there any more"
 
 
 def test_a_file_of_weights_that_is_none(tmp_path: Path) -> None:
@@ -137,4 +233,3 @@ def test_a_file_of_weights_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "b").replace(tmp_path / "a")
     assert stamp_of(tmp_path / "a") != before
     assert stamp_of(tmp_path / "absent") is None
-    assert positions_of(RnnSection()) == "none"

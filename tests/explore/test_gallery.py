@@ -27,8 +27,9 @@ def test_images_of_a_file(tmp_path: Path, rows: np.ndarray) -> None:
     assert (found.labels, found.total) == (("label 1", "label 2", "label 3"), 5)
     np.testing.assert_array_equal(found.pixels, rows[1:4].reshape(3, 6, 4, 1))
     np.testing.assert_array_equal(gallery.one(task, 4), rows[4].reshape(6, 4, 1))
+    assert [gallery.label(task, number) for number in (0, 4, 5)] == ["label 0", "label 4", None]
     assert gallery.some(task, 7, 3).pixels.shape == (0, 6, 4, 1)
-    with pytest.raises(UsageError, match="no image 5; there are 5, counted from 0"):
+    with pytest.raises(UsageError, match=r"no image 6; there are 5$"):
         gallery.one(task, 5)
 
 
@@ -36,6 +37,7 @@ def test_images_without_labels_or_of_another_size(tmp_path: Path, rows: np.ndarr
     (tmp_path / "u.csv").write_text("".join(f"{','.join(map(str, row))}\n" for row in rows.tolist()))
     gallery = Gallery(tmp_path / "u.csv")
     assert gallery.some(viewer(), 0, 2).labels == ("", "")
+    assert gallery.label(viewer(), 1) is None
     with pytest.raises(RegardError):
         gallery.some(viewer(height=4), 0, 2)
     with pytest.raises(RegardError):

@@ -31,6 +31,25 @@ def test_room_is_by_size() -> None:
     assert kept.get(1, lambda: "gone") == "a"
 
 
+def test_sizes_are_asked_once() -> None:
+    asked: list[int] = []
+
+    def size(value: int) -> int:
+        asked.append(value)
+        return value
+
+    kept: Kept[int] = Kept(10, size)
+    for value in (4, 3, 2, 1, 5):
+        kept.put(value, value)
+    assert asked == [4, 3, 2, 1, 5]
+    assert len(kept) == 3  # 5, 1 and 2; with 3 they would be 11
+    kept.put(5, 1)
+    kept.put(6, 6)
+    assert len(kept) == 4
+    kept.put(7, 1)
+    assert [kept.get(key, lambda: -1) for key in (5, 6, 7)] == [1, 6, 1]
+
+
 def test_what_fails_is_not_kept() -> None:
     kept: Kept[float] = Kept(2)
     try:

@@ -104,7 +104,7 @@ def test_many_weights_are_not_sent_at_once(ask: Ask, monkeypatch: pytest.MonkeyP
 
 def test_an_image_is_sent_with_its_patches(ask: Ask) -> None:
     values, arrays = ask("look", "viewer")
-    assert values["image"] == {"rows": 3, "columns": 2}
+    assert values["image"] == {"rows": 3, "columns": 2, "label": None}
     np.testing.assert_array_equal(arrays["pixels"], np.round(np.array(PIXELS) / 9 * 255).reshape(6, 4, 1))
     assert arrays["pixels"].dtype == np.uint8
     assert [one["text"] for one in values["source"]][:3] == ["class", "1,1", "1,2"]
@@ -132,6 +132,43 @@ def test_heads_and_their_merges(ask: Ask) -> None:
         np.testing.assert_allclose(got(kind, merge="mean"), weights.mean((0, 1)), atol=1e-6)
         np.testing.assert_array_equal(got(kind, merge="max", layer=1), weights[0].max(0))
         np.testing.assert_array_equal(got(kind, merge="max"), weights.max((0, 1)))
+
+
+@pytest.mark.parametrize(("name", "kind"), [("translator", "cross"), ("translator", "decoder"), ("viewer", "encoder")])
+def test_what_every_head_gives_from_one_token_or_several(ask: Ask, name: str, kind: str) -> None:
+    weights = ask("look", name)[1][f"weights.{kind}"]
+    for places in ([0], [2], [1, 3]):
+        found = ask("row", name, kind=kind, places=places)[1]["weight"]
+        assert found.shape == (*weights.shape[:2], weights.shape[3])
+        for layer, head in np.ndindex(*weights.shape[:2]):
+            wanted = sum(weights[layer, head, place] for place in places) / len(places)
+            np.testing.assert_allclose(found[layer, head], wanted, atol=1e-6)
+    for wrong in ([], [99], None):
+        with pytest.raises(UsageError, match="named by their places, from 0 to"):
+            ask("row", name, kind=kind, places=wrong)
+
+
+def test_what_was_written_can_be_forced_again(ask: Ask) -> None:
+    """By its pieces, also upon a model that would write something else."""
+    own, _ = ask("look", "translator")
+    changes = {"off": [["cross", layer, head] for layer in (1, 2, 3) for head in (1, 2, 3)]}
+    other, _ = ask("look", "translator", changes=changes)
+    again, _ = ask("look", "translator", changes=changes, branch=own["branch"])
+    assert other["branch"] != own["branch"] == again["branch"]
+    assert again["written"] == own["written"]
+    assert again["probability"] != own["probability"]
+    assert ask("look", "classifier")[0]["branch"] is None
+
+
+def test_distances_in_an_image_are_those_of_patches(ask: Ask) -> None:
+    _, arrays = ask("look", "viewer")
+    for layer, head in np.ndindex(2, 3):
+        weight_QK, away = arrays["weights.encoder"][layer, head].astype(float), []
+        for query in range(6):
+            seen = weight_QK[query + 1, 1:]
+            far = [np.hypot(query // 2 - key // 2, query % 2 - key % 2) for key in range(6)]
+            away.append(sum(seen * far) / sum(seen))
+        assert arrays["measures.encoder"][layer, head, 1] == pytest.approx(np.mean(away), rel=1e-4)
 
 
 def test_rollout_by_plain_loops(ask: Ask) -> None:

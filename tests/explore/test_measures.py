@@ -44,6 +44,18 @@ def test_the_ends_of_the_measures() -> None:
     assert measures(half[None], [True, False, False, False]).special_H[0] == pytest.approx(0.5)
 
 
+def test_the_distance_between_patches_is_along_the_straight_line() -> None:
+    """Reading order would have the first patch of a row far from the one above it."""
+    weight_HQK, far = drawn(2, 2, 7, 7), list[list[float]]()
+    for weight_QK in weight_HQK:
+        far.append([])
+        for query in range(6):
+            share = weight_QK[query + 1, 1:] / sum(weight_QK[query + 1, 1:])
+            far[-1].append(sum(w * math.dist(divmod(query, 2), divmod(key, 2)) for key, w in enumerate(share)))
+    found = measures(weight_HQK, [True] + [False] * 6, (3, 2))
+    np.testing.assert_allclose(found.distance_H, np.mean(far, axis=1))
+
+
 def test_rollout_sums_over_all_paths() -> None:
     layers = [drawn(seed, 2, 4, 4) for seed in range(3)]
     steps = [(layer.mean(axis=0) + np.eye(4)) / 2 for layer in layers]

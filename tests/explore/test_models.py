@@ -11,7 +11,9 @@ import torch
 
 from regard.errors import RegardError, UsageError
 from regard.explore import models as module
+from regard.explore.answers import answer
 from regard.explore.models import LOADED, Models
+from regard.explore.payload import unpacked
 from regard.tasks import bundle
 from small_tasks import EVERY, SOURCE, classifier, keep, put, translator
 
@@ -55,6 +57,28 @@ def test_a_model_that_was_replaced_is_loaded_anew(tmp_path: Path, loads: list[st
     assert before.key != after.key
     assert after is models.loaded(0)
     assert loads == ["a", "a"]
+
+
+def test_weights_have_a_name(tmp_path: Path) -> None:
+    """The same in what is told of a model as in what is seen of it, until there are others."""
+
+    def told() -> str | None:
+        return models.states()[0]["weights"]
+
+    def seen() -> str:
+        return unpacked(answer(models, "look", {"text": SOURCE}))[0]["weights"]
+
+    models = Models([put(tmp_path, translator(), weights=False)])
+    assert told() is None
+    put(tmp_path, translator())
+    first = told()
+    assert first == told() == seen()
+    put(tmp_path, translator())
+    assert first != told() == seen()
+    keep(tmp_path, translator(), 20)
+    kept = unpacked(answer(models, "look", {"text": SOURCE, "snapshot": "step 20"}))[0]["weights"]
+    assert kept not in (first, told())
+    assert models.states()[0]["keeps"] == "best"
 
 
 def test_a_few_are_held(tmp_path: Path, loads: list[str]) -> None:

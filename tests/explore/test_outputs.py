@@ -56,6 +56,7 @@ def test_a_tag_for_each_word(crf: bool) -> None:
     found = OF_TEXTS["tagging"](task, SOURCE)["tags"]
     assert [one["text"] for one in found] == [SOURCE[one["start"] : one["end"]] for one in found]
     assert [one["tag"] for one in found] == list(task.tag(SOURCE).tags)
+    assert [one["probability"] for one in found] == pytest.approx(task.tag(SOURCE).probabilities)
     assert " ".join(one["text"] for one in found).startswith("The animal didn ' t cross")
 
 

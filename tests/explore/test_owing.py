@@ -91,6 +91,22 @@ def test_it_is_the_slope_of_the_score(
         np.testing.assert_allclose(arrays[side], share, rtol=1e-2, atol=1e-4)
 
 
+@pytest.mark.parametrize("name", ["translator", "recurrent", "spanner", "speaker"])
+def test_a_piece_owes_nothing_to_itself_nor_to_what_comes_later(ask: Ask, name: str) -> None:
+    """The row that writes a piece has read the one before it, and none behind that."""
+    target = {"translator": TARGET, "recurrent": TARGET}.get(name)
+    seen, _ = ask("look", name, target=target)
+    side, first = ("source", 1) if name == "speaker" else ("target", 0)
+    for place in range(first, len(seen["written"])):
+        _, arrays = ask("owes", name, target=target, place=place)
+        row = place - first
+        assert len(arrays[side]) == len(seen[side])
+        assert not arrays[side][row + 1 :].any()
+        assert arrays[side][row] or seen[side][row]["text"] == "<s>"
+        if side == "target" and row:
+            assert seen[side][row] == seen["written"][place - 1]
+
+
 def test_scores_of_pieces_are_what_a_page_sees(ask: Ask) -> None:
     for name, target in (("translator", TARGET), ("recurrent", None), ("spanner", None), ("speaker", None)):
         seen, _ = ask("look", name, target=target)

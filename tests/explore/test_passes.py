@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,9 @@ from regard.explore.asked import Asked, Without
 from regard.explore.models import Models
 from regard.explore.passes import own, passed
 from regard.explore.record import record, recorded
-from regard.explore.said import Said, said
+from regard.explore.said import SAYING, Said, said
 from regard.explore.scene import scene
-from small_tasks import EVERY, GAPPED, PIXELS, SOURCE, TARGET, TEXTS, before, put, translator
+from small_tasks import EVERY, GAPPED, LABELS, PIXELS, SOURCE, TARGET, TEXTS, before, put, translator, viewer
 
 Number = Callable[[str], int]
 TaskOf = Callable[[str], Any]
@@ -66,6 +67,18 @@ def test_one_pass_is_enough(models: Models, number: Number, task: TaskOf, monkey
     assert len(runs) == 2
 
 
+@pytest.mark.parametrize("name", ["translator", "speaker"])
+def test_pieces_are_said_once(models: Models, number: Number, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """The largest product of a pass, every piece at every place, is made once for candidates and probabilities."""
+    task = models.loaded(number(name)).task
+    said, times = SAYING[task.name], list[int]()
+    monkeypatch.setitem(SAYING, task.name, lambda *given: times.append(1) or said(*given))
+    found = passed(models, replace(asked(number(name), name), text="The animal was too tired."))
+    assert found.said is not None
+    assert found.probability is not None
+    assert len(times) == 1
+
+
 @pytest.mark.parametrize("name", ["translator", "recurrent", "spanner"])
 def test_probabilities_of_what_is_written(models: Models, number: Number, task: TaskOf, name: str) -> None:
     """By the model step by step, as it searches."""
@@ -111,6 +124,14 @@ def test_an_image(models: Models, number: Number, task: TaskOf) -> None:
     np.testing.assert_array_equal(found.pixels[..., 0].ravel(), np.round(np.array(PIXELS) / 9 * 255))
     assert found.output["said"] == task("viewer").classify(np.array(PIXELS)).label
     assert [weight.shape for weight in found.record.weights["encoder"]] == [(3, 7, 7)] * 2
+    assert found.label is None
+
+
+def test_an_image_with_a_label(tmp_path: Path) -> None:
+    (tmp_path / "images.csv").write_text("".join(f"{','.join(map(str, PIXELS))},{label}\n" for label in LABELS))
+    models = Models([put(tmp_path / "model", viewer())], tmp_path / "images.csv")
+    assert [passed(models, Asked(image=number)).label for number in range(3)] == list(LABELS)
+    assert passed(models, Asked(pixels=tuple(PIXELS))).label is None
 
 
 def edited(task: Any, off: tuple[str, int, int]) -> Any:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from regard.explore.course import LOG
-from regard.explore.runs import FRESH, STALE, running, snapshots
+from regard.explore.runs import FRESH, STALE, preparing, running, snapshots
 from small_tasks import filler, keep
 
 
@@ -43,6 +43,21 @@ def test_the_lock_knows_better(folder: Path) -> None:
         assert not running(folder)
     aged(folder, 0)
     assert not running(folder)
+
+
+def test_a_training_without_a_log_is_at_work_while_it_holds_the_lock(folder: Path) -> None:
+    (folder / LOG).unlink()
+    assert not running(folder)
+    assert preparing(folder)  # there is no lock to ask, and it began lately
+    (folder / "training" / "checkpoints").mkdir()
+    assert not preparing(folder)
+    with (folder / "training" / "lock").open("wb") as lock:
+        assert not running(folder)
+        assert not preparing(folder)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert running(folder)
+        assert preparing(folder)
+    assert not preparing(folder / "elsewhere")
 
 
 def test_looking_does_not_keep_a_training_from_its_lock(folder: Path) -> None:

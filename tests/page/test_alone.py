@@ -15,7 +15,9 @@ from page_models import data_of, made
 from page_numbers import check_gaze, clean, like, number
 from page_reading import BEFORE, FRAME, chosen, flipped
 from page_view import Watch
+from regard.explore.answers import exported
 from regard.explore.measures import entropy
+from regard.explore.models import Models
 from regard.explore.record import record, recorded
 from regard.explore.scene import image_scene
 
@@ -56,7 +58,7 @@ def test_a_translation(view: Watch, task: Callable[[str], Any], page_models: Pat
             shown.evaluate(FRAME)
             who, said = shown.locator(".gaze").inner_text().split(" looks at ", 1)
             weight_QK = told.head(kind, layer, head)  # type: ignore[arg-type]
-            assert who == names[0][place]
+            assert who.removeprefix("·") == names[0][place]
             check_gaze(f"looks at {said}", names[1], weight_QK[place])
             bits = shown.locator("dl.measures dd").first.inner_text().removesuffix(" bits")
             assert bits in like(number, float(entropy(weight_QK).mean()))
@@ -79,9 +81,29 @@ def test_an_image(view: Watch, task: Callable[[str], Any], page_models: Path, tm
     shown.get_by_role("img", name="The image in 4 by 4 patches").press("ArrowDown")
     shown.evaluate(FRAME)
     who, said = shown.locator(".gaze").inner_text().split(" looks at ", 1)
-    assert who == told.source[4].text
-    check_gaze(f"looks at {said}", [clean(token.text) for token in told.source], told.head("encoder", 2, 2)[4])
+    names = ["the class token", *(f"the patch in row {at // 4 + 1}, column {at % 4 + 1}" for at in range(16))]
+    assert who == "The patch in row 1, column 4"
+    check_gaze(f"looks at {said}", names, told.head("encoder", 2, 2)[4])
     assert (
         shown.locator(".classes li").first.inner_text().split()[0]
         == task("digits").classify(digits("test")[0][2]).label
     )
+
+
+@pytest.mark.long(minutes=0.1)
+def test_what_was_changed(view: Watch, page_models: Path, tmp_path: Path) -> None:
+    """A file says what the model was without, what it was made to write, and nothing else of its training."""
+    models, forced = Models([made("translator", page_models)]), "Das Tier war zu breit."
+    (kept, *_), (example, *_) = models.states()[0]["snapshots"], models.states()[0]["examples"]
+    changes = {"off": [["cross", 2, 1]], "mask": False}
+    asked = {"text": BEFORE["translator"], "target": forced, "snapshot": kept, "changes": changes}
+    content = exported(models, {**asked, "form": "html"})[0]
+    (tmp_path / "page.html").write_bytes(content)
+    shown = view((tmp_path / "page.html").as_uri(), offline=True)
+    assert shown.get_by_role("heading", level=1).inner_text() == "Regard"
+    said = f"Without: encoder–decoder head 2·1, the mask. With the weights of {kept}. It was made to write this:"
+    assert " ".join(shown.locator(".altered").inner_text().split()).startswith(said)
+    assert " ".join(shown.locator(".written").inner_text().split()).startswith(forced)
+    assert not shown.get_by_text(example).count()
+    (tmp_path / "plain.html").write_bytes(exported(models, {"text": BEFORE["translator"], "form": "html"})[0])
+    assert not view((tmp_path / "plain.html").as_uri(), offline=True).locator(".altered").count()

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from page_language import digits
-from page_numbers import clean, like, number
+from page_numbers import chance, clean, like, number
 from page_reading import BEFORE, ONE, chosen, flipped, opened, settled, soon
 from page_view import Watch
 from regard.explore.owing import scored
+from regard.explore.passes import probabilities
 from regard.explore.record import record
-from regard.explore.said import said
+from regard.explore.said import said, scores
 from regard.explore.scene import image_scene, scene
 from regard.models.changes import Changes, Head
 from regard.models.saliency import gradient_times_input
@@ -35,7 +36,7 @@ def makes(task: Any, changes: Changes) -> str:
         if task.name == "translation":
             return str(task.translate(text, beam=1))
         if task.name == "span-corruption":
-            return record(task, text).target_text
+            return filled(task, text)
         if task.name == "classification":
             return str(task.classify(text).label)
         if task.name == "masked-lm":
@@ -49,6 +50,13 @@ def makes(task: Any, changes: Changes) -> str:
     )
 
 
+def filled(task: Any, text: str) -> str:
+    """The text with what a model of missing spans puts into its gaps."""
+    for filling in task.fill(text, beam=1):
+        text = text.replace("[MASK]", filling, 1)
+    return text
+
+
 def plain(text: str) -> str:
     """As it is seen: without spaces at its ends."""
     return " ".join(text.split())
@@ -58,6 +66,14 @@ def becomes(before: str, now: str) -> str:
     """How the page says it."""
     before, now = plain(before), plain(now)
     return f"the output stays the same: {now}" if before == now else f"{before} becomes {now}"
+
+
+def without(changes: Changes) -> str:
+    """What is taken away, as the page calls it."""
+    uses = {"cross": "encoder–decoder"}
+    there = {"positions": changes.positions, "scaling": changes.scaling, "the mask": changes.mask}
+    heads = [f"{uses.get(one.kind, one.kind)} head {one.layer}·{one.head}" for one in changes.off]
+    return ", ".join([*heads, *(name for name, is_there in there.items() if not is_there)])
 
 
 TAKEN = [
@@ -87,9 +103,8 @@ def test_what_comes_of_it(
 ) -> None:
     shown = opened(view, served, name, **given)
     said = shown.locator(".changed").get_by_role("status").inner_text()
-    heads = ", ".join(f"{one.kind} {one.layer}·{one.head}" for one in changes.off)
     before, now = makes(task(name), Changes()), makes(task(name), changes)
-    assert said == (f"Without {heads}: " if heads else "") + becomes(before, now)
+    assert plain(said) == f"Without {without(changes)}: {becomes(before, now)}"
 
 
 @pytest.mark.long(minutes=0.2)
@@ -100,15 +115,11 @@ def test_heads_switched_off_one_after_another(served: str, view: Watch, task: Ca
     status = shown.locator(".changed").get_by_role("status")
     for head in (1, 2, 3, 4):
         shown.get_by_role("button", name=f"layer 1 head {head}:").click()
-        flipped(shown, "this head is on")
+        flipped(shown, f"head 1·{head}")
         off.append(Head("cross", 1, head))
         now = makes(model, Changes(tuple(off)))
-        names = ", ".join(f"cross 1·{one.head}" for one in off)
-        soon(
-            shown,
-            status.all_inner_texts,
-            partial(eq, [f"Without {names}: {becomes(before, now)}"]),
-        )
+        wanted = f"Without {without(Changes(tuple(off)))}: {becomes(before, now)}"
+        soon(shown, lambda: [plain(text) for text in status.all_inner_texts()], partial(eq, [wanted]))
     assert now != before
     shown.get_by_role("button", name="layer 2 head 1:").click()
     with Changes(tuple(off)).made(model.recipe.model):
@@ -119,6 +130,46 @@ def test_heads_switched_off_one_after_another(served: str, view: Watch, task: Ca
     shown.get_by_role("button", name="all as it was").click()
     soon(shown, status.count, lambda count: count == 0)
     soon(shown, shown.locator(".written").inner_text, lambda text: text.startswith(before))
+
+
+@pytest.mark.long(minutes=0.1)
+@pytest.mark.parametrize(("name", "row"), [("translator", 2), ("recurrent", 0), ("spans", 1), ("writer", 1)])
+def test_the_same_output_before_and_after(
+    served: str, view: Watch, task: Callable[[str], Any], name: str, row: int
+) -> None:
+    """What was written with all heads, forced upon the model without one: the kept token, then the most changed."""
+    use = "decoder" if name == "writer" else "cross"
+    shown = opened(view, served, name, kind=use, layer=1, head=1, token=row, off=f"{use}.1.1")
+    model = task(name)
+    seen = scene(model, BEFORE[name])
+    before = probabilities(seen, scores(seen))
+    with Changes((Head(use, 1, 1),)).made(model.recipe.model):
+        after = probabilities(seen, scores(seen))
+        best = said(seen, 1)
+    assert before is not None
+    assert after is not None
+    there = [place for place, share in enumerate(before) if share is not None]
+    by = {place: abs(before[place] - after[place]) for place in there}
+    shift = sorted((place for place in there if place != row and by[place] > 0.0051), key=lambda place: -by[place])
+    items = [plain(text) for text in shown.locator(".moved li").all_inner_texts()]
+    for place, item in zip([row, *shift][:4], items, strict=False):
+        name_of = clean(seen.written[place].text)
+        assert item.lstrip("·").startswith(f"{name_of} "), items
+        assert any(f" {a} → {b}" in item for a in like(chance, before[place]) for b in like(chance, after[place])), item
+        (rather,) = best[place - (name == "writer")]
+        if rather.piece != seen.written[place].text:
+            assert any(item.endswith(f"{clean(rather.piece)} {one}") for one in like(chance, rather.probability)), item
+
+
+@pytest.mark.long(minutes=0.1)
+def test_a_label_before_and_after(served: str, view: Watch, task: Callable[[str], Any]) -> None:
+    shown, model = opened(view, served, "classifier", without="positions"), task("classifier")
+    before = model.classify(BEFORE["classifier"])
+    with Changes(positions=False).made(model.recipe.model):
+        after = model.classify(BEFORE["classifier"])
+    first = plain(shown.locator(".moved li").first.inner_text())
+    shares = [like(chance, one.probabilities[before.label]) for one in (before, after)]
+    assert first in {f"{before.label} {a} → {b}" for a in shares[0] for b in shares[1]}
 
 
 @pytest.mark.long(minutes=0.2)
@@ -137,9 +188,9 @@ def test_another_order_with_and_without_positions(
     for text in texts:
         for changes in (Changes(), Changes(positions=False)):
             with changes.made(task(name).recipe.model):
-                classifies = name == "classifier"
-                made = str(task(name).classify(text).label) if classifies else record(task(name), text).target_text
-                wanted.append(plain(made))
+                model = task(name)
+                made = str(model.classify(text).label) if name == "classifier" else record(model, text).target_text
+                wanted.append(plain(filled(model, text) if name == "spans" else made))
     assert outputs == wanted
 
 

@@ -16,8 +16,11 @@ from page_numbers import check_gaze, clean, like, number, weight
 from page_reading import BEFORE, FRAME, ONE, chosen, flipped, opened, soon
 from page_view import Watch
 from regard.explore.models import Models
+from regard.explore.owing import scored
 from regard.explore.record import record
+from regard.explore.scene import scene
 from regard.models.changes import Changes
+from regard.models.saliency import gradient_times_input
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -50,7 +53,7 @@ def test_two_sentences(served: str, view: Watch, task: Callable[[str], Any]) -> 
         second.locator("ol.end button").nth(4).hover()
         shown.evaluate(FRAME)
         who, said = second.locator(".gaze").inner_text().split(" looks at ", 1)
-        assert who == tokens[4]
+        assert who.removeprefix("·") == tokens[4]
         check_gaze(f"looks at {said}", tokens, told.head("encoder", 1, 3)[4])
         assert shown.get_by_text("How far apart:").count() == (text == ONE.source)
     weight_QK = record(task("classifier"), ONE.source).head("encoder", 1, 3)
@@ -110,3 +113,41 @@ def test_with_and_without(served: str, view: Watch, task: Callable[[str], Any]) 
     flipped(shown, "scaling")
     with Changes(positions=False, scaling=False).made(model.recipe.model):
         check_distance(shown, whole, record(model, ONE.source).head("encoder", 2, 4))
+
+
+@pytest.mark.long(minutes=0.1)
+def test_a_kept_word_is_kept_in_the_second_sentence(served: str, view: Watch) -> None:
+    """The same word, wherever it stands there."""
+    shown = opened(view, served, "translator", view="compare", kind="encoder", layer=1, head=1, token=1)
+    first, second = (shown.get_by_role("region", name=f"The {which}") for which in ("first", "second"))
+    word = ONE.source.split()[1]
+    soon(shown, lambda: first.locator(".gaze").inner_text().split(" ", 1)[0], lambda said: said == word)
+    for text in (f"Here the {word} sleeps.", f"The {word} sleeps."):
+        shown.get_by_role("textbox", name="The second").fill(text)
+        keys = second.locator("ol.keys .token")
+        soon(shown, keys.count, lambda count, text=text: 0 < count < len(text))
+        soon(shown, second.locator(".gaze").inner_text, lambda said: said.startswith(f"{word} looks at "))
+
+
+@pytest.mark.long(minutes=0.1)
+@pytest.mark.parametrize(("name", "kind"), [("translator", "decoder"), ("translator", "cross"), ("recurrent", "cross")])
+def test_both_sides_of_the_gradient(served: str, view: Watch, task: Callable[[str], Any], name: str, kind: str) -> None:
+    """Of the token that is kept: what it owes to what is read, and to what had been written before it."""
+    place = 4
+    shown = opened(view, served, name, view="compare", kind=kind, token=place + (kind == "decoder"))
+    chosen(shown, "What is compared", "beside the gradient")
+    model, seen = task(name), scene(task(name), BEFORE[name])
+    score = scored(seen, place, None)
+    for group, stack, tokens in (
+        ("Tokens", "encoder", seen.source),
+        ("Tokens written before", "decoder", seen.target[: place + 1]),
+    ):
+        share_T = gradient_times_input(model.model, stack, lambda: score(seen.run())).tolist()
+        images = shown.get_by_role("group", name=group, exact=True).get_by_role("img")
+        soon(shown, images.count, lambda count, tokens=tokens: count == len(tokens))
+        for at, token in enumerate(tokens):
+            label = images.nth(at).get_attribute("aria-label")
+            assert label is not None
+            assert label.removeprefix("·").startswith(clean(token.text) + ":")
+            assert label.rsplit(" ", 1)[1] in like(lambda value: number(value, 2), share_T[at])
+        assert not any(share_T[len(tokens) :])

@@ -97,7 +97,7 @@ def test_every_step(
     keys = seen.target if kind == "decoder" else seen.source
     takes = shown.locator("p.whole").inner_text()
     assert any(
-        f"takes {share} of the value of “{clean(keys[best].text)}”" in takes
+        f"takes {share} of the value of {called(keys[best].text)}" in takes.replace("“·", "“")
         for share in like(weight, found.weight_LM[query, best])
     )
     at = 2
@@ -111,8 +111,28 @@ def test_every_step(
     assert all(one in some for one, some in zip(said, wanted, strict=True)), (said, wanted)
 
 
+def called(piece: str) -> str:
+    """As a sentence has it: a patch of an image by its place."""
+    row, _, column = piece.partition(",")
+    return f"the patch in row {row}, column {column}" if row.isdigit() and column.isdigit() else f"“{clean(piece)}”"
+
+
 def fine(value: float) -> str:
     return number(value, 4)
+
+
+def check_sum(shown: Page, found: Equation, query: int, weight_M: NDArray[Any]) -> None:
+    """The weighted sum has the weights that the ledger ends with: what was taken away is gone to the end."""
+    best, context_U = int(found.weight_LM[query].argmax()), weight_M @ found.value_MU
+    number_of, *said = told(shown, "the same times its weight", 2)
+    at = int(number_of) - 1
+    share, value = weight_M[best], found.value_MU[best, at]
+    wanted = [like(weight, share), *(like(number, one) for one in (value, share * value, context_U[at]))]
+    assert all(one in some for one, some in zip(said, wanted, strict=True)), (said, wanted)
+    real_U = found.context_LU[query]
+    alike = float(context_U @ real_U / np.linalg.norm(context_U) / np.linalg.norm(real_U))
+    heard = shown.get_by_text("its cosine with what the model takes is").inner_text()
+    assert heard.rsplit(" ", 1)[1].removesuffix(".") in like(number, alike)
 
 
 @pytest.mark.long(minutes=0.1)
@@ -141,5 +161,6 @@ def test_without_scaling_and_without_the_mask(
             assert re.search(
                 f"Without the mask ({'|'.join(like(weight, softmax(entering_M)[hidden_M].sum()))}) of", said
             )
+        check_sum(shown, found, token, softmax(entering_M))
     flipped(shown, "without the mask")
     check_ledger(shown, found, token, found.scaled_LM[token], None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +12,15 @@ import pytest
 from numpy.typing import NDArray
 
 from page_language import digits
-from page_numbers import check_gaze, clean, like, number, percent, weight
-from page_reading import BEFORE, FRAME, chosen, flipped, opened
+from page_numbers import chance, check_gaze, clean, like, number, percent, weight
+from page_reading import BEFORE, FRAME, ONE, chosen, flipped, opened, soon
 from page_view import Watch
 from regard.explore.measures import measures, rollout
+from regard.explore.owing import scored
 from regard.explore.record import Kind, Record, record, recorded
-from regard.explore.scene import image_scene
+from regard.explore.scene import image_scene, scene
 from regard.explore.tokens import Token, by_word, words
+from regard.models.changes import Changes, Head
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -38,7 +42,7 @@ def check_row(shown: Page, place: int, weight_QK: NDArray[Any], names: Sequence[
     assert [len(seen["rows"]), len(seen["columns"])] == list(weight_QK.shape)
     assert [text.lstrip("·") for text in seen["columns"]] == list(names[1])
     who, said = seen["said"].split(" looks at ", 1)
-    assert who == names[0][place] == seen["rows"][place].lstrip("·")
+    assert who.lstrip("·") == names[0][place] == seen["rows"][place].lstrip("·")
     check_gaze(f"looks at {said}", names[1], weight_QK[place])
     for shown_value, value in zip(seen["values"], map(float, weight_QK[place]), strict=True):
         assert shown_value in (
@@ -50,11 +54,17 @@ def names(tokens: Sequence[Token]) -> list[str]:
     return [clean(token.text) for token in tokens]
 
 
-def check_measures(shown: Page, weight_HQK: NDArray[Any], head: int, keys: Sequence[Token]) -> None:
-    found = measures(weight_HQK, [token.start == token.end for token in keys])
+def check_measures(
+    shown: Page,
+    weight_HQK: NDArray[Any],
+    head: int,
+    keys: Sequence[Token],
+    grid: tuple[int, int] | None = None,
+) -> None:
+    found = measures(weight_HQK, [token.start == token.end for token in keys], grid)
     entropy, distance, special = shown.locator("dl.measures dd").all_inner_texts()
     assert entropy.removesuffix(" bits") in like(number, float(found.entropy_H[head - 1]))
-    assert distance.removesuffix(" tokens") in like(number, float(found.distance_H[head - 1]))
+    assert distance.removesuffix(" patches" if grid else " tokens") in like(number, float(found.distance_H[head - 1]))
     assert special in like(percent, float(found.special_H[head - 1]))
 
 
@@ -120,13 +130,16 @@ def sides_of(told: Record, kind: Kind) -> list[list[tuple[str, list[int]]]]:
 
 @pytest.mark.long(minutes=0.1)
 def test_patches_of_an_image(served: str, view: Watch, task: Callable[[str], Any]) -> None:
-    """Who looks is chosen by arrow keys over the image; the sentence names patches by row and column."""
+    """Who looks is chosen by arrow keys over the image; the sentence says in words where the patches are."""
     shown = opened(view, served, "digits", image=3)
     told = recorded(image_scene(task("digits"), digits("test")[0][3]))
+    spots = ["the class token"]
+    spots += [f"the patch in row {row}, column {column}" for row in (1, 2, 3, 4) for column in (1, 2, 3, 4)]
+    assert shown.get_by_text("What it is:").inner_text() == f"What it is: {digits('test')[1][3]}"
     image = shown.get_by_role("img", name="The image in 4 by 4 patches; arrow keys choose who looks.")
     for layer, head, steps in ((1, 2, ("ArrowDown", "ArrowRight")), (2, 4, ("ArrowDown", "ArrowLeft"))):
         shown.get_by_role("button", name=f"layer {layer} head {head}:").click()
-        shown.get_by_role("button", name="The class token looks").click()
+        shown.get_by_role("button", name="let the class token look").click()
         place, weight_QK = 0, told.head("encoder", layer, head)
         for step in ("", *steps):
             if step:
@@ -134,8 +147,108 @@ def test_patches_of_an_image(served: str, view: Watch, task: Callable[[str], Any
             place += {"": 0, "ArrowDown": 4, "ArrowRight": 1, "ArrowLeft": -1}[step]
             shown.evaluate(FRAME)
             who, said = shown.locator(".gaze").inner_text().split(" looks at ", 1)
-            assert who == told.source[place].text
-            check_gaze(f"looks at {said}", names(told.source), weight_QK[place])
-            share = shown.get_by_text("where it looks, the strongest ink most").inner_text().split("; ")[1]
+            assert who == spots[place].replace("the ", "The ", 1)
+            check_gaze(f"looks at {said}", spots, weight_QK[place])
+            assert shown.get_by_text("the framed patch looks").count() == (place > 0)
+            assert shown.get_by_text("the class token looks, which stands for no patch").count() == (place == 0)
+            share = shown.get_by_text("where it looks: full ink is").inner_text().split("; ")[1]
             assert share.removesuffix(" to the class token") in like(percent, float(weight_QK[place, 0]))
-        check_measures(shown, told.layer("encoder", layer), head, told.source)
+        check_measures(shown, told.layer("encoder", layer), head, told.source, (4, 4))
+
+
+def captions(shown: Page) -> dict[tuple[int, int], str]:
+    """What stands below each small picture, by layer and head, in the order in which they stand."""
+    found = {}
+    for one in shown.get_by_role("group", name="Heads").get_by_role("button").all():
+        label = re.match(r"layer (\d+) head (\d+):", one.get_attribute("aria-label") or "")
+        assert label is not None
+        found[int(label[1]), int(label[2])] = plain(one.inner_text())
+    return found
+
+
+def plain(text: str) -> str:
+    """In one line; without the dot before a piece that goes on with a word."""
+    return re.sub(r"(?<![^ “])·", "", " ".join(text.split()))
+
+
+@pytest.mark.long(minutes=0.1)
+@pytest.mark.parametrize("whole", [False, True])
+def test_what_each_head_gives_from_a_kept_token(
+    served: str, view: Watch, task: Callable[[str], Any], whole: bool
+) -> None:
+    """Below each picture; then ranked by it, four beside each other; the sentence names the sharpest."""
+    shown, told = opened(view, served, "translator", kind="cross"), record(task("translator"), ONE.source)
+    if whole:
+        flipped(shown, "whole words")
+    queries, keys = (
+        sides_of(told, "cross")
+        if whole
+        else [[(t, [n]) for n, t in enumerate(names(side))] for side in (told.written, told.source)]
+    )
+    shown.locator(".columns ol").first.get_by_role("button").nth(2).click()
+    wanted = {}
+    for layer, head in np.ndindex(2, 4):
+        weight_QK = by_word(
+            told.head("cross", layer + 1, head + 1), *([places for _, places in side] for side in (queries, keys))
+        )
+        at = int(weight_QK[2].argmax())
+        wanted[layer + 1, head + 1] = clean(keys[at][0]), float(weight_QK[2, at])
+    soon(shown, lambda: captions(shown)[1, 1], bool)
+    for head, said in captions(shown).items():
+        name, share = wanted[head]
+        assert said in {f"{name} {one}" for one in like(percent, share)}
+    shown.get_by_label("order").select_option("looks")
+    ranked = captions(shown)
+    assert list(ranked) == sorted(wanted, key=lambda head: (-wanted[head][1], head))
+    assert all(said.startswith(f"{layer}·{head} ") for (layer, head), said in ranked.items())
+    (layer, head), name = next(iter(ranked)), clean(queries[2][0])
+    sentence, (key, share) = plain(shown.locator(".answer").inner_text()), wanted[layer, head]
+    begins = f"Of these heads encoder–decoder head {layer}·{head} looks most sharply from “{name}”: at {key} with "
+    assert sentence in {f"{begins}{one}." for one in like(percent, share)}
+    boxes = [one.bounding_box() for one in shown.get_by_role("group", name="Heads").get_by_role("button").all()]
+    assert max([box["y"] for box in boxes if box].count(box["y"]) for box in boxes if box) <= 4
+
+
+NEEDED = [("translator", "cross", 3), ("translator", "decoder", 4), ("spans", "cross", 1), ("writer", "decoder", 2)]
+
+
+@pytest.mark.long(minutes=0.3)
+@pytest.mark.parametrize(
+    ("name", "kind", "row"),
+    [*NEEDED, ("tagger", "encoder", 1), ("classifier", "encoder", None), ("digits", "encoder", None)],
+)
+def test_what_a_token_or_a_label_needs(
+    served: str, view: Watch, task: Callable[[str], Any], name: str, kind: Kind, row: int | None
+) -> None:
+    """Every head of every kind off in turn, what was written forced; nothing else is said beside another kind."""
+    image = {"image": 3} if name == "digits" else {}
+    shown, model = opened(view, served, name, kind=kind, token=row, **image), task(name)
+    seen = image_scene(model, digits("test")[0][3]) if image else scene(model, BEFORE[name])
+    place = row if row is None or (kind, name) != ("decoder", "translator") else row - 1
+    score, section = scored(seen, place, None), model.recipe.model
+    whole, left = float(score(seen.run())), {}
+    for use, (layers, heads) in section.attention.items():
+        for layer, head in np.ndindex(layers, heads):
+            with Changes((Head(use, layer + 1, head + 1),)).made(section):
+                left[use, layer + 1, head + 1] = float(score(seen.run()))
+    shown.get_by_role("button", name="what does").click()
+    said = plain(soon(shown, shown.locator(".answer").inner_text, lambda text: "in turn;" in text))
+    worst = min(left, key=lambda head: left[head])
+    if whole - left[worst] > 0.06:
+        use = {"cross": "encoder–decoder"}.get(worst[0], worst[0])
+        assert said.startswith(f"Without {use} head {worst[1]}·{worst[2]} “"), said
+        amounts = [like(chance, math.exp(one)) for one in (whole, left[worst])]
+        assert any(f" from {a} to {b}" in said for a in amounts[0] for b in amounts[1]), said
+    elif whole - left[worst] < 0.04:
+        assert said.startswith("No head is needed alone")
+    assert f"Every one of the {len(left)} heads" in said
+    for (layer, head), caption in captions(shown).items():
+        before, after = caption.split(" ", 1)[1].split(" → ")
+        assert before in like(chance, math.exp(whole))
+        assert after in like(chance, math.exp(left[kind, layer, head]))
+    order = [left[kind, layer, head] for layer, head in captions(shown)]
+    np.testing.assert_allclose(order, sorted(order), atol=1e-3)
+    if name == "translator":
+        chosen(shown, "Use of attention", "encoder")
+        assert plain(shown.locator(".answer").inner_text()) == said
+        assert len(captions(shown)) == 8

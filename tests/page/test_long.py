@@ -42,7 +42,7 @@ def check_said(shown: Page, place: int, names: list[str], weight_QK: Any) -> Non
     """What is said of the token that is pointed at."""
     shown.evaluate(FRAME)
     who, said = shown.locator(".gaze").inner_text().split(" looks at ", 1)
-    assert who == names[place]
+    assert who.removeprefix("·") == names[place]
     check_gaze(f"looks at {said}", names, weight_QK[place])
 
 
@@ -57,12 +57,17 @@ def test_a_head(served_odd: str, view: Watch, model: Any) -> None:
     for place in (1, 300, 511):
         tokens.nth(place).hover()
         check_said(shown, place, names, told.head("encoder", 2, 3))
-    chosen(shown, "Heads shown", "rollout")
-    shown.wait_for_load_state("networkidle")
+    tokens.nth(300).click()
+    pictures = shown.get_by_role("group", name="Heads").get_by_role("button")
+    soon(shown, pictures.first.inner_text, bool)
+    for picture, weight_QK in zip(pictures.all(), np.concatenate(told.weights["encoder"]), strict=True):
+        check_gaze(" ".join(picture.inner_text().split()), names, weight_QK[300], 1)
+    with shown.expect_response("**/api/head"):
+        chosen(shown, "Heads shown", "rollout")
     tokens.nth(40).hover()
     check_said(shown, 40, names, rollout(told.weights["encoder"]))
-    chosen(shown, "Heads shown", "maximum")
-    shown.wait_for_load_state("networkidle")
+    with shown.expect_response("**/api/head"):
+        chosen(shown, "Heads shown", "maximum")
     chosen(shown, "Drawn as", "lines")
     shown.locator(".columns ol").first.get_by_role("button").nth(500).hover()
     check_said(shown, 500, names, np.concatenate(told.weights["encoder"]).max(axis=0))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import pytest
@@ -10,7 +12,11 @@ import pytest
 import regard
 from page_language import pairs
 from page_models import LESSONS, made
-from page_view import Watch
+from page_reading import settled, soon
+from page_view import Watch, serving
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
 
 PATIENCE = 30_000
 """Milliseconds within which what is asked is there, the model's first loading included."""
@@ -40,3 +46,115 @@ def test_every_view_of_every_model(served: str, view: Watch, number: int, dark: 
         shown.wait_for_load_state("networkidle", timeout=PATIENCE)
         assert shown.get_by_role("alert").all_inner_texts() == []
         assert shown.evaluate("document.scrollingElement.scrollWidth") <= width, f"{name} is too wide"
+
+
+def tab(shown: Page, name: str) -> Locator:
+    return shown.get_by_role("navigation").get_by_role("button", name=name, exact=True)
+
+
+def at(shown: Page, name: str) -> None:
+    """Wait until this view is the one that is open."""
+    soon(shown, lambda: tab(shown, name).get_attribute("aria-current"), lambda current: current == "page")
+
+
+@pytest.mark.long(minutes=0.2)
+def test_back_leads_to_the_view_before(served_translator: str, view: Watch, task: Callable[[str], Any]) -> None:
+    """As it was left, with what was typed; forth again to the next; what is done in a view makes no step."""
+    one, other = (pair.source for pair in pairs("test")[:2])
+    shown = view(served_translator, "#" + urlencode({"text": one, "view": "heads"}))
+    settled(shown)
+    steps = shown.evaluate("history.length")
+    shown.get_by_role("button", name="layer 1 head 2").click()
+    tab(shown, "Equation").click()
+    shown.get_by_role("textbox").first.fill(other)
+    shown.locator("main").filter(has_text=task("translator").translate(other, beam=1)).wait_for()
+    tab(shown, "Words").click()
+    assert shown.evaluate("history.length") == steps + 2
+    shown.go_back()
+    at(shown, "Equation")
+    assert shown.get_by_role("textbox").first.input_value() == other
+    shown.go_back()
+    at(shown, "Heads")
+    assert shown.get_by_role("textbox").first.input_value() == one
+    shown.locator(".output").filter(has_text=task("translator").translate(one, beam=1)).wait_for()
+    settled(shown)
+    pressed = shown.get_by_role("group", name="Heads").get_by_role("button", pressed=True)
+    assert (pressed.get_attribute("aria-label") or "").startswith("layer 1 head 2")
+    shown.go_forward()
+    at(shown, "Equation")
+    assert shown.get_by_role("textbox").first.input_value() == other
+    assert shown.evaluate("history.length") == steps + 2
+
+
+@pytest.mark.long(minutes=0.1)
+def test_the_name_leads_to_the_beginning(served_translator: str, view: Watch) -> None:
+    """The first view of this model, nothing taken away, before the same text; it is the page's heading."""
+    text = pairs("test")[0].source
+    shown = view(served_translator, "#" + urlencode({"text": text, "view": "words", "off": "cross.2.1", "token": 2}))
+    settled(shown)
+    shown.get_by_role("heading", level=1, name="Regard").get_by_role("link").click()
+    at(shown, "Heads")
+    settled(shown)
+    assert shown.get_by_role("textbox").first.input_value() == text
+    assert not shown.get_by_text("Without: ").count()
+    shown.go_back()
+    at(shown, "Words")
+    shown.get_by_text("Without: encoder–decoder head 2·1.").wait_for()
+
+
+@pytest.mark.long(minutes=0.2)
+def test_what_is_taken_away_is_said_in_every_view(served_translator: str, view: Watch) -> None:
+    """Under the output, with a way back."""
+    given = {"text": pairs("test")[0].source, "off": "cross.2.1", "without": "positions"}
+    shown = view(served_translator, "#" + urlencode(given))
+    settled(shown)
+    said = shown.get_by_text("Without: encoder–decoder head 2·1, positions.")
+    for name in ("Heads", "Equation", "Writing", "Positions", "Words", "Compare", "Training"):
+        tab(shown, name).click()
+        assert said.first.is_visible()
+    tab(shown, "Words").click()
+    shown.get_by_role("button", name="all as it was").click()
+    soon(shown, said.count, lambda count: count == 0)
+    soon(shown, lambda: "off=" in shown.url or "without=" in shown.url, lambda there: not there)
+
+
+@pytest.mark.long(minutes=0.1)
+def test_a_long_text_is_not_in_the_address(served_translator: str, view: Watch) -> None:
+    """That is said where the address is copied; the browser still keeps it for its own history."""
+    shown = view(served_translator, permissions=["clipboard-write", "clipboard-read"])
+    settled(shown)
+    long = "Das " * 1500
+    shown.get_by_role("textbox").first.fill(long)
+    soon(shown, lambda: "text=" in shown.url, lambda there: not there)
+    assert len(shown.url) < 300
+    shown.get_by_role("button", name="Copy address").click()
+    shown.get_by_text("The address is copied, without the text, which is too long for it.").wait_for()
+    shown.reload()
+    soon(shown, shown.get_by_role("textbox").first.input_value, lambda text: text == long)
+    shown.get_by_role("textbox").first.fill("The fox sleeps.")
+    soon(shown, lambda: "text=The+fox" in shown.url, bool)
+    shown.get_by_role("button", name="Copy address").click()
+    shown.get_by_text("The address is copied.", exact=True).wait_for()
+    view.forgive("400 (Bad Request)")
+
+
+@pytest.mark.long(minutes=0.1)
+def test_examples_are_whole_on_a_phone(served_translator: str, view: Watch) -> None:
+    shown = view(served_translator, width=390)
+    settled(shown)
+    examples = shown.locator(".examples button:visible")
+    assert examples.count() >= 2
+    assert all(examples.evaluate_all("all => all.map(one => one.scrollWidth <= one.clientWidth)"))
+
+
+@pytest.mark.long(minutes=0.1)
+def test_images_that_do_not_fit_are_refused_in_a_sentence(view: Watch, page_models: Path, tmp_path: Path) -> None:
+    """One can still draw."""
+    (tmp_path / "images.csv").write_text("1,2,3\n4,5,6\n", encoding="utf-8")
+    folder = made("digits", page_models)
+    with serving(folder, "--images", tmp_path / "images.csv", log=tmp_path / "stderr") as address:
+        shown = view(address)
+        said = "The images cannot be shown: has the shape (2,); the model reads images of 8 x 8 x 1."
+        soon(shown, shown.get_by_role("alert").all_inner_texts, lambda found: found == [said])
+        shown.get_by_label("Draw here").wait_for()
+    view.forgive("400 (Bad Request)", "ERR_CONNECTION_REFUSED")

@@ -5,8 +5,11 @@ from __future__ import annotations
 import fcntl
 import json
 import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -14,10 +17,14 @@ from page_models import LESSONS, made
 from page_numbers import like, number
 from page_reading import chosen, opened, settled, soon
 from page_view import Watch, serving
+from small_tasks import SOURCE, keep, log, put, translator
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
+AWAY = "The server does not answer at the moment; the page goes on when it is there again."
+GONE = "The server does not answer. Is “regard explore” still running?"
+OTHER = "The street was too tired."
 TITLES = ("Loss", "Learning rate", "Speed", "Gradient")
 
 
@@ -122,3 +129,105 @@ def test_a_log_that_grows(view: Watch, page_models: Path, tmp_path: Path) -> Non
         assert heard(shown)["Loss"] == "123"
         lock.close()
         soon(shown, progress.inner_text, lambda said: said == f"ended at step {steps + 1} of 60, after 1:01")
+
+
+@contextmanager
+def begun(folder: Path) -> Iterator[None]:
+    """A training is at work in a folder: it has written a line, and holds its lock."""
+    log(folder, [{"kind": "start", "step": 0, "steps": 100}])
+    with (folder / "training" / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def wrote(shown: Page, text: str) -> None:
+    """Wait until the page shows this as the output."""
+    soon(shown, shown.locator(".output").inner_text, lambda said: said.startswith(text))
+
+
+@pytest.mark.long(minutes=0.4)
+def test_a_page_comes_alive_while_a_training_goes_on(view: Watch, tmp_path: Path) -> None:
+    """Recipe, kept weights, the first tested, newer ones: as each is there; nothing that the reader did is lost."""
+    folder = tmp_path / "learning"
+    kept, first, newer = (translator(seed) for seed in (2, 4, 5))
+    says = {name: task.translate(OTHER, beam=1) for name, task in (("kept", kept), ("first", first), ("newer", newer))}
+    assert len(set(says.values())) == 3
+    with ExitStack() as training:
+        training.enter_context(begun(folder))
+        (folder / "training" / "metrics.jsonl").unlink()
+        with serving(folder, log=tmp_path / "stderr") as address:
+            shown = view(address, "#" + urlencode({"text": SOURCE, "view": "heads", "layer": 1, "head": 2}))
+            weights = shown.get_by_role("combobox", name="Weights of")
+            wrote(shown, "Training has just begun and prepares its data")
+            shown.get_by_role("textbox").first.fill(OTHER)
+            assert not shown.get_by_text("has no attention").count()
+
+            put(folder, first, weights=False)
+            log(folder, [{"kind": "start", "step": 0, "steps": 100}])
+            wrote(shown, "Training has not validated yet")
+            shown.get_by_text("This view comes alive as soon as there are weights").wait_for()
+            assert not shown.get_by_role("alert").count()
+            assert not weights.count()
+
+            keep(folder, kept, 20)
+            weights.wait_for()
+            assert weights.locator("option").all_inner_texts() == ["not there yet", "step 20"]
+            weights.select_option("step 20")
+            wrote(shown, says["kept"])
+            weights.select_option("not there yet")
+            wrote(shown, "Training has not validated yet")
+
+            put(folder, first)
+            wrote(shown, says["first"])
+            assert weights.locator("option").all_inner_texts() == ["best so far", "step 20"]
+            settled(shown)
+            pressed = shown.get_by_role("group", name="Heads").get_by_role("button", pressed=True)
+            assert (pressed.get_attribute("aria-label") or "").startswith("layer 1 head 2")
+            token = shown.locator(".columns ol").first.get_by_role("button").nth(2)
+            token.click()
+
+            put(folder, newer)
+            again = shown.get_by_role("button", name="look again")
+            again.wait_for()
+            wrote(shown, says["first"])
+            again.click()
+            wrote(shown, says["newer"])
+            soon(shown, again.count, lambda count: count == 0)
+            settled(shown)
+            assert token.get_attribute("aria-pressed") == "true"
+            assert shown.get_by_role("textbox").first.input_value() == OTHER
+            assert shown.get_by_role("button", name="Heads").get_attribute("aria-current") == "page"
+
+            training.close()
+            soon(shown, weights.locator("option").all_inner_texts, lambda names: names == ["finished", "step 20"])
+            asked: list[str] = []
+            shown.on("request", lambda request: asked.append(request.url))
+            shown.wait_for_timeout(2500)
+            assert asked == []  # nothing to wait for
+
+
+@pytest.mark.long(minutes=0.3)
+@pytest.mark.parametrize("runs", [True, False], ids=["running", "finished"])
+def test_the_server_is_there_again(view: Watch, tmp_path: Path, runs: bool) -> None:
+    """The page says that it is away, once, and goes on when it is back."""
+    folder = put(tmp_path / "learning", translator(8))
+    said = translator(8).translate([SOURCE, OTHER], beam=1)
+    with begun(folder) if runs else nullcontext():
+        with serving(folder, log=tmp_path / "stderr") as address:
+            shown = view(address, "#" + urlencode({"text": SOURCE}))
+            wrote(shown, said[0])
+            settled(shown)
+        if runs:
+            shown.get_by_text(AWAY).wait_for()
+            assert not shown.get_by_role("alert").count()
+            wrote(shown, said[0])
+        shown.get_by_role("textbox").first.fill(OTHER)
+        soon(shown, shown.get_by_role("alert").all_inner_texts, lambda found: found == [GONE])
+        assert not shown.get_by_text(AWAY).count()
+        port = int(address.rstrip("/").rpartition(":")[2])
+        with serving(folder, log=tmp_path / "stderr", port=port):
+            wrote(shown, said[1])
+            soon(shown, shown.get_by_role("alert").count, lambda count: count == 0)
+            settled(shown)
+            assert not shown.get_by_text(AWAY).count()
+    view.forgive("ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -11,12 +12,14 @@ import pytest
 from numpy.typing import NDArray
 
 from page_language import pairs
-from page_numbers import clean, like, number, percent, places
+from page_numbers import chance, clean, like, number, percent, places
 from page_reading import BEFORE, FRAME, ONE, opened, soon
 from page_view import Watch
 from regard.explore.drift import drift
 from regard.explore.scene import scene
+from regard.explore.searches import begun, found
 from regard.explore.space import Plane, nearest
+from regard.models.changes import Changes
 
 
 def table(task: Any, side: str) -> tuple[Any, NDArray[Any]]:
@@ -25,6 +28,17 @@ def table(task: Any, side: str) -> tuple[Any, NDArray[Any]]:
     stack = "decoder" if side == "target" or task.name == "language-model" else "encoder"
     weight_VD = getattr(task.model, stack).input.tokens.weight[: tokenizer.size]
     return tokenizer, weight_VD.float().numpy()
+
+
+def unplaced(piece: str) -> str:
+    """A piece of a table: a dot before what goes on with a word."""
+    return f"·{clean(piece)}" if re.match(r"[^\W_A-ZÄÖÜ]", piece) else clean(piece)
+
+
+def steers(tokenizer: Any, id: int) -> bool:
+    """Whether a piece is nothing but control characters, other than tabs and ends of lines."""
+    codes = re.findall("<0x([0-9A-F]{2})>", piece := tokenizer.piece(id))
+    return 6 * len(codes) == len(piece) and all(int(code, 16) not in (9, 10) for code in codes)
 
 
 @pytest.mark.long(minutes=0.2)
@@ -50,7 +64,7 @@ def test_the_nearest_words(
     soon(shown, heading.inner_text, lambda text: text == f"Nearest to {word}")
     tokenizer, vector_VD = table(task(name), side)
     (id,) = tokenizer.encode(f" {word}").ids
-    readable = [one for one in tokenizer.ordinary.tolist() if not tokenizer.is_byte(one)]
+    readable = [one for one in tokenizer.ordinary.tolist() if not tokenizer.is_byte(one) and not steers(tokenizer, one)]
     wanted = nearest(vector_VD[readable], readable.index(id), 12)
     seen = (
         heading.locator("xpath=..")
@@ -59,7 +73,7 @@ def test_the_nearest_words(
     )
     assert len(seen) == 12
     for (piece, cosine), (place, value) in zip(seen, wanted, strict=True):
-        assert (piece, cosine in like(places, value)) == (clean(tokenizer.piece(readable[place])), True)
+        assert (piece, cosine in like(places, value)) == (unplaced(tokenizer.piece(readable[place])), True)
     told = soon(shown, shown.get_by_text("these two directions show").inner_text, lambda text: "pieces" in text)
     assert any(
         f"{len(readable):,} pieces; these two directions show {one} of" in told
@@ -120,3 +134,57 @@ def test_sinusoids(served: str, view: Watch) -> None:
     assert found
     assert found[1] in like(number, far[0])
     assert found[2] in like(number, far[1])
+
+
+def together(task: Any, text: str, ids: tuple[int, ...], changes: Changes) -> float:
+    """The logarithm of how probable one output is before a text."""
+    import torch
+
+    with changes.made(task.recipe.model), torch.inference_mode():
+        seen = scene(task, text, ids)
+        score_TV = task.model.output.scores(seen.run()).double().log_softmax(1)
+        return float(score_TV[range(len(seen.written_ids)), list(seen.written_ids)].sum())
+
+
+def likely(logarithm: float) -> str:
+    """A probability that may be smaller than people can read."""
+    if logarithm >= math.log(1e-3):
+        return chance(math.exp(logarithm))
+    first, power = f"{math.exp(logarithm):.1e}".split("e-")
+    if int(power) <= 7:
+        return f"{float(first) * 10 ** (2 - int(power)):.{int(power)}f}".rstrip("0") + " %"
+    return f"{float(first):g} × 10⁻" + "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(digit)] for digit in str(int(power)))
+
+
+@pytest.mark.long(minutes=0.1)
+def test_two_words_change_places(served: str, view: Watch, task: Callable[[str], Any]) -> None:
+    """How probable the same output is before both orders, with positions and without, and what is said of that."""
+    text, changed = "The fox doesn't cross the street because it is too tired.", []
+    shown, model = opened(view, served, "translator", view="positions", text=text), task("translator")
+    ids = found(begun(model, text, 1), 1)[0].tokens
+    for first, second in (("fox", "street"), ("street", "tired")):
+        order = text.replace(first, "?").replace(second, first).replace("?", second)
+        logs = [
+            together(model, one, ids, how) for one in (text, order) for how in (Changes(), Changes(positions=False))
+        ]
+        numbers = soon(
+            shown,
+            shown.locator(".orders .said b").all_inner_texts,
+            lambda seen, logs=logs: (
+                all(one in like(likely, log) for one, log in zip(seen, logs, strict=False))  # type: ignore[misc]
+                and len(seen) == 4
+            ),
+        )
+        changed.append(numbers)
+        assert shown.locator(".orders .read p").all_inner_texts() == [text, order]
+        told = shown.get_by_role("region", name="Without positions").locator("p.prose[role=status]").last.inner_text()
+        ratio = math.exp(abs(logs[0] - logs[2]))
+        if ratio < 1.05:
+            assert "is about as probable when the two words are exchanged" in told
+        else:
+            rounded = number(ratio, 2) if ratio < 10 else f"{int(float(f'{ratio:.2g}')):,}"
+            more = "less" if logs[2] < logs[0] else "more"
+            assert f"{rounded if ratio < 1e6 else 'more than a million'} times {more} probable when" in told
+        assert "Without positions both orders are one and the same to the model" in told
+        shown.get_by_role("group", name="The two words that change places").get_by_role("button", name="tired").click()
+    assert changed[0] != changed[1]

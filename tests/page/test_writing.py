@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from page_language import pairs
-from page_numbers import chance, clean, like, number, percent
+from page_numbers import chance, clean, like, number
 from page_reading import BEFORE, opened, rows, settled, soon
 from page_view import Watch
 from regard.explore.said import Said, said
@@ -18,19 +19,35 @@ from regard.explore.searches import begun, found
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
-CANDIDATES = "list => [...list.children].map(one => [one.children[0].textContent, one.children[2].textContent])"
+CANDIDATES = "list => [...list.children].map(one => [0, 2, 3].map(at => one.children[at]?.textContent ?? ''))"
 FORCED = {"translator": pairs("test")[5].target, "spans": "[MASK] fence [MASK] old"}
 GOES_ON = 40
 """Tokens that the page lets a language model go on with."""
 
 
+def measured(base: float) -> Callable[[float], str]:
+    """How a probability is told beside that of what was taken."""
+
+    def told(probability: float) -> str:
+        ratio = max(base, probability) / min(base, probability)
+        if ratio < 1.05:
+            return "as much"
+        size = number(ratio, 2) if ratio < 10 else f"{int(float(f'{ratio:.2g}')):,}" if ratio < 1e6 else number(ratio)
+        return f"{size} times {'less' if probability < base else 'more'}"
+
+    return told
+
+
 def check_candidates(steps: Locator, wanted: list[Said]) -> None:
     """The candidates of the step that is seen: the five most probable in their order, and the rest."""
     seen = steps.locator("ol").evaluate(CANDIDATES)
-    for (piece, probability), one in zip(seen, wanted, strict=False):
-        assert clean(piece) == clean(one.piece) or not piece
+    base = next((one.probability for (*_, against), one in zip(seen, wanted, strict=False) if not against), None)
+    for (piece, probability, against), one in zip(seen, wanted, strict=False):
+        assert piece.removeprefix("·") == clean(one.piece)
         assert probability in like(chance, one.probability), (piece, one)
-    last, rest = seen[-1]
+        if against and base is not None:
+            assert against.split(" probable than ")[0] in like(measured(base), one.probability)
+    last, rest, _ = seen[-1]
     assert last == "all others"
     if len(seen) == len(wanted) + 1:
         assert rest in like(chance, max(0.0, 1 - sum(one.probability for one in wanted)))
@@ -96,10 +113,12 @@ def test_an_output_that_is_forced(served: str, view: Watch, task: Callable[[str]
     shown.get_by_role("button", name="make it write something else").click()
     shown.get_by_role("textbox", name="what the model is made to write").fill(target)
     seen = scene(task(name), BEFORE[name], target)
-    pieces = [clean(token.text) for token in seen.written]
-    told = soon(shown, lambda: written(shown), lambda told: [piece for piece, _ in told] == pieces)
-    for (_, share), probability in zip(told, probabilities(seen), strict=True):
-        assert share in like(percent, probability)
+    every = [(clean(token.text), one) for token, one in zip(seen.written, probabilities(seen), strict=True)]
+    if name == "spans":  # gaps are told by what fills them
+        every = [(piece, one) for piece, one in every if not re.fullmatch(r"<extra_\d+>|</s>", piece)]
+    told = soon(shown, lambda: written(shown), lambda told: [one[0] for one in told] == [piece for piece, _ in every])
+    for (_, share), (_, probability) in zip(told, every, strict=True):
+        assert share in like(chance, probability)
     shown.get_by_role("button", name="its own again").click()
     soon(shown, shown.locator(".written").inner_text, lambda text: text == own)
 
@@ -117,4 +136,4 @@ def probabilities(seen: Scene) -> list[float]:
 def written(shown: Page) -> list[list[str]]:
     """What is told of each token of the output: its name, and its probability."""
     titles: list[str] = shown.locator(".written").evaluate("line => [...line.children].map(one => one.title)")
-    return [title.rsplit(": probability ", 1) for title in titles]
+    return [title.removeprefix("·").rsplit(": probability ", 1) for title in titles if title]

@@ -37,17 +37,18 @@ def browsing() -> Iterator[Browser]:
 
 
 @contextmanager
-def serving(*arguments: object, log: Path) -> Iterator[str]:
+def serving(*arguments: object, log: Path, port: int = 0) -> Iterator[str]:
     """``regard explore`` in a process of its own; the address of its page.
 
     Args:
         arguments: of the command: models and options.
         log: a file for what the command says on stderr.
+        port: where the page is; 0: any that is free.
 
     Raises:
         AssertionError: it did not start; or it met an error that nobody had foreseen.
     """
-    command = [sys.executable, "-m", "regard.cli", "explore", *map(str, arguments), "--port", "0", "--no-browser"]
+    command = [sys.executable, "-m", "regard.cli", "explore", *map(str, arguments), "--port", str(port), "--no-browser"]
     with log.open("w") as said, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, text=True) as process:
         try:
             assert process.stdout is not None
@@ -70,6 +71,7 @@ class Watch:
     def __init__(self, browser: Browser) -> None:
         self.errors: list[str] = []
         self.elsewhere: list[str] = []
+        self._meant: tuple[str, ...] = ()
         self._browser = browser
         self._contexts: list[BrowserContext] = []
 
@@ -105,10 +107,9 @@ class Watch:
         """Forget errors that were meant to be: a browser notes each answer that refuses something, or does not come.
 
         Args:
-            meant: parts of what is noted.
+            meant: parts of what is noted, or will be.
         """
-        self._heard()
-        self.errors = [error for error in self.errors if not any(part in error for part in meant)]
+        self._meant += meant
 
     def _heard(self) -> None:
         """What was said before has arrived by an answer."""
@@ -125,5 +126,6 @@ class Watch:
         self._heard()
         for context in self._contexts:
             context.close()
-        assert not self.errors, "the page met errors: " + "\n".join(self.errors)
+        errors = [error for error in self.errors if not any(part in error for part in self._meant)]
+        assert not errors, "the page met errors: " + "\n".join(errors)
         assert not self.elsewhere, "the page asked others: " + "\n".join(self.elsewhere)

@@ -27,6 +27,8 @@ class Answers:
     """What is asked, and answered as its name says."""
 
     ANSWERS = dict.fromkeys(("look", "wait", "usage", "fail"))
+    LONG = 99
+    """The number of a model whose log is long."""
 
     def __init__(self) -> None:
         self.forget()
@@ -42,6 +44,9 @@ class Answers:
         return {"models": models, "title": "für"}
 
     def course(self, models: Any, number: int, points: int) -> bytes:
+        if number == self.LONG:
+            self.begun.append("course")
+            assert self.go.wait(PATIENCE)
         return f"{models} {number} {points}".encode()
 
     def answer(self, models: Any, name: str, asked: dict[str, Any]) -> bytes:
@@ -51,7 +56,7 @@ class Answers:
         if name == "wait":
             assert self.go.wait(PATIENCE)
         if name == "usage":
-            raise UsageError("there is no head 9", "--head")
+            raise UsageError("there is no head 9", "--head-of")
         if name == "fail":
             raise ZeroDivisionError("the secret is 17")
         self.ended.append(said)
@@ -179,6 +184,7 @@ def running(folder: Path) -> Iterator[Site]:
     assert not thread.is_alive()
     assert server.computing.idle(PATIENCE)
     assert server.reading.idle(PATIENCE)
+    assert server.following.idle(PATIENCE)
 
 
 @contextmanager

@@ -75,7 +75,9 @@ def test_state_and_course(site) -> None:
     for query in ("model=-1", "model=a", "points=1e3", "points=9999999", "model=%C2%B2", "model="):
         reply = site.get(f"/api/course?{query}")
         assert reply.status == 400
-        assert "is no number" in reply.json["error"]
+        assert "a whole number" in reply.json["error"]
+        assert reply.json["where"] == query.partition("=")[0]
+    assert site.get("/api/course?points=0").content == b"models 0 0"  # what answers refuses it
 
 
 def test_an_answer_is_bytes(site) -> None:
@@ -147,6 +149,17 @@ def test_the_page_is_answered_while_something_is_computed(site, until) -> None:
     assert site.answers.ended == []
     site.answers.go.set()
     assert b"200 OK" in waiting.recv(1000)
+
+
+def test_the_state_is_told_while_a_long_log_is_read(site, until, reply) -> None:
+    number = site.answers.LONG
+    path = f"GET /api/course?model={number} HTTP/1.1\r\nHost: localhost:{site.port}\r\n\r\n"
+    waiting = site.send(path.encode())
+    until(lambda: site.answers.begun == ["course"])
+    assert site.get("/api/state").status == 200
+    assert site.post("/api/look").status == 200
+    site.answers.go.set()
+    assert reply(waiting).content == f"models {number} 600".encode()
 
 
 def test_one_thing_is_computed_at_a_time_in_order(site, until, reply) -> None:

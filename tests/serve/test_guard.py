@@ -57,8 +57,14 @@ def guarded(reply) -> None:
         ("GET", "/api/course?model=0", 200),
         ("POST", "/api/look", 200),
         ("GET", "/nothing", 404),
-        ("GET", "/api/nothing", 405),
+        ("GET", "/api/nothing", 404),
+        ("PUT", "/api/nothing", 404),
         ("POST", "/api/nothing", 404),
+        ("POST", "/nothing", 404),
+        ("GET", "/api/", 404),
+        ("GET", "/api/look", 405),
+        ("GET", "/api/write", 405),
+        ("POST", "/api/state", 405),
         ("PUT", "/", 405),
         ("OPTIONS", "/api/look", 405),
         ("POST", "/api/usage", 400),
@@ -222,7 +228,8 @@ def test_a_slow_question_delays_nobody_and_is_cut_off(site, reply, monkeypatch, 
         (b'{"a": NaN}', "NaN is no number"),
         (b'{"a": -Infinity}', "-Infinity is no number"),
         (b'{"a": 1e999}', "1e999 is no number"),
-        (b'{"a": ' + b"9" * 5000 + b"}", "no JSON"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "a number of 5,000 digits is too large"),
+        (b'{"a": -' + b"9" * 300 + b"}", "a number of 301 digits is too large"),
         (b'{"a": "\xff"}', "not valid Unicode"),
         (b'{"a": "\xed\xa0\x80"}', "not valid Unicode"),
         (b'{"a": "\\ud800"}', "not valid Unicode"),
@@ -233,7 +240,10 @@ def test_a_slow_question_delays_nobody_and_is_cut_off(site, reply, monkeypatch, 
     ids=lambda given: str(given[:16]),
 )
 def test_what_is_no_json_object_is_refused(site, content: bytes, said: str) -> None:
-    refused(site.post("/api/look", content), 400, said)
+    reply = site.post("/api/look", content)
+    refused(reply, 400, said)
+    assert "sys." not in reply.json["error"]
+    assert len(reply.json["error"]) < 150
     assert site.answers.begun == []
 
 
@@ -284,5 +294,5 @@ def test_there_are_no_web_sockets(site, reply) -> None:
 
 def test_a_foreseen_error_is_its_sentence(site, capfd) -> None:
     reply = site.post("/api/usage")
-    assert (reply.status, reply.json) == (400, {"error": "there is no head 9", "where": "--head"})
+    assert (reply.status, reply.json) == (400, {"error": "there is no head 9", "where": "head_of"})
     assert capfd.readouterr().err == ""

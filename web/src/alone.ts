@@ -5,11 +5,11 @@ import Alone from './Alone.svelte'
 import { Look } from './lib/look'
 import { page } from './lib/page.svelte'
 import { unpacked } from './lib/payload'
-import type { LookValues, Model } from './lib/types'
+import type { Asked, LookValues, Model } from './lib/types'
 import './page.css'
 
 const base64 = document.getElementById('payload')!.textContent!.trim()
 const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0))
-const payload = unpacked<LookValues & { model: Model; version: string }>(bytes.buffer)
-page.alone({ version: payload.values.version, models: [payload.values.model] }, new Look(payload), location.hash)
+const payload = unpacked<LookValues & { model: Model; asked: Partial<Asked>; version: string }>(bytes.buffer)
+page.alone({ version: payload.values.version, models: [payload.values.model] }, new Look(payload), payload.values.asked, location.hash)
 mount(Alone, { target: document.getElementById('page')! })

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { ask, Refused, sentence, write } from '../src/lib/api'
+import { ask, onGone, Refused, sentence, write } from '../src/lib/api'
 import type { Asked } from '../src/lib/types'
 
 const GONE = 'The server does not answer. Is “regard explore” still running?'
@@ -61,6 +61,15 @@ describe('a server that leaves', () => {
     expect(told).toEqual(['The'])
     answering(new Response('{"piece": "The"}\n'))
     await expect(write(asked, () => {}, quiet)).rejects.toEqual(new Refused(GONE))
+  })
+
+  it('is told to whoever waits for it', async () => {
+    const gone = vi.fn()
+    onGone(gone)
+    answering(new TypeError('Failed to fetch'), new Response('{"error": "no"}', { status: 400 }))
+    await expect(ask('look', asked)).rejects.toThrow(GONE)
+    await expect(ask('look', asked)).rejects.toThrow('No.')
+    expect(gone).toHaveBeenCalledOnce()
   })
 
   it('is not the reader, who left', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { beside, comparison } from '../src/lib/comparison'
+import { beside, carried, comparison } from '../src/lib/comparison'
 import { unchanged } from '../src/lib/link'
 import type { Model } from '../src/lib/types'
 
@@ -21,4 +21,22 @@ it('beside a model stand those with attention that read the same sort of thing',
   const model = (number: number, given: Partial<Model> = {}) => ({ number, ready: true, reads: 'text', kinds: { encoder: [1, 1] }, ...given }) as Model
   const models = [model(0), model(1, { kinds: {} }), model(2, { reads: 'gapped' }), model(3, { reads: 'image' }), model(4, { ready: false }), model(5)]
   expect(beside(models[0]!, models).map(({ number }) => number)).toEqual([2, 5])
+})
+
+describe('a kept word', () => {
+  const wide = 'The animal crossed the street as it was too wide'.split(' ')
+  it('is kept in a second sentence where it stands there', () => {
+    expect(carried(6, wide, 'The animal crossed the street as it was too tired'.split(' '))).toBe(6)
+    expect(carried(6, wide, 'Yesterday it rained'.split(' '))).toBe(1)
+    // the second of its kind, and the last where there are fewer
+    expect(carried(4, 'a b c d b'.split(' '), 'b x b y b'.split(' '))).toBe(4)
+    expect(carried(3, 'a b c b'.split(' '), 'b x b y'.split(' '))).toBe(2)
+    expect(carried(3, 'a b c b'.split(' '), 'x b y'.split(' '))).toBe(1)
+  })
+  it('is what stands in its place where the sentences are as long', () => {
+    expect(carried(9, wide, 'The animal crossed the street as it was too tired'.split(' '))).toBe(9)
+    expect(carried(9, wide, 'The animal slept'.split(' '))).toBeNull()
+    expect(carried(null, wide, wide)).toBeNull()
+    expect(carried(40, wide, wide)).toBeNull()
+  })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Equation, exponentials, largest, places, sum, telling } from '../src/lib/equation'
+import { cosine, Equation, exponentials, largest, places, sum, telling } from '../src/lib/equation'
 import type { Token } from '../src/lib/types'
 
 const floats = (data: number[], ...shape: number[]) => ({ shape, data: Float32Array.from(data) })
@@ -53,6 +53,17 @@ describe('the equation of one query', () => {
     expect(equation.context[1]).toBeCloseTo(w[0]! * 2 + w[1]! * 4, 6)
     expect(sum([0, 1, 2].map((key) => equation.part(key)[1]!))).toBeCloseTo(equation.context[1]!, 12)
   })
+  it('what was altered goes on to the sum', () => {
+    for (const [without, weights] of [[{ scaling: true, mask: false }, [0.98, 0.02, 0]], [{ scaling: false, mask: true }, [0.8, 0.1, 0.1]]] as const) {
+      const altered = equation.altered(without)
+      const found = equation.mixed(altered)
+      expect(found[0]).toBeCloseTo(weights[0] * 1 + weights[1] * 3 + weights[2] * 5, 5)
+      expect(found[1]).toBeCloseTo(weights[0] * 2 + weights[1] * 4 + weights[2] * 6, 5)
+      expect(sum([0, 1, 2].map((key) => equation.part(key, altered)[0]!))).toBeCloseTo(found[0]!, 12)
+      expect(found[0]).not.toBeCloseTo(equation.context[0]!, 2)
+    }
+    expect([...equation.mixed(equation.weight)]).toEqual([...equation.context])
+  })
   it('what was altered is the server’s', () => {
     expect([...equation.altered({ scaling: true, mask: false })]).toEqual([...Float32Array.from([0.98, 0.02, 0])])
     expect([...equation.altered({ scaling: false, mask: true })]).toEqual([...Float32Array.from([0.8, 0.1, 0.1])])
@@ -78,4 +89,11 @@ describe('around it', () => {
   it('numbers with so many places', () => {
     expect([1, -0.004, -1.257, -Infinity].map((one) => places(one))).toEqual(['1.00', '0.00', '−1.26', '−∞'])
   })
+})
+
+it('the cosine of two vectors', () => {
+  expect(cosine([1, 0], [3, 0])).toBe(1)
+  expect(cosine([1, 1], [1, 0])).toBeCloseTo(Math.SQRT1_2)
+  expect(cosine([1, 2], [-2, 1])).toBe(0)
+  expect(cosine([1, 2], [0, 0])).toBe(0)
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { fitting, type Place, read, unchanged, written } from '../src/lib/link'
+import { fitting, leftOut, type Place, read, ROOM, unchanged, written } from '../src/lib/link'
 import type { Kind } from '../src/lib/types'
 
 const asked = { model: 1, snapshot: 'step 1,000', text: 'a & b = "c" <img onerror>#?', target: 'd', branch: null, image: null, changes: { ...unchanged(), off: [['cross', 2, 3] as ['cross', number, number]], mask: false } }
@@ -27,6 +27,20 @@ describe('an address', () => {
     expect(found.layer).toBeNull()
     expect(found.asked[0]!.image).toEqual({ number: 4 })
     expect(found.asked.length).toBe(1)
+  })
+
+  it('leaves out a text that is too long, and says so', () => {
+    const one = (given: object): Place => ({ ...place, asked: [{ ...asked, image: null, ...given }] })
+    const fits = one({ text: 'a'.repeat(ROOM) })
+    expect(read(written(fits)).asked[0]!.text).toBe('a'.repeat(ROOM))
+    expect(leftOut(fits)).toBeNull()
+    for (const name of ['text', 'target']) {
+      const long = one({ [name]: 'a'.repeat(ROOM + 1) })
+      expect(read(written(long)).asked[0]).not.toHaveProperty(name)
+      expect(leftOut(long)).toBe('the text, which is too long for it')
+    }
+    expect(leftOut(one({ image: { number: 3 } }))).toBeNull()
+    expect(leftOut(one({ image: { pixels: [1] } }))).toBe('the drawn image')
   })
 
   it('takes nothing away that a model does not have', () => {

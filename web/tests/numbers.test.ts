@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { count, duration, number, percent, weight } from '../src/lib/numbers'
+import { count, duration, number, percent, times, unbroken, weight } from '../src/lib/numbers'
 
 describe('numbers as people read them', () => {
   it('weights keep a digit that says something', () => {
@@ -7,6 +7,12 @@ describe('numbers as people read them', () => {
   })
   it('percents never claim all or nothing', () => {
     expect([0, 1, 0.996, 0.003, 0.826].map(percent)).toEqual(['0 %', '100 %', '> 99 %', '< 1 %', '83 %'])
+  })
+  it('one beside another in two digits', () => {
+    expect([times(0.94, 0.5), times(0.94, 0.05), times(0.93, 0.0006), times(1, 1e-8), times(1, 0)]).toEqual(['1.9 times', '19 times', '1,600 times', '1.0e8 times', 'infinitely many times'])
+  })
+  it('and their signs are not parted', () => {
+    expect(unbroken('falls from > 99 % to 3 % or more')).toBe('falls from >\u00a099\u00a0% to 3\u00a0% or more')
   })
   it('any size in few digits', () => {
     expect([0, 12345, 12.345, -0.0821, 3.2e8, 0.000012, -Infinity, NaN].map((value) => number(value))).toEqual(['0.00', '12,345', '12.3', '−0.082', '3.2e8', '1.2e−5', '−∞', '–'])

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { chance, sameBag, shuffled } from '../src/lib/order'
+import { chance, conclusion, exchanged, likely, measured, pair, sameBag, shuffled, together, words } from '../src/lib/order'
+import type { LookValues, Output } from '../src/lib/types'
 
 describe('a sentence in another order', () => {
   it('has the same words and the mark at its end', () => {
@@ -55,4 +56,91 @@ it('bags are the same in any order, but not with other numbers of each', () => {
   expect(sameBag(['a', 'b', 'a'], ['a', 'a', 'b'])).toBe(true)
   expect(sameBag(['a', 'b', 'a'], ['a', 'b', 'b'])).toBe(false)
   expect(sameBag(['a'], ['a', 'a'])).toBe(false)
+})
+
+describe('two words', () => {
+  const chosen = (text: string) => {
+    const all = words(text)
+    const found = pair(all)
+    return found && [all[found[0]]!.text, all[found[1]]!.text, exchanged(text, all, found)]
+  }
+
+  it('that stand behind the same article are exchanged', () => {
+    expect(chosen("The animal didn't cross the street because it was too tired.")).toEqual([
+      'animal',
+      'street',
+      "The street didn't cross the animal because it was too tired.",
+    ])
+    expect(chosen('Der Hund sieht den Mann, der lacht.')!.slice(0, 2)).toEqual(['Hund', 'Mann'])
+    expect(chosen('Die Frau sah den Hund')!.slice(0, 2)).toEqual(['Frau', 'Hund'])
+  })
+
+  it('are else the longest, the first word last', () => {
+    expect(chosen('Wonderfully quiet nights, and stars')!.slice(0, 2)).toEqual(['nights', 'quiet'].sort((a, b) => (a < b ? 1 : -1)))
+    expect(chosen('Peter sings')![2]).toBe('sings Peter')
+    expect(chosen('na na na')).toBeNull()
+    expect(chosen('')).toBeNull()
+  })
+
+  it('are no gaps and no marks', () => {
+    expect(chosen('The cow crossed the [MASK] because the dog slept')!.slice(0, 2)).toEqual(['cow', 'dog'])
+    expect(words("The [MASK] didn't <extra_0> go, x2.").map(({ text }) => text)).toEqual(['The', "didn't", 'go', 'x2'])
+    const text = "L’été, naïveté: don't"
+    expect(words(text).map(({ start, end }) => text.slice(start, end))).toEqual(['L’été', 'naïveté', "don't"])
+  })
+})
+
+describe('what two orders teach', () => {
+  const orders = { what: 'the same output', when: 'the two words are exchanged', other: true, bag: true, masked: false }
+  const told = (own: [number, number], without: [number, number], more: Partial<typeof orders> = {}) =>
+    conclusion({ with: own, without }, { ...orders, ...more })
+
+  it('is said by the numbers', () => {
+    expect(told([Math.log(0.6), Math.log(0.002)], [-40, -40.00001])).toBe(
+      'With positions the same output is 300 times less probable when the two words are exchanged, and something else comes out. ' +
+        'Without positions both orders are one and the same to the model, to the last digit: it reads a bag of words.',
+    )
+    expect(told([-2, -1], [-40, -41])).toMatch(/^With positions the same output is 2.7 times more probable .* Without positions it is 2.7 times less probable, though/)
+    expect(told([-0.01, -0.02], [-3, -3], { other: false })).toMatch(/^With positions the same output is about as probable when the two words are exchanged: here the order tells this model nothing that it needs \(try other words\)\. /)
+    expect(told([-0.01, -50], [-3, -3])).toContain('more than a million times less probable')
+  })
+
+  it('claims no bag of words where there is none', () => {
+    for (const more of [{ bag: false }, { masked: true }])
+      for (const without of [[-3, -3], [-3, -3.2]] as [number, number][]) expect(told([-1, -2], without, more)).not.toContain('one and the same')
+    expect(told([-1, -2], [-3, -3.2], { masked: true })).toContain('before it alone')
+    expect(told([-1, -2], [-3, -3.2], { bag: false })).toContain('other pieces')
+    expect(told([-1, -2], [-3, -3], { masked: true })).toContain('makes no difference here')
+  })
+
+  it('has probabilities that are smaller than numbers can be', () => {
+    expect(together([0.5, 0.25])).toBeCloseTo(Math.log(0.125))
+    expect(together([0.5, null])).toBeNull()
+    expect(likely(Math.log(0.64))).toBe('64 %')
+    expect(likely(Math.log(0.0002))).toBe('0.02 %')
+    expect([3e-5, 2.2e-6, 1e-7, 9.96e-7].map((one) => likely(Math.log(one)))).toEqual(['0.003 %', '0.00022 %', '0.00001 %', '0.0001 %'])
+    expect(likely(Math.log(7.7e-22))).toBe('7.7 × 10⁻²²')
+    expect(likely(Math.log(9.96e-12))).toBe('1 × 10⁻¹¹')
+    expect(likely(-1000)).toBe('5.1 × 10⁻⁴³⁵')
+  })
+})
+
+describe('what is measured', () => {
+  const of = (output: Output, probability: (number | null)[] | null = null) => ({ output, probability }) as unknown as LookValues
+  it('is the probability of what the first reading said', () => {
+    const classes = (good: number, bad: number) => of({ kind: 'classes', classes: good > bad ? [['good', good], ['bad', bad]] : [['bad', bad], ['good', good]], said: '', several: false })
+    expect(measured(classes(0.75, 0.25), classes(0.1, 0.9), 0)).toBeCloseTo(Math.log(0.1))
+    expect(measured(of({ kind: 'text', text: 'a' }), of({ kind: 'text', text: 'b' }, [0.5, 0.5]), 0)).toBeCloseTo(Math.log(0.25))
+    // what a language model was given is not counted
+    const next = of({ kind: 'continuation' }, [null, 0.1, 0.5, 0.25])
+    expect(measured(next, next, 2)).toBeCloseTo(Math.log(0.125))
+  })
+  it('is of gaps what filled them, where it is known which is which', () => {
+    const gaps = (...some: [string, number][][]) => of({ kind: 'words', gaps: some, text: '' })
+    const first = gaps([['a', 0.5], ['b', 0.25]], [['c', 0.5]])
+    expect(measured(first, gaps([['b', 0.5], ['a', 0.25]], [['c', 0.1]]), 0)).toBeCloseTo(Math.log(0.025))
+    expect(measured(first, gaps([['b', 0.5]], [['c', 0.1]]), 0)).toBeNull()
+    expect(measured(first, first, 0, true)).toBeNull()
+    expect(measured(of({ kind: 'tags', tags: [] }), of({ kind: 'tags', tags: [] }), 0)).toBeNull()
+  })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { begin, chance, steps } from '../src/lib/steps'
+import { against, begin, chance, measure, steps } from '../src/lib/steps'
 import type { LookValues, Token } from '../src/lib/types'
 
 const token = (text: string): Token => ({ text, start: 0, end: text.length, special: false })
@@ -7,7 +7,7 @@ const said = (...some: [string, number][]) => some.map(([piece, probability], id
 
 function values(given: Partial<LookValues>): LookValues {
   const none = { source: [], target: [], written: [] }
-  return { source_text: '', target_text: '', ...none, words: none, kinds: {}, output: { kind: 'nothing' }, said: null, probability: null, image: null, ...given }
+  return { source_text: '', target_text: '', ...none, words: none, kinds: {}, output: { kind: 'nothing' }, said: null, probability: null, branch: null, image: null, ...given }
 }
 
 describe('steps', () => {
@@ -49,5 +49,26 @@ describe('steps', () => {
 
   it('name small chances', () => {
     expect([0.63, 0.004, 0.00032, 1.2e-7].map(chance)).toEqual(['63 %', '0.4 %', '0.03 %', '1.2e−7'])
+  })
+})
+
+describe('candidates', () => {
+  it('are measured by what was taken, else by the first', () => {
+    const some = [['a', 0.5, false], ['b', 0.3, true], ['c', 0.001, false]].map(([piece, probability, taken]) => ({ piece, probability, taken })) as Parameters<typeof measure>[0]
+    expect(measure(some)!.piece).toBe('b')
+    expect(measure(some.map((one) => ({ ...one, taken: false })))!.piece).toBe('a')
+    expect(measure([])).toBeNull()
+    expect(some.map(({ probability }) => against(probability, 0.3))).toEqual(['1.7 times more', 'as much', '300 times less'])
+    expect(against(0, 0.3)).toBe('infinitely many times less')
+  })
+
+  it('stand behind the piece before them', () => {
+    const pass = values({
+      source: [{ ...token('x'), special: false }],
+      written: [token('▁B'), { ...token('<extra_0>'), special: true }, token('r')],
+      said: [said(['▁B', 1]), said(['r', 1]), said(['r', 1])],
+    })
+    expect(steps(pass, 'text').map((one) => one.before)).toEqual([null, '▁B', null])
+    expect(steps(pass, 'continuation').map((one) => one.before)).toEqual(['▁B', null, 'r'])
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { beside, fate, layout, path, penalty, type Node, type Search } from '../src/lib/tree'
+import { beside, fate, layout, names, path, penalty, scores, type Node, type Search } from '../src/lib/tree'
 
 /** A search by chance: some rows a step, each child of a row that went on. */
 function chance(seed: number, steps: number, beam: number): Search {
@@ -74,5 +74,14 @@ describe('a search as a tree', () => {
 
   it('of nothing is nothing', () => {
     expect(layout({ nodes: [], hypotheses: [], length_penalty: 0 }).rows).toBe(0)
+  })
+
+  it('names its tokens by what they stand behind, and tells the scores where outputs end', () => {
+    const node = (piece: string, parent: number): Node => ({ step: parent + 2, parent, id: 0, piece, probability: 1, log_probability: 0, fate: 'live', others: [] })
+    const nodes = [node('▁B', -1), node('r', 0), node('ücke', 1), node('.', 2), node('r', -1)]
+    expect(names(nodes, null)).toEqual(['B', '·r', '·ücke', '.', 'r'])
+    expect(names(nodes, 'o')[4]).toBe('·r')
+    const hypotheses = [{ text: '', score: -0.5, finished: true, branch: [0, 1, 2, 3] }, { text: '', score: -2, finished: false, branch: [4] }]
+    expect(scores({ nodes, hypotheses, length_penalty: 1 })).toEqual([null, null, null, -0.5, -2])
   })
 })

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { rowOrMean, top } from '../src/lib/shares'
 import { longest, nextExample, shared, spoken } from '../src/lib/words'
 
 describe('where to begin', () => {
@@ -27,17 +26,4 @@ describe('where to begin', () => {
 
 it('gaps say nothing', () => {
   expect(spoken('[MASK] cow couldn[MASK] cross the [MASK].')).toBe('cow couldn cross the .')
-})
-
-it('one row of weights, or the mean of all', () => {
-  const data = Float32Array.from([1, 0, 0.5, 0.5, 0, 1])
-  expect([...rowOrMean(data, 3, 2, 1)]).toEqual([0.5, 0.5])
-  expect([...rowOrMean(data, 3, 2, null)]).toEqual([0.5, 0.5])
-  expect([...rowOrMean(Float32Array.from([1, 0, 0, 1, 1, 0, 0, 1]), 4, 2, null)]).toEqual([0.5, 0.5])
-})
-
-it('the top is the largest above zero', () => {
-  expect(top([0.1, -3, 0.7, 0.2])).toBe(2)
-  expect(top([-1, -2])).toBeNull()
-  expect(top([])).toBeNull()
 })

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
-from regard.cli.opening import refuse_no_file
-from regard.errors import RegardError, UsageError
+from regard.cli.opening import refuse_no_file, refuse_unwritable, write
+from regard.errors import UsageError
 
 if TYPE_CHECKING:
     from regard.explore.ink import Look
@@ -68,9 +68,9 @@ def attend(
         target: the translation to look at, or what is missing: "[MASK] cat"; default: the model's own.
         image: which image of the file, counted from 1; default: the first.
     """
-    for file in (svg, html):
-        if file is not None and file.is_dir():
-            raise UsageError("is a folder; name a file", str(file))
+    for option, file in (("--svg", svg), ("--html", html)):
+        if file is not None:
+            refuse_unwritable(file, option)
     if beside is not None and token is None:
         raise UsageError("a second sentence goes with one word: add --token WORD", "--beside")
     from regard.cli.opening import IMAGES, opened
@@ -86,7 +86,7 @@ def attend(
         }
         beyond |= {"--words": words or None, "--svg": svg, "--json": json or None, "--device": device}
         _refuse(beyond, "does not go with --html: the page shows all heads, and all that can be chosen")
-        _write(html, _page(folder, text, target, image, threads))
+        write(html, _page(folder, text, target, image, threads).encode())
         say(f"wrote {html}")
         return 0
     task = opened(folder, device, threads, "attend")
@@ -103,7 +103,7 @@ def attend(
         for values in shown.values():
             result_json(values)
     if svg is not None:
-        _write(svg, shown.svg())
+        write(svg, shown.svg().encode())
         say(f"wrote {svg}")
     elif not json:
         result(shown.terminal(look()))
@@ -153,12 +153,9 @@ def _image(task: Any, path: Path, number: int | None, who: str | None, layer: in
     from regard.tasks.image_files import some_images
 
     refuse_no_file(path)
-    number = 1 if number is None else number
-    if number < 1:
-        raise UsageError(f"there is no image {number}; they count from 1", "--image")
+    number = _counted(number)
     found = some_images(task, path, max(number, IMAGES))
-    if len(found) < number:
-        raise UsageError(f"there is no image {number}; {path} has {len(found):,}", "--image")
+    _refuse_no_image(number, len(found), path)
     pixels, label = found[number - 1]
     if layer is None and head is not None:
         layer = task.recipe.model.layers
@@ -175,25 +172,37 @@ def _page(folder: Path, text: str, target: str | None, image: int | None, thread
     """The page of one pass, whole."""
     from regard.cli.opening import IMAGES, check_threads, refuse_other_tasks
     from regard.explore.answers import exported
+    from regard.explore.gallery import Gallery
     from regard.explore.models import Models
     from regard.tasks.bundle import opened
 
     check_threads(threads)
     task = opened(folder)[0].task
     refuse_other_tasks(folder, task, "attend")
-    asked: dict[str, Any] = {"model": 0, "form": "html"}
+    models, asked = Models([folder], None, threads or 1), dict[str, Any]({"model": 0, "form": "html"})
     if task == IMAGES:
         _refuse({"--target": target}, "is not for this model, which reads images")
         refuse_no_file(Path(text))
-        number = 1 if image is None else image
-        if number < 1:
-            raise UsageError(f"there is no image {number}; they count from 1", "--image")
-        models, asked["image"] = Models([folder], Path(text), threads or 1), {"number": number - 1}
+        number = _counted(image)
+        models.gallery = Gallery(Path(text), number)
+        _refuse_no_image(number, models.gallery.some(models.loaded(0).task, 0, number).total, Path(text))
+        asked["image"] = {"number": number - 1}
     else:
         _refuse({"--image": image}, "is not for this model, which reads texts")
-        models = Models([folder], None, threads or 1)
         asked |= {"text": text, "target": target}
     return exported(models, asked)[0].decode()
+
+
+def _counted(number: int | None) -> int:
+    """Which image of a file, from 1 on."""
+    if number is not None and number < 1:
+        raise UsageError(f"there is no image {number}; they count from 1", "--image")
+    return 1 if number is None else number
+
+
+def _refuse_no_image(number: int, count: int, path: Path) -> None:
+    if count < number:
+        raise UsageError(f"there is no image {number}; {path} has {count:,}", "--image")
 
 
 def _refuse(options: Mapping[str, object], what: str) -> None:
@@ -201,10 +210,3 @@ def _refuse(options: Mapping[str, object], what: str) -> None:
     for name, value in options.items():
         if value is not None:
             raise UsageError(what, name)
-
-
-def _write(path: Path, picture: str) -> None:
-    try:
-        path.write_text(picture, encoding="utf-8")
-    except OSError as error:
-        raise RegardError(f"cannot be written: {error.strerror}", str(path)) from None

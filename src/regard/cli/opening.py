@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
-from regard.errors import UsageError
+from regard.errors import RegardError, UsageError
 
 KINDS = {
     "translation": ("a translator", "regard translate"),
@@ -56,6 +57,44 @@ def refuse_no_file(path: Path) -> None:
         raise UsageError("no such file", str(path))
     if path.is_dir():
         raise UsageError("is a folder; a file is needed", str(path))
+
+
+def refuse_unwritable(path: Path, option: str) -> None:
+    """Say before anything is computed that a file cannot be written.
+
+    Args:
+        path: of the file, which is replaced where it is there.
+        option: that names it.
+
+    Raises:
+        UsageError: it is a folder, or lies in none, or may not be written.
+    """
+    if path == Path():
+        raise UsageError("name a file", option)
+    if path.is_dir():
+        raise UsageError("is a folder; name a file", str(path))
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise UsageError(f"cannot be written: there is no folder {folder}", str(path))
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise UsageError("cannot be written: this is not allowed here", str(path))
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all; what is no file, as a pipe, is written as it is.
+
+    Raises:
+        RegardError: the disk is full, or it cannot be written.
+    """
+    from regard.training.files import Files
+
+    try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)
+        else:
+            Files().replace(path.resolve(), [content])
+    except OSError as error:
+        raise RegardError(f"cannot be written: {error.strerror}", str(path)) from None
 
 
 def opened(folder: Path, device: str | None = None, threads: int | None = None, command: str | None = None) -> Any:

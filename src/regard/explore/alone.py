@@ -10,6 +10,8 @@ from typing import Any
 
 import regard
 from regard.errors import RegardError
+from regard.explore import altered
+from regard.explore.asked import Asked
 from regard.explore.looks import every_weight, seen
 from regard.explore.passes import Pass
 from regard.explore.payload import packed
@@ -17,14 +19,18 @@ from regard.explore.payload import packed
 MOST = 1 << 22
 """Weights that one file holds: 16 MiB of numbers, a third more as text."""
 PLACE = "<!-- payload -->"
+UNTOLD: dict[str, Any] = {"examples": [], "snapshots": [], "weights": None, "why": None}
+"""Of a model: other texts and moments of its training are none of the file's."""
 
 
-def alone(one: Pass, model: Mapping[str, Any]) -> str:
+def alone(one: Pass, model: Mapping[str, Any], asked: Asked) -> str:
     """The page of one pass.
 
     Args:
         one: the pass.
-        model: what a page has to know of the model, as in the answer to ``state``.
+        model: what a page has to know of the model, as in the answer to ``state``; of it goes along what belongs to
+            this pass alone, no path and no other text.
+        asked: what the pass is of.
 
     Raises:
         RegardError: the pass has more weights than a file of this kind should hold.
@@ -34,7 +40,8 @@ def alone(one: Pass, model: Mapping[str, Any]) -> str:
     count = sum(array.size for array in every.values())
     if count > MOST:
         raise RegardError(f"this text makes {count:,} weights, one file holds {MOST:,} at most; give a shorter text")
-    told = {**values, "version": regard.__version__, "model": {**model, "folder": model["name"]}}
+    kept = {**model, "folder": model["name"], **UNTOLD}
+    told = {**values, "version": regard.__version__, "model": kept, "asked": altered.values(asked)}
     before, behind = _page().split(PLACE)
     return before + b64encode(packed(told, arrays | every)).decode("ascii") + behind
 

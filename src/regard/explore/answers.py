@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 import regard
 from regard.errors import UsageError
-from regard.explore import embeddings, equations, exports, looks, owing, stacks, writing
+from regard.explore import embeddings, equations, exports, looks, needing, owing, stacks, writing
 from regard.explore.asked import Fields, a_whole, told, which
 from regard.explore.models import Models
 from regard.explore.passes import IMAGES
@@ -18,8 +18,6 @@ from regard.explore.runs import running
 
 POINTS = 10_000
 """Of a training's course at most."""
-VALIDATIONS = 40
-"""Whose sample outputs are given, evenly chosen, the first and the last among them."""
 PICTURES = 256
 """Images that are shown at once."""
 
@@ -40,6 +38,7 @@ def images(models: Models, given: Fields) -> bytes:
 ANSWERS: Mapping[str, Callable[[Models, Fields], bytes]] = {
     "look": looks.look,
     "head": looks.head,
+    "row": looks.row,
     "equation": equations.equation_of,
     "tree": writing.tree_of,
     "places": stacks.places_of,
@@ -48,6 +47,7 @@ ANSWERS: Mapping[str, Callable[[Models, Fields], bytes]] = {
     "map": embeddings.map_of,
     "vectors": embeddings.vectors,
     "owes": owing.owes,
+    "needs": needing.needs,
     "images": images,
 }
 """By the name of the question."""
@@ -109,28 +109,5 @@ def course(models: Models, number: int, points: int) -> bytes:
     points = a_whole(points, 1, POINTS, "points")
     folder, followed = models.folder(a_whole(number, 0, 10**6, "model")), models.courses[number]
     followed.advance()
-    names = list(dict.fromkeys(name for one in followed.norms for name in one["norms"]))
-    table = [[_finite(one["norms"].get(name)) for name in names] for one in followed.norms]
-    values = {
-        "planned": followed.planned,
-        "running": running(folder.path),
-        "valid": followed.valid,
-        "samples": _some(followed.samples),
-        "norms": {"steps": [one["step"] for one in followed.norms], "names": names},
-    }
-    arrays = {name: array.astype(np.float32) for name, array in followed.thinned(points).items()}
-    norms = np.array(table, np.float32).reshape(len(table), len(names))
-    return packed(values, {**arrays, "norms": norms})
-
-
-def _some(samples: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The sample outputs of some validations."""
-    found = list(samples)
-    steps = list(dict.fromkeys(one["step"] for one in found))
-    places = np.linspace(0, len(steps) - 1, min(len(steps), VALIDATIONS)).round().astype(int)
-    chosen = {steps[place] for place in places}
-    return [one for one in found if one["step"] in chosen]
-
-
-def _finite(value: Any) -> float:
-    return float("nan") if value is None else float(value)
+    values, arrays = followed.told(points)
+    return packed({**values, "running": running(folder.path)}, arrays)

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-import json
-from collections import deque
+import os
+from collections import Counter, deque
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import RegardError
+from regard.explore.curves import Curves
+from regard.explore.logged import Values, entry, number, numbers, sample, validation, whole
 
 LOG = Path("training") / "metrics.jsonl"
-COLUMNS = ("step", "seconds", "loss", "rate", "tokens_per_second", "norm")
-"""What is followed of every update."""
+COLUMNS = ("seconds", "loss", "rate", "tokens_per_second", "norm")
+"""What is followed of every update, beside its step."""
 CHUNK = 1 << 24
 """Bytes read at once."""
+KNOWN = 256
+"""Bytes before the place where reading goes on, by which a log is known again."""
 SAMPLES = 2_000
 """Sample outputs that are kept, the newest."""
-
-Values = dict[str, Any]
+CELLS = 1 << 17
+"""Norms that are given at most."""
+VALIDATIONS, WRITTEN, EACH = 1_000, 40, 10
+"""Validations that are given, evenly chosen, the first and the last among them; of how many of them the sample outputs
+are; how many of each."""
 
 
 class Course:
@@ -35,27 +42,27 @@ class Course:
         self._forget()
 
     def _forget(self) -> None:
-        self._place, self._rest = 0, b""
+        self._file: tuple[int, int] | None = None
+        self._place, self._known, self._rest = 0, b"", b""
         self.planned: int | None = None
-        self.columns: dict[str, list[float]] = {name: [] for name in COLUMNS}
-        self.norms: list[Values] = []
-        self.valid: list[Values] = []
+        self.updates = Curves(COLUMNS)
+        self.norms = Curves()
+        self.valid: dict[int, Values] = {}
         self.samples: deque[Values] = deque(maxlen=SAMPLES)
 
     def advance(self) -> bool:
-        """Read what was written since the last time; whether anything was.
+        """Read what was written since the last time, or all of it where the log was begun anew; whether anything was.
 
         Raises:
             RegardError: there is no log.
         """
         try:
             with self.path.open("rb") as file:
-                if file.seek(0, 2) < self._place:  # a run went on from an earlier checkpoint, and its log was cut
-                    self._forget()
-                file.seek(self._place)
+                self._find(file)
                 found = False
                 while some := file.read(CHUNK):
                     self._place += len(some)
+                    self._known = (self._known + some)[-KNOWN:]
                     *lines, self._rest = (self._rest + some).split(b"\n")
                     for line in lines:
                         self._take(line)
@@ -64,41 +71,70 @@ class Course:
             raise RegardError(f"the log of the training cannot be read: {error.strerror}", str(self.path)) from None
         return found
 
+    def _find(self, file: BinaryIO) -> None:
+        """Go to where reading ended; to the beginning where that was in another log: a run went back, or began anew."""
+        stat = os.fstat(file.fileno())
+        which = stat.st_dev, stat.st_ino
+        file.seek(max(0, self._place - len(self._known)))
+        if which != self._file or file.read(len(self._known)) != self._known:
+            self._forget()
+            self._file = which
+        file.seek(self._place)
+
     def _take(self, line: bytes) -> None:
-        try:
-            values = json.loads(line)
-        except ValueError:
-            return  # a power cut may leave half a line between whole ones
-        if not isinstance(values, dict):
-            return
-        kind = values.get("kind")
+        values = entry(line) or {}
+        kind, step = values.get("kind"), whole(values.get("step"))
         if kind in ("start", "planned"):
-            self.planned = values.get("steps")
-        elif kind == "step":
-            for name, column in self.columns.items():
-                value = values.get(name)
-                column.append(float("nan") if value is None else float(value))
-            if "norms" in values:
-                self.norms.append({"step": values.get("step"), "norms": values["norms"]})
-        elif kind == "valid":
-            self.valid.append({name: value for name, value in values.items() if name != "kind"})
-        elif kind == "sample":
-            self.samples.append({name: value for name, value in values.items() if name != "kind"})
+            self.planned = whole(values.get("steps"))
+        elif kind == "step" and step is not None:
+            self.updates.add(step, {name: number(values.get(name)) for name in COLUMNS})
+            if norms := numbers(values.get("norms")):
+                self.norms.add(step, norms)
+        elif kind == "valid" and (checked := validation(values)):
+            self.valid[checked["step"]] = checked
+        elif kind == "sample" and (written := sample(values)):
+            self.samples.append(written)
 
-    def thinned(self, points: int) -> dict[str, NDArray[np.float64]]:
-        """The columns as means of equally many updates, in at most so many points; what is not known is left out."""
-        arrays = {name: np.array(column, np.float64) for name, column in self.columns.items()}
-        count = len(arrays["step"])
-        width = max(1, -(-count // points))
-        edges = np.arange(0, count, width)
-        return {name: _means(array, edges) for name, array in arrays.items()}
+    def told(self, points: int) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]]:
+        """All of it as plain values and arrays, however long the training is.
+
+        Args:
+            points: of each curve at most, which are means of equally many updates.
+        """
+        steps, columns = self.updates.thinned(points)
+        rows = max(1, min(points, CELLS // max(1, len(self.norms.columns))))
+        measured, norms = self.norms.thinned(rows)
+        samples = self._samples()
+        values = {
+            "planned": self.planned,
+            "valid": self._validations({one["step"] for one in samples}),
+            "samples": samples,
+            "norms": {"steps": measured.tolist(), "names": list(norms)},
+        }
+        table = np.stack([*norms.values()], axis=1) if norms else np.zeros((0, 0))
+        arrays = {"step": steps, **columns, "norms": table}
+        return values, {name: array.astype(np.float32) for name, array in arrays.items()}
+
+    def _samples(self) -> list[Values]:
+        """The sample outputs of some validations."""
+        steps = list(dict.fromkeys(one["step"] for one in self.samples))
+        chosen = {steps[place] for place in _evenly(len(steps), WRITTEN)}
+        counts, found = Counter[int](), list[Values]()
+        for one in self.samples:
+            counts[one["step"]] += 1
+            if one["step"] in chosen and counts[one["step"]] <= EACH:
+                found.append(one)
+        return found
+
+    def _validations(self, wanted: set[int]) -> list[Values]:
+        """Some validations, evenly chosen; the last that was best and those of these steps too."""
+        found = list(self.valid.values())
+        chosen = {*wanted, *(found[place]["step"] for place in _evenly(len(found), VALIDATIONS))}
+        best = max((place for place, one in enumerate(found) if one["best"]), default=None)
+        return [one for place, one in enumerate(found) if place == best or one["step"] in chosen]
 
 
-def _means(values: NDArray[np.float64], edges: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The mean of the finite numbers between each edge and the next; not a number where there is none."""
-    if not len(edges):
-        return np.zeros(0)
-    finite = np.isfinite(values)
-    sums = np.add.reduceat(np.where(finite, values, 0.0), edges)
-    counts = np.add.reduceat(finite.astype(np.float64), edges)
-    return np.divide(sums, counts, out=np.full(len(edges), np.nan), where=counts > 0)
+def _evenly(count: int, most: int) -> list[int]:
+    """At most so many places of a list, the first and the last among them."""
+    places: list[int] = np.linspace(0, count - 1, min(count, most)).round().astype(int).tolist()
+    return places

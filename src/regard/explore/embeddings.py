@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,10 +12,11 @@ from numpy.typing import NDArray
 
 from regard.errors import UsageError
 from regard.explore.asked import Fields, a_text, which
-from regard.explore.folders import sides
+from regard.explore.facts import sides
 from regard.explore.models import Models
 from regard.explore.payload import packed
 from regard.explore.space import Plane, nearest
+from regard.explore.tokens import piece
 
 if TYPE_CHECKING:
     from regard.text.vocabulary import AnyTokenizer
@@ -24,6 +26,8 @@ TEXTS = 64
 """Texts whose vectors are asked for at once."""
 NEAREST, PLACES = 100, 5000
 """Pieces that are given at most: near one, and on a map."""
+CONTROL = re.compile("(<0x(0[0-8B-F]|1[0-9A-F]|7F|[89][0-9A-F])>)+")
+"""A piece of control characters alone, as it is shown."""
 
 
 @dataclass(frozen=True)
@@ -69,17 +73,26 @@ class Table:
             raise UsageError("there is nothing to look up: the text is empty", "text")
         return found
 
+    def piece(self, id: int) -> str:
+        """A piece by its number, as a page shows it."""
+        return piece(self.tokenizer, id)
+
     def named(self, ids: Sequence[int]) -> list[dict[str, Any]]:
         """Pieces as plain values."""
-        return [{"id": id, "piece": self.tokenizer.piece(id)} for id in ids]
+        return [{"id": id, "piece": self.piece(id)} for id in ids]
 
     def readable(self) -> list[int]:
-        """The pieces that are text, in the order in which they were learned: no symbols, no fragments of characters."""
-        return [id for id in self.tokenizer.ordinary.tolist() if not self.tokenizer.is_byte(id)]
+        """The pieces that are text, in the order in which they were learned.
+
+        No symbols, no fragments of characters, and no control characters but tabs and the ends of lines: a vocabulary
+        of bytes has them all, and most were never met.
+        """
+        whole = (id for id in self.tokenizer.ordinary.tolist() if not self.tokenizer.is_byte(id))
+        return [id for id in whole if not CONTROL.fullmatch(self.piece(id))]
 
     def ranked(self) -> list[int]:
         """The same, whole words first."""
-        return sorted(self.readable(), key=lambda id: not _word(self.tokenizer.piece(id)))
+        return sorted(self.readable(), key=lambda id: not _word(self.piece(id)))
 
 
 def _word(piece: str) -> bool:
@@ -96,7 +109,7 @@ def near(models: Models, given: Fields) -> bytes:
         raise UsageError("a piece is named by a text, or by its number", "text")
     pieces = [] if text is None else table.pieces(text)
     if id is None:
-        id = max(pieces, key=lambda one: len(table.tokenizer.piece(one)))
+        id = max(pieces, key=lambda one: len(table.piece(one)))
     if id >= table.tokenizer.size:
         raise UsageError(f"there is no piece {id}; there are {table.tokenizer.size:,}", "id")
     ids = np.union1d(table.readable(), [id])
@@ -105,7 +118,7 @@ def near(models: Models, given: Fields) -> bytes:
     values = {
         **table.named([id])[0],
         "pieces": table.named(pieces),
-        "near": [[one, table.tokenizer.piece(one), cosine] for one, cosine in named],
+        "near": [[one, table.piece(one), cosine] for one, cosine in named],
     }
     return packed(values, {})
 
@@ -121,7 +134,7 @@ def map_of(models: Models, given: Fields) -> bytes:
     plane = Plane.through(vector_ND)
     values = {
         "ids": ids,
-        "pieces": [table.tokenizer.piece(id) for id in ids],
+        "pieces": [table.piece(id) for id in ids],
         "share": plane.share,
         "marked": list(range(len(marked))),
     }
@@ -137,7 +150,7 @@ def vectors(models: Models, given: Fields) -> bytes:
         raise UsageError(f"1 to {TEXTS} texts are wanted", "texts")
     pieces = [table.pieces(text) for text in texts]
     means = np.stack([table.vector_VD[ids].mean(axis=0) for ids in pieces])
-    return packed({"pieces": [[table.tokenizer.piece(id) for id in ids] for ids in pieces]}, {"vector": means})
+    return packed({"pieces": [[table.piece(id) for id in ids] for ids in pieces]}, {"vector": means})
 
 
 def _table(models: Models, given: Fields) -> Table:

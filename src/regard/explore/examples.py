@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
 from regard.config import Recipe
 from regard.explore.course import LOG
+from regard.explore.gapping import gapped, validated
 from regard.text.normalisation import well_formed
 
 MOST, SHORT = 6, 160
@@ -36,12 +37,35 @@ def examples(folder: Path, recipe: Recipe) -> list[str]:
         return []
     if demonstrated(recipe):
         return _of_grammar(recipe.seed)
-    texts = (well_formed(_NAMED.sub(GAP, text)) for text in (*_samples(folder / LOG), *_validated(folder)))
-    lines = (_short(line) for text in texts for line in _lines(text))
-    gapped = recipe.task in GAPPED
-    whole = (line for line in lines if line and LOST not in line)
-    found = list(islice(dict.fromkeys(line for line in whole if GAP in line or not gapped), MOST))
-    return found or ([PLAIN] if gapped else [])
+    with_gaps = recipe.task in GAPPED
+    if with_gaps and (made := _distinct(_of_validation(folder, recipe))):
+        return made
+    texts = (_NAMED.sub(GAP, text) for text in (*_samples(folder / LOG), *_validated(folder)))
+    lines = (line for text in texts for line in _whole(text))
+    found = _distinct(line for line in lines if GAP in line or not with_gaps)
+    return found or ([PLAIN] if with_gaps else [])
+
+
+def _distinct(lines: Iterable[str]) -> list[str]:
+    return list(islice(dict.fromkeys(lines), MOST))
+
+
+def _whole(text: str) -> list[str]:
+    """The lines of a text that can be read, each short."""
+    lines = (_short(line) for line in _lines(well_formed(text)))
+    return [line for line in lines if line and LOST not in line]
+
+
+def _of_validation(folder: Path, recipe: Recipe) -> Iterator[str]:
+    """Sentences that a model of gaps is validated on, some words of each left out."""
+    held = validated(folder)
+    if held is None:
+        return
+    for number, line in enumerate(line for text in held.texts for line in _whole(text)):
+        piece = held.piece if recipe.task == "masked-lm" else None
+        found = gapped(line, f"{recipe.seed} {number}", held.common, piece)
+        if found is not None:
+            yield found
 
 
 def demonstrated(recipe: Recipe) -> bool:

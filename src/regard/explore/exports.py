@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from regard.errors import UsageError
+from regard.explore import altered
 from regard.explore.alone import alone
 from regard.explore.asked import KINDS, Asked, Fields
 from regard.explore.image_view import CLASS, MEAN, ImageName, ImageView
@@ -26,7 +27,7 @@ class Wanted:
     """What of a pass is to be kept.
 
     Args:
-        one: the pass.
+        one: the pass; ``asked``: what it is of.
         kind: of attention.
         layer, head: counted from 1; ``None``: all.
         who: what looks, in an image.
@@ -34,6 +35,7 @@ class Wanted:
     """
 
     one: Pass
+    asked: Asked
     kind: Kind
     layer: int | None
     head: int | None
@@ -56,7 +58,8 @@ def exported(models: Models, given: Fields) -> tuple[bytes, str, str]:
     if not there:
         raise UsageError("this model has no attention to look at", "kind")
     who = CLASS if getattr(folder.recipe.model, "pool", "first") == "first" else MEAN
-    wanted = Wanted(one, as_kind(kind) if kind else there[0], layer, head, who, folder.state(asked.model))
+    use = as_kind(kind) if kind else there[0]
+    wanted = Wanted(one, asked, use, layer, head, who, folder.state(asked.model))
     one.record.layer(wanted.kind, layer or 1)
     if head is not None:
         one.record.head(wanted.kind, layer or 1, head)
@@ -66,8 +69,8 @@ def exported(models: Models, given: Fields) -> tuple[bytes, str, str]:
 
 
 def _json(wanted: Wanted) -> tuple[str, str]:
-    """Tokens, weights of all heads, and what the model makes of the text."""
-    values = {**wanted.one.record.to_dict(), "output": wanted.one.output}
+    """Tokens, weights of all heads, what the model makes of the text, and what of it is not as it is by itself."""
+    values = {**wanted.one.record.to_dict(), "output": wanted.one.output, "asked": altered.values(wanted.asked)}
     return json.dumps(values, ensure_ascii=False) + "\n", "application/json"
 
 
@@ -77,22 +80,25 @@ def _svg(wanted: Wanted) -> tuple[str, str]:
 
 
 def _of_text(wanted: Wanted) -> str:
-    return View(wanted.one.record, wanted.kind, wanted.layer, wanted.head).svg()
+    view = View(wanted.one.record, wanted.kind, wanted.layer, wanted.head)
+    return view.svg(remark=altered.altered(wanted.asked))
 
 
 def _of_image(wanted: Wanted) -> str:
     one, said = wanted.one, wanted.one.output["said"]
     assert one.pixels is not None
     assert one.grid is not None
-    name = ImageName(1, None, "|".join(said) if isinstance(said, list) else str(said))
+    number = None if wanted.asked.image is None else wanted.asked.image + 1
+    name = ImageName(number, one.label, "|".join(said) if isinstance(said, list) else str(said))
     pixels = one.pixels.astype("int64")
     weights = one.record.weights[wanted.kind]
-    return ImageView(pixels, BRIGHTEST, one.grid, weights, name, wanted.who, wanted.layer, wanted.head).svg()
+    view = ImageView(pixels, BRIGHTEST, one.grid, weights, name, wanted.who, wanted.layer, wanted.head)
+    return view.svg(remark=altered.altered(wanted.asked))
 
 
 def _html(wanted: Wanted) -> tuple[str, str]:
     """All heads, to be looked through."""
-    return alone(wanted.one, wanted.model), "text/html"
+    return alone(wanted.one, wanted.model, wanted.asked), "text/html"
 
 
 FORMS: dict[str, Callable[[Wanted], tuple[str, str]]] = {"json": _json, "svg": _svg, "html": _html}

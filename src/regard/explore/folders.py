@@ -5,83 +5,97 @@ Nothing here needs torch, so that a page has all this while torch is still being
 
 from __future__ import annotations
 
+import threading
+from dataclasses import dataclass
+from hashlib import sha256
 from math import prod
 from pathlib import Path
 from typing import Any
 
 from regard.config import Recipe, recipe_from, recipe_values
-from regard.config.families import Model, VitSection
 from regard.errors import RegardError
 from regard.explore.course import LOG
-from regard.explore.examples import GAPPED, examples
-from regard.explore.runs import running, snapshots
-from regard.text.languages import UNKNOWN, primary
+from regard.explore.examples import examples
+from regard.explore.facts import NOTHING, facts, labelled
+from regard.explore.runs import preparing, running, snapshots
 
 Stamp = tuple[int, int, int]
 """When a file was written, its size, and which one it is: another stamp, another file."""
 
-LANGUAGES = {
-    "ar": "Arabic", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English", "es": "Spanish",
-    "fi": "Finnish", "fr": "French", "hi": "Hindi", "hu": "Hungarian", "it": "Italian", "ja": "Japanese",
-    "ko": "Korean", "nl": "Dutch", "no": "Norwegian", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian",
-    "ru": "Russian", "sv": "Swedish", "tr": "Turkish", "uk": "Ukrainian", "vi": "Vietnamese", "zh": "Chinese",
-}  # fmt: skip
-WRITES = {
-    "translation": "text",
-    "span-corruption": "text",
-    "language-model": "continuation",
-    "masked-lm": "words",
-    "classification": "classes",
-    "image-classification": "classes",
-    "tagging": "tags",
-    "encoding": "nothing",
-}
-"""What comes of it, by task."""
-TITLES = {
-    "classification": "Classifier of texts",
-    "tagging": "Tagger",
-    "language-model": "Language model",
-    "masked-lm": "Model of masked words",
-    "span-corruption": "Model of missing spans",
-    "image-classification": "Classifier of images",
-    "encoding": "Encoder of texts",
-}
-"""What a model is; a translator is named by its languages."""
-RECIPE, MODEL = "recipe.toml", "model.safetensors"
-WAITING = "training has not validated yet, so there are no weights to look at; wait for it"
+RECIPE, MODEL, MANIFEST, LABELS = "recipe.toml", "model.safetensors", "manifest.json", "labels.json"
+PREPARING = "training has just begun and prepares its data; the model can be looked at after its first validation"
+WAITING = "training has not validated yet, so it has saved no model to look at; wait for it"
 STOPPED = "training stopped before its first validation, so there are no weights; go on with it by the same command"
+UNBEGUN = "there is no recipe yet: its training stopped while it prepared the data; begin it again by the same command"
+LOST = f"its {RECIPE} is lost; put it back, or give the command that trained it again, which writes it anew"
+UNNAMED = f"its {LABELS} is lost, and without it what it says has no names; put it back, or train it again"
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What a model is, beside its weights.
+
+    Args:
+        recipe: of the model; ``assets``: as its task has them.
+        stamps: of the files it was read from.
+    """
+
+    recipe: Recipe
+    assets: Any
+    stamps: tuple[Stamp | None, ...]
 
 
 class Folder:
-    """A model folder, told again and again while a training may be at work in it.
+    """A model folder, told again and again while a training may be at work in it, to any thread.
 
     Args:
         path: of the folder; or of one that ``regard demo`` made, which has the model inside.
 
     Raises:
-        RegardError: it is no model folder, or a file of it is damaged.
+        RegardError: it is no model folder, and no training has just begun in it; or a file of it is damaged.
     """
 
     def __init__(self, path: Path | str) -> None:
         given = Path(path)
         inner = given / "model"
-        self.path = inner if not (given / RECIPE).exists() and (inner / RECIPE).exists() else given
+        self.path = inner if not _begun(given) and _begun(inner) else given
         whole = given.resolve()
         self.name = whole.parent.name if whole.name == "model" else whole.name
         self.given = str(path)
         self._examples: list[str] = []
-        self._stamp: Stamp | None = None
+        self._examined: tuple[Stamp | None, ...] | None = None
+        self._counted: tuple[Stamp | None, int | None] = None, None
+        self._last: Opened | None = None
+        self._lock = threading.Lock()
         self._open()
 
-    def _open(self) -> None:
-        """Recipe and assets, read anew where the recipe was written anew."""
-        stamp = stamp_of(self.path / RECIPE)
-        if stamp is None:
-            raise RegardError(_missing(self.path), self.given)
-        if stamp != self._stamp:
-            self.recipe = recipe_from(recipe_values(self.path / RECIPE), str(self.path / RECIPE))
-            self.assets = assets(self.path, self.recipe.task)
-            self._stamp = stamp
+    def _open(self) -> Opened | None:
+        """Recipe and assets, read anew where a file was written anew; ``None``: a training has not written them yet.
+
+        Raises:
+            RegardError: they are not there, or damaged.
+        """
+        with self._lock:
+            stamps = tuple(stamp_of(self.path / name) for name in (RECIPE, LABELS))
+            if stamps[0] is None:
+                if preparing(self.path):
+                    return None
+                raise RegardError(_missing(self.path, self._last is not None), self.given)
+            if self._last is None or stamps != self._last.stamps:
+                recipe = recipe_from(recipe_values(self.path / RECIPE), str(self.path / RECIPE))
+                self._last = Opened(recipe, assets(self.path, recipe.task), stamps)
+            return self._last
+
+    @property
+    def recipe(self) -> Recipe:
+        """Of the model, as it was last read.
+
+        Raises:
+            RegardError: its training has not written it yet.
+        """
+        if self._last is None:
+            raise RegardError(PREPARING, self.given)
+        return self._last.recipe
 
     @property
     def weights(self) -> Path:
@@ -89,69 +103,74 @@ class Folder:
         return self.path / MODEL
 
     @property
+    def stamps(self) -> tuple[Stamp | None, ...]:
+        """What changes when the best weights do: the file itself, and the manifest, which is written last."""
+        return stamp_of(self.weights), stamp_of(self.path / MANIFEST)
+
+    @property
     def why(self) -> str | None:
         """Why the model cannot be looked at yet; ``None`` where it can."""
-        if self.weights.exists():
-            return None
-        return WAITING if running(self.path) else STOPPED
+        try:
+            opened = self._open()
+        except RegardError as error:
+            return error.message if error.where == self.given else str(error)
+        if opened is None:
+            return PREPARING
+        if not self.weights.exists():
+            return WAITING if running(self.path) else STOPPED
+        return UNNAMED if labelled(opened.recipe) and not opened.assets.labels else None
 
     def state(self, number: int) -> dict[str, Any]:
         """What a page has to know of it."""
-        why = self.why
-        try:
-            self._open()
-        except RegardError as error:
-            why = str(error)
-        recipe, section = self.recipe, self.recipe.model
+        why, last = self.why, self._last
         return {
             "number": number,
             "name": self.name,
             "folder": self.given,
-            "task": recipe.task,
-            "family": section.family,
-            "title": title(recipe),
-            "kinds": {kind: list(sizes) for kind, sizes in section.attention.items()},
-            "stacks": stacks(section),
-            "d_model": section.d_model,
-            "divisor": section.divisor,
-            "positions": positions_of(section) != "none",
-            "masked": ["decoder"] if "decoder" in section.attention else [],
-            "max_tokens": section.known_positions if isinstance(section, VitSection) else recipe.data.max_tokens,
-            "parameters": parameters(self.weights),
-            "reads": reads(recipe),
-            "writes": WRITES[recipe.task],
-            "sides": sides(recipe),
-            "labels": list(self.assets.labels) if WRITES[recipe.task] in ("classes", "tags") else None,
+            **(NOTHING if last is None else facts(last.recipe, last.assets)),
+            "parameters": self.parameters,
             "ready": why is None,
             "why": why,
             "snapshots": list(snapshots(self.path)),
+            "weights": None if why else named(self.stamps),
             "course": (self.path / LOG).exists(),
             "running": running(self.path),
-            "image": self._image(section),
             "examples": self.examples,
         }
 
     @property
+    def parameters(self) -> int | None:
+        """How many numbers the weights are; counted anew where they are others."""
+        stamp = stamp_of(self.weights)
+        if stamp != self._counted[0]:
+            self._counted = stamp, parameters(self.weights)
+        return self._counted[1]
+
+    @property
     def examples(self) -> list[str]:
-        """Texts to begin with; looked for until there are some."""
-        if not self._examples:
-            self._examples = examples(self.path, self.recipe)
+        """Texts to begin with; looked for in each new log until there are some."""
+        if self._last is not None and not self._examples and (stamp := self._seen()) != self._examined:
+            self._examples, self._examined = examples(self.path, self._last.recipe), stamp
         return self._examples
 
-    def _image(self, section: Model) -> dict[str, Any] | None:
-        if not isinstance(section, VitSection):
-            return None
-        sizes = {name: getattr(section, name) for name in ("height", "width", "channels", "patch")}
-        return {**sizes, "largest": self.assets.scale.largest}
+    def _seen(self) -> tuple[Stamp | None, ...]:
+        """What changes when there may be other examples."""
+        return stamp_of(self.path / RECIPE), stamp_of(self.path / LOG)
 
 
-def _missing(path: Path) -> str:
-    """What is said of a folder without a recipe."""
+def _begun(path: Path) -> bool:
+    """Whether a folder is, or will be, that of a model."""
+    return (path / RECIPE).exists() or (path / LOG.parent).is_dir()
+
+
+def _missing(path: Path, before: bool) -> str:
+    """What is said of a folder without a recipe, which it had before or never."""
     if not path.exists():
-        return "no such folder"
-    if (path / "training").is_dir():
-        return "has no recipe yet: its training still prepares the data; wait for it"
-    return f"is no model folder: it has no {RECIPE}"
+        return "this folder is not there any more" if before else "no such folder"
+    training = path / LOG.parent
+    if not training.is_dir():
+        return f"is no model folder: it has no {RECIPE}"
+    return LOST if (path / MODEL).exists() or (training / "checkpoints").exists() else UNBEGUN
 
 
 def assets(path: Path, task: str) -> Any:
@@ -165,40 +184,6 @@ def assets(path: Path, task: str) -> Any:
     return kinds.get(task, TextAssets).load(path)
 
 
-def title(recipe: Recipe) -> str:
-    """What a model is, in a few words."""
-    if recipe.task != "translation":
-        return TITLES[recipe.task]
-    codes = recipe.text.source_language, recipe.text.target_language
-    if UNKNOWN in codes:
-        return "Translator"
-    return " → ".join(LANGUAGES.get(primary(code), code) for code in codes)
-
-
-def reads(recipe: Recipe) -> str:
-    """What is put before a model."""
-    if recipe.task == "image-classification":
-        return "image"
-    return "gapped" if recipe.task in GAPPED else "text"
-
-
-def stacks(section: Model) -> list[str]:
-    """The stacks of layers through which a vector can be followed: those in which tokens attend to each other."""
-    return [stack for stack in ("encoder", "decoder") if stack in section.attention]
-
-
-def positions_of(section: Model) -> str:
-    """The kind of positions; a recurrence needs none."""
-    return getattr(section, "positions", "none")
-
-
-def sides(recipe: Recipe) -> list[str]:
-    """The tables of embeddings: what is read, and where it is another text what is written."""
-    if recipe.model.family == "vit":
-        return []
-    return ["source", "target"] if recipe.model.family in ("transformer", "rnn") else ["source"]
-
-
 def parameters(path: Path) -> int | None:
     """How many numbers a file of weights holds, by its header; ``None`` where there is none yet."""
     from safetensors import SafetensorError, safe_open
@@ -208,6 +193,11 @@ def parameters(path: Path) -> int | None:
             return sum(prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
     except (OSError, SafetensorError):
         return None
+
+
+def named(stamps: tuple[Stamp | None, ...]) -> str:
+    """A short name for the weights that have these stamps: another name, other weights."""
+    return sha256(repr(stamps).encode()).hexdigest()[:12]
 
 
 def stamp_of(path: Path) -> Stamp | None:

@@ -39,10 +39,11 @@ class Gallery:
 
     Args:
         path: of a file of images: CSV, TSV or ``.npz``; ``None``: there is none.
+        most: images of the file that are read, its first.
     """
 
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
+    def __init__(self, path: Path | None, most: int = MOST) -> None:
+        self._path, self._most = path, most
         self._read: Kept[Hung] = Kept(2)
 
     def some(self, task: ImageClassification, begin: int, count: int) -> Hung:
@@ -53,29 +54,34 @@ class Gallery:
         """
         if self._path is None:
             return _made(task, begin, count)
-        every = self._read.get(task.cut.shape, lambda: _of_file(task, self._path))
+        every = self._read.get(task.cut.shape, lambda: _of_file(task, self._path, self._most))
         part = slice(begin, begin + count)
         return Hung(every.pixels[part], every.labels[part], every.total)
 
     def one(self, task: ImageClassification, number: int) -> NDArray[Any]:
-        """The pixels of one image.
+        """The pixels of one image, by its number from 0 on; people are told numbers from 1 on.
 
         Raises:
             UsageError: there is no such image.
         """
         found = self.some(task, number, 1)
         if not len(found.pixels):
-            there = f"there are {found.total:,}, counted from 0" if found.total else "there are none; draw one"
-            raise UsageError(f"there is no image {number}; {there}", "image")
+            there = f"there are {found.total:,}" if found.total else "there are none; draw one"
+            raise UsageError(f"there is no image {number + 1}; {there}", "image")
         pixels: NDArray[Any] = found.pixels[0]
         return pixels
 
+    def label(self, task: ImageClassification, number: int) -> str | None:
+        """What is known of one image, if anything."""
+        labels = self.some(task, number, 1).labels
+        return labels[0] or None if labels else None
 
-def _of_file(task: ImageClassification, path: Path | None) -> Hung:
+
+def _of_file(task: ImageClassification, path: Path | None, most: int) -> Hung:
     from regard.tasks.image_files import some_images
 
     assert path is not None
-    found = some_images(task, path, MOST)
+    found = some_images(task, path, most)
     labels = tuple(label or "" for _, label in found)
     return Hung(task.images([pixels for pixels, _ in found]), labels, len(found))
 

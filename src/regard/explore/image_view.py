@@ -29,15 +29,16 @@ ACROSS = 4
 
 @dataclass(frozen=True)
 class ImageName:
-    """Which image of a file, counted from 1; its label, if it has one; and what the model reads it as."""
+    """Which image of a file, counted from 1, or ``None``: drawn by hand; its label; and what the model reads it as."""
 
-    number: int
+    number: int | None
     label: str | None
     said: str
 
     def __str__(self) -> str:
         label = "" if self.label is None else f", labelled {self.label}" if self.label else ", without a label"
-        return f"image {self.number:,}{label}, read as {self.said}"
+        name = "a drawn image" if self.number is None else f"image {self.number:,}"
+        return f"{name}{label}, read as {self.said}"
 
 
 @dataclass(frozen=True)
@@ -140,8 +141,12 @@ class ImageView:
             ],
         }
 
-    def svg(self, beside: Distances | None = None) -> str:
-        """The image and the heads' pictures, each darkest where it looks most; below how far the heads attend."""
+    def svg(self, beside: Distances | None = None, remark: str = "") -> str:
+        """The image and the heads' pictures, each darkest where it looks most; below how far the heads attend.
+
+        Args:
+            beside: how far; ``remark``: said below all of it.
+        """
         names, first, grids = self.heads()
         rows, columns = self.grid
         cell = SIDE / max(rows, columns)
@@ -168,7 +173,7 @@ class ImageView:
             below = beside.drawn()
             body += [f'<g transform="translate(0 {svg.number(height)})">', *below.body, "</g>"]
             width, height, told = max(width, below.width), height + below.height, f"{told} {below.told}"
-        return svg.document(width, height, self.title, told, body)
+        return svg.document(width, height, self.title, told, body, remark)
 
     def _drawn(self, left: float, above: float, wide: float, high: float) -> str:
         place = f'x="{svg.number(left)}" y="{svg.number(above)}" width="{svg.number(wide)}" height="{svg.number(high)}"'

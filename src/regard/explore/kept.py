@@ -15,12 +15,13 @@ class Kept(Generic[Value]):
 
     Args:
         room: what all of them may take together; a value that takes more is not kept.
-        size: of a value.
+        size: of a value; asked once, when it comes.
     """
 
     def __init__(self, room: float, size: Callable[[Value], float] = lambda value: 1) -> None:
         self._room, self._size = room, size
-        self._values: OrderedDict[Hashable, Value] = OrderedDict()
+        self._values: OrderedDict[Hashable, tuple[Value, float]] = OrderedDict()
+        self._taken = 0.0
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
@@ -28,20 +29,23 @@ class Kept(Generic[Value]):
         with self._lock:
             if key in self._values:
                 self._values.move_to_end(key)
-                return self._values[key]
+                return self._values[key][0]
         made = make()
         self.put(key, made)
         return made
 
     def put(self, key: Hashable, value: Value) -> None:
         """Keep a value."""
-        if self._size(value) > self._room:
+        size = self._size(value)
+        if size > self._room:
             return
         with self._lock:
-            self._values[key] = value
-            self._values.move_to_end(key)
-            while sum(map(self._size, self._values.values())) > self._room:
-                self._values.popitem(last=False)
+            _, before = self._values.pop(key, (None, 0.0))
+            self._values[key] = value, size
+            self._taken += size - before
+            while self._taken > self._room:
+                _, (_, left) = self._values.popitem(last=False)
+                self._taken -= left
 
     def __len__(self) -> int:
         return len(self._values)

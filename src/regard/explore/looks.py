@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import UsageError
-from regard.explore.asked import KINDS, Asked, Fields
+from regard.explore.asked import KINDS, Asked, Fields, a_whole
 from regard.explore.measures import measures, rollout
 from regard.explore.models import Models
 from regard.explore.passes import Pass, passed
@@ -22,6 +22,8 @@ SIDE = 64
 """Rows and columns of a small picture at most."""
 FEW = 1 << 18
 """Weights that are sent at once."""
+ROWS = 256
+"""Tokens of a word at most."""
 SIDES: dict[str, tuple[str, str]] = {
     "encoder": ("source", "source"),
     "decoder": ("target", "target"),
@@ -37,8 +39,10 @@ def look(models: Models, given: Fields) -> bytes:
     """All of a pass that is seen at once."""
     asked = Asked.read(given)
     given.end()
+    weights = models.loaded(asked.model, asked.snapshot).weights
     one = passed(models, asked)
     values, arrays = seen(one)
+    values["weights"] = weights
     every = every_weight(one.record)
     few = sum(array.size for array in every.values()) <= FEW
     return packed(values, arrays | every if few else arrays)
@@ -57,9 +61,10 @@ def seen(one: Pass) -> tuple[dict[str, Any], Arrays]:
         "output": one.output,
         "said": None if one.said is None else [[asdict(each) for each in some] for some in one.said],
         "probability": one.probability,
-        "image": None if one.grid is None else {"rows": one.grid[0], "columns": one.grid[1]},
+        "branch": None if one.branch is None else list(one.branch),
+        "image": None if one.grid is None else {"rows": one.grid[0], "columns": one.grid[1], "label": one.label},
     }
-    arrays = {name: array for kind in there for name, array in _pictures(record, kind).items()}
+    arrays = {name: array for kind in there for name, array in _pictures(record, kind, one.grid).items()}
     return values, arrays | _pixels(one)
 
 
@@ -76,6 +81,19 @@ def head(models: Models, given: Fields) -> bytes:
     given.end()
     record = passed(models, asked).record
     return packed({}, {"weight": merged(record, kind, merge, layer, number).astype(np.float32)})
+
+
+def row(models: Models, given: Fields) -> bytes:
+    """``weight_LHK``: what every head gives to each key, from one token or, on average, from several."""
+    asked, kind = Asked.read(given), as_kind(given.word("kind", KINDS))
+    places = [a_whole(place, 0, 1 << 20, "places") for place in given.items("places", ROWS) or ()]
+    given.end()
+    record = passed(models, asked).record
+    there = len(record.layer(kind, 1)[0])
+    if not places or max(places) >= there:
+        raise UsageError(f"tokens that look are named by their places, from 0 to {there - 1}", "places")
+    found = [weight_HQK[:, places].mean(axis=1) for weight_HQK in record.weights[kind]]
+    return packed({}, {"weight": np.stack(found).astype(np.float32)})
 
 
 def merged(record: Record, kind: Kind, merge: str, layer: int | None, head: int | None) -> NDArray[Any]:
@@ -135,12 +153,12 @@ def _kind(record: Record, kind: Kind) -> dict[str, Any]:
     return {"layers": len(layers), "heads": len(layers[0]), "queries": queries, "keys": keys}
 
 
-def _pictures(record: Record, kind: Kind) -> Arrays:
+def _pictures(record: Record, kind: Kind, grid: tuple[int, int] | None) -> Arrays:
     """Every head small, how much its darkest cell is, and what can be said of it."""
     special = [token.start == token.end for token in record.keys(kind)]
     pictures = np.stack([small(weight_HQK, SIDE) for weight_HQK in record.weights[kind]])
     largest = pictures.max(axis=(2, 3))
-    each = [measures(weight_HQK, special) for weight_HQK in record.weights[kind]]
+    each = [measures(weight_HQK, special, grid) for weight_HQK in record.weights[kind]]
     told = [np.stack([one.entropy_H, one.distance_H, one.special_H], axis=-1) for one in each]
     return {
         f"small.{kind}": bytes_of(pictures / np.where(largest > 0, largest, 1)[:, :, None, None]),

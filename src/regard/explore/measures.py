@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.explore.distance import between, mean_distance
+
 Weights = NDArray[Any]
 
 
@@ -20,7 +22,8 @@ class Measures:
         entropy_H: of a query's weights, in bits: 0 looks at one token, ``log2`` of the keys at all alike
             [Clark19 §3.3].
         distance_H: how many tokens away the keys are, on average by weight; between two texts, from where a query
-            would stand if both were spread over each other evenly.
+            would stand if both were spread over each other evenly; between patches of an image, along the straight
+            line, and what the class token looks at or is given is left out, for it has no place.
         special_H: the share of the weight that falls on tokens that are no text, such as ``</s>`` [Clark19 §3.2].
     """
 
@@ -29,23 +32,29 @@ class Measures:
     special_H: Weights
 
 
-def measures(weight_HQK: Weights, special_K: Sequence[bool]) -> Measures:
+def measures(weight_HQK: Weights, special_K: Sequence[bool], grid: tuple[int, int] | None = None) -> Measures:
     """The measures of every head of a layer.
 
     Args:
         weight_HQK: rows that sum to one; queries that attend to nothing have rows of zeros, and count nothing.
         special_K: which keys are no text.
+        grid: rows and columns of patches, where tokens are the class token and these.
     """
     weight_HQK = np.asarray(weight_HQK, np.float64)
     seeing_HQ = weight_HQK.sum(axis=2) > 0
+    return Measures(
+        _mean(entropy(weight_HQK), seeing_HQ),
+        _along(weight_HQK, seeing_HQ) if grid is None else mean_distance(weight_HQK, between(*grid, 1)[0]),
+        _mean(weight_HQK[:, :, np.asarray(special_K, bool)].sum(axis=2), seeing_HQ),
+    )
+
+
+def _along(weight_HQK: Weights, seeing_HQ: NDArray[np.bool_]) -> Weights:
+    """How far one looks along a text."""
     _, queries, keys = weight_HQK.shape
     place_Q = np.arange(queries) * ((keys - 1) / max(1, queries - 1) if queries != keys else 1.0)
     away_QK = np.abs(place_Q[:, None] - np.arange(keys))
-    return Measures(
-        _mean(entropy(weight_HQK), seeing_HQ),
-        _mean((weight_HQK * away_QK).sum(axis=2), seeing_HQ),
-        _mean(weight_HQK[:, :, np.asarray(special_K, bool)].sum(axis=2), seeing_HQ),
-    )
+    return _mean((weight_HQK * away_QK).sum(axis=2), seeing_HQ)
 
 
 def entropy(weight_HQK: Weights) -> Weights:

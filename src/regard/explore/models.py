@@ -11,7 +11,7 @@ from typing import Any
 
 from regard.errors import RegardError, UsageError
 from regard.explore.course import Course
-from regard.explore.folders import Folder, Stamp, stamp_of
+from regard.explore.folders import Folder, Stamp, named, stamp_of
 from regard.explore.gallery import Gallery
 from regard.explore.kept import Kept
 from regard.explore.runs import snapshots
@@ -35,6 +35,11 @@ class Loaded:
 
     task: Any
     key: tuple[int, str | None, tuple[Stamp | None, ...]]
+
+    @property
+    def weights(self) -> str:
+        """The name of its weights, as a folder's state tells that of the best ones."""
+        return named(self.key[2])
 
 
 class Models:
@@ -114,10 +119,10 @@ def _kept(folder: Folder, snapshot: str | None) -> Path | None:
 
 
 def _stamps(folder: Folder, place: Path | None) -> tuple[Stamp | None, ...]:
-    """What changes when weights do: the file itself, and the manifest, which is written last."""
+    """What changes when weights do."""
     if place is not None:
         return (stamp_of(place / "weights.safetensors"),)
-    return stamp_of(folder.weights), stamp_of(folder.path / "manifest.json")
+    return folder.stamps
 
 
 def _read(folder: Folder, place: Path | None, number: int, snapshot: str | None, tries: int = TRIES) -> Loaded:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+from regard.explore.tokens import visible
+
 if TYPE_CHECKING:
     from regard.tasks.classification import Classification
     from regard.tasks.image_classification import ImageClassification
@@ -37,17 +39,20 @@ def _classes(task: Classification, text: str) -> Output:
 
 
 def _tags(task: Tagging, text: str) -> Output:
-    """A tag for each word."""
+    """A tag for each word, and how probable it is."""
     found = task.tag(text)
-    words = zip(found.places, found.words, found.tags, strict=True)
-    tags = [{"start": start, "end": end, "text": word, "tag": tag} for (start, end), word, tag in words]
+    words = zip(found.places, found.words, found.tags, found.probabilities, strict=True)
+    tags = [
+        {"start": start, "end": end, "text": word, "tag": tag, "probability": float(probability)}
+        for (start, end), word, tag, probability in words
+    ]
     return {"kind": "tags", "tags": tags}
 
 
 def _words(task: MaskedLm, text: str) -> Output:
     """What may stand in each gap, and the text with the most probable of all."""
     gaps = task.fill(text, CANDIDATES)
-    ranked = [[[one.piece, one.probability] for one in gap] for gap in gaps]
+    ranked = [[[visible(one.piece), one.probability] for one in gap] for gap in gaps]
     return {"kind": "words", "gaps": ranked, "text": gaps[0][0].text if gaps else text}
 
 

@@ -69,6 +69,9 @@ def scored(seen: Scene, place: int | None, label: str | None) -> Score:
         place: of a token among those that are written; of a tagger of any token of a word.
         label: of a classifier, or of a tagger; default: the most probable.
 
+    Returns:
+        The score. What is most probable is chosen when it is first asked for, and then stays what is meant.
+
     Raises:
         UsageError: the model says nothing of the kind, or not there.
     """
@@ -96,11 +99,13 @@ def _piece(seen: Scene, place: int) -> Score:
         if not place:
             raise UsageError("the first token was given: nothing came before it", "place")
         row = place - 1
-    gap = task.name == "masked-lm" and id == task.mask
+    chosen = [] if task.name == "masked-lm" and id == task.mask else [id]
 
     def score(hidden_TD: Tensor) -> Tensor:
         score_V = SAYING[task.name](task.model, hidden_TD)[row].double()
-        return score_V.log_softmax(0)[_likeliest(task, score_V) if gap else id]
+        if not chosen:
+            chosen.append(_likeliest(task, score_V))
+        return score_V.log_softmax(0)[chosen[0]]
 
     return score
 
@@ -122,9 +127,10 @@ def _class(seen: Scene, label: str | None) -> Score:
         if section.kind == "regression":
             return score_C[0]
         score_C = score_C / assets.fitted.temperature
-        one = int(score_C.argmax()) if chosen is None else chosen
+        if not chosen:
+            chosen.append(int(score_C.argmax()))
         probable_C = score_C.sigmoid().log() if section.kind == "multi" else score_C.log_softmax(0)
-        return probable_C[one]
+        return probable_C[chosen[0]]
 
     return score
 
@@ -148,8 +154,9 @@ def _tag(seen: Scene, place: int, label: str | None) -> Score:
         pieces = Sequences(places_R, lengths_R, len(starts), max(lengths), len(hidden_TD))
         score_RC = head.words(hidden_TD, pieces).double()
         together = _whole(score_RC)
-        tag = int(head.chain.decode(score_RC, together)[word]) if chosen is None else chosen
-        return _of_chain(head.chain, score_RC / task.assets.fitted.temperature, together, word, tag)
+        if not chosen:
+            chosen.append(int(head.chain.decode(score_RC, together)[word]))
+        return _of_chain(head.chain, score_RC / task.assets.fitted.temperature, together, word, chosen[0])
 
     return score
 
@@ -179,10 +186,11 @@ def _pieces_of_words(seen: Scene) -> tuple[list[int], list[int], list[int | None
     return starts, [found.count(word) for word in there], [None if w is None else there.index(w) for w in found]
 
 
-def _known(labels: tuple[str, ...], label: str | None) -> int | None:
+def _known(labels: tuple[str, ...], label: str | None) -> list[int]:
+    """The number of a label, or nothing yet where none is named."""
     if label is not None and label not in labels:
         raise UsageError(f"{label[:40]!r} is no label of this model; there are {', '.join(labels[:20])}", "label")
-    return None if label is None else labels.index(label)
+    return [] if label is None else [labels.index(label)]
 
 
 def _whole(rows: Tensor) -> Sequences:

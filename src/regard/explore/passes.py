@@ -15,7 +15,7 @@ from regard.explore import outputs
 from regard.explore.asked import Asked
 from regard.explore.models import Loaded, Models
 from regard.explore.record import Record, recorded
-from regard.explore.said import SAYING, Said, said
+from regard.explore.said import SAYING, Said, candidates, scores
 from regard.explore.scene import Scene, image_scene, scene
 from regard.explore.searches import GOES_ON, SEARCHED, begun, found
 
@@ -36,16 +36,20 @@ class Pass:
         output: what the model makes of the text, by itself.
         said: the most probable pieces at each place; ``None`` where the model says none.
         probability: of the piece that was written at each place, where it had one before it was known.
+        branch: the numbers of the pieces that were written, where the model writes a text of its own.
         pixels: of an image, height × width × channels from 0 to 255.
         grid: its patches from top to bottom and from left to right.
+        label: that the image has by itself; ``None`` where it is not known.
     """
 
     record: Record
     output: outputs.Output
     said: list[list[Said]] | None = None
     probability: list[float | None] | None = None
+    branch: tuple[int, ...] | None = None
     pixels: NDArray[np.uint8] | None = None
     grid: tuple[int, int] | None = None
+    label: str | None = None
 
     @property
     def size(self) -> int:
@@ -78,19 +82,22 @@ def _made(models: Models, loaded: Loaded, asked: Asked) -> Pass:
         record = recorded(replace(seen, run=run))
         if not hidden[0].isfinite().all():
             raise RegardError("what the model computes are no numbers; are its weights damaged?")
-        again = replace(seen, run=lambda: hidden[0])  # nothing is computed a second time
         if task.name == IMAGES:
             return _of_image(models, task, asked, record)
-        says = task.name in SAYING
         output = _output(models, loaded, asked)
-        return Pass(record, output, said(again) if says else None, probabilities(again))
+        if task.name not in SAYING:
+            return Pass(record, output)
+        score_TV = scores(replace(seen, run=lambda: hidden[0]))  # nothing is computed a second time
+        branch = seen.written_ids if task.name in SEARCHED else None
+        return Pass(record, output, candidates(task, score_TV), probabilities(seen, score_TV), branch)
 
 
 def _of_image(models: Models, task: Any, asked: Asked, record: Record) -> Pass:
     image, cut = pixels_of(models, task, asked), task.cut
     pixels = np.rint(np.clip(image / cut.scale.largest, 0, 1) * 255).astype(np.uint8)
     grid = cut.shape.height // cut.patch, cut.shape.width // cut.patch
-    return Pass(record, outputs.of_image(task, image), pixels=pixels, grid=grid)
+    label = None if asked.image is None else models.gallery.label(task, asked.image)
+    return Pass(record, outputs.of_image(task, image), pixels=pixels, grid=grid, label=label)
 
 
 def _output(models: Models, loaded: Loaded, asked: Asked) -> outputs.Output:
@@ -150,10 +157,14 @@ def pixels_of(models: Models, task: Any, asked: Asked) -> NDArray[Any]:
     return models.gallery.one(task, asked.image)
 
 
-def probabilities(seen: Scene) -> list[float | None] | None:
+def probabilities(seen: Scene, score_TV: Tensor) -> list[float | None] | None:
     """How probable each piece that is written was before it; of what a language model reads, behind what it has read.
 
     ``None`` where a model sees a piece before it says anything of it.
+
+    Args:
+        seen: a scene.
+        score_TV: what :func:`~regard.explore.said.scores` says of it.
     """
     import torch
 
@@ -161,7 +172,6 @@ def probabilities(seen: Scene) -> list[float | None] | None:
     if task.name not in (*SEARCHED, GOES_ON):
         return None
     with torch.inference_mode():
-        score_TV = SAYING[task.name](task.model, seen.run()).double()
         ids_T = torch.tensor(seen.written_ids, device=score_TV.device)
         if task.name == GOES_ON:
             score_TV, ids_T = score_TV[:-1], ids_T[1:]

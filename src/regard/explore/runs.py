@@ -7,6 +7,7 @@ from pathlib import Path
 
 from regard.explore.course import LOG
 
+LOCK = LOG.parent / "lock"
 FRESH = 60.0
 """Seconds; a log that was written within them is being written."""
 STALE = 3600.0
@@ -23,17 +24,28 @@ def snapshots(folder: Path) -> dict[str, Path]:
 def running(folder: Path) -> bool:
     """Whether a training is at work in a folder: it holds the run's lock; where there are none, it wrote a moment ago.
 
-    The lock is tried for an instant, and only while the log is young: a training that begins in that very instant would
-    take the folder for another's.
+    The lock is tried for an instant, and only while the log is young, or not there: a training that begins in that very
+    instant would take the folder for another's.
     """
     try:
         age = time.time() - (folder / LOG).stat().st_mtime
-    except OSError:
-        return False
+    except OSError:  # there is no log yet
+        return bool(_held(folder / LOCK))
     if age > STALE:
         return False
-    held = _held(folder / LOG.parent / "lock")
+    held = _held(folder / LOCK)
     return age <= FRESH if held is None else held
+
+
+def preparing(folder: Path) -> bool:
+    """Whether a training is at work in a folder that has no recipe yet; where there are no locks, it began lately."""
+    if (held := _held(folder / LOCK)) is not None:
+        return held
+    training = folder / LOG.parent
+    try:
+        return time.time() - training.stat().st_mtime <= STALE and not (training / "checkpoints").exists()
+    except OSError:
+        return False
 
 
 def _held(path: Path) -> bool | None:

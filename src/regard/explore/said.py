@@ -10,6 +10,7 @@ import numpy as np
 
 from regard.errors import UsageError
 from regard.explore.scene import Scene
+from regard.explore.tokens import piece
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -53,6 +54,15 @@ def said(seen: Scene, k: int = 5) -> list[list[Said]]:
     Raises:
         UsageError: the model says no pieces.
     """
+    return candidates(seen.task, scores(seen), k)
+
+
+def scores(seen: Scene) -> Tensor:
+    """``score_TV`` of every piece at each place, in float64.
+
+    Raises:
+        UsageError: the model says no pieces.
+    """
     import torch
 
     from regard.models.reading import evaluating
@@ -61,11 +71,15 @@ def said(seen: Scene, k: int = 5) -> list[list[Said]]:
     if task.name not in SAYING:
         raise UsageError("this model says no pieces of text", "candidates")
     with torch.inference_mode(), evaluating(task.model):
-        score_TV = SAYING[task.name](task.model, seen.run()).double()
-        probability_TV = score_TV.softmax(1).cpu().numpy()
+        return SAYING[task.name](task.model, seen.run()).double()
+
+
+def candidates(task: Any, score_TV: Tensor, k: int = 5) -> list[list[Said]]:
+    """The pieces with the ``k`` highest scores at each place."""
+    probability_TV = score_TV.softmax(1).cpu().numpy()
     tokenizer = task.vocabularies.target if task.name == "translation" else task.assets.tokenizer
     order = np.argsort(-probability_TV, axis=1, kind="stable")[:, :k]
     return [
-        [Said(int(id), tokenizer.piece(int(id)), float(row[id])) for id in ids]
+        [Said(int(id), piece(tokenizer, int(id)), float(row[id])) for id in ids]
         for ids, row in zip(order, probability_TV, strict=True)
     ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from regard.errors import RegardError, UsageError
-from regard.explore.tokens import Token, mark
+from regard.explore.tokens import Token, mark, piece
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -192,7 +192,7 @@ def _spoken(
 
 
 def _tokens(tokenizer: AnyTokenizer, read: Sequence[Read]) -> tuple[Token, ...]:
-    return tuple(Token(tokenizer.piece(id), start, end) for id, start, end in read)
+    return tuple(Token(piece(tokenizer, id), start, end) for id, start, end in read)
 
 
 def _refuse_endless(task: Any, text: str) -> None:

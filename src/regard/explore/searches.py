@@ -10,6 +10,7 @@ import numpy as np
 
 from regard.errors import UsageError
 from regard.explore.scene import scene
+from regard.explore.tokens import piece
 
 if TYPE_CHECKING:
     from regard.config import Decoding
@@ -60,6 +61,10 @@ class Begun:
 
         symbols = getattr(self.tokenizer, "sentinels", ()) if self.task.name == "span-corruption" else ()
         return marked(self.tokenizer, ids, symbols)
+
+    def piece(self, id: int) -> str:
+        """A piece that is written, as a page shows it."""
+        return piece(self.tokenizer, id)
 
     def trace(self) -> Trace:
         """Notes what a search considers."""

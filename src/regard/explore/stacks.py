@@ -9,7 +9,7 @@ import numpy as np
 from regard.errors import UsageError
 from regard.explore.asked import Asked, Fields, Without, a_list, a_whole, which
 from regard.explore.drift import Drift, Stack, drift
-from regard.explore.folders import positions_of
+from regard.explore.facts import positions_of
 from regard.explore.looks import tokens_told
 from regard.explore.models import Models
 from regard.explore.passes import scene_of

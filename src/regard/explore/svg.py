@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -40,6 +41,8 @@ CELL = 24
 MARGIN = 20
 LABEL = 26
 """Characters of a token shown before it is cut."""
+LINE = 60
+"""Characters of a remark on one line."""
 
 _NARROW, _BROAD = frozenset("iljtfrI.,:;'’!|()[] -/"), frozenset("mwMW@%—…")
 
@@ -89,8 +92,20 @@ def number(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def document(width: float, height: float, title: str, description: str, body: Iterable[str]) -> str:
-    """A whole SVG: told in words for those who cannot see it, light and dark, no scripts, nothing from outside."""
+def document(width: float, height: float, title: str, description: str, body: Iterable[str], remark: str = "") -> str:
+    """A whole SVG: told in words for those who cannot see it, light and dark, no scripts, nothing from outside.
+
+    Args:
+        width, height: of the picture.
+        title: what is seen; ``description``: the same for those who cannot see it.
+        body: its elements.
+        remark: said of the picture below it, and to those who cannot see it.
+    """
+    if remark:
+        lines = textwrap.wrap(visible(remark), LINE)
+        body = [*body, *(soft(MARGIN, height + 16 * line, text) for line, text in enumerate(lines))]
+        width = max(width, MARGIN * 2 + max(text_width(line, 11) for line in lines))
+        height, description = height + 16 * len(lines), f"{remark} {description}"
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{number(width)}" height="{number(height)}" '
         f'viewBox="0 0 {number(width)} {number(height)}" role="img" aria-labelledby="title description">',
@@ -104,7 +119,12 @@ def document(width: float, height: float, title: str, description: str, body: It
 
 
 def heatmap(
-    weight_QK: Weights, queries: Sequence[str], keys: Sequence[str], title: str = "Attention", note: str = ""
+    weight_QK: Weights,
+    queries: Sequence[str],
+    keys: Sequence[str],
+    title: str = "Attention",
+    note: str = "",
+    remark: str = "",
 ) -> str:
     """One head: a square per query (row) and key (column), the darker the larger its weight, which its tooltip names.
 
@@ -113,7 +133,7 @@ def heatmap(
         queries: row labels.
         keys: column labels.
         title: stands above the picture.
-        note: a line below it.
+        note: a line below it; ``remark``: as in :func:`document`.
     """
     weight_QK = np.asarray(weight_QK, dtype=np.float64)
     top = float(weight_QK.max(initial=0.0)) or 1.0
@@ -139,7 +159,7 @@ def heatmap(
         width = max(width, MARGIN * 2 + text_width(note, 11))
     told = f"Heat map of {len(queries)} queries (rows) by {len(keys)} keys (columns). "
     told += strongest(weight_QK, queries, keys)
-    return document(width, above + high + (70 if note else 48), title, told, body)
+    return document(width, above + high + (70 if note else 48), title, told, body, remark)
 
 
 def squares(
@@ -189,7 +209,9 @@ def strongest(weight_QK: Weights, queries: Sequence[str], keys: Sequence[str], c
     return "Strongest: " + "; ".join(said) + "." if said else ""
 
 
-def heads(weight_HQK: Weights, names: Sequence[str], title: str = "All heads", across: int = 4) -> str:
+def heads(
+    weight_HQK: Weights, names: Sequence[str], title: str = "All heads", across: int = 4, remark: str = ""
+) -> str:
     """Many heads at a glance: a small picture each, its darkest square that head's largest weight."""
     count_H, rows_Q, columns_K = weight_HQK.shape
     cell = max(min(176 / max(rows_Q, columns_K, 1), 12.0), 2.0)
@@ -204,4 +226,5 @@ def heads(weight_HQK: Weights, names: Sequence[str], title: str = "All heads", a
         body.append(frame(left, above, wide, high))
     rows = -(-count_H // across)
     width = max(MARGIN * 2 + min(count_H, across) * (wide + 20) - 20, MARGIN * 2 + text_width(title, 15))
-    return document(width, MARGIN + 40 + rows * (high + 36), title, f"{count_H} heads, a small heat map each.", body)
+    told = f"{count_H} heads, a small heat map each."
+    return document(width, MARGIN + 40 + rows * (high + 36), title, told, body, remark)

@@ -26,16 +26,26 @@ class Token:
     end: int
 
 
+def piece(tokenizer: AnyTokenizer, id: int) -> str:
+    """A piece as a page shows it."""
+    return visible(tokenizer.piece(id))
+
+
+def visible(piece: str) -> str:
+    """A piece with each character that nobody would see by its number, e.g. ``<0x0A>``, whatever its tokenizer does."""
+    return piece if piece.isprintable() else "".join(c if c.isprintable() else f"<0x{ord(c):02X}>" for c in piece)
+
+
 def tokens_of(tokenizer: AnyTokenizer, encoding: Encoding) -> list[Token]:
     """The tokens of a text."""
     return [
-        Token(tokenizer.piece(id), start, end) for id, (start, end) in zip(encoding.ids, encoding.offsets, strict=True)
+        Token(piece(tokenizer, id), start, end) for id, (start, end) in zip(encoding.ids, encoding.offsets, strict=True)
     ]
 
 
 def mark(tokenizer: AnyTokenizer, id: int, place: int) -> Token:
     """A token that stands for no character, before the one at ``place``."""
-    return Token(tokenizer.piece(id), place, place)
+    return Token(piece(tokenizer, id), place, place)
 
 
 def words(tokens: Sequence[Token], text: str) -> list[tuple[str, list[int]]]:

@@ -96,16 +96,15 @@ class View:
             return heatmap.heads(weight_HQK, names, look, f"{self.title}: {self._sentence()}")
         return heatmap.heatmap(weight_HQK[0], *self.labels(), look, self.title)
 
-    def svg(self, word: str | None = None) -> str:
-        """The picture as SVG."""
+    def svg(self, word: str | None = None, remark: str = "") -> str:
+        """The picture as SVG, with a remark below it where no word is looked at."""
         if word is not None:
             return gazes([self], word)
         names, weight_HQK = self.heads()
         if self.head is None or len(names) > 1:
-            return svg.heads(weight_HQK, names, self.title)
-        return svg.heatmap(
-            weight_HQK[0], *self.labels(), self.title, "Rows look, columns are looked at; a row sums to one."
-        )
+            return svg.heads(weight_HQK, names, self.title, remark=remark)
+        note = "Rows look, columns are looked at; a row sums to one."
+        return svg.heatmap(weight_HQK[0], *self.labels(), self.title, note, remark)
 
     def values(self) -> dict[str, Any]:
         """Plain values, for JSON: labels, names of the heads, weights."""

@@ -83,7 +83,7 @@ def _scheduler(start: Begun, trace: Trace, sampling: dict[str, Any]) -> Schedule
 
 def _told(start: Begun, trace: Trace) -> dict[str, Any]:
     """The last token of a trace of one hypothesis."""
-    (node,) = tree(trace[0][-1:], start.tokenizer.piece)
+    (node,) = tree(trace[0][-1:], start.piece)
     others = [list(other) for other in node.others]
     return {"id": node.id, "piece": node.piece, "probability": node.probability, "others": others}
 
@@ -98,7 +98,7 @@ def tree_of(models: Models, given: Fields) -> bytes:
         start = begun(task, asked.text, AHEAD)
         trace = start.trace()
         hypotheses = found(start, beam, trace)
-    nodes = tree(trace[0], start.tokenizer.piece)
+    nodes = tree(trace[0], start.piece)
     ways = [_way(start, nodes, one) for one in hypotheses]
     penalty = task.recipe.decoding.length_penalty
     return packed({"nodes": [asdict(node) for node in nodes], "hypotheses": ways, "length_penalty": penalty}, {})

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Iterator, Mapping
 from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
 
@@ -18,11 +18,14 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from regard.serve.asked import Gone, Refused, body, values
-from regard.serve.guard import Guard, told
+from regard.errors import UsageError
+from regard.serve.asked import Gone, body, values
+from regard.serve.guard import API, Guard, told
 from regard.serve.page import INDEX, File
 from regard.serve.worker import Worker
 
+GET, POST = ("state", "course"), ("write", "export")
+"""Questions that are answered each in its own way."""
 NUMBER = re.compile(r"\d{1,6}", re.ASCII)
 POINTS = 600
 """Of a training's course, where none are asked."""
@@ -55,17 +58,25 @@ class Site:
         answers: what is asked of it.
         files: of the page, by name.
         computing: the thread for what computes.
-        reading: the thread for what only reads files, which does not wait for the other.
+        reading: the thread for what only looks at files, which does not wait for the other.
+        following: the thread for what reads a log, which may be long, and neither waits for.
     """
 
     def __init__(
-        self, models: Any, answers: Answers, files: Mapping[str, File], computing: Worker, reading: Worker
+        self,
+        models: Any,
+        answers: Answers,
+        files: Mapping[str, File],
+        computing: Worker,
+        reading: Worker,
+        following: Worker,
     ) -> None:
         self.models = models
         self.answers = answers
         self.files = files
         self.computing = computing
         self.reading = reading
+        self.following = following
 
     async def file(self, request: Request) -> Response:
         """A file of the page."""
@@ -83,15 +94,15 @@ class Site:
 
     async def course(self, request: Request) -> Response:
         """How a training went, or goes."""
-        number, points = _number(request, "model", 0), max(1, _number(request, "points", POINTS))
-        work = self.reading.one(lambda: self.answers.course(self.models, number, points))
+        number, points = _number(request, "model", 0), _number(request, "points", POINTS)
+        work = self.following.one(lambda: self.answers.course(self.models, number, points))
         return _payload(await _there(request, work))
 
     async def answer(self, request: Request) -> Response:
         """The answer to a question by name."""
         name = request.path_params["name"]
         if name not in self.answers.ANSWERS:
-            raise HTTPException(404)
+            raise HTTPException(405, headers={"Allow": "GET"}) if name in GET else HTTPException(404)
         asked = values(await body(request))
         work = self.computing.one(lambda: self.answers.answer(self.models, name, asked))
         return _payload(await _there(request, work))
@@ -110,6 +121,14 @@ class Site:
         said = self.computing.each(lambda: self.answers.written(self.models, asked))
         first = await _there(request, anext(said, None))  # before the first token an error is an error, not a line
         return Lines(first, said)
+
+    def refused(self, request: Request, error: Exception) -> Response:
+        """What is not there, or is asked in another way; what is not there can be asked in no way."""
+        path = request.scope["path"]
+        if path.startswith(API) and path.removeprefix(API) not in {*GET, *POST, *self.answers.ANSWERS}:
+            error = HTTPException(404)
+        status, said = told(error)
+        return JSONResponse(said, status, headers=getattr(error, "headers", None))
 
 
 class Lines(StreamingResponse):
@@ -150,7 +169,7 @@ def _payload(content: bytes) -> Response:
 def _number(request: Request, name: str, default: int) -> int:
     text = request.query_params.get(name, str(default))
     if not NUMBER.fullmatch(text):
-        raise Refused(400, f"{name} is no number from 0 to 999999: {text[:20]}")
+        raise UsageError(f"a whole number from 0 to 999999 is wanted, not {text[:20]!r}", name)
     return int(text)
 
 
@@ -177,25 +196,15 @@ async def _left(receive: Receive) -> None:
         pass
 
 
-def _refused(request: Request, error: Exception) -> Response:
-    status, said = told(error)
-    return JSONResponse(said, status, headers=getattr(error, "headers", None))
-
-
-def app(models: Any, answers: Answers, files: Mapping[str, File], computing: Worker, reading: Worker) -> Starlette:
-    """The page and its questions; the arguments are those of :class:`Site`."""
-    site = Site(models, answers, files, computing, reading)
-    get: list[tuple[str, Callable[[Request], Awaitable[Response]]]] = [
-        ("/", site.file),
-        ("/assets/{name:path}", site.file),
-        ("/api/state", site.state),
-        ("/api/course", site.course),
-    ]
-    post = [("/api/write", site.write), ("/api/export", site.export), ("/api/{name}", site.answer)]
+def app(site: Site) -> Starlette:
+    """The page and its questions."""
     routes = [
-        *(Route(path, handler, methods=["GET"]) for path, handler in get),
-        *(Route(path, handler, methods=["POST"]) for path, handler in post),
+        Route("/", site.file, methods=["GET"]),
+        Route("/assets/{name:path}", site.file, methods=["GET"]),
+        *(Route(f"{API}{name}", getattr(site, name), methods=["GET"]) for name in GET),
+        *(Route(f"{API}{name}", getattr(site, name), methods=["POST"]) for name in POST),
+        Route(f"{API}{{name}}", site.answer, methods=["POST"]),
     ]
-    found = Starlette(routes=routes, middleware=[Middleware(Guard)], exception_handlers={HTTPException: _refused})
+    found = Starlette(routes=routes, middleware=[Middleware(Guard)], exception_handlers={HTTPException: site.refused})
     found.router.redirect_slashes = False
     return found

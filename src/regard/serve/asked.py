@@ -16,6 +16,8 @@ from regard.errors import RegardError
 MOST_BYTES = 1 << 20
 DRAINED, DRAINING = 16 * MOST_BYTES, 0.5
 """How much more is read of what is too large, and for how many seconds."""
+DIGITS = 300
+"""Of a number at most."""
 SLOW = 20.0
 """Seconds that a question may take to arrive."""
 
@@ -87,22 +89,28 @@ def values(content: bytes) -> dict[str, Any]:
     """
     try:
         text = content.decode()
-        found = json.loads(text, parse_constant=_finite, parse_float=_finite)
+        found = json.loads(text, parse_constant=_finite, parse_float=_finite, parse_int=_whole)
         if "\\u" in text:
             json.dumps(found, ensure_ascii=False).encode()  # half of a surrogate pair is no character
     except RecursionError:
         raise Refused(400, "what is asked is nested too deeply") from None
     except UnicodeError:
         raise Refused(400, "what is asked is not valid Unicode") from None
-    except ValueError as error:
+    except json.JSONDecodeError as error:
         raise Refused(400, f"what is asked is no JSON: {error}") from None
     if not isinstance(found, dict):
         raise Refused(400, "what is asked must be one JSON object")
     return found
 
 
+def _whole(text: str) -> int:
+    if len(text) > DIGITS:
+        raise Refused(400, f"a number of {len(text):,} digits is too large")
+    return int(text)
+
+
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"{text[:20]} is no number")
+        raise Refused(400, f"{text[:20]} is no number that can be used here")
     return number

@@ -83,11 +83,16 @@ def told(error: Exception) -> tuple[int, dict[str, Any]]:
     """The status of an answer, and what is said of an error; what nobody foresaw is shown on stderr."""
     if isinstance(error, RegardError):
         status = error.status if isinstance(error, Refused) else 503 if isinstance(error, Busy) else 400
-        return status, {"error": error.message, "where": error.where}
+        return status, {"error": error.message, "where": _field(error.where)}
     if isinstance(error, HTTPException):
         return error.status_code, {"error": SAID.get(error.status_code, error.detail), "where": None}
     traceback.print_exception(error, file=sys.stderr)
     return 500, {"error": UNEXPECTED, "where": None}
+
+
+def _field(where: str | None) -> str | None:
+    """What an error is about, by the name of a question's field where it has that of a command's option."""
+    return where.lstrip("-").replace("-", "_") if where and where.startswith("--") else where
 
 
 def refuse(scope: Scope) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 import uvicorn
 
 from regard.errors import UsageError
-from regard.serve.app import Answers, app
+from regard.serve.app import Answers, Site, app
+from regard.serve.connection import Connection
 from regard.serve.page import File
 from regard.serve.worker import Worker
 
@@ -66,11 +67,11 @@ class Server(uvicorn.Server):
     def __init__(
         self, models: Any, answers: Answers, files: Mapping[str, File], first: Callable[[], object] | None = None
     ) -> None:
-        self.computing, self.reading, self._first = Worker(), Worker(), first
+        self.computing, self.reading, self.following, self._first = Worker(), Worker(), Worker(), first
         config = uvicorn.Config(
-            app(models, answers, files, self.computing, self.reading),
+            app(Site(models, answers, files, self.computing, self.reading, self.following)),
             loop="asyncio",
-            http="h11",
+            http=Connection,
             ws="none",
             lifespan="off",
             log_config=None,
@@ -91,6 +92,7 @@ class Server(uvicorn.Server):
         """
         self.computing.start(self._first)
         self.reading.start()
+        self.following.start()
         try:
             super().run(sockets)
         finally:
@@ -104,3 +106,4 @@ class Server(uvicorn.Server):
     def _end(self) -> None:
         self.computing.end()
         self.reading.end()
+        self.following.end()

@@ -36,14 +36,21 @@ export interface Seen {
 
 const MARK = 8
 
-export function columns(drawn: CanvasRenderingContext2D, { nodes }: Search, layout: Layout, serif: string): Columns {
+/** What is written at each node: the token, and below it a number or two. */
+export interface Texts {
+  names: readonly string[]
+  sums: readonly string[]
+}
+
+export function columns(drawn: CanvasRenderingContext2D, { nodes }: Search, layout: Layout, { names, sums }: Texts, { serif, sans }: Pick<Inks, 'serif' | 'sans'>): Columns {
   const left = [0]
   const right = [EDGE / 2]
-  drawn.font = `15px ${serif}`
   for (let step = 1; step <= layout.steps; step++) {
-    let wide = NARROW
-    for (const one of layout.columns[step] ?? [])
-      wide = Math.max(wide, measured(drawn, nodes[one]!.piece) + (nodes[one]!.fate === 'live' ? 0 : 2 * MARK + 8))
+    const some = layout.columns[step] ?? []
+    drawn.font = `15px ${serif}`
+    let wide = some.reduce((most, one) => Math.max(most, drawn.measureText(names[one]!).width + (nodes[one]!.fate === 'live' ? 0 : 2 * MARK + 8)), NARROW)
+    drawn.font = `10.5px ${sans}`
+    wide = some.reduce((most, one) => Math.max(most, drawn.measureText(sums[one]!).width), wide)
     left.push(right[step - 1]! + GAP)
     right.push(left[step]! + Math.min(WIDE, wide))
   }
@@ -62,10 +69,10 @@ export function tree(
   active: ReadonlySet<number>,
   pointed: number | null,
   ink: Inks,
-  /** By node: its prefix' log-probability. */
-  sums: readonly string[],
+  texts: Texts,
 ): void {
   const { nodes } = search
+  const { names, sums } = texts
   const { row, leads } = layout
   const high = seen.top + seen.height
   const wide = seen.left + seen.width
@@ -85,7 +92,7 @@ export function tree(
       drawn.globalAlpha = strong === 1 ? 0.7 : 1
       drawn.beginPath()
       // from the end of its own token to the end of the column, then to the child
-      const start = parent < 0 ? x - 4 : at.left[step - 1]! + width(drawn, search, parent, ink) + 4
+      const start = parent < 0 ? x - 4 : at.left[step - 1]! + width(drawn, texts, parent, ink) + 4
       drawn.moveTo(Math.min(start, x), from)
       drawn.lineTo(x, from)
       drawn.bezierCurveTo(x + (end - x) * 0.5, from, x + (end - x) * 0.5, to, end, to)
@@ -98,59 +105,37 @@ export function tree(
   drawn.arc(at.right[0]! + 2, middle(0), 3, 0, 7)
   drawn.fill()
 
-  nodes.forEach(({ step, piece, fate }, one) => {
+  nodes.forEach(({ step, fate }, one) => {
     const [x, y] = [at.left[step]!, middle(row[one]!)]
     if (x > wide || at.right[step]! + 30 < seen.left || y < seen.top - ROW || y > high + ROW) return
     const strong = strength(one)
-    const colour = strong === 2 ? ink.active : strong === 1 ? ink.plain : ink.faint
     drawn.font = font(strong === 2, ink)
-    drawn.fillStyle = colour
-    word(drawn, piece, x, y, colour)
+    drawn.fillStyle = strong === 2 ? ink.active : strong === 1 ? ink.plain : ink.faint
+    drawn.fillText(names[one]!, x, y, WIDE)
     drawn.font = `10.5px ${ink.sans}`
     drawn.fillStyle = strong === 2 ? ink.active : ink.faint
     drawn.fillText(sums[one]!, x, y + 15)
-    if (fate !== 'live') mark(drawn, x + width(drawn, search, one, ink) + 4 + MARK, y, fate === 'finished', rank(search, layout, one), strong, ink)
+    if (fate !== 'live') mark(drawn, x + width(drawn, texts, one, ink) + 4 + MARK, y, fate === 'finished', rank(search, layout, one), strong, ink)
     if (one === pointed) {
       drawn.strokeStyle = ink.active
       drawn.lineWidth = 1.5
       drawn.beginPath()
-      drawn.roundRect(x - 5, y - 13, width(drawn, search, one, ink) + 10, 36, 4)
+      drawn.roundRect(x - 5, y - 13, width(drawn, texts, one, ink) + 10, 36, 4)
       drawn.stroke()
     }
   })
 }
 
-/** The sign of a space before a piece, thinner than fonts have it. */
-const SPACE = 7
-const spaced = (piece: string) => piece.startsWith('▁')
-
-function measured(drawn: CanvasRenderingContext2D, piece: string): number {
-  return spaced(piece) ? SPACE + 1 + drawn.measureText(piece.slice(1)).width : drawn.measureText(piece).width
-}
-
-function word(drawn: CanvasRenderingContext2D, piece: string, x: number, y: number, colour: string): void {
-  if (!spaced(piece)) return drawn.fillText(piece, x, y, WIDE)
-  drawn.strokeStyle = colour
-  drawn.lineWidth = 1
-  drawn.globalAlpha = 0.5
-  drawn.beginPath()
-  drawn.moveTo(x, y + 5.5)
-  drawn.lineTo(x + SPACE - 1, y + 5.5)
-  drawn.stroke()
-  drawn.globalAlpha = 1
-  drawn.fillText(piece.slice(1), x + SPACE + 1, y, WIDE - SPACE)
-}
-
 const font = (bold: boolean, ink: Inks) => `${bold ? '600 ' : ''}15px ${ink.serif}`
-const widths = new WeakMap<Search, number[]>()
+const widths = new WeakMap<Texts, number[]>()
 
-function width(drawn: CanvasRenderingContext2D, search: Search, one: number, ink: Inks): number {
-  let known = widths.get(search)
-  if (!known) widths.set(search, (known = []))
+function width(drawn: CanvasRenderingContext2D, texts: Texts, one: number, ink: Inks): number {
+  let known = widths.get(texts)
+  if (!known) widths.set(texts, (known = []))
   if (known[one] === undefined) {
     const before = drawn.font
     drawn.font = font(true, ink)
-    known[one] = Math.min(WIDE, measured(drawn, search.nodes[one]!.piece))
+    known[one] = Math.min(WIDE, drawn.measureText(texts.names[one]!).width)
     drawn.font = before
   }
   return known[one]!

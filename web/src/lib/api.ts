@@ -18,7 +18,14 @@ export function sentence(text: string): string {
   return ended.replace(/^\p{Ll}/u, (letter) => letter.toUpperCase())
 }
 
-const GONE = 'The server does not answer. Is “regard explore” still running?'
+export const GONE = 'The server does not answer. Is “regard explore” still running?'
+
+let missed = () => {}
+
+/** What is done whenever the server does not answer. */
+export function onGone(call: () => void): void {
+  missed = call
+}
 
 /** What comes from the server, which may leave at any moment. */
 async function there<T>(coming: Promise<T>): Promise<T> {
@@ -26,7 +33,7 @@ async function there<T>(coming: Promise<T>): Promise<T> {
     return await coming
   } catch (error) {
     if (aborted(error)) throw error
-    throw new Refused(GONE)
+    throw gone()
   }
 }
 
@@ -79,8 +86,13 @@ export async function write(
       if (one.done) return one.text ?? ''
       told(one)
     }
-    if (done) throw new Refused(GONE)
+    if (done) throw gone()
   }
+}
+
+function gone(): Refused {
+  missed()
+  return new Refused(GONE)
 }
 
 export function aborted(error: unknown): boolean {

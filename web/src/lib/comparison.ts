@@ -21,3 +21,16 @@ export function beside(model: Model, models: readonly Model[]): Model[] {
   const image = (one: Model) => one.reads === 'image'
   return models.filter((one) => one.number !== model.number && one.ready && Object.keys(one.kinds).length > 0 && image(one) === image(model))
 }
+
+/**
+ * The row of a second picture that is the same word as one of the first: at the same place, or as often said before; else what
+ * stands in its place where both have as many. Null: there is none.
+ */
+export function carried(row: number | null, first: readonly string[], second: readonly string[]): number | null {
+  const text = row === null ? undefined : first[row]
+  if (row === null || text === undefined) return null
+  if (second[row] === text) return row
+  const nth = first.slice(0, row).filter((one) => one === text).length
+  const there = second.flatMap((one, at) => (one === text ? [at] : []))
+  return there[nth] ?? there.at(-1) ?? (first.length === second.length ? row : null)
+}

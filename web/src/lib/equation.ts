@@ -56,8 +56,7 @@ export class Equation {
     // a product is the sum of what is shown, to the last digit
     this.score = values.additive ? this.#floats('score') : Float32Array.from({ length: this.size }, (_, key) => sum(this.products(key)))
     this.scaled = this.score.map((score, key) => score / this.divisor + this.bias[key]!)
-    this.context = new Float64Array(this.deep)
-    for (let key = 0; key < this.size; key++) this.part(key).forEach((part, at) => (this.context[at]! += part))
+    this.context = this.mixed(this.weight)
   }
 
   #floats(name: string): Float32Array {
@@ -106,8 +105,15 @@ export class Equation {
   }
 
   /** What a key adds to the context: its value, times its weight. */
-  part(key: number): Float64Array {
-    return Float64Array.from(this.value(key), (one) => one * this.weight[key]!)
+  part(key: number, weight: ArrayLike<number> = this.weight): Float64Array {
+    return Float64Array.from(this.value(key), (one) => one * weight[key]!)
+  }
+
+  /** The values, mixed by such weights. */
+  mixed(weight: ArrayLike<number>): Float64Array {
+    const found = new Float64Array(this.deep)
+    for (let key = 0; key < this.size; key++) this.part(key, weight).forEach((part, at) => (found[at]! += part))
+    return found
   }
 
   /** What the softmax is taken of: −∞ where nothing is to be seen. */
@@ -122,6 +128,12 @@ export class Equation {
   altered(without: Without): Float32Array {
     return without.scaling ? this.#floats('unscaled') : without.mask ? this.#floats('unmasked') : this.weight
   }
+}
+
+/** The cosine of the angle between two vectors; 0 where one is nothing. */
+export function cosine(one: ArrayLike<number>, other: ArrayLike<number>): number {
+  const dot = (a: ArrayLike<number>, b: ArrayLike<number>) => sum(Float64Array.from({ length: a.length }, (_, at) => a[at]! * b[at]!))
+  return dot(one, other) / (Math.sqrt(dot(one, one) * dot(other, other)) || 1)
 }
 
 export function sum(data: ArrayLike<number>): number {

@@ -2,6 +2,7 @@
 
 import { ask } from './api'
 import type { Look, Shown } from './look'
+import { headName } from './names'
 import type { Asked, Kind, Model } from './types'
 
 /** The use of attention that looks at what a step goes by: at what was read, or else at the text itself. */
@@ -26,6 +27,6 @@ export function choices(look: Look, model: Model, kind: Kind, elsewhere: Shown):
   for (let layer = layers; layer >= 1; layer--) found.push({ name: layers === 1 && heads === 1 ? 'its attention' : `${of}layer ${layer}`, shown: { kind, merge: 'mean', layer, head: 1 } })
   if (layers > 1) found.push({ name: 'mean of all layers', shown: { kind, merge: 'mean', layer: null, head: 1 } })
   const known = elsewhere.kind === kind && elsewhere.merge === 'head' && elsewhere.layer !== null && elsewhere.layer <= layers && elsewhere.head <= heads
-  if (known && heads > 1 && model.kinds[kind]) found.push({ name: `layer ${elsewhere.layer}, head ${elsewhere.head}, as in Heads`, shown: elsewhere })
+  if (known && heads > 1 && model.kinds[kind]) found.push({ name: `${headName(kind, elsewhere.layer!, elsewhere.head)}, as in Heads`, shown: elsewhere })
   return found
 }

@@ -13,6 +13,9 @@ export interface Place {
   asked: Asked[]
 }
 
+/** Characters of a text that an address has room for. */
+export const ROOM = 4000
+
 const WHOLE: Changes = { off: [], positions: true, scaling: true, mask: true }
 
 export function unchanged(): Changes {
@@ -49,14 +52,21 @@ export function written(place: Place): string {
     const set = (name: string, value: string) => found.set(number ? `${name}.${number + 1}` : name, value)
     if (asked.model) set('model', String(asked.model))
     if (asked.snapshot) set('snapshot', asked.snapshot)
-    if (asked.text) set('text', asked.text)
-    if (asked.target !== null) set('target', asked.target)
+    if (asked.text && asked.text.length <= ROOM) set('text', asked.text)
+    if (asked.target !== null && asked.target.length <= ROOM) set('target', asked.target)
     if (asked.image && 'number' in asked.image) set('image', String(asked.image.number))
     if (asked.changes.off.length) set('off', asked.changes.off.map((head) => head.join('.')).join(' '))
     const without = (['positions', 'scaling', 'mask'] as const).filter((name) => !asked.changes[name])
     if (without.length) set('without', without.join(' '))
   })
   return `#${found.toString()}`
+}
+
+/** What an address does not say of a place, in words; null: it says all. */
+export function leftOut({ asked }: Pick<Place, 'asked'>): string | null {
+  if (asked.some(({ text, target }) => text.length > ROOM || (target?.length ?? 0) > ROOM)) return 'the text, which is too long for it'
+  if (asked.some(({ image }) => image && 'pixels' in image)) return 'the drawn image'
+  return null
 }
 
 export function read(hash: string): Partial<Place> & { asked: Partial<Asked>[] } {

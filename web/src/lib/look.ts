@@ -1,7 +1,7 @@
 /** One pass of a model as the page has it, and the pictures of heads that can be made of it. */
 
 import type { Payload } from './payload'
-import { clean, named } from './pieces'
+import { clean, named, spot } from './pieces'
 import type { Kind, LookValues, Merge, Side, Token } from './types'
 
 /** A row or column of a picture: a token, or a word and the places of its tokens. */
@@ -56,21 +56,35 @@ export class Look {
 
   labels(side: Side, whole: boolean): Label[] {
     const tokens = this.tokens(side)
-    if (!whole) return tokens.map((token, place) => ({ text: token.text, name: named(tokens, place), special: token.special, places: [place] }))
+    const said = this.values.image ? spot : (text: string) => text
+    if (!whole) return tokens.map((token, place) => ({ text: said(token.text), name: named(tokens, place), special: token.special, places: [place] }))
     return this.values.words[side].map(([text, places]) => ({
-      text,
+      text: said(text),
       name: clean(text),
       special: places.every((place) => tokens[place]!.special),
       places,
     }))
   }
 
-  /** The small picture of a head, rows by columns of bytes. */
+  /** The small picture of a head, rows by columns of bytes; one scale for all heads: the largest cell of all is 255. */
   small(kind: Kind, layer: number, head: number): { rows: number; columns: number; data: Uint8Array } {
     const { shape, data } = this.payload.arrays[`small.${kind}`]!
     const [, heads, rows, columns] = shape as [number, number, number, number]
-    const begin = ((layer - 1) * heads + head - 1) * rows * columns
-    return { rows, columns, data: (data as Uint8Array).subarray(begin, begin + rows * columns) }
+    const at = (layer - 1) * heads + head - 1
+    const share = this.payload.arrays[`largest.${kind}`]!.data[at]! / (this.full(kind) || 1)
+    const cells = (data as Uint8Array).subarray(at * rows * columns, (at + 1) * rows * columns)
+    return { rows, columns, data: cells.map((cell) => Math.round(cell * share)) }
+  }
+
+  /** The largest weight in the small picture of a head. */
+  largest(kind: Kind, layer: number, head: number): number {
+    const { shape, data } = this.payload.arrays[`largest.${kind}`]!
+    return data[(layer - 1) * shape[1]! + head - 1]!
+  }
+
+  /** The largest of all heads of a kind: full ink. */
+  full(kind: Kind): number {
+    return largest(this.payload.arrays[`largest.${kind}`]!.data as Float32Array)
   }
 
   measures(kind: Kind, layer: number, head: number): Measures {
@@ -98,6 +112,18 @@ export class Look {
       return rollout(below, queries)
     }
     return merged(layer === null ? some(1, layers) : some(layer, layer), merge)
+  }
+
+  /** `weight_LHK` from one token, or the mean of several, where the server sent all weights at once. */
+  row(kind: Kind, places: readonly number[]): Float32Array | null {
+    const all = this.payload.arrays[`weights.${kind}`]
+    if (!all) return null
+    const [layers, heads, queries, keys] = all.shape as [number, number, number, number]
+    const found = new Float32Array(layers * heads * keys)
+    for (let head = 0; head < layers * heads; head++)
+      for (const place of places)
+        for (let key = 0; key < keys; key++) found[head * keys + key]! += all.data[(head * queries + place) * keys + key]! / places.length
+    return found
   }
 
   picture(kind: Kind, data: Float32Array, whole: boolean): Picture {
@@ -147,6 +173,10 @@ export function byWord(data: Float32Array, rows: readonly Label[], columns: read
       })
   })
   return found
+}
+
+export function largest(data: Float32Array): number {
+  return data.reduce((most, one) => Math.max(most, one), 0)
 }
 
 /** The columns a row gives most to, the largest first. */

@@ -1,6 +1,6 @@
 /** What things are called on the page. */
 
-import type { Look, Picture, Shown } from './look'
+import type { Label, Look, Picture, Shown } from './look'
 import { strongest } from './look'
 import { percent } from './numbers'
 import { clean } from './pieces'
@@ -9,7 +9,20 @@ import type { Kind, Model } from './types'
 export const KIND_NAMES: Record<Kind, string> = {
   encoder: 'Encoder self-attention',
   decoder: 'Decoder self-attention',
-  cross: 'Encoder-decoder attention',
+  cross: 'Encoder–decoder attention',
+}
+
+/** A use of attention in a word. */
+export const USES: Record<Kind, string> = { encoder: 'encoder', decoder: 'decoder', cross: 'encoder–decoder' }
+
+/** What a head is called, everywhere: layer and head are counted from 1. */
+export function headName(kind: Kind, layer: number, head: number): string {
+  return `${USES[kind]} head ${layer}·${head}`
+}
+
+/** The same spelled out, where there is room for it. */
+export function headSpelled(layer: number, head: number): string {
+  return `layer ${layer}, head ${head}`
 }
 
 /** A few words on who looks at what. */
@@ -32,18 +45,29 @@ export function sideNames(kind: Kind): [string, string] {
   return ['who looks', 'what is looked at']
 }
 
-export function shownName({ merge, layer, head }: Shown): string {
-  const where = layer === null ? 'all layers' : `layer ${layer}`
-  if (merge === 'head') return `layer ${layer}, head ${head}`
-  if (merge === 'rollout') return layer === null ? 'rollout through all layers' : `rollout up to layer ${layer}`
-  return `${merge === 'mean' ? 'mean' : 'maximum'} over the heads of ${where}`
+export function shownName({ kind, merge, layer, head }: Shown): string {
+  const use = USES[kind]
+  if (merge === 'head' && layer !== null) return headName(kind, layer, head)
+  if (merge === 'rollout') return layer === null ? `rollout through all ${use} layers` : `rollout up to ${use} layer ${layer}`
+  const heads = layer === null ? `all ${use} heads` : `the ${use} heads of layer ${layer}`
+  return `${merge === 'mean' ? 'mean' : 'maximum'} over ${heads}`
+}
+
+/** A sentence or a title begins with a capital. */
+export function capital(text: string): string {
+  return text.replace(/^\p{Ll}/u, (letter) => letter.toUpperCase())
+}
+
+/** What a label is called in a sentence: places of an image have words for it. */
+export function spoken({ text, name }: Pick<Label, 'text' | 'name'>): string {
+  return text.includes(' ') ? text : name
 }
 
 /** Where a row looks, in words. */
 export function gaze(picture: Picture, row: number, most = 4): string {
   const found = strongest(picture, row, most).filter(({ weight }) => weight >= 0.005)
   if (!found.length) return 'looks at nothing'
-  return `looks at ${found.map(({ column, weight }) => `${clean(picture.columns[column]!.text)} ${percent(weight)}`).join(' · ')}`
+  return `looks at ${found.map(({ column, weight }) => `${spoken(picture.columns[column]!)} ${percent(weight)}`).join(' · ')}`
 }
 
 export function same(look: Look, kind: Kind): boolean {

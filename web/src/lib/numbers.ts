@@ -13,6 +13,18 @@ export function percent(value: number): string {
   return `${hundred.toFixed(0)} %`
 }
 
+/** No line is broken between a number and its sign. */
+export function unbroken(text: string): string {
+  return text.replace(/([<>] )?(\S+) %/g, (all) => all.replaceAll(' ', '\u00a0'))
+}
+
+/** How much more the larger of two is than the smaller: "19 times", "1.2 times". */
+export function times(larger: number, smaller: number): string {
+  const ratio = larger / smaller
+  if (!Number.isFinite(ratio)) return 'infinitely many times'
+  return `${ratio < 10 ? number(ratio, 2) : ratio < 1e6 ? count(Number(ratio.toPrecision(2))) : number(ratio)} times`
+}
+
 /** A number of any size in few digits: 12,345 · 12.3 · −0.082 · 1.2e−5. */
 export function number(value: number, digits = 3): string {
   if (!Number.isFinite(value)) return value === -Infinity ? '−∞' : value === Infinity ? '∞' : '–'

@@ -1,39 +1,54 @@
 /** What a model made of a text, in one line, to be set beside what it made of another. */
 
+import { filledBy } from './gaps'
 import type { Look } from './look'
-import { clean } from './names'
+import { before, behind } from './pieces'
 import { percent } from './numbers'
+import { hidden } from './steps'
 import type { Output } from './types'
 
 export interface Outcome {
   text: string
   /** A few numbers behind it. */
   more: string
+  /** What the model itself says, without what it read. */
+  said: string
   /** The same for two outputs that say the same, in whatever order they say it. */
   bag: string
 }
 
 const SHOWN = 3
 
+/** Whether what is written fills gaps of what is read. */
+function gapped({ values }: Look): boolean {
+  return values.written.some(({ text, special }) => special && values.source.some((token) => token.special && token.text === text && !/^<\/?s>$/.test(text)))
+}
+
 export function outcome(look: Look): Outcome {
   const output: Output = look.values.output
-  if (output.kind === 'text') return { text: output.text, more: '', bag: output.text }
+  if (output.kind === 'text') {
+    const text = gapped(look) ? filledBy(look.values.source_text, output.text) : output.text
+    return { text, more: '', said: output.text, bag: output.text }
+  }
   if (output.kind === 'classes') {
     const said = Array.isArray(output.said) ? output.said.join(', ') || 'none of the labels' : String(output.said)
     const shares = output.classes.slice(0, SHOWN).map(([label, share]) => `${label} ${percent(share)}`)
-    return { text: said, more: shares.join(' · '), bag: [said, ...shares].join('\n') }
+    return { text: said, more: shares.join(' · '), said, bag: [said, ...shares].join('\n') }
   }
   if (output.kind === 'tags') {
     const tagged = output.tags.filter(({ tag }) => tag !== 'O').map(({ text, tag }) => `${text} ${tag}`)
     const all = output.tags.map(({ text, tag }) => `${text} ${tag}`).sort()
-    return { text: tagged.join(' · ') || 'no tags', more: '', bag: all.join('\n') }
+    return { text: tagged.join(' · ') || 'no tags', more: '', said: all.join('\n'), bag: all.join('\n') }
   }
   if (output.kind === 'words') {
-    const gaps = output.gaps.map((gap) => gap.slice(0, SHOWN).map(([word, share]) => `${clean(word)} ${percent(share)}`).join(' · '))
-    return { text: output.text, more: gaps.join('; '), bag: [...gaps].sort().join('\n') }
+    const places = look.values.source.flatMap(({ text }, at) => (hidden(text) ? [at] : []))
+    const name = (gap: number, word: string) => behind(before(look.values.source, places[gap] ?? 0), word)
+    const gaps = output.gaps.map((gap, at) => gap.slice(0, SHOWN).map(([word, share]) => `${name(at, word)} ${percent(share)}`).join(' · '))
+    return { text: output.text, more: gaps.join('; '), said: output.gaps.map((gap) => gap[0]?.[0]).join('\n'), bag: [...gaps].sort().join('\n') }
   }
   const next = look.values.said?.at(-1)
-  if (!next?.length) return { text: '–', more: '', bag: '' }
-  const shares = next.slice(0, SHOWN).map(({ piece, probability }) => `${clean(piece)} ${percent(probability)}`)
-  return { text: `… ${clean(next[0]!.piece)}`, more: shares.join(' · '), bag: shares.join('\n') }
+  if (!next?.length) return { text: '–', more: '', said: '', bag: '' }
+  const name = (piece: string) => behind(before(look.values.source, look.values.source.length), piece)
+  const shares = next.slice(0, SHOWN).map(({ piece, probability }) => `${name(piece)} ${percent(probability)}`)
+  return { text: `… ${name(next[0]!.piece)}`, more: shares.join(' · '), said: name(next[0]!.piece), bag: shares.join('\n') }
 }

@@ -4,9 +4,9 @@ import * as link from './link'
 import type { Look, Shown } from './look'
 import { Pane } from './pane.svelte'
 import { KINDS, type Asked, type Kind, type Merge, type Model, type State } from './types'
+import { isView, nearest, type View } from './views'
 
-export const VIEWS = ['heads', 'equation', 'writing', 'positions', 'words', 'dictionary', 'compare', 'training'] as const
-export type View = (typeof VIEWS)[number]
+type Given = ReturnType<typeof link.read>
 
 class Page {
   state = $state.raw<State | null>(null)
@@ -19,6 +19,14 @@ class Page {
   /** The row that stays lit, by its place among the rows. */
   query = $state<number | null>(null)
   panes = $state<Pane[]>([])
+  /** The server was asked and did not answer. */
+  away = $state(false)
+
+  /** Where it began, for a model of which nothing was known then. */
+  #begun: Given = { asked: [] }
+
+  /** The view that was asked for while the model had nothing for it yet. */
+  #wanted: View | null = null
 
   get first(): Pane {
     return this.panes[0]!
@@ -32,6 +40,16 @@ class Page {
     return { kind: this.kind, merge: this.merge, layer: this.layer, head: this.head }
   }
 
+  /** Whether something will be otherwise without the reader's doing. */
+  get waits(): boolean {
+    return this.models.some(({ ready, running }) => running || !ready)
+  }
+
+  /** Panes that show weights of which a training has newer ones by now. */
+  get outdated(): Pane[] {
+    return this.panes.filter((pane) => pane.outdated)
+  }
+
   /** Show one head. */
   choose(kind: Kind, layer: number, head: number): void {
     if (kind !== this.kind) this.query = null
@@ -41,18 +59,31 @@ class Page {
     this.merge = 'head'
   }
 
-  /** Begin with what the server has, at the place an address names. */
-  open(state: State, hash: string): void {
-    const at = link.read(hash)
+  /** Begin with what the server has, at the place an address or the history names. */
+  open(state: State, at: Given): void {
     this.state = state
+    this.#begun = at
     const wanted = at.asked.length ? at.asked : [{}]
-    this.#begin(state, at, wanted.map((asked, number) => this.pane(asked, number)))
+    this.panes = wanted.map((asked, number) => this.pane(asked, number))
+    this.#at(at)
   }
 
-  #begin(state: State, at: ReturnType<typeof link.read>, panes: Pane[]): void {
-    this.state = state
-    this.panes = panes
-    if ((VIEWS as readonly string[]).includes(at.view ?? '')) this.view = at.view as View
+  /** Be at another place; what it leaves open stays as it is. */
+  go(at: Given): void {
+    const wanted = at.asked.length ? at.asked : [{}]
+    wanted.forEach((asked, number) => {
+      const pane = this.panes[number]
+      if (pane?.model.number === (asked.model ?? 0)) return pane.become(asked)
+      pane?.stop()
+      this.panes[number] = this.pane(asked, number)
+    })
+    this.#at(at)
+  }
+
+  #at(at: Given): void {
+    this.#wanted = null
+    if (isView(at.view)) this.view = at.view
+    this.settle()
     const kinds = this.first.model.kinds
     const there = KINDS.filter((kind) => kind in kinds)
     this.kind = at.kind && there.includes(at.kind) ? at.kind : there.includes('cross') ? 'cross' : (there[0] ?? 'encoder')
@@ -65,11 +96,37 @@ class Page {
   }
 
   /** Begin with one pass that is all there is: nothing can be asked. */
-  alone(state: State, look: Look, hash: string): void {
+  alone(state: State, look: Look, asked: Partial<Asked>, hash: string): void {
     const pane = new Pane(state.models[0]!)
     pane.live = false
+    Object.assign(pane, { snapshot: asked.snapshot ?? null, target: asked.target ?? null, changes: asked.changes ?? link.unchanged() })
     pane.look = look
-    this.#begin(state, link.read(hash), [pane])
+    this.state = state
+    this.panes = [pane]
+    this.#at(link.read(hash))
+  }
+
+  /** What the server says now. What is new comes by itself; what the reader did stays. */
+  told(state: State): void {
+    if (JSON.stringify(state) !== JSON.stringify(this.state)) this.state = state
+    const begins = this.panes.map((pane, at) => {
+      const model = state.models[pane.model.number]
+      if (model && same(model, pane.model)) {
+        pane.told(model)
+        return false
+      }
+      pane.stop()
+      this.panes[at] = this.pane({ model: model?.number ?? 0, ...(pane.text ? { text: pane.text } : {}) }, at)
+      return at === 0
+    })
+    if (begins[0]) this.#at({ ...this.#begun, view: this.#wanted ?? this.view })
+    else this.settle()
+  }
+
+  /** The server is there again, after it was not. */
+  returned(): void {
+    this.away = false
+    this.panes.forEach((pane) => pane.returned())
   }
 
   pane(asked: Partial<Asked>, number = 0): Pane {
@@ -85,6 +142,15 @@ class Page {
     return pane
   }
 
+  /** Look at another model. */
+  model(number: number): void {
+    this.first.stop()
+    this.panes[0] = this.pane({ model: number })
+    this.fit()
+    this.query = null
+    this.settle()
+  }
+
   /** Keep to heads that the pane's model has. */
   fit(): void {
     const kinds = this.first.model.kinds
@@ -97,19 +163,49 @@ class Page {
     if (this.merge === 'head' && this.layer === null) this.layer = layers
   }
 
-  get link(): string {
+  /** Keep to a view that the pane's model has; the one that was wanted comes as soon as it has that. */
+  settle(): void {
+    const wanted = this.#wanted ?? this.view
+    const view = nearest(wanted, this.first.model)
+    this.#wanted = view === wanted ? null : wanted
+    if (view !== this.view) this.view = view
+  }
+
+  show(view: View): void {
+    this.#wanted = null
+    this.view = view
+  }
+
+  get place(): link.Place {
     const asked = this.panes.slice(0, this.view === 'compare' ? 2 : 1).map((pane) => ({
       model: pane.model.number,
       snapshot: pane.snapshot,
       text: pane.text,
       target: pane.target,
       branch: null,
-      image: pane.image,
-      changes: pane.changes,
+      image: $state.snapshot(pane.image) as Asked['image'],
+      changes: $state.snapshot(pane.changes),
     }))
     const { view, kind, layer, head, merge, whole, query } = this
-    return link.written({ view, kind, layer, head, merge, whole, query, asked })
+    return { view, kind, layer, head, merge, whole, query, asked }
   }
+
+  get link(): string {
+    return link.written(this.place)
+  }
+
+  /** The same model before the same text, as it is: where one begins. */
+  get beginning(): string {
+    const { place } = this
+    const asked = place.asked.slice(0, 1).map((one) => ({ ...one, snapshot: null, target: null, changes: link.unchanged() }))
+    return link.written({ ...place, view: nearest('heads', this.first.model), kind: null, layer: null, head: 1, merge: 'head', whole: false, query: null, asked })
+  }
+}
+
+/** Whether it is the same model, of which a training may know more by now. */
+function same(one: Model, other: Model): boolean {
+  const told = ({ folder, task, family, kinds, reads, writes }: Model) => JSON.stringify([folder, task, family, kinds, reads, writes])
+  return told(one) === told(other)
 }
 
 export const page = new Page()

@@ -1,10 +1,10 @@
 /** One model before one text: what is asked, what came back, and what is under way. */
 
-import { aborted, ask, Refused, write } from './api'
+import { aborted, ask, GONE, Refused, sentence, write } from './api'
 import { Latest } from './debounce'
-import { changed, unchanged } from './link'
+import { changed, fitting, unchanged } from './link'
 import { Look, type Shown } from './look'
-import type { Asked, Changes, LookValues, Model, WrittenToken } from './types'
+import type { Asked, Changes, Kind, LookValues, Model, WrittenToken } from './types'
 
 /** Weights of heads that were asked for one by one, kept while the pass is the same. */
 const KEPT = 24
@@ -26,6 +26,11 @@ export class Pane {
   look = $state.raw<Look | null>(null)
   /** Of the same text with nothing taken away, while something is: to see what changes. */
   before = $state.raw<Look | null>(null)
+  /** What was written before, forced upon the changed model: the same tokens, of which each is now more or less probable. */
+  forced = $state.raw<Look | null>(null)
+
+  /** Another number whenever all must be asked anew, though nothing was changed: there are other weights. */
+  turn = $state(0)
 
   /** Whether there is a server to ask. */
   live = true
@@ -60,6 +65,50 @@ export class Pane {
     return this.model.writes === 'text' || this.model.writes === 'continuation'
   }
 
+  /** Why there is nothing to look at yet: a training has no weights to show. */
+  get waits(): string | null {
+    return this.model.ready || this.snapshot !== null ? null : sentence(this.model.why ?? '')
+  }
+
+  /** Whether the weights that are seen are no longer those of the folder: a training goes on. */
+  get outdated(): boolean {
+    const seen = this.look?.values.weights
+    return !this.busy && this.snapshot === null && seen !== undefined && this.model.weights !== null && seen !== this.model.weights
+  }
+
+  /** What the server says of the model now; what did not change is left alone. */
+  told(model: Model): void {
+    const came = model.ready && !this.model.ready
+    for (const name of Object.keys(model) as (keyof Model)[])
+      if (JSON.stringify(this.model[name]) !== JSON.stringify(model[name])) Object.assign(this.model, { [name]: model[name] })
+    if (!came) return
+    this.text ||= model.examples[0] ?? ''
+    if (this.snapshot === null) this.again()
+  }
+
+  /** Be as is asked, by an address or the history; what that leaves open stays. */
+  become(asked: Partial<Asked>): void {
+    const snapshot = this.model.snapshots.includes(asked.snapshot ?? '') ? asked.snapshot! : null
+    const changes = fitting(asked.changes ?? unchanged(), this.model)
+    const wanted = { snapshot, text: asked.text ?? this.text, target: asked.target ?? null, image: asked.image ?? this.image, changes }
+    const { text, target, image } = this
+    if (JSON.stringify(wanted) === JSON.stringify({ snapshot: this.snapshot, text, target, image, changes: this.changes })) return
+    Object.assign(this, wanted)
+    this.refresh(0)
+  }
+
+  /** Look again, with the weights there are now. */
+  again(): void {
+    this.turn += 1
+    this.refresh(0)
+  }
+
+  /** The server is there again. */
+  returned(): void {
+    this.turn += 1
+    if (this.problem === GONE) this.refresh(0)
+  }
+
   /** Something was changed: look again, in a moment. */
   refresh(wait?: number): void {
     this.#latest.run((signal) => this.#pass(signal), wait)
@@ -71,13 +120,10 @@ export class Pane {
 
   async #pass(signal: AbortSignal): Promise<void> {
     this.busy = false
-    if (!this.model.ready) {
-      this.problem = this.model.why
-      return
-    }
-    if (this.model.reads === 'image' ? this.image === null : !this.text.trim()) {
+    const silent = this.model.reads === 'image' ? this.image === null : !this.text.trim()
+    if (silent || this.waits !== null) {
       this.problem = null
-      this.look = this.before = null
+      this.look = this.before = this.forced = null
       this.tokens = []
       return
     }
@@ -89,14 +135,17 @@ export class Pane {
       const look = new Look(await ask<LookValues>('look', asked, signal))
       const plain: Asked = { ...asked, changes: unchanged() }
       const before = changed(asked.changes) ? new Look(await ask<LookValues>('look', { ...plain, branch: null }, signal)) : null
+      const same = !before?.values.branch || asked.target !== null || String(before.values.branch) === String(look.values.branch)
+      const forced = before && !same ? new Look(await ask<LookValues>('look', { ...asked, branch: before.values.branch }, signal)) : before && look
       this.#heads.clear()
       this.#of = asked
       this.look = look
       this.before = before
+      this.forced = forced
       this.problem = null
     } catch (error) {
       if (aborted(error)) return
-      this.look = this.before = null
+      this.look = this.before = this.forced = null
       this.problem = error instanceof Refused ? error.message : String(error)
     }
     this.busy = false
@@ -120,10 +169,19 @@ export class Pane {
     if (there) return there
     const { kind, merge, layer } = shown
     const head = merge === 'head' ? shown.head : null
-    const name = JSON.stringify([kind, merge, layer, head])
+    return this.#ask('head', { kind, merge, layer, head })
+  }
+
+  /** `weight_LHK`: what every head gives from one token or, on average, from several. */
+  async row(kind: Kind, places: number[], look = this.look!): Promise<Float32Array> {
+    return look.row(kind, places) ?? this.#ask('row', { kind, places })
+  }
+
+  #ask(question: string, given: object): Promise<Float32Array> {
+    const name = JSON.stringify([question, given])
     let found = this.#heads.get(name)
     if (!found) {
-      found = ask('head', { ...this.asked, kind, merge, layer, head }).then((got) => got.arrays.weight!.data as Float32Array)
+      found = ask(question, { ...this.asked, ...given }).then((got) => got.arrays.weight!.data as Float32Array)
       found.catch(() => this.#heads.delete(name))
       this.#heads.set(name, found)
       if (this.#heads.size > KEPT) this.#heads.delete(this.#heads.keys().next().value!)

@@ -8,9 +8,39 @@ export function clean(text: string): string {
   return found || '␣'
 }
 
-/** The same, with a dot before what goes on with a word. */
+const LETTER = '[\\p{L}\\p{N}]'
+const BEGINS = new RegExp(`^${LETTER}`, 'u')
+const ENDS = new RegExp(`${LETTER}$`, 'u')
+
+/** A piece behind another one, null: behind none. A dot stands before what goes on with a word. */
+export function behind(before: string | null, text: string): string {
+  return before !== null && ENDS.test(before) && BEGINS.test(text) ? `·${clean(text)}` : clean(text)
+}
+
+const PATCH = /^(\d+),(\d+)$/
+
+/** A token where it stands, likewise; the patches of an image are no parts of a word. */
 export function named(tokens: readonly Token[], place: number): string {
   const [token, before] = [tokens[place]!, tokens[place - 1]]
-  const joined = before && !before.special && !token.special && token.start === before.end && /^[\p{L}\p{N}]/u.test(token.text)
-  return joined && /[\p{L}\p{N}]$/u.test(before.text) ? `·${clean(token.text)}` : clean(token.text)
+  const joined = before && !before.special && !token.special && token.start === before.end && !PATCH.test(token.text)
+  return behind(joined ? before.text : null, token.text)
+}
+
+/** What candidates for a place stand behind: the piece before it, if that is one of a word. */
+export function before(tokens: readonly Token[], place: number): string | null {
+  const found = tokens[place - 1]
+  return found && !found.special ? found.text : null
+}
+
+/** Pieces of a table, which stand behind nothing: one without the sign of a space goes on with a word, or begins a sentence. */
+export function unplaced(pieces: readonly string[]): (text: string) => string {
+  const signs = pieces.some((text) => /^[▁Ġ]./u.test(text))
+  return (text) => (signs && /^[\p{Ll}\p{N}]/u.test(text) ? `·${clean(text)}` : clean(text))
+}
+
+/** The class token or a patch of an image, in words. */
+export function spot(text: string): string {
+  const [, row, column] = PATCH.exec(text) ?? []
+  if (row) return `the patch in row ${row}, column ${column}`
+  return text === 'class' ? 'the class token' : text
 }

@@ -1,11 +1,11 @@
 /** What attention says of each token beside what the gradient says. */
 
-import type { Look, Shown } from './look'
-import type { Kind } from './types'
+import type { Label, Look, Shown } from './look'
+import type { Kind, Model } from './types'
 
-/** Where the look of the last layer goes, the mean over its heads. */
-export function lastLayer(look: Look): { shown: Shown; kind: Kind } | null {
-  const kind = look.kinds.includes('cross') ? 'cross' : look.kinds[0]
+/** The use of attention by which a side is looked at: what is read, or what had been written before. */
+export function lastLayer(look: Look, side: 'source' | 'target' = 'source'): { shown: Shown; kind: Kind } | null {
+  const kind = side === 'target' ? look.kinds.find((one) => one === 'decoder') : look.kinds.includes('cross') ? 'cross' : look.kinds[0]
   if (!kind) return null
   return { kind, shown: { kind, merge: 'mean', layer: look.sides(kind).layers, head: 1 } }
 }
@@ -18,9 +18,53 @@ export function rowOrMean(data: Float32Array, rows: number, columns: number, row
   return found
 }
 
-/** Where the largest number above zero is; null: there is none. */
-export function top(values: ArrayLike<number>): number | null {
-  let [found, most] = [null as number | null, 0]
-  for (let at = 0; at < values.length; at++) if (values[at]! > most) [found, most] = [at, values[at]!]
+/** Which row of the weights writes a token: a language model's token was written by the one before it. */
+export function writer(writes: Model['writes'], place: number): number {
+  return writes === 'continuation' ? place - 1 : place
+}
+
+/** The row of a picture that is a token which was written: the decoder reads it one place behind. Null: it has none. */
+export function rowOf(look: Look, writes: Model['writes'], kind: Kind, place: number): number | null {
+  if (writes === 'text' && kind === 'encoder') return null
+  const row = writes === 'text' && kind === 'decoder' ? place + 1 : place
+  return row < look.tokens(look.sides(kind).queries).length ? row : null
+}
+
+/** Tokens that were looked at, in their order, with what each was given and what it added. */
+export interface Shares {
+  title: string
+  tokens: Label[]
+  /** null: nobody looked. */
+  attention: Float32Array | null
+  gradient: Float32Array
+}
+
+/** What the strongest colours stand for. */
+export interface Scale {
+  attention: number
+  gradient: number
+}
+
+/** An addition to a logarithm that is too small to be told; and the least that has a strong colour. */
+export const SLIGHT = 0.01
+const STRONG = 0.1
+
+/** One for both sides, so that what is as dark counts as much. */
+export function scale(sides: readonly Pick<Shares, 'attention' | 'gradient'>[]): Scale {
+  const most = (all: readonly (ArrayLike<number> | null)[]) => all.reduce((found, some) => Array.from(some ?? []).reduce((a, b) => Math.max(a, Math.abs(b)), found), 0)
+  return { attention: most(sides.map((side) => side.attention)) || 1, gradient: Math.max(STRONG, most(sides.map((side) => side.gradient))) }
+}
+
+/** How strong a colour is, from −1 to 1: none for what is too small to be told. */
+export function strength(value: number, full: number): number {
+  return Math.abs(value) < SLIGHT ? 0 : value / full
+}
+
+/** Where the largest is that can be told: by sides, then by places. Null: there is none. */
+export function top(sides: readonly (ArrayLike<number> | null)[], least = 0): [side: number, at: number] | null {
+  let [found, most] = [null as [number, number] | null, least]
+  sides.forEach((values, side) => {
+    for (let at = 0; at < (values?.length ?? 0); at++) if (values![at]! > most) [found, most] = [[side, at], values![at]!]
+  })
   return found
 }

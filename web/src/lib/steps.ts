@@ -1,6 +1,7 @@
 /** A pass as the steps of writing it: at each, what might have come, what did, and who looked. */
 
-import { number, percent } from './numbers'
+import { number, percent, times } from './numbers'
+import { before } from './pieces'
 import type { LookValues, Model, Said } from './types'
 
 export interface Candidate {
@@ -20,6 +21,8 @@ export interface Step {
   /** Of what was taken. */
   probability: number | null
   candidates: Candidate[]
+  /** The piece that they would stand behind. */
+  before: string | null
   /** What all that is not among the candidates has together. */
   rest: number
 }
@@ -38,14 +41,14 @@ export function steps(values: LookValues, writes: Model['writes']): Step[] {
   const { said, written, probability } = values
   if (!said) return []
   if (writes === 'continuation')
-    return said.map((some, row) => step(some, row + 1, row, written[row + 1]?.text ?? null, probability?.[row + 1] ?? null))
+    return said.map((some, row) => step(some, before(written, row + 1), row + 1, row, written[row + 1]?.text ?? null, probability?.[row + 1] ?? null))
   return said.map((some, row) => {
     const text = written[row]?.text ?? null
-    return step(some, row, row, text !== null && hidden(text) ? null : text, probability?.[row] ?? null)
+    return step(some, before(written, row), row, row, text !== null && hidden(text) ? null : text, probability?.[row] ?? null)
   })
 }
 
-function step(some: readonly Said[], place: number, row: number, taken: string | null, probability: number | null): Step {
+function step(some: readonly Said[], before: string | null, place: number, row: number, taken: string | null, probability: number | null): Step {
   const like = some.filter(({ piece }) => piece === taken)
   // two pieces may be written alike; the one that was taken has the probability that was told
   const far = ({ probability: other }: Said) => Math.abs(other - (probability ?? other))
@@ -53,7 +56,7 @@ function step(some: readonly Said[], place: number, row: number, taken: string |
   const candidates = some.map((one) => ({ piece: one.piece, probability: one.probability, taken: one === found }))
   if (!found && taken !== null && probability !== null) candidates.push({ piece: taken, probability, taken: true })
   const rest = Math.max(0, 1 - candidates.reduce((sum, one) => sum + one.probability, 0))
-  return { place, row, taken, probability: found?.probability ?? probability, candidates, rest }
+  return { place, row, taken, probability: found?.probability ?? probability, candidates, before, rest }
 }
 
 /** Where to begin: behind what was given, or at the first gap. */
@@ -68,4 +71,20 @@ export function chance(probability: number): string {
   if (probability >= 0.005) return percent(probability)
   if (probability >= 1e-5) return `${Number((probability * 100).toPrecision(1))} %`
   return number(probability)
+}
+
+/** Below that two probabilities count as the same. */
+const ALIKE = 1.05
+
+/** A probability beside another: "300 times less". */
+export function against(probability: number, other: number): string {
+  const [larger, smaller] = [Math.max(probability, other), Math.min(probability, other)]
+  if (larger < ALIKE * smaller) return 'as much'
+  return `${times(larger, smaller)} ${probability < other ? 'less' : 'more'}`
+}
+
+/** What candidates are measured by: the one that was taken, or else the most probable. */
+export function measure(candidates: readonly Candidate[]): Candidate | null {
+  const [first] = [...candidates].sort((a, b) => b.probability - a.probability)
+  return candidates.find(({ taken }) => taken) ?? first ?? null
 }

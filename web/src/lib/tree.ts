@@ -1,5 +1,7 @@
 /** A search as a tree that grows to the right: where its tokens stand, and what became of each. */
 
+import { behind } from './pieces'
+
 export interface Node {
   step: number
   /** -1: it is the first token. */
@@ -79,6 +81,30 @@ export function path(nodes: readonly Node[], last: number): number[] {
   const found: number[] = []
   for (let one = last; one >= 0; one = nodes[one]!.parent) found.unshift(one)
   return found
+}
+
+/** What each node is called behind the one before it; the first stand behind what was given, if anything was. */
+export function names(nodes: readonly Node[], given: string | null): string[] {
+  return nodes.map(({ piece, parent }) => behind(parent < 0 ? given : nodes[parent]!.piece, piece))
+}
+
+/** By node: the score of the output that ends there. */
+export function scores({ nodes, hypotheses }: Search): (number | null)[] {
+  const found: (number | null)[] = nodes.map(() => null)
+  for (const { branch, score } of hypotheses) found[branch.at(-1)!] = score
+  return found
+}
+
+export type End = 'output' | 'open' | 'dot' | 'bar'
+
+/** By node: the sign at its end; null: it went on. */
+export function ends({ nodes, hypotheses }: Search): (End | null)[] {
+  const last = new Map(hypotheses.map(({ branch, finished }) => [branch.at(-1)!, finished]))
+  return nodes.map(({ fate }, one) => {
+    if (fate === 'live') return null
+    if (last.has(one)) return fate === 'finished' ? 'output' : 'open'
+    return fate === 'finished' ? 'dot' : 'bar'
+  })
 }
 
 /** What a log-probability is divided by: `((5 + length) / 6)^alpha`, `</s>` counted. */

@@ -29,6 +29,10 @@ export interface Model {
   ready: boolean
   why: string | null
   snapshots: string[]
+  /** A name for the weights that the folder holds now, which is another when they are; null: there are none yet. */
+  weights: string | null
+  /** Which weights of a training that goes on are in its folder. */
+  keeps: 'best' | 'newest'
   course: boolean
   running: boolean
   image: { height: number; width: number; channels: number; largest: number; patch: number } | null
@@ -75,6 +79,7 @@ export interface Tagged {
   end: number
   text: string
   tag: string
+  probability: number
 }
 
 export type Output =
@@ -96,7 +101,12 @@ export interface LookValues {
   output: Output
   said: Said[][] | null
   probability: (number | null)[] | null
-  image: { rows: number; columns: number } | null
+  /** The numbers of the pieces that were written, where the model writes a text of its own. */
+  branch: number[] | null
+  /** Patches of an image, and what it is known to be. */
+  image: { rows: number; columns: number; label: string | null } | null
+  /** The name of the weights that it was made with; not in a file of its own. */
+  weights?: string
 }
 
 export interface WrittenToken {

@@ -1,0 +1,55 @@
+"""Values of a log are taken as they are, or not at all; logs as a whole are in ``test_course``."""
+
+from __future__ import annotations
+
+from math import inf, isnan, nan
+from typing import Any
+
+import numpy as np
+import pytest
+
+from regard.explore.logged import NAME, SCORES, STEPS, TEXT, entry, number, numbers, sample, validation, whole
+
+TEXTS = {"source": "a", "reference": "b", "hypothesis": "c"}
+
+
+@pytest.mark.parametrize("value", [0, 5, -2.5, 1e38, -(2**70)])
+def test_numbers_that_can_be_drawn(value: float) -> None:
+    assert number(value) == value
+    assert np.isfinite(np.float32(number(value)))
+
+
+@pytest.mark.parametrize("value", [nan, inf, -inf, 1e39, 10**400, True, False, None, "5", [5], {"a": 5}])
+def test_what_is_no_number(value: Any) -> None:
+    assert isnan(number(value))
+    assert numbers({"a": value, "b": 1}) == {"b": 1.0}
+
+
+def test_steps_are_whole() -> None:
+    assert [whole(value) for value in (0, 7, STEPS)] == [0, 7, STEPS]
+    assert {whole(value) for value in (-1, STEPS + 1, 1.0, True, "1", None, [1], nan)} == {None}
+
+
+@pytest.mark.parametrize("line", [b"", b"{", b"[1]", b"nothing", b"\xff", b"[" * 10**5, b"1" * 5000, b'"a"'])
+def test_a_line_without_an_object_says_nothing(line: bytes) -> None:
+    assert entry(line) is None
+
+
+def test_a_validation_has_a_step_and_a_loss() -> None:
+    given = {"kind": "valid", "step": 3, "loss": 2.5, "best": True, "seconds": 1, "bleu": 7.5, "chrf": None}
+    assert validation(given) == {"step": 3, "loss": 2.5, "best": True, "seconds": 1, "bleu": 7.5}
+    for name in ("step", "loss"):
+        assert validation({**given, name: None}) is None
+    many = validation({**given, "x" * (NAME + 1): 1, **{f"score {one}": 1 for one in range(1000)}})
+    assert many is not None
+    assert len(many) <= SCORES + 2
+    assert "x" * (NAME + 1) not in many
+
+
+def test_a_sample_has_three_texts() -> None:
+    assert sample({"step": 3, **TEXTS, "more": 1}) == {"step": 3, **TEXTS}
+    for name in ("step", *TEXTS):
+        assert sample({"step": 3, **TEXTS, name: None}) is None
+    cut = sample({"step": 3, **TEXTS, "reference": "ä" * (TEXT + 1)})
+    assert cut is not None
+    assert cut["reference"] == "ä" * TEXT + "…"

@@ -1,0 +1,171 @@
+"""What a token or a label needs, against a plain loop that switches the heads off one by one and reads what is left."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from regard.errors import UsageError
+from regard.explore import needing
+from regard.explore.answers import answer
+from regard.explore.models import Models
+from regard.explore.needing import within
+from regard.explore.payload import unpacked
+from small_tasks import SOURCE, TARGET, classifier, put
+
+Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]
+
+
+def every(kinds: dict[str, Any]) -> list[list[Any]]:
+    return [
+        [kind, layer, head]
+        for kind in ("encoder", "decoder", "cross")
+        if kind in kinds
+        for layer in range(1, kinds[kind]["layers"] + 1)
+        for head in range(1, kinds[kind]["heads"] + 1)
+    ]
+
+
+def by_loop(ask: Ask, name: str, read: Callable[[dict[str, Any]], float], **given: Any) -> list[float]:
+    """What is read from a look with all heads, then from one without each."""
+    seen, _ = ask("look", name, **given)
+    heads = every(seen["kinds"])
+    return [read(seen)] + [read(ask("look", name, **given, changes={"off": [head]})[0]) for head in heads]
+
+
+@pytest.mark.parametrize(
+    ("name", "places"), [("translator", [3]), ("translator", [2, 3, 4]), ("recurrent", [2]), ("spanner", [0])]
+)
+def test_of_what_is_written(ask: Ask, name: str, places: list[int]) -> None:
+    """Forced: without a head the model would write something else, of which nothing is said here."""
+    target = None if name == "spanner" else TARGET
+    seen, _ = ask("look", name, target=target)
+    wanted = by_loop(
+        ask,
+        name,
+        lambda seen: math.prod(seen["probability"][place] for place in places),
+        **({"branch": seen["branch"]} if target is None else {"target": target}),
+    )
+    values, arrays = ask("needs", name, target=target, places=places)
+    assert values["heads"] == every(seen["kinds"])
+    assert (values["total"], values["logarithm"]) == (len(wanted) - 1, True)
+    np.testing.assert_allclose(np.exp([values["score"], *arrays["without"]]), wanted, rtol=1e-3)
+    assert np.abs(arrays["without"] - values["score"]).max() > 1e-4
+
+
+def test_of_what_is_read_by_a_language_model(ask: Ask) -> None:
+    wanted = by_loop(ask, "speaker", lambda seen: seen["probability"][4])
+    values, arrays = ask("needs", "speaker", places=[4])
+    np.testing.assert_allclose(np.exp([values["score"], *arrays["without"]]), wanted, rtol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["classifier", "viewer"])
+@pytest.mark.parametrize("label", ["fair", None])
+def test_of_a_label(ask: Ask, name: str, label: str | None) -> None:
+    """The one that is said with all heads, if none is named: also where without a head another would be said."""
+    meant = label or ask("look", name)[0]["output"]["said"]
+    wanted = by_loop(ask, name, lambda seen: dict(seen["output"]["classes"])[meant])
+    values, arrays = ask("needs", name, label=label)
+    np.testing.assert_allclose(np.exp([values["score"], *arrays["without"]]), wanted, rtol=1e-3)
+
+
+def test_of_a_tag_and_of_a_gap(ask: Ask) -> None:
+    """What is most probable with all heads stays what is meant."""
+    seen, _ = ask("look", "filler")
+    gap = next(place for place, token in enumerate(seen["source"]) if token["text"] == "[MASK]")
+    for name, place in (("filler", gap), ("tagger", 4)):
+        values, arrays = ask("needs", name, places=[place])
+        label = tag_at(ask, place) if name == "tagger" else None
+        off = [ask("owes", name, place=place, label=label, changes={"off": [head]}) for head in values["heads"]]
+        assert values["score"] == pytest.approx(ask("owes", name, place=place)[0]["score"], rel=1e-3)
+        same = [abs(one["score"] - found) < 1e-3 for (one, _), found in zip(off, arrays["without"], strict=True)]
+        assert all(same) if name == "tagger" else same.count(True) > 0
+
+
+def tag_at(ask: Ask, place: int) -> str:
+    """The tag of the word that a token is part of."""
+    seen, _ = ask("look", "tagger")
+    end = seen["source"][place]["end"]
+    return next(one["tag"] for one in seen["output"]["tags"] if one["start"] < end <= one["end"])
+
+
+def test_gaps_by_their_candidates(ask: Ask) -> None:
+    seen, _ = ask("look", "filler")
+    gap = next(place for place, token in enumerate(seen["source"]) if token["text"] == "[MASK]")
+    word = seen["output"]["gaps"][0][0][0]
+    values, arrays = ask("needs", "filler", places=[gap])
+    for head, found in zip(values["heads"], arrays["without"], strict=True):
+        said = ask("look", "filler", changes={"off": [head]})[0]["said"][gap]
+        left = [one["probability"] for one in said if one["piece"] == word]
+        assert not left or math.exp(found) == pytest.approx(left[0], rel=1e-3)
+
+
+def test_other_changes_are_kept(ask: Ask) -> None:
+    changes = {"off": [["cross", 1, 1]], "positions": False}
+    seen, _ = ask("look", "translator", target=TARGET, changes=changes)
+    values, arrays = ask("needs", "translator", target=TARGET, places=[3], changes=changes)
+    assert math.exp(values["score"]) == pytest.approx(seen["probability"][3], rel=1e-3)
+    for head, found in zip(values["heads"], arrays["without"], strict=True):
+        less = {**changes, "off": [*changes["off"], head]}
+        left = ask("look", "translator", target=TARGET, changes=less)[0]["probability"][3]
+        assert math.exp(found) == pytest.approx(left, rel=1e-3)
+
+
+def test_its_own_writing_is_that_with_all_heads(ask: Ask) -> None:
+    branch = ask("look", "translator")[0]["branch"]
+    own, forced = (ask("needs", "translator", places=[0], **given) for given in ({}, {"branch": branch}))
+    assert own[0] == forced[0]
+    np.testing.assert_array_equal(own[1]["without"], forced[1]["without"])
+
+
+def test_an_answer_takes_so_long_and_another_goes_on(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, arrays = ask("needs", "translator", target=TARGET, places=[3])
+    monkeypatch.setattr(needing, "SECONDS", 0.0)
+    heads, without = [], []
+    while len(heads) < whole["total"]:
+        some, more = ask("needs", "translator", target=TARGET, places=[3], begin=len(heads))
+        assert len(some["heads"]) == 1
+        heads, without = heads + some["heads"], without + more["without"].tolist()
+    assert heads == whole["heads"]
+    np.testing.assert_allclose(without, arrays["without"], rtol=1e-6)
+    assert within(iter([1.0]), 0.0) == [1.0]
+    assert within(iter([1.0, 2.0, 3.0]), 1000.0) == [1.0, 2.0, 3.0]
+    assert not ask("needs", "translator", places=[0], begin=whole["total"])[0]["heads"]
+
+
+def test_a_number_is_no_logarithm(tmp_path: Path) -> None:
+    models = Models([put(tmp_path, classifier("regression"))])
+    values, arrays = unpacked(answer(models, "needs", {"text": SOURCE}))
+    assert not values["logarithm"]
+    for head, found in zip(values["heads"], arrays["without"], strict=True):
+        seen, _ = unpacked(answer(models, "look", {"text": SOURCE, "changes": {"off": [head]}}))
+        assert found == pytest.approx(seen["output"]["said"], rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "said"),
+    [
+        ("translator", {}, "named by its place"),
+        ("translator", {"places": [99]}, "named by its place"),
+        ("translator", {"places": [0], "begin": 1000}, "there are 24 heads"),
+        ("translator", {"places": "3"}, "a list is wanted"),
+        ("classifier", {"label": "ugly"}, "is no label"),
+        ("encoder", {"places": [1]}, "says nothing"),
+        ("speaker", {"places": [0]}, "nothing came before it"),
+    ],
+)
+def test_what_needs_nothing(ask: Ask, name: str, given: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        ask("needs", name, **given)
+
+
+def test_the_models_are_as_they_were(ask: Ask) -> None:
+    seen, _ = ask("look", "translator", target=TARGET)
+    ask("needs", "translator", target=TARGET, places=[3])
+    again, _ = ask("look", "translator", target=TARGET)
+    assert seen == again

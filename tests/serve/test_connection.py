@@ -1,0 +1,75 @@
+"""Whoever holds connections and asks nothing does not keep the server from others."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+
+import pytest
+
+from regard.serve import connection as module
+
+HEAD = b"GET /api/state HTTP/1.1\r\nHost: localhost:%d\r\n"
+
+
+@pytest.fixture
+def patience(monkeypatch) -> float:
+    monkeypatch.setattr(module, "PATIENCE", 0.3)
+    return 0.3
+
+
+def closed(made: socket.socket) -> bool:
+    """Whether a connection is closed from the other side; waits for it."""
+    with contextlib.suppress(ConnectionError):
+        return made.recv(1) == b""
+    return True
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HT", HEAD])
+def test_half_a_head_is_not_waited_for_for_ever(site, patience, sent: bytes) -> None:
+    before = time.monotonic()
+    assert closed(site.send(sent % site.port if b"%" in sent else sent))
+    assert time.monotonic() - before >= 0.9 * patience
+    assert site.get("/").status == 200
+
+
+def test_a_head_that_comes_byte_by_byte_has_no_more_time(site, patience) -> None:
+    made = site.send(b"G")
+    with contextlib.suppress(ConnectionError):
+        for _ in range(10_000):
+            made.sendall(b"e")
+            time.sleep(0.02)
+        pytest.fail("it is still listened to")
+
+
+def test_the_second_question_of_a_connection_has_no_more_time_than_the_first(site, reply, patience) -> None:
+    made = site.send(HEAD % site.port + b"\r\n")
+    assert reply(made).status == 200
+    made.sendall(b"GET /")
+    assert closed(made)
+
+
+def test_a_question_that_is_asked_may_take_longer_and_a_connection_may_rest(site, until, reply, patience) -> None:
+    waiting = site.begin("/api/wait", {})
+    until(lambda: site.answers.begun == ["wait"])
+    resting = site.send(HEAD % site.port + b"\r\n")
+    assert reply(resting).status == 200
+    time.sleep(2 * patience)
+    site.answers.go.set()
+    assert reply(waiting).status == 200
+    resting.sendall(HEAD % site.port)
+    time.sleep(patience / 3)
+    resting.sendall(b"\r\n")
+    assert reply(resting).status == 200
+
+
+def test_there_are_only_so_many_connections(site, until, monkeypatch) -> None:
+    until(lambda: not site.server.server_state.connections)  # those of the test before
+    monkeypatch.setattr(module, "MOST", 3)
+    held = [site.send(b"GET") for _ in range(3)]
+    until(lambda: len(site.server.server_state.connections) == 3)
+    assert closed(site.send(b""))
+    held[0].close()
+    until(lambda: len(site.server.server_state.connections) == 2)
+    assert site.get("/").status == 200

@@ -1,0 +1,43 @@
+/** The views there are, and which of them a model has something for. */
+
+import type { Model } from './types'
+
+export const VIEWS = [
+  ['heads', 'Heads'],
+  ['equation', 'Equation'],
+  ['writing', 'Writing'],
+  ['positions', 'Positions'],
+  ['words', 'Words'],
+  ['dictionary', 'Soft dictionary'],
+  ['compare', 'Compare'],
+  ['training', 'Training'],
+] as const
+export type View = (typeof VIEWS)[number][0]
+
+type Given = Pick<Model, 'kinds' | 'writes' | 'stacks' | 'sides' | 'course'>
+
+export function isView(name: string | undefined): name is View {
+  return VIEWS.some(([view]) => view === name)
+}
+
+export function attends({ kinds }: Pick<Model, 'kinds'>): boolean {
+  return Object.keys(kinds).length > 0
+}
+
+export function possible(view: View, model: Given): boolean {
+  if (view === 'writing') return model.writes === 'text' || model.writes === 'continuation' || model.writes === 'words'
+  if (view === 'positions') return model.stacks.length > 0
+  if (view === 'words') return model.sides.length > 0
+  if (view === 'training') return model.course
+  return view === 'dictionary' || attends(model)
+}
+
+/** The view that is shown where another is wanted: that, or the first the model has. */
+export function nearest(view: View, model: Given): View {
+  return possible(view, model) ? view : VIEWS.find(([one]) => possible(one, model))![0]
+}
+
+/** Whether a view shows the model at work, for which there must be weights. */
+export function weighs(view: View): boolean {
+  return view !== 'dictionary' && view !== 'training'
+}

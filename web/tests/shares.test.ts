@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest'
+import { Look } from '../src/lib/look'
+import { lastLayer, rowOf, rowOrMean, scale, strength, top, writer } from '../src/lib/shares'
+import type { Kind, LookValues, Model, Side } from '../src/lib/types'
+
+/** A pass whose texts have so many tokens. */
+function pass(kinds: Partial<Record<Kind, [queries: Side, keys: Side]>>, size: Record<Side, number>): Look {
+  const tokens = (side: Side) => Array.from({ length: size[side] }, (_, at) => ({ text: `${side}${at}`, start: at, end: at + 1, special: false }))
+  const every = Object.fromEntries(Object.entries(kinds).map(([kind, [queries, keys]]) => [kind, { layers: 3, heads: 2, queries, keys }]))
+  const sides = { source: tokens('source'), target: tokens('target'), written: tokens('written') }
+  return new Look({ values: { ...sides, kinds: every } as unknown as LookValues, arrays: {} })
+}
+
+const TRANSLATOR = pass({ encoder: ['source', 'source'], decoder: ['target', 'target'], cross: ['written', 'source'] }, { source: 4, target: 3, written: 3 })
+const WRITER = pass({ decoder: ['target', 'target'] }, { source: 4, target: 4, written: 4 })
+const TAGGER = pass({ encoder: ['source', 'source'] }, { source: 4, target: 4, written: 4 })
+
+it('one row of weights, or the mean of all', () => {
+  const data = Float32Array.from([1, 0, 0.5, 0.5, 0, 1])
+  expect([...rowOrMean(data, 3, 2, 1)]).toEqual([0.5, 0.5])
+  expect([...rowOrMean(data, 3, 2, null)]).toEqual([0.5, 0.5])
+  expect([...rowOrMean(Float32Array.from([1, 0, 0, 1, 1, 0, 0, 1]), 4, 2, null)]).toEqual([0.5, 0.5])
+})
+
+describe('a token that was written', () => {
+  it('was written by the row that had read the one before it', () => {
+    expect(['text', 'continuation', 'tags'].map((writes) => writer(writes as Model['writes'], 2))).toEqual([2, 1, 2])
+  })
+
+  it('is kept in other views where they show it', () => {
+    const row = (look: Look, writes: Model['writes'], kind: Kind, place: number) => rowOf(look, writes, kind, place)
+    expect([0, 1, 2].map((place) => row(TRANSLATOR, 'text', 'cross', place))).toEqual([0, 1, 2])
+    // the decoder reads <s> first, and never the end
+    expect([0, 1, 2].map((place) => row(TRANSLATOR, 'text', 'decoder', place))).toEqual([1, 2, null])
+    expect(row(TRANSLATOR, 'text', 'encoder', 1)).toBeNull()
+    expect(row(WRITER, 'continuation', 'decoder', 3)).toBe(3)
+    expect(row(TAGGER, 'tags', 'encoder', 3)).toBe(3)
+  })
+
+  it('looked at what was read, and at what had been written', () => {
+    const kinds = (look: Look) => [lastLayer(look)?.kind, lastLayer(look, 'target')?.kind]
+    expect(kinds(TRANSLATOR)).toEqual(['cross', 'decoder'])
+    expect(kinds(WRITER)[0]).toBe('decoder')
+    expect(kinds(TAGGER)).toEqual(['encoder', undefined])
+    expect(lastLayer(TRANSLATOR)!.shown).toMatchObject({ layer: 3, merge: 'mean' })
+    expect(lastLayer(pass({}, { source: 1, target: 1, written: 1 }))).toBeNull()
+  })
+})
+
+describe('colours', () => {
+  it('have one scale for both sides, and no strong one for what is next to nothing', () => {
+    const side = (attention: number[], gradient: number[]) => ({ attention: Float32Array.from(attention), gradient: Float32Array.from(gradient) })
+    expect(scale([side([0.2, 0.5], [0.1, -2]), side([0.75, 0.25], [0.5, 0])])).toEqual({ attention: 0.75, gradient: 2 })
+    expect(scale([side([0.5], [0.001]), { attention: null, gradient: Float32Array.from([-0.02]) }])).toEqual({ attention: 0.5, gradient: 0.1 })
+    expect(scale([])).toEqual({ attention: 1, gradient: 0.1 })
+    expect([0.001, -0.009, 0.05, -1].map((value) => strength(value, 0.1))).toEqual([0, 0, 0.5, -10])
+  })
+
+  it('are strongest at the top, of either side, if it is more than the least', () => {
+    expect(top([[0.1, -3, 0.7, 0.2], [0.6]])).toEqual([0, 2])
+    expect(top([[0.1], null, [0.6]])).toEqual([2, 0])
+    expect(top([[0.005]], 0.01)).toBeNull()
+    expect(top([[-1, -2], []])).toBeNull()
+  })
+})
