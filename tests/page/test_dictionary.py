@@ -99,6 +99,6 @@ def test_words(served: str, view: Watch, task: Callable[[str], Any], name: str, 
 
 
 def shorter(tokenizer: Any, word: str) -> list[int]:
-    """A word's pieces, as in the midst of a sentence where they are fewer."""
-    found: list[int] = min((tokenizer.encode(text).ids for text in (word, f" {word}")), key=len)
+    """A word's pieces, as in the midst of a sentence unless they are more there."""
+    found: list[int] = min((tokenizer.encode(text).ids for text in (f" {word}", word)), key=len)
     return found

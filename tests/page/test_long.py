@@ -13,7 +13,7 @@ import pytest
 import regard
 from page_numbers import check_gaze, clean, like, places, weight
 from page_odd import LETTERS
-from page_reading import FRAME, chosen, rows, settled, soon
+from page_reading import FRAME, chosen, holds, rows, settled, soon
 from page_view import Watch
 from regard.explore.equation import equation
 from regard.explore.measures import rollout
@@ -40,10 +40,14 @@ def opened(view: Watch, served: str, /, **more: Any) -> Page:
 
 def check_said(shown: Page, place: int, names: list[str], weight_QK: Any) -> None:
     """What is said of the token that is pointed at."""
-    shown.evaluate(FRAME)
-    who, said = shown.locator(".gaze").inner_text().split(" looks at ", 1)
-    assert who.removeprefix("·") == names[place]
-    check_gaze(f"looks at {said}", names, weight_QK[place])
+
+    def check() -> None:
+        shown.evaluate(FRAME)
+        who, _, said = shown.locator(".gaze").inner_text().partition(" looks at ")
+        assert who.removeprefix("·") == names[place]
+        check_gaze(f"looks at {said}", names, weight_QK[place])
+
+    holds(shown, check)
 
 
 @pytest.mark.long(minutes=0.2)

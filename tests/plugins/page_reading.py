@@ -60,6 +60,20 @@ def soon(shown: Page, read: Callable[[], T], right: Callable[[T], bool], seconds
     raise AssertionError(f"still {found!r}")
 
 
+def holds(shown: Page, check: Callable[[], None], seconds: float = 30.0) -> None:
+    """That a check holds, as soon as the page has drawn what it is of.
+
+    Raises:
+        AssertionError: of the check, if it never did.
+    """
+    for _ in range(int(seconds / 0.05)):
+        try:
+            return check()
+        except AssertionError:
+            shown.wait_for_timeout(50)
+    return check()
+
+
 def rows(table: Locator) -> list[list[str]]:
     """The texts of a table's cells."""
     found: list[list[str]] = table.evaluate(ROWS)
