@@ -108,8 +108,10 @@ def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path, regard, monkeypatc
     [
         (("absent",), "absent: no such folder"),
         ((".", "absent"), "absent: no such folder"),
+        (("circle",), "circle: cannot be opened: Too many levels of symbolic links"),
+        (("n" * 300,), "cannot be opened: File name too long"),
         (("a.csv",), "a.csv: is a file"),
-        (["."] * 9, "9 models; a page shows at most 8"),
+        (["."] * 33, "33 models; a page shows at most 32"),
         ((".", "--threads", "0"), "--threads"),
         ((".", "--images", "absent.csv"), "absent.csv: no such file"),
         ((), "MODEL"),
@@ -123,10 +125,15 @@ def test_what_cannot_be_shown_is_one_sentence(regard, monkeypatch, tmp_path: Pat
     monkeypatch.setattr(page, "files", lambda folder: {})
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.csv").write_text("1,2\n")
+    (tmp_path / "circle").symlink_to("circle")
     done = regard("explore", *words)
     assert (done.code, done.out) == (2, "")
     assert said in done.err
     assert len(done.err.splitlines()) == 1
+
+
+def test_the_help_names_the_bound_on_models() -> None:
+    assert f"one to {command.MOST} model folders" in command.explore.__doc__
 
 
 def test_what_computes_is_loaded_ahead_with_its_threads(monkeypatch) -> None:

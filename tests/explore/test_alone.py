@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.errors import RegardError
-from regard.explore import alone
 from regard.explore.answers import exported
 from regard.explore.models import Models
 from regard.explore.payload import unpacked
@@ -44,6 +42,15 @@ def test_the_file_holds_what_the_page_is_answered_and_every_weight(
     assert list(held) == list(arrays)
     for one, array in arrays.items():
         np.testing.assert_array_equal(held[one], array)
+
+
+def test_the_file_begins_where_it_was_asked_for(page: Callable[..., str]) -> None:
+    shown = {"kind": "cross", "layer": 2, "head": 3, "token": 1, "words": True}
+    (numbers,) = NUMBERS.findall(page("translator", **shown))
+    wanted = {"kind": "cross", "layer": 2, "head": 3, "query": 1, "whole": True}
+    assert unpacked(b64decode(numbers))[0]["place"] == wanted
+    (numbers,) = NUMBERS.findall(page("translator"))
+    assert unpacked(b64decode(numbers))[0]["place"] == {"whole": False}
 
 
 def test_no_path_of_this_machine_goes_along(page: Callable[..., str], models: Models) -> None:
@@ -86,9 +93,3 @@ def test_the_policy_allows_the_script_and_the_style_in_it_and_nothing_from_elsew
         assert f"{tag}-src 'sha256-{digest}'" in policy
     assert not re.findall(r'(?:src|href)="(?!data:)', found.replace(NUMBERS.findall(found)[0], ""))
     assert "onerror" not in found.replace(NUMBERS.findall(found)[0], "").split("<body>")[1].split("<script type=")[0]
-
-
-def test_too_many_weights_are_refused(page: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alone, "MOST", 10)
-    with pytest.raises(RegardError, match=r"makes [\d,]+ weights, one file holds 10 at most; give a shorter text"):
-        page("translator")

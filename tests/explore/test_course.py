@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from regard.errors import RegardError
+from regard.explore import course as module
 from regard.explore.course import CELLS, COLUMNS, EACH, LOG, VALIDATIONS, WRITTEN, Course
 from regard.explore.logged import TEXT
 
@@ -185,6 +186,31 @@ def test_a_log_with_any_bytes_changed_is_told(folder: Path, seed: int) -> None:
     values, arrays = course.told(7)
     json.dumps(values, allow_nan=False, ensure_ascii=False).encode()
     assert {array.dtype.name for array in arrays.values()} == {"float32"}
+
+
+@pytest.mark.parametrize("chunk", [7, 100, 1 << 20])
+def test_a_line_that_does_not_end_is_dropped(folder: Path, monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
+    """However it comes: whole, in parts, or after the log was looked at; nothing of it is kept."""
+    monkeypatch.setattr(module, "LINE", 80)
+    monkeypatch.setattr(module, "CHUNK", chunk)
+    zeros = b"\0" * 1000
+    course = Course(folder)
+    whole = [line("step", 1, loss=9.0), zeros + line("step", 2, loss=8.0), line("step", 3, loss=7.0)]
+    long = [b'{"kind": "step", "step": 4, "loss": 6' + b" " * 60 + b"}\n", line("step", 5, loss=5.0), zeros]
+    (folder / LOG).write_bytes(b"".join([*whole, *long]))
+    course.advance()
+    assert course.updates.steps.tolist() == [1, 3, 5]
+    assert course._rest == b""
+    with (folder / LOG).open("ab") as file:
+        file.write(zeros)
+    assert not course.advance()
+    with (folder / LOG).open("ab") as file:
+        file.write(b"\n" + line("step", 6, loss=4.0) + b'{"kind": "step",')
+    assert course.advance()
+    with (folder / LOG).open("ab") as file:
+        file.write(b' "step": 7, "loss": 1}\n')
+    course.advance()
+    assert course.updates.steps.tolist() == [1, 3, 5, 6, 7]
 
 
 def test_no_log_is_said(tmp_path: Path) -> None:

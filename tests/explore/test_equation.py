@@ -26,7 +26,8 @@ def test_each_step_leads_to_the_next(name: str) -> None:
         found = equation(seen, kind, layers, heads)
         np.testing.assert_allclose(found.score_LM, found.query_LK @ found.key_MK.T, atol=1e-5)
         np.testing.assert_array_equal(found.hidden_LM, np.triu(np.ones_like(found.score_LM), 1) * (kind == "decoder"))
-        power_LM = np.exp(found.scaled_LM - found.scaled_LM.max(axis=1, keepdims=True))
+        scaled_LM = np.where(found.hidden_LM, -np.inf, found.score_LM / found.divisor + found.bias_LM)
+        power_LM = np.exp(scaled_LM - scaled_LM.max(axis=1, keepdims=True))
         np.testing.assert_allclose(found.weight_LM, power_LM / power_LM.sum(axis=1, keepdims=True), atol=1e-5)
         np.testing.assert_allclose(found.context_LU, found.weight_LM @ found.value_MU, atol=1e-5)
         np.testing.assert_allclose(found.weight_LM, recorded(seen).head(kind, layers, heads), atol=1e-6)  # type: ignore[arg-type]

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from regard.errors import RegardError
+from regard.explore import exports
 from regard.explore.answers import exported
 from regard.explore.models import Models
 from regard.explore.record import record
-from regard.explore.view import View
+from regard.explore.view import SMALLER, View
 from small_tasks import EVERY, SOURCE, TARGET, before, keep, put, recurrent, translator
 
 Export = Callable[..., tuple[bytes, str, str]]
@@ -128,6 +129,65 @@ def test_every_model_has_its_picture(export: Export, name: str) -> None:
 def test_what_cannot_be_kept(export: Export, name: str, given: dict[str, Any], said: str) -> None:
     with pytest.raises(RegardError, match=said):
         export(name, **given)
+
+
+@pytest.mark.parametrize("form", ["json", "html"])
+def test_too_many_weights_are_refused(export: Export, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    count = sum(map(np.size, json.loads(export("translator", form="json")[0])["weights"].values()))
+    monkeypatch.setattr(exports, "MOST", count)
+    assert export("translator", form=form)[0]
+    monkeypatch.setattr(exports, "MOST", count - 1)
+    said = f"makes {count:,} weights, one file holds {count - 1:,} at most; give a shorter text"
+    with pytest.raises(RegardError, match=said):
+        export("translator", form=form)
+
+
+def opacities(content: bytes) -> list[float]:
+    """How dark each square of a picture is, but for those of its scale."""
+    squares = [one for one in Tree.fromstring(content).iter() if one.tag.endswith("rect")]
+    return [float(one.attrib["fill-opacity"]) for one in squares if "fill-opacity" in one.attrib]
+
+
+def test_many_heads_are_drawn_smaller_which_is_said(
+    export: Export, models: Models, number: Callable[[str], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As means over what looks and sums over what is looked at."""
+    shown = {"form": "svg", "kind": "encoder", "target": TARGET}
+    whole = export("translator", **shown)[0]
+    weight_HQK = np.concatenate(record(models.loaded(number("translator")).task, SOURCE, TARGET).weights["encoder"])
+    heads, size, _ = weight_HQK.shape
+    assert len(opacities(whole)) == weight_HQK.size
+    assert SMALLER not in seen_and_said(whole)[0]
+    monkeypatch.setattr(exports, "SQUARES", heads * 4 + 3)
+    small = export("translator", **shown)[0]
+    for part in seen_and_said(small):
+        assert SMALLER in part
+    np.testing.assert_allclose(opacities(small), quarters(weight_HQK, size // 2), atol=6e-4)
+
+
+def quarters(weight_HQK: np.ndarray, middle: int) -> list[float]:
+    """Four cells a head, row by row, relative to the head's largest."""
+    found = []
+    for weight_QK in weight_HQK:
+        cells = [
+            float(weight_QK[rows, columns].sum(axis=1).mean())
+            for rows in (slice(0, middle), slice(middle, None))
+            for columns in (slice(0, middle), slice(middle, None))
+        ]
+        found += [cell / max(cells) for cell in cells]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "said"),
+    [("translator", 1, "a picture 20 at most; shorten the text"), ("viewer", None, "has 20 at most; name one head")],
+)
+def test_a_picture_that_is_too_large(
+    export: Export, monkeypatch: pytest.MonkeyPatch, name: str, head: int | None, said: str
+) -> None:
+    monkeypatch.setattr(exports, "SQUARES", 20)
+    with pytest.raises(RegardError, match=said):
+        export(name, form="svg", layer=1 if head else None, head=head)
 
 
 def test_names_of_files_are_plain(tmp_path: Path) -> None:

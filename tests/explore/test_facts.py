@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from regard.config import RnnSection, recipe_from
-from regard.explore.facts import NOTHING, facts, labelled, positions_of, title
+from regard.explore.facts import NOTHING, facts, harder, labelled, positions_of, title
 from regard.tasks.demo import RECIPE
-from small_tasks import EVERY, spanner, tagger, viewer
+from small_tasks import EVERY, classifier, recurrent, spanner, tagger, viewer
 
 
 def test_titles() -> None:
@@ -35,3 +35,14 @@ def test_a_model_of_which_nothing_is_known_is_told_in_the_same_words() -> None:
         assert labelled(task.recipe) == (name in ("classifier", "tagger", "viewer"))
         for key, value in NOTHING.items():
             assert value is None or isinstance(found[key], int | float if isinstance(value, int) else type(value)), key
+
+
+def test_what_makes_the_loss_of_training_another_is_told() -> None:
+    """Smoothing where one answer of several is right, dropout where there is any."""
+    for make, known in ((classifier, True), (lambda: classifier("multi"), False), (recurrent, True), (tagger, True)):
+        recipe = make().recipe
+        shares = {"label_smoothing": recipe.training.label_smoothing if known else 0, "dropout": recipe.model.dropout}
+        assert harder(recipe) == {name: share for name, share in shares.items() if share}
+    assert "dropout" not in harder(recurrent(dropout=0.0).recipe)
+    plain = recipe_from({"training": {"label_smoothing": 0}, "model": {"dropout": 0.25}})
+    assert harder(plain) == {"dropout": 0.25}

@@ -16,6 +16,7 @@ import pytest
 from regard.errors import RegardError
 from regard.explore import folders as module
 from regard.explore.folders import (
+    EMPTY,
     LOST,
     PREPARING,
     STOPPED,
@@ -26,6 +27,7 @@ from regard.explore.folders import (
     parameters,
     stamp_of,
 )
+from regard.explore.models import Models
 from small_tasks import EVERY, LABELS, classifier, keep, log, put, translator
 
 
@@ -221,6 +223,62 @@ def test_a_folder_that_goes_away_or_becomes_another_is_told_as_it_is(tmp_path: P
     found = folder.state(0)
     assert not found["ready"]
     assert found["why"] == "this folder is not there any more"
+
+
+def test_what_stands_where_a_folder_should_harms_nothing(tmp_path: Path) -> None:
+    folder = Folder(put(tmp_path, translator()))
+    (tmp_path / "training").mkdir(exist_ok=True)
+    (tmp_path / "training" / "snapshots").write_text("a file")
+    found = folder.state(0)
+    assert (found["ready"], found["snapshots"]) == (True, [])
+
+
+@pytest.mark.parametrize("name", ["snapshots", "running", "examples", "assets"])
+def test_a_folder_that_cannot_be_read_is_told_of_itself_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    models = Models([put(tmp_path / "bad", translator()), put(tmp_path / "good", classifier())])
+    original = getattr(module, name)
+    if name == "assets":
+        put(tmp_path / "bad", translator(d_model=24))  # read anew
+
+    def refused(path: Path, *more: Any) -> Any:
+        if path.name == "bad":
+            raise PermissionError(13, "Permission denied", str(path))
+        return original(path, *more)
+
+    monkeypatch.setattr(module, name, refused)
+    bad, good = models.states()
+    assert (bad["ready"], bad["why"]) == (False, "this folder cannot be read: Permission denied")
+    assert (bad["snapshots"], bad["weights"]) == ([], None)
+    assert bad.keys() == good.keys()
+    assert good["ready"]
+    if name == "assets":
+        with pytest.raises(RegardError, match="cannot be read: Permission denied"):
+            Folder(tmp_path / "bad")
+        with pytest.raises(RegardError, match="cannot be read: Permission denied"):
+            models.loaded(0)
+
+
+def test_links_in_a_circle_are_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "circle").symlink_to("circle")
+    with pytest.raises(RegardError, match="no such folder"):
+        Folder(tmp_path / "circle")
+    folder = Folder(put(tmp_path / "a", translator()))
+    shutil.rmtree(tmp_path / "a")
+    (tmp_path / "a").symlink_to("a")
+    assert not folder.state(0)["ready"]
+
+
+def test_a_recipe_that_is_empty_is_no_model(tmp_path: Path) -> None:
+    """Not one with all that a recipe leaves open."""
+    folder = Folder(put(tmp_path, classifier()))
+    (tmp_path / "recipe.toml").write_text("")
+    found = folder.state(0)
+    assert (found["ready"], found["task"]) == (False, "classification")
+    assert f"recipe.toml: {EMPTY}" in found["why"]
+    with pytest.raises(RegardError, match="is empty"):
+        Folder(tmp_path)
 
 
 def test_a_file_of_weights_that_is_none(tmp_path: Path) -> None:

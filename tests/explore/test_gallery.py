@@ -57,5 +57,5 @@ def test_images_that_the_project_makes() -> None:
 def test_there_may_be_none() -> None:
     found = Gallery(None).some(viewer(), 0, 24)
     assert (found.pixels.shape, found.labels, found.total) == ((0, 6, 4, 1), (), 0)
-    with pytest.raises(UsageError, match="there are none; draw one"):
+    with pytest.raises(UsageError, match="no images here; draw one"):
         Gallery(None).one(viewer(), 0)

@@ -12,6 +12,7 @@ import torch
 from regard.errors import RegardError, UsageError
 from regard.explore import models as module
 from regard.explore.answers import answer
+from regard.explore.asked import Replaced
 from regard.explore.models import LOADED, Models
 from regard.explore.payload import unpacked
 from regard.tasks import bundle
@@ -81,6 +82,65 @@ def test_weights_have_a_name(tmp_path: Path) -> None:
     assert models.states()[0]["keeps"] == "best"
 
 
+def test_a_question_may_be_about_the_weights_that_were_looked_at_alone(tmp_path: Path, loads: list[str]) -> None:
+    """They answer while they are in memory; afterwards others do not answer instead."""
+
+    def asked(question: str, **given: Any) -> Any:
+        return unpacked(answer(models, question, {"text": SOURCE, **given}))
+
+    rest: dict[str, dict[str, Any]] = {
+        "head": {"kind": "encoder", "layer": 1, "head": 1},
+        "row": {"kind": "encoder", "places": [1]},
+        "equation": {"kind": "encoder", "layer": 1, "head": 1, "query": 1},
+        "needs": {"places": [0], "branch": [5]},
+        "owes": {"place": 0, "branch": [5]},
+        "tree": {"beam": 2},
+        "drift": {"stack": "encoder", "scenes": [{"text": SOURCE, "target": None}]},
+        "places": {"stack": "encoder"},
+    }
+    texts = {name: {"text": SOURCE} if name not in ("drift", "places") else {} for name in rest}
+
+    def all_told(weights: str | None) -> list[bytes]:
+        return [answer(models, name, {**texts[name], **given, "weights": weights}) for name, given in rest.items()]
+
+    models = Models([put(tmp_path / "a", translator(1))])
+    seen, arrays = asked("look")
+    before = all_told(seen["weights"])
+    assert before == all_told(None)
+    put(tmp_path / "a", translator(2))
+    assert before == all_told(seen["weights"])
+    again, others = asked("look", weights=seen["weights"])
+    assert again == seen
+    assert loads == ["a"]
+    newer, others = asked("look")
+    assert newer["weights"] != seen["weights"]
+    assert (others["small.encoder"] != arrays["small.encoder"]).any()
+    for name, given in rest.items():
+        with pytest.raises(Replaced, match="newer weights are there"):
+            answer(models, name, {**texts[name], **given, "weights": seen["weights"]})
+    after = all_told(newer["weights"])
+    assert all(one != other for one, other in zip(before[:-1], after[:-1], strict=True))
+    assert loads == ["a", "a"]
+
+
+def test_a_look_is_of_the_weights_it_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though others come while it is made."""
+    models = Models([put(tmp_path, translator(1))])
+    wanted = unpacked(answer(models, "look", {"text": SOURCE}))
+    models = Models([tmp_path])
+    original = Models.asked
+
+    def replaced(self: Models, asked: Any) -> Any:
+        found = original(self, asked)
+        put(tmp_path, translator(2))
+        return found
+
+    monkeypatch.setattr(Models, "asked", replaced)
+    values, arrays = unpacked(answer(models, "look", {"text": SOURCE}))
+    assert values == wanted[0]
+    assert (arrays["small.encoder"] == wanted[1]["small.encoder"]).all()
+
+
 def test_a_few_are_held(tmp_path: Path, loads: list[str]) -> None:
     places = [put(tmp_path / str(number), classifier()) for number in range(LOADED + 1)]
     models = Models(places)
@@ -101,6 +161,16 @@ def test_weights_that_a_run_kept(tmp_path: Path) -> None:
     assert kept.key != models.loaded(0).key
     with pytest.raises(UsageError, match="nothing was kept as 'step 5'; there are step 1,000"):
         models.loaded(0, "step 5")
+
+
+def test_a_folder_that_cannot_be_listed_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(folder: Path) -> dict[str, Path]:
+        raise PermissionError(13, "Permission denied")
+
+    models = Models([put(tmp_path, translator())])
+    monkeypatch.setattr(module, "snapshots", refused)
+    with pytest.raises(RegardError, match="cannot be read: Permission denied"):
+        models.loaded(0, "step 1")
 
 
 def test_kept_weights_can_be_seen_before_there_is_a_best(tmp_path: Path) -> None:

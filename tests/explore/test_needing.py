@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from regard.errors import UsageError
+from regard.errors import RegardError, UsageError
 from regard.explore import needing
 from regard.explore.answers import answer
+from regard.explore.asked import Without
 from regard.explore.models import Models
 from regard.explore.needing import within
 from regard.explore.payload import unpacked
-from small_tasks import SOURCE, TARGET, classifier, put
+from regard.explore.said import scores
+from regard.explore.scene import scene
+from small_tasks import GAPPED, SOURCE, TARGET, classifier, put, translator
 
 Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]
 
@@ -74,17 +77,32 @@ def test_of_a_label(ask: Ask, name: str, label: str | None) -> None:
     np.testing.assert_allclose(np.exp([values["score"], *arrays["without"]]), wanted, rtol=1e-3)
 
 
-def test_of_a_tag_and_of_a_gap(ask: Ask) -> None:
+def test_of_a_tag(ask: Ask) -> None:
     """What is most probable with all heads stays what is meant."""
-    seen, _ = ask("look", "filler")
-    gap = next(place for place, token in enumerate(seen["source"]) if token["text"] == "[MASK]")
-    for name, place in (("filler", gap), ("tagger", 4)):
-        values, arrays = ask("needs", name, places=[place])
-        label = tag_at(ask, place) if name == "tagger" else None
-        off = [ask("owes", name, place=place, label=label, changes={"off": [head]}) for head in values["heads"]]
-        assert values["score"] == pytest.approx(ask("owes", name, place=place)[0]["score"], rel=1e-3)
-        same = [abs(one["score"] - found) < 1e-3 for (one, _), found in zip(off, arrays["without"], strict=True)]
-        assert all(same) if name == "tagger" else same.count(True) > 0
+    values, arrays = ask("needs", "tagger", places=[4])
+    label = tag_at(ask, 4)
+    off = [ask("owes", "tagger", place=4, label=label, changes={"off": [head]})[0] for head in values["heads"]]
+    assert values["score"] == pytest.approx(ask("owes", "tagger", place=4)[0]["score"], rel=1e-3)
+    np.testing.assert_allclose(arrays["without"], [one["score"] for one in off], rtol=1e-3)
+
+
+def test_a_tag_is_one_score_of_however_many_tokens(ask: Ask) -> None:
+    text = "The xylophonist was tired."
+    there = ask("look", "tagger", text=text)[0]["source"]
+    word = [place for place, token in enumerate(there) if 3 < token["end"] <= len("The xylophonist")]
+    assert len(word) > 1
+    every = (word, word[:1], [1], [*word, 1, *word])
+    one, first, other, both = (ask("needs", "tagger", text=text, places=places) for places in every)
+    assert one[0] == first[0]
+    np.testing.assert_array_equal(one[1]["without"], first[1]["without"])
+    assert both[0]["score"] == pytest.approx(one[0]["score"] + other[0]["score"])
+    np.testing.assert_allclose(both[1]["without"], one[1]["without"] + other[1]["without"], rtol=1e-5)
+
+
+def test_a_token_counts_once(ask: Ask) -> None:
+    once, twice = (ask("needs", "translator", target=TARGET, places=places) for places in ([3], [3, 3]))
+    assert once[0] == twice[0]
+    np.testing.assert_array_equal(once[1]["without"], twice[1]["without"])
 
 
 def tag_at(ask: Ask, place: int) -> str:
@@ -94,15 +112,23 @@ def tag_at(ask: Ask, place: int) -> str:
     return next(one["tag"] for one in seen["output"]["tags"] if one["start"] < end <= one["end"])
 
 
-def test_gaps_by_their_candidates(ask: Ask) -> None:
-    seen, _ = ask("look", "filler")
-    gap = next(place for place, token in enumerate(seen["source"]) if token["text"] == "[MASK]")
-    word = seen["output"]["gaps"][0][0][0]
+def test_of_a_gap(ask: Ask, task: Callable[[str], Any]) -> None:
+    """The word that fills it with all heads stays what is meant."""
+    filler, seen = task("filler"), scene(task("filler"), GAPPED)
+    gap = next(place for place, token in enumerate(seen.source) if token.text == "[MASK]")
+
+    def logarithm_V(*off: Any) -> np.ndarray:
+        with Without(tuple(map(tuple, off))).changes.made(filler.recipe.model):
+            score_V = scores(seen)[gap].double().cpu().numpy()
+        return score_V - np.log(np.exp(score_V - score_V.max()).sum()) - score_V.max()
+
+    ordinary = filler.assets.tokenizer.ordinary
+    word = ordinary[logarithm_V()[ordinary].argmax()]
     values, arrays = ask("needs", "filler", places=[gap])
-    for head, found in zip(values["heads"], arrays["without"], strict=True):
-        said = ask("look", "filler", changes={"off": [head]})[0]["said"][gap]
-        left = [one["probability"] for one in said if one["piece"] == word]
-        assert not left or math.exp(found) == pytest.approx(left[0], rel=1e-3)
+    assert values["score"] == pytest.approx(logarithm_V()[word], rel=1e-3)
+    left = [logarithm_V(head) for head in values["heads"]]
+    np.testing.assert_allclose(arrays["without"], [one[word] for one in left], rtol=1e-3)
+    assert np.abs(arrays["without"] - values["score"]).max() > 1e-4
 
 
 def test_other_changes_are_kept(ask: Ask) -> None:
@@ -133,9 +159,44 @@ def test_an_answer_takes_so_long_and_another_goes_on(ask: Ask, monkeypatch: pyte
         heads, without = heads + some["heads"], without + more["without"].tolist()
     assert heads == whole["heads"]
     np.testing.assert_allclose(without, arrays["without"], rtol=1e-6)
-    assert within(iter([1.0]), 0.0) == [1.0]
-    assert within(iter([1.0, 2.0, 3.0]), 1000.0) == [1.0, 2.0, 3.0]
     assert not ask("needs", "translator", places=[0], begin=whole["total"])[0]["heads"]
+
+
+def test_the_time_is_kept(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that only a pass moves on."""
+    clock, original = [0.0], needing._score
+
+    def slow(*given: Any) -> float:
+        clock[0] += 0.5
+        return original(*given)
+
+    def ticking(count: int) -> Iterator[float]:
+        for number in range(count):
+            clock[0] += 1
+            yield float(number)
+
+    monkeypatch.setattr(needing.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(needing, "_score", slow)
+    assert within(ticking(1), 0.0) == [0]
+    assert within(ticking(9), 0.0) == [0, 1]
+    assert within(ticking(9), 3.5) == [0, 1, 2, 3]
+    assert within(ticking(3), 1000.0) == [0, 1, 2]
+    values, _ = ask("needs", "translator", target=TARGET, places=[3])
+    assert len(values["heads"]) == 3  # with all heads and without each of three: two seconds
+    assert values["total"] == 24
+
+
+@pytest.mark.parametrize(("make", "given"), [(translator, {"places": [0], "target": TARGET}), (classifier, {})])
+@pytest.mark.parametrize("question", ["needs", "owes"])
+def test_numbers_that_are_none_are_said(tmp_path: Path, question: str, make: Any, given: dict[str, Any]) -> None:
+    task = make()
+    for weight in task.model.parameters():
+        weight.data.fill_(math.nan)
+    models = Models([put(tmp_path, task)])
+    if question == "owes" and "places" in given:
+        given = {"place": given["places"][0], "target": TARGET}
+    with pytest.raises(RegardError, match="are no numbers"):
+        answer(models, question, {"text": SOURCE, **given})
 
 
 def test_a_number_is_no_logarithm(tmp_path: Path) -> None:

@@ -208,7 +208,7 @@ def test_what_the_model_writes_is_searched_for_once(
         ("translator", {"image": 0}, "reads texts"),
         ("viewer", {"pixels": None}, "reads images"),
         ("viewer", {"pixels": (1, 2)}, "6 x 4 x 1"),
-        ("viewer", {"pixels": None, "image": 0}, "there are none; draw one"),
+        ("viewer", {"pixels": None, "image": 0}, "no images here; draw one"),
         ("classifier", {"target": "good"}, "writes none"),
         ("translator", {"model": 99}, "there is no model 99"),
         ("translator", {"snapshot": "step 1"}, "has kept none"),

@@ -7,13 +7,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 from page_language import digits
 from page_models import data_of, made
 from page_numbers import check_gaze, clean, like, number
-from page_reading import BEFORE, FRAME, chosen, flipped
+from page_reading import BEFORE, FRAME, chosen, flipped, opened
 from page_view import Watch
 from regard.explore.answers import exported
 from regard.explore.measures import entropy
@@ -88,6 +89,38 @@ def test_an_image(view: Watch, task: Callable[[str], Any], page_models: Path, tm
         shown.locator(".classes li").first.inner_text().split()[0]
         == task("digits").classify(digits("test")[0][2]).label
     )
+
+
+@pytest.mark.long(minutes=0.1)
+def test_the_picture_is_what_is_seen(view: Watch, served: str, task: Callable[[str], Any], tmp_path: Path) -> None:
+    """A head with its words, title and sentence, as it is drawn; no other view offers one; a page keeps the word."""
+    told = record(task("translator"), BEFORE["translator"])
+    shown = opened(view, served, "translator", view="heads", kind="cross", layer=2, head=2, token=1)
+
+    def saved(what: str) -> bytes:
+        shown.get_by_role("button", name="Save …").click()
+        with shown.expect_download() as found:
+            shown.get_by_role("button", name=what).click()
+        found.value.save_as(tmp_path / found.value.suggested_filename)
+        return (tmp_path / found.value.suggested_filename).read_bytes()
+
+    for mode in ("lines", "matrix"):
+        chosen(shown, "Drawn as", mode)
+        drawing = ElementTree.fromstring(saved("Drawing (SVG)"))
+        words = [one.text for one in drawing.iter("{http://www.w3.org/2000/svg}text")]
+        said = {"Encoder–decoder head 2·2", told.source_text, *(clean(token.text) for token in told.written)}
+        assert said <= {(word or "").removeprefix("·") for word in words}
+        assert not any("▁" in (word or "") for word in words)
+        header = saved("Picture (PNG)")[16:24]
+        size = [int.from_bytes(header[at : at + 4], "big") for at in (0, 4)]
+        assert size == [2 * int(drawing.attrib[side]) for side in ("width", "height")]
+    saved("Page that works alone (HTML)")
+    alone = view((tmp_path / "translator-attention.html").as_uri(), offline=True)
+    pressed = alone.locator(".columns").get_by_role("button", pressed=True)
+    assert pressed.inner_text().removeprefix("·") == clean(told.written[1].text)
+    shown.get_by_role("navigation", name="Views").get_by_role("button", name="Equation").click()
+    shown.get_by_role("button", name="Save …").click()
+    assert shown.locator(".share li").all_inner_texts() == ["Numbers (JSON)", "Page that works alone (HTML)"]
 
 
 @pytest.mark.long(minutes=0.1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from operator import eq
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from page_language import digits
-from page_numbers import chance, clean, like, number
+from page_numbers import apart, chance, clean, like, number
 from page_reading import BEFORE, ONE, chosen, flipped, opened, settled, soon
 from page_view import Watch
 from regard.explore.owing import scored
@@ -19,6 +20,7 @@ from regard.explore.passes import probabilities
 from regard.explore.record import record
 from regard.explore.said import said, scores
 from regard.explore.scene import image_scene, scene
+from regard.explore.searches import begun, found
 from regard.models.changes import Changes, Head
 from regard.models.saliency import gradient_times_input
 
@@ -42,12 +44,23 @@ def makes(task: Any, changes: Changes) -> str:
         if task.name == "masked-lm":
             return str(task.fill(text)[0][0].text)
         if task.name == "language-model":
-            return f"… {clean(said(scene(task, text))[-1][0].piece)}"
+            return makes_of(task, text)
         found = task.tag(text)
     return (
         " · ".join(f"{word} {tag}" for word, tag in zip(found.words, found.tags, strict=True) if tag != "O")
         or "no tags"
     )
+
+
+def goes_on(task: Any, text: str) -> list[int]:
+    """What a language model goes on with, without the mark at its end."""
+    (ids,) = (one.tokens for one in found(begun(task, text, 40), 1))
+    return [id for id in ids if id != task.symbols.end]
+
+
+def makes_of(task: Any, text: str) -> str:
+    """How the page shows what a language model goes on with."""
+    return f"… {task.assets.tokenizer.decode(goes_on(task, text)).strip() or '(ends here)'}"
 
 
 def filled(task: Any, text: str) -> str:
@@ -141,21 +154,24 @@ def test_the_same_output_before_and_after(
     use = "decoder" if name == "writer" else "cross"
     shown = opened(view, served, name, kind=use, layer=1, head=1, token=row, off=f"{use}.1.1")
     model = task(name)
-    seen = scene(model, BEFORE[name])
+    more = goes_on(model, BEFORE[name]) if name == "writer" else None
+    seen = scene(model, BEFORE[name], more)
+    begins = 0 if more is None else len(seen.written) - len(more)
+    row += name == "writer"  # it looks where the next is written
     before = probabilities(seen, scores(seen))
     with Changes((Head(use, 1, 1),)).made(model.recipe.model):
         after = probabilities(seen, scores(seen))
         best = said(seen, 1)
     assert before is not None
     assert after is not None
-    there = [place for place, share in enumerate(before) if share is not None]
+    there = [place for place, share in enumerate(before) if share is not None and (place == row or place >= begins)]
     by = {place: abs(before[place] - after[place]) for place in there}
     shift = sorted((place for place in there if place != row and by[place] > 0.0051), key=lambda place: -by[place])
     items = [plain(text) for text in shown.locator(".moved li").all_inner_texts()]
     for place, item in zip([row, *shift][:4], items, strict=False):
         name_of = clean(seen.written[place].text)
         assert item.lstrip("·").startswith(f"{name_of} "), items
-        assert any(f" {a} → {b}" in item for a in like(chance, before[place]) for b in like(chance, after[place])), item
+        assert any(f" {a} → {b}" in item for a, b in apart(chance, before[place], after[place])), item
         (rather,) = best[place - (name == "writer")]
         if rather.piece != seen.written[place].text:
             assert any(item.endswith(f"{clean(rather.piece)} {one}") for one in like(chance, rather.probability)), item
@@ -168,12 +184,12 @@ def test_a_label_before_and_after(served: str, view: Watch, task: Callable[[str]
     with Changes(positions=False).made(model.recipe.model):
         after = model.classify(BEFORE["classifier"])
     first = plain(shown.locator(".moved li").first.inner_text())
-    shares = [like(chance, one.probabilities[before.label]) for one in (before, after)]
-    assert first in {f"{before.label} {a} → {b}" for a in shares[0] for b in shares[1]}
+    shares = apart(chance, before.probabilities[before.label], after.probabilities[before.label])
+    assert first in {f"{before.label} {a} → {b}" for a, b in shares}
 
 
 @pytest.mark.long(minutes=0.2)
-@pytest.mark.parametrize("name", ["translator", "classifier", "spans"])
+@pytest.mark.parametrize("name", ["translator", "classifier", "spans", "writer"])
 def test_another_order_with_and_without_positions(
     served: str, view: Watch, task: Callable[[str], Any], name: str
 ) -> None:
@@ -190,8 +206,23 @@ def test_another_order_with_and_without_positions(
             with changes.made(task(name).recipe.model):
                 model = task(name)
                 made = str(model.classify(text).label) if name == "classifier" else record(model, text).target_text
+                made = makes_of(model, text) if name == "writer" else made
                 wanted.append(plain(filled(model, text) if name == "spans" else made))
     assert outputs == wanted
+    if name != "writer":
+        return
+    ids, logs = goes_on(task(name), texts[0]), []
+    for text in texts:
+        for changes in (Changes(), Changes(positions=False)):
+            with changes.made(task(name).recipe.model):
+                seen = scene(task(name), text, ids)
+                shares = probabilities(seen, scores(seen)) or []
+            logs.append(math.fsum(math.log(share or 1) for share in shares[-len(ids) :]))
+    amounts = [plain(text) for text in shown.locator(".orders .said b").all_inner_texts()]
+    for column in (0, 1):
+        one, other = (math.exp(log) for log in logs[column::2])
+        assert min(one, other) > 1e-5
+        assert tuple(amounts[column::2]) in apart(chance, one, other)
 
 
 @pytest.mark.long(minutes=0.2)
@@ -221,3 +252,34 @@ def test_the_gradient(served: str, view: Watch, task: Callable[[str], Any], name
         assert label.rsplit(" ", 1)[1] in like(lambda value: number(value, 2), share)
     whole = shown.get_by_text("Log-probability").inner_text().rsplit(" ", 1)[1]
     assert whole.removesuffix(".") in like(number, float(score(seen.run())))
+
+
+@pytest.mark.long(minutes=0.1)
+@pytest.mark.parametrize("mask", [True, False])
+def test_the_gradient_of_what_is_written(served: str, view: Watch, task: Callable[[str], Any], mask: bool) -> None:
+    """Tokens before the one that is written; without the mask all, for it sees them too."""
+    more = {} if mask else {"without": "mask"}
+    shown, model, place = opened(view, served, "translator", view="compare", **more), task("translator"), 4
+    chosen(shown, "What is compared", "beside the gradient")
+    shown.get_by_role("group", name="Tokens to be explained").get_by_role("button").nth(place).click()
+    settled(shown)
+    with Changes(mask=mask).made(model.recipe.model):
+        seen = scene(model, BEFORE["translator"])
+        score = scored(seen, place, None)
+        share_T = gradient_times_input(model.model, "decoder", lambda: score(seen.run())).tolist()
+    tokens = shown.get_by_role("group", name="Tokens that are written").get_by_role("img")
+    labels = soon(
+        shown,
+        lambda: [one.get_attribute("aria-label") or "" for one in tokens.all()],
+        lambda labels: len(labels) == (place + 1 if mask else len(seen.target)),
+    )
+    for label, share in zip(labels, share_T, strict=False):
+        assert label.rsplit(" ", 1)[1] in like(lambda value: number(value, 2), share)
+
+
+@pytest.mark.long(minutes=0.1)
+def test_without_the_mask_the_numbers_are_of_the_whole_line(served: str, view: Watch) -> None:
+    shown = opened(view, served, "translator", without="mask")
+    assert shown.get_by_text("the probabilities below are of the whole line read at once").count() == 1
+    other = opened(view, served, "translator", without="scaling")
+    assert other.get_by_text("the whole line read at once").count() == 0

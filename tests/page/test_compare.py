@@ -13,17 +13,19 @@ from numpy.typing import NDArray
 from page_language import pairs
 from page_models import made
 from page_numbers import check_gaze, clean, like, number, weight
-from page_reading import BEFORE, FRAME, ONE, chosen, flipped, opened, soon
+from page_reading import BEFORE, FRAME, ONE, chosen, flipped, opened, settled, soon
 from page_view import Watch
 from regard.explore.models import Models
 from regard.explore.owing import scored
+from regard.explore.passes import probabilities
 from regard.explore.record import record
+from regard.explore.said import scores
 from regard.explore.scene import scene
 from regard.models.changes import Changes
 from regard.models.saliency import gradient_times_input
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Request
 
 
 def apart(first_QK: NDArray[Any], second_QK: NDArray[Any]) -> float:
@@ -134,13 +136,13 @@ def test_a_kept_word_is_kept_in_the_second_sentence(served: str, view: Watch) ->
 def test_both_sides_of_the_gradient(served: str, view: Watch, task: Callable[[str], Any], name: str, kind: str) -> None:
     """Of the token that is kept: what it owes to what is read, and to what had been written before it."""
     place = 4
-    shown = opened(view, served, name, view="compare", kind=kind, token=place + (kind == "decoder"))
+    shown = opened(view, served, name, view="compare", kind=kind, token=place)
     chosen(shown, "What is compared", "beside the gradient")
     model, seen = task(name), scene(task(name), BEFORE[name])
     score = scored(seen, place, None)
     for group, stack, tokens in (
         ("Tokens", "encoder", seen.source),
-        ("Tokens written before", "decoder", seen.target[: place + 1]),
+        ("Tokens that are written", "decoder", seen.target[: place + 1]),
     ):
         share_T = gradient_times_input(model.model, stack, lambda: score(seen.run())).tolist()
         images = shown.get_by_role("group", name=group, exact=True).get_by_role("img")
@@ -151,3 +153,51 @@ def test_both_sides_of_the_gradient(served: str, view: Watch, task: Callable[[st
             assert label.removeprefix("·").startswith(clean(token.text) + ":")
             assert label.rsplit(" ", 1)[1] in like(lambda value: number(value, 2), share_T[at])
         assert not any(share_T[len(tokens) :])
+
+
+@pytest.mark.long(minutes=0.1)
+def test_the_gradient_of_what_is_almost_certain(served: str, view: Watch, task: Callable[[str], Any]) -> None:
+    """Where no room is left it speaks neither for nor against; attention is said to be of what is read."""
+    shown, seen = opened(view, served, "translator", view="compare"), scene(task("translator"), ONE.source)
+    chosen(shown, "What is compared", "beside the gradient")
+    shares = probabilities(seen, scores(seen))
+    assert shares is not None
+    places = [place for place, share in enumerate(shares) if share is not None]
+    told = shown.locator("p.seen")
+    for place in (max(places, key=lambda one: shares[one] or 0), min(places, key=lambda one: shares[one] or 1)):
+        shown.get_by_role("group", name="Tokens to be explained").get_by_role("button").nth(place).click()
+        begins = f"For writing “{clean(seen.written[place].text)}” attention gives most of what it reads to “"
+        said = soon(shown, told.inner_text, lambda text, begins=begins: text.replace("·", "").startswith(begins))
+        assert ("the model is sure (" in said) == ((shares[place] or 0) > 0.9), said
+        assert ("by the gradient" in said) == ((shares[place] or 0) <= 0.9), said
+
+
+@pytest.mark.long(minutes=0.1)
+def test_both_outputs_are_as_large(served: str, view: Watch) -> None:
+    """Though the second is made to write what the first wrote."""
+    shown = opened(view, served, "translator", view="compare", **{"model.2": 0, "off.2": "cross.1.1"})
+    chosen(shown, "What is compared", "two models")
+    shown.get_by_role("switch", name="made to write what the first wrote").click()
+    sizes = "all => all.map(one => getComputedStyle(one).fontSize)"
+    outputs = shown.locator(".two .written")
+    soon(shown, outputs.count, lambda count: count == 2)
+    settled(shown)
+    first, second = outputs.evaluate_all(sizes)
+    assert first == second
+
+
+@pytest.mark.long(minutes=0.1)
+def test_the_moment_that_is_seen_comes_early(served: str, view: Watch) -> None:
+    """Of all kept moments the end is asked for first, as all are compared with it, then the one that is chosen."""
+    shown, asked = opened(view, served, "translator", view="compare"), list[object]()
+
+    def heard(request: Request) -> None:
+        if request.url.endswith("/api/head"):
+            asked.append(request.post_data_json["snapshot"])
+
+    shown.on("request", heard)
+    chosen(shown, "What is compared", "while it learned")
+    lit = shown.locator(".many button[aria-pressed=true] .label").first
+    soon(shown, lambda: len(asked), lambda count: count > 3)
+    assert asked[0] is None
+    assert asked[1] == lit.inner_text()

@@ -77,6 +77,12 @@ def told(shown: Page, drawing: str, steps: int) -> list[str]:
     return re.findall(NUMBER, lines.locator("xpath=following-sibling::p").inner_text())
 
 
+def scaled(found: Equation, query: int) -> NDArray[Any]:
+    """What the softmax of a query is taken of; minus infinity where nothing must be seen."""
+    score_M = found.score_LM[query] / found.divisor + found.bias_LM[query]
+    return np.where(found.hidden_LM[query], -np.inf, score_M)
+
+
 def seen_by(task: Any, name: str) -> Scene:
     return image_scene(task, digits("test")[0][0]) if name == "digits" else scene(task, BEFORE[name])
 
@@ -91,7 +97,7 @@ def test_every_step(
     more = {"image": 0} if name == "digits" else {}
     shown = opened(view, served, name, view="equation", kind=kind, layer=layer, head=head, token=query, **more)
     shown.locator(".ledger").wait_for()
-    check_ledger(shown, found, query, found.scaled_LM[query], None)
+    check_ledger(shown, found, query, scaled(found, query), None)
 
     best = int(found.weight_LM[query].argmax())
     keys = seen.target if kind == "decoder" else seen.source
@@ -163,4 +169,4 @@ def test_without_scaling_and_without_the_mask(
             )
         check_sum(shown, found, token, softmax(entering_M))
     flipped(shown, "without the mask")
-    check_ledger(shown, found, token, found.scaled_LM[token], None)
+    check_ledger(shown, found, token, scaled(found, token), None)

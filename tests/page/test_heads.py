@@ -12,12 +12,14 @@ import pytest
 from numpy.typing import NDArray
 
 from page_language import digits
-from page_numbers import chance, check_gaze, clean, like, number, percent, weight
+from page_numbers import apart, chance, check_gaze, clean, like, number, percent, weight
 from page_reading import BEFORE, FRAME, ONE, chosen, flipped, opened, soon
 from page_view import Watch
 from regard.explore.measures import measures, rollout
 from regard.explore.owing import scored
+from regard.explore.passes import probabilities
 from regard.explore.record import Kind, Record, record, recorded
+from regard.explore.said import scores
 from regard.explore.scene import image_scene, scene
 from regard.explore.tokens import Token, by_word, words
 from regard.models.changes import Changes, Head
@@ -151,7 +153,8 @@ def test_patches_of_an_image(served: str, view: Watch, task: Callable[[str], Any
             check_gaze(f"looks at {said}", spots, weight_QK[place])
             assert shown.get_by_text("the framed patch looks").count() == (place > 0)
             assert shown.get_by_text("the class token looks, which stands for no patch").count() == (place == 0)
-            share = shown.get_by_text("where it looks: full ink is").inner_text().split("; ")[1]
+            most, share = shown.get_by_text("where it looks: full ink is").inner_text().split("; ")
+            assert most.split(" is ")[1].split(",")[0] in like(weight, float(weight_QK[place, 1:].max()))
             assert share.removesuffix(" to the class token") in like(percent, float(weight_QK[place, 0]))
         check_measures(shown, told.layer("encoder", layer), head, told.source, (4, 4))
 
@@ -202,8 +205,8 @@ def test_what_each_head_gives_from_a_kept_token(
     assert list(ranked) == sorted(wanted, key=lambda head: (-wanted[head][1], head))
     assert all(said.startswith(f"{layer}·{head} ") for (layer, head), said in ranked.items())
     (layer, head), name = next(iter(ranked)), clean(queries[2][0])
-    sentence, (key, share) = plain(shown.locator(".answer").inner_text()), wanted[layer, head]
-    begins = f"Of these heads encoder–decoder head {layer}·{head} looks most sharply from “{name}”: at {key} with "
+    sentence, (key, share) = plain(shown.locator(".answer p").first.inner_text()), wanted[layer, head]
+    begins = f"Of these heads encoder–decoder head {layer}·{head} looks most sharply from “{name}”: at “{key}” with "
     assert sentence in {f"{begins}{one}." for one in like(percent, share)}
     boxes = [one.bounding_box() for one in shown.get_by_role("group", name="Heads").get_by_role("button").all()]
     assert max([box["y"] for box in boxes if box].count(box["y"]) for box in boxes if box) <= 4
@@ -224,7 +227,7 @@ def test_what_a_token_or_a_label_needs(
     image = {"image": 3} if name == "digits" else {}
     shown, model = opened(view, served, name, kind=kind, token=row, **image), task(name)
     seen = image_scene(model, digits("test")[0][3]) if image else scene(model, BEFORE[name])
-    place = row if row is None or (kind, name) != ("decoder", "translator") else row - 1
+    place = row + 1 if row is not None and name == "writer" else row
     score, section = scored(seen, place, None), model.recipe.model
     whole, left = float(score(seen.run())), {}
     for use, (layers, heads) in section.attention.items():
@@ -237,18 +240,88 @@ def test_what_a_token_or_a_label_needs(
     if whole - left[worst] > 0.06:
         use = {"cross": "encoder–decoder"}.get(worst[0], worst[0])
         assert said.startswith(f"Without {use} head {worst[1]}·{worst[2]} “"), said
-        amounts = [like(chance, math.exp(one)) for one in (whole, left[worst])]
-        assert any(f" from {a} to {b}" in said for a in amounts[0] for b in amounts[1]), said
+        amounts = apart(chance, math.exp(whole), math.exp(left[worst]))
+        assert any(f" from {a} to {b}" in said for a, b in amounts), said
     elif whole - left[worst] < 0.04:
         assert said.startswith("No head is needed alone")
     assert f"Every one of the {len(left)} heads" in said
     for (layer, head), caption in captions(shown).items():
         before, after = caption.split(" ", 1)[1].split(" → ")
-        assert before in like(chance, math.exp(whole))
-        assert after in like(chance, math.exp(left[kind, layer, head]))
+        looks = after.split(" % ")
+        now = f"{looks[0]} %" if len(looks) > 1 else after
+        before = f"{before} %" if now.endswith(" %") else before
+        assert (before, now) in apart(chance, math.exp(whole), math.exp(left[kind, layer, head]))
+        assert (len(looks) > 1) == (row is not None), caption
     order = [left[kind, layer, head] for layer, head in captions(shown)]
     np.testing.assert_allclose(order, sorted(order), atol=1e-3)
     if name == "translator":
         chosen(shown, "Use of attention", "encoder")
         assert plain(shown.locator(".answer").inner_text()) == said
         assert len(captions(shown)) == 8
+
+
+@pytest.mark.long(minutes=0.1)
+def test_where_a_word_is_written(served: str, view: Watch, task: Callable[[str], Any]) -> None:
+    """A word that is kept is asked after in the decoder too, from the row that reads what stands before it."""
+    shown, model = opened(view, served, "translator", kind="cross", token=3), task("translator")
+    told = record(model, ONE.source)
+    word, before = clean(told.written[3].text), clean(told.target[3].text)
+    chosen(shown, "Use of attention", "decoder")
+    kept = shown.locator(".columns ol").first.get_by_role("button", pressed=True)
+    assert soon(shown, kept.all_inner_texts, bool) == [before]
+    shown.get_by_role("button", name=f"what does “{word}” need?").wait_for()
+    (share,) = [one for place, one in enumerate(told_probability(model)) if place == 3]
+    said = plain(shown.locator(".decided").inner_text())
+    begins = f"Here “{word}” is about to be written: the model gives it "
+    assert any(said.startswith(f"{begins}{one}; “") for one in like(chance, share)), said
+    chosen(shown, "Use of attention", "encoder–decoder")
+    assert soon(shown, kept.all_inner_texts, bool) == [word]
+
+
+def told_probability(model: Any) -> list[float]:
+    """Of each piece that is written, how probable it was."""
+    seen = scene(model, ONE.source)
+    found = probabilities(seen, scores(seen))
+    assert found is not None
+    return [0.0 if one is None else one for one in found]
+
+
+@pytest.mark.long(minutes=0.1)
+def test_a_head_that_is_off(served: str, view: Watch) -> None:
+    """It is grey, said to be off, and not counted with those that are switched off in turn; the result stands above."""
+    shown = opened(view, served, "translator", kind="cross", layer=1, head=2, token=3, off="cross.1.2")
+    assert shown.get_by_role("status").filter(has_text="This head is switched off").count() == 1
+    assert shown.locator(".one .silent").count() == 1
+    result, lines = (shown.locator(one).first.bounding_box() for one in (".changed [role=status]", ".columns"))
+    assert result is not None
+    assert lines is not None
+    assert result["y"] + result["height"] <= lines["y"]
+    shown.get_by_role("button", name="what does").click()
+    said = plain(soon(shown, shown.locator(".answer").inner_text, lambda text: "in turn;" in text))
+    assert re.search(r"Every one of the \d+ heads that were on was switched off", said), said
+    assert list(captions(shown).items())[-1][1].startswith("1·2 off")
+    shown.get_by_role("button", name="layer 1 head 1:").click()
+    assert shown.locator(".one .silent").count() == 0
+
+
+@pytest.mark.long(minutes=0.1)
+@pytest.mark.parametrize("kind", ["cross", "encoder"])
+def test_the_head_to_begin_with(served: str, view: Watch, task: Callable[[str], Any], kind: Kind) -> None:
+    """Its words look most sharply at a word, not at punctuation or themselves; a head that was asked for stays."""
+    told = record(task("translator"), ONE.source)
+    rows, columns = (
+        [at for at, token in enumerate(side) if token.start < token.end and re.match(r"[▁Ġ\s]*\w", token.text)]
+        for side in (told.queries(kind), told.keys(kind))
+    )
+    sharp = {}
+    for layer, weight_HQK in enumerate(told.weights[kind], 1):
+        for head, weight_QK in enumerate(weight_HQK, 1):
+            seen_QK = np.array(weight_QK)[np.ix_(rows, columns)]
+            if kind == "encoder":
+                np.fill_diagonal(seen_QK, 0)
+            sharp[layer, head] = float(seen_QK.max(axis=1).mean())
+    layer, head = max(sharp, key=lambda one: sharp[one])
+    shown = opened(view, served, "translator", kind=kind)
+    shown.get_by_role("heading", name=f"head {layer}·{head}").wait_for()
+    asked = opened(view, served, "translator", kind=kind, layer=2, head=1)
+    asked.get_by_role("heading", name="head 2·1").wait_for()

@@ -46,7 +46,7 @@ def tab_to(shown: Page, name: str, key: str = "Tab") -> None:
 @pytest.mark.long(minutes=0.1)
 def test_from_the_sentence_to_a_head(served: str, view: Watch, task: Callable[[str], Any]) -> None:
     """Type a sentence, choose a view, walk the heads and the tokens, hear where they look, keep one, let it go."""
-    shown, text = view(served, address("translator")), pairs("test")[11].source
+    shown, text = view(served, address("translator", layer=2, head=1)), pairs("test")[11].source
     settled(shown)
     told = record(task("translator"), text)
     tab_to(shown, "Sentence: what the model reads")

@@ -231,3 +231,32 @@ def test_the_server_is_there_again(view: Watch, tmp_path: Path, runs: bool) -> N
             settled(shown)
             assert not shown.get_by_text(AWAY).count()
     view.forgive("ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE")
+
+
+@pytest.mark.long(minutes=0.2)
+def test_a_finished_model_is_replaced_and_taken_away(view: Watch, tmp_path: Path) -> None:
+    """The page asks slowly then, and at once when somebody turns to it: what is shown is of the model that is there."""
+    folder, gone = tmp_path / "finished", tmp_path / "elsewhere"
+    first, newer = translator(4), translator(5)
+    put(folder, first)
+    with serving(folder, log=tmp_path / "stderr") as address:
+        shown = view(address, "#" + urlencode({"text": SOURCE, "view": "heads"}))
+        says = [task.translate(SOURCE, beam=1) for task in (first, newer)]
+        assert says[0] != says[1]
+        wrote(shown, says[0])
+        put(folder, newer)
+        turned(shown)
+        wrote(shown, says[1])
+        folder.rename(gone)
+        turned(shown)
+        wrote(shown, "This folder is not there any more.")
+        assert not shown.get_by_text("comes alive").count()
+        shown.get_by_text("There is nothing to see here now: this folder is not there any more").wait_for()
+        gone.rename(folder)
+        wrote(shown, says[1])
+        shown.get_by_role("group", name="Heads").wait_for()
+
+
+def turned(shown: Page) -> None:
+    """The reader turns to the page again."""
+    shown.evaluate("document.dispatchEvent(new Event('visibilitychange'))")

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from page_language import pairs
-from page_numbers import chance, clean, like, number, percent, places
+from page_numbers import apart, chance, clean, like, number, percent, places
 from page_reading import BEFORE, FRAME, ONE, opened, soon
 from page_view import Watch
 from regard.explore.drift import drift
@@ -117,7 +117,7 @@ def test_sinusoids(served: str, view: Watch) -> None:
     dimension_D, place_T = np.arange(size), np.arange(count)
     angle_TD = place_T[:, None] / 10_000 ** (2 * (dimension_D // 2) / size)
     vector_TD = np.where(dimension_D % 2, np.cos(angle_TD), np.sin(angle_TD))
-    section = shown.get_by_role("region", name="Positions", exact=True)
+    section = shown.get_by_role("region", name="What is added", exact=True)
     drawing = section.get_by_role("img", name="What is added at each position")
     for key, row, column in (("ArrowRight", 0, 0), ("ArrowDown", 1, 0), ("ArrowRight", 1, 1), ("ArrowDown", 2, 1)):
         drawing.press(key)
@@ -129,6 +129,13 @@ def test_sinusoids(served: str, view: Watch) -> None:
     unit_TD = vector_TD / np.linalg.norm(vector_TD, axis=1, keepdims=True)
     alike_TT = unit_TD @ unit_TD.T
     far = [float(np.diagonal(alike_TT, one).mean()) for one in (1, count - 1)]
+    order, waves = (
+        shown.get_by_role("region", name=name, exact=True).bounding_box()
+        for name in ("Without positions", "What is added")
+    )
+    assert order is not None
+    assert waves is not None
+    assert order["y"] < waves["y"]
     told = shown.get_by_role("region", name="How alike positions are").locator("p.prose").inner_text()
     found = re.search(r"neighbours have a cosine of (\S+) on average, those furthest apart one of (\S+)\.", told)
     assert found
@@ -146,14 +153,14 @@ def together(task: Any, text: str, ids: tuple[int, ...], changes: Changes) -> fl
         return float(score_TV[range(len(seen.written_ids)), list(seen.written_ids)].sum())
 
 
-def likely(logarithm: float) -> str:
-    """A probability that may be smaller than people can read."""
+def likely(logarithm: float, more: int = 0) -> str:
+    """A probability that may be smaller than people can read, with so many digits more."""
     if logarithm >= math.log(1e-3):
-        return chance(math.exp(logarithm))
-    first, power = f"{math.exp(logarithm):.1e}".split("e-")
+        return chance(math.exp(logarithm), more)
+    first, power = f"{math.exp(logarithm):.{1 + more}e}".split("e-")
     if int(power) <= 7:
-        return f"{float(first) * 10 ** (2 - int(power)):.{int(power)}f}".rstrip("0") + " %"
-    return f"{float(first):g} × 10⁻" + "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(digit)] for digit in str(int(power)))
+        return f"{float(first) * 10 ** (2 - int(power)):.{int(power) + more - 1}f}".rstrip("0") + " %"
+    return f"{float(first):g} × 10−{int(power) - 2} %"
 
 
 @pytest.mark.long(minutes=0.1)
@@ -171,8 +178,11 @@ def test_two_words_change_places(served: str, view: Watch, task: Callable[[str],
             shown,
             shown.locator(".orders .said b").all_inner_texts,
             lambda seen, logs=logs: (
-                all(one in like(likely, log) for one, log in zip(seen, logs, strict=False))  # type: ignore[misc]
-                and len(seen) == 4
+                len(seen) == 4
+                and all(
+                    tuple(one.replace("\xa0", " ") for one in seen[at::2]) in apart(likely, logs[at], logs[at + 2])
+                    for at in (0, 1)
+                )
             ),
         )
         changed.append(numbers)
@@ -188,3 +198,24 @@ def test_two_words_change_places(served: str, view: Watch, task: Callable[[str],
         assert "Without positions both orders are one and the same to the model" in told
         shown.get_by_role("group", name="The two words that change places").get_by_role("button", name="tired").click()
     assert changed[0] != changed[1]
+
+
+@pytest.mark.long(minutes=0.1)
+def test_the_piece_to_begin_with(served: str, view: Watch) -> None:
+    """Of a sentence the word for a thing; where a word is kept in another view, that one."""
+    text = "The fox crosses the street because it is tired."
+    shown = opened(view, served, "translator", view="words", text=text)
+    pressed = shown.get_by_role("group", name="Tokens", exact=True).get_by_role("button", pressed=True)
+    soon(shown, pressed.all_inner_texts, lambda said: [one.lstrip("·") for one in said] in (["fox"], ["street"]))
+    kept = opened(view, served, "translator", view="words", kind="encoder", layer=1, head=1, token=1, text=text)
+    pressed = kept.get_by_role("group", name="Tokens", exact=True).get_by_role("button", pressed=True)
+    soon(kept, pressed.all_inner_texts, lambda said: [one.lstrip("·") for one in said] == ["fox"])
+
+
+@pytest.mark.long(minutes=0.1)
+def test_another_order_marks_no_two_words(served: str, view: Watch) -> None:
+    shown = opened(view, served, "translator", view="positions")
+    shown.get_by_text("The two marked words change places").wait_for()
+    shown.get_by_role("button", name="another order").click()
+    shown.get_by_text("stand in an order of chance").wait_for()
+    assert shown.get_by_text("The two marked words change places").count() == 0

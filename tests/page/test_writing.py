@@ -68,6 +68,10 @@ def test_candidates_of_every_step(served: str, view: Watch, task: Callable[[str]
         if wanted is not every[-1]:
             steps.get_by_role("button", name="next").click()
     assert steps.get_by_role("button", name="next").is_disabled()
+    if name == "writer" and every[-1][0].piece == "</s>":
+        taken = steps.locator("ol > :first-child").inner_text()
+        assert "</s>" in taken
+        assert "taken" in taken
 
 
 @pytest.mark.long(minutes=0.2)

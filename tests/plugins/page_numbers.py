@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,28 +23,39 @@ def weight(value: float) -> str:
     return f"{value:.2f}"
 
 
-def percent(value: float) -> str:
-    """A share, in whole hundredths."""
-    hundred = value * 100
-    if 0 < hundred < 0.5:
-        return "< 1 %"
-    return "> 99 %" if 99.5 < hundred < 100 else f"{hundred:.0f} %"
+def percent(value: float, more: int = 0) -> str:
+    """A share, in whole hundredths, or with so many digits more."""
+    hundred, least = value * 100, 10.0**-more
+    if hundred > 0 and float(f"{hundred:.{more}f}") == 0:
+        return f"< {least:.{more}f} %"
+    if hundred < 100 and float(f"{hundred:.{more}f}") == 100:
+        return f"> {100 - least:.{more}f} %"
+    return f"{hundred:.{more}f} %"
 
 
-def chance(value: float) -> str:
+def chance(value: float, more: int = 0) -> str:
     """A probability that may be tiny."""
     if value >= 0.005:
-        return percent(value)
+        return percent(value, more)
     if value < 1e-5:
-        return number(value)
-    return f"{float(f'{value * 100:.1g}'):g} %"
+        return number(value, 3 + more)
+    return f"{float(f'{value * 100:.{2 + more}g}'):g} %"
+
+
+def apart(rounded: Callable[[float, int], str], one: float, other: float) -> set[tuple[str, str]]:
+    """How two numbers that were computed once more elsewhere may be told apart, by as few digits as can."""
+    found = set()
+    for a, b in product(*([value - NEAR * abs(value), value, value + NEAR * abs(value)] for value in (one, other))):
+        every = ((rounded(a, more), rounded(b, more)) for more in range(5))
+        found.add(next((two for two in every if two[0] != two[1]), (rounded(a, 0), rounded(b, 0))))
+    return found
 
 
 def number(value: float, digits: int = 3) -> str:
     """A number of any size in few digits."""
     size = abs(value)
     if size != 0 and (size < 1e-3 or size >= 1e7):
-        head, tail = f"{value:.1e}".split("e")
+        head, tail = f"{value:.{max(1, digits - 2)}e}".split("e")
         return f"{head}e{int(tail)}".replace("-", "−")
     power = math.floor(math.log10(size)) if size else 0
     places = 0 if size >= 1000 else max(0, digits - 1 - (power + 1 if power < 0 else power))
@@ -73,7 +85,7 @@ def check_gaze(said: str, names: Sequence[str], weight_K: NDArray[np.floating], 
     """That a sentence names the tokens a row of weights gives most to, the first first.
 
     Args:
-        said: ``looks at animal 83 % · street 9 %``.
+        said: ``looks at “animal” 83 % · “street” 9 %``.
         names: of the tokens; those that go on with a word have a dot on the page.
         weight_K: what each gets.
         most: tokens that are named.
@@ -84,4 +96,5 @@ def check_gaze(said: str, names: Sequence[str], weight_K: NDArray[np.floating], 
     for (name, share), value in zip(found, map(float, ranked_K), strict=False):
         assert share in like(percent, value), f"{said}: {value}"
         there = {names[at] for at in np.flatnonzero(np.abs(weight_K - value) < NEAR)}
+        name = name.removeprefix("“").removesuffix("”")
         assert name.removeprefix("·") in there, f"{said}: {name}"

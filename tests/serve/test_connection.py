@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from regard.serve import asked
 from regard.serve import connection as module
 
 HEAD = b"GET /api/state HTTP/1.1\r\nHost: localhost:%d\r\n"
@@ -16,6 +17,7 @@ HEAD = b"GET /api/state HTTP/1.1\r\nHost: localhost:%d\r\n"
 @pytest.fixture
 def patience(monkeypatch) -> float:
     monkeypatch.setattr(module, "PATIENCE", 0.3)
+    monkeypatch.setattr(module, "WHOLE", 0.6)
     return 0.3
 
 
@@ -47,6 +49,52 @@ def test_the_second_question_of_a_connection_has_no_more_time_than_the_first(sit
     made = site.send(HEAD % site.port + b"\r\n")
     assert reply(made).status == 200
     made.sendall(b"GET /")
+    assert closed(made)
+
+
+@pytest.mark.parametrize("more", [b"", b"{", b"2\r\n{}\r\n"])
+@pytest.mark.parametrize("line", ["POST /api/nothing", "GET /api/state", "GET /absent"])
+def test_what_belongs_to_a_question_that_is_answered_is_not_waited_for_for_ever(
+    site, reply, patience, line: str, more: bytes
+) -> None:
+    size = b"Transfer-Encoding: chunked" if b"\r" in more else b"Content-Length: 1000"
+    head = HEAD % site.port + b"Content-Type: application/json\r\n" + size + b"\r\n\r\n"
+    before = time.monotonic()
+    made = site.send(head.replace(b"GET /api/state", line.encode()))
+    assert reply(made).status in (200, 404)
+    made.sendall(more)
+    assert closed(made)
+    assert time.monotonic() - before >= 0.9 * module.WHOLE
+
+
+def test_what_belongs_to_a_question_has_no_more_time_where_it_comes_byte_by_byte(site, reply, patience) -> None:
+    made = site.send(HEAD % site.port + b"Content-Length: 100000\r\n\r\n")
+    assert reply(made).status == 200
+    with contextlib.suppress(ConnectionError):
+        for _ in range(10_000):
+            made.sendall(b"e")
+            time.sleep(0.02)
+        pytest.fail("it is still listened to")
+
+
+def test_one_answered_before_it_was_whole_is_followed_by_another(site, reply, monkeypatch) -> None:
+    """Which has its own time."""
+    monkeypatch.setattr(module, "WHOLE", 0.5)
+    made = site.send(HEAD % site.port + b"Content-Length: 4\r\n\r\n")
+    assert reply(made).status == 200
+    time.sleep(0.1)
+    made.sendall(b"null" + HEAD % site.port)
+    time.sleep(module.WHOLE)
+    made.sendall(b"\r\n")
+    assert reply(made).status == 200
+
+
+def test_who_asks_too_slowly_is_told_before_the_connection_ends(site, reply, monkeypatch) -> None:
+    assert asked.SLOW < module.WHOLE
+    monkeypatch.setattr(asked, "SLOW", 0.2)
+    head = b"POST /api/look HTTP/1.1\r\nHost: localhost:%d\r\nContent-Type: application/json\r\n" % site.port
+    made = site.send(head + b"Content-Length: 9\r\n\r\n{")
+    assert reply(made).status == 408
     assert closed(made)
 
 

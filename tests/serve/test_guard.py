@@ -8,8 +8,9 @@ import json
 import pytest
 
 import regard.serve.asked as asked
+from regard.explore.asked import Replaced
 from regard.serve.asked import MOST_BYTES
-from regard.serve.guard import Guard
+from regard.serve.guard import Guard, told
 
 POLICY = {
     "default-src": "'none'",
@@ -212,6 +213,10 @@ def test_a_slow_question_delays_nobody_and_is_cut_off(site, reply, monkeypatch, 
     refused(found, 408, "did not arrive")
     assert found.headers["connection"] == "close"
     assert site.answers.begun == ["look"]
+
+
+def test_weights_that_are_gone_are_no_mistake_of_the_question() -> None:
+    assert told(Replaced("look again")) == (409, {"error": "look again", "where": None})
 
 
 @pytest.mark.parametrize(

@@ -167,6 +167,14 @@ def test_names_sort_by_number(tmp_path):
     assert [path.name for path in whole(tmp_path)] == ["step-000005", "step-000020", "step-999999", "step-1000000"]
 
 
+def test_where_there_is_no_folder_there_is_no_checkpoint(tmp_path, monkeypatch):
+    assert whole(tmp_path / "absent") == []
+    (tmp_path / "file").write_text("")
+    assert whole(tmp_path / "file") == []
+    monkeypatch.setattr(type(tmp_path), "exists", lambda path: True)  # it is removed behind the look for it
+    assert whole(tmp_path / "absent") == []
+
+
 def test_saving_a_step_twice_keeps_a_whole_one_and_mends_a_damaged_one(saved):
     saved.save(15, contents(99))
     assert saved.load().state["step"] == 15  # a step's checkpoint is a function of the step: the first stands

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { type Name, type Spot, spots } from '../src/lib/beside'
+import { heaps, type Name, type Spot, spots } from '../src/lib/beside'
 import { chance } from '../src/lib/order'
 
 const HIGH = 14
@@ -40,4 +40,23 @@ it('the first names come first', () => {
   const found = spots(names, HIGH, WIDTH, HEIGHT)
   // above and below would lie over those at the sides
   expect(found).toEqual([{ x: 256, y: 150 }, { x: 184, y: 150 }, ...Array.from({ length: 7 }, () => null)])
+})
+
+it('names keep the room that they are given', () => {
+  const random = chance(8)
+  const names: Name[] = Array.from({ length: 300 }, () => ({ x: random() * WIDTH, y: random() * HEIGHT, width: 30 }))
+  const some = (room: number) => spots(names, HIGH, WIDTH, HEIGHT, 6, room).flatMap((spot) => spot ?? [])
+  expect(some(10).length).toBeLessThan(some(0).length)
+  const found = some(10)
+  found.forEach((one, at) => found.slice(at + 1).forEach((other) => expect(Math.abs(one.x - other.x) >= 40 || Math.abs(one.y - other.y) >= HIGH + 5).toBe(true)))
+})
+
+it('points that lie on one another are one', () => {
+  expect(heaps([{ x: 0, y: 0 }, { x: 2, y: 0 }, { x: 9, y: 9 }, { x: 0, y: 1 }, { x: -1, y: -1 }], 3)).toEqual([4, 0, 1, 0, 0])
+  const random = chance(3)
+  const points = Array.from({ length: 400 }, () => ({ x: random() * 100, y: random() * 100 }))
+  const many = heaps(points, 6)
+  expect(many.reduce((sum, one) => sum + one, 0)).toBe(400)
+  const kept = points.filter((_, at) => many[at])
+  kept.forEach((one, at) => kept.slice(at + 1).forEach((other) => expect(Math.hypot(one.x - other.x, one.y - other.y)).toBeGreaterThanOrEqual(6)))
 })

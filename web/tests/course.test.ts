@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { about, end, lastStep, layerName, left, nearest, outcomes, progress, scores, secondsAt, type Course, type CourseValues } from '../src/lib/course'
+import { apart, about, end, lastStep, layerName, left, nearest, outcomes, progress, scores, secondsAt, type Course, type CourseValues } from '../src/lib/course'
 
 /** What the server makes of so many updates, a second each: means of equally many. */
 function course(updates: number, points: number, given: Partial<CourseValues> = {}): Course {
@@ -57,5 +57,14 @@ describe('a course', () => {
     expect(found[0]!.samples.map(({ before }) => before)).toEqual([null, null])
     expect(found[1]!.samples[0]!.before).toBe('x')
     expect(found[2]!.samples[0]!.before).toBe('y')
+  })
+})
+
+describe('why two losses are not alike', () => {
+  it('is told of what the training does, and of nothing else', () => {
+    expect(apart({})).toBeNull()
+    expect(apart({ label_smoothing: 0.1, dropout: 0.25 })).toMatch(/label smoothing \(0\.10 of .* and dropout \(0\.25 of .*counts neither/)
+    expect(apart({ dropout: 0.1 })).not.toContain('smoothing')
+    expect(apart({ label_smoothing: 0.1 })).not.toContain('dropout')
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { cosine, Equation, exponentials, largest, places, sum, telling } from '../src/lib/equation'
+import { changesMost, cosine, Equation, exponentials, largest, places, sharpened, sum, telling } from '../src/lib/equation'
 import type { Token } from '../src/lib/types'
 
 const floats = (data: number[], ...shape: number[]) => ({ shape, data: Float32Array.from(data) })
@@ -96,4 +96,24 @@ it('the cosine of two vectors', () => {
   expect(cosine([1, 1], [1, 0])).toBeCloseTo(Math.SQRT1_2)
   expect(cosine([1, 2], [-2, 1])).toBe(0)
   expect(cosine([1, 2], [0, 0])).toBe(0)
+})
+
+describe('without scaling', () => {
+  const softmax = (scores: number[]) => exponentials(scores).data.map((one, _, all) => one / all.reduce((a, b) => a + b, 0))
+  it('the weights follow from those with it', () => {
+    const scores = [3, -1, 0.5, 2]
+    const found = sharpened(softmax(scores.map((one) => one / 4)), 4)
+    softmax(scores).forEach((one, at) => expect(found[at]).toBeCloseTo(one, 12))
+    expect([...sharpened([0, 1, 0], 5.6)]).toEqual([0, 1, 0])
+  })
+  it('the head that changes most is found', () => {
+    const [sure, even, some] = [[1, 0, 0], [1 / 3, 1 / 3, 1 / 3], [0.5, 0.3, 0.2]]
+    expect(changesMost([...sure, ...even, ...even, ...some], 2, 3, 5)).toMatchObject({ layer: 2, head: 2 })
+    expect(changesMost([...sure, ...sure], 2, 3, 5).moved).toBe(0)
+  })
+  it('what each key adds is drawn as it is added', () => {
+    const equation = new Equation(given())
+    const parts = equation.parts(equation.weight)
+    for (let key = 0; key < 3; key++) expect([...parts.subarray(key * 2, key * 2 + 2)]).toEqual([...equation.part(key)])
+  })
 })

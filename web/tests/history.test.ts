@@ -32,14 +32,42 @@ describe('the history', () => {
     // what the view before was like at last is kept, even where it was not written yet
     page.at({ ...place, query: 4 })
     page.at({ ...place, view: 'words', query: 4 })
-    page.at({ ...place, view: 'words', asked: [{ ...asked, text: 'b' }] })
+    page.at({ ...place, view: 'words', whole: true })
     vi.runAllTimers()
-    expect(seen.entries.map(({ state }) => [kept(state)!.view, kept(state)!.query, kept(state)!.asked[0]!.text])).toEqual([
-      ['heads', 4, 'a'],
-      ['words', null, 'b'],
+    expect(seen.entries.map(({ state }) => [kept(state)!.view, kept(state)!.query, kept(state)!.whole])).toEqual([
+      ['heads', 4, false],
+      ['words', null, true],
     ])
     page.at({ ...place, view: 'words', asked: [{ ...asked, model: 1 }] })
     expect(seen.entries.length).toBe(3)
+    page.at({ ...place, view: 'words', kind: 'encoder', asked: [{ ...asked, model: 1 }] })
+    page.at({ ...place, view: 'words', kind: 'encoder', asked: [{ ...asked, model: 1, snapshot: 'step 5' }] })
+    expect(seen.entries.length).toBe(5)
+  })
+
+  it('has a step for every text, however many keys it took', () => {
+    const seen = browser()
+    const page = new Entries(seen as unknown as History)
+    const typed = (text: string, target: string | null = null) => page.at({ ...place, asked: [{ ...asked, text, target }] })
+    const texts = () => {
+      vi.runAllTimers()
+      return seen.entries.map(({ state }) => kept(state)!.asked[0]!.text + (kept(state)!.asked[0]!.target ?? ''))
+    }
+    for (const text of ['', 'a']) typed(text)
+    // before the first text there is nothing to go back to
+    expect(texts()).toEqual(['a'])
+    for (const text of ['ab', 'abc', '', 'x']) typed(text)
+    expect(texts()).toEqual(['a', 'x'])
+    page.settled()
+    for (const text of ['xy', 'xyz']) typed(text)
+    page.settled()
+    typed('an example')
+    page.settled()
+    typed('an example', ' forced')
+    expect(texts().slice(-4)).toEqual(['x', 'xyz', 'an example', 'an example forced'])
+    page.settled()
+    page.at({ ...place, query: 2, asked: [{ ...asked, text: 'an example', target: ' forced' }] })
+    expect(texts().slice(-1)).toEqual(['an example forced'])
   })
 
   it('makes no step of going back', () => {

@@ -12,6 +12,15 @@ describe('an address', () => {
     expect(found.asked[0]).toMatchObject({ model: 1, snapshot: 'step 1,000', text: asked.text, target: 'd', changes: asked.changes })
   })
 
+  it('says how the head is drawn, how heads are ordered, and what is compared', () => {
+    const shown = { drawn: 'matrix', order: 'needs' } as const
+    expect(read(written({ ...place, ...shown, view: 'compare', beside: 'gradient' }))).toMatchObject({ ...shown, beside: 'gradient' })
+    const usual = { drawn: null, order: 'place', beside: null } as const
+    expect(written({ ...place, ...usual })).toBe(written(place))
+    expect(read(written({ ...place, ...usual, beside: 'models' }))).toMatchObject(usual)
+    expect(read('#drawn=best&order=up&beside=me')).toMatchObject(usual)
+  })
+
   it('leaves out what is not there, and takes no nonsense', () => {
     const found = read('#kind=sideways&layer=-1&head=1e9&merge=best&off=cross.x.1 decoder.1.2&token=%')
     expect(found.kind).toBeUndefined()

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { Look } from '../src/lib/look'
-import { lost, needs, type Need, type Needs, ranked, told, wanted } from '../src/lib/needs'
+import { Look } from '../src/lib/look'
+import { lost, needs, on, type Need, type Needs, ranked, told, wanted } from '../src/lib/needs'
 import type { Asked, Kind, LookValues } from '../src/lib/types'
 
 const need = (kind: Kind, layer: number, head: number, probability: number): Need => ({ kind, layer, head, score: Math.log(probability) })
@@ -19,12 +19,23 @@ describe('the head that matters most', () => {
 
   it('is none of those that are off already', () => {
     expect(told(some, '“es”', [['cross', 1, 1]]).first).toEqual(some.heads[2])
+    expect(on(some, [['cross', 1, 1], ['cross', 9, 9]])).toEqual([some.heads[0], some.heads[2]])
   })
 
   it('stands alone where there is one, and is not named where none matters', () => {
     expect(told(found(0.5, [need('cross', 1, 1, 0.25)]), 'x').behind).toBe(' x falls from 50 % to 25 %.')
     const even = told(found(0.94, [need('cross', 1, 1, 0.93), need('cross', 1, 2, 0.99)]), '“es”')
     expect(even).toEqual({ before: 'No head is needed alone: without any one of them “es” keeps 93 % or more, of 94 %.', first: null, behind: '' })
+  })
+
+  it('is never said to change from a number to the same', () => {
+    expect(told(found(0.0149, [need('cross', 1, 1, 0.0051)]), 'x').behind).toBe(' x falls from 1.5 % to 0.5 %.')
+    expect(told(found(0.9, [need('cross', 1, 1, 0.031), need('cross', 1, 2, 0.0349)]), 'x').behind).toContain('falls from 90 % to 3 %; no other head matters as much (next: encoder–decoder head 1·2, 3.5 %)')
+    const stays = (whole: number, ...scores: number[]) => told({ whole, logarithm: false, total: 2, heads: scores.map((score, at) => ({ kind: 'encoder', layer: 1, head: at + 1, score })) }, 'what it says').before
+    expect(stays(3, 3.1, 2.95)).toBe('No head is needed alone: without any one of them what it says changes by 0.10 at most, from 3.00.')
+    expect(stays(3, 3, 3)).toContain('what it says stays 3.00.')
+    expect(told(found(0.94, [need('cross', 1, 1, 0.96)]), 'x').before).toContain('x keeps 94 % or more.')
+    expect(told(found(0.941, [need('cross', 1, 1, 0.939)]), 'x').before).toContain('x keeps 94 %.')
   })
 
   it('changes a number most, up or down', () => {
@@ -37,18 +48,30 @@ describe('what can be asked after', () => {
   const values = (more: object) => ({ values: { output: { kind: 'text' }, source: [], ...more } as unknown as LookValues }) as Look
   const kept = { text: '▁es', name: 'es', special: false, places: [3, 4] }
 
-  it('is a written token, which the decoder reads one place behind', () => {
-    expect(wanted(values({}), 'text', 'cross', kept)).toEqual({ name: '“es”', places: [3, 4], label: null })
-    expect(wanted(values({}), 'text', 'decoder', kept)!.places).toEqual([2, 3])
-    expect(wanted(values({}), 'text', 'encoder', kept)).toBeNull()
-    expect(wanted(values({}), 'text', 'decoder', { ...kept, places: [0] })).toBeNull()
-    expect(wanted(values({}), 'text', 'cross', null)).toBeNull()
+  const pieces = (...texts: string[]) => texts.map((text, at) => ({ text, start: at, end: at + 1, special: false }))
+  const row = (...places: number[]) => ({ ...kept, places })
+
+  it('is what is written where a row looks: the decoder reads a word, and is about to write the next', () => {
+    const written = pieces('▁weil', '▁es', '</s>')
+    const look = new Look({ values: { output: { kind: 'text' }, written, target: pieces('<s>', '▁weil', '▁es') } as unknown as LookValues, arrays: {} })
+    expect(wanted(look, 'text', 'cross', row(1))).toEqual({ name: '“es”', places: [1], label: null })
+    expect([0, 1, 2].map((at) => wanted(look, 'text', 'decoder', row(at))!.name)).toEqual(['“weil”', '“es”', '“</s>”'])
+    expect(wanted(look, 'text', 'encoder', row(1))).toBeNull()
+    expect(wanted(look, 'text', 'cross', null)).toBeNull()
   })
 
-  it('is any token of a language model but the first', () => {
-    const output = { kind: 'continuation' }
-    expect(wanted(values({ output }), 'continuation', 'decoder', kept)!.places).toEqual([3, 4])
-    expect(wanted(values({ output }), 'continuation', 'decoder', { ...kept, places: [0] })).toBeNull()
+  it('is the next token of a language model, of which the last has none', () => {
+    const look = new Look({ values: { output: { kind: 'continuation' }, written: pieces('A', '▁cat', '▁sat') } as unknown as LookValues, arrays: {} })
+    expect([0, 1, 2].map((at) => wanted(look, 'continuation', 'decoder', row(at))?.places)).toEqual([[1], [2], undefined])
+  })
+
+  it('is a whole word where words are looked at: the one that comes behind the last piece', () => {
+    const words = { written: [['weil', [0]], ['übermüdet', [1, 2, 3]], ['</s>', [4]]] }
+    const written = pieces('▁weil', '▁über', 'mü', 'det', '</s>')
+    const look = new Look({ values: { output: { kind: 'text' }, written, words } as unknown as LookValues, arrays: {} })
+    expect(wanted(look, 'text', 'decoder', row(1), true)).toEqual({ name: '“übermüdet”', places: [1, 2, 3], label: null })
+    expect(wanted(look, 'text', 'decoder', row(2, 3, 4), true)!.name).toBe('“</s>”')
+    expect(wanted(look, 'text', 'cross', row(1, 2, 3), true)!.places).toEqual([1, 2, 3])
   })
 
   it('is a label without any token, a word by its tag, and what fills a gap', () => {

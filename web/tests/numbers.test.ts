@@ -1,12 +1,23 @@
 import { describe, expect, it } from 'vitest'
-import { count, duration, number, percent, times, unbroken, weight } from '../src/lib/numbers'
+import { apart, count, duration, number, percent, times, unbroken, weight } from '../src/lib/numbers'
+import { chance } from '../src/lib/steps'
 
 describe('numbers as people read them', () => {
   it('weights keep a digit that says something', () => {
     expect([0, 1, 0.826, 0.0042, 0.0001].map(weight)).toEqual(['0.00', '1.00', '0.83', '0.004', '< 0.001'])
   })
   it('percents never claim all or nothing', () => {
-    expect([0, 1, 0.996, 0.003, 0.826].map(percent)).toEqual(['0 %', '100 %', '> 99 %', '< 1 %', '83 %'])
+    expect([0, 1, 0.996, 0.003, 0.826].map((one) => percent(one))).toEqual(['0 %', '100 %', '> 99 %', '< 1 %', '83 %'])
+  })
+  it('two are told apart by as few digits as can', () => {
+    const two = (one: number, other: number) => apart(one, other, chance)
+    expect(two(0.94, 0.51)).toEqual(['94 %', '51 %'])
+    expect(two(0.0149, 0.0051)).toEqual(['1.5 %', '0.5 %'])
+    expect(two(0.994, 0.9906)).toEqual(['99.4 %', '99.1 %'])
+    expect([two(0.996, 0.999), two(0.99993, 0.99998)]).toEqual([['99.6 %', '99.9 %'], ['99.99 %', '> 99.99 %']])
+    expect([two(0.00032, 0.00034), two(1.21e-7, 1.24e-7)]).toEqual([['0.032 %', '0.034 %'], ['1.21e−7', '1.24e−7']])
+    expect(two(0.5, 0.5)).toEqual(['50 %', '50 %'])
+    expect(apart(3.001, 3.1, (value, more) => number(value, 2 + more))).toEqual(['3.0', '3.1'])
   })
   it('one beside another in two digits', () => {
     expect([times(0.94, 0.5), times(0.94, 0.05), times(0.93, 0.0006), times(1, 1e-8), times(1, 0)]).toEqual(['1.9 times', '19 times', '1,600 times', '1.0e8 times', 'infinitely many times'])

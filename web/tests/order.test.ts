@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { chance, conclusion, exchanged, likely, measured, pair, sameBag, shuffled, together, words } from '../src/lib/order'
-import type { LookValues, Output } from '../src/lib/types'
+import { chance, conclusion, exchanged, likelies, likely, measured, pair, sameBag, shuffled, together, words } from '../src/lib/order'
+import { within } from '../src/lib/continued'
+import type { LookValues, Output, WrittenToken } from '../src/lib/types'
 
 describe('a sentence in another order', () => {
   it('has the same words and the mark at its end', () => {
@@ -98,7 +99,7 @@ describe('what two orders teach', () => {
   it('is said by the numbers', () => {
     expect(told([Math.log(0.6), Math.log(0.002)], [-40, -40.00001])).toBe(
       'With positions the same output is 300 times less probable when the two words are exchanged, and something else comes out. ' +
-        'Without positions both orders are one and the same to the model, to the last digit: it reads a bag of words.',
+        'Without positions both orders are one and the same to the model, but for rounding: it reads a bag of words.',
     )
     expect(told([-2, -1], [-40, -41])).toMatch(/^With positions the same output is 2.7 times more probable .* Without positions it is 2.7 times less probable, though/)
     expect(told([-0.01, -0.02], [-3, -3], { other: false })).toMatch(/^With positions the same output is about as probable when the two words are exchanged: here the order tells this model nothing that it needs \(try other words\)\. /)
@@ -119,9 +120,14 @@ describe('what two orders teach', () => {
     expect(likely(Math.log(0.64))).toBe('64 %')
     expect(likely(Math.log(0.0002))).toBe('0.02 %')
     expect([3e-5, 2.2e-6, 1e-7, 9.96e-7].map((one) => likely(Math.log(one)))).toEqual(['0.003 %', '0.00022 %', '0.00001 %', '0.0001 %'])
-    expect(likely(Math.log(7.7e-22))).toBe('7.7 × 10⁻²²')
-    expect(likely(Math.log(9.96e-12))).toBe('1 × 10⁻¹¹')
-    expect(likely(-1000)).toBe('5.1 × 10⁻⁴³⁵')
+    expect(likely(Math.log(7.7e-22))).toBe('7.7 × 10⁻²⁰ %')
+    expect(likely(Math.log(9.96e-12))).toBe('1 × 10⁻⁹ %')
+    const two = (one: number, other: number) => likelies([Math.log(one), Math.log(other)])
+    expect([two(0.64, 0.02), two(0.1465, 0.1454), two(0.0149, 0.0106)]).toEqual([['64 %', '2 %'], ['14.7 %', '14.5 %'], ['1.5 %', '1.1 %']])
+    expect([two(2.21e-6, 2.24e-6), two(7.71e-22, 7.74e-22)]).toEqual([['0.000221 %', '0.000224 %'], ['7.71 × 10⁻²⁰ %', '7.74 × 10⁻²⁰ %']])
+    expect(likelies([-40, -40.00001])[0]).toBe(likelies([-40])[0])
+    expect(likelies([null, -40])[0]).toBeNull()
+    expect(likely(-1000)).toBe('5.1 × 10⁻⁴³³ %')
   })
 })
 
@@ -134,6 +140,11 @@ describe('what is measured', () => {
     // what a language model was given is not counted
     const next = of({ kind: 'continuation' }, [null, 0.1, 0.5, 0.25])
     expect(measured(next, next, 2)).toBeCloseTo(Math.log(0.125))
+    // what was forced has no end, which the model writes all the same: nothing of the text is counted in its place
+    const ended = within([{ piece: '▁go', id: 7 }, { piece: '</s>', id: 0 }] as WrittenToken[], { source: new Array(3).fill(null) }, 9)
+    expect(ended.map(({ id }) => id)).toEqual([7])
+    expect(measured(next, of({ kind: 'continuation' }, [null, 0.1, 0.5, 0.25]), 3)).toBeCloseTo(Math.log(0.25))
+    expect(measured(next, next, 4)).toBeNull()
   })
   it('is of gaps what filled them, where it is known which is which', () => {
     const gaps = (...some: [string, number][][]) => of({ kind: 'words', gaps: some, text: '' })

@@ -28,4 +28,11 @@ describe('what a model made of a text', () => {
     const said = [[{ id: 1, piece: 's', probability: 0.5 }, { id: 2, piece: '▁sat', probability: 0.25 }]]
     expect(of({ kind: 'continuation' }, { source: ['▁cat'], said })).toMatchObject({ text: '… ·s', more: '·s 50 % · sat 25 %' })
   })
+
+  it('is all that a language model went on with', () => {
+    const gone = ['▁sat', 's', '.'].map((piece, id) => ({ piece, id, probability: 0.5, others: [] }))
+    const look = new Look({ values: { output: { kind: 'continuation' }, source: [], written: [], said: null } as unknown as LookValues, arrays: {} })
+    expect([outcome(look, gone), outcome(look, gone.slice(0, 2)), outcome(look, [])].map(({ text }) => text)).toEqual(['… sats.', '… sats', '… (ends here)'])
+    expect(outcome(look, gone).said).not.toBe(outcome(look, gone.slice(0, 2)).said)
+  })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { before, behind, clean, named, spot, unplaced } from '../src/lib/pieces'
+import { apart, before, behind, clean, named, spot, unplaced } from '../src/lib/pieces'
 import type { Token } from '../src/lib/types'
 
 /** Tokens of pieces that stand end to end; those in brackets stand for no characters. */
@@ -41,5 +41,16 @@ describe('pieces', () => {
     patches[2]!.start = patches[1]!.end
     expect(patches.map((_, at) => named(patches, at))).toEqual(['class', '1,1', '1,2'])
     expect(patches.map(({ text }) => spot(text))).toEqual(['the class token', 'the patch in row 1, column 1', 'the patch in row 1, column 2'])
+  })
+})
+
+describe('running text', () => {
+  const text = (all: string[], whole: boolean) => {
+    const labels = all.map((one) => ({ text: one, special: /^<.*>$/.test(one) }))
+    return labels.map((one, at) => (apart(labels, at, whole) ? ' ' : '') + clean(one.text)).join('')
+  }
+  it('has a space where a piece says so, and between words', () => {
+    expect(text(['▁The', '▁str', 'eet', ',', '▁too', '.', '</s>'], false)).toBe('The street, too. </s>')
+    expect(text(['The', 'street', ',', '(', 'didn’t', ')', '.', '</s>'], true)).toBe('The street, (didn’t). </s>')
   })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Look } from '../src/lib/look'
-import { lastLayer, rowOf, rowOrMean, scale, strength, top, writer } from '../src/lib/shares'
+import { certain, lastLayer, rowOf, rowOrMean, scale, seen, strength, top, writer } from '../src/lib/shares'
 import type { Kind, LookValues, Model, Side } from '../src/lib/types'
 
 /** A pass whose texts have so many tokens. */
@@ -30,11 +30,14 @@ describe('a token that was written', () => {
   it('is kept in other views where they show it', () => {
     const row = (look: Look, writes: Model['writes'], kind: Kind, place: number) => rowOf(look, writes, kind, place)
     expect([0, 1, 2].map((place) => row(TRANSLATOR, 'text', 'cross', place))).toEqual([0, 1, 2])
-    // the decoder reads <s> first, and never the end
-    expect([0, 1, 2].map((place) => row(TRANSLATOR, 'text', 'decoder', place))).toEqual([1, 2, null])
+    expect([0, 1, 2].map((place) => row(TRANSLATOR, 'text', 'decoder', place))).toEqual([0, 1, 2])
     expect(row(TRANSLATOR, 'text', 'encoder', 1)).toBeNull()
-    expect(row(WRITER, 'continuation', 'decoder', 3)).toBe(3)
+    expect([0, 3].map((place) => row(WRITER, 'continuation', 'decoder', place))).toEqual([null, 2])
     expect(row(TAGGER, 'tags', 'encoder', 3)).toBe(3)
+  })
+
+  it('says little of what is almost certain', () => {
+    expect([0.5, 0.9, 0.93, 1].map(certain)).toEqual([false, false, true, true])
   })
 
   it('looked at what was read, and at what had been written', () => {
@@ -62,4 +65,8 @@ describe('colours', () => {
     expect(top([[0.005]], 0.01)).toBeNull()
     expect(top([[-1, -2], []])).toBeNull()
   })
+})
+
+it('what is written is seen up to the row that writes; without the mask to its end', () => {
+  expect([seen(0, 4, true), seen(3, 4, true), seen(0, 4, false)]).toEqual([1, 4, 4])
 })

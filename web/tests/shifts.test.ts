@@ -25,7 +25,7 @@ describe('what becomes less probable', () => {
   })
 
   it('is told of what is kept before all, though that stays', () => {
-    expect(shifts(before, after, [0], 2).map(({ name }) => name)).toEqual(['Tier', 'es'])
+    expect(shifts(before, after, [0], 0, 2).map(({ name }) => name)).toEqual(['Tier', 'es'])
   })
 
   it('is behind what was read, of a language model', () => {
@@ -33,6 +33,9 @@ describe('what becomes less probable', () => {
       values({ kind: 'continuation' }, { probability: [null, probability, 0.5, 0.5], said: [[said('▁da', 0.4)], [], [], []] }),
     )
     expect(shifts(one!, other!)).toEqual([{ name: 'weil', before: 0.5, after: 0.1, least: 0, instead: { name: 'da', probability: 0.4 } }])
+    // what was read is told of only if it is kept
+    expect(shifts(one!, other!, [], 2)).toEqual([])
+    expect(shifts(one!, other!, [1], 2).map(({ name }) => name)).toEqual(['weil'])
   })
 
   it('is of labels the one that was said before all', () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { ending } from '../src/lib/continued'
 import { against, begin, chance, measure, steps } from '../src/lib/steps'
 import type { LookValues, Token } from '../src/lib/types'
 
@@ -34,6 +35,17 @@ describe('steps', () => {
     expect(all[begin(pass, 'continuation')]!.taken).toBeNull()
   })
 
+  it('of a language model end where it stopped by itself', () => {
+    const text = ['</s>', 'a', 'b'].map(token)
+    const pass = values({ source: text, written: text, said: [said(['a', 0.5]), said(['b', 0.9]), said(['</s>', 0.75], ['c', 0.2])], probability: [null, 0.5, 0.9] })
+    const last = (end?: { piece: string; probability: number }) => steps(pass, 'continuation', end).at(-1)!
+    expect([last().taken, last().candidates.some(({ taken }) => taken)]).toEqual([null, false])
+    const stopped = ending([{ piece: 'b', probability: 0.9 }, { piece: '</s>', probability: 0.75 }])!
+    expect([last(stopped).taken, last(stopped).probability, last(stopped).candidates.map(({ taken }) => taken)]).toEqual(['</s>', 0.75, [true, false]])
+    expect(steps(pass, 'continuation', stopped).map(({ taken }) => taken)).toEqual(['a', 'b', '</s>'])
+    expect([ending([{ piece: 'b', probability: 0.9 }]), ending([])]).toEqual([null, null])
+  })
+
   it('of hidden words begin at the first gap', () => {
     const text = ['[CLS]', 'a', '[MASK]'].map(token)
     const pass = values({ source: text, written: text, said: text.map(() => said(['a', 0.5])) })
@@ -48,7 +60,7 @@ describe('steps', () => {
   })
 
   it('name small chances', () => {
-    expect([0.63, 0.004, 0.00032, 1.2e-7].map(chance)).toEqual(['63 %', '0.4 %', '0.03 %', '1.2e−7'])
+    expect([0.63, 0.0015, 0.004, 0.00032, 1.2e-7].map((one) => chance(one))).toEqual(['63 %', '0.15 %', '0.4 %', '0.032 %', '1.2e−7'])
   })
 })
 
@@ -70,5 +82,17 @@ describe('candidates', () => {
     })
     expect(steps(pass, 'text').map((one) => one.before)).toEqual([null, '▁B', null])
     expect(steps(pass, 'continuation').map((one) => one.before)).toEqual(['▁B', null, 'r'])
+  })
+})
+
+describe('where the steps begin', () => {
+  const values = (more: object) => ({ source: [{ text: 'The' }, { text: '[MASK]' }, { text: '.' }], said: [[], [], []], ...more }) as unknown as LookValues
+  it('is at the token that is kept, if a step is made there', () => {
+    expect(begin(values({}), 'text', 2)).toBe(2)
+    expect(begin(values({}), 'text', 3)).toBe(0)
+    expect(begin(values({}), 'text')).toBe(0)
+    expect(begin(values({}), 'words', 0)).toBe(0)
+    expect(begin(values({}), 'words')).toBe(1)
+    expect(begin(values({ said: null }), 'continuation', 0)).toBe(2)
   })
 })

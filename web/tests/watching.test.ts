@@ -10,18 +10,25 @@ function watch(...answers: boolean[]) {
     async () => answers[seen.times++] ?? true,
     () => seen.hidden,
     2000,
+    15_000,
   )
   return { seen, watching }
 }
 
 describe('asking again and again', () => {
-  it('ends when there is nothing more to wait for', async () => {
-    const { seen, watching } = watch(true, true, false)
+  it('is slow when there is nothing to wait for, and quick again when there is', async () => {
+    const { seen, watching } = watch(true, true, false, true)
     watching.now()
     await vi.advanceTimersByTimeAsync(1999)
     expect(seen.times).toBe(1)
-    await vi.advanceTimersByTimeAsync(60_000)
+    await vi.advanceTimersByTimeAsync(2001)
     expect(seen.times).toBe(3)
+    await vi.advanceTimersByTimeAsync(14_999)
+    expect(seen.times).toBe(3)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(seen.times).toBe(4)
+    await vi.advanceTimersByTimeAsync(2000)
+    expect(seen.times).toBe(5)
   })
 
   it('rests while nobody sees the page, and asks at once when somebody does', async () => {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import stat
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +15,7 @@ from cyclopts import Parameter
 from regard.cli.opening import check_threads, refuse_no_file
 from regard.errors import UsageError
 
-MOST = 8
+MOST = 32
 """Models on one page."""
 
 
@@ -33,7 +34,7 @@ def explore(
     seen through a forwarded port of the same number: ssh -L 8017:127.0.0.1:8017 MACHINE.
 
     Args:
-        folders: one to eight model folders, or output folders of trainings that still run.
+        folders: one to 32 model folders, or output folders of trainings that still run.
         port: where the page is; 0: any that is free; default: 8017, or the first free one after it.
         no_browser: do not open the page; without a display it is not opened anyway.
         images: a file of images to look at, for models of images: CSV, TSV or .npz, labelled or not.
@@ -67,9 +68,13 @@ def _refuse(folders: list[Path], threads: int, images: Path | None) -> None:
     if len(folders) > MOST:
         raise UsageError(f"these are {len(folders)} models; a page shows at most {MOST}")
     for folder in folders:
-        if not folder.exists():
-            raise UsageError("no such folder", str(folder))
-        if not folder.is_dir():
+        try:
+            found = folder.stat()
+        except FileNotFoundError:
+            raise UsageError("no such folder", str(folder)) from None
+        except OSError as error:
+            raise UsageError(f"cannot be opened: {error.strerror}", str(folder)) from None
+        if not stat.S_ISDIR(found.st_mode):
             raise UsageError("is a file; a model folder is needed", str(folder))
     if images is not None:
         refuse_no_file(images)

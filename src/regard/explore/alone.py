@@ -9,21 +9,18 @@ from importlib.resources import files
 from typing import Any
 
 import regard
-from regard.errors import RegardError
 from regard.explore import altered
 from regard.explore.asked import Asked
 from regard.explore.looks import every_weight, seen
 from regard.explore.passes import Pass
 from regard.explore.payload import packed
 
-MOST = 1 << 22
-"""Weights that one file holds: 16 MiB of numbers, a third more as text."""
 PLACE = "<!-- payload -->"
 UNTOLD: dict[str, Any] = {"examples": [], "snapshots": [], "weights": None, "why": None}
 """Of a model: other texts and moments of its training are none of the file's."""
 
 
-def alone(one: Pass, model: Mapping[str, Any], asked: Asked) -> str:
+def alone(one: Pass, model: Mapping[str, Any], asked: Asked, place: Mapping[str, Any]) -> str:
     """The page of one pass.
 
     Args:
@@ -31,19 +28,20 @@ def alone(one: Pass, model: Mapping[str, Any], asked: Asked) -> str:
         model: what a page has to know of the model, as in the answer to ``state``; of it goes along what belongs to
             this pass alone, no path and no other text.
         asked: what the pass is of.
-
-    Raises:
-        RegardError: the pass has more weights than a file of this kind should hold.
+        place: where the page begins: ``kind``, ``layer``, ``head``, the row ``query`` that stays lit, and whether a
+            row is a ``whole`` word; what is not there is as the page finds it best.
     """
     values, arrays = seen(one)
-    every = every_weight(one.record)
-    count = sum(array.size for array in every.values())
-    if count > MOST:
-        raise RegardError(f"this text makes {count:,} weights, one file holds {MOST:,} at most; give a shorter text")
     kept = {**model, "folder": model["name"], **UNTOLD}
-    told = {**values, "version": regard.__version__, "model": kept, "asked": altered.values(asked)}
+    told = {
+        **values,
+        "version": regard.__version__,
+        "model": kept,
+        "asked": altered.values(asked),
+        "place": dict(place),
+    }
     before, behind = _page().split(PLACE)
-    return before + b64encode(packed(told, arrays | every)).decode("ascii") + behind
+    return before + b64encode(packed(told, arrays | every_weight(one.record))).decode("ascii") + behind
 
 
 @cache

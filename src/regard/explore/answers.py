@@ -24,10 +24,10 @@ PICTURES = 256
 
 def images(models: Models, given: Fields) -> bytes:
     """Images that may be put before a model."""
-    number, snapshot = which(given)
+    asked = which(given)
     begin, count = given.whole("begin", 0, 10**9, 0), given.whole("count", 1, PICTURES, 24)
     given.end()
-    task = models.loaded(number, snapshot).task
+    task = models.loaded(*asked).task
     if task.name != IMAGES:
         raise UsageError("this model reads texts", "model")
     found = models.gallery.some(task, begin, count)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from regard.errors import UsageError
+from regard.errors import RegardError, UsageError
 from regard.text.normalisation import well_formed
 
 if TYPE_CHECKING:
@@ -133,6 +133,10 @@ def told(value: Any) -> str:
     return "a list" if isinstance(value, list | tuple) else "an object"
 
 
+class Replaced(RegardError):
+    """A question is about weights that are there no more."""
+
+
 @dataclass(frozen=True)
 class Without:
     """What the model does without; see :class:`~regard.models.changes.Changes`."""
@@ -174,6 +178,7 @@ class Asked:
 
     Args:
         model: its number; ``snapshot``: kept weights of its run instead of the best.
+        weights: the name that a look gave them, where other weights may not answer; no pass is another by it.
         text: what is read.
         target: what is written, forced; ``branch``: the same by the numbers of its pieces.
         image: the number of one that is there; ``pixels``: one that was drawn, row by row.
@@ -188,6 +193,7 @@ class Asked:
     image: int | None = None
     pixels: tuple[int, ...] | None = None
     without: Without = field(default_factory=Without)
+    weights: str | None = field(default=None, compare=False)
 
     @classmethod
     def read(cls, given: Fields) -> Asked:
@@ -197,11 +203,14 @@ class Asked:
             UsageError: a field is of another type, or too large.
         """
         branch = given.items("branch", LONGEST)
+        number, snapshot, weights = which(given)
         found = cls(
-            *which(given),
+            number,
+            snapshot,
             given.text("text", ""),
             given.text("target", None),
             None if branch is None else tuple(a_whole(id, 0, 2**31, "branch") for id in branch),
+            weights=weights,
             without=Without.read(given.inner("changes")),
         )
         if found.target is not None and found.branch is not None:
@@ -225,6 +234,6 @@ class Asked:
         return replace(self, target=None, branch=None)
 
 
-def which(given: Fields) -> tuple[int, str | None]:
-    """Which model, and which of its weights."""
-    return given.whole("model", 0, 10**6, 0), given.text("snapshot", None)
+def which(given: Fields) -> tuple[int, str | None, str | None]:
+    """Which model, which weights of its run, and their name where other weights may not answer."""
+    return given.whole("model", 0, 10**6, 0), given.text("snapshot", None), given.text("weights", None)

@@ -19,6 +19,8 @@ COLUMNS = ("seconds", "loss", "rate", "tokens_per_second", "norm")
 """What is followed of every update, beside its step."""
 CHUNK = 1 << 24
 """Bytes read at once."""
+LINE = 1 << 20
+"""Bytes of a line at most; what is longer, no training wrote, e.g. the zeros that a crash may leave."""
 KNOWN = 256
 """Bytes before the place where reading goes on, by which a log is known again."""
 SAMPLES = 2_000
@@ -43,7 +45,7 @@ class Course:
 
     def _forget(self) -> None:
         self._file: tuple[int, int] | None = None
-        self._place, self._known, self._rest = 0, b"", b""
+        self._place, self._known, self._rest, self._long = 0, b"", b"", False
         self.planned: int | None = None
         self.updates = Curves(COLUMNS)
         self.norms = Curves()
@@ -63,7 +65,7 @@ class Course:
                 while some := file.read(CHUNK):
                     self._place += len(some)
                     self._known = (self._known + some)[-KNOWN:]
-                    *lines, self._rest = (self._rest + some).split(b"\n")
+                    lines = self._lines(some)
                     for line in lines:
                         self._take(line)
                     found = found or bool(lines)
@@ -80,6 +82,16 @@ class Course:
             self._forget()
             self._file = which
         file.seek(self._place)
+
+    def _lines(self, some: bytes) -> list[bytes]:
+        """The lines that end in what was read; one that is too long is dropped while it comes."""
+        *lines, rest = (self._rest + some).split(b"\n")
+        if lines and self._long:
+            self._long = False
+            del lines[0]
+        self._long = self._long or len(rest) > LINE
+        self._rest = b"" if self._long else rest
+        return [line for line in lines if len(line) <= LINE]
 
     def _take(self, line: bytes) -> None:
         values = entry(line) or {}

@@ -37,11 +37,6 @@ class Equation:
     weight_LM: Floats
     context_LU: Floats
 
-    @property
-    def scaled_LM(self) -> Floats:
-        """What the softmax is taken of; minus infinity where nothing must be seen."""
-        return np.where(self.hidden_LM, -np.inf, self.score_LM / self.divisor + self.bias_LM)
-
 
 def equation(seen: Scene, kind: str, layer: int, head: int) -> Equation:
     """The equation of a head, counted from 1, in one pass over a scene.

@@ -23,7 +23,7 @@ def equation_of(models: Models, given: Fields) -> bytes:
     layer, head = given.whole("layer", 1, 65536, 1), given.whole("head", 1, 65536, 1)
     query = given.whole("query", 0, 1 << 20, 0)
     given.end()
-    loaded = models.loaded(asked.model, asked.snapshot)
+    loaded = models.asked(asked)
     section = loaded.task.recipe.model
     with staged(models, loaded, asked) as seen:
         found = equation(seen, kind, layer, head)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from regard.errors import UsageError
+from regard.errors import RegardError, UsageError
 from regard.explore import altered
 from regard.explore.alone import alone
 from regard.explore.asked import KINDS, Asked, Fields
@@ -16,10 +16,14 @@ from regard.explore.image_view import CLASS, MEAN, ImageName, ImageView
 from regard.explore.looks import as_kind, kinds_of
 from regard.explore.models import Models
 from regard.explore.passes import Pass, passed
-from regard.explore.record import Kind
+from regard.explore.record import Kind, Record
 from regard.explore.view import View
 
 BRIGHTEST = 255.0
+MOST = 1 << 22
+"""Weights that one file holds: as a page 22 MB, as JSON 33, and some seconds of whoever else asks."""
+SQUARES = 1 << 18
+"""Of a picture: one head over 512 tokens; where several heads have more together, each is drawn smaller."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,7 @@ class Wanted:
         layer, head: counted from 1; ``None``: all.
         who: what looks, in an image.
         model: what a page has to know of the model.
+        place: where a page begins, as it was asked for.
     """
 
     one: Pass
@@ -41,6 +46,7 @@ class Wanted:
     head: int | None
     who: str = CLASS
     model: Mapping[str, Any] = field(default_factory=dict)
+    place: Mapping[str, Any] = field(default_factory=dict)
 
 
 def exported(models: Models, given: Fields) -> tuple[bytes, str, str]:
@@ -48,10 +54,13 @@ def exported(models: Models, given: Fields) -> tuple[bytes, str, str]:
 
     Raises:
         UsageError: there is no such form, or no such kind, layer or head.
+        RegardError: the file would have more numbers than one should hold.
     """
     asked, form = Asked.read(given), given.word("form", tuple(FORMS))
     kind = given.word("kind", ("", *KINDS), "")
     layer, head = given.whole("layer", 1, 65536, None), given.whole("head", 1, 65536, None)
+    place = {"kind": kind, "layer": layer, "head": head, "query": given.whole("token", 0, 65536, None)}
+    place["whole"] = given.flag("words", False)
     given.end()
     folder, one = models.folder(asked.model), passed(models, asked)
     there = kinds_of(one.record)
@@ -59,7 +68,7 @@ def exported(models: Models, given: Fields) -> tuple[bytes, str, str]:
         raise UsageError("this model has no attention to look at", "kind")
     who = CLASS if getattr(folder.recipe.model, "pool", "first") == "first" else MEAN
     use = as_kind(kind) if kind else there[0]
-    wanted = Wanted(one, asked, use, layer, head, who, folder.state(asked.model))
+    wanted = Wanted(one, asked, use, layer, head, who, folder.state(asked.model), place)
     one.record.layer(wanted.kind, layer or 1)
     if head is not None:
         one.record.head(wanted.kind, layer or 1, head)
@@ -70,6 +79,7 @@ def exported(models: Models, given: Fields) -> tuple[bytes, str, str]:
 
 def _json(wanted: Wanted) -> tuple[str, str]:
     """Tokens, weights of all heads, what the model makes of the text, and what of it is not as it is by itself."""
+    _refuse_many(wanted.one.record)
     values = {**wanted.one.record.to_dict(), "output": wanted.one.output, "asked": altered.values(wanted.asked)}
     return json.dumps(values, ensure_ascii=False) + "\n", "application/json"
 
@@ -81,7 +91,7 @@ def _svg(wanted: Wanted) -> tuple[str, str]:
 
 def _of_text(wanted: Wanted) -> str:
     view = View(wanted.one.record, wanted.kind, wanted.layer, wanted.head)
-    return view.svg(remark=altered.altered(wanted.asked))
+    return view.svg(remark=altered.altered(wanted.asked), most=SQUARES)
 
 
 def _of_image(wanted: Wanted) -> str:
@@ -92,13 +102,24 @@ def _of_image(wanted: Wanted) -> str:
     name = ImageName(number, one.label, "|".join(said) if isinstance(said, list) else str(said))
     pixels = one.pixels.astype("int64")
     weights = one.record.weights[wanted.kind]
+    squares = (1 if wanted.layer and wanted.head else sum(map(len, weights))) * one.grid[0] * one.grid[1]
+    if squares > SQUARES:
+        raise RegardError(f"these are {squares:,} squares, a picture has {SQUARES:,} at most; name one head")
     view = ImageView(pixels, BRIGHTEST, one.grid, weights, name, wanted.who, wanted.layer, wanted.head)
     return view.svg(remark=altered.altered(wanted.asked))
 
 
 def _html(wanted: Wanted) -> tuple[str, str]:
     """All heads, to be looked through."""
-    return alone(wanted.one, wanted.model, wanted.asked), "text/html"
+    _refuse_many(wanted.one.record)
+    place = {name: value for name, value in wanted.place.items() if value not in (None, "")}
+    return alone(wanted.one, wanted.model, wanted.asked, place), "text/html"
+
+
+def _refuse_many(record: Record) -> None:
+    count = sum(weight_HQK.size for layers in record.weights.values() for weight_HQK in layers)
+    if count > MOST:
+        raise RegardError(f"this text makes {count:,} weights, one file holds {MOST:,} at most; give a shorter text")
 
 
 FORMS: dict[str, Callable[[Wanted], tuple[str, str]]] = {"json": _json, "svg": _svg, "html": _html}

@@ -39,7 +39,7 @@ TITLES = {
 NOTHING: dict[str, Any] = {
     "task": "", "family": "", "title": "Model in training", "kinds": {}, "stacks": [], "d_model": 0, "divisor": 1,
     "positions": False, "masked": [], "max_tokens": 0, "reads": "text", "writes": "nothing", "sides": [],
-    "labels": None, "keeps": "best", "image": None,
+    "labels": None, "keeps": "best", "image": None, "harder": {},
 }  # fmt: skip
 """The same of a model whose training has not written yet what it is."""
 
@@ -64,12 +64,21 @@ def facts(recipe: Recipe, assets: Any) -> dict[str, Any]:
         "labels": list(assets.labels) if labelled(recipe) else None,
         "keeps": "newest" if recipe.training.select == "last" else "best",
         "image": _image(section, assets),
+        "harder": harder(recipe),
     }
 
 
 def labelled(recipe: Recipe) -> bool:
     """Whether a model says names: of classes, or of tags."""
     return WRITES[recipe.task] in ("classes", "tags")
+
+
+def harder(recipe: Recipe) -> dict[str, float]:
+    """What makes the loss of training another than that of validation: shares that are more than nothing, by name."""
+    several = WRITES[recipe.task] == "classes" and recipe.classification.kind != "single"
+    smoothing = 0.0 if several else recipe.training.label_smoothing
+    shares = {"label_smoothing": smoothing, "dropout": recipe.model.dropout}
+    return {name: share for name, share in shares.items() if share}
 
 
 def title(recipe: Recipe) -> str:

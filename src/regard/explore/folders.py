@@ -5,7 +5,10 @@ Nothing here needs torch, so that a page has all this while torch is still being
 
 from __future__ import annotations
 
+import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from math import prod
@@ -28,7 +31,12 @@ WAITING = "training has not validated yet, so it has saved no model to look at; 
 STOPPED = "training stopped before its first validation, so there are no weights; go on with it by the same command"
 UNBEGUN = "there is no recipe yet: its training stopped while it prepared the data; begin it again by the same command"
 LOST = f"its {RECIPE} is lost; put it back, or give the command that trained it again, which writes it anew"
+EMPTY = "is empty; put it back, or give the command that trained the model again, which writes it anew"
+UNREADABLE = "this folder cannot be read"
 UNNAMED = f"its {LABELS} is lost, and without it what it says has no names; put it back, or train it again"
+
+UNKNOWN: dict[str, Any] = {"parameters": None, "snapshots": [], "course": False, "running": False, "examples": []}
+"""What is told of a folder that cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -57,11 +65,12 @@ class Folder:
 
     def __init__(self, path: Path | str) -> None:
         given = Path(path)
-        inner = given / "model"
-        self.path = inner if not _begun(given) and _begun(inner) else given
-        whole = given.resolve()
-        self.name = whole.parent.name if whole.name == "model" else whole.name
         self.given = str(path)
+        with readable(self.given):
+            inner = given / "model"
+            self.path = inner if not _begun(given) and _begun(inner) else given
+        whole = Path(os.path.realpath(given))
+        self.name = whole.parent.name if whole.name == "model" else whole.name
         self._examples: list[str] = []
         self._examined: tuple[Stamp | None, ...] | None = None
         self._counted: tuple[Stamp | None, int | None] = None, None
@@ -75,14 +84,17 @@ class Folder:
         Raises:
             RegardError: they are not there, or damaged.
         """
-        with self._lock:
+        with self._lock, readable(self.given):
             stamps = tuple(stamp_of(self.path / name) for name in (RECIPE, LABELS))
             if stamps[0] is None:
                 if preparing(self.path):
                     return None
                 raise RegardError(_missing(self.path, self._last is not None), self.given)
             if self._last is None or stamps != self._last.stamps:
-                recipe = recipe_from(recipe_values(self.path / RECIPE), str(self.path / RECIPE))
+                values = recipe_values(self.path / RECIPE)
+                if not values:
+                    raise RegardError(EMPTY, str(self.path / RECIPE))
+                recipe = recipe_from(values, str(self.path / RECIPE))
                 self._last = Opened(recipe, assets(self.path, recipe.task), stamps)
             return self._last
 
@@ -111,28 +123,40 @@ class Folder:
     def why(self) -> str | None:
         """Why the model cannot be looked at yet; ``None`` where it can."""
         try:
-            opened = self._open()
+            return self._why()
         except RegardError as error:
             return error.message if error.where == self.given else str(error)
+
+    def _why(self) -> str | None:
+        opened = self._open()
         if opened is None:
             return PREPARING
-        if not self.weights.exists():
-            return WAITING if running(self.path) else STOPPED
+        with readable(self.given):
+            if not self.weights.exists():
+                return WAITING if running(self.path) else STOPPED
         return UNNAMED if labelled(opened.recipe) and not opened.assets.labels else None
 
     def state(self, number: int) -> dict[str, Any]:
-        """What a page has to know of it."""
+        """What a page has to know of it; what cannot be read of it is told of it alone."""
         why, last = self.why, self._last
-        return {
+        found = {
             "number": number,
             "name": self.name,
             "folder": self.given,
             **(NOTHING if last is None else facts(last.recipe, last.assets)),
+            **UNKNOWN,
+        }
+        try:
+            with readable(self.given):
+                found |= self._told()
+        except RegardError as error:
+            why = why or error.message
+        return {**found, "ready": why is None, "why": why, "weights": None if why else named(self.stamps)}
+
+    def _told(self) -> dict[str, Any]:
+        return {
             "parameters": self.parameters,
-            "ready": why is None,
-            "why": why,
             "snapshots": list(snapshots(self.path)),
-            "weights": None if why else named(self.stamps),
             "course": (self.path / LOG).exists(),
             "running": running(self.path),
             "examples": self.examples,
@@ -156,6 +180,19 @@ class Folder:
     def _seen(self) -> tuple[Stamp | None, ...]:
         """What changes when there may be other examples."""
         return stamp_of(self.path / RECIPE), stamp_of(self.path / LOG)
+
+
+@contextmanager
+def readable(where: str) -> Iterator[None]:
+    """Say in a sentence what the system says of a folder.
+
+    Raises:
+        RegardError: it cannot be read.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise RegardError(f"{UNREADABLE}: {error.strerror or error}", where) from None
 
 
 def _begun(path: Path) -> bool:

@@ -65,9 +65,10 @@ class Gallery:
             UsageError: there is no such image.
         """
         found = self.some(task, number, 1)
+        if not found.total:
+            raise UsageError("there are no images here; draw one, or give a file of them by --images", "image")
         if not len(found.pixels):
-            there = f"there are {found.total:,}" if found.total else "there are none; draw one"
-            raise UsageError(f"there is no image {number + 1}; {there}", "image")
+            raise UsageError(f"there is no image {number + 1}; there are {found.total:,}", "image")
         pixels: NDArray[Any] = found.pixels[0]
         return pixels
 

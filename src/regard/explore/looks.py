@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -39,8 +39,8 @@ def look(models: Models, given: Fields) -> bytes:
     """All of a pass that is seen at once."""
     asked = Asked.read(given)
     given.end()
-    weights = models.loaded(asked.model, asked.snapshot).weights
-    one = passed(models, asked)
+    weights = models.asked(asked).weights
+    one = passed(models, replace(asked, weights=weights))  # a training may replace them just now
     values, arrays = seen(one)
     values["weights"] = weights
     every = every_weight(one.record)

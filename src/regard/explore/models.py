@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import RegardError, UsageError
+from regard.explore.asked import Asked, Replaced
 from regard.explore.course import Course
-from regard.explore.folders import Folder, Stamp, named, stamp_of
+from regard.explore.folders import Folder, Stamp, named, readable, stamp_of
 from regard.explore.gallery import Gallery
 from regard.explore.kept import Kept
 from regard.explore.runs import snapshots
@@ -22,6 +23,8 @@ TRIES = 3
 """How often a model is read that a training is just replacing."""
 ROOM = 256 << 20
 """Bytes of passes that are kept."""
+
+REPLACED = "newer weights are there than those that were looked at; look again"
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,22 +83,38 @@ class Models:
             raise UsageError(f"there is no model {number}; they count from 0 to {len(self.folders) - 1}", "model")
         return self.folders[number]
 
-    def loaded(self, number: int, snapshot: str | None = None) -> Loaded:
+    def asked(self, asked: Asked) -> Loaded:
+        """The model that a question is about; as :meth:`loaded`."""
+        return self.loaded(asked.model, asked.snapshot, asked.weights)
+
+    def loaded(self, number: int, snapshot: str | None = None, weights: str | None = None) -> Loaded:
         """A model with its best weights, or with those that its run kept at some step.
+
+        Args:
+            number: of the model.
+            snapshot: what its run kept; ``None``: the best.
+            weights: the name of those that are meant; they answer as long as they are in memory, though there are
+                others. ``None``: those that are there now.
 
         Raises:
             UsageError: there is no such model, or nothing was kept by that name.
+            Replaced: the weights that are meant are there no more.
             RegardError: it has no weights yet, or they are damaged.
         """
         folder = self.folder(number)
-        place = _kept(folder, snapshot)
         with self._lock:
-            found = self._tasks.pop((number, snapshot), None)
-            key = (number, snapshot, _stamps(folder, place))
-            if found is None or found.key != key:
-                del found  # the old weights leave before there are new ones
-                self._thread()
-                found = _read(folder, place, number, snapshot)
+            found = self._tasks.get((number, snapshot))
+            if found is None or found.weights != weights:
+                place = _kept(folder, snapshot)
+                stamps = _stamps(folder, place)
+                _refuse_others(weights, named(stamps))
+                if found is None or found.key != (number, snapshot, stamps):
+                    self._tasks.pop((number, snapshot), None)
+                    del found  # the old weights leave before there are new ones
+                    self._thread()
+                    found = _read(folder, place, number, snapshot)
+                    _refuse_others(weights, found.weights)
+            self._tasks.pop((number, snapshot), None)
             self._tasks[number, snapshot] = found
             while len(self._tasks) > LOADED:
                 self._tasks.pop(next(iter(self._tasks)))
@@ -107,11 +126,18 @@ class Models:
         torch.set_num_threads(self.threads)
 
 
+def _refuse_others(wanted: str | None, there: str) -> None:
+    """Raise a Replaced where other weights are there than are meant."""
+    if wanted not in (None, there):
+        raise Replaced(REPLACED)
+
+
 def _kept(folder: Folder, snapshot: str | None) -> Path | None:
     """Where kept weights lie."""
     if snapshot is None:
         return None
-    there = snapshots(folder.path)
+    with readable(folder.given):
+        there = snapshots(folder.path)
     if snapshot not in there:
         names = f"there are {', '.join(there)}" if there else "the run has kept none"
         raise UsageError(f"nothing was kept as {snapshot[:40]!r}; {names}", "snapshot")

@@ -12,16 +12,15 @@ import numpy as np
 
 from regard.errors import UsageError
 from regard.explore.asked import KINDS, Asked, Fields, Without, a_whole
+from regard.explore.looks import ROWS
 from regard.explore.models import Models
-from regard.explore.owing import Score, scored
+from regard.explore.owing import Score, apart, scored
 from regard.explore.passes import scene_of
-from regard.explore.payload import packed
+from regard.explore.payload import packed, refuse_no_numbers
 from regard.explore.scene import Scene
 
 SECONDS = 2.0
 """After which an answer is given, though heads are left: others wait for their turn, and whoever asked may leave."""
-PLACES = 64
-"""Tokens of a word at most."""
 Heads = Sequence[tuple[str, int, int]]
 
 
@@ -29,21 +28,26 @@ def needs(models: Models, given: Fields) -> bytes:
     """The score that :mod:`~regard.explore.owing` explains, without each head from ``begin`` on, as time allows.
 
     What is written stays what it is with all heads, and other changes are kept. Of several places the scores are
-    summed: the logarithm of the probability of a word of several pieces.
+    summed: of pieces that are written one behind the other, the logarithm of the probability of all of them; of gaps,
+    which are filled each by itself, that of all as they are meant. A tag is one score, however many its tokens are.
+
+    Raises:
+        RegardError: what the model computes are no numbers.
     """
     asked = Asked.read(given)
-    places = [a_whole(place, 0, 1 << 20, "places") for place in given.items("places", PLACES) or ()]
+    places = [a_whole(place, 0, 1 << 20, "places") for place in given.items("places", ROWS) or ()]
     label, begin = given.text("label", None), given.whole("begin", 0, 1 << 20, 0)
     given.end()
-    loaded = models.loaded(asked.model, asked.snapshot)
+    loaded = models.asked(asked)
     section = loaded.task.recipe.model
     with asked.without.changes.made(section):
         seen = scene_of(models, loaded, asked)
-    scores = [scored(seen, place, label) for place in places] or [scored(seen, None, label)]
+    scores = [scored(seen, place, label) for place in apart(seen, places)] or [scored(seen, None, label)]
     heads = every_head(section.attention)
     if begin > len(heads):
         raise UsageError(f"there are {len(heads)} heads", "begin")
     whole, *rest = within(scores_without(seen, asked.without, scores, heads[begin:]), SECONDS)
+    refuse_no_numbers(np.array([whole, *rest]))
     values = {
         "score": whole,
         "logarithm": not _is_number(loaded.task),

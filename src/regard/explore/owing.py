@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from regard.errors import UsageError
 from regard.explore.asked import Asked, Fields, Without
 from regard.explore.models import Models
 from regard.explore.passes import scene_of
-from regard.explore.payload import packed
+from regard.explore.payload import packed, refuse_no_numbers
 from regard.explore.said import SAYING
 from regard.explore.scene import Scene
 from regard.explore.searches import GOES_ON
@@ -30,14 +30,19 @@ STACKS = {"bert": {"source": "encoder"}, "vit": {"source": "encoder"}, "gpt": {"
 
 
 def owes(models: Models, given: Fields) -> bytes:
-    """What the logarithm of a probability owes to each token that was read, and to each that had been written."""
+    """What the logarithm of a probability, or a number, owes to each token that was read, and that had been written.
+
+    Raises:
+        RegardError: what the model computes are no numbers.
+    """
     asked = Asked.read(given)
     place, label = given.whole("place", 0, 1 << 20, None), given.text("label", None)
     given.end()
-    loaded = models.loaded(asked.model, asked.snapshot)
+    loaded = models.asked(asked)
     with asked.without.changes.made(loaded.task.recipe.model):
         seen = scene_of(models, loaded, asked)
     score, shares = owed(seen, asked.without, scored(seen, place, label))
+    refuse_no_numbers(np.array(score), *shares.values())
     return packed({"score": score}, {name: share.astype(np.float32) for name, share in shares.items()})
 
 
@@ -184,6 +189,16 @@ def _pieces_of_words(seen: Scene) -> tuple[list[int], list[int], list[int | None
     there = sorted({word for word in found if word is not None})
     starts = [found.index(word) for word in there]
     return starts, [found.count(word) for word in there], [None if w is None else there.index(w) for w in found]
+
+
+def apart(seen: Scene, places: Sequence[int]) -> list[int]:
+    """Those of some places that say something of their own: each once, and of a word that is tagged its first."""
+    there = list(dict.fromkeys(places))
+    if seen.task.name != "tagging":
+        return there
+    words = _pieces_of_words(seen)[2]
+    known = [words[place] if place < len(words) else None for place in there]
+    return [place for n, place in enumerate(there) if known[n] is None or known.index(known[n]) == n]
 
 
 def _known(labels: tuple[str, ...], label: str | None) -> list[int]:

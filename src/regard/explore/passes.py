@@ -14,6 +14,7 @@ from regard.errors import RegardError, UsageError
 from regard.explore import outputs
 from regard.explore.asked import Asked
 from regard.explore.models import Loaded, Models
+from regard.explore.payload import NO_NUMBERS
 from regard.explore.record import Record, recorded
 from regard.explore.said import SAYING, Said, candidates, scores
 from regard.explore.scene import Scene, image_scene, scene
@@ -65,7 +66,7 @@ def passed(models: Models, asked: Asked) -> Pass:
     Raises:
         RegardError: it cannot be made, or its numbers are none.
     """
-    loaded = models.loaded(asked.model, asked.snapshot)
+    loaded = models.asked(asked)
     made: Pass = models.passes.get((loaded.key, asked), lambda: _made(models, loaded, asked))
     return made
 
@@ -81,7 +82,7 @@ def _made(models: Models, loaded: Loaded, asked: Asked) -> Pass:
 
         record = recorded(replace(seen, run=run))
         if not hidden[0].isfinite().all():
-            raise RegardError("what the model computes are no numbers; are its weights damaged?")
+            raise RegardError(NO_NUMBERS)
         if task.name == IMAGES:
             return _of_image(models, task, asked, record)
         output = _output(models, loaded, asked)

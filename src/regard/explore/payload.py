@@ -15,6 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.errors import RegardError
+
+NO_NUMBERS = "what the model computes are no numbers; are its weights damaged?"
 ALIGNED = 8
 """Bytes; what every array begins at a multiple of."""
 TYPES = {np.dtype(kind): kind for kind in ("float32", "uint8", "uint16", "int32")}
@@ -27,6 +30,9 @@ def packed(values: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> byt
     Args:
         values: what JSON can hold; ``arrays`` is taken.
         arrays: of a type in :data:`TYPES`.
+
+    Raises:
+        RegardError: a value is a number that is none.
     """
     places, body, place = {}, list[bytes](), 0
     for name, array in arrays.items():
@@ -34,8 +40,17 @@ def packed(values: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> byt
         places[name] = {"type": TYPES[array.dtype], "shape": list(array.shape), "begin": place}
         body += [content, _filling(len(content))]
         place += len(content) + len(body[-1])
-    head = json.dumps({**values, "arrays": places}, ensure_ascii=False, allow_nan=False).encode()
+    try:
+        head = json.dumps({**values, "arrays": places}, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError:
+        raise RegardError(NO_NUMBERS) from None
     return b"".join([struct.pack("<I", len(head)), head, _filling(4 + len(head)), *body])
+
+
+def refuse_no_numbers(*arrays: NDArray[Any]) -> None:
+    """Raise a RegardError where a number is none, or is not finite."""
+    if not all(np.isfinite(array).all() for array in arrays):
+        raise RegardError(NO_NUMBERS)
 
 
 def unpacked(payload: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -38,7 +38,7 @@ def places_of(models: Models, given: Fields) -> bytes:
 
 def drift_of(models: Models, given: Fields) -> bytes:
     """The paths of the tokens of one text or two, from layer to layer, on one plane."""
-    number, snapshot = which(given)
+    number, snapshot, weights = which(given)
     stack = _stack(given)
     without = Without.read(given.inner("changes"))
     wanted = given.items("scenes", SCENES) or []
@@ -47,7 +47,7 @@ def drift_of(models: Models, given: Fields) -> bytes:
     if not wanted:
         raise UsageError("one text or two are wanted", "scenes")
     asked = [_asked(one, number, snapshot, without) for one in wanted]
-    loaded = models.loaded(number, snapshot)
+    loaded = models.loaded(number, snapshot, weights)
     with without.changes.made(loaded.task.recipe.model):
         scenes = [scene_of(models, loaded, one) for one in asked]
         found = drift(scenes, stack)

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from regard.text.tokenizer import Encoding
     from regard.text.vocabulary import AnyTokenizer
 
 _WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
@@ -34,13 +33,6 @@ def piece(tokenizer: AnyTokenizer, id: int) -> str:
 def visible(piece: str) -> str:
     """A piece with each character that nobody would see by its number, e.g. ``<0x0A>``, whatever its tokenizer does."""
     return piece if piece.isprintable() else "".join(c if c.isprintable() else f"<0x{ord(c):02X}>" for c in piece)
-
-
-def tokens_of(tokenizer: AnyTokenizer, encoding: Encoding) -> list[Token]:
-    """The tokens of a text."""
-    return [
-        Token(piece(tokenizer, id), start, end) for id, (start, end) in zip(encoding.ids, encoding.offsets, strict=True)
-    ]
 
 
 def mark(tokenizer: AnyTokenizer, id: int, place: int) -> Token:

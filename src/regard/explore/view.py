@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import isqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import UsageError
+from regard.errors import RegardError, UsageError
 from regard.explore import arcs, bridges, heatmap, svg
 from regard.explore.ink import Look
+from regard.explore.payload import small
 from regard.explore.record import TITLES, Kind, Record
 from regard.explore.tokens import Token, by_word, words
+
+SMALLER = "Each square stands for several tokens: what those of its rows give to those of its columns, on average."
 
 
 @dataclass(frozen=True)
@@ -96,13 +100,28 @@ class View:
             return heatmap.heads(weight_HQK, names, look, f"{self.title}: {self._sentence()}")
         return heatmap.heatmap(weight_HQK[0], *self.labels(), look, self.title)
 
-    def svg(self, word: str | None = None, remark: str = "") -> str:
-        """The picture as SVG, with a remark below it where no word is looked at."""
+    def svg(self, word: str | None = None, remark: str = "", most: int | None = None) -> str:
+        """The picture as SVG, with a remark below it where no word is looked at.
+
+        Args:
+            word: that looks; ``None``: every token does.
+            remark: said below.
+            most: squares; several heads that have more together are drawn smaller, which is said.
+
+        Raises:
+            RegardError: a single head has more.
+        """
         if word is not None:
             return gazes([self], word)
         names, weight_HQK = self.heads()
         if self.head is None or len(names) > 1:
+            if most is not None and weight_HQK.size > most:
+                weight_HQK = small(weight_HQK, isqrt(most // len(names)))
+                remark = f"{SMALLER} {remark}".strip()
             return svg.heads(weight_HQK, names, self.title, remark=remark)
+        if most is not None and weight_HQK.size > most:
+            found = f"this head has {weight_HQK.size:,} weights, a picture {most:,} at most"
+            raise RegardError(f"{found}; shorten the text")
         note = "Rows look, columns are looked at; a row sums to one."
         return svg.heatmap(weight_HQK[0], *self.labels(), self.title, note, remark)
 

@@ -39,7 +39,7 @@ def written(models: Models, given: Fields) -> Iterator[dict[str, Any]]:
     temperature, seed = given.number("temperature", 0, 100, 0), given.whole("seed", 0, 2**63, 1)
     most = given.whole("most", 1, LONGEST, 64)
     given.end()
-    loaded = models.loaded(asked.model, asked.snapshot)
+    loaded = models.asked(asked)
     return _tokens(models, loaded, asked, most, {"temperature": temperature, "seed": seed})
 
 
@@ -92,7 +92,7 @@ def tree_of(models: Models, given: Fields) -> bytes:
     """The tree of a beam search, and the ways through it that were best."""
     asked, beam = Asked.read(given), given.whole("beam", 1, WIDEST, 4)
     given.end()
-    loaded = models.loaded(asked.model, asked.snapshot)
+    loaded = models.asked(asked)
     task = loaded.task
     with asked.without.changes.made(task.recipe.model):
         start = begun(task, asked.text, AHEAD)

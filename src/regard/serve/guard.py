@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from regard.errors import RegardError
+from regard.explore.asked import Replaced
 from regard.serve.asked import Gone, Refused
 from regard.serve.worker import Busy
 
@@ -36,6 +37,8 @@ HEADERS = {
 }
 """What goes with every answer that does not say otherwise itself."""
 SAID = {404: "there is nothing of this name", 405: "this is asked in another way"}
+STATUS = {Busy: 503, Replaced: 409}
+"""Of what is no mistake of the question's; of all else 400."""
 UNEXPECTED = "this should not happen; the terminal says more"
 
 
@@ -82,7 +85,7 @@ class Guard:
 def told(error: Exception) -> tuple[int, dict[str, Any]]:
     """The status of an answer, and what is said of an error; what nobody foresaw is shown on stderr."""
     if isinstance(error, RegardError):
-        status = error.status if isinstance(error, Refused) else 503 if isinstance(error, Busy) else 400
+        status = error.status if isinstance(error, Refused) else STATUS.get(type(error), 400)
         return status, {"error": error.message, "where": _field(error.where)}
     if isinstance(error, HTTPException):
         return error.status_code, {"error": SAID.get(error.status_code, error.detail), "where": None}

@@ -127,8 +127,11 @@ def name(step: int) -> str:
 
 
 def whole(folder: Path) -> list[Path]:
-    """The ``step-…`` folders that were written to their end, oldest first."""
-    inner = folder.iterdir() if folder.exists() else ()
+    """The ``step-…`` folders that were written to their end, oldest first; none where there is no folder."""
+    try:
+        inner = list(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
     found = [(int(match[1]), path) for path in inner if (match := _WHOLE.fullmatch(path.name))]
     return [path for _, path in sorted(found)]
 

@@ -15,6 +15,11 @@ const FAINT = 0.02
 const EACH = 3
 const STRONG = 0.08
 
+/** Whether every row looks at all it sees so evenly that no line stands out. */
+export function even({ rows, columns, data }: Picture): boolean {
+  return rows.length > 0 && columns.length > 0 && data.every((weight) => weight < STRONG)
+}
+
 export function ofRow(drawn: CanvasRenderingContext2D, picture: Picture, row: number, at: Strip, colour: string): void {
   const width = picture.columns.length
   for (let column = 0; column < width; column++) {

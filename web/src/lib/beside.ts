@@ -44,9 +44,9 @@ class Taken {
 
 /**
  * A spot for each name, the first names first: right of its point, left, above or below; null where all are taken
- * or it would not be within the drawing.
+ * or it would not be within the drawing. Around each is so much `room`.
  */
-export function spots(names: readonly Name[], high: number, width: number, height: number, gap = 6): (Spot | null)[] {
+export function spots(names: readonly Name[], high: number, width: number, height: number, gap = 6, room = 0): (Spot | null)[] {
   const taken = new Taken()
   const half = high / 2
   return names.map((name) => {
@@ -58,10 +58,28 @@ export function spots(names: readonly Name[], high: number, width: number, heigh
     ]
     for (const spot of choices) {
       const [left, top, right, bottom] = [spot.x, spot.y - half, spot.x + name.width, spot.y + half]
-      if (left < 0 || top < 0 || right > width || bottom > height || !taken.free(left, top, right, bottom)) continue
+      if (left < 0 || top < 0 || right > width || bottom > height || !taken.free(left - room, top - room / 2, right + room, bottom + room / 2)) continue
       taken.take(left, top, right, bottom)
       return spot
     }
     return null
   })
+}
+
+/** How many points each stands for where those that lie within `side` of one before them are left out: 0 of these. */
+export function heaps(points: readonly { x: number; y: number }[], side: number): number[] {
+  const there = new Map<string, number[]>()
+  const many = points.map(() => 0)
+  points.forEach(({ x, y }, at) => {
+    const [column, row] = [Math.floor(x / side), Math.floor(y / side)]
+    let near: number | undefined
+    for (let c = column - 1; c <= column + 1; c++)
+      for (let r = row - 1; r <= row + 1; r++)
+        near ??= there.get(`${c} ${r}`)?.find((other) => Math.hypot(points[other]!.x - x, points[other]!.y - y) < side)
+    if (near !== undefined) return void (many[near]! += 1)
+    many[at] = 1
+    const cell = `${column} ${row}`
+    there.set(cell, [...(there.get(cell) ?? []), at])
+  })
+  return many
 }

@@ -1,8 +1,9 @@
 /** A training as its log tells it (regard/explore/course.py). */
 
 import { round } from './axis'
-import { count, duration } from './numbers'
+import { count, duration, number } from './numbers'
 import type { Payload } from './payload'
+import type { Model } from './types'
 
 export interface Validation {
   step: number
@@ -105,6 +106,16 @@ export function progress(course: Course): string {
   }
   if (planned !== null && last < planned) return `ended at step ${count(last)}${of}, after ${duration(seconds)}`
   return `${count(last)} steps in ${duration(seconds)}`
+}
+
+/** Why the losses of training and of validation are not alike; null: both are measured alike. */
+export function apart({ label_smoothing: smoothing, dropout }: Model['harder']): string | null {
+  const counts = [
+    ...(smoothing ? [`label smoothing (${number(smoothing)} of the probability is to be given to what is not right)`] : []),
+    ...(dropout ? [`dropout (${number(dropout)} of the numbers on their way are set to zero by chance)`] : []),
+  ]
+  if (!counts.length) return null
+  return `The loss of training counts ${counts.join(' and ')}; that of validation counts ${counts.length > 1 ? 'neither' : 'none'}, so it may well be lower: compare each with itself.`
 }
 
 export function unit(seconds: number): Unit {

@@ -109,6 +109,11 @@ export class Equation {
     return Float64Array.from(this.value(key), (one) => one * weight[key]!)
   }
 
+  /** What every key adds to the context, key by key. */
+  parts(weight: ArrayLike<number>): Float64Array {
+    return Float64Array.from(this.values, (one, at) => one * weight[Math.floor(at / this.deep)]!)
+  }
+
   /** The values, mixed by such weights. */
   mixed(weight: ArrayLike<number>): Float64Array {
     const found = new Float64Array(this.deep)
@@ -128,6 +133,25 @@ export class Equation {
   altered(without: Without): Float32Array {
     return without.scaling ? this.#floats('unscaled') : without.mask ? this.#floats('unmasked') : this.weight
   }
+}
+
+/** The weights as they would be if the scores were so many times as large: exact where nothing but scores entered the softmax. */
+export function sharpened(weight: ArrayLike<number>, times: number): Float64Array {
+  const found = Float64Array.from(weight, (one) => one ** times)
+  const all = sum(found)
+  return found.map((one) => one / (all || 1))
+}
+
+/** Of `weight_LHK` the head whose row changes most without scaling: by how much of it goes elsewhere. */
+export function changesMost(weight: ArrayLike<number>, heads: number, keys: number, divisor: number): { layer: number; head: number; moved: number } {
+  let best = { layer: 1, head: 1, moved: -1 }
+  for (let at = 0; at * keys < weight.length; at++) {
+    const row = Float64Array.from({ length: keys }, (_, key) => weight[at * keys + key]!)
+    const other = sharpened(row, divisor)
+    const moved = sum(row.map((one, key) => Math.abs(one - other[key]!))) / 2
+    if (moved > best.moved) best = { layer: Math.floor(at / heads) + 1, head: (at % heads) + 1, moved }
+  }
+  return best
 }
 
 /** The cosine of the angle between two vectors; 0 where one is nothing. */

@@ -14,12 +14,20 @@ export class Entries {
   #last: Place | null = null
   /** What the present entry does not say yet. */
   #waiting: Place | null = null
+  /** A text is being typed: it has its step already. */
+  #typing = false
 
   constructor(readonly history: Pick<History, 'pushState' | 'replaceState'>) {}
 
-  /** What is shown now. Another view or another model is a step of its own; browsers refuse an address that changes with every key. */
+  /**
+   * What is shown now. Another view, model, use of attention or text is a step of its own, a text that is being typed one in all;
+   * browsers refuse an address that changes with every key.
+   */
   at(place: Place): void {
-    if (this.#last && step(place) !== step(this.#last)) {
+    const last = this.#last
+    const other = last !== null && text(last) !== '' && text(place) !== text(last)
+    if (last && (step(place) !== step(last) || (other && !this.#typing))) {
+      this.#typing = other
       this.#write()
       this.#enter('pushState', place)
     } else {
@@ -30,10 +38,16 @@ export class Entries {
     this.#last = place
   }
 
+  /** The text is as it was meant: the next one is another. */
+  settled(): void {
+    this.#typing = false
+  }
+
   /** The browser went to another entry, which shows this: no step of the reader's. */
   came(place: Place): void {
     clearTimeout(this.#timer)
     this.#waiting = null
+    this.#typing = false
     this.#last = place
   }
 
@@ -59,6 +73,11 @@ export function kept(state: unknown): Place | null {
   return typeof state === 'object' && state !== null && 'regard' in state ? (state as Entry).regard : null
 }
 
-function step({ view, asked }: Place): string {
-  return `${view} ${asked[0]?.model}`
+function step({ view, kind, asked }: Place): string {
+  return JSON.stringify([view, kind, asked[0]?.model, asked[0]?.snapshot])
+}
+
+function text({ asked }: Place): string {
+  const { text, target } = asked[0]!
+  return text && JSON.stringify([text, target])
 }

@@ -2,6 +2,14 @@
 
 import type { Asked, Changes, Kind, Merge, Model } from './types'
 
+/** How a head may be drawn, how heads may be ordered, and what may be beside one another. */
+export const DRAWN = ['lines', 'text', 'matrix'] as const
+export const ORDERS = ['place', 'looks', 'needs', 'entropy', 'distance', 'special'] as const
+export const BESIDE = ['sentences', 'checkpoints', 'models', 'changes', 'gradient'] as const
+export type Drawn = (typeof DRAWN)[number]
+export type Order = (typeof ORDERS)[number]
+export type Beside = (typeof BESIDE)[number]
+
 export interface Place {
   view: string
   kind: Kind | null
@@ -10,6 +18,10 @@ export interface Place {
   merge: Merge
   whole: boolean
   query: number | null
+  /** Nothing: as suits the length of the text. */
+  drawn?: Drawn | null
+  order?: Order
+  beside?: Beside | null
   asked: Asked[]
 }
 
@@ -48,6 +60,9 @@ export function written(place: Place): string {
   else found.set('head', String(place.head))
   if (place.whole) found.set('words', '1')
   if (place.query !== null) found.set('token', String(place.query))
+  if (place.drawn) found.set('drawn', place.drawn)
+  if (place.order && place.order !== 'place') found.set('order', place.order)
+  if (place.beside && place.view === 'compare') found.set('beside', place.beside)
   place.asked.forEach((asked, number) => {
     const set = (name: string, value: string) => found.set(number ? `${name}.${number + 1}` : name, value)
     if (asked.model) set('model', String(asked.model))
@@ -74,6 +89,7 @@ export function read(hash: string): Partial<Place> & { asked: Partial<Asked>[] }
   const whole = (text: string | null) => (text !== null && /^\d{1,6}$/.test(text) ? Number(text) : null)
   const kind = given.get('kind')
   const merge = given.get('merge')
+  const one = <T extends string>(name: string, there: readonly T[]) => there.find((known) => known === given.get(name))
   const found: Partial<Place> & { asked: Partial<Asked>[] } = { asked: [] }
   if (given.has('view')) found.view = given.get('view')!
   if (kind === 'encoder' || kind === 'decoder' || kind === 'cross') found.kind = kind
@@ -83,16 +99,19 @@ export function read(hash: string): Partial<Place> & { asked: Partial<Asked>[] }
   if (head) found.head = head
   found.whole = given.get('words') === '1'
   found.query = whole(given.get('token'))
+  found.drawn = one('drawn', DRAWN) ?? null
+  found.order = one('order', ORDERS) ?? 'place'
+  found.beside = one('beside', BESIDE) ?? null
   for (const end of ['', '.2']) {
     const get = (name: string) => given.get(`${name}${end}`)
     if (end && ![...given.keys()].some((name) => name.endsWith(end))) break
-    const one: Partial<Asked> = { model: whole(get('model')) ?? 0, snapshot: get('snapshot') }
-    if (get('text') !== null) one.text = get('text')!
-    if (get('target') !== null) one.target = get('target')
+    const asked: Partial<Asked> = { model: whole(get('model')) ?? 0, snapshot: get('snapshot') }
+    if (get('text') !== null) asked.text = get('text')!
+    if (get('target') !== null) asked.target = get('target')
     const image = whole(get('image'))
-    if (image !== null) one.image = { number: image }
+    if (image !== null) asked.image = { number: image }
     const without = (get('without') ?? '').split(' ')
-    one.changes = {
+    asked.changes = {
       off: (get('off') ?? '').split(' ').flatMap((text) => {
         const [use, layer, number] = text.split('.')
         const known = use === 'encoder' || use === 'decoder' || use === 'cross'
@@ -102,7 +121,7 @@ export function read(hash: string): Partial<Place> & { asked: Partial<Asked>[] }
       scaling: !without.includes('scaling'),
       mask: !without.includes('mask'),
     }
-    found.asked.push(one)
+    found.asked.push(asked)
   }
   return found
 }

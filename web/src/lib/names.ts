@@ -29,7 +29,7 @@ export function headSpelled(layer: number, head: number): string {
 export function explained(kind: Kind, model: Model): string {
   if (model.image) return 'Every patch of the image looks at every other.'
   if (kind === 'cross') return 'Each word that is about to be written looks at the words that were read.'
-  if (kind === 'decoder' && model.masked.includes('decoder')) return 'Each token looks at itself and at those before it.'
+  if (kind === 'decoder' && model.masked.includes('decoder')) return 'Each token looks at itself and at those before it; there the next one is about to be written.'
   return 'Each token looks at every token of the text, itself included.'
 }
 
@@ -63,11 +63,16 @@ export function spoken({ text, name }: Pick<Label, 'text' | 'name'>): string {
   return text.includes(' ') ? text : name
 }
 
+/** The same in quotation marks, so that a full stop that was read does not end the sentence. */
+export function quoted(label: Pick<Label, 'text' | 'name'>): string {
+  return label.text.includes(' ') ? label.text : `“${label.name}”`
+}
+
 /** Where a row looks, in words. */
 export function gaze(picture: Picture, row: number, most = 4): string {
   const found = strongest(picture, row, most).filter(({ weight }) => weight >= 0.005)
   if (!found.length) return 'looks at nothing'
-  return `looks at ${found.map(({ column, weight }) => `${spoken(picture.columns[column]!)} ${percent(weight)}`).join(' · ')}`
+  return `looks at ${found.map(({ column, weight }) => `${quoted(picture.columns[column]!)} ${percent(weight)}`).join(' · ')}`
 }
 
 export function same(look: Look, kind: Kind): boolean {

@@ -3,7 +3,8 @@
 import { ask } from './api'
 import type { Label, Look } from './look'
 import { clean, headName } from './names'
-import { number } from './numbers'
+import { writer } from './shares'
+import { apart, number } from './numbers'
 import { chance, hidden } from './steps'
 import type { Asked, Kind, Model } from './types'
 
@@ -32,8 +33,16 @@ export interface Needs {
   heads: Need[]
 }
 
+/** What is written where a row looks: the decoder reads one token and is about to write the next. Null: nothing is. */
+export function written(look: Look, writes: Model['writes'], kind: Kind, row: Label, whole: boolean): Label | null {
+  if (writes !== 'continuation' && (writes !== 'text' || kind === 'encoder')) return null
+  // of a word in several pieces the last is the one behind which another word may come
+  const place = writes === 'text' && kind === 'cross' ? row.places[0]! : row.places.at(-1)! - writer(writes, 0)
+  return look.labels('written', whole).find(({ places }) => places.includes(place)) ?? null
+}
+
 /** What can be asked of a model's output; a classifier's label needs no token. Null: of this token nothing is said. */
-export function wanted(look: Look, writes: Model['writes'], kind: Kind, kept: Label | null): Wanted | null {
+export function wanted(look: Look, writes: Model['writes'], kind: Kind, kept: Label | null, whole = false): Wanted | null {
   const { output } = look.values
   if (output.kind === 'classes') {
     if (typeof output.said === 'number') return { name: 'what it says', places: [], label: null }
@@ -41,13 +50,10 @@ export function wanted(look: Look, writes: Model['writes'], kind: Kind, kept: La
     return label === undefined ? null : { name: `“${label}”`, places: [], label }
   }
   if (!kept) return null
-  const name = `“${kept.name}”`
-  if (writes === 'text' && kind !== 'encoder') {
-    // the decoder reads a token one place behind where it was written
-    const places = kept.places.map((place) => (kind === 'decoder' ? place - 1 : place))
-    return places[0]! < 0 ? null : { name, places, label: null }
+  if (writes === 'text' || writes === 'continuation') {
+    const next = written(look, writes, kind, kept, whole)
+    return next && { name: `“${next.name}”`, places: next.places, label: null }
   }
-  if (writes === 'continuation') return kept.places[0]! > 0 ? { name, places: kept.places, label: null } : null
   const place = kept.places[0]!
   if (output.kind === 'words') {
     const gaps = look.values.source.flatMap(({ text }, at) => (hidden(text) ? [at] : []))
@@ -85,14 +91,23 @@ export function lost({ whole, logarithm }: Needs, { score }: Need): number {
 }
 
 /** A score as people read it. */
-export function amount({ logarithm }: Pick<Needs, 'logarithm'>, score: number): string {
-  return logarithm ? chance(Math.exp(score)) : number(score)
+export function amount({ logarithm }: Pick<Needs, 'logarithm'>, score: number, more = 0): string {
+  return logarithm ? chance(Math.exp(score), more) : number(score, 3 + more)
 }
 
-/** Those that matter most first; heads that are off already say nothing. */
+/** What it is with all heads, and without one: told apart where they differ. */
+export function beside(found: Pick<Needs, 'whole' | 'logarithm'>, score: number): [string, string] {
+  return apart(found.whole, score, (value, more) => amount(found, value, more))
+}
+
+/** Heads that were switched off in turn; those that are off already say nothing. */
+export function on(found: Needs, off: readonly (readonly [Kind, number, number])[] = []): Need[] {
+  return found.heads.filter(({ kind, layer, head }) => !off.some(([k, l, h]) => k === kind && l === layer && h === head))
+}
+
+/** Those that matter most first. */
 export function ranked(found: Needs, off: readonly (readonly [Kind, number, number])[] = []): Need[] {
-  const on = found.heads.filter(({ kind, layer, head }) => !off.some(([k, l, h]) => k === kind && l === layer && h === head))
-  return on.sort((a, b) => lost(found, b) - lost(found, a))
+  return on(found, off).sort((a, b) => lost(found, b) - lost(found, a))
 }
 
 /** Less than a twentieth of what it was is lost. */
@@ -106,11 +121,18 @@ export function told(found: Needs, name: string, off: readonly (readonly [Kind, 
   const all = amount(found, found.whole)
   if (!first) return { before: `No head is left to be switched off: ${name} has ${all}.`, first: null, behind: '' }
   if (slight(found, first)) {
-    const least = amount(found, first.score)
-    return { before: `No head is needed alone: without any one of them ${name} keeps ${least === all ? all : `${least} or more, of ${all}`}.`, first: null, behind: '' }
+    return { before: `No head is needed alone: without any one of them ${name} ${stays(found, first, all)}.`, first: null, behind: '' }
   }
   const how = found.logarithm ? 'falls' : 'goes'
-  const next = second && !slight(found, second) ? ` (next: ${headName(second.kind, second.layer, second.head)}, ${amount(found, second.score)})` : ''
+  const [was, is] = beside(found, first.score)
+  const next = second && !slight(found, second) ? ` (next: ${headName(second.kind, second.layer, second.head)}, ${apart(first.score, second.score, (value, more) => amount(found, value, more))[1]})` : ''
   const only = second ? `; no other head matters as much${next}` : ''
-  return { before: 'Without ', first, behind: ` ${name} ${how} from ${all} to ${amount(found, first.score)}${only}.` }
+  return { before: 'Without ', first, behind: ` ${name} ${how} from ${was} to ${is}${only}.` }
+}
+
+/** What is left in any case where no head matters. */
+function stays(found: Needs, first: Need, all: string): string {
+  if (!found.logarithm) return lost(found, first) ? `changes by ${number(lost(found, first))} at most, from ${all}` : `stays ${all}`
+  const least = amount(found, first.score)
+  return first.score >= found.whole || least === all ? `keeps ${all}${first.score > found.whole ? ' or more' : ''}` : `keeps ${least} or more, of ${all}`
 }

@@ -6,11 +6,25 @@ export function weight(value: number): string {
   return value.toFixed(2)
 }
 
-export function percent(value: number): string {
+/** A share in hundredths, with so many digits more; never all or nothing where it is not. */
+export function percent(value: number, more = 0): string {
   const hundred = value * 100
-  if (hundred > 0 && hundred < 0.5) return '< 1 %'
-  if (hundred < 100 && hundred > 99.5) return '> 99 %'
-  return `${hundred.toFixed(0)} %`
+  const [text, least] = [hundred.toFixed(more), 10 ** -more]
+  if (hundred > 0 && Number(text) === 0) return `< ${least.toFixed(more)} %`
+  if (hundred < 100 && Number(text) === 100) return `> ${(100 - least).toFixed(more)} %`
+  return `${text} %`
+}
+
+/** So many digits more are shown at most to tell two numbers apart. */
+const FINEST = 4
+
+/** Two numbers beside one another, as short as both can be without looking the same; what differs in less looks the same. */
+export function apart<T>(one: T, other: T, shown: (value: T, more: number) => string): [string, string] {
+  for (let more = 0; more <= FINEST; more++) {
+    const [a, b] = [shown(one, more), shown(other, more)]
+    if (a !== b) return [a, b]
+  }
+  return [shown(one, 0), shown(other, 0)]
 }
 
 /** No line is broken between a number and its sign. */
@@ -29,7 +43,7 @@ export function times(larger: number, smaller: number): string {
 export function number(value: number, digits = 3): string {
   if (!Number.isFinite(value)) return value === -Infinity ? '−∞' : value === Infinity ? '∞' : '–'
   const size = Math.abs(value)
-  if (size !== 0 && (size < 1e-3 || size >= 1e7)) return value.toExponential(1).replaceAll('-', '−').replace('e+', 'e')
+  if (size !== 0 && (size < 1e-3 || size >= 1e7)) return value.toExponential(Math.max(1, digits - 2)).replaceAll('-', '−').replace('e+', 'e')
   const power = size ? Math.floor(Math.log10(size)) : 0
   const places = size >= 1000 ? 0 : Math.max(0, digits - 1 - (power < 0 ? power + 1 : power))
   return value.toLocaleString('en-US', { minimumFractionDigits: places, maximumFractionDigits: places }).replace('-', '−')

@@ -1,7 +1,7 @@
 /** A sentence with its words in another order, and what that changes. */
 
 import { chance as shown } from './steps'
-import { times } from './numbers'
+import { apart, times } from './numbers'
 import type { LookValues } from './types'
 
 /** Numbers from 0 to 1, always the same for one seed. */
@@ -65,7 +65,7 @@ export function words(text: string): Word[] {
     .map((word, at, all) => ({ ...word, next: at > 0 && !text.slice(all[at - 1]!.end, word.start).trim() }))
 }
 
-const ARTICLES = /^(the|an?|der|die|das|den|dem|des|eine?[mnrs]?|le|la|les|une?|des|il|lo|gli|i|el|los|las|una|de|het|een|o|os|as|um|uma)$/i
+export const ARTICLES = /^(the|an?|der|die|das|den|dem|des|eine?[mnrs]?|le|la|les|une?|des|il|lo|gli|i|el|los|las|una|de|het|een|o|os|as|um|uma)$/i
 
 /**
  * Two words of one sort to exchange, by their numbers: those behind the same article, else behind two, else the two longest,
@@ -133,7 +133,7 @@ export function conclusion({ with: own, without }: Measured, { what, when, other
   const more = other ? ', and something else comes out' : alike ? ': here the order tells this model nothing that it needs (try other words)' : ''
   const first = `With positions ${what} is ${compared(own[0], own[1])} when ${when}${more}`
   const same = Math.abs(without[0] - without[1]) < ROUNDING
-  if (same && bag && !masked) return `${first}. Without positions both orders are one and the same to the model, to the last digit: it reads a bag of words.`
+  if (same && bag && !masked) return `${first}. Without positions both orders are one and the same to the model, but for rounding: it reads a bag of words.`
   if (same) return `${first}. Without positions it makes no difference here.`
   const second = `Without positions it is ${compared(without[0], without[1])}`
   if (masked) return `${first}. ${second}: each token still sees those before it alone, and that tells something of the order.`
@@ -143,15 +143,22 @@ export function conclusion({ with: own, without }: Measured, { what, when, other
 
 const RAISED = '⁰¹²³⁴⁵⁶⁷⁸⁹'
 
-/** A probability by its logarithm, which may be smaller than any number a machine has: 64 % · 0.0002 % · 7.7 × 10⁻²². */
-export function likely(logarithm: number): string {
-  if (logarithm >= Math.log(1e-3)) return shown(Math.exp(logarithm))
-  // to two digits first: 9.96 is ten
+/** A probability by its logarithm, which may be smaller than any number a machine has: 64 % · 0.0002 % · 7.7 × 10⁻²⁰ %. */
+export function likely(logarithm: number, more = 0): string {
+  if (logarithm >= Math.log(1e-3)) return shown(Math.exp(logarithm), more)
+  // rounded first: 9.96 is ten
   const tens = logarithm / Math.LN10
-  const rounded = Number((10 ** (tens - Math.floor(tens))).toPrecision(2))
+  const rounded = Number((10 ** (tens - Math.floor(tens))).toPrecision(2 + more))
   const [first, power] = rounded < 10 ? [rounded, Math.floor(tens)] : [1, Math.floor(tens) + 1]
-  if (power >= -7) return `${Number((first * 10 ** (power + 2)).toPrecision(2)).toFixed(-power - 1).replace(/0+$/, '')} %`
-  return `${first} × 10⁻${[...String(-power)].map((digit) => RAISED[Number(digit)]).join('')}`
+  if (power >= -7) return `${Number((first * 10 ** (power + 2)).toPrecision(2 + more)).toFixed(-power - 1 + more).replace(/0+$/, '')} %`
+  return `${first} × 10⁻${[...String(-power - 2)].map((digit) => RAISED[Number(digit)]).join('')} %`
+}
+
+/** How probable one output is before one order or two: told apart where they differ by more than rounding. Null: it is not known. */
+export function likelies(logarithms: readonly (number | null)[]): (string | null)[] {
+  const [a, b] = logarithms
+  if (a != null && b != null && Math.abs(a - b) >= ROUNDING) return apart(a, b, likely)
+  return logarithms.map((one) => (one === null ? null : likely(one)))
 }
 
 /** The logarithm of how probable all of some tokens are; null: of one it is not known. */
@@ -161,9 +168,9 @@ export function together(probabilities: readonly (number | null)[]): number | nu
 
 /**
  * How probable the output of one reading is in another, as a logarithm: of the label that was said, of the words that filled
- * the gaps, or of all that was written, `more` tokens of which a language model went on with. Null: it is not known.
+ * the gaps, or of all that was written; of a language model of what stands behind the `given` tokens of the text. Null: it is not known.
  */
-export function measured(first: LookValues, other: LookValues, more: number, shuffled = false): number | null {
+export function measured(first: LookValues, other: LookValues, given: number, shuffled = false): number | null {
   const [one, two] = [first.output, other.output]
   if (one.kind === 'classes' && two.kind === 'classes') {
     const share = two.classes.find(([label]) => label === one.classes[0]?.[0])?.[1]
@@ -175,5 +182,6 @@ export function measured(first: LookValues, other: LookValues, more: number, shu
     return together(one.gaps.map((gap, at) => two.gaps[at]!.find(([word]) => word === gap[0]?.[0])?.[1] ?? null))
   }
   if (!other.probability) return null
-  return together(one.kind === 'continuation' ? other.probability.slice(-more) : other.probability)
+  const counted = one.kind === 'continuation' ? other.probability.slice(given) : other.probability
+  return counted.length ? together(counted) : null
 }

@@ -5,7 +5,7 @@ import type { Look } from './look'
 import { before, behind } from './pieces'
 import { percent } from './numbers'
 import { hidden } from './steps'
-import type { Output } from './types'
+import type { Output, WrittenToken } from './types'
 
 export interface Outcome {
   text: string
@@ -24,7 +24,8 @@ function gapped({ values }: Look): boolean {
   return values.written.some(({ text, special }) => special && values.source.some((token) => token.special && token.text === text && !/^<\/?s>$/.test(text)))
 }
 
-export function outcome(look: Look): Outcome {
+/** Of a language model with what it went on with, or else with the piece that is most probable to come next. */
+export function outcome(look: Look, gone: readonly WrittenToken[] | null = null): Outcome {
   const output: Output = look.values.output
   if (output.kind === 'text') {
     const text = gapped(look) ? filledBy(look.values.source_text, output.text) : output.text
@@ -45,6 +46,10 @@ export function outcome(look: Look): Outcome {
     const name = (gap: number, word: string) => behind(before(look.values.source, places[gap] ?? 0), word)
     const gaps = output.gaps.map((gap, at) => gap.slice(0, SHOWN).map(([word, share]) => `${name(at, word)} ${percent(share)}`).join(' · '))
     return { text: output.text, more: gaps.join('; '), said: output.gaps.map((gap) => gap[0]?.[0]).join('\n'), bag: [...gaps].sort().join('\n') }
+  }
+  if (gone) {
+    const text = `… ${gone.map(({ piece }) => piece.replace(/[▁Ġ]/g, ' ')).join('').trim() || '(ends here)'}`
+    return { text, more: '', said: String(gone.map(({ id }) => id)), bag: text }
   }
   const next = look.values.said?.at(-1)
   if (!next?.length) return { text: '–', more: '', said: '', bag: '' }

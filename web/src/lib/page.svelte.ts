@@ -18,6 +18,13 @@ class Page {
   whole = $state(false)
   /** The row that stays lit, by its place among the rows. */
   query = $state<number | null>(null)
+  /** How the head is drawn; null: as suits its size. */
+  drawn = $state<link.Drawn | null>(null)
+  order = $state<link.Order>('place')
+  /** What is compared; null: what the two panes are. */
+  beside = $state<link.Beside | null>(null)
+  /** Nobody chose the head: the view of heads begins with one that has something to show. */
+  free = $state(false)
   panes = $state<Pane[]>([])
   /** The server was asked and did not answer. */
   away = $state(false)
@@ -91,19 +98,23 @@ class Page {
     this.merge = at.merge === 'rollout' && this.kind === 'cross' ? 'mean' : (at.merge ?? 'head')
     this.layer = at.layer && at.layer <= layers ? at.layer : this.merge === 'head' ? layers : null
     this.head = Math.min(at.head ?? 1, heads)
+    this.free = this.view === 'heads' && !at.layer && (at.head ?? 1) === 1 && this.merge === 'head'
     this.whole = at.whole ?? false
     this.query = at.query ?? null
+    this.drawn = at.drawn ?? null
+    this.order = at.order ?? 'place'
+    this.beside = at.beside ?? null
   }
 
   /** Begin with one pass that is all there is: nothing can be asked. */
-  alone(state: State, look: Look, asked: Partial<Asked>, hash: string): void {
+  alone(state: State, look: Look, asked: Partial<Asked>, at: Partial<link.Place>): void {
     const pane = new Pane(state.models[0]!)
     pane.live = false
     Object.assign(pane, { snapshot: asked.snapshot ?? null, target: asked.target ?? null, changes: asked.changes ?? link.unchanged() })
     pane.look = look
     this.state = state
     this.panes = [pane]
-    this.#at(link.read(hash))
+    this.#at({ ...at, asked: [] })
   }
 
   /** What the server says now. What is new comes by itself; what the reader did stays. */
@@ -148,6 +159,7 @@ class Page {
     this.panes[0] = this.pane({ model: number })
     this.fit()
     this.query = null
+    this.beside = null
     this.settle()
   }
 
@@ -186,8 +198,8 @@ class Page {
       image: $state.snapshot(pane.image) as Asked['image'],
       changes: $state.snapshot(pane.changes),
     }))
-    const { view, kind, layer, head, merge, whole, query } = this
-    return { view, kind, layer, head, merge, whole, query, asked }
+    const { view, kind, layer, head, merge, whole, query, drawn, order, beside } = this
+    return { view, kind, layer, head, merge, whole, query, drawn, order, beside, asked }
   }
 
   get link(): string {
@@ -198,7 +210,7 @@ class Page {
   get beginning(): string {
     const { place } = this
     const asked = place.asked.slice(0, 1).map((one) => ({ ...one, snapshot: null, target: null, changes: link.unchanged() }))
-    return link.written({ ...place, view: nearest('heads', this.first.model), kind: null, layer: null, head: 1, merge: 'head', whole: false, query: null, asked })
+    return link.written({ ...place, view: nearest('heads', this.first.model), kind: null, layer: null, head: 1, merge: 'head', whole: false, query: null, drawn: null, order: 'place', beside: null, asked })
   }
 }
 

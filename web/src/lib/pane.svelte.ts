@@ -1,6 +1,7 @@
 /** One model before one text: what is asked, what came back, and what is under way. */
 
 import { aborted, ask, GONE, Refused, sentence, write } from './api'
+import { goneOn, MOST, within } from './continued'
 import { Latest } from './debounce'
 import { changed, fitting, unchanged } from './link'
 import { Look, type Shown } from './look'
@@ -8,6 +9,9 @@ import type { Asked, Changes, Kind, LookValues, Model, WrittenToken } from './ty
 
 /** Weights of heads that were asked for one by one, kept while the pass is the same. */
 const KEPT = 24
+
+/** Models whose weights have been read, each with the name of its weights: the first question to one takes longer. */
+const opened = new Set<string>()
 
 export class Pane {
   model = $state<Model>(null!)
@@ -28,6 +32,8 @@ export class Pane {
   before = $state.raw<Look | null>(null)
   /** What was written before, forced upon the changed model: the same tokens, of which each is now more or less probable. */
   forced = $state.raw<Look | null>(null)
+  /** What a language model went on with, before and now. */
+  gone = $state.raw<readonly [WrittenToken[], WrittenToken[]] | null>(null)
 
   /** Another number whenever all must be asked anew, though nothing was changed: there are other weights. */
   turn = $state(0)
@@ -39,6 +45,11 @@ export class Pane {
   #branch: number[] | null = null
   #heads = new Map<string, Promise<Float32Array>>()
   #of: Asked | null = null
+  #known = $state(false)
+
+  get #weights(): string {
+    return JSON.stringify([this.model.number, this.snapshot])
+  }
 
   constructor(model: Model) {
     this.model = model
@@ -54,11 +65,22 @@ export class Pane {
       model: this.model.number,
       snapshot: this.snapshot,
       text: this.text,
-      target: this.target,
+      target: this.target?.trim() ?? null,
       branch: this.target === null ? this.#branch : null,
       image: this.image,
       changes: this.changes,
     }) as Asked
+  }
+
+  /** Nothing is there to be read. */
+  get silent(): boolean {
+    return this.model.reads === 'image' ? this.image === null : !this.text.trim()
+  }
+
+  /** What is waited for while there is nothing to look at yet; null: nothing is. */
+  get awaits(): 'loading' | 'reading' | null {
+    if (this.look || !this.busy) return null
+    return this.tokens.length || this.#known ? 'reading' : 'loading'
   }
 
   get streams(): boolean {
@@ -79,8 +101,11 @@ export class Pane {
   /** What the server says of the model now; what did not change is left alone. */
   told(model: Model): void {
     const came = model.ready && !this.model.ready
+    // a training's weights wait to be asked for; those of a finished model are gone when there are others
+    const replaced = !model.running && !this.model.running && model.ready && this.model.ready && model.weights !== this.model.weights
     for (const name of Object.keys(model) as (keyof Model)[])
       if (JSON.stringify(this.model[name]) !== JSON.stringify(model[name])) Object.assign(this.model, { [name]: model[name] })
+    if (replaced && this.snapshot === null) this.again()
     if (!came) return
     this.text ||= model.examples[0] ?? ''
     if (this.snapshot === null) this.again()
@@ -120,28 +145,36 @@ export class Pane {
 
   async #pass(signal: AbortSignal): Promise<void> {
     this.busy = false
-    const silent = this.model.reads === 'image' ? this.image === null : !this.text.trim()
-    if (silent || this.waits !== null) {
+    if (this.silent || this.waits !== null) {
       this.problem = null
       this.look = this.before = this.forced = null
       this.tokens = []
       return
     }
+    this.#known = opened.has(this.#weights)
     this.busy = true
     try {
       this.#branch = null
       if (this.streams && this.target === null) await this.#write(signal)
       const asked = this.#now()
       const look = new Look(await ask<LookValues>('look', asked, signal))
-      const plain: Asked = { ...asked, changes: unchanged() }
-      const before = changed(asked.changes) ? new Look(await ask<LookValues>('look', { ...plain, branch: null }, signal)) : null
-      const same = !before?.values.branch || asked.target !== null || String(before.values.branch) === String(look.values.branch)
-      const forced = before && !same ? new Look(await ask<LookValues>('look', { ...asked, branch: before.values.branch }, signal)) : before && look
+      const of: Asked = { ...asked, weights: look.values.weights }
+      const plain: Asked = { ...of, changes: unchanged() }
+      const other = changed(asked.changes)
+      const room = (tokens: WrittenToken[]) => within(tokens, look.values, this.model.max_tokens)
+      const gone = other && this.model.writes === 'continuation' ? ([room(await goneOn(plain, signal)), room(this.tokens)] as const) : null
+      const went = gone?.[0].length ? gone[0].map(({ id }) => id) : null
+      const before = other ? new Look(await ask<LookValues>('look', { ...plain, branch: went }, signal)) : null
+      const branch = went ?? before?.values.branch
+      const same = !branch || asked.target !== null || String(branch) === String(look.values.branch)
+      const forced = before && !same ? new Look(await ask<LookValues>('look', { ...of, branch }, signal)) : before && look
       this.#heads.clear()
-      this.#of = asked
+      this.#of = of
+      opened.add(this.#weights)
       this.look = look
       this.before = before
       this.forced = forced
+      this.gone = gone
       this.problem = null
     } catch (error) {
       if (aborted(error)) return
@@ -155,7 +188,7 @@ export class Pane {
     this.tokens = []
     this.writing = true
     try {
-      const most = this.model.writes === 'continuation' ? { most: 40 } : {}
+      const most = this.model.writes === 'continuation' ? { most: MOST } : {}
       await write({ ...this.#now(), ...most }, (token) => this.tokens.push(token), signal)
       if (this.model.writes === 'text') this.#branch = this.tokens.map((token) => token.id)
     } finally {

@@ -32,6 +32,17 @@ export function before(tokens: readonly Token[], place: number): string | null {
   return found && !found.special ? found.text : null
 }
 
+const CLOSES = /^[.,;:!?…。、，)\]}»”’%]/u
+const OPENS = /^[([{«“‘¿¡]$/u
+
+/** Whether a space stands before one of some labels in running text: pieces say it themselves, of words it follows. */
+export function apart(labels: readonly { text: string; special: boolean }[], at: number, whole: boolean): boolean {
+  const [{ text, special }, before] = [labels[at]!, labels[at - 1]]
+  if (!before) return false
+  if (special || before.special) return true
+  return whole ? !CLOSES.test(text) && !OPENS.test(before.text) : /^[\s▁Ġ]/.test(text)
+}
+
 /** Pieces of a table, which stand behind nothing: one without the sign of a space goes on with a word, or begins a sentence. */
 export function unplaced(pieces: readonly string[]): (text: string) => string {
   const signs = pieces.some((text) => /^[▁Ġ]./u.test(text))

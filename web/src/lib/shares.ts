@@ -23,11 +23,16 @@ export function writer(writes: Model['writes'], place: number): number {
   return writes === 'continuation' ? place - 1 : place
 }
 
-/** The row of a picture that is a token which was written: the decoder reads it one place behind. Null: it has none. */
+/** The row of a picture that looks where a token is written. Null: none does. */
 export function rowOf(look: Look, writes: Model['writes'], kind: Kind, place: number): number | null {
   if (writes === 'text' && kind === 'encoder') return null
-  const row = writes === 'text' && kind === 'decoder' ? place + 1 : place
-  return row < look.tokens(look.sides(kind).queries).length ? row : null
+  const row = writer(writes, place)
+  return row >= 0 && row < look.tokens(look.sides(kind).queries).length ? row : null
+}
+
+/** Of the tokens that are written, how many can be seen by the row that writes one: without the mask all, also those behind it. */
+export function seen(row: number, tokens: number, mask: boolean): number {
+  return mask ? Math.min(row + 1, tokens) : tokens
 }
 
 /** Tokens that were looked at, in their order, with what each was given and what it added. */
@@ -53,6 +58,14 @@ const STRONG = 0.1
 export function scale(sides: readonly Pick<Shares, 'attention' | 'gradient'>[]): Scale {
   const most = (all: readonly (ArrayLike<number> | null)[]) => all.reduce((found, some) => Array.from(some ?? []).reduce((a, b) => Math.max(a, Math.abs(b)), found), 0)
   return { attention: most(sides.map((side) => side.attention)) || 1, gradient: Math.max(STRONG, most(sides.map((side) => side.gradient))) }
+}
+
+/** Above that a probability has no room to grow, and its gradient is tiny. */
+const SURE = 0.9
+
+/** Whether the gradient of such a probability says little. */
+export function certain(probability: number): boolean {
+  return probability > SURE
 }
 
 /** How strong a colour is, from −1 to 1: none for what is too small to be told. */

@@ -19,12 +19,15 @@ const SEEN = 0.005
 
 const by = ({ before, after }: Shift) => Math.abs(before - (after ?? 0))
 
-/** Those that changed most, the most changed first; before them what is `kept`, however little that changed. */
-export function shifts(before: LookValues, after: LookValues, kept: readonly number[] = [], most = 4): Shift[] {
+/**
+ * Those that changed most, the most changed first; before them what is `kept`, however little that changed. Of the first
+ * `given` tokens nothing else is told: they were read, and not written.
+ */
+export function shifts(before: LookValues, after: LookValues, kept: readonly number[] = [], given = 0, most = 4): Shift[] {
   const all = every(before, after)
   if (before.output.kind === 'classes') kept = [0]
   const first = all.filter(({ place }) => kept.includes(place))
-  const rest = all.filter(({ place, shift }) => !kept.includes(place) && by(shift) >= SEEN).sort((a, b) => by(b.shift) - by(a.shift))
+  const rest = all.filter(({ place, shift }) => (!given || place >= given) && !kept.includes(place) && by(shift) >= SEEN).sort((a, b) => by(b.shift) - by(a.shift))
   return [...first, ...rest].slice(0, Math.max(most, first.length)).map(({ shift }) => shift)
 }
 

@@ -2,7 +2,11 @@
 
 import { number, percent, times } from './numbers'
 import { before } from './pieces'
+import type { ending } from './continued'
 import type { LookValues, Model, Said } from './types'
+
+/** The mark at which a language model stopped by itself. */
+export type Ending = ReturnType<typeof ending>
 
 export interface Candidate {
   piece: string
@@ -35,13 +39,17 @@ export function hidden(piece: string): boolean {
 
 /**
  * The steps of a pass. A decoder says at each place what is written there; a language model says at each place what comes
- * behind it, and first of all nothing; a model of masked words says what may stand where it looks.
+ * behind it, and first of all nothing, and may have stopped there (`end`); a model of masked words says what may stand
+ * where it looks.
  */
-export function steps(values: LookValues, writes: Model['writes']): Step[] {
+export function steps(values: LookValues, writes: Model['writes'], end: Ending = null): Step[] {
   const { said, written, probability } = values
   if (!said) return []
   if (writes === 'continuation')
-    return said.map((some, row) => step(some, before(written, row + 1), row + 1, row, written[row + 1]?.text ?? null, probability?.[row + 1] ?? null))
+    return said.map((some, row) => {
+      const stopped = row === written.length - 1 ? end : null
+      return step(some, before(written, row + 1), row + 1, row, written[row + 1]?.text ?? stopped?.piece ?? null, probability?.[row + 1] ?? stopped?.probability ?? null)
+    })
   return said.map((some, row) => {
     const text = written[row]?.text ?? null
     return step(some, before(written, row), row, row, text !== null && hidden(text) ? null : text, probability?.[row] ?? null)
@@ -59,18 +67,19 @@ function step(some: readonly Said[], before: string | null, place: number, row: 
   return { place, row, taken, probability: found?.probability ?? probability, candidates, before, rest }
 }
 
-/** Where to begin: behind what was given, or at the first gap. */
-export function begin(values: LookValues, writes: Model['writes']): number {
+/** Where to begin: at the place that is kept, if a step is made there; else behind what was given, or at the first gap. */
+export function begin(values: LookValues, writes: Model['writes'], kept: number | null = null): number {
+  if (kept !== null && kept < (values.said?.length ?? 0)) return kept
   if (writes === 'continuation') return Math.max(0, values.source.length - 1)
   if (writes === 'words') return Math.max(0, values.source.findIndex(({ text }) => hidden(text)))
   return 0
 }
 
-/** A probability that may be tiny: 63 % · 0.03 % · 1.2e−7. */
-export function chance(probability: number): string {
-  if (probability >= 0.005) return percent(probability)
-  if (probability >= 1e-5) return `${Number((probability * 100).toPrecision(1))} %`
-  return number(probability)
+/** A probability that may be tiny: 63 % · 0.032 % · 1.2e−7; with so many digits more. */
+export function chance(probability: number, more = 0): string {
+  if (probability >= 0.005) return percent(probability, more)
+  if (probability >= 1e-5) return `${Number((probability * 100).toPrecision(2 + more))} %`
+  return number(probability, 3 + more)
 }
 
 /** Below that two probabilities count as the same. */

@@ -35,6 +35,8 @@ export interface Model {
   keeps: 'best' | 'newest'
   course: boolean
   running: boolean
+  /** What the loss of training counts, and that of validation does not. */
+  harder: { label_smoothing?: number; dropout?: number }
   image: { height: number; width: number; channels: number; largest: number; patch: number } | null
   examples: string[]
 }
@@ -59,6 +61,8 @@ export interface Asked {
   branch: number[] | null
   image: { number: number } | { pixels: number[] } | null
   changes: Changes
+  /** The name of the weights that are meant, as a look told it: others do not answer. */
+  weights?: string | undefined
 }
 
 export interface Token {

@@ -41,3 +41,8 @@ export function nearest(view: View, model: Given): View {
 export function weighs(view: View): boolean {
   return view !== 'dictionary' && view !== 'training'
 }
+
+/** Whether a view shows what the model made of what it read, and nothing else. */
+export function looks(view: View): boolean {
+  return view === 'heads' || view === 'equation' || view === 'writing' || view === 'compare'
+}

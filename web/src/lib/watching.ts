@@ -1,18 +1,21 @@
-/** Asking again and again: while there is something to wait for, and somebody who sees the page. */
+/** Asking again and again, while somebody sees the page: slowly where there is nothing to wait for. */
 
 export const PACE = 2000
+/** When there is nothing to wait for: a model that is finished may be replaced, or trained on. */
+export const SLOW = 15_000
 
 export class Watching {
   #timer: ReturnType<typeof setTimeout> | undefined
   #running: AbortController | undefined
 
   /**
-   * `ask` says whether there is more to wait for; errors are its own affair.
+   * `ask` says whether there is something to wait for; errors are its own affair.
    */
   constructor(
     readonly ask: (signal: AbortSignal) => Promise<boolean>,
     readonly hidden: () => boolean = () => document.hidden,
     readonly pace = PACE,
+    readonly slow = SLOW,
   ) {}
 
   /** Ask at once, unless an answer is under way. */
@@ -34,9 +37,9 @@ export class Watching {
   }
 
   async #run(running: AbortController): Promise<void> {
-    const more = await this.ask(running.signal)
+    const waits = await this.ask(running.signal)
     if (running.signal.aborted) return
     this.#running = undefined
-    if (more && !this.hidden()) this.#timer = setTimeout(() => this.now(), this.pace)
+    if (!this.hidden()) this.#timer = setTimeout(() => this.now(), waits ? this.pace : this.slow)
   }
 }
