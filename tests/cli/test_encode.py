@@ -105,7 +105,7 @@ def test_an_older_file_is_replaced_at_once(ask, tmp_path: Path) -> None:
     [
         (("--output", "v.json"), ".npz"),
         (("--output", "v"), ".npz"),
-        (("--output", "absent/v.npz"), "folder that is not there"),
+        (("--output", "absent/v.npz"), "there is no folder"),
         (("--each", "token", "--pool", "max"), "--pool"),
         (("--each", "patch", "--pool", "max"), "--pool"),
         (("--pool", "sum"), "'first'"),

@@ -526,7 +526,7 @@ CASES: list[tuple[Break, int, str]] = [
     (no_text_to_attend, 1, "empty"),
     (no_such_layer, 2, "layers 1 to 2"),
     (no_such_kind, 2, "'encoder', 'decoder', 'cross'"),
-    (picture_that_cannot_be_written, 1, "thesis.txt"),
+    (picture_that_cannot_be_written, 2, "thesis.txt"),
     (average_over_a_model, 1, "holds something"),
     (information_on_nothing, 2, "Did you mean 'base'"),
     (model_beyond_memory, 1, "GB are free"),

@@ -46,7 +46,7 @@ def test_what_comes_out_is_the_text_of_all(one: Tokenizer, data: st.DataObject) 
         out += decoder.feed(id)
         whole = one.decode(ids[:count])
         assert whole.startswith(out)
-        assert whole[len(out) :] in ("", "\ufffd")
+        assert whole[len(out) :] in ("", "\ufffd", "\ufffd\ufffd")  # two, where two bytes might begin a surrogate
     assert out + decoder.finish() == one.decode(ids)
 
 

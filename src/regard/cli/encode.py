@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from regard.cli.lines import answer_each
+from regard.cli.opening import IMAGES, opened, refuse_unwritable
 from regard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -53,8 +54,9 @@ def encode(
     if each in PARTS and pool is not None:
         raise UsageError(f"is for whole texts and images; with --each {each} every {each} has its vector", "--pool")
     if output is not None:
-        _refuse_unwritable(output)
-    from regard.cli.opening import IMAGES, opened
+        if output.suffix != ".npz":
+            raise UsageError("must end in .npz; without --output JSON goes to stdout", str(output))
+        refuse_unwritable(output, "--output")
     from regard.cli.vectors import joined, write
 
     task = opened(folder, device, threads, "encode")
@@ -95,11 +97,3 @@ def _images(task: Any, each: str | None, layer: int | None, pool: Pool | None, n
         raise UsageError("this model reads images; a vector is of each image or patch", "--each")
     vectors = ImageVectors(task, layer)
     return Patches(vectors, normalise) if each == "patch" else Images(vectors, pool, normalise)
-
-
-def _refuse_unwritable(path: Path) -> None:
-    """Raise a UsageError before anything is computed for a file that cannot be."""
-    if path.suffix != ".npz":
-        raise UsageError("must end in .npz; without --output JSON goes to stdout", str(path))
-    if path.is_dir() or not path.resolve().parent.is_dir():
-        raise UsageError("is a folder, or in a folder that is not there; name a file", str(path))
