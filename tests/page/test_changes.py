@@ -13,7 +13,7 @@ import pytest
 
 from page_language import digits
 from page_numbers import apart, chance, clean, like, number
-from page_reading import BEFORE, ONE, chosen, flipped, opened, settled, soon
+from page_reading import BEFORE, ONE, chosen, flipped, holds, opened, settled, soon
 from page_view import Watch
 from regard.explore.owing import scored
 from regard.explore.passes import probabilities
@@ -241,17 +241,18 @@ def test_the_gradient(served: str, view: Watch, task: Callable[[str], Any], name
     seen = image_scene(model, digits("test")[0][IMAGE]) if name == "digits" else scene(model, BEFORE[name])
     score = scored(seen, place, None)
     share_T = gradient_times_input(model.model, "encoder", lambda: score(seen.run())).tolist()
-    settled(shown)
-    labels = [
-        one.get_attribute("aria-label")
-        for one in shown.get_by_role("group", name="Tokens", exact=True).get_by_role("img").all()
-    ]
-    assert len(labels) == len(share_T)
-    for label, share in zip(labels, share_T, strict=True):
-        assert label is not None
-        assert label.rsplit(" ", 1)[1] in like(lambda value: number(value, 2), share)
-    whole = shown.get_by_text("Log-probability").inner_text().rsplit(" ", 1)[1]
-    assert whole.removesuffix(".") in like(number, float(score(seen.run())))
+    whole = float(score(seen.run()))
+
+    def check() -> None:
+        tokens = shown.get_by_role("group", name="Tokens", exact=True).get_by_role("img")
+        labels = [one.get_attribute("aria-label") or "" for one in tokens.all()]
+        assert len(labels) == len(share_T)
+        for label, share in zip(labels, share_T, strict=True):
+            assert label.rsplit(" ", 1)[1] in like(lambda value: number(value, 2), share)
+        said = shown.get_by_text("Log-probability").inner_text().rsplit(" ", 1)[1]
+        assert said.removesuffix(".") in like(number, whole)
+
+    holds(shown, check)
 
 
 @pytest.mark.long(minutes=0.1)

@@ -159,7 +159,7 @@ def test_without_scaling_and_without_the_mask(
         assert shown.locator(".ledger th").last.count()
         check_ledger(shown, found, token, entering_M, softmax(entering_M))
         assert shown.get_by_role("switch", checked=True).count() == 1
-        said = shown.locator("p.why").inner_text()
+        said = shown.locator(".why[role=status]").inner_text()
         if switch == "without scaling":
             ends = [like(weight, one.max()) for one in (found.weight_LM[token], softmax(entering_M))]
             assert re.search(f"goes from ({'|'.join(ends[0])}) to ({'|'.join(ends[1])})", said)

@@ -112,7 +112,7 @@ def test_many_heads_as_one(served: str, view: Watch, task: Callable[[str], Any])
 def test_whole_words(served: str, view: Watch, task: Callable[[str], Any], name: str, kind: Kind) -> None:
     """Weights between words are summed over a key word's pieces and averaged over a query word's."""
     text = "The schoolmaster didn't understand because he was overtired."
-    shown, told = opened(view, served, name, text=text, kind=kind), record(task(name), text)
+    shown, told = opened(view, served, name, text=text, kind=kind, layer=2, head=1), record(task(name), text)
     flipped(shown, "whole words")
     sides = sides_of(told, kind)
     assert len(sides[1]) < len(told.keys(kind))
