@@ -75,7 +75,7 @@ def test_everything_says_the_new_number(whole):
     assert reporter.step == steps
     course = Course(output)
     course.advance()
-    assert (course.planned, course.columns["step"][-1]) == (steps, steps)
+    assert (course.planned, course.updates.steps[-1]) == (steps, steps)
     assert tomllib.loads((output / "recipe.toml").read_text())["training"]["steps"] == steps
     assert f"\n{steps} steps of up to" in (output / "card.md").read_text()
     assert regard.load(output).recipe.training.steps == steps
