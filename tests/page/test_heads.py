@@ -15,10 +15,11 @@ from page_language import digits
 from page_numbers import apart, chance, check_gaze, clean, like, number, percent, weight
 from page_reading import BEFORE, FRAME, ONE, chosen, flipped, opened, soon
 from page_view import Watch
+from regard.explore.kinds import Kind
 from regard.explore.measures import measures, rollout
 from regard.explore.owing import scored
 from regard.explore.passes import probabilities
-from regard.explore.record import Kind, Record, record, recorded
+from regard.explore.record import Record, record, recorded
 from regard.explore.said import scores
 from regard.explore.scene import image_scene, scene
 from regard.explore.tokens import Token, by_word, words

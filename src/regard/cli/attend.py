@@ -9,12 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
-from regard.cli.opening import refuse_no_file, refuse_unwritable, write
+from regard.cli.opening import (
+    IMAGES,
+    check_threads,
+    opened,
+    refuse_no_file,
+    refuse_other_tasks,
+    refuse_unwritable,
+    write,
+)
 from regard.errors import UsageError
 
 if TYPE_CHECKING:
     from regard.explore.ink import Look
-    from regard.explore.record import Kind
+    from regard.explore.kinds import Kind
 
 OF_TEXTS = Group("Of texts", sort_key=1)
 OF_IMAGES = Group("Of images", sort_key=2)
@@ -73,7 +81,6 @@ def attend(
             refuse_unwritable(file, option)
     if beside is not None and token is None:
         raise UsageError("a second sentence goes with one word: add --token WORD", "--beside")
-    from regard.cli.opening import IMAGES, opened
     from regard.cli.terminal import look, result, result_json, say
 
     if html is not None:
@@ -129,7 +136,8 @@ def _texts(
     token: str | None,
 ) -> Shown:
     """One text, or two below each other, each with what is written of it, if that is given."""
-    from regard.explore.record import KINDS, record
+    from regard.explore.kinds import KINDS
+    from regard.explore.record import record
     from regard.explore.view import View, gazes
 
     made = [record(task, *one) for one in given]
@@ -148,19 +156,19 @@ def _texts(
 
 def _image(task: Any, path: Path, number: int | None, who: str | None, layer: int | None, head: int | None) -> Shown:
     """One image of a file, and how far the heads attend over its first images."""
-    from regard.explore.distance import IMAGES, distances
+    from regard.explore.distance import FIRST, distances
     from regard.explore.image_view import image_view
     from regard.tasks.image_files import some_images
 
     refuse_no_file(path)
     number = _counted(number)
-    found = some_images(task, path, max(number, IMAGES))
+    found = some_images(task, path, max(number, FIRST))
     _refuse_no_image(number, len(found), path)
     pixels, label = found[number - 1]
     if layer is None and head is not None:
         layer = task.recipe.model.layers
     view = image_view(task, pixels, number, label, who, layer=layer, head=head)
-    far = distances(task, [one for one, _ in found[:IMAGES]])
+    far = distances(task, [one for one, _ in found[:FIRST]])
     return Shown(
         lambda: [{**view.values(), "distances": far.values()}],
         lambda look: f"{view.terminal(look)}\n{far.terminal()}",
@@ -170,14 +178,13 @@ def _image(task: Any, path: Path, number: int | None, who: str | None, layer: in
 
 def _page(folder: Path, text: str, target: str | None, image: int | None, threads: int | None) -> str:
     """The page of one pass, whole."""
-    from regard.cli.opening import IMAGES, check_threads, refuse_other_tasks
     from regard.explore.answers import exported
     from regard.explore.gallery import Gallery
     from regard.explore.models import Models
-    from regard.tasks.bundle import opened
+    from regard.tasks import bundle
 
     check_threads(threads)
-    task = opened(folder)[0].task
+    task = bundle.opened(folder)[0].task
     refuse_other_tasks(folder, task, "attend")
     models, asked = Models([folder], None, threads or 1), dict[str, Any]({"model": 0, "form": "html"})
     if task == IMAGES:

@@ -73,12 +73,12 @@ def _images(output: Path, seed: int, steps: int | None, threads: int | None, jso
     from regard.cli.progress import reporter
     from regard.cli.signals import Stop
     from regard.cli.terminal import result, result_json
-    from regard.explore.distance import IMAGES, distances
+    from regard.explore.distance import FIRST, distances
     from regard.tasks.image_demo import PICTURE, demonstrate_images, made
 
     with Stop() as stop, reporter() as shown:
         found, model = demonstrate_images(output, seed, steps, shown, stop, threads)
-    far = distances(model, list(made(seed)["test"][0][:IMAGES]))
+    far = distances(model, list(made(seed)["test"][0][:FIRST]))
     (output / PICTURE).write_text(far.svg(), encoding="utf-8")
     if json:
         result_json({**asdict(found), "distances": far.values()})
@@ -144,7 +144,8 @@ def _gaze(name: str, looked: Looked) -> str:
 
 def picture(output: Path, found: Demonstration, look: Look) -> str:
     """One sentence's attention in the head that finds the antecedent: of the English pronoun, or of the German one."""
-    from regard.explore.record import Kind, record
+    from regard.explore.kinds import Kind
+    from regard.explore.record import record
     from regard.explore.view import View
     from regard.tasks.bundle import load
 

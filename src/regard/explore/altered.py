@@ -6,9 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 from regard.explore.asked import Asked
+from regard.explore.kinds import NAMES
 
-NAMES = {"encoder": "encoder", "decoder": "decoder", "cross": "encoder–decoder"}
-"""Uses of attention, in a head's name."""
 PARTS = {"positions": "positions", "scaling": "scaling", "mask": "the mask"}
 """What else may be taken away."""
 

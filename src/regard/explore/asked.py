@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from regard.errors import RegardError, UsageError
+from regard.explore.kinds import KINDS, Kind, as_kind
 from regard.text.normalisation import well_formed
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ LONGEST = 20_000
 """Characters of a text; a longer one is not even cut into tokens."""
 MOST = 1 << 20
 """Entries of a list."""
-KINDS = ("encoder", "decoder", "cross")
 
 
 class Fields:
@@ -141,7 +141,7 @@ class Replaced(RegardError):
 class Without:
     """What the model does without; see :class:`~regard.models.changes.Changes`."""
 
-    off: tuple[tuple[str, int, int], ...] = ()
+    off: tuple[tuple[Kind, int, int], ...] = ()
     positions: bool = True
     scaling: bool = True
     mask: bool = True
@@ -164,12 +164,12 @@ class Without:
         return Changes(tuple(Head(*one) for one in self.off), self.positions, self.scaling, self.mask)
 
 
-def _head(given: Any) -> tuple[str, int, int]:
+def _head(given: Any) -> tuple[Kind, int, int]:
     parts = a_list(given, "off", 3)
     if len(parts) != 3 or not isinstance(parts[0], str) or parts[0] not in KINDS:
         raise UsageError(f"a head is one of {', '.join(KINDS)}, then its layer and its number", "off")
     layer, head = (a_whole(part, 1, 65536, "off") for part in parts[1:])
-    return parts[0], layer, head
+    return as_kind(parts[0]), layer, head
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from regard.explore import svg
 if TYPE_CHECKING:
     from regard.tasks.image_classification import Image, ImageClassification
 
-IMAGES = 128
+FIRST = 128
 """Images that are looked at, as many as in the paper."""
 AT_ONCE = 16
 KERNEL = 3
@@ -216,7 +216,7 @@ def _sums(layers: Sequence[Sequence[Any]], distance: Table) -> tuple[Table, Tabl
     return np.array(far), np.array(first)
 
 
-def some(path: Path, columns: str | None = None, count: int = IMAGES) -> list[NDArray[np.int64]]:
+def some(path: Path, columns: str | None = None, count: int = FIRST) -> list[NDArray[np.int64]]:
     """The first images of a file of labelled images."""
     from regard.data import images
 

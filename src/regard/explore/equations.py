@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import UsageError
-from regard.explore.asked import KINDS, Asked, Fields
+from regard.explore.asked import Asked, Fields
 from regard.explore.equation import Equation, equation
+from regard.explore.kinds import KINDS
 from regard.explore.models import Models
 from regard.explore.passes import staged
 from regard.explore.payload import packed

@@ -11,12 +11,13 @@ from typing import Any
 from regard.errors import RegardError, UsageError
 from regard.explore import altered
 from regard.explore.alone import alone
-from regard.explore.asked import KINDS, Asked, Fields
+from regard.explore.asked import Asked, Fields
 from regard.explore.image_view import CLASS, MEAN, ImageName, ImageView
-from regard.explore.looks import as_kind, kinds_of
+from regard.explore.kinds import KINDS, Kind, as_kind
+from regard.explore.looks import kinds_of
 from regard.explore.models import Models
 from regard.explore.passes import Pass, passed
-from regard.explore.record import Kind, Record
+from regard.explore.record import Record
 from regard.explore.view import View
 
 BRIGHTEST = 255.0

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import UsageError
-from regard.explore.asked import KINDS, Asked, Fields, a_whole
+from regard.explore.asked import Asked, Fields, a_whole
+from regard.explore.kinds import KINDS, Kind, as_kind
 from regard.explore.measures import measures, rollout
 from regard.explore.models import Models
 from regard.explore.passes import Pass, passed
 from regard.explore.payload import bytes_of, packed, small
-from regard.explore.record import Kind, Record
+from regard.explore.record import Record
 from regard.explore.tokens import Token, words
 
 SIDE = 64
@@ -139,13 +140,7 @@ def _words(tokens: Sequence[Token], record: Record, side: str) -> list[list[Any]
 
 def kinds_of(record: Record) -> list[Kind]:
     """The uses of attention that were seen."""
-    return [as_kind(kind) for kind in KINDS if record.weights.get(kind)]
-
-
-def as_kind(word: str) -> Kind:
-    """One of :data:`~regard.explore.asked.KINDS`."""
-    kind: Kind = word  # type: ignore[assignment]  # one of KINDS, as Kind says them
-    return kind
+    return [kind for kind in KINDS if record.weights.get(kind)]
 
 
 def _kind(record: Record, kind: Kind) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from regard.errors import UsageError
-from regard.explore.asked import KINDS, Asked, Fields, Without, a_whole
+from regard.explore.asked import Asked, Fields, Without, a_whole
+from regard.explore.kinds import KINDS, Kind
 from regard.explore.looks import ROWS
 from regard.explore.models import Models
 from regard.explore.owing import Score, apart, scored
@@ -21,7 +22,7 @@ from regard.explore.scene import Scene
 
 SECONDS = 2.0
 """After which an answer is given, though heads are left: others wait for their turn, and whoever asked may leave."""
-Heads = Sequence[tuple[str, int, int]]
+Heads = Sequence[tuple[Kind, int, int]]
 
 
 def needs(models: Models, given: Fields) -> bytes:

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import RegardError, UsageError
+from regard.explore.kinds import KINDS, TITLES, Kind
 from regard.explore.scene import Scene, scene
 from regard.explore.tokens import Token
-
-Kind = Literal["encoder", "decoder", "cross"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-TITLES = {
-    "encoder": "Encoder self-attention",
-    "decoder": "Decoder self-attention",
-    "cross": "Encoder-decoder attention",
-}
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from regard.errors import RegardError, UsageError
 from regard.explore import arcs, bridges, heatmap, svg
 from regard.explore.ink import Look
+from regard.explore.kinds import TITLES, Kind
 from regard.explore.payload import small
-from regard.explore.record import TITLES, Kind, Record
+from regard.explore.record import Record
 from regard.explore.tokens import Token, by_word, words
 
 SMALLER = "Each square stands for several tokens: what those of its rows give to those of its columns, on average."
