@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from regard.cli.lines import answer_each
-from regard.cli.opening import IMAGES, opened, refuse_unwritable
+from regard.cli.opening import IMAGES, opened, refuse_unwritable, write
 from regard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def encode(
         if output.suffix != ".npz":
             raise UsageError("must end in .npz; without --output JSON goes to stdout", str(output))
         refuse_unwritable(output, "--output")
-    from regard.cli.vectors import joined, write
+    from regard.cli.vectors import joined, packed
 
     task = opened(folder, device, threads, "encode")
     way = (_images if task.name == IMAGES else _texts)(task, each, layer, pool, normalise)
@@ -71,7 +71,7 @@ def encode(
         return iter(())
 
     answer_each(kept)
-    write(output, joined(parts or [way.arrays([], 1)]))
+    write(output, packed(joined(parts or [way.arrays([], 1)])))
     return 0
 
 

@@ -80,7 +80,7 @@ def refuse_unwritable(path: Path, option: str) -> None:
         raise UsageError("cannot be written: this is not allowed here", str(path))
 
 
-def write(path: Path, content: bytes) -> None:
+def write(path: Path, content: bytes | memoryview) -> None:
     """Write a file whole or not at all; what is no file, as a pipe, is written as it is.
 
     Raises:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import io
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -151,13 +150,8 @@ def plain(row: NDArray[np.float32]) -> list[float]:
     return [float(f"{entry:.7g}") for entry in row.tolist()]
 
 
-def write(path: Path, arrays: Arrays) -> None:
-    """The arrays as one file, which is there whole or not at all."""
-    partial = path.with_name(f".{path.name}.partial-{os.getpid()}")
-    try:
-        with open(partial, "wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
-        os.replace(partial, path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise RegardError(f"cannot be written: {error.strerror}", str(path)) from None
+def packed(arrays: Arrays) -> memoryview:
+    """The arrays as the content of an .npz file."""
+    file = io.BytesIO()
+    np.savez(file, **arrays)  # type: ignore[arg-type]
+    return file.getbuffer()
