@@ -7,13 +7,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from regard.data.shards import Shards
 from regard.errors import RegardError
 from regard.text.vocabulary import JOINT, read_tokenizer
 
@@ -64,11 +62,9 @@ def validated(folder: Path) -> Validated | None:
 
 def _texts(data: Path, tokenizer: AnyTokenizer) -> Iterator[str]:
     """The first texts of the prepared validation set; nothing more is read from the disk."""
-    side = json.loads((data / "index.json").read_text(encoding="utf-8"))["sides"]["validation.text"]
-    begins = np.fromfile(data / side["offsets"], dtype="<i8", count=READ + 1)
-    ids = np.fromfile(data / side["ids"][0], dtype=np.dtype(side["type"]), count=int(begins[-1]))
-    for begin, end in pairwise(begins):
-        yield tokenizer.decode(ids[begin:end].tolist())
+    index = json.loads((data / "index.json").read_text(encoding="utf-8"))
+    side = Shards(data, index["sides"]["validation.text"])
+    return (tokenizer.decode(side.sentence(number).tolist()) for number in range(min(READ, side.count)))
 
 
 def gapped(line: str, seed: str, common: Collection[str] = (), piece: Piece | None = None) -> str | None:
