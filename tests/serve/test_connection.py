@@ -28,6 +28,15 @@ def closed(made: socket.socket) -> bool:
     return True
 
 
+def refuse_listening_on(made: socket.socket) -> None:
+    """Send byte by byte until the other side has enough of it."""
+    with contextlib.suppress(ConnectionError):
+        for _ in range(10_000):
+            made.sendall(b"e")
+            time.sleep(0.02)
+        pytest.fail("it is still listened to")
+
+
 @pytest.mark.parametrize("sent", [b"", b"GET / HT", HEAD])
 def test_half_a_head_is_not_waited_for_for_ever(site, patience, sent: bytes) -> None:
     before = time.monotonic()
@@ -38,11 +47,7 @@ def test_half_a_head_is_not_waited_for_for_ever(site, patience, sent: bytes) -> 
 
 def test_a_head_that_comes_byte_by_byte_has_no_more_time(site, patience) -> None:
     made = site.send(b"G")
-    with contextlib.suppress(ConnectionError):
-        for _ in range(10_000):
-            made.sendall(b"e")
-            time.sleep(0.02)
-        pytest.fail("it is still listened to")
+    refuse_listening_on(made)
 
 
 def test_the_second_question_of_a_connection_has_no_more_time_than_the_first(site, reply, patience) -> None:
@@ -70,11 +75,7 @@ def test_what_belongs_to_a_question_that_is_answered_is_not_waited_for_for_ever(
 def test_what_belongs_to_a_question_has_no_more_time_where_it_comes_byte_by_byte(site, reply, patience) -> None:
     made = site.send(HEAD % site.port + b"Content-Length: 100000\r\n\r\n")
     assert reply(made).status == 200
-    with contextlib.suppress(ConnectionError):
-        for _ in range(10_000):
-            made.sendall(b"e")
-            time.sleep(0.02)
-        pytest.fail("it is still listened to")
+    refuse_listening_on(made)
 
 
 def test_one_answered_before_it_was_whole_is_followed_by_another(site, reply, monkeypatch) -> None:
