@@ -20,7 +20,7 @@ def softmax(scores: list[float]) -> list[float]:
     return [share / sum(shares) for share in shares]
 
 
-@pytest.mark.parametrize("name", [name for name in EVERY if name != "recurrent"])
+@pytest.mark.parametrize("name", [name for name in EVERY if name not in ("recurrent", "reader")])
 @pytest.mark.parametrize(
     "changes", [{}, {"scaling": False}, {"mask": False}, {"positions": False}], ids=["whole", "scaling", "mask", "pos"]
 )
@@ -70,6 +70,19 @@ def test_the_additive_score(ask: Ask, task: Callable[[str], Any]) -> None:
     score = [float(direction @ np.tanh(found["query"] + key)) for key in found["key"]]
     np.testing.assert_allclose(found["score"], score, rtol=1e-4)
     np.testing.assert_allclose(found["weight"], softmax(score), rtol=1e-4)
+
+
+def test_a_text_that_is_weighed(ask: Ask, task: Callable[[str], Any]) -> None:
+    values, found = ask("equation", "reader", kind="pool", layer=1, head=1, query=0)
+    assert values == {"divisor": 1.0, "additive": True}
+    pool = task("reader").model.head.pool
+    np.testing.assert_allclose(found["query"], pool.query.numpy(), rtol=1e-6)
+    score = [float(pool.score.direction.numpy() @ np.tanh(found["query"] + key)) for key in found["key"]]
+    np.testing.assert_allclose(found["score"], score, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(found["weight"], softmax(score), rtol=1e-4)
+    np.testing.assert_allclose(found["context"], found["weight"] @ found["value"], rtol=1e-4, atol=1e-6)
+    with pytest.raises(UsageError, match="there is no query 1"):
+        ask("equation", "reader", kind="pool", layer=1, head=1, query=1)
 
 
 def test_a_head_that_is_off_says_nothing(ask: Ask) -> None:

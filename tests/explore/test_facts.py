@@ -32,7 +32,7 @@ def test_a_model_of_which_nothing_is_known_is_told_in_the_same_words() -> None:
         task = make()
         found = facts(task.recipe, task.assets)
         assert found.keys() == NOTHING.keys()
-        assert labelled(task.recipe) == (name in ("classifier", "tagger", "viewer"))
+        assert labelled(task.recipe) == (name in ("classifier", "reader", "tagger", "viewer"))
         for key, value in NOTHING.items():
             assert value is None or isinstance(found[key], int | float if isinstance(value, int) else type(value)), key
 

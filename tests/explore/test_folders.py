@@ -41,6 +41,7 @@ WRITES = {
     "translator": ("text", "text", ["source", "target"], ["encoder", "decoder"]),
     "recurrent": ("text", "text", ["source", "target"], []),
     "classifier": ("text", "classes", ["source"], ["encoder"]),
+    "reader": ("text", "classes", ["source"], []),
     "tagger": ("text", "tags", ["source"], ["encoder"]),
     "filler": ("gapped", "words", ["source"], ["encoder"]),
     "speaker": ("text", "continuation", ["source"], ["decoder"]),

@@ -26,7 +26,8 @@ def test_every_model_is_seen(ask: Ask, models: Models, number: Callable[[str], i
     values, arrays = ask("look", name)
     told = models.folder(number(name)).state(0)
     assert {kind: [one["layers"], one["heads"]] for kind, one in values["kinds"].items()} == told["kinds"]
-    lengths = {side: len(values[side]) for side in ("source", "target", "written")}
+    lengths = {side: len(values[side]) for side in values["words"]}
+    assert set(lengths) >= {"source", "target", "written"}
     for kind, one in values["kinds"].items():
         assert (one["queries"], one["keys"]) == SIDES[kind]
         queries, keys = lengths[one["queries"]], lengths[one["keys"]]
@@ -36,7 +37,7 @@ def test_every_model_is_seen(ask: Ask, models: Models, number: Callable[[str], i
         assert sorted(place for _, places in words for place in places) == list(range(lengths[side]))
     for some in (values["said"], values["probability"]):
         assert some is None or len(some) == lengths["written"]
-    assert (values["said"] is None) == (name in ("classifier", "tagger", "viewer", "encoder"))
+    assert (values["said"] is None) == (name in ("classifier", "reader", "tagger", "viewer", "encoder"))
     assert values["output"]["kind"] == {"words": "words", "nothing": "nothing"}.get(told["writes"], told["writes"])
     assert (values["image"] is None) == (name != "viewer")
 
@@ -185,7 +186,7 @@ def test_rollout_by_plain_loops(ask: Ask) -> None:
 @pytest.mark.parametrize(
     ("name", "given", "said"),
     [
-        ("translator", {}, "one of encoder, decoder, cross is wanted"),
+        ("translator", {}, "one of encoder, decoder, cross, pool is wanted"),
         ("translator", {"kind": "cross", "merge": "rollout"}, "only within one text"),
         ("translator", {"kind": "cross", "merge": "sum"}, "one of head, mean, max, rollout"),
         ("translator", {"kind": "cross", "layer": 1}, "named by its layer and its number"),

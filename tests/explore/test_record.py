@@ -12,7 +12,7 @@ import pytest
 from regard.config import Recipe, RnnSection, TransformerSection, recipe_from
 from regard.errors import RegardError, UsageError
 from regard.explore.ink import Look
-from regard.explore.record import record
+from regard.explore.record import WHOLE, record
 from regard.explore.tokens import Token, by_word, words
 from regard.explore.view import View, gazes
 from regard.models.build import rnn, transformer
@@ -23,6 +23,7 @@ from regard.tasks.tag_assets import TagAssets
 from regard.tasks.text_assets import TextAssets
 from regard.text.tokenizer import learn
 from regard.text.vocabulary import Vocabularies, learn_vocabularies
+from small_tasks import reader
 
 SOURCE = "The animal didn't cross the street because it was too tired."
 TARGET = "Das Tier überquerte die Straße nicht, weil es zu müde war."
@@ -320,3 +321,24 @@ def test_what_of_a_text_with_gaps_cannot_be_seen(spans: SpanCorruption) -> None:
         record(spans, " ")
     with pytest.raises(RegardError, match="256 at most"):
         record(spans, "word " * 300 + "[MASK]")
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_text_that_is_weighed_has_one_row_which_is_always_shown(whole: bool) -> None:
+    made = record(reader(), SOURCE)
+    assert set(made.weights) == {"pool"}
+    assert made.queries("pool") == (Token(WHOLE, 0, len(SOURCE)),)
+    view = View(made, "pool", whole=whole)
+    assert view.labels()[0] == [WHOLE]
+    shown = view.terminal(Look())
+    assert shown.startswith(f"“{WHOLE}”: Attention pooling")
+    (weight_QK,) = view.heads()[1]
+    for key, weight in zip(view.labels()[1], weight_QK[0], strict=True):
+        assert any(key in line and f"{100 * weight:.1f}%" in line for line in shown.splitlines())
+    drawn = view.svg(remark="Without anything.")
+    assert drawn == view.svg(WHOLE, "Without anything.")
+    assert f"Where “{WHOLE}” looks" in drawn
+    assert "Without anything." in drawn
+    assert drawn.count("<path") == sum(weight >= 0.02 for weight in weight_QK[0])
+    with pytest.raises(UsageError, match=f"'animal' is not a word here; there are: {WHOLE}"):
+        view.terminal(Look(), "animal")

@@ -3,12 +3,11 @@
 import pytest
 import torch
 
-from regard.models.build import POOLS
 from regard.nn.layout import Sequences
 from small_readers import bert
 
 
-@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("pool", ["first", "mean", "max"])
 def test_a_token_is_a_word_of_one_piece(pool: str) -> None:
     head = bert(head="tags", pool=pool).head
     hidden = torch.randn(7, 12, dtype=torch.float64)

@@ -143,6 +143,7 @@ SMALL = {"d_model": 64, "d_ff": 256, "heads": 4, "norm_place": "pre", "dropout":
 PAPER = {**SMALL, "encoder_layers": 2, "decoder_layers": 2, "d_model": 96, "d_ff": 192}
 T5 = {**SMALL, "encoder_layers": 2, "decoder_layers": 2, "positions": "relative", "norm": "rms", "biases": False}
 RECURRENT = {"family": "rnn", "score": "additive", "d_model": 64, "dropout": 0.0}
+READS_BOTH_WAYS = {"family": "rnn-encoder", "pool": "attention", "d_model": 64, "dropout": 0.0}
 BERT = {**SMALL, "layers": 2, "segments": 0, "embedding_norm": False, "pool": "mean", "pooler": False}
 VIT = {**SMALL, "layers": 2, "height": SIDE, "width": SIDE, "channels": 1, "patch": 2, "positions": "grid"}
 T5_HIDES = {"share": 0.4, "span": 2.0}  # two gaps at least: a lone one would always be a text's end
@@ -153,6 +154,7 @@ LESSONS = {
     "classifier": Lesson(
         _recipe("classification", {**BERT, "positions": "sinusoidal"}), 70, of_labels, classifies, 0.9
     ),
+    "reader": Lesson(_recipe("classification", READS_BOTH_WAYS), 50, of_labels, classifies, 0.9),
     "tagger": Lesson(_recipe("tagging", BERT), 60, of_spans, tags, 0.9),
     "writer": Lesson(_recipe("language-model", {**SMALL, "layers": 2}, data=LINES), 60, of_texts, writes, 0.7),
     "spans": Lesson(

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 import torch
 
-from regard.config import BertSection, GptSection, VitSection
+from regard.config import BertSection, GptSection, RnnEncoderSection, VitSection
 from regard.models import build
 from regard.models.bert import Bert
 from regard.models.gpt import Gpt
 from regard.models.inputs import Patches, Tokens
+from regard.models.rnn_reader import RnnReader
 from regard.models.vit import Vit
 from small_models import PIECES, sequences, stir
 
@@ -53,6 +54,16 @@ OF_VIT = {
     **COMMON,
     "positions": ["learned", "grid", "none"],
     "pool": ["first", "mean", "max"],
+}
+OF_RNN_ENCODER = {
+    "cell": ["elman", "gru", "lstm"],
+    "layers": [{"layers": 1}, {"layers": 2}],
+    "two_way": [{"two_way": False}, {"two_way": True}],
+    "read": [
+        *({"head": "classes", "pool": pool} for pool in ("mean", "max", "attention")),
+        *({"head": "tags", "pool": pool} for pool in ("mean", "max")),
+    ],
+    "pooler": [{"pooler": False}, {"pooler": True}],
 }
 DRAWN, MORE = 400, 60
 """Combinations drawn by seed; any two words that meet in them meet in the few that are held to the laws, and so many
@@ -118,6 +129,17 @@ def bert(*, dtype: torch.dtype = torch.float64, key: int = 7, head: str = "words
         "tags": build.tags(section, CLASSES),
     }
     built = build.bert(section, PIECES, heads[head], key)
+    stir(built, key)
+    return built.to(dtype).eval()
+
+
+def rnn_encoder(
+    *, dtype: torch.dtype = torch.float64, key: int = 7, head: str = "classes", **choices: Any
+) -> RnnReader:
+    """A recurrent reader in evaluation mode with one of the heads, all its weights moved a little."""
+    section = RnnEncoderSection(**{"d_model": 12, "dropout": 0.0, **choices})
+    heads = {"classes": build.classes(section, CLASSES), "tags": build.tags(section, CLASSES)}
+    built = build.rnn_encoder(section, PIECES, heads[head], key)
     stir(built, key)
     return built.to(dtype).eval()
 

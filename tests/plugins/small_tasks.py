@@ -70,6 +70,12 @@ def classifier(kind: str = "single", **model: Any) -> Any:
     return _task("classification", assets, {**ONE, **model}, classification={"kind": kind})
 
 
+def reader() -> Any:
+    """A recurrent classifier with attention."""
+    chosen = {"family": "rnn-encoder", "pool": "attention", "d_model": 12, "dropout": 0.0}
+    return _task("classification", TextAssets(tokenizer(), LABELS, Fitted(1.5)), chosen)
+
+
 def tagger(crf: bool = False) -> Any:
     return _task("tagging", TagAssets(tokenizer(), LABELS, Fitted(1.5), "none"), ONE, tagging={"crf": crf})
 
@@ -104,6 +110,7 @@ EVERY: dict[str, Callable[[], Any]] = {
     "translator": translator,
     "recurrent": recurrent,
     "classifier": classifier,
+    "reader": reader,
     "tagger": tagger,
     "filler": filler,
     "speaker": speaker,

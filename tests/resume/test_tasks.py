@@ -32,6 +32,16 @@ CASES: dict[str, tuple[str, str, list[str]]] = {
         ["model.norm=batch", "model.decoder_norm=layer", *LAYERED, *TWO],
     ),
     "classes": ("classification", "labels.tsv", [*ONE, "data.word_dropout=0.2", "training.ema=0.9"]),
+    "recurrent classes": (
+        "classification",
+        "labels.tsv",
+        ["model.family=rnn-encoder", "model.pool=attention", "data.max_tokens=48", "training.ema=0.9"],
+    ),
+    "recurrent tags": (
+        "tagging",
+        "tags.conll",
+        ["model.family=rnn-encoder", "model.cell=lstm", "data.max_tokens=48", "tagging.crf=true"],
+    ),
     "tags": ("tagging", "tags.conll", ONE),
     "tag chain": ("tagging", "tags.conll", [*ONE, "tagging.crf=true"]),
     "language model": ("language-model", "text.txt", [*ONE, "text.units=characters"]),

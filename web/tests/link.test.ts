@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { fitting, leftOut, type Place, read, ROOM, unchanged, written } from '../src/lib/link'
-import type { Kind } from '../src/lib/types'
+import { KINDS, type Kind } from '../src/lib/types'
 
 const asked = { model: 1, snapshot: 'step 1,000', text: 'a & b = "c" <img onerror>#?', target: 'd', branch: null, image: null, changes: { ...unchanged(), off: [['cross', 2, 3] as ['cross', number, number]], mask: false } }
 const place: Place = { view: 'equation', kind: 'cross', layer: 2, head: 3, merge: 'head', whole: true, query: 7, asked: [asked, { ...asked, text: '', target: null, snapshot: null, model: 0, changes: unchanged() }] }
@@ -19,6 +19,14 @@ describe('an address', () => {
     expect(written({ ...place, ...usual })).toBe(written(place))
     expect(read(written({ ...place, ...usual, beside: 'models' }))).toMatchObject(usual)
     expect(read('#drawn=best&order=up&beside=me')).toMatchObject(usual)
+  })
+
+  it('names every use of attention', () => {
+    for (const kind of KINDS) {
+      const off: [Kind, number, number][] = [[kind, 1, 1]]
+      const found = read(written({ ...place, kind, asked: [{ ...asked, changes: { ...unchanged(), off } }] }))
+      expect([found.kind, found.asked[0]!.changes!.off]).toEqual([kind, off])
+    }
   })
 
   it('leaves out what is not there, and takes no nonsense', () => {

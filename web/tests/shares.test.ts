@@ -4,8 +4,8 @@ import { certain, lastLayer, rowOf, rowOrMean, scale, seen, strength, top, write
 import type { Kind, LookValues, Model, Side } from '../src/lib/types'
 
 /** A pass whose texts have so many tokens. */
-function pass(kinds: Partial<Record<Kind, [queries: Side, keys: Side]>>, size: Record<Side, number>): Look {
-  const tokens = (side: Side) => Array.from({ length: size[side] }, (_, at) => ({ text: `${side}${at}`, start: at, end: at + 1, special: false }))
+function pass(kinds: Partial<Record<Kind, [queries: Side, keys: Side]>>, size: Partial<Record<Side, number>>): Look {
+  const tokens = (side: Side) => Array.from({ length: size[side] ?? 0 }, (_, at) => ({ text: `${side}${at}`, start: at, end: at + 1, special: false }))
   const every = Object.fromEntries(Object.entries(kinds).map(([kind, [queries, keys]]) => [kind, { layers: 3, heads: 2, queries, keys }]))
   const sides = { source: tokens('source'), target: tokens('target'), written: tokens('written') }
   return new Look({ values: { ...sides, kinds: every } as unknown as LookValues, arrays: {} })

@@ -33,7 +33,7 @@ def attend(
     text: Annotated[str, Parameter(name="TEXT|IMAGES")],
     /,
     *,
-    kind: Literal["encoder", "decoder", "cross"] | None = None,
+    kind: Literal["encoder", "decoder", "cross", "pool"] | None = None,
     layer: int | None = None,
     head: int | None = None,
     token: str | None = None,
@@ -59,8 +59,8 @@ def attend(
     Args:
         folder: the model folder.
         text: the sentence; of a model of images a file of images: CSV, TSV or .npz, labelled or not.
-        kind: encoder self-attention, decoder self-attention, or cross (from what is written to what is read); default:
-            the first of these that the model has.
+        kind: encoder self-attention, decoder self-attention, cross (from what is written to what is read), or pool (the
+            words that a recurrent classifier makes its text of); default: the first of these that the model has.
         layer: which layer; default: the last, or where no head is named all.
         head: which head.
         token: show where this word looks (its last occurrence; es/sie: whichever is there), in one head or the mean of

@@ -116,13 +116,26 @@ SHARED = {"none": "nothing shared", "two": "output shared", "three": "embeddings
 
 def described(model: Model, sizes: tuple[int, int]) -> list[str]:
     """What a family is made of, in two lines: its sizes, then its kinds of parts and what it reads."""
+    if model.family == "rnn-encoder":
+        first = f"d_model {model.d_model}, {model.cell} cells, reading {_ways(model.two_way)}"
+        return [first, f"{sizes[0]:,} pieces, a text is the {POOLED[model.pool]}"]
     if model.family == "rnn":
-        ways = "two ways" if model.two_way else "one way"
         attention = "no attention" if model.score == "none" else f"{model.score} attention"
-        first = f"d_model {model.d_model}, {model.cell} cells, reading {ways}, {attention}"
+        first = f"d_model {model.d_model}, {model.cell} cells, reading {_ways(model.two_way)}, {attention}"
         return [first, f"{_pieces(sizes)}, {SHARED[model.tie]}"]
     kinds = f"{model.positions} positions, {model.norm_place}-norm; {_read(model, sizes)}"
     return [_sizes(model), kinds]
+
+
+POOLED = {
+    "mean": "mean of its hidden vectors",
+    "max": "largest of its hidden vectors, entry by entry",
+    "attention": "mean of its hidden vectors, weighed by attention",
+}
+
+
+def _ways(two: bool) -> str:
+    return "two ways" if two else "one way"
 
 
 def _sizes(model: Attentive) -> str:

@@ -10,7 +10,6 @@ from regard.config.families import (
     BertSection,
     GptSection,
     Model,
-    RnnSection,
     TransformerSection,
     VitSection,
 )
@@ -26,6 +25,7 @@ from regard.config.reading import (
     recipe_values,
 )
 from regard.config.recipe import BUILT, Recipe, Task
+from regard.config.recurrent import RnnEncoderSection, RnnSection
 from regard.config.section import FORMAT, Section
 from regard.config.sections import Classification, Data, Decoding, Encoding, Images, Masking, Tagging, Text, Training
 
@@ -44,6 +44,7 @@ __all__ = [
     "Masking",
     "Model",
     "Recipe",
+    "RnnEncoderSection",
     "RnnSection",
     "Section",
     "Tagging",

@@ -7,11 +7,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from regard.config.section import Section
+from regard.config.recurrent import RnnEncoderSection, RnnSection
+from regard.config.section import Section, Uses
 
 Positions = Literal["sinusoidal", "learned", "relative", "none"]
-Uses = dict[str, tuple[int, int]]
-"""Encoder, decoder or cross, the uses of attention [Vaswani17 §3.2.3], to how many layers and heads."""
 
 
 class Attentive(Section):
@@ -235,54 +234,13 @@ class VitSection(Attentive):
         return {"encoder": (self.layers, self.heads)}
 
 
-class RnnSection(Section):
-    """Recurrent encoder-decoder, without or with attention [Bahdanau15, Luong15]."""
-
-    family: Literal["rnn"] = Field("rnn", description="the architecture")
-    cell: Literal["elman", "gru", "lstm"] = Field("gru", description="what is repeated: elman: tanh; gru, lstm: gated")
-    encoder_layers: int = Field(1, ge=1, le=64, description="layers that read")
-    decoder_layers: int = Field(1, ge=1, le=64, description="layers that write")
-    d_model: int = Field(256, ge=2, le=65536, description="size of embeddings and of every state")
-    two_way: bool = Field(True, description="the encoder reads from both ends, each with half of the state")
-    score: Literal["none", "dot", "scaled", "general", "additive", "cosine"] = Field(
-        "additive", description="how the decoder's state is compared with the encoder's; none: no attention at all"
-    )
-    input_feeding: bool = Field(False, description="what was attended to also enters the next step [Luong15 §3.3]")
-    tie: Literal["none", "two", "three"] = Field(
-        "three", description="two: target embedding = output; three: source embedding too (needs a joint vocabulary)"
-    )
-    dropout: float = Field(0.2, ge=0.0, lt=1.0, description="on embeddings, between layers and before the output")
-
-    @model_validator(mode="after")
-    def _halves(self) -> RnnSection:
-        if self.two_way and self.d_model % 2:
-            raise ValueError(f"d_model {self.d_model} cannot be halved between two directions; choose an even one")
-        if self.input_feeding and self.score == "none":
-            raise ValueError('input_feeding feeds what was attended to; with score = "none" there is nothing')
-        return self
-
-    @property
-    def attention(self) -> Uses:
-        """Layers and heads of each use of attention."""
-        return {} if self.score == "none" else {"cross": (1, 1)}
-
-    @property
-    def divisor(self) -> float:
-        """What scores are divided by."""
-        return float(self.d_model**0.5) if self.score == "scaled" else 1.0
-
-    @property
-    def known_positions(self) -> float:
-        """A recurrence counts without end."""
-        return float("inf")
-
-
 FAMILIES: dict[str, type[Section]] = {
     "transformer": TransformerSection,
     "bert": BertSection,
     "gpt": GptSection,
     "vit": VitSection,
     "rnn": RnnSection,
+    "rnn-encoder": RnnEncoderSection,
 }
 """The word ``family`` to its section."""
 
@@ -298,7 +256,8 @@ Model = Annotated[
     | Annotated[BertSection, Tag("bert")]
     | Annotated[GptSection, Tag("gpt")]
     | Annotated[VitSection, Tag("vit")]
-    | Annotated[RnnSection, Tag("rnn")],
+    | Annotated[RnnSection, Tag("rnn")]
+    | Annotated[RnnEncoderSection, Tag("rnn-encoder")],
     Discriminator(_family),
 ]
 """The section ``model`` of a recipe; without the word ``family`` it is the Transformer."""

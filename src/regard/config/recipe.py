@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from regard.config.families import Model, RnnSection, TransformerSection, VitSection
+from regard.config.families import Model, TransformerSection, VitSection
+from regard.config.recurrent import RnnEncoderSection, RnnSection
 from regard.config.section import Section
 from regard.config.sections import Classification, Data, Decoding, Encoding, Images, Masking, Tagging, Text, Training
 
@@ -35,8 +36,8 @@ OWN: dict[str, tuple[str, ...]] = {
 """The sections a task has beside those of :data:`EVERYWHERE`."""
 BUILT: dict[str, tuple[str, ...]] = {
     "translation": ("transformer", "rnn"),
-    "classification": ("bert",),
-    "tagging": ("bert",),
+    "classification": ("bert", "rnn-encoder"),
+    "tagging": ("bert", "rnn-encoder"),
     "language-model": ("gpt",),
     "masked-lm": ("bert",),
     "span-corruption": ("transformer",),
@@ -90,6 +91,8 @@ class Recipe(Section):
         if self.data.max_tokens > self.training.tokens:
             raise ValueError(f"data.max_tokens {self.data.max_tokens} is above training.tokens {self.training.tokens}")
         self._refuse_too_few_positions()
+        if self.task == "tagging" and isinstance(self.model, RnnEncoderSection) and self.model.pool == "attention":
+            raise ValueError('model.pool = "attention" weighs whole texts; for tags use "mean" or "max"')
         if self.text.bpe_dropout and self.text.units == "characters":
             raise ValueError('text.bpe_dropout leaves merges out; text.units = "characters" has none')
         if self.training.patience is not None and self.training.schedule in ("cosine", "linear"):
@@ -100,7 +103,7 @@ class Recipe(Section):
 
     def _refuse_too_few_positions(self) -> None:
         model = self.model
-        if isinstance(model, RnnSection | VitSection) or model.positions != "learned":
+        if isinstance(model, RnnSection | RnnEncoderSection | VitSection) or model.positions != "learned":
             return
         more, said = 0, ""
         if isinstance(model, TransformerSection):

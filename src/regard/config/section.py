@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 FORMAT = 1
 """Version of every file we write; a newer one is refused with a sentence."""
+Uses = dict[str, tuple[int, int]]
+"""Encoder, decoder, cross [Vaswani17 §3.2.3] or pool, the uses of attention, to how many layers and heads."""
 
 
 class Section(BaseModel):

@@ -1,4 +1,4 @@
-"""One word of a translation, and what it attends to: the sentence above, the translation below, lines between them."""
+"""One word of a translation, or a whole text, and what it attends to: the sentence above, lines down to what looks."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Crossing:
     weight_K: NDArray[Any]
 
 
-def bridges(crossings: Sequence[Crossing], title: str = "Attention", least: float = 0.02) -> str:
-    """The crossings below each other as SVG; weights under ``least`` get no line."""
+def bridges(crossings: Sequence[Crossing], title: str = "Attention", least: float = 0.02, remark: str = "") -> str:
+    """The crossings below each other as SVG, a remark below them; weights under ``least`` get no line."""
     body = [f'<text class="title" x="{MARGIN}" y="{MARGIN + 12}">{safe(title)}</text>']
     y, widest = MARGIN + 34.0, MARGIN * 2 + text_width(title, 15)
     for crossing in crossings:
@@ -36,7 +36,7 @@ def bridges(crossings: Sequence[Crossing], title: str = "Attention", least: floa
         body += above.texts() + below.texts(crossing.query)
         body += above.shares(crossing.weight_K, above.line - SIZE - 6, least)
         y, widest = below.line + 26, max(widest, above.width, below.width)
-    return document(widest, y + 4, title, " ".join(map(_told, crossings)), body)
+    return document(widest, y + 4, title, " ".join(map(_told, crossings)), body, remark)
 
 
 def _lines(crossing: Crossing, above: Row, below: Row, least: float) -> list[str]:

@@ -33,7 +33,7 @@ def equation_of(models: Models, given: Fields) -> bytes:
     # Without scaling, what passes as the score has been multiplied by what it will be divided by.
     score_LM = found.score_LM if asked.without.scaling else found.score_LM / section.divisor
     divisor = found.divisor if asked.without.scaling else 1.0
-    values = {"divisor": divisor, "additive": getattr(section, "score", None) == "additive"}
+    values = {"divisor": divisor, "additive": kind == "pool" or getattr(section, "score", None) == "additive"}
     arrays = steps(found, score_LM[query], divisor, query)
     floats = {name: np.asarray(array, np.float32) for name, array in arrays.items()}
     return packed(values, {**floats, "hidden": found.hidden_LM[query].astype(np.uint8)})

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from regard.errors import UsageError
 from regard.explore.asked import Asked, Fields, a_whole
-from regard.explore.kinds import KINDS, Kind, as_kind
+from regard.explore.kinds import KINDS, Kind, as_kind, within
 from regard.explore.measures import measures, rollout
 from regard.explore.models import Models
 from regard.explore.passes import Pass, passed
@@ -29,6 +29,7 @@ SIDES: dict[str, tuple[str, str]] = {
     "encoder": ("source", "source"),
     "decoder": ("target", "target"),
     "cross": ("written", "source"),
+    "pool": ("whole", "source"),
 }
 """Who looks, and what is looked at."""
 MERGES = ("head", "mean", "max", "rollout")
@@ -116,7 +117,7 @@ def merged(record: Record, kind: Kind, merge: str, layer: int | None, head: int 
         return record.head(kind, layer, head)
     one = record.layer(kind, 1 if layer is None else layer)
     if merge == "rollout":
-        if kind == "cross":
+        if not within(kind):
             raise UsageError("only within one text can attention be followed from layer to layer", "merge")
         return rollout(record.weights[kind][:layer])
     every_HQK = np.concatenate(record.weights[kind]) if layer is None else one
@@ -130,10 +131,13 @@ def tokens_told(tokens: Sequence[Token]) -> list[dict[str, Any]]:
 
 
 def _sides(record: Record) -> dict[str, tuple[Token, ...]]:
-    return {"source": record.source, "target": record.target, "written": record.written}
+    found = {"source": record.source, "target": record.target, "written": record.written}
+    return {**found, "whole": record.queries("pool")} if record.weights.get("pool") else found
 
 
 def _words(tokens: Sequence[Token], record: Record, side: str) -> list[list[Any]]:
+    if side == "whole":
+        return [[token.text, [place]] for place, token in enumerate(tokens)]
     text = record.source_text if side == "source" else record.target_text
     return [list(word) for word in words(tokens, text)]
 

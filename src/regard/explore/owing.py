@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 Score = Callable[["Tensor"], "Tensor"]
 """From ``hidden_TD`` of a pass to a single number."""
-STACKS = {"bert": {"source": "encoder"}, "vit": {"source": "encoder"}, "gpt": {"source": "decoder"}}
+_READS = {"source": "encoder"}
+STACKS = {"bert": _READS, "rnn-encoder": _READS, "vit": _READS, "gpt": {"source": "decoder"}}
 """Which stack reads what, by family; where another text is written there are two."""
 
 

@@ -14,6 +14,9 @@ from regard.explore.kinds import KINDS, TITLES, Kind
 from regard.explore.scene import Scene, scene
 from regard.explore.tokens import Token
 
+WHOLE = "the whole text"
+"""What looks where one query, which is learned, weighs all tokens of a text."""
+
 
 @dataclass(frozen=True)
 class Record:
@@ -33,7 +36,8 @@ class Record:
 
     def queries(self, kind: Kind) -> tuple[Token, ...]:
         """The tokens whose attention ``kind`` is: rows."""
-        return {"encoder": self.source, "decoder": self.target, "cross": self.written}[kind]
+        whole = (Token(WHOLE, 0, len(self.source_text)),)
+        return {"encoder": self.source, "decoder": self.target, "cross": self.written, "pool": whole}[kind]
 
     def keys(self, kind: Kind) -> tuple[Token, ...]:
         """The tokens attended to: columns."""

@@ -12,6 +12,8 @@ from regard.explore.tokens import Token, mark, piece
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from regard.models.inputs import Tokens
+    from regard.models.rnn_reader import RnnReader
     from regard.tasks.image_classification import Image, ImageClassification
     from regard.tasks.span_corruption import SpanCorruption
     from regard.tasks.texts import Read
@@ -139,8 +141,16 @@ def _pair(task: Translation, source_text: str, target: Target) -> Scene:
     return _both(task, (source_side, known, read), (target_side, *said))
 
 
+def _weighed(model: RnnReader, given: Tokens) -> Tensor:
+    """The encoder; its head reads too, so that what it attends to is heard."""
+    hidden_TD: Tensor = model.encoder(given)
+    model.head(hidden_TD, given.sequences)
+    return hidden_TD
+
+
 PASSES: dict[str, Callable[[Any, Any], Tensor]] = {
     "bert": lambda model, given: model.encoder(given),
+    "rnn-encoder": _weighed,
     "gpt": lambda model, given: model(given),
 }
 """What of a model of one text is run, by family: an encoder without its head."""

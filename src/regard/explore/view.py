@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from regard.errors import RegardError, UsageError
 from regard.explore import arcs, bridges, heatmap, svg
 from regard.explore.ink import Look
-from regard.explore.kinds import TITLES, Kind
+from regard.explore.kinds import TITLES, Kind, within
 from regard.explore.payload import small
-from regard.explore.record import Record
+from regard.explore.record import WHOLE, Record
 from regard.explore.tokens import Token, by_word, words
 
 SMALLER = "Each square stands for several tokens: what those of its rows give to those of its columns, on average."
@@ -27,7 +27,7 @@ class View:
 
     Args:
         record: one pass.
-        kind: encoder, decoder or cross.
+        kind: encoder, decoder, cross or pool.
         layer: counted from 1; ``None`` shows all layers at a glance.
         head: counted from 1; ``None`` shows all heads at a glance.
         whole: words instead of tokens.
@@ -73,10 +73,10 @@ class View:
         keys, place = self.labels()[1], self._found(word)
         names, weight_HQK = self.heads()
         caption = f"“{self.labels()[0][place]}”: {self._place(len(names))}"
-        return arcs.Glance(keys, weight_HQK.mean(axis=0)[place], -1 if self.kind == "cross" else place, caption)
+        return arcs.Glance(keys, weight_HQK.mean(axis=0)[place], place if within(self.kind) else -1, caption)
 
     def crossing(self, word: str) -> bridges.Crossing:
-        """Where one word of the translation looks in the sentence, as :meth:`glance` finds it; for ``cross`` alone."""
+        """Where one word of the translation, or the whole text, looks in the sentence, as :meth:`glance` finds it."""
         queries, keys = self.labels()
         place = self._found(word)
         return bridges.Crossing(queries, place, keys, self.heads()[1].mean(axis=0)[place])
@@ -90,10 +90,13 @@ class View:
         return places[-1]
 
     def _place(self, heads: int) -> str:
-        return self.title if self.head is not None else f"{self.title}, mean of {heads} heads"
+        return (
+            self.title if self.head is not None else f"{self.title}, mean of {heads} heads" if heads > 1 else self.title
+        )
 
     def terminal(self, look: Look, word: str | None = None) -> str:
-        """The picture for a terminal."""
+        """The picture for a terminal; of attention with one query always where that looks."""
+        word = self._only if word is None else word
         if word is not None:
             return arcs.bars(self.glance(word), look)
         names, weight_HQK = self.heads()
@@ -112,8 +115,9 @@ class View:
         Raises:
             RegardError: a single head has more.
         """
+        word = self._only if word is None else word
         if word is not None:
-            return gazes([self], word)
+            return gazes([self], word, remark)
         names, weight_HQK = self.heads()
         if self.head is None or len(names) > 1:
             if most is not None and weight_HQK.size > most:
@@ -152,7 +156,13 @@ class View:
         record = self.record
         query_text = record.source_text if self.kind == "encoder" else record.target_text
         key_text = record.target_text if self.kind == "decoder" else record.source_text
-        return [self._side(record.queries(self.kind), query_text), self._side(record.keys(self.kind), key_text)]
+        keys = self._side(record.keys(self.kind), key_text)
+        return [([WHOLE], [[0]]) if self.kind == "pool" else self._side(record.queries(self.kind), query_text), keys]
+
+    @property
+    def _only(self) -> str | None:
+        """What looks, where it is the same whatever is read."""
+        return WHOLE if self.kind == "pool" else None
 
     def _side(self, tokens: tuple[Token, ...], text: str) -> tuple[list[str], list[list[int]]]:
         if not self.whole:
@@ -165,16 +175,16 @@ class View:
         return by_word(weight_QK, queries, keys) if self.whole else weight_QK
 
 
-def gazes(views: Sequence[View], word: str) -> str:
+def gazes(views: Sequence[View], word: str, remark: str = "") -> str:
     """Where one word looks in each of several sentences, below each other, as SVG.
 
     Within a sentence arcs run from the word, and the captions are the translations; between a translation and its
-    sentence lines do.
+    sentence, or a whole text and its words, lines do; a remark stands below those.
     """
     place = views[0]._place(len(views[0].heads()[0]))
     found = list(dict.fromkeys(view.labels()[0][view._found(word)] for view in views))
     who = " and ".join(f"“{one}”" for one in found)
     title = f"Where {who} look{'s' if len(found) == 1 else ''}: {place[:1].lower()}{place[1:]}"
-    if views[0].kind == "cross":
-        return bridges.bridges([view.crossing(word) for view in views], title)
+    if not within(views[0].kind):
+        return bridges.bridges([view.crossing(word) for view in views], title, remark=remark)
     return arcs.arcs([replace(view.glance(word), caption=f"→ {view.record.target_text}") for view in views], title)

@@ -119,5 +119,7 @@ class TagHead(nn.Module):
         return self.forward(self.pool(hidden_TD, words), words)
 
 
+ReadingHead = Callable[[TokenEmbedding], TextHead | TagHead | VectorHead]
+"""Makes a head for texts or their words, which needs no table of embeddings."""
 Head = Callable[[TokenEmbedding], WordHead | TextHead | TagHead | VectorHead]
 """Makes the head that stands on an encoder with this table of embeddings."""

@@ -9,10 +9,20 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 
-from regard.config import Attentive, BertSection, GptSection, Model, RnnSection, TransformerSection, VitSection
-from regard.models.bert import Bert, Head, TagHead, TextHead, VectorHead, WordHead
+from regard.config import (
+    Attentive,
+    BertSection,
+    GptSection,
+    Model,
+    RnnEncoderSection,
+    RnnSection,
+    TransformerSection,
+    VitSection,
+)
+from regard.models.bert import Bert, Head, ReadingHead, TagHead, TextHead, VectorHead, WordHead
 from regard.models.gpt import Gpt
 from regard.models.rnn import FeedingDecoder, Rnn, RnnDecoder, RnnEncoder
+from regard.models.rnn_reader import Reader, RnnReader, TextEncoder
 from regard.models.transformer import Decoder, Encoder, Transformer
 from regard.models.vit import Vit
 from regard.nn import pooling
@@ -60,7 +70,13 @@ PLACES: dict[str, Callable[[VitSection], Positions]] = {
     "none": lambda model: NoPositions(),
 }
 """Positions of an image's patches."""
-POOLS: dict[str, pooling.Pool] = {"first": pooling.first, "mean": pooling.mean, "max": pooling.largest}
+POOLS: dict[str, Callable[[int], pooling.Pool]] = {
+    "first": lambda d_model: pooling.first,
+    "mean": lambda d_model: pooling.mean,
+    "max": lambda d_model: pooling.largest,
+    "attention": pooling.Attention,
+}
+"""What stands for a text."""
 CHAINS: dict[str, type[Alone] | type[Together]] = {"alone": Alone, "crf": Together}
 """How the tags of a sentence are learned and chosen."""
 CELLS: dict[str, type[Recurrent]] = {"elman": Elman, "gru": Gru, "lstm": Lstm}
@@ -116,24 +132,27 @@ def words(model: BertSection) -> Head:
     return lambda table: WordHead(table, activation(), NORMS[model.norm](model))
 
 
-def classes(model: BertSection, count: int) -> Head:
+def classes(model: BertSection | RnnEncoderSection, count: int) -> ReadingHead:
     """The head that scores ``count`` classes of a text."""
-
-    def head(table: TokenEmbedding) -> TextHead:
-        dense = Linear(model.d_model, model.d_model) if model.pooler else None
-        return TextHead(POOLS[model.pool], dense, Linear(model.d_model, count), model.dropout)
-
-    return head
+    return lambda table: TextHead(_pool(model), _pooler(model), Linear(model.d_model, count), model.dropout)
 
 
-def tags(model: BertSection, count: int, chain: str = "alone") -> Head:
+def tags(model: BertSection | RnnEncoderSection, count: int, chain: str = "alone") -> ReadingHead:
     """The head that scores ``count`` tags of each word; ``chain``: alone, or as whole sequences by a ``crf``."""
-    return lambda table: TagHead(Linear(model.d_model, count), model.dropout, POOLS[model.pool], CHAINS[chain](count))
+    return lambda table: TagHead(Linear(model.d_model, count), model.dropout, _pool(model), CHAINS[chain](count))
 
 
-def vectors(model: BertSection) -> Head:
-    """The head that makes a vector of a text, and learned nothing of its own but BERT's dense layer."""
-    return lambda table: VectorHead(POOLS[model.pool], Linear(model.d_model, model.d_model) if model.pooler else None)
+def vectors(model: BertSection | RnnEncoderSection) -> ReadingHead:
+    """The head that makes a vector of a text, and learned nothing of its own but what pools, and BERT's dense layer."""
+    return lambda table: VectorHead(_pool(model), _pooler(model))
+
+
+def _pool(model: BertSection | RnnEncoderSection | VitSection) -> pooling.Pool:
+    return POOLS[model.pool](model.d_model)
+
+
+def _pooler(model: BertSection | RnnEncoderSection) -> Linear | None:
+    return Linear(model.d_model, model.d_model) if model.pooler else None
 
 
 def gpt(model: GptSection, pieces: int, key: int = 0) -> Gpt:
@@ -148,7 +167,7 @@ def vit(model: VitSection, count: int, key: int = 0) -> Vit:
     pixels = model.patch * model.patch * model.channels
     stack = _Stack.of(model, two_way=True)
     input = PatchEmbedding(Linear(pixels, model.d_model), PLACES[model.positions](model), model.dropout)
-    head = TextHead(POOLS[model.pool], None, Linear(model.d_model, count), 0.0)
+    head = TextHead(_pool(model), None, Linear(model.d_model, count), 0.0)
     return _ready(Vit(Encoder(input, stack.encoder_layers(model.layers), stack.final()), head), key)
 
 
@@ -179,7 +198,22 @@ def rnn(model: RnnSection, source_pieces: int, target_pieces: int, key: int = 0)
     )
 
 
-def _recurrent(model: RnnSection, layers: int, size_in: int, directions: int) -> Stack:
+def rnn_encoder(model: RnnEncoderSection, pieces: int, head: ReadingHead, key: int = 0) -> RnnReader:
+    """The recurrent reader a section describes, with a head: :func:`classes`, :func:`tags`, :func:`vectors`."""
+    table = TokenEmbedding(pieces, model.d_model, start=0)
+    stack = _recurrent(model, model.layers, model.d_model, 2 if model.two_way else 1)
+    return _ready(RnnReader(TextEncoder(InputEmbedding(table, NoPositions(), model.dropout), stack), head(table)), key)
+
+
+def reader(model: Model, pieces: int, head: ReadingHead, key: int = 0) -> Reader:
+    """The model of texts without a second side a section describes, of whichever family."""
+    return READERS[model.family](model, pieces, head, key)
+
+
+READERS: dict[str, Callable[[Any, int, ReadingHead, int], Reader]] = {"bert": bert, "rnn-encoder": rnn_encoder}
+
+
+def _recurrent(model: RnnSection | RnnEncoderSection, layers: int, size_in: int, directions: int) -> Stack:
     """Recurrent layers, of which the first reads vectors of ``size_in``."""
     cell, size = CELLS[model.cell], model.d_model // directions
     sizes = [size_in] + [model.d_model] * (layers - 1)

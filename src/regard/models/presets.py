@@ -144,6 +144,12 @@ PRESETS: dict[str, Preset] = {
         family="bert",
         pieces=4000,
     ),
+    "classifier-rnn": Preset(
+        {"d_model": 256, "pool": "attention"},
+        what="reads texts both ways to label them; for a few thousand of them",
+        family="rnn-encoder",
+        pieces=4000,
+    ),
     "bert-small": Preset(
         {"layers": 4, "d_model": 256, "d_ff": 1024, "heads": 4, "norm_place": "pre", "dropout": 0.1}
         | {"pool": "mean", "pooler": False, "norm_epsilon": 1e-5},
@@ -221,6 +227,7 @@ OUTLINES: dict[str, Callable[[Any, int, int], nn.Module]] = {
     "transformer": build.transformer,
     "rnn": build.rnn,
     "bert": lambda model, pieces, _: build.bert(model, pieces, build.words(model)),
+    "rnn-encoder": lambda model, pieces, _: build.rnn_encoder(model, pieces, build.vectors(model)),
     "gpt": lambda model, pieces, _: build.gpt(model, pieces),
     "vit": lambda model, classes, _: build.vit(model, classes),
 }

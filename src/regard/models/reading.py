@@ -22,6 +22,7 @@ POINTS: Mapping[str, Mapping[str, str]] = {
     "vit": {"encoder": ENCODER},
     "gpt": {"decoder": DECODER},
     "rnn": {"cross": "decoder.cross.weight"},
+    "rnn-encoder": {"pool": "head.pool.weight"},
 }
 """Where the weights of each use of attention pass, by family and layer [Vaswani17 §3.2.3]."""
 BY_QUERY = ("query", "score", "weight", "context")
@@ -127,8 +128,8 @@ def _layers(point: str, found: dict[str, list[Tensor]], queries: Sequence[int]) 
 
 
 def _whole(steps: list[Tensor], queries: Sequence[int]) -> list[Tensor]:
-    """One tensor a sequence, of those that were heard a step at a time: the longest sequences live longest."""
-    if len(steps) == len(queries):
+    """One tensor a sequence; of those that were heard a step at a time the longest sequences live longest."""
+    if not queries or len(steps) == len(queries):
         return steps
     order = sorted(range(len(queries)), key=lambda place: -queries[place])
     rows: list[list[Tensor]] = [[] for _ in queries]

@@ -94,19 +94,13 @@ class Cosine(Dot):
         return F.normalize(memory_SD, dim=1)
 
 
-class Additive(nn.Module):
-    """``score(h, m) = vᵀ tanh(W h + U m + b)`` [Bahdanau15 §A.1.2]."""
+class AdditiveScore(nn.Module):
+    """``score(q, m) = vᵀ tanh(q + U m)`` of queries that are there already [Bahdanau15 §A.1.2]."""
 
     def __init__(self, d_model: int) -> None:
         super().__init__()
-        self.state = Linear(d_model, d_model)
         self.memory = Linear(d_model, d_model, bias=False)
         self.direction = nn.Parameter(torch.empty(d_model))
-
-    def query(self, hidden_TD: Tensor) -> Tensor:
-        """``W h + b``."""
-        query_TD: Tensor = self.state(hidden_TD).to(hidden_TD.dtype)
-        return query_TD
 
     def key(self, memory_SD: Tensor) -> Tensor:
         """``U m``; computed once for a sentence."""
@@ -136,6 +130,19 @@ class Additive(nn.Module):
             places = torch.arange(here.start, here.stop, device=context_TD.device)
             context_TD = context_TD.index_copy(0, places, context_HLD[0])
         return context_TD
+
+
+class Additive(AdditiveScore):
+    """``score(h, m) = vᵀ tanh(W h + U m + b)``: a query of every state of the decoder [Bahdanau15 §A.1.2]."""
+
+    def __init__(self, d_model: int) -> None:
+        super().__init__(d_model)
+        self.state = Linear(d_model, d_model)
+
+    def query(self, hidden_TD: Tensor) -> Tensor:
+        """``W h + b``."""
+        query_TD: Tensor = self.state(hidden_TD).to(hidden_TD.dtype)
+        return query_TD
 
 
 def _unseen(_: str, value: Tensor) -> Tensor:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from regard.nn.alignment import Additive
+from regard.nn.alignment import AdditiveScore
 from regard.nn.attention import MultiHeadAttention
 from regard.nn.embeddings import PatchEmbedding, Segments, TokenEmbedding
 from regard.nn.ops import Linear
+from regard.nn.pooling import Attention as Pooling
 from regard.nn.positions import Grid, Learned, Relative
 from regard.nn.recurrent import Recurrent
 
@@ -37,8 +38,10 @@ def initialise(model: nn.Module, key: int) -> None:
         elif isinstance(module, Learned | Grid | Segments | PatchEmbedding):
             for parameter in module.parameters(recurse=False):
                 nn.init.normal_(parameter, std=parameter.shape[-1] ** -0.5, generator=generator)
-        elif isinstance(module, Additive):
+        elif isinstance(module, AdditiveScore):
             nn.init.normal_(module.direction, std=module.direction.shape[0] ** -0.5, generator=generator)
+        elif isinstance(module, Pooling):
+            nn.init.zeros_(module.query)
         elif isinstance(module, Recurrent):
             _recurrent(module, generator)
     for module in model.modules():

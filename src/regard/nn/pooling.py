@@ -1,13 +1,16 @@
-"""What stands for a whole sequence: its first token, the mean of its tokens, or the largest of each entry."""
+"""What stands for a whole sequence: its first token, the mean or the largest of its tokens, or what is attended to."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from regard.nn.layout import Sequences
+from regard.nn import probe
+from regard.nn.alignment import AdditiveScore
+from regard.nn.layout import Layout, Sequences
 
 Pool = Callable[[Tensor, Sequences], Tensor]
 """``(hidden_TD, sequences) → pooled_BD``."""
@@ -31,3 +34,28 @@ def largest(hidden_TD: Tensor, sequences: Sequences) -> Tensor:
     low_BD = hidden_TD.new_full((sequences.count, hidden_TD.shape[1]), -torch.inf)
     index = sequences.rows_T[:, None].expand(-1, hidden_TD.shape[1])
     return low_BD.scatter_reduce(0, index, hidden_TD[sequences.inside_T], "amax")
+
+
+class Attention(nn.Module):
+    """A mean of every sequence's tokens, weighed by attention [Lin17 §2.1, Yang16 §2.2].
+
+    One query, which is learned and the same for all texts, is compared with every token by the additive score.
+    """
+
+    def __init__(self, d_model: int) -> None:
+        super().__init__()
+        self.query = nn.Parameter(torch.empty(d_model))
+        self.score = AdditiveScore(d_model)
+        self.path = ""
+
+    def forward(self, hidden_TD: Tensor, sequences: Sequences) -> Tensor:
+        """``context_BD``; zeros for an empty sequence."""
+        lengths_B = sequences.lengths_B[: sequences.count]
+        layout = Layout(Sequences.rows(torch.ones_like(lengths_B), 1, 1), sequences)
+        query_BD = self.query.to(hidden_TD.dtype).expand(sequences.count, -1)
+        given = query_BD, self.score.key(hidden_TD), hidden_TD, layout
+        if probe.inside(self.path):
+            context_BD = self.score.shown(*given, partial(probe.passing_inside, self.path))
+        else:
+            context_BD = self.score.attend(*given)
+        return probe.passing(f"{self.path}.output", context_BD)

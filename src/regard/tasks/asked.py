@@ -11,7 +11,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from regard.config import BUILT, Data, Recipe, Training, check_value, merge, override, recipe_from, recipe_values
+from regard.config import (
+    BUILT,
+    FAMILIES,
+    Data,
+    Recipe,
+    Training,
+    check_value,
+    merge,
+    override,
+    recipe_from,
+    recipe_values,
+)
 from regard.data.corpora import Corpus, Table, corpus
 from regard.errors import UsageError
 from regard.models.presets import PRESETS, preset
@@ -50,8 +61,10 @@ def recipe_asked(wishes: Wishes, pairs: int, seems: Mapping[str, Any] | None = N
     given, chosen, where = _wished(wishes)
     schedule = chosen.get("training", {}).get("schedule")
     task = chosen.get("task", Recipe().task)
-    table = defaults(task, pairs, wishes.preset, "model" not in given and "model" not in wishes.begun, schedule)
-    family = chosen.get("model", {}).get("family")
+    with_model = "model" not in given and "model" not in wishes.begun
+    model = chosen.get("model", {})
+    table = defaults(task, pairs, wishes.preset, with_model, schedule, model)
+    family = model.get("family")
     if family is not None and family != table.get("model", {}).get("family", BUILT[task][0]):
         table.pop("model", None)  # the sizes of another family
     kept = {"model.patch"} if wishes.preset else set()
@@ -113,12 +126,9 @@ def _wished(wishes: Wishes) -> tuple[dict[str, Any], dict[str, Any], str]:
     for name, value in wishes.options.items():
         if value is not None:
             check_value(name, value, _option(name))
-    family = _family(wishes, given)
+    families = _families(wishes, given)
     for setting in wishes.settings:
-        name = setting.partition("=")[0].strip()
-        section, _, inner = name.rpartition(".")
-        alone = override({}, [setting])  # one that is unknown is refused here
-        check_value(name, alone[section][inner] if section else alone[inner], f"--set {setting}", family)
+        _check(setting, families)
     wished = override(options, wishes.settings)
     _refuse_other_text(wishes, wished)
     if "text" in wishes.begun:
@@ -126,15 +136,30 @@ def _wished(wishes: Wishes) -> tuple[dict[str, Any], dict[str, Any], str]:
     return given, merge(_without_length(given, wished), wished), where
 
 
-def _family(wishes: Wishes, given: Mapping[str, Any]) -> str | None:
-    """The family whose fields are meant: the recipe's, else the task's usual one; none where nothing is known of it."""
+def _check(setting: str, families: Sequence[str | None]) -> None:
+    """Raise a UsageError for a setting that is unknown, or whose value fits none of these families."""
+    name = setting.partition("=")[0].strip()
+    section, _, inner = name.rpartition(".")
+    alone = override({}, [setting])
+    value, refused = alone[section][inner] if section else alone[inner], None
+    for family in families:
+        try:
+            return check_value(name, value, f"--set {setting}", family)
+        except UsageError as error:
+            refused = refused or error
+    if refused:
+        raise refused
+
+
+def _families(wishes: Wishes, given: Mapping[str, Any]) -> Sequence[str | None]:
+    """The families whose fields may be meant: the recipe's, else the task's; ``None`` where nothing is known of it."""
     model = given.get("model", {})
     if isinstance(model, Mapping) and "family" in model:
-        return str(model["family"])
+        return (str(model["family"]),)
     if any(setting.partition("=")[0].strip() == "model.family" for setting in wishes.settings):
-        return None
+        return (None, *FAMILIES)
     task = wishes.options.get("task") or given.get("task")
-    return BUILT[task][0] if isinstance(task, str) and task in BUILT else None
+    return BUILT[task] if isinstance(task, str) and task in BUILT else (None,)
 
 
 def _refuse_begun(wishes: Wishes) -> None:

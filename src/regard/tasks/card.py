@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from regard.config import Model, Recipe, RnnSection, TransformerSection
+from regard.config import Model, Recipe, RnnEncoderSection, RnnSection, TransformerSection
 from regard.tasks.metrics import Scores
 from regard.tasks.teaching import Prepared
 from regard.training.objective import TITLES, Validation
@@ -25,6 +25,7 @@ TITLES_OF_TASKS = {
 FAMILIES = {
     "transformer": "Transformer",
     "rnn": "recurrent encoder-decoder",
+    "rnn-encoder": "recurrent encoder",
     "bert": "Transformer encoder",
     "gpt": "Transformer decoder",
     "vit": "Transformer encoder of images",
@@ -90,6 +91,8 @@ def _sizes(model: Model) -> str:
         attention = "no attention" if model.score == "none" else f"{model.score} attention"
         both = f"{model.encoder_layers} + {model.decoder_layers}"
         return f"{both} layers, {model.cell}, d_model {model.d_model}, {attention}"
+    if isinstance(model, RnnEncoderSection):
+        return f"{model.layers} layers, {model.cell}, d_model {model.d_model}, pooled by {model.pool}"
     if isinstance(model, TransformerSection):
         layers = f"{model.encoder_layers} + {model.decoder_layers}"
     else:

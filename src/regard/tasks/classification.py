@@ -7,10 +7,10 @@ from typing import ClassVar, overload
 
 import numpy as np
 
-from regard.config import BertSection, Recipe
+from regard.config import BertSection, Recipe, RnnEncoderSection
 from regard.data.corpora import Corpus
-from regard.models.bert import Bert
-from regard.models.build import bert, classes
+from regard.models.build import classes, reader
+from regard.models.rnn_reader import Reader
 from regard.tasks.class_evaluation import ClassEvaluation, evaluated
 from regard.tasks.reading import averaged, read
 from regard.tasks.texts import TextReader, refuse_others
@@ -31,10 +31,10 @@ class Classification(TextReader):
     name: ClassVar[str] = "classification"
 
     @staticmethod
-    def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Bert:
+    def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Reader:
         """The encoder of a recipe with a head for so many labels."""
-        assert isinstance(recipe.model, BertSection)
-        return bert(recipe.model, sizes[0], classes(recipe.model, max(1, sizes[1])), key)
+        assert isinstance(recipe.model, BertSection | RnnEncoderSection)
+        return reader(recipe.model, sizes[0], classes(recipe.model, max(1, sizes[1])), key)
 
     @overload
     def classify(self, text: str, threshold: float | None = None) -> Verdict: ...

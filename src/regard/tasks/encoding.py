@@ -232,5 +232,6 @@ STACKS: dict[str, Callable[[Any], tuple[int, Callable[[int | None], Answer]]]] =
     "bert": attentive("encoder"),
     "gpt": attentive("decoder", causal=True),
     "rnn": _recurrent,
+    "rnn-encoder": _recurrent,
 }
 """By family how many layers read a text, and the vectors of each of them."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
 
-from regard.config import Model, Training, merge
+from regard.config import FAMILIES, Model, Training, merge
 from regard.errors import RegardError
-from regard.models.presets import preset
+from regard.models.presets import PRESETS, preset
 from regard.training.memory import free_memory
 
 
@@ -55,12 +55,27 @@ class Reading:
         count: texts, or documents.
         epochs: passes over them where neither steps nor minutes are given.
         values: of the recipe.
+        other: the preset where a field is named that the first has not, or its family.
     """
 
     count: float
     preset: str
     epochs: int
     values: Mapping[str, Mapping[str, Any]]
+    other: str | None = None
+
+    def preset_for(self, model: Mapping[str, Any]) -> str:
+        """The preset whose family has these fields, and is the one that is named, if any is."""
+        for name in (self.preset, self.other):
+            family = PRESETS[name].family if name else None
+            if name and family and model.get("family", family) == family and model.keys() <= known_fields(family):
+                return name
+        return self.preset
+
+
+def known_fields(family: str) -> Set[str]:
+    """The names of the fields that a section of this family has."""
+    return FAMILIES[family].model_fields.keys()
 
 
 _CLASSES: dict[str, dict[str, Any]] = {"text": {"vocabulary": 4000}, "training": {"rate": 1e-3, "ema": 0.99}}
@@ -80,7 +95,7 @@ _CHARACTERS: dict[str, Any] = {
 }
 READINGS: dict[str, tuple[Reading, ...]] = {
     "classification": (
-        Reading(10_000, "classifier-tiny", 12, _CLASSES),
+        Reading(10_000, "classifier-rnn", 12, _CLASSES, other="classifier-tiny"),
         Reading(100_000, "classifier-tiny", 15, _CLASSES),
         Reading(float("inf"), "classifier-tiny", 4, {"text": {"vocabulary": 8000}, "training": {"rate": 1e-3}}),
     ),
@@ -120,7 +135,14 @@ def epochs_for(task: str, count: int) -> int:
     return reading_for(task, count).epochs
 
 
-def defaults(task: str, count: int, name: str | None, with_model: bool, schedule: str | None) -> dict[str, Any]:
+def defaults(
+    task: str,
+    count: int,
+    name: str | None,
+    with_model: bool,
+    schedule: str | None,
+    model: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
     """What suits a task and so many examples, as recipe values.
 
     Args:
@@ -129,11 +151,12 @@ def defaults(task: str, count: int, name: str | None, with_model: bool, schedule
         name: a preset asked for instead of the table's.
         with_model: False where a recipe brings a model section of its own; nothing is mixed into that.
         schedule: what is asked for; the table's peak rates are not for ``noam``.
+        model: fields of the model that are asked for; a preset is taken that has them.
     """
     if task == "translation":
         return values(size_for(count), name, with_model, schedule)
     row = reading_for(task, count)
-    chosen = preset(name or row.preset)
+    chosen = preset(name or row.preset_for(model or {}))
     found = {section: dict(fields) for section, fields in row.values.items()}
     found = merge({"task": task, "training": {"tokens": Training().tokens}}, found, {"training": chosen.training})
     found["training"].pop("steps", None)  # a paper's number of steps belongs to its corpus

@@ -21,7 +21,7 @@ from regard.data.packing import pack_sources
 from regard.data.prepare_examples import PreparedExamples, prepare_examples
 from regard.data.survey import Progress
 from regard.data.word_marks import WordMarks, text_lengths
-from regard.models.bert import Bert
+from regard.models.rnn_reader import Reader
 from regard.nn import ops
 from regard.nn.layout import Sequences
 from regard.tasks import calibration
@@ -75,7 +75,7 @@ class TaggingTeaching:
         ops.use(task.model, paths.training)
 
     @property
-    def model(self) -> Bert:
+    def model(self) -> Reader:
         """The model whose weights are trained."""
         return self.task.model
 

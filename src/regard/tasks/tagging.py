@@ -13,13 +13,13 @@ from typing import ClassVar, overload
 import numpy as np
 import torch
 
-from regard.config import BertSection, Recipe
+from regard.config import BertSection, Recipe, RnnEncoderSection
 from regard.data.coding import TagCoding, parts
 from regard.data.corpora import Corpus
 from regard.data.framing import Frame
 from regard.errors import UsageError
-from regard.models.bert import Bert
-from regard.models.build import bert, tags
+from regard.models.build import reader, tags
+from regard.models.rnn_reader import Reader
 from regard.tasks.strangers import refuse_strangers
 from regard.tasks.tag_assets import TagAssets
 from regard.tasks.tag_scores import TagScores, tag_scores
@@ -83,18 +83,18 @@ class Tagging:
 
     name: ClassVar[str] = "tagging"
 
-    def __init__(self, recipe: Recipe, assets: TagAssets, model: Bert) -> None:
+    def __init__(self, recipe: Recipe, assets: TagAssets, model: Reader) -> None:
         self.recipe, self.assets, self.model = recipe, assets, model
         frame = Frame.of(assets.tokenizer, recipe.data.max_tokens, recipe.tagging.stride)
         self.coding = TagCoding(assets.tokenizer, frame, assets.scheme, assets.labels)
         head_of(model).chain.limit(forbidden(assets.labels, assets.scheme))
 
     @staticmethod
-    def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Bert:
+    def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Reader:
         """The encoder of a recipe with a head for so many tags."""
-        assert isinstance(recipe.model, BertSection)
+        assert isinstance(recipe.model, BertSection | RnnEncoderSection)
         chain = "crf" if recipe.tagging.crf else "alone"
-        return bert(recipe.model, sizes[0], tags(recipe.model, max(1, sizes[1]), chain), key)
+        return reader(recipe.model, sizes[0], tags(recipe.model, max(1, sizes[1]), chain), key)
 
     @staticmethod
     def opened(folder: Path) -> TagAssets:

@@ -11,7 +11,7 @@ from torch import nn
 from regard.config import Recipe
 from regard.data.framing import Frame
 from regard.errors import UsageError
-from regard.models.bert import Bert
+from regard.models.rnn_reader import Reader
 from regard.tasks.teaching import device_of
 from regard.tasks.text_assets import TextAssets
 from regard.text.vocabulary import AnyTokenizer
@@ -64,9 +64,9 @@ class TextReader(TextTask):
         model: the encoder with its head, on its device.
     """
 
-    model: Bert
+    model: Reader
 
-    def __init__(self, recipe: Recipe, assets: TextAssets, model: Bert) -> None:
+    def __init__(self, recipe: Recipe, assets: TextAssets, model: Reader) -> None:
         self.recipe, self.assets, self.model = recipe, assets, model
         self.frame = Frame.of(assets.tokenizer, recipe.data.max_tokens)
 

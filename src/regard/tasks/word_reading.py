@@ -14,8 +14,9 @@ from regard.data.examples import TextBatch
 from regard.data.packing import in_order, pack_sources
 from regard.data.shards import ragged
 from regard.data.word_marks import WordMarks
-from regard.models.bert import Bert, TagHead
+from regard.models.bert import TagHead
 from regard.models.inputs import tokens
+from regard.models.rnn_reader import Reader
 from regard.nn.layout import Sequences
 from regard.nn.tag_chain import Chain
 from regard.tasks.reading import ROOM
@@ -28,13 +29,13 @@ LONGEST = 4096
 """Words of a text that are tagged as one; a longer text is tagged in parts."""
 
 
-def head_of(model: Bert) -> TagHead:
+def head_of(model: Reader) -> TagHead:
     """The head of a tagger."""
     assert isinstance(model.head, TagHead)
     return model.head
 
 
-def word_scores(model: Bert, batch: TextBatch, device: torch.device) -> tuple[Tensor, WordMarks]:
+def word_scores(model: Reader, batch: TextBatch, device: torch.device) -> tuple[Tensor, WordMarks]:
     """``score_RC`` of every tag for the words that a batch's windows count, and which these are."""
     given, marks = tokens(batch.text, device), WordMarks.of(batch.text, batch.labels_X)
     starts, lengths = (torch.from_numpy(side).to(device) for side in (marks.starts_R, marks.lengths_R))
@@ -44,7 +45,7 @@ def word_scores(model: Bert, batch: TextBatch, device: torch.device) -> tuple[Te
 
 
 @torch.inference_mode()
-def read_words(model: Bert, windows: Coded, device: torch.device, room: int = ROOM) -> Scores:
+def read_words(model: Reader, windows: Coded, device: torch.device, room: int = ROOM) -> Scores:
     """``score_RC`` of the words of all windows, in their order; windows of similar length are read together."""
     lengths = np.array([len(ids) for ids, _ in windows], np.int64)
     order = np.argsort(-lengths, kind="stable")

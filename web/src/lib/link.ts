@@ -1,6 +1,6 @@
 /** What the page shows, as an address: behind #, so that it never leaves the machine. */
 
-import type { Asked, Changes, Kind, Merge, Model } from './types'
+import { isKind, type Asked, type Changes, type Kind, type Merge, type Model } from './types'
 
 /** How a head may be drawn, how heads may be ordered, and what may be beside one another. */
 export const DRAWN = ['lines', 'text', 'matrix'] as const
@@ -92,7 +92,7 @@ export function read(hash: string): Partial<Place> & { asked: Partial<Asked>[] }
   const one = <T extends string>(name: string, there: readonly T[]) => there.find((known) => known === given.get(name))
   const found: Partial<Place> & { asked: Partial<Asked>[] } = { asked: [] }
   if (given.has('view')) found.view = given.get('view')!
-  if (kind === 'encoder' || kind === 'decoder' || kind === 'cross') found.kind = kind
+  if (isKind(kind)) found.kind = kind
   if (merge === 'mean' || merge === 'max' || merge === 'rollout') found.merge = merge
   found.layer = whole(given.get('layer'))
   const head = whole(given.get('head'))
@@ -114,8 +114,7 @@ export function read(hash: string): Partial<Place> & { asked: Partial<Asked>[] }
     asked.changes = {
       off: (get('off') ?? '').split(' ').flatMap((text) => {
         const [use, layer, number] = text.split('.')
-        const known = use === 'encoder' || use === 'decoder' || use === 'cross'
-        return known && whole(layer ?? null) && whole(number ?? null) ? [[use, Number(layer), Number(number)] as [Kind, number, number]] : []
+        return isKind(use) && whole(layer ?? null) && whole(number ?? null) ? [[use, Number(layer), Number(number)] as [Kind, number, number]] : []
       }),
       positions: !without.includes('positions'),
       scaling: !without.includes('scaling'),

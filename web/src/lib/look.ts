@@ -2,7 +2,7 @@
 
 import type { Payload } from './payload'
 import { clean, named, spot } from './pieces'
-import type { Kind, LookValues, Merge, Side, Token } from './types'
+import { KINDS, type Kind, type LookValues, type Merge, type Side, type Token } from './types'
 
 /** A row or column of a picture: a token, or a word and the places of its tokens. */
 export interface Label {
@@ -43,7 +43,7 @@ export class Look {
 
   /** The uses of attention that were seen, in the order of the paper. */
   get kinds(): Kind[] {
-    return (['encoder', 'decoder', 'cross'] as const).filter((kind) => kind in this.values.kinds)
+    return KINDS.filter((kind) => kind in this.values.kinds)
   }
 
   sides(kind: Kind): { queries: Side; keys: Side; layers: number; heads: number } {
@@ -51,14 +51,14 @@ export class Look {
   }
 
   tokens(side: Side): Token[] {
-    return this.values[side]
+    return this.values[side] ?? []
   }
 
   labels(side: Side, whole: boolean): Label[] {
     const tokens = this.tokens(side)
     const said = this.values.image ? spot : (text: string) => text
     if (!whole) return tokens.map((token, place) => ({ text: said(token.text), name: named(tokens, place), special: token.special, places: [place] }))
-    return this.values.words[side].map(([text, places]) => ({
+    return (this.values.words[side] ?? []).map(([text, places]) => ({
       text: said(text),
       name: clean(text),
       special: places.every((place) => tokens[place]!.special),

@@ -10,10 +10,11 @@ export const KIND_NAMES: Record<Kind, string> = {
   encoder: 'Encoder self-attention',
   decoder: 'Decoder self-attention',
   cross: 'Encoder–decoder attention',
+  pool: 'Attention pooling: the words that the text is made of',
 }
 
 /** A use of attention in a word. */
-export const USES: Record<Kind, string> = { encoder: 'encoder', decoder: 'decoder', cross: 'encoder–decoder' }
+export const USES: Record<Kind, string> = { encoder: 'encoder', decoder: 'decoder', cross: 'encoder–decoder', pool: 'pooling' }
 
 /** What a head is called, everywhere: layer and head are counted from 1. */
 export function headName(kind: Kind, layer: number, head: number): string {
@@ -28,6 +29,7 @@ export function headSpelled(layer: number, head: number): string {
 /** A few words on who looks at what. */
 export function explained(kind: Kind, model: Model): string {
   if (model.image) return 'Every patch of the image looks at every other.'
+  if (kind === 'pool') return 'One query, which was learned and is the same for every text, looks at all tokens; their mean, weighed so, is what the text is judged by.'
   if (kind === 'cross') return 'Each word that is about to be written looks at the words that were read.'
   if (kind === 'decoder' && model.masked.includes('decoder')) return 'Each token looks at itself and at those before it; there the next one is about to be written.'
   return 'Each token looks at every token of the text, itself included.'
@@ -42,6 +44,7 @@ export function kindName(kind: Kind, model: Model): string {
 
 export function sideNames(kind: Kind): [string, string] {
   if (kind === 'cross') return ['what is written', 'what is read']
+  if (kind === 'pool') return ['who looks', 'what is read']
   return ['who looks', 'what is looked at']
 }
 

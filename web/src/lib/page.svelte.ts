@@ -3,7 +3,7 @@
 import * as link from './link'
 import type { Look, Shown } from './look'
 import { Pane } from './pane.svelte'
-import { KINDS, type Asked, type Kind, type Merge, type Model, type State } from './types'
+import { KINDS, within, type Asked, type Kind, type Merge, type Model, type State } from './types'
 import { isView, nearest, type View } from './views'
 
 type Given = ReturnType<typeof link.read>
@@ -95,7 +95,7 @@ class Page {
     const there = KINDS.filter((kind) => kind in kinds)
     this.kind = at.kind && there.includes(at.kind) ? at.kind : there.includes('cross') ? 'cross' : (there[0] ?? 'encoder')
     const [layers, heads] = kinds[this.kind] ?? [1, 1]
-    this.merge = at.merge === 'rollout' && this.kind === 'cross' ? 'mean' : (at.merge ?? 'head')
+    this.merge = at.merge === 'rollout' && !within(this.kind) ? 'mean' : (at.merge ?? 'head')
     this.layer = at.layer && at.layer <= layers ? at.layer : this.merge === 'head' ? layers : null
     this.head = Math.min(at.head ?? 1, heads)
     this.free = this.view === 'heads' && !at.layer && (at.head ?? 1) === 1 && this.merge === 'head'

@@ -1,11 +1,20 @@
 /** What the server says and is asked. Layers and heads count from 1, places of tokens from 0. */
 
-export type Kind = 'encoder' | 'decoder' | 'cross'
-export type Side = 'source' | 'target' | 'written'
+export type Kind = 'encoder' | 'decoder' | 'cross' | 'pool'
+export type Side = 'source' | 'target' | 'written' | 'whole'
 export type Stack = 'encoder' | 'decoder'
 export type Merge = 'head' | 'mean' | 'max' | 'rollout'
 
-export const KINDS: readonly Kind[] = ['encoder', 'decoder', 'cross']
+export const KINDS: readonly Kind[] = ['encoder', 'decoder', 'cross', 'pool']
+
+export function isKind(word: string | null | undefined): word is Kind {
+  return KINDS.some((kind) => kind === word)
+}
+
+/** Whether the tokens of a text look at each other, from layer to layer. */
+export function within(kind: Kind): boolean {
+  return kind === 'encoder' || kind === 'decoder'
+}
 
 export interface Model {
   number: number
@@ -100,7 +109,9 @@ export interface LookValues {
   source: Token[]
   target: Token[]
   written: Token[]
-  words: Record<Side, [string, number[]][]>
+  /** Where one query, the same for every text, weighs it: the only row. */
+  whole?: Token[]
+  words: Partial<Record<Side, [string, number[]][]>>
   kinds: Partial<Record<Kind, { layers: number; heads: number; queries: Side; keys: Side }>>
   output: Output
   said: Said[][] | null
