@@ -19,8 +19,9 @@ def python(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
 
 
-def test_help_names_every_command() -> None:
-    done = python("-m", "regard.cli", "--help")
+@pytest.mark.parametrize("module", ["regard", "regard.cli"])
+def test_help_names_every_command(module: str) -> None:
+    done = python("-m", module, "--help")
     assert done.returncode == 0
     assert done.stderr == ""
     assert all(name in done.stdout for name in COMMANDS)
