@@ -35,7 +35,7 @@ CASES: dict[str, tuple[str, str, list[str]]] = {
     "recurrent classes": (
         "classification",
         "labels.tsv",
-        ["model.family=rnn-encoder", "model.pool=attention", "data.max_tokens=48", "training.ema=0.9"],
+        ["model.family=rnn-encoder", "model.pool=attention", "data.max_tokens=48", "classification.adversarial=0.5"],
     ),
     "recurrent tags": (
         "tagging",

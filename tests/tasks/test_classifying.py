@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
+import torch
 
 import regard
 from regard.config import Classification as Section
@@ -15,6 +16,7 @@ from regard.data.corpora import Corpus
 from regard.data.labelled import labelled
 from regard.data.survey import silent
 from regard.errors import RegardError
+from regard.nn.probe import replace
 from regard.tasks.calibration import SCORES, accepted, choose_threshold, temperature
 from regard.tasks.classifying import ClassificationJob, ClassificationTeaching
 from regard.tasks.teaching import Paths
@@ -258,3 +260,34 @@ def test_the_recipe_of_a_model_begun_from_another_tells_how_its_text_is_cut(tmp_
         assert texts[0][name] == texts[1][name], name
     tokenizers = [(tmp_path / name / "tokenizer.json").read_bytes() for name in ("first", "second")]
     assert tokenizers[0] == tokenizers[1]
+
+
+@pytest.mark.parametrize("kind", ["single", "multi", "regression"])
+def test_the_loss_is_the_mean_of_the_plain_one_and_of_that_with_embeddings_moved_against_it(
+    tmp_path: Path, kind: str
+) -> None:
+    """Followed by hand: the gradient of all embeddings, text by text, as far as is asked; in training alone."""
+    numbers = {label: str(place / 2) for place, label in enumerate(sorted(WORDS))}
+    side = [(text, numbers[label] if kind == "regression" else label) for text, label in rows(80)]
+    file, size = written(tmp_path / "a.csv", side), 0.7
+    options = (f"classification.kind={kind}", f"classification.adversarial={size}", "model.dropout=0")
+    again = teaching(taught(tmp_path / "model", file, *options, steps=4), file, file, tmp_path / "data")
+    model, batch = again.model.train().requires_grad_(), again.validating()[0]
+    entered: list[torch.Tensor] = []
+    with replace("encoder.input.embedding", lambda x_TD: entered.append(x_TD.detach().requires_grad_()) or entered[0]):
+        score_BC = model(again.read(batch))
+    wanted = again.criterion.wanted(batch, score_BC.device)
+    plain = again.criterion.loss(score_BC, wanted, True)
+    (gradient_TD,) = torch.autograd.grad(plain.total, entered[0])
+    lengths = batch.text.lengths_B.tolist()
+    mean = entered[0].norm(dim=1)[: sum(lengths)].mean()
+    parts = [size * mean * one / one.norm() for one in gradient_TD[: sum(lengths)].split(lengths) if len(one)]
+    moved_TD = torch.cat([*parts, torch.zeros_like(gradient_TD[sum(lengths) :])])
+    with replace("encoder.input.embedding", lambda x_TD: x_TD + moved_TD):
+        moved = again.criterion.loss(model(again.read(batch)), wanted, True)
+    found = again.loss(batch)
+    assert found.total.item() == pytest.approx((plain.total + moved.total).item() / 2, rel=1e-5)
+    assert moved.total.item() > plain.total.item()
+    assert (found.nll.item(), found.count) == (pytest.approx(plain.nll.item()), plain.count)
+    model.eval()
+    assert again.loss(batch).total.item() == pytest.approx(again.loss(batch).nll.item())

@@ -119,6 +119,13 @@ class Classification(Section):
     class_weights: Literal["none", "balanced"] = Field(
         "none", description="balanced: rare labels weigh as much in the loss as frequent ones"
     )
+    adversarial: float = Field(
+        0.0,
+        ge=0.0,
+        le=100.0,
+        description="every text is learned once more with its embeddings moved the way that hurts most, by so many "
+        "lengths of an embedding in all; thrice the time",
+    )
     out_of_scope: str = Field("", description="the label of texts that belong to no class, if the data has one")
     threshold: float = Field(
         0.0,

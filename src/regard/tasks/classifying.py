@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from torch import Tensor, nn
+from torch import nn
 
 from regard.config import Recipe
 from regard.data.coding import ClassCoding, Coding
@@ -16,7 +16,7 @@ from regard.data.examples import Examples, TextBatch
 from regard.data.framing import Frame
 from regard.data.prepare_examples import PreparedExamples, prepare_examples
 from regard.data.survey import Progress
-from regard.models.inputs import tokens
+from regard.models.inputs import Tokens, tokens
 from regard.tasks.classification import Classification
 from regard.tasks.criteria import NUMBER
 from regard.tasks.labelling import LabelNames, LabelTeaching, refuse_nothing_outside
@@ -38,10 +38,9 @@ class ClassificationTeaching(LabelTeaching):
         make = self.examples.dimmed(task.recipe.data.word_dropout, task.assets.hidden, task.recipe.seed)
         self.batches = self.examples.feed(task.recipe, prepared.fingerprint, make)
 
-    def scored(self, batch: TextBatch) -> Tensor:
-        """``score_BC`` of a batch by the model as it is."""
-        score_BC: Tensor = self.model(tokens(batch.text, device_of(self.model)))
-        return score_BC
+    def read(self, batch: TextBatch) -> Tokens:
+        """The tokens of a batch."""
+        return tokens(batch.text, device_of(self.model))
 
     def validating(self) -> list[TextBatch]:
         """The windows of the validation texts, packed."""

@@ -8,7 +8,7 @@ from math import gcd, isqrt
 from pathlib import Path
 from typing import Any, ClassVar
 
-from torch import Tensor, nn
+from torch import nn
 
 from regard.config import Recipe, VitSection
 from regard.data.coding import Coding
@@ -18,7 +18,7 @@ from regard.data.patches import ImageBatch, ImageCoding, ImageExamples, Scale
 from regard.data.prepare_examples import OF_IMAGES, PreparedExamples, prepare_examples
 from regard.data.survey import Progress
 from regard.errors import RegardError, UsageError
-from regard.models.inputs import patches
+from regard.models.inputs import Patches, patches
 from regard.tasks.criteria import NUMBER
 from regard.tasks.image_assets import ImageAssets
 from regard.tasks.image_classification import ImageClassification
@@ -40,10 +40,9 @@ class ImageTeaching(LabelTeaching):
         self.examples = ImageExamples.of(prepared.text, prepared.labels, task.cut, recipe.training.tokens)
         self.batches = self.examples.feed(recipe, prepared.fingerprint)
 
-    def scored(self, batch: ImageBatch) -> Tensor:
-        """``score_BC`` of a batch by the model as it is."""
-        score_BC: Tensor = self.model(patches(batch, device_of(self.model)))
-        return score_BC
+    def read(self, batch: ImageBatch) -> Patches:
+        """The patches of a batch."""
+        return patches(batch, device_of(self.model))
 
     def validating(self) -> list[ImageBatch]:
         """The validation images, packed."""

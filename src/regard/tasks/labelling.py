@@ -21,7 +21,9 @@ from regard.data.corpora import Corpus
 from regard.data.labels import split_labels
 from regard.data.prepare_examples import PreparedExamples
 from regard.errors import RegardError
-from regard.nn import ops
+from regard.models.adversary import EMBEDDING, worst
+from regard.models.inputs import Patches, Tokens
+from regard.nn import ops, probe
 from regard.tasks.criteria import CRITERIA, Labels
 from regard.tasks.reading import averaged
 from regard.tasks.sizing import epochs_for
@@ -99,8 +101,8 @@ class LabelTeaching(ABC):
         ops.use(task.model, paths.training)
 
     @abstractmethod
-    def scored(self, batch: Any) -> Tensor:
-        """``score_BC`` of a batch by the model as it is."""
+    def read(self, batch: Any) -> Tokens | Patches:
+        """What the model reads of a batch."""
 
     @abstractmethod
     def validating(self) -> list[Any]:
@@ -147,8 +149,22 @@ class LabelTeaching(ABC):
         return torch.from_numpy(counts_C.sum() / (len(counts_C) * np.maximum(counts_C, 1))).float()
 
     def loss(self, batch: Any) -> Loss:
-        """The loss of a batch's windows; those whose label is not known count nothing."""
-        score_BC = self.scored(batch)
+        """The loss of a batch's windows; those whose label is not known count nothing.
+
+        In training it may be the mean of that and of the loss when embeddings are moved against it [Miyato17 §3.1].
+        """
+        given, size = self.read(batch), self.task.recipe.classification.adversarial
+        if not size or not self.model.training:
+            return self._loss(given, batch)
+        with probe.listen([EMBEDDING]) as heard:
+            plain = self._loss(given, batch)
+        moved_TD = worst(plain.total, heard[EMBEDDING][0], given.sequences, size)
+        with probe.replace(EMBEDDING, lambda x_TD: x_TD + moved_TD):
+            moved = self._loss(given, batch)
+        return Loss((plain.total + moved.total) / 2, plain.nll, plain.count)
+
+    def _loss(self, given: Tokens | Patches, batch: Any) -> Loss:
+        score_BC = self.model(given)
         return self.criterion.loss(score_BC, self.criterion.wanted(batch, score_BC.device), self.model.training)
 
     @torch.no_grad()
@@ -163,7 +179,7 @@ class LabelTeaching(ABC):
     def _judged(self) -> Scores:
         """``score_BC`` of the validation examples, by the model as it is, in full precision."""
         with ops.using(self.model, self.paths.exact):
-            found = [self.scored(batch) for batch in self.validation]
+            found = [self.model(self.read(batch)) for batch in self.validation]
         return averaged(torch.cat(found).cpu().numpy(), self.prepared.validation_wholes.windows_B)
 
     @cached_property

@@ -1,0 +1,33 @@
+"""Embeddings moved the way that hurts most: learning from that as well makes a model say the same nearby [Miyato17]."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from regard.nn.layout import Sequences
+
+EMBEDDING = "encoder.input.embedding"
+"""Where embeddings pass in the models that read texts or images, by the probe's name."""
+
+
+def worst(loss: Tensor, embedding_TD: Tensor, sequences: Sequences, size: float) -> Tensor:
+    """What is added to embeddings so that a loss grows most, to first order: ``ε g / |g|`` [Miyato17 §3.1, eq. 3].
+
+    ``g`` is the gradient with respect to all embeddings of a text together; a text without one is not moved. The paper
+    makes embeddings of unit variance, so that ε has a meaning; here it counts in lengths of the mean embedding.
+
+    Args:
+        loss: of all texts, computed from ``embedding_TD``; its graph is kept.
+        embedding_TD: of all tokens; those of no text are not moved.
+        sequences: the texts.
+        size: ε.
+    """
+    (gradient_TD,) = torch.autograd.grad(loss, embedding_TD, retain_graph=True)
+    inside_T, rows = sequences.inside_T, sequences.rows_T
+    mean = embedding_TD.detach()[inside_T].norm(dim=1).mean()
+    square_B = gradient_TD.new_zeros(sequences.count).index_add(0, rows, gradient_TD[inside_T].square().sum(1))
+    scale_B = torch.where(square_B > 0, size * mean / square_B.sqrt(), 0.0)
+    scale_T = gradient_TD.new_zeros(len(gradient_TD))
+    scale_T[inside_T] = scale_B[rows]
+    return gradient_TD * scale_T[:, None]
