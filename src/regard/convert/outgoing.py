@@ -9,7 +9,7 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from regard.config import BertSection, Model, Recipe, TransformerSection, VitSection
+from regard.config import BUILT, BertSection, Model, Recipe, TransformerSection, VitSection
 from regard.convert import pixels, sentences, t5, translator
 from regard.convert.formats import FORMATS
 from regard.convert.hub import CONFIG, WEIGHTS
@@ -56,7 +56,10 @@ def taken(
     if isinstance(recipe.model, TransformerSection):
         return _written_texts(recipe, recipe.model, weights, tokenizer)
     if recipe.model.family not in FAMILIES:
-        raise UsageError(f"{recipe.model.family!r} has no form in Hugging Face's layout", "model.family")
+        others = [name for name in BUILT[recipe.task] if name in FAMILIES]
+        instead = f"; one that is trained with --set model.family={others[0]} has" if others else ""
+        message = f"a model of the family {recipe.model.family!r} has no form in Hugging Face's layout{instead}"
+        raise UsageError(message, "model.family")
     format = FORMATS[FAMILIES[recipe.model.family]]
     task = recipe.task
     if recipe.tagging.crf:
