@@ -83,7 +83,7 @@ def becomes(before: str, now: str) -> str:
 
 def without(changes: Changes) -> str:
     """What is taken away, as the page calls it."""
-    uses = {"cross": "encoder–decoder"}
+    uses = {"cross": "encoder–decoder", "pool": "pooling"}
     there = {"positions": changes.positions, "scaling": changes.scaling, "the mask": changes.mask}
     heads = [f"{uses.get(one.kind, one.kind)} head {one.layer}·{one.head}" for one in changes.off]
     return ", ".join([*heads, *(name for name, is_there in there.items() if not is_there)])
@@ -92,6 +92,7 @@ def without(changes: Changes) -> str:
 TAKEN = [
     ("recurrent", {"off": "cross.1.1"}, Changes((Head("cross", 1, 1),))),
     ("classifier", {"off": "encoder.1.2 encoder.2.3"}, Changes((Head("encoder", 1, 2), Head("encoder", 2, 3)))),
+    ("reader", {"off": "pool.1.1"}, Changes((Head("pool", 1, 1),))),
     ("classifier", {"without": "scaling"}, Changes(scaling=False)),
     ("tagger", {"without": "positions"}, Changes(positions=False)),
     ("words", {"without": "positions scaling"}, Changes(positions=False, scaling=False)),
@@ -228,7 +229,15 @@ def test_another_order_with_and_without_positions(
 @pytest.mark.long(minutes=0.2)
 @pytest.mark.parametrize(
     ("name", "place"),
-    [("translator", 4), ("recurrent", 1), ("words", 8), ("classifier", None), ("tagger", 2), ("digits", None)],
+    [
+        ("translator", 4),
+        ("recurrent", 1),
+        ("words", 8),
+        ("classifier", None),
+        ("reader", None),
+        ("tagger", 2),
+        ("digits", None),
+    ],
 )
 def test_the_gradient(served: str, view: Watch, task: Callable[[str], Any], name: str, place: int | None) -> None:
     """Gradient times input of every token, for what was written there or the label that is said."""

@@ -24,6 +24,7 @@ HEADS = [
     ("translator", "cross", 2, 1, 4),
     ("translator", "decoder", 1, 2, 3),
     ("recurrent", "cross", 1, 1, 5),
+    ("reader", "pool", 1, 1, 0),
     ("words", "encoder", 1, 4, 8),
     ("writer", "decoder", 2, 3, 2),
     ("spans", "encoder", 2, 2, 6),
@@ -108,7 +109,11 @@ def test_every_step(
     )
     at = 2
     q, k = found.query_LK[query], found.key_MK[best]
-    wanted = [q[at], k[at], *([np.tanh(q + k)[at]] if name == "recurrent" else [(q * k)[at], (q * k)[: at + 1].sum()])]
+    wanted = [
+        q[at],
+        k[at],
+        *([np.tanh(q + k)[at]] if kind == "pool" or name == "recurrent" else [(q * k)[at], (q * k)[: at + 1].sum()]),
+    ]
     for said, value in zip(told(shown, "The query, the key of", at + 1)[1:], wanted, strict=True):
         assert said in like(number, value) | like(fine, value)
     share, value = found.weight_LM[query, best], found.value_MU[best, at]

@@ -28,7 +28,7 @@ from regard.models.changes import Changes, Head
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-TABS = {"encoder": "encoder", "decoder": "decoder", "cross": "encoder–decoder"}
+TABS = {"encoder": "encoder", "decoder": "decoder", "cross": "encoder–decoder", "pool": "pooling"}
 LINES = """() => { const [left, right] = document.querySelectorAll('.columns ol'); return {
     said: document.querySelector('.gaze').innerText,
     rows: [...left.children].map(row => row.firstElementChild.textContent),
@@ -65,9 +65,13 @@ def check_measures(
     grid: tuple[int, int] | None = None,
 ) -> None:
     found = measures(weight_HQK, [token.start == token.end for token in keys], grid)
-    entropy, distance, special = shown.locator("dl.measures dd").all_inner_texts()
+    entropy, *others, special = shown.locator("dl.measures dd").all_inner_texts()
     assert entropy.removesuffix(" bits") in like(number, float(found.entropy_H[head - 1]))
-    assert distance.removesuffix(" patches" if grid else " tokens") in like(number, float(found.distance_H[head - 1]))
+    assert len(others) == (weight_HQK.shape[1] > 1)  # one query for a whole text stands nowhere in it
+    for distance in others:
+        assert distance.removesuffix(" patches" if grid else " tokens") in like(
+            number, float(found.distance_H[head - 1])
+        )
     assert special in like(percent, float(found.special_H[head - 1]))
 
 
@@ -219,7 +223,13 @@ NEEDED = [("translator", "cross", 3), ("translator", "decoder", 4), ("spans", "c
 @pytest.mark.long(minutes=0.3)
 @pytest.mark.parametrize(
     ("name", "kind", "row"),
-    [*NEEDED, ("tagger", "encoder", 1), ("classifier", "encoder", None), ("digits", "encoder", None)],
+    [
+        *NEEDED,
+        ("tagger", "encoder", 1),
+        ("classifier", "encoder", None),
+        ("reader", "pool", None),
+        ("digits", "encoder", None),
+    ],
 )
 def test_what_a_token_or_a_label_needs(
     served: str, view: Watch, task: Callable[[str], Any], name: str, kind: Kind, row: int | None
@@ -236,16 +246,16 @@ def test_what_a_token_or_a_label_needs(
             with Changes((Head(use, layer + 1, head + 1),)).made(section):
                 left[use, layer + 1, head + 1] = float(score(seen.run()))
     shown.get_by_role("button", name="what does").click()
-    said = plain(soon(shown, shown.locator(".answer").inner_text, lambda text: "in turn;" in text))
+    said = plain(soon(shown, shown.locator(".answer").inner_text, lambda text: "stayed the same" in text))
     worst = min(left, key=lambda head: left[head])
     if whole - left[worst] > 0.06:
-        use = {"cross": "encoder–decoder"}.get(worst[0], worst[0])
+        use = TABS[worst[0]]
         assert said.startswith(f"Without {use} head {worst[1]}·{worst[2]} “"), said
         amounts = apart(chance, math.exp(whole), math.exp(left[worst]))
         assert any(f" from {a} to {b}" in said for a, b in amounts), said
     elif whole - left[worst] < 0.04:
         assert said.startswith("No head is needed alone")
-    assert f"Every one of the {len(left)} heads" in said
+    assert ("The only head" if len(left) == 1 else f"Every one of the {len(left)} heads") in said
     for (layer, head), caption in captions(shown).items():
         before, after = caption.split(" ", 1)[1].split(" → ")
         looks = after.split(" % ")
@@ -298,7 +308,7 @@ def test_a_head_that_is_off(served: str, view: Watch) -> None:
     assert lines is not None
     assert result["y"] + result["height"] <= lines["y"]
     shown.get_by_role("button", name="what does").click()
-    said = plain(soon(shown, shown.locator(".answer").inner_text, lambda text: "in turn;" in text))
+    said = plain(soon(shown, shown.locator(".answer").inner_text, lambda text: "stayed the same" in text))
     assert re.search(r"Every one of the \d+ heads that were on was switched off", said), said
     assert list(captions(shown).items())[-1][1].startswith("1·2 off")
     shown.get_by_role("button", name="layer 1 head 1:").click()

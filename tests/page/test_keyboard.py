@@ -110,7 +110,7 @@ def test_the_equation_and_the_search(served: str, view: Watch) -> None:
 
 
 @pytest.mark.long(minutes=0.3)
-@pytest.mark.parametrize("name", ["translator", "words", "classifier", "digits"])
+@pytest.mark.parametrize("name", ["translator", "words", "classifier", "reader", "digits"])
 def test_every_stop_of_every_view(served: str, view: Watch, name: str) -> None:
     """Whatever the Tab key reaches has a name, and one sees where one is; and nothing holds the focus fast."""
     shown = view(served, address(name))

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 ONE = pairs("test")[0]
 BEFORE = {
-    **dict.fromkeys(("translator", "recurrent", "classifier", "tagger"), ONE.source),
+    **dict.fromkeys(("translator", "recurrent", "classifier", "reader", "tagger"), ONE.source),
     "words": hidden(ONE),
     "spans": hidden_twice(ONE),
     "writer": " ".join(ONE.source.split()[:4]),
