@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 import torch
 
-from regard.config import Text
+from regard.config import Text, recipe_from
 from regard.errors import RegardError
 from regard.models.store import named
 from regard.tasks.pretrained import SYMBOLS, Pretrained, learned_tokenizer
 from regard.training.tensors import load
 from small_classifiers import rows, taught, written
+from small_tasks import put, reader
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +78,9 @@ def test_a_vocabulary_is_a_pure_function_of_section_and_texts() -> None:
 
 def test_what_a_recipe_takes_over(folder: Path) -> None:
     begun = Pretrained.load(folder)
-    assert begun.values["model"]["d_model"] == begun.recipe.model.d_model
-    assert begun.values["text"] == {"vocabulary": 320, "units": "pieces", "normalisation": "nfc", "lowercase": False}
+    found = begun.values("classification")
+    assert found["model"]["d_model"] == begun.recipe.model.d_model
+    assert found["text"] == {"vocabulary": 320, "units": "pieces", "normalisation": "nfc", "lowercase": False}
     assert len(begun.fingerprint["fingerprint.from"]) == 64
 
 
@@ -91,3 +93,11 @@ def test_what_is_no_model_folder_is_said(tmp_path: Path, folder: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes()[:-1])
     with pytest.raises(RegardError, match=r"model\.safetensors"):
         Pretrained.load(tmp_path)
+
+
+def test_what_weighs_whole_texts_is_not_taken_over_by_a_tagger(tmp_path: Path) -> None:
+    begun = Pretrained.load(put(tmp_path / "reader", reader()))
+    assert begun.values("classification")["model"]["pool"] == "attention"
+    model = begun.values("tagging")["model"]
+    assert "pool" not in model
+    assert recipe_from({"task": "tagging", "model": model}).model.pool == "mean"

@@ -52,11 +52,15 @@ class Pretrained:
             raise RegardError("is a classifier of images, from which no training can begin", str(folder))
         return cls(folder, recipe, read_tokenizer(folder / "tokenizer.json"))
 
-    @property
-    def values(self) -> dict[str, Any]:
-        """What a recipe takes over: the model's section, how text becomes pieces, and how long a text may be."""
+    def values(self, task: str) -> dict[str, Any]:
+        """What a recipe takes over: the model's section, how text becomes pieces, and how long a text may be.
+
+        What weighs a whole text is part of the head, and no word is tagged by it: there the usual pool stays.
+        """
         text = self.recipe.text.model_dump(include={"vocabulary", "units", "normalisation", "lowercase"})
         found = {"model": self.recipe.model.model_dump(exclude_none=True), "text": text}
+        if task == "tagging" and found["model"].get("pool") == "attention":
+            del found["model"]["pool"]
         longest = self.recipe.data.max_tokens
         return found | ({"data": {"max_tokens": longest}} if longest < Data().max_tokens else {})
 

@@ -126,7 +126,7 @@ def train(
         _refuse_elsewhere({"--train": train, "--valid": valid}, TRANSLATION_TAKES)
         _refuse_elsewhere({"--from": start_from}, TRANSLATION_BEGINS)
     begun = Pretrained.load(start_from) if start_from is not None else None
-    wishes = replace(wishes, begun=begun.values if begun else {})
+    wishes = replace(wishes, begun=begun.values(word) if begun else {})
     asked = _Asked(wishes, Path(output), resume, despite_check, reporter or Quiet())
     place = placed(device)
     if word == "translation":
