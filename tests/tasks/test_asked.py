@@ -218,3 +218,38 @@ def test_a_preset_and_a_model_to_begin_from_are_one_too_many() -> None:
     with pytest.raises(UsageError, match="names the sizes of a fresh model") as caught:
         task_asked(Wishes(preset="bert-tiny", options={"task": "classification"}, begun=BEGUN))
     assert caught.value.where == "--preset"
+
+
+@pytest.mark.parametrize(
+    ("settings", "family", "moved"),
+    [
+        ((), "rnn-encoder", 0.5),
+        (("model.cell=lstm", "model.d_model=64"), "rnn-encoder", 0.5),
+        (("model.pool=attention",), "rnn-encoder", 0.5),
+        (("model.d_model=64",), "rnn-encoder", 0.5),
+        (("model.family=bert",), "bert", 0.0),
+        (("model.heads=2",), "bert", 0.0),
+        (("model.heads=2", "classification.adversarial=1"), "bert", 1.0),
+        (("classification.adversarial=0",), "rnn-encoder", 0.0),
+    ],
+)
+def test_few_labelled_texts_have_a_recurrent_reader_unless_what_it_has_not_is_named(
+    settings: tuple[str, ...], family: str, moved: float
+) -> None:
+    few = recipe_asked(Wishes(options={"task": "classification"}, settings=settings), 9_999)
+    assert (few.model.family, few.classification.adversarial) == (family, moved)
+    options = {"task": "classification"}
+    begun = {"model": {"family": "bert", "d_model": 24, "heads": 2}}
+    if not any(name in setting for setting in settings for name in ("cell", "pool")):
+        many = recipe_asked(Wishes(options=options, settings=settings), 10_000)
+        assert (many.model.family, many.classification.adversarial) == ("bert", moved if moved == 1 else 0.0)
+        found = recipe_asked(Wishes(options=options, settings=settings, begun=begun), 100)
+        assert (found.model.family, found.classification.adversarial) == ("bert", moved if moved == 1 else 0.0)
+    named = recipe_asked(Wishes(options=options, preset="classifier-tiny"), 100)
+    assert (named.model.family, named.classification.adversarial) == ("bert", 0.0)
+    with pytest.raises(UsageError, match=r"'best' is not known\. Known: first, mean, max"):
+        recipe_asked(Wishes(options=options, settings=("model.pool=best",)), 100)
+    first = recipe_asked(Wishes(options=options, settings=("model.pool=first",)), 100)
+    assert (first.model.family, first.model.pool) == ("bert", "first")
+    with pytest.raises(UsageError, match='the family "rnn-encoder" has no such field; transformer, bert'):
+        recipe_asked(Wishes(options=options, settings=("model.cell=gru", "model.heads=2")), 100)

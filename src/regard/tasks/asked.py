@@ -62,9 +62,9 @@ def recipe_asked(wishes: Wishes, pairs: int, seems: Mapping[str, Any] | None = N
     schedule = chosen.get("training", {}).get("schedule")
     task = chosen.get("task", Recipe().task)
     with_model = "model" not in given and "model" not in wishes.begun
-    model = chosen.get("model", {})
+    model = merge(wishes.begun, chosen).get("model", {})
     table = defaults(task, pairs, wishes.preset, with_model, schedule, model)
-    family = model.get("family")
+    family = chosen.get("model", {}).get("family")
     if family is not None and family != table.get("model", {}).get("family", BUILT[task][0]):
         table.pop("model", None)  # the sizes of another family
     kept = {"model.patch"} if wishes.preset else set()

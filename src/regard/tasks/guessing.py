@@ -76,7 +76,7 @@ class GuessTeaching(ABC):
     @property
     def epochs(self) -> int:
         """By the table of sizes."""
-        return epochs_for(self.task.recipe.task, self.characters)
+        return epochs_for(self.task.recipe.task, self.characters, self.task.recipe.model.family)
 
     def loss(self, batch: Guesses) -> Loss:
         """The smoothed loss of a batch, every guess a sample."""

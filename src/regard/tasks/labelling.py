@@ -121,7 +121,7 @@ class LabelTeaching(ABC):
     @property
     def epochs(self) -> int:
         """By the table of sizes."""
-        return epochs_for(self.task.recipe.task, self.prepared.wholes.count)
+        return epochs_for(self.task.recipe.task, self.prepared.wholes.count, self.task.recipe.model.family)
 
     def _refuse_nothing_to_tell_apart(self) -> None:
         """Raise a RegardError where one class alone is learned, or no validation example is of a class."""

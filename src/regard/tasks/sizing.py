@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from pydantic import ValidationError
 from torch import nn
 
 from regard.config import FAMILIES, Model, Training, merge
@@ -55,30 +56,34 @@ class Reading:
         count: texts, or documents.
         epochs: passes over them where neither steps nor minutes are given.
         values: of the recipe.
-        other: the preset where a field is named that the first has not, or its family.
+        other: what suits where a family is named, or a field, that the preset has not.
     """
 
     count: float
     preset: str
     epochs: int
     values: Mapping[str, Mapping[str, Any]]
-    other: str | None = None
+    other: Reading | None = None
 
-    def preset_for(self, model: Mapping[str, Any]) -> str:
-        """The preset whose family has these fields, and is the one that is named, if any is."""
-        for name in (self.preset, self.other):
-            family = PRESETS[name].family if name else None
-            if name and family and model.get("family", family) == family and model.keys() <= known_fields(family):
-                return name
-        return self.preset
+    def fitting(self, model: Mapping[str, Any]) -> Reading:
+        """This, or the other where its preset alone can be changed so: by these fields, family included."""
+        if self.other and not _fits(self.preset, model) and _fits(self.other.preset, model):
+            return self.other
+        return self
 
 
-def known_fields(family: str) -> Set[str]:
-    """The names of the fields that a section of this family has."""
-    return FAMILIES[family].model_fields.keys()
+def _fits(name: str, model: Mapping[str, Any]) -> bool:
+    """Whether a preset, changed by these fields, still is a model of its family."""
+    chosen = PRESETS[name]
+    try:
+        FAMILIES[chosen.family].model_validate({"family": chosen.family, **chosen.model, **model})
+    except ValidationError:
+        return False
+    return True
 
 
 _CLASSES: dict[str, dict[str, Any]] = {"text": {"vocabulary": 4000}, "training": {"rate": 1e-3, "ema": 0.99}}
+_MOVED = {**_CLASSES, "classification": {"adversarial": 0.5}}
 _GUESSING: dict[str, Any] = {
     "rate": 2e-3,
     "warmup": 100,
@@ -95,7 +100,7 @@ _CHARACTERS: dict[str, Any] = {
 }
 READINGS: dict[str, tuple[Reading, ...]] = {
     "classification": (
-        Reading(10_000, "classifier-rnn", 12, _CLASSES, other="classifier-tiny"),
+        Reading(10_000, "classifier-rnn", 17, _MOVED, other=Reading(10_000, "classifier-tiny", 12, _CLASSES)),
         Reading(100_000, "classifier-tiny", 15, _CLASSES),
         Reading(float("inf"), "classifier-tiny", 4, {"text": {"vocabulary": 8000}, "training": {"rate": 1e-3}}),
     ),
@@ -130,9 +135,9 @@ def reading_for(task: str, count: int) -> Reading:
     return next(row for row in READINGS[task] if count < row.count)
 
 
-def epochs_for(task: str, count: int) -> int:
+def epochs_for(task: str, count: int, family: str) -> int:
     """Passes over so many texts where nobody says how long to train."""
-    return reading_for(task, count).epochs
+    return reading_for(task, count).fitting({"family": family}).epochs
 
 
 def defaults(
@@ -155,8 +160,9 @@ def defaults(
     """
     if task == "translation":
         return values(size_for(count), name, with_model, schedule)
-    row = reading_for(task, count)
-    chosen = preset(name or row.preset_for(model or {}))
+    model = {"family": preset(name).family} if name else model or {}
+    row = reading_for(task, count).fitting(model)
+    chosen = preset(name or row.preset)
     found = {section: dict(fields) for section, fields in row.values.items()}
     found = merge({"task": task, "training": {"tokens": Training().tokens}}, found, {"training": chosen.training})
     found["training"].pop("steps", None)  # a paper's number of steps belongs to its corpus

@@ -72,7 +72,7 @@ class SpanTeaching:
     @property
     def epochs(self) -> int:
         """By the table of sizes."""
-        return epochs_for(self.task.recipe.task, self.characters)
+        return epochs_for(self.task.recipe.task, self.characters, self.task.recipe.model.family)
 
     def loss(self, batch: PairBatch) -> Loss:
         """The smoothed loss of a batch, every target position a sample."""

@@ -82,7 +82,7 @@ class TaggingTeaching:
     @property
     def epochs(self) -> int:
         """By the table of sizes."""
-        return epochs_for(self.task.recipe.task, self.prepared.count)
+        return epochs_for(self.task.recipe.task, self.prepared.count, self.task.recipe.model.family)
 
     def loss(self, batch: TextBatch) -> Loss:
         """The loss of a batch's words; those whose tag is not learned count nothing."""
