@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from page_reading import BEFORE, ONE, opened, settled, soon
+from page_reading import BEFORE, ONE, address, opened, settled, soon
 from page_view import Watch, serving
 from small_tasks import SOURCE, put, translator
 
@@ -110,7 +110,7 @@ def test_addresses_of_nothing(served: str, view: Watch, task: Callable[[str], An
 @pytest.mark.long(minutes=0.1)
 def test_an_image_that_is_not_there(served: str, view: Watch) -> None:
     """Another can be chosen."""
-    shown = view(served, "#model=7&image=99999")
+    shown = view(served, address("digits", image=99999))
     soon(shown, lambda: alerts(shown), lambda found: len(found) == 1 and found[0].startswith("There is no image "))
     shown.get_by_role("button", name="image 2, ").click()
     soon(shown, lambda: alerts(shown), lambda found: not found)
