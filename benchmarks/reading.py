@@ -2,7 +2,7 @@
 
     python benchmarks/reading.py --set trec --seed 1 --test
     python benchmarks/reading.py --set sst2 --seed 1 --defaults --test    # as a stranger would: no recipe
-    python benchmarks/reading.py --set trec --seed 1 --from MODEL --name pretrained --test
+    python benchmarks/reading.py --set trec --seed 1 --defaults --from MODEL --name pretrained --test
 
 What is chosen is chosen on the validation part: the set's own, or a seeded tenth of its training part. A run that was
 stopped goes on when the same command is given again; one that is finished and scored is not scored again. Lines are

@@ -43,6 +43,8 @@ def test_what_makes_the_loss_of_training_another_is_told() -> None:
         recipe = make().recipe
         shares = {"label_smoothing": recipe.training.label_smoothing if known else 0, "dropout": recipe.model.dropout}
         assert harder(recipe) == {name: share for name, share in shares.items() if share}
+    moved = recipe_from({"task": "classification", "classification": {"adversarial": 0.5}})
+    assert harder(moved)["adversarial"] == 0.5
     assert "dropout" not in harder(recurrent(dropout=0.0).recipe)
     plain = recipe_from({"training": {"label_smoothing": 0}, "model": {"dropout": 0.25}})
     assert harder(plain) == {"dropout": 0.25}

@@ -11,6 +11,7 @@ import pytest
 
 from regard.config import Recipe, RnnSection, TransformerSection, recipe_from
 from regard.errors import RegardError, UsageError
+from regard.explore import bridges
 from regard.explore.ink import Look
 from regard.explore.record import WHOLE, record
 from regard.explore.tokens import Token, by_word, words
@@ -340,5 +341,13 @@ def test_a_text_that_is_weighed_has_one_row_which_is_always_shown(whole: bool) -
     assert f"Where “{WHOLE}” looks" in drawn
     assert "Without anything." in drawn
     assert drawn.count("<path") == sum(weight >= 0.02 for weight in weight_QK[0])
-    with pytest.raises(UsageError, match=f"'animal' is not a word here; there are: {WHOLE}"):
+    with pytest.raises(UsageError, match="one learned query looks, whatever the text; leave it out"):
         view.terminal(Look(), "animal")
+
+
+def test_an_even_look_at_a_long_text_has_lines() -> None:
+    """Each word has less than a fiftieth, below which nothing is drawn elsewhere."""
+    weight_K = np.full(80, 1 / 80)
+    drawn = bridges.bridges([bridges.Crossing([WHOLE], 0, [f"w{n}" for n in range(80)], weight_K)])
+    assert drawn.count('<path class="line"') == 80
+    assert f"{WHOLE}: {WHOLE}" not in drawn

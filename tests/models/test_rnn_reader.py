@@ -44,7 +44,7 @@ def test_classes_are_scored_from_what_was_attended_to(pooler: bool) -> None:
         assert_near(model(texts(GIVEN)), model.head.classes(vector_BD), 1e-9)
 
 
-def test_attention_begins_even_for_all_tokens_that_are_alike() -> None:
+def test_the_query_begins_at_zero_and_is_heard_text_by_text() -> None:
     section = RnnEncoderSection(d_model=12, pool="attention")
     model = rnn_encoder(section, PIECES, classes(section, CLASSES), 3).eval()
     assert not model.head.pool.query.any()

@@ -253,3 +253,63 @@ def test_few_labelled_texts_have_a_recurrent_reader_unless_what_it_has_not_is_na
     assert (first.model.family, first.model.pool) == ("bert", "first")
     with pytest.raises(UsageError, match='the family "rnn-encoder" has no such field; transformer, bert'):
         recipe_asked(Wishes(options=options, settings=("model.cell=gru", "model.heads=2")), 100)
+
+
+FEW, RNN = {"task": "classification"}, {"family": "rnn-encoder", "d_model": 24, "pool": "attention"}
+
+
+@pytest.mark.parametrize(
+    ("model", "moved"),
+    [
+        ({"layers": 1, "d_model": 24}, 0.0),
+        ({"pool": "mean", "dropout": 0.2}, 0.0),
+        ({"family": "bert", "heads": 12}, 0.0),
+        (RNN, 0.5),
+    ],
+)
+def test_what_is_learned_against_goes_by_the_family_of_the_recipes_own_model(
+    model: dict[str, Any], moved: float
+) -> None:
+    found = recipe_asked(Wishes(recipe={**FEW, "model": model}, options=FEW), 500)
+    assert found.model.family == model.get("family", "bert")
+    assert found.classification.adversarial == moved
+
+
+@pytest.mark.parametrize("count", [500, 20_000, 2_000_000])
+def test_a_recurrent_reader_that_is_asked_for_is_the_same_for_any_number_of_texts(count: int) -> None:
+    asked: list[dict[str, Any]] = [
+        {"settings": ("model.cell=lstm",)},
+        {"settings": ("model.family=rnn-encoder",)},
+        {"preset": "classifier-rnn"},
+        {"settings": ("model.pool=attention",)},
+    ]
+    for one in asked:
+        model = recipe_asked(Wishes(options=FEW, **one), count).model
+        assert (model.family, model.d_model, model.pool) == ("rnn-encoder", 256, "attention")
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"preset": "classifier-rnn", "settings": ("model.family=bert",)}, "is of the family rnn-encoder, but"),
+        ({"preset": "classifier-tiny", "settings": ("model.family=rnn-encoder",)}, "is of the family bert, but"),
+        ({"begun": {"model": RNN}, "settings": ("model.family=bert",)}, "--from: is a model of the family rnn-encoder"),
+        ({"begun": {"model": {"family": "bert"}}, "recipe": {**FEW, "model": RNN}}, "the family bert, but the one"),
+        ({"settings": ("model.heads=3",)}, "d_model 256 is not divisible by heads 3"),
+        ({"settings": ("model.layers=65",)}, "less than or equal to 64"),
+        ({"settings": ("model.pool=atention",)}, "Did you mean 'attention'"),
+        ({"settings": ("model.score=dot",)}, "this family has no such field"),
+    ],
+)
+def test_what_does_not_go_together_is_said(asked: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        recipe_asked(Wishes(options=FEW, **asked), 500)
+
+
+def test_a_tagger_pools_no_word_by_what_weighs_whole_texts() -> None:
+    found = recipe_asked(Wishes(options={"task": "tagging"}, preset="classifier-rnn"), 500)
+    assert (found.model.family, found.model.pool) == ("rnn-encoder", "mean")
+
+
+def test_a_recipe_that_names_no_task_is_for_that_which_is_asked_for() -> None:
+    assert recipe_asked(Wishes(recipe={"model": RNN}, options=FEW), 500).model.family == "rnn-encoder"

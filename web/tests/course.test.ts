@@ -64,6 +64,7 @@ describe('why two losses are not alike', () => {
   it('is told of what the training does, and of nothing else', () => {
     expect(apart({})).toBeNull()
     expect(apart({ label_smoothing: 0.1, dropout: 0.25 })).toMatch(/label smoothing \(0\.10 of .* and dropout \(0\.25 of .*counts neither/)
+    expect(apart({ label_smoothing: 0.1, dropout: 0.25, adversarial: 0.5 })).toMatch(/smoothing .*, dropout .* and for one half .* \(by 0\.50 .*counts nothing of the kind/)
     expect(apart({ dropout: 0.1 })).not.toContain('smoothing')
     expect(apart({ label_smoothing: 0.1 })).not.toContain('dropout')
   })

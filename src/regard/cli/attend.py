@@ -71,7 +71,7 @@ def attend(
         json: print one JSON object a sentence or image, with weights.
         device: cpu, cuda ...
         threads: processor threads.
-        beside: a second sentence to show below the first, for --token.
+        beside: a second sentence to show below the first, for --token, or where one learned query looks.
         words: whole words instead of the vocabulary's pieces.
         target: the translation to look at, or what is missing: "[MASK] cat"; default: the model's own.
         image: which image of the file, counted from 1; default: the first.
@@ -79,8 +79,6 @@ def attend(
     for option, file in (("--svg", svg), ("--html", html)):
         if file is not None:
             refuse_unwritable(file, option)
-    if beside is not None and token is None:
-        raise UsageError("a second sentence goes with one word: add --token WORD", "--beside")
     from regard.cli.terminal import look, result, result_json, say
 
     if html is not None:
@@ -137,12 +135,14 @@ def _texts(
 ) -> Shown:
     """One text, or two below each other, each with what is written of it, if that is given."""
     from regard.explore.kinds import KINDS
-    from regard.explore.record import record
+    from regard.explore.record import WHOLE, record
     from regard.explore.view import View, gazes
 
     made = [record(task, *one) for one in given]
     there: list[Kind] = [one for one in KINDS if one in made[0].weights]
     use = there[0] if kind is None else kind
+    if len(given) > 1 and token is None and use != "pool":
+        raise UsageError("a second sentence goes with one word: add --token WORD", "--beside")
     made[0].layer(use, 1)  # a kind that the model lacks is refused
     if layer is None and (head is not None or token is not None):
         layer = len(made[0].weights[use])
@@ -150,7 +150,7 @@ def _texts(
     return Shown(
         lambda: [view.values() for view in views],
         lambda look: "\n".join(view.terminal(look, token) for view in views),
-        lambda: gazes(views, token) if token else views[0].svg(),
+        lambda: gazes(views, token or WHOLE) if token or len(views) > 1 else views[0].svg(),
     )
 
 

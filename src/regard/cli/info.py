@@ -117,8 +117,9 @@ SHARED = {"none": "nothing shared", "two": "output shared", "three": "embeddings
 def described(model: Model, sizes: tuple[int, int]) -> list[str]:
     """What a family is made of, in two lines: its sizes, then its kinds of parts and what it reads."""
     if model.family == "rnn-encoder":
-        first = f"d_model {model.d_model}, {model.cell} cells, reading {_ways(model.two_way)}"
-        return [first, f"{sizes[0]:,} pieces, a text is the {POOLED[model.pool]}"]
+        layers = f"{model.layers} {'layer' if model.layers == 1 else 'layers'} of {model.cell} cells"
+        first = f"d_model {model.d_model}, {layers}, reading {_ways(model.two_way)}"
+        return [first, f"{sizes[0]:,} pieces, {POOLED[model.pool]}"]
     if model.family == "rnn":
         attention = "no attention" if model.score == "none" else f"{model.score} attention"
         first = f"d_model {model.d_model}, {model.cell} cells, reading {_ways(model.two_way)}, {attention}"
@@ -128,9 +129,9 @@ def described(model: Model, sizes: tuple[int, int]) -> list[str]:
 
 
 POOLED = {
-    "mean": "mean of its hidden vectors",
-    "max": "largest of its hidden vectors, entry by entry",
-    "attention": "mean of its hidden vectors, weighed by attention",
+    "mean": "a text, or a tagged word, is the mean of its hidden vectors",
+    "max": "a text, or a tagged word, is the largest of its hidden vectors, entry by entry",
+    "attention": "a text is the mean of its hidden vectors, weighed by attention",
 }
 
 

@@ -111,10 +111,11 @@ def _sentence(error: ErrorDetails) -> str:
         inner = name.rpartition(".")[2]
         owners = [word for word, section in FAMILIES.items() if inner in section.model_fields]
         if name.startswith("model.") and owners:
-            family = next((str(part) for part in error["loc"] if part in FAMILIES), "this")
+            family = next((str(part) for part in error["loc"] if part in FAMILIES), "")
             have = f"{', '.join(owners)} {'has' if len(owners) == 1 else 'have'}"
             own = nearest(inner, FAMILIES[family].model_fields) if family in FAMILIES else ""
-            return f'{name}: the family "{family}" has no such field; {have}.{own}'
+            this = f'the family "{family}"' if family else "this family"
+            return f"{name}: {this} has no such field; {have}.{own}"
         known = [*known_keys(), *(part for part in Recipe.model_fields if part not in known_keys())]
         return f"unknown key {name!r}.{nearest(name, known) or _there(name)}"
     if error["type"] in ("model_type", "model_attributes_type", "union_tag_not_found"):

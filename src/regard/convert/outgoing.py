@@ -57,7 +57,7 @@ def taken(
         return _written_texts(recipe, recipe.model, weights, tokenizer)
     if recipe.model.family not in FAMILIES:
         others = [name for name in BUILT[recipe.task] if name in FAMILIES]
-        instead = f"; one that is trained with --set model.family={others[0]} has" if others else ""
+        instead = f"; one of the family {others[0]!r} has, with the settings of docs/convert.md" if others else ""
         message = f"a model of the family {recipe.model.family!r} has no form in Hugging Face's layout{instead}"
         raise UsageError(message, "model.family")
     format = FORMATS[FAMILIES[recipe.model.family]]

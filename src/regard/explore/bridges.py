@@ -27,14 +27,18 @@ class Crossing:
 
 
 def bridges(crossings: Sequence[Crossing], title: str = "Attention", least: float = 0.02, remark: str = "") -> str:
-    """The crossings below each other as SVG, a remark below them; weights under ``least`` get no line."""
+    """The crossings below each other as SVG, a remark below them; weights under ``least`` get no line.
+
+    Nor do those under a quarter of the largest, where that is less: an even look at a long text has lines too.
+    """
     body = [f'<text class="title" x="{MARGIN}" y="{MARGIN + 12}">{safe(title)}</text>']
     y, widest = MARGIN + 34.0, MARGIN * 2 + text_width(title, 15)
     for crossing in crossings:
+        few = min(least, float(crossing.weight_K.max(initial=0.0)) / 4)
         above, below = Row(crossing.keys, y + 34), Row(crossing.queries, y + 34 + APART)
-        body += above.tints(crossing.weight_K) + _lines(crossing, above, below, least)
+        body += above.tints(crossing.weight_K) + _lines(crossing, above, below, few)
         body += above.texts() + below.texts(crossing.query)
-        body += above.shares(crossing.weight_K, above.line - SIZE - 6, least)
+        body += above.shares(crossing.weight_K, above.line - SIZE - 6, few)
         y, widest = below.line + 26, max(widest, above.width, below.width)
     return document(widest, y + 4, title, " ".join(map(_told, crossings)), body, remark)
 
@@ -53,4 +57,5 @@ def _lines(crossing: Crossing, above: Row, below: Row, least: float) -> list[str
 def _told(crossing: Crossing) -> str:
     """A crossing in words."""
     looked = told(Glance(crossing.keys, crossing.weight_K, -1))
-    return f"{' '.join(crossing.queries)}: {crossing.queries[crossing.query]} {looked}"
+    who = crossing.queries[crossing.query]
+    return f"{' '.join(crossing.queries)}: {who} {looked}" if len(crossing.queries) > 1 else f"{who} {looked}"

@@ -74,10 +74,12 @@ def labelled(recipe: Recipe) -> bool:
 
 
 def harder(recipe: Recipe) -> dict[str, float]:
-    """What makes the loss of training another than that of validation: shares that are more than nothing, by name."""
+    """What makes the loss of training another than that of validation: what is more than nothing, by name."""
     several = WRITES[recipe.task] == "classes" and recipe.classification.kind != "single"
     smoothing = 0.0 if several else recipe.training.label_smoothing
     shares = {"label_smoothing": smoothing, "dropout": recipe.model.dropout}
+    if WRITES[recipe.task] == "classes":
+        shares["adversarial"] = recipe.classification.adversarial
     return {name: share for name, share in shares.items() if share}
 
 

@@ -153,7 +153,7 @@ PASSES: dict[str, Callable[[Any, Any], Tensor]] = {
     "rnn-encoder": _weighed,
     "gpt": lambda model, given: model(given),
 }
-"""What of a model of one text is run, by family: an encoder without its head."""
+"""What of a model of one text is run, by family; ``hidden_TD`` of the encoder, before a head."""
 SCENES: dict[str, Callable[[Any, str, Target], Scene]] = {"translation": _pair, "span-corruption": _gapped}
 """By task, where it is not one text."""
 

@@ -85,6 +85,8 @@ class View:
         queries, _ = self.labels()
         wanted = {part.strip().lower() for part in (word, *word.split("/"))} - {""}
         places = [i for i, query in enumerate(queries) if query.strip("▁").lower() in wanted]
+        if not places and self.kind == "pool":
+            raise UsageError("in this model one learned query looks, whatever the text; leave it out", "--token")
         if not places:
             raise UsageError(f"{word!r} is not a word here; there are: {' '.join(queries)}", "--token")
         return places[-1]
@@ -105,7 +107,7 @@ class View:
         return heatmap.heatmap(weight_HQK[0], *self.labels(), look, self.title)
 
     def svg(self, word: str | None = None, remark: str = "", most: int | None = None) -> str:
-        """The picture as SVG, with a remark below it where no word is looked at.
+        """The picture as SVG, with a remark below it, but where one word of a text looks within it.
 
         Args:
             word: that looks; ``None``: every token does.

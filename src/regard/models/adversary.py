@@ -12,10 +12,11 @@ EMBEDDING = "encoder.input.embedding"
 
 
 def worst(loss: Tensor, embedding_TD: Tensor, sequences: Sequences, size: float) -> Tensor:
-    """What is added to embeddings so that a loss grows most, to first order: ``ε g / |g|`` [Miyato17 §3.1, eq. 3].
+    """What is added to embeddings so that a loss grows most, to first order: ``ε g / |g|`` [Miyato17 §3].
 
     ``g`` is the gradient with respect to all embeddings of a text together; a text without one is not moved. The paper
-    makes embeddings of unit variance, so that ε has a meaning; here it counts in lengths of the mean embedding.
+    makes embeddings of unit variance, so that ε has a meaning; here it counts in lengths of an embedding, the mean of
+    the batch.
 
     Args:
         loss: of all texts, computed from ``embedding_TD``; its graph is kept.

@@ -18,7 +18,7 @@ from regard.nn.probe import replace
 
 @dataclass(frozen=True)
 class Head:
-    """A head of a model: the use of attention (encoder, decoder, cross), then layer and head, counted from 1."""
+    """A head of a model: the use of attention (encoder, decoder, cross, pool), then layer and head, counted from 1."""
 
     kind: str
     layer: int

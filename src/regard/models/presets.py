@@ -231,7 +231,8 @@ OUTLINES: dict[str, Callable[[Any, int, int], nn.Module]] = {
     "gpt": lambda model, pieces, _: build.gpt(model, pieces),
     "vit": lambda model, classes, _: build.vit(model, classes),
 }
-"""How a family is built from its section and the sizes of its vocabularies; an encoder guesses masked words."""
+"""How a family is built from its section and the sizes of its vocabularies; an encoder guesses masked words,
+a recurrent one makes a vector."""
 
 
 def outlined(model: Model, pieces: int, target_pieces: int | None = None) -> nn.Module:

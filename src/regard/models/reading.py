@@ -65,7 +65,7 @@ def inside(model: nn.Module, family: str, run: Callable[[], object], kind: str, 
         model: its mode is left as it was.
         family: the word of its section.
         run: one pass over one sequence.
-        kind: encoder, decoder or cross, as the family has it.
+        kind: encoder, decoder, cross or pool, as the family has it.
         layer: counted from 0.
     """
     path = POINTS[family][kind].format(layer).removesuffix("weight")

@@ -62,10 +62,10 @@ def recipe_asked(wishes: Wishes, pairs: int, seems: Mapping[str, Any] | None = N
     schedule = chosen.get("training", {}).get("schedule")
     task = chosen.get("task", Recipe().task)
     with_model = "model" not in given and "model" not in wishes.begun
-    model = merge(wishes.begun, chosen).get("model", {})
+    family = _refuse_other_families(wishes, given, chosen, task)
+    model = {**chosen.get("model", {}), **({"family": family} if family else {})}
     table = defaults(task, pairs, wishes.preset, with_model, schedule, model)
-    family = chosen.get("model", {}).get("family")
-    if family is not None and family != table.get("model", {}).get("family", BUILT[task][0]):
+    if family is not None and family != table.get("model", {}).get("family", family):
         table.pop("model", None)  # the sizes of another family
     kept = {"model.patch"} if wishes.preset else set()
     guessed = {name: value for name, value in (seems or {}).items() if name not in kept}
@@ -73,6 +73,27 @@ def recipe_asked(wishes: Wishes, pairs: int, seems: Mapping[str, Any] | None = N
     tokens = sized["training"]["tokens"]
     recipe_from(merge(sized, _completed(given, tokens)), where)
     return recipe_from(merge(sized, _completed(chosen, tokens)), "--set" if wishes.settings else where)
+
+
+def _refuse_other_families(
+    wishes: Wishes, given: Mapping[str, Any], chosen: Mapping[str, Any], task: str
+) -> str | None:
+    """The family that is named, or that a recipe's own model or one that is begun from has; ``None``: any may be taken.
+
+    Raises:
+        UsageError: a preset, or the model that is begun from, is of another one.
+    """
+    usual = BUILT[task][0] if "model" in given else None
+    family = chosen.get("model", {}).get("family", usual)
+    begun = wishes.begun.get("model", {}).get("family")
+    if begun and family and begun != family:
+        message = f"is a model of the family {begun}, but the one that is asked for is of the family {family}"
+        raise UsageError(message, "--from")
+    named = PRESETS[wishes.preset].family if wishes.preset else None
+    if named and family and named != family:
+        message = f"{wishes.preset} is of the family {named}, but model.family = {family!r} is asked for; leave one out"
+        raise UsageError(message, "--preset")
+    return family or begun or named
 
 
 def _completed(given: dict[str, Any], tokens: int = Training().tokens) -> dict[str, Any]:
@@ -121,7 +142,10 @@ def _wished(wishes: Wishes) -> tuple[dict[str, Any], dict[str, Any], str]:
     if wishes.preset:
         _refuse_begun(wishes)
         _refuse_other_task(wishes, given)
-    recipe_from(_completed(given), where)  # a mistake in the file is reported as the file's
+    if (task := wishes.options.get("task")) is not None:
+        check_value("task", task, "--task")
+    known = {"task": task or Recipe().task, **given}
+    recipe_from(_completed(known), where)  # a mistake in the file is reported as the file's
     options = _nested(wishes.options)
     for name, value in wishes.options.items():
         if value is not None:
@@ -141,14 +165,13 @@ def _check(setting: str, families: Sequence[str | None]) -> None:
     name = setting.partition("=")[0].strip()
     section, _, inner = name.rpartition(".")
     alone = override({}, [setting])
-    value, refused = alone[section][inner] if section else alone[inner], None
+    value, refused = alone[section][inner] if section else alone[inner], list[UsageError]()
     for family in families:
         try:
             return check_value(name, value, f"--set {setting}", family)
         except UsageError as error:
-            refused = refused or error
-    if refused:
-        raise refused
+            refused.append(error)
+    raise next((error for error in refused if "Did you mean" in error.message), refused[0])
 
 
 def _families(wishes: Wishes, given: Mapping[str, Any]) -> Sequence[str | None]:

@@ -151,7 +151,8 @@ class LabelTeaching(ABC):
     def loss(self, batch: Any) -> Loss:
         """The loss of a batch's windows; those whose label is not known count nothing.
 
-        In training it may be the mean of that and of the loss when embeddings are moved against it [Miyato17 §3.1].
+        In training it may be the mean (in the paper the sum) of that and of the loss when embeddings are moved against
+        it [Miyato17 §3].
         """
         given, size = self.read(batch), self.task.recipe.classification.adversarial
         if not size or not self.model.training:

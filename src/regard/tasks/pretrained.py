@@ -12,6 +12,7 @@ from torch import nn
 from regard.config import Data, Recipe, Text, recipe_from, recipe_values
 from regard.errors import RegardError
 from regard.models import store
+from regard.tasks.sizing import pooled
 from regard.text.sampling import sample
 from regard.text.tokenizer import learn
 from regard.text.vocabulary import AnyTokenizer, read_tokenizer
@@ -53,14 +54,9 @@ class Pretrained:
         return cls(folder, recipe, read_tokenizer(folder / "tokenizer.json"))
 
     def values(self, task: str) -> dict[str, Any]:
-        """What a recipe takes over: the model's section, how text becomes pieces, and how long a text may be.
-
-        What weighs a whole text is part of the head, and no word is tagged by it: there the usual pool stays.
-        """
+        """What a recipe takes over: the model's section, how text becomes pieces, and how long a text may be."""
         text = self.recipe.text.model_dump(include={"vocabulary", "units", "normalisation", "lowercase"})
-        found = {"model": self.recipe.model.model_dump(exclude_none=True), "text": text}
-        if task == "tagging" and found["model"].get("pool") == "attention":
-            del found["model"]["pool"]
+        found = {"model": pooled(task, self.recipe.model.model_dump(exclude_none=True)), "text": text}
         longest = self.recipe.data.max_tokens
         return found | ({"data": {"max_tokens": longest}} if longest < Data().max_tokens else {})
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import torch
-from pydantic import ValidationError
 from torch import nn
 
 from regard.config import FAMILIES, Model, Training, merge
@@ -56,7 +55,7 @@ class Reading:
         count: texts, or documents.
         epochs: passes over them where neither steps nor minutes are given.
         values: of the recipe.
-        other: what suits where a family is named, or a field, that the preset has not.
+        other: the same of another family than that of the preset.
     """
 
     count: float
@@ -65,24 +64,32 @@ class Reading:
     values: Mapping[str, Mapping[str, Any]]
     other: Reading | None = None
 
-    def fitting(self, model: Mapping[str, Any]) -> Reading:
-        """This, or the other where its preset alone can be changed so: by these fields, family included."""
-        if self.other and not _fits(self.preset, model) and _fits(self.other.preset, model):
-            return self.other
-        return self
+    @property
+    def family(self) -> str:
+        """Of the preset."""
+        return PRESETS[self.preset].family
+
+    def of(self, family: str) -> Reading:
+        """What is there for a family: this, or the other; of a third what is not of the model."""
+        return self.other if self.other and self.other.family == family else self
+
+    def family_for(self, model: Mapping[str, Any]) -> str:
+        """The family that is named; else the first that has the fields named, and the words that are given to them."""
+        found = [one.family for one in (self, self.other) if one]
+        return str(model["family"]) if "family" in model else next((f for f in found if _has(f, model)), found[0])
 
 
-def _fits(name: str, model: Mapping[str, Any]) -> bool:
-    """Whether a preset, changed by these fields, still is a model of its family."""
-    chosen = PRESETS[name]
-    try:
-        FAMILIES[chosen.family].model_validate({"family": chosen.family, **chosen.model, **model})
-    except ValidationError:
-        return False
-    return True
+def _has(family: str, model: Mapping[str, Any]) -> bool:
+    """Whether a family has these fields, and knows their words; numbers are judged later, by their own sentences."""
+    fields = FAMILIES[family].model_fields
+    return all(
+        name in fields and (get_origin(kind := fields[name].annotation) is not Literal or value in get_args(kind))
+        for name, value in model.items()
+    )
 
 
 _CLASSES: dict[str, dict[str, Any]] = {"text": {"vocabulary": 4000}, "training": {"rate": 1e-3, "ema": 0.99}}
+_MANY: dict[str, dict[str, Any]] = {"text": {"vocabulary": 8000}, "training": {"rate": 1e-3}}
 _MOVED = {**_CLASSES, "classification": {"adversarial": 0.5}}
 _GUESSING: dict[str, Any] = {
     "rate": 2e-3,
@@ -100,9 +107,9 @@ _CHARACTERS: dict[str, Any] = {
 }
 READINGS: dict[str, tuple[Reading, ...]] = {
     "classification": (
-        Reading(10_000, "classifier-rnn", 17, _MOVED, other=Reading(10_000, "classifier-tiny", 12, _CLASSES)),
-        Reading(100_000, "classifier-tiny", 15, _CLASSES),
-        Reading(float("inf"), "classifier-tiny", 4, {"text": {"vocabulary": 8000}, "training": {"rate": 1e-3}}),
+        Reading(10_000, "classifier-rnn", 17, _MOVED, Reading(10_000, "classifier-tiny", 12, _CLASSES)),
+        Reading(100_000, "classifier-tiny", 15, _CLASSES, Reading(100_000, "classifier-rnn", 15, _MOVED)),
+        Reading(float("inf"), "classifier-tiny", 4, _MANY, Reading(float("inf"), "classifier-rnn", 4, _MANY)),
     ),
     "tagging": (
         Reading(8_000, "tagger-tiny", 25, {"text": {"vocabulary": 3000}, "training": {"tokens": 512}}),
@@ -137,7 +144,7 @@ def reading_for(task: str, count: int) -> Reading:
 
 def epochs_for(task: str, count: int, family: str) -> int:
     """Passes over so many texts where nobody says how long to train."""
-    return reading_for(task, count).fitting({"family": family}).epochs
+    return reading_for(task, count).of(family).epochs
 
 
 def defaults(
@@ -156,12 +163,12 @@ def defaults(
         name: a preset asked for instead of the table's.
         with_model: False where a recipe brings a model section of its own; nothing is mixed into that.
         schedule: what is asked for; the table's peak rates are not for ``noam``.
-        model: fields of the model that are asked for; a preset is taken that has them.
+        model: fields of the model that are asked for; a preset is taken of a family that has them.
     """
     if task == "translation":
         return values(size_for(count), name, with_model, schedule)
-    model = {"family": preset(name).family} if name else model or {}
-    row = reading_for(task, count).fitting(model)
+    first = reading_for(task, count)
+    row = first.of(preset(name).family if name else first.family_for(model or {}))
     chosen = preset(name or row.preset)
     found = {section: dict(fields) for section, fields in row.values.items()}
     found = merge({"task": task, "training": {"tokens": Training().tokens}}, found, {"training": chosen.training})
@@ -169,8 +176,14 @@ def defaults(
     if schedule == "noam":
         found["training"]["rate"] = NOAM
     if with_model or name:
-        found["model"] = {"family": chosen.family, **chosen.model}
+        found["model"] = {"family": chosen.family, **pooled(task, chosen.model)}
     return found
+
+
+def pooled(task: str, model: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a model for a task: what weighs whole texts pools no tagged word; there the usual pool stays."""
+    weighs = task == "tagging" and model.get("pool") == "attention"
+    return {name: value for name, value in model.items() if not (weighs and name == "pool")}
 
 
 NOAM = 1.0

@@ -108,14 +108,20 @@ export function progress(course: Course): string {
   return `${count(last)} steps in ${duration(seconds)}`
 }
 
+/** Several things in a row. */
+function listed(things: readonly string[]): string {
+  return things.length < 2 ? things.join('') : `${things.slice(0, -1).join(', ')} and ${things.at(-1)}`
+}
+
 /** Why the losses of training and of validation are not alike; null: both are measured alike. */
-export function apart({ label_smoothing: smoothing, dropout }: Model['harder']): string | null {
+export function apart({ label_smoothing: smoothing, dropout, adversarial }: Model['harder']): string | null {
   const counts = [
     ...(smoothing ? [`label smoothing (${number(smoothing)} of the probability is to be given to what is not right)`] : []),
     ...(dropout ? [`dropout (${number(dropout)} of the numbers on their way are set to zero by chance)`] : []),
+    ...(adversarial ? [`for one half what is lost when embeddings are moved the way that hurts most (by ${number(adversarial)} lengths of one)`] : []),
   ]
   if (!counts.length) return null
-  return `The loss of training counts ${counts.join(' and ')}; that of validation counts ${counts.length > 1 ? 'neither' : 'none'}, so it may well be lower: compare each with itself.`
+  return `The loss of training counts ${listed(counts)}; that of validation counts ${['none', 'neither', 'nothing of the kind'][counts.length - 1]}, so it may well be lower: compare each with itself.`
 }
 
 export function unit(seconds: number): Unit {

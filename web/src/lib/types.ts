@@ -45,7 +45,7 @@ export interface Model {
   course: boolean
   running: boolean
   /** What the loss of training counts, and that of validation does not. */
-  harder: { label_smoothing?: number; dropout?: number }
+  harder: { label_smoothing?: number; dropout?: number; adversarial?: number }
   image: { height: number; width: number; channels: number; largest: number; patch: number } | null
   examples: string[]
 }
