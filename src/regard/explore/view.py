@@ -92,9 +92,7 @@ class View:
         return places[-1]
 
     def _place(self, heads: int) -> str:
-        return (
-            self.title if self.head is not None else f"{self.title}, mean of {heads} heads" if heads > 1 else self.title
-        )
+        return self.title if heads == 1 else f"{self.title}, mean of {heads} heads"
 
     def terminal(self, look: Look, word: str | None = None) -> str:
         """The picture for a terminal; of attention with one query always where that looks."""

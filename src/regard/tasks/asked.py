@@ -62,7 +62,7 @@ def recipe_asked(wishes: Wishes, pairs: int, seems: Mapping[str, Any] | None = N
     schedule = chosen.get("training", {}).get("schedule")
     task = chosen.get("task", Recipe().task)
     with_model = "model" not in given and "model" not in wishes.begun
-    family = _refuse_other_families(wishes, given, chosen, task)
+    family = _family_asked(wishes, given, chosen, task)
     model = {**chosen.get("model", {}), **({"family": family} if family else {})}
     table = defaults(task, pairs, wishes.preset, with_model, schedule, model)
     if family is not None and family != table.get("model", {}).get("family", family):
@@ -75,9 +75,7 @@ def recipe_asked(wishes: Wishes, pairs: int, seems: Mapping[str, Any] | None = N
     return recipe_from(merge(sized, _completed(chosen, tokens)), "--set" if wishes.settings else where)
 
 
-def _refuse_other_families(
-    wishes: Wishes, given: Mapping[str, Any], chosen: Mapping[str, Any], task: str
-) -> str | None:
+def _family_asked(wishes: Wishes, given: Mapping[str, Any], chosen: Mapping[str, Any], task: str) -> str | None:
     """The family that is named, or that a recipe's own model or one that is begun from has; ``None``: any may be taken.
 
     Raises:
