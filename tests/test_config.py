@@ -84,8 +84,33 @@ def test_every_key_can_be_set_to_its_default() -> None:
 def test_what_is_no_plain_file_is_no_recipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path, said in ((Path("/dev/zero"), "a device"), (tmp_path / "pipe", "a pipe"), (tmp_path, "a folder")):
-        with pytest.raises(UsageError, match=f"{said}.*a recipe is a file"):
+        with pytest.raises(UsageError, match=f"{said}; a file is needed"):
             recipe_values(path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "a." * 500_000 + "a = 1",
+        "[" + "a." * 500_000 + "a]",
+        "x = " + "[" * 9999,
+        "x = 0x" + "f" * 5000,
+        "x = 9" + "9" * 99,
+    ],
+)
+def test_what_takes_for_ever_or_no_number_holds_is_no_recipe(tmp_path: Path, content: str) -> None:
+    (tmp_path / "recipe.toml").write_text(content)
+    with pytest.raises(UsageError, match=r"cannot be read as TOML|larger than 1 MB"):
+        recipe_values(tmp_path / "recipe.toml")
+
+
+@pytest.mark.parametrize(
+    "values", [{"training": {"steps": -(10**5000)}}, {"format": 10**5000}, {"model": {"family": 10**5000}}]
+)
+def test_a_number_that_cannot_be_written_is_one_sentence(values: dict[str, Any]) -> None:
+    with pytest.raises(UsageError) as caught:
+        recipe_from(values)
+    assert len(str(caught.value)) < 200
 
 
 def test_what_is_too_large_is_no_recipe(tmp_path: Path) -> None:

@@ -7,11 +7,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from regard.errors import RegardError
 
+TYPE_CHECKING = False  # as typing's own, which the command line would have to load before it hears a signal
 if TYPE_CHECKING:
+    from typing import Any
+
     from regard.tasks.bundle import load
     from regard.tasks.train import train
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+LONGEST = 2000
+"""Characters of a sentence; more come only from a file that somebody made to be tiresome."""
+
 
 class RegardError(Exception):
     """Something the person can mend; its text is one clear sentence (or a few), never a stack trace.
@@ -14,6 +17,7 @@ class RegardError(Exception):
     exit_code = 1
 
     def __init__(self, message: str, where: str | None = None) -> None:
+        message = message if len(message) <= LONGEST else f"{message[:LONGEST]} …"
         super().__init__(message)
         self.message = message
         self.where = where
@@ -26,6 +30,10 @@ class UsageError(RegardError):
     """The command, option or recipe field asked for does not exist or does not fit."""
 
     exit_code = 2
+
+
+class Damaged(RegardError):
+    """A file is not what its manifest or its own sha256 says; ``where`` names it."""
 
 
 class NoValidCheckpoint(RegardError):

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from full_disk import named_when_full
 from regard.config import Recipe, recipe_from
 from regard.data.corpora import Corpus, corpus
 from regard.data.prepare import prepare
 from regard.data.prepared import Prepared
-from regard.errors import RegardError
+from regard.errors import Damaged, RegardError
 
 WORDS = ["red", "house", "boat", "sails", "tired", "animal", "street", "wide"]
 
@@ -43,6 +45,13 @@ def pairs(tmp_path: Path) -> Corpus:
 def decoded(prepared: Prepared, side: str) -> list[str]:
     shards, tokenizer = getattr(prepared, side), prepared.vocabularies.source
     return [tokenizer.decode(shards.gather(0, np.array([number]))[0]) for number in range(shards.count)]
+
+
+def test_a_full_disk_names_the_file(tmp_path: Path, pairs: Corpus) -> None:
+    chosen = recipe(text={"bpe_dropout": 0.3, "joint": False}, model={"tie": "two"})
+    named = named_when_full(lambda: prepare([pairs], chosen, tmp_path / "data"))
+    assert sorted(named) == sorted(path.name for path in (tmp_path / "data").iterdir())
+    assert len(named) > 15
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
@@ -127,9 +136,10 @@ def test_damage_is_found_and_the_data_made_again(tmp_path: Path, pairs: Corpus) 
         path.write_bytes(whole[: len(whole) // 2])
         with pytest.raises(RegardError, match="damaged"):
             Prepared(folder)
-        again = prepare([pairs], recipe(), folder)
-        assert again.fingerprint == first.fingerprint
-    assert len(list(tmp_path.glob("data.damaged-*"))) == len(list(folder.iterdir()))
+        with pytest.raises(Damaged):
+            prepare([pairs], recipe(), folder)
+        shutil.rmtree(folder)
+        assert prepare([pairs], recipe(), folder).fingerprint == first.fingerprint
 
 
 def test_a_kill_leaves_nothing_that_looks_complete(
@@ -164,6 +174,7 @@ def test_a_kill_leaves_nothing_that_looks_complete(
 def test_a_newer_format_is_refused(tmp_path: Path, pairs: Corpus) -> None:
     folder = prepare([pairs], recipe(), tmp_path / "data").folder
     index = json.loads((folder / "index.json").read_text())
+    del index["sha256"]
     (folder / "index.json").write_text(json.dumps({**index, "format": 2}))
     with pytest.raises(RegardError, match="newer Regard"):
         Prepared(folder)

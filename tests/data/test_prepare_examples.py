@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from full_disk import named_when_full
 from regard.config import Recipe
 from regard.data.coding import ClassCoding, LabelIds
 from regard.data.examples import Examples
 from regard.data.framing import Frame
 from regard.data.labelled import labelled
 from regard.data.prepare_examples import PreparedExamples, prepare_examples
-from regard.errors import RegardError
+from regard.errors import Damaged, RegardError
 from regard.text.tokenizer import learn
 from regard.text.vocabulary import read_tokenizer
 
@@ -48,6 +49,12 @@ def texts(tmp_path: Path) -> Path:
     draws = np.random.default_rng(1)
     rows = [(" ".join(draws.choice(["red", "house", "boat"], 3)) + f" n{n}", LABELS[n % 3]) for n in range(60)]
     return written(tmp_path / "a.csv", rows)
+
+
+def test_a_full_disk_names_the_file(texts: Path, tmp_path: Path) -> None:
+    named = named_when_full(lambda: prepared(texts, tmp_path / "data"))
+    assert sorted(named) == sorted(path.name for path in (tmp_path / "data").iterdir())
+    assert len(named) > 10
 
 
 def said(made: PreparedExamples, folder: Path) -> dict[str, list[tuple[str, str]]]:
@@ -161,13 +168,14 @@ def test_examples_that_are_too_alike_are_said_with_their_file(tmp_path: Path) ->
     assert caught.value.where == str(path)
 
 
-def test_a_damaged_folder_is_made_anew(texts: Path, tmp_path: Path) -> None:
-    first = prepared(texts, tmp_path / "data").fingerprint
+def test_a_damaged_folder_is_refused(texts: Path, tmp_path: Path) -> None:
+    prepared(texts, tmp_path / "data")
     index = json.loads((tmp_path / "data" / "index.json").read_text())
     name = next(name for name in index["files"] if name != "tokenizer.json")
     (tmp_path / "data" / name).write_bytes(b"")
-    assert prepared(texts, tmp_path / "data").fingerprint == first
-    assert (tmp_path / "data.damaged-1").is_dir()
+    with pytest.raises(Damaged) as caught:
+        prepared(texts, tmp_path / "data")
+    assert caught.value.where == str(tmp_path / "data" / name)
 
 
 def test_a_long_text_is_several_examples_with_one_label(texts: Path, tmp_path: Path) -> None:

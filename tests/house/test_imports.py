@@ -2,8 +2,10 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,29 @@ def test_import_contract() -> None:
     from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
 
     assert lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True) == EXIT_STATUS_SUCCESS
+
+
+def test_every_extra_is_used() -> None:
+    """What an extra installs is imported somewhere, or asked for by name; ``all`` is all of them but the tests' own."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = {name: lines for name, lines in project["optional-dependencies"].items() if name not in ("test", "all")}
+    assert project["optional-dependencies"]["all"] == [f"regard[{','.join(extras)}]"]
+    used = {word for path in modules(".") for word in named(ast.parse(path.read_text(encoding="utf-8")))}
+    for lines in extras.values():
+        assert {re.match(r"[\w-]+", line)[0].replace("-", "_") for line in lines} <= used
+
+
+def named(tree: ast.AST) -> set[str]:
+    """Top packages imported anywhere in a module, and those looked for by ``find_spec("name")``."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "find_spec":
+            found |= {given.value for given in node.args if isinstance(given, ast.Constant)}
+    return found
 
 
 def test_module_level_imports_are_found() -> None:

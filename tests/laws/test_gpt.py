@@ -103,7 +103,7 @@ def test_neighbours_written(chosen, dtype: torch.dtype) -> None:
             else:
                 most = max(tolerance(dtype), NEAR) * max(1.0, abs(other.log_probability))
                 assert abs(one.log_probability - other.log_probability) < most
-    assert near_ties <= (1 if dtype == torch.float32 else 0)
+    assert near_ties <= (2 if dtype == torch.float32 else 0)  # two that change places differ in both
 
 
 @combinations(OF_GPT)

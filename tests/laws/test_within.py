@@ -57,7 +57,7 @@ def test_neighbours_translated(choices, dtype: torch.dtype, beam: int) -> None:
             else:
                 most = max(tolerance(dtype) * largest, NEAR)
                 assert abs(one.log_probability - other.log_probability) < most
-    assert near_ties <= (1 if dtype == torch.float32 else 0)
+    assert near_ties <= (2 if dtype == torch.float32 else 0)  # two that change places differ in both
 
 
 @DTYPES

@@ -6,7 +6,7 @@ import torch
 
 from regard.errors import RegardError
 from regard.models.build import outline, transformer
-from regard.models.store import LARGEST_HEADER, fits, read, to_bytes, weights
+from regard.models.store import LARGEST_HEADER, fits, read, some, to_bytes, weights
 from small_models import section, small
 
 
@@ -87,8 +87,9 @@ HEADERS = {
     "an entry of another kind": (lambda header, name: header.update({name: 5}), "is "),
     "an entry too far": (lambda header, name: header[name].update(data_offsets=[0, 1 << 60]), "is broken"),
     "newer": (lambda header, name: header["__metadata__"].update(format="2"), "written by a newer Regard"),
-    "a format of words": (lambda header, name: header["__metadata__"].update(format="new"), "is broken|not a"),
-    "metadata of another kind": (lambda header, name: header.update(__metadata__=[]), "is broken|not a"),
+    "a format of words": (lambda header, name: header["__metadata__"].update(format="new"), "has no format|not a"),
+    "a format of 5,000 digits": (lambda header, name: header["__metadata__"].update(format="9" * 5000), "newer Regard"),
+    "metadata of another kind": (lambda header, name: header.update(__metadata__=[]), "has no format|not a"),
 }
 
 
@@ -104,7 +105,7 @@ def test_a_broken_file_is_one_sentence_and_changes_nothing(stored: Path, kind: s
 
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(RegardError, match="is not a safetensors file"):
+    with pytest.raises(RegardError, match="is a folder; a file is needed"):
         read(tmp_path, fresh())
 
 
@@ -112,3 +113,14 @@ def test_an_outline_tells_whether_a_file_fits(stored: Path) -> None:
     fits(stored, outline(section(), 23, 23))
     with pytest.raises(RegardError, match="the recipe's model has"):
         fits(stored, outline(section(d_ff=1 << 18), 23, 23))
+
+
+def test_some_tensors_are_read_without_the_others(stored: Path) -> None:
+    name = "encoder.input.tokens.weight"
+    found = some(stored, [name, "absent"])
+    assert found.keys() == {name}
+    assert torch.equal(found[name], weights(small(dtype=torch.float32))[name])
+    stored.write_bytes(stored.read_bytes()[:100])
+    with pytest.raises(RegardError, match=r"is not a safetensors file|is broken") as caught:
+        some(stored, [name])
+    assert caught.value.where == str(stored)

@@ -50,11 +50,13 @@ def test_it_is_the_papers() -> None:
 
 def test_nothing_is_smoothed_in_evaluation_and_no_gradient_flows_to_nll() -> None:
     part = SmoothedCrossEntropy(0.3)
-    total, nll = part(*given(9, 11), 11)
-    assert total > nll
+    hidden_TD, table_V1D, _, weight_T = given(9, 11)
+    labels_T = (hidden_TD @ table_V1D[:11].T).argmax(1)  # smoothing costs most where the label was likely
+    total, nll = part(hidden_TD, table_V1D, labels_T, weight_T + 1, 11)
+    assert total > 1.01 * nll
     assert not nll.requires_grad
     part.eval()
-    total, nll = part(*given(9, 11), 11)
+    total, nll = part(hidden_TD, table_V1D, labels_T, weight_T + 1, 11)
     assert torch.equal(total, nll)
 
 

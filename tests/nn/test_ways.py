@@ -1,7 +1,14 @@
 """What each way can, and how it lays things out; that all are equal is a law (tests/laws/test_ways.py)."""
 
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest.mock import create_autospec, patch
+
 import pytest
 import torch
+from torch.nn.attention import varlen
 
 from regard.nn.layout import Layout, Sequences
 from regard.nn.ways import WAYS, PaddedSDPA, Question, Reference, Varlen, _longest, _offsets_B1
@@ -11,10 +18,21 @@ from small_models import assert_near, sequences
 class OnCuda:
     """What ``can`` asks of a tensor, without a device."""
 
-    is_cuda = True
+    is_cuda, device = True, torch.device("cuda")
 
-    def __init__(self, dtype: torch.dtype = torch.bfloat16, size: int = 8) -> None:
-        self.dtype, self.shape = dtype, (5, 2, size)
+    def __init__(self, dtype: torch.dtype = torch.bfloat16, size: int = 8, requires_grad: bool = False) -> None:
+        self.dtype, self.shape, self.requires_grad = dtype, (5, 2, size), requires_grad
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, int], None]:
+    """Stands for a GPU of a compute capability; at first one of the Hopper generation."""
+
+    def of(major: int, minor: int) -> None:
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (major, minor))
+
+    of(9, 0)
+    return of
 
 
 def question(**changed: object) -> Question:
@@ -39,17 +57,71 @@ def test_padding_needs_keys() -> None:
     assert not can(query_THK, query_THK, question(layout=fewer_keys, causal=True))  # the first query sees nothing
 
 
+@pytest.mark.usefixtures("gpu")
 def test_varlen_needs_a_gpu_half_precision_and_equal_sizes() -> None:
     can = Varlen().can
     assert can(OnCuda(), OnCuda(), question())
     assert can(OnCuda(torch.float16), OnCuda(torch.float16), question(causal=True))
     assert not can(torch.ones(5, 2, 8).bfloat16(), torch.ones(5, 2, 8).bfloat16(), question())
     assert not can(OnCuda(torch.float32), OnCuda(torch.float32), question())
-    assert not can(OnCuda(), OnCuda(size=4), question())
+    assert not can(OnCuda(), OnCuda(size=16), question())
     assert not can(OnCuda(), OnCuda(), question(dropout=0.1))
     assert not can(OnCuda(), OnCuda(), question(bias=lambda q, k: q))
     rows = Sequences.rows(torch.tensor([2, 3]), 3, 4)
     assert not can(OnCuda(), OnCuda(), question(layout=Layout(sequences([1, 1]), rows)))
+
+
+@pytest.mark.parametrize(
+    ("capability", "expected"),
+    [((7, 0), "sdpa"), ((7, 5), "sdpa"), ((8, 0), "varlen"), ((8, 9), "varlen"), ((12, 0), "varlen")],
+)
+def test_a_gpu_before_ampere_attends_by_padding(gpu, capability: tuple[int, int], expected: str) -> None:
+    gpu(*capability)
+    assert chosen(OnCuda()) == expected
+    assert chosen(OnCuda(torch.float16)) == expected
+
+
+@pytest.mark.usefixtures("gpu")
+def test_varlen_leaves_sizes_of_heads_it_cannot_to_padding() -> None:
+    assert {size for size in range(1, 600) if chosen(OnCuda(size=size)) == "varlen"} == set(range(8, 257, 8))
+    taught = {size for size in range(1, 600) if chosen(OnCuda(size=size, requires_grad=True)) == "varlen"}
+    assert taught == set(range(8, 257, 8)) - {200, 208, 216, 224}
+
+
+@pytest.mark.usefixtures("gpu")
+def test_varlen_needs_a_token_on_both_sides() -> None:
+    some, none = sequences([2, 3]), sequences([0, 0], tail=5)
+    for layout in (Layout(none, some), Layout(some, none), Layout(none, none)):
+        assert not Varlen().can(OnCuda(), OnCuda(), question(layout=layout))
+
+
+@pytest.mark.usefixtures("gpu")
+def test_varlen_has_a_block_of_the_grid_for_each_sequence() -> None:
+    """A grid has 65,535; one is of the tokens behind the last sequence."""
+    for count, can in ((65_534, True), (65_535, False)):
+        many = sequences([1] * count)
+        assert Varlen().can(OnCuda(), OnCuda(), question(layout=Layout(many, many))) is can
+
+
+def chosen(of: OnCuda) -> str:
+    """The way that attention takes for tensors like this."""
+    return next(way.name for way in WAYS if way.can(of, of, question()))
+
+
+SINCE = {"scale": (2, 11), "window_size": (2, 11)}
+"""The version of torch in which ``varlen_attn`` first takes a keyword."""
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_lower_bound_of_torch_is_what_varlen_asks_of_it(causal: bool) -> None:
+    asked: Any = create_autospec(varlen.varlen_attn, side_effect=lambda query, *_, **__: query)
+    with patch.object(varlen, "varlen_attn", asked):  # a call that the torch at hand would refuse is an error
+        x_THK = torch.ones(5, 2, 8)
+        Varlen()(x_THK, x_THK, x_THK, question(causal=causal))
+    needed = max(SINCE[keyword] for keyword in asked.call_args.kwargs)
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (bound,) = (line.removeprefix("torch>=") for line in project["dependencies"] if line.startswith("torch>="))
+    assert tuple(map(int, bound.split("."))) == needed
 
 
 @pytest.mark.parametrize(("lengths", "tail", "spare"), [([3, 2], 0, 0), ([3, 2], 4, 0), ([3, 0, 2], 4, 3), ([4], 9, 1)])

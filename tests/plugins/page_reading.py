@@ -28,8 +28,12 @@ ROWS = "table => [...table.tBodies[0].rows].map(row => [...row.cells].map(cell =
 
 
 def address(name: str, /, **more: Any) -> str:
-    """Behind the page's address: a model of ``LESSONS`` before its text, and what else is to be seen."""
-    given = {"model": list(LESSONS).index(name), "text": BEFORE.get(name, ""), **more}
+    """Behind the page's address: a model of ``LESSONS`` before its text, and what else is to be seen.
+
+    The head is the first of the first layer, token by token, where none is named; with ``layer=None`` nobody chose one.
+    """
+    layer = {"layer": 1} if name != "digits" and more.get("view", "heads") == "heads" else {}
+    given = {"model": list(LESSONS).index(name), "text": BEFORE.get(name, ""), **layer, **more}
     return "#" + urlencode({key: value for key, value in given.items() if value is not None and value != ""})
 
 

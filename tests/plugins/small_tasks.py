@@ -94,10 +94,10 @@ def speaker() -> Any:
     return _task("language-model", TextAssets(tokenizer()), ONE)
 
 
-def spanner() -> Any:
+def spanner(**model: Any) -> Any:
     """A model of missing spans, as T5: relative positions, no scaling."""
-    model = {**BOTH, "positions": "relative", "scale_scores": False, "relative_buckets": 8, "relative_distance": 16}
-    return _task("span-corruption", TextAssets(tokenizer()), model, decoding=DECODING)
+    relative = {"positions": "relative", "scale_scores": False, "relative_buckets": 8, "relative_distance": 16}
+    return _task("span-corruption", TextAssets(tokenizer()), {**BOTH, **relative, **model}, decoding=DECODING)
 
 
 def viewer(**model: Any) -> Any:
@@ -139,9 +139,9 @@ def put(folder: Path, task: Any, weights: bool = True) -> Path:
     return folder
 
 
-def keep(folder: Path, task: Any, step: int) -> Path:
+def keep(folder: Path, task: Any, step: int, kind: str = "snapshots") -> Path:
     """The weights of a task as those that the run in a folder kept at a step."""
-    place = folder / "training" / "snapshots" / checkpoint.name(step)
+    place = folder / "training" / kind / checkpoint.name(step)
     place.parent.mkdir(parents=True, exist_ok=True)
     checkpoint.write_folder(place, {"weights.safetensors": [store.to_bytes(store.weights(task.model))]}, Hasty())
     return place

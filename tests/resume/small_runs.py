@@ -25,9 +25,9 @@ def before(files, operation, path):
         os._exit(137)
 
 
-def train(corpus, output, reporter=None):
+def train(corpus, output, reporter=None, **more):
     files = corpus / "a.en", corpus / "a.de"
-    training.train(*files, output, settings=SETTINGS, steps=4, threads=1, device="cpu", reporter=reporter)
+    training.train(*files, output, settings=SETTINGS, steps=4, threads=1, device="cpu", reporter=reporter, **more)
 
 
 def killed(corpus, output, number):

@@ -118,3 +118,20 @@ def test_an_error_in_the_child_is_not_taken_for_a_kill(tmp_path):
         raise RegardError("no")
 
     assert in_child(fails) == 1
+
+
+@pytest.mark.parametrize("number", range(1, 17))
+def test_killed_while_resuming_a_killed_run_leaves_nothing_half_made(tmp_path, never, number):
+    """The next start first cuts the log, which goes beyond its checkpoint; a kill there leaves half of a file."""
+    ended, operations = never
+    play = Play(tmp_path / "model", recipe(**SETTINGS))
+    assert in_child(lambda: play.fit(Killer(one_save(operations)[3]))) == 137
+    training = play.output / "training"
+    assert any('"step": 6' in line for line in (training / "metrics.jsonl").read_text().splitlines())
+    assert in_child(lambda: play.fit(Killer(number, middle=True))) in (0, 137)  # only what writes has a middle
+    assert in_child(lambda: play.fit(Killer(one_save(operations)[3]))) in (0, 137)
+    assert in_child(lambda: play.fit(Killer(number))) in (0, 137)
+    resumed(play, ended)
+    assert [path.name for path in training.iterdir() if "partial" in path.name] == []
+    tails = sorted(path.read_bytes() for path in training.glob("metrics.after-*.jsonl"))
+    assert len(tails) == len(set(tails))

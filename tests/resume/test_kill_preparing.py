@@ -6,13 +6,17 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from toy import in_child
 
-from regard.config import recipe_from
+from regard.config import Recipe, recipe_from
 from regard.data.corpora import corpus
+from regard.data.folder import verified
 from regard.data.prepare import prepare
+from regard.tasks.prepared_data import prepare_data
 
 STEPS = ((os, "fsync"), (os, "rename"), (os, "replace"), (shutil, "rmtree"))
 
@@ -47,6 +51,10 @@ def killed(made: Callable[[Path], None], folder: Path, number: int) -> int:
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def verified_index(folder: Path) -> SimpleNamespace:
+    return SimpleNamespace(fingerprint=verified(folder)["fingerprint"])
 
 
 @pytest.fixture
@@ -95,13 +103,29 @@ def test_killed_again_and_again(tmp_path: Path, made: Callable[[Path], None]) ->
     assert contents(tmp_path / "data") == contents(tmp_path / "never")
 
 
-def test_killed_while_a_damaged_one_is_set_aside(tmp_path: Path, made: Callable[[Path], None]) -> None:
-    made(tmp_path / "data")
-    never = contents(tmp_path / "data")
-    (tmp_path / "data" / "index.json").write_bytes(b"{")
-    assert killed(made, tmp_path / "data", 1) == 137
-    assert (tmp_path / "data" / "index.json").read_bytes() == b"{"
-    assert killed(made, tmp_path / "data", 2) == 137
-    assert (tmp_path / "data.damaged-1").is_dir()
-    made(tmp_path / "data")
-    assert contents(tmp_path / "data") == never
+def test_killed_while_damaged_data_is_made_again(tmp_path: Path, made: Callable[[Path], None]) -> None:
+    """In a run, which removes the damaged folder once another like it is whole; both cannot be lost at once."""
+    made(tmp_path / "never")
+    never = contents(tmp_path / "never")
+
+    class Small:
+        def prepare(self, recipe: Any, folder: Path, progress: Any) -> Any:
+            made(folder)
+            return verified_index(folder)
+
+    def run(folder: Path) -> None:
+        prepare_data(Small(), Recipe(), folder, lambda text: None)  # type: ignore[arg-type]
+
+    for number in range(1, 100):
+        training = tmp_path / f"training-{number}"
+        shutil.copytree(tmp_path / "never", training / "data")
+        (training / "data" / "index.json").write_bytes(b"{")
+        code = killed(run, training, number)
+        for left in ("data.damaged-1", "data.partial"):  # of an earlier Regard, and of a kill
+            (training / left).mkdir(exist_ok=True)
+        run(training)
+        assert contents(training / "data") == never
+        assert [path.name for path in training.iterdir()] == ["data"]
+        if code == 0:
+            break
+    assert number > 10

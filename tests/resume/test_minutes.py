@@ -1,5 +1,6 @@
 """``regard.train --minutes``, planned anew midway: every file says the new number of steps, whatever happened."""
 
+import re
 import tomllib
 from functools import partial
 
@@ -11,7 +12,7 @@ import regard
 from regard.errors import Stopped
 from regard.explore.course import Course
 from regard.tasks import train as training
-from regard.training import measuring, resolved
+from regard.training import resolved
 from regard.training.files import Files
 from regard.training.run import Hooks
 
@@ -30,14 +31,9 @@ class Ticking(StopAt):
         return self.now
 
 
-@pytest.fixture(autouse=True)
-def short(monkeypatch):
-    monkeypatch.setattr(measuring, "_DISCARDED", 6)
-
-
 def train(corpus, output, *stops, fatal=None, **more):
     """Train on a ticking clock; ``fatal`` is the operation the process dies before."""
-    ticking, length = Ticking(*stops), more or {"minutes": 1.0}
+    ticking, length = Ticking(*stops), more or {"minutes": 0.9}
 
     def work():
         with pytest.MonkeyPatch.context() as patch:
@@ -57,10 +53,8 @@ def train(corpus, output, *stops, fatal=None, **more):
 @pytest.fixture(scope="module")
 def whole(corpus, counted, tmp_path_factory):
     """A run that was never stopped, its reporter, and its operations."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(measuring, "_DISCARDED", 6)
-        output = tmp_path_factory.mktemp("whole") / "model"
-        return output, train(corpus, output), list(SEEN)
+    output = tmp_path_factory.mktemp("whole") / "model"
+    return output, train(corpus, output), list(SEEN)
 
 
 def test_everything_says_the_new_number(whole):
@@ -69,7 +63,7 @@ def test_everything_says_the_new_number(whole):
     first, steps = fields["chosen.planned"], fields["chosen.steps"]
     assert 4 < first < steps
     assert fields["chosen.reviewed"] == first // 2
-    assert len(fields["chosen.costs"]) == 5
+    assert len(fields["chosen.costs"]) == 6
     assert sum(event.startswith(f"planned anew at step {first // 2}: {steps} steps") for event in reporter.events) == 1
     assert reporter.starts == [(0, first), (first // 2, steps)]
     assert reporter.step == steps
@@ -79,6 +73,16 @@ def test_everything_says_the_new_number(whole):
     assert tomllib.loads((output / "recipe.toml").read_text())["training"]["steps"] == steps
     assert f"\n{steps} steps of up to" in (output / "card.md").read_text()
     assert regard.load(output).recipe.training.steps == steps
+    assert re.search(r"0\.9 minutes: measuring \d+ s, training \d+ s, final scores \d+ s$", reporter.events[-1])
+
+
+def test_a_moment_makes_a_step_and_a_model(corpus, tmp_path):
+    reporter = train(corpus, tmp_path / "model", minutes=0.01)
+    assert reporter.starts == [(0, 1)]
+    assert any("too little time to learn much: 1 step in 0.01 minutes" in event for event in reporter.events)
+    assert "beyond 0.01 minutes: measuring" in reporter.events[-1]
+    assert regard.load(tmp_path / "model").recipe.training.steps == 1
+    assert "\n* BLEU" in (tmp_path / "model" / "card.md").read_text()
 
 
 def test_killed_behind_the_review_it_is_the_same_run(corpus, whole, tmp_path):
@@ -111,6 +115,20 @@ def test_a_run_from_before_there_were_reviews_goes_on_to_its_steps(corpus, whole
     again = train(corpus, tmp_path / "model")
     assert (again.starts, again.step) == ([(2, first)], first)
     assert "chosen.planned" not in resolved.read(place)
+
+
+def test_a_run_from_before_final_scores_counted_is_planned_anew_as_it_was(corpus, tmp_path):
+    with pytest.raises(Stopped):
+        train(corpus, tmp_path / "model", 2)
+    place = tmp_path / "model" / "training"
+    fields = resolved.read(place)
+    assert fields["chosen.costs"][5] > 0
+    old = {**fields, "chosen.costs": fields["chosen.costs"][:5]}
+    resolved.write(place, old, Files())
+    again = train(corpus, tmp_path / "model")
+    steps = resolved.read(place)
+    assert again.starts == [(2, old["chosen.steps"]), (steps["chosen.reviewed"], steps["chosen.steps"])]
+    assert steps["chosen.costs"] == old["chosen.costs"]
 
 
 def test_finished_it_can_be_made_longer(corpus, tmp_path):

@@ -6,7 +6,10 @@ import errno
 import gzip
 import io
 import lzma
+import os
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.errors import RegardError
+from regard.text import unpacking
 from regard.text.lines import Notes, decoded, lines
 
 
@@ -26,6 +30,8 @@ def test_a_disk_that_fails_is_not_called_a_damaged_file(tmp_path: Path, monkeypa
     (tmp_path / "a.txt").write_text("one\ntwo\n")
 
     def fails(raw: Iterable[bytes], notes: Notes | None) -> Iterator[str]:
+        assert notes is not None
+        notes.read = 1
         yield "one"
         raise OSError(errno.EIO, "Input/output error")
 
@@ -92,6 +98,70 @@ def test_a_long_line_is_a_line(tmp_path: Path) -> None:
     path = tmp_path / "long.gz"
     path.write_bytes(gzip.compress(b"x" * 3_000_000 + b"\ny"))
     assert [len(text) for text in lines(path)] == [3_000_000, 1]
+
+
+PACKED = {
+    "": bytes,
+    ".gz": partial(gzip.compress, compresslevel=1),
+    ".xz": partial(lzma.compress, preset=0),
+    ".zst": zstandard.compress,
+}
+
+
+@pytest.mark.parametrize("ending", PACKED)
+def test_a_line_that_is_too_long_is_named_while_it_is_unpacked(tmp_path: Path, ending: str) -> None:
+    path, pack = tmp_path / f"long{ending}", PACKED[ending]
+    limit, piece = 16 << 20, 1 << 20
+    parts = [pack(b"one\n"), *[pack(b"x" * piece)] * (limit // piece), pack(b"\nthree\n")]
+    path.write_bytes(b"".join(parts))
+    assert [len(text) for text in lines(path)] == [3, limit, 5]
+    path.write_bytes(b"".join([*parts[:-1], pack(b"x"), parts[-1]]))
+    found: list[str] = []
+    with pytest.raises(RegardError, match=r":2: the line is longer than 16 MiB"):
+        found.extend(lines(path))
+    assert found == ["one"]
+
+
+def test_unpacking_takes_no_more_memory_than_it_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unpacking, "MEMORY", 8 << 20)
+    small, large = ([{"id": lzma.FILTER_LZMA2, "preset": 0, "dict_size": size << 20}] for size in (1, 16))
+    (tmp_path / "a.xz").write_bytes(lzma.compress(b"a\n", filters=small))
+    (tmp_path / "b.xz").write_bytes(lzma.compress(b"a\n", filters=large))
+    assert list(lines(tmp_path / "a.xz")) == ["a"]
+    with pytest.raises(RegardError, match=r"b\.xz:1: the compressed file is damaged: Memory usage limit"):
+        list(lines(tmp_path / "b.xz"))
+
+
+def test_xz_in_several_streams_with_zeros_between_and_rubbish_behind(tmp_path: Path) -> None:
+    whole = lzma.compress(b"a\n") + b"\0" * 8 + lzma.compress(b"b\n") + lzma.compress(b"")
+    for more in (b"", b"\0" * 4, b"rubbish"):
+        (tmp_path / "a.xz").write_bytes(whole + more)
+        assert list(lines(tmp_path / "a.xz")) == ["a", "b"]
+    (tmp_path / "a.xz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(RegardError, match="damaged"):
+        list(lines(tmp_path / "a.xz"))
+
+
+def test_of_a_pipe_a_line_comes_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with ThreadPoolExecutor(1) as pool:
+        opening = pool.submit(open, tmp_path / "pipe", "wb", buffering=0)
+        found = lines(tmp_path / "pipe")
+        first = pool.submit(lambda: opening.result().write(b"one\n"))
+        assert next(found) == "one"
+        first.result()
+        opening.result().write(b"two")
+        opening.result().close()
+        assert list(found) == ["two"]
+
+
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/urandom", "/dev/full"])
+def test_a_device_without_an_end_is_no_text(tmp_path: Path, device: str) -> None:
+    (tmp_path / "link").symlink_to(device)
+    for path in (device, tmp_path / "link"):
+        with pytest.raises(RegardError, match="is a device; a text file is needed"):
+            next(lines(path))
+    assert list(lines(os.devnull)) == []
 
 
 def test_what_cannot_be_read_is_said_with_its_place(tmp_path: Path) -> None:

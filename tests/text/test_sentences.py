@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.text.sentences import cut, sentences
-from regard.text.tokenizer import Tokenizer, learn
+from regard.text.tokenizer import Encoding, Tokenizer, learn
 
 LONG = "Mr. Smith went home. It was late, and he was tired! Was he? Yes. " * 20
 
@@ -48,6 +50,42 @@ def test_words_stay_whole_where_they_can(tokenizer: Tokenizer) -> None:
     words = "late and tired he went home " * 50
     parts = cut(words, tokenizer, 30, "en")
     assert [word for part in parts for word in part.split()] == words.split()
+
+
+class Counting:
+    """The tokenizer, and how many characters it was given at once and in all."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer, self.most, self.sum = tokenizer, 0, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tokenizer, name)
+
+    def encode(self, text: str) -> Encoding:
+        self.most, self.sum = max(self.most, len(text)), self.sum + len(text)
+        return self._tokenizer.encode(text)
+
+
+@pytest.mark.parametrize("text", ["x" * 20_000, "late and tired " * 1_500, "é" * 20_000, "a。" * 10_000])
+def test_of_a_long_text_only_parts_are_encoded(tokenizer: Tokenizer, text: str) -> None:
+    counting: Any = Counting(tokenizer)
+    assert without_space("".join(cut(text, counting, 64))) == without_space(text)
+    assert counting.most <= 5_000
+    assert counting.sum <= 40 * len(text)
+
+
+@pytest.mark.parametrize("end", ["。", "！", "？", "．", "? ", ". "])
+def test_sentences_of_a_long_text_are_those_of_its_parts(end: str) -> None:
+    """Also where they are looked for in a part of it at a time."""
+    one = f"今日は雨です{end}傘がいります{end}"
+    assert sentences(one * 2000, "ja") == sentences(one, "ja") * 2000
+    assert sentences("x" * 30_000 + one, "ja") == ["x" * 30_000 + sentences(one, "ja")[0], *sentences(one, "ja")[1:]]
+
+
+def test_sentences_can_be_shortened_before_they_are_cut(tokenizer: Tokenizer) -> None:
+    found = cut(LONG + "x" * 100 + ". " + LONG, tokenizer, 30, "en", lambda sentence: sentence[:20])
+    assert "x" * 20 in "".join(found)
+    assert "x" * 21 not in "".join(found)
 
 
 def test_a_million_characters_take_seconds_not_hours(tokenizer: Tokenizer) -> None:

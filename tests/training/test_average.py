@@ -4,11 +4,10 @@ import pytest
 import torch
 from toy import Fast, Play, recipe
 
-from regard.errors import RegardError, UsageError
+from regard.errors import Damaged, RegardError, UsageError
 from regard.models import store
 from regard.training import tensors
 from regard.training.average import average, newest, weights
-from regard.training.manifest import Damaged
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,7 @@ import math
 import pytest
 
 from regard.config import Training
-from regard.errors import UsageError
-from regard.training.budget import Costs, Length, Review, length, midway, overrun, review
+from regard.training.budget import Costs, Length, Review, ended, length, midway, poor, review
 
 
 def seconds_of(steps, every, costs, select, planned=None, last=None):
@@ -27,12 +26,15 @@ def seconds_of(steps, every, costs, select, planned=None, last=None):
 @pytest.mark.parametrize("minutes", [1.0, 5.0, 30.0])
 @pytest.mark.parametrize("select", ["auto", "last", "loss", "bleu"])
 @pytest.mark.parametrize("every", [None, 7, 500])
-@pytest.mark.parametrize("costs", [Costs(0.05, 0.1, 1.0, 0.02, 3.0), Costs(0.9, 0.5, 4.0, 0.2, 31.0)])
+@pytest.mark.parametrize(
+    "costs", [Costs(0.05, 0.1, 1.0, 0.02, 3.0), Costs(0.9, 0.5, 4.0, 0.2, 31.0), Costs(0.05, 0.1, 1.0, 0.02, 3.0, 5.0)]
+)
 def test_the_run_fits_and_fills_its_time(minutes, select, every, costs):
     found = length(minutes, costs, Training(validate_every=every, select=select))
+    assert found.select is None
     if every is not None:
         assert found.validate_every == every
-    took = costs.spent + seconds_of(found.steps, found.validate_every, costs, select)
+    took = costs.spent + seconds_of(found.steps, found.validate_every, costs, select) + costs.final
     budget = 0.9 * 60 * minutes
     assert took <= budget + 1e-6
     validation = costs.text + 2 * costs.save
@@ -49,11 +51,60 @@ def test_dear_validations_become_fewer():
     assert math.ceil(found.steps / found.validate_every) == 20
 
 
-def test_too_few_minutes_is_said():
-    with pytest.raises(UsageError, match=r"training\.minutes"):
-        length(0.1, Costs(0.1, 1.0, 1.0, 1.0, 10.0), Training())
-    with pytest.raises(UsageError):
-        length(0.1, Costs(0.1, 1.0, 1.0, 1.0, 10.0), Training(validate_every=3))
+def test_of_final_scores_a_tenth_of_the_minutes_is_kept_back_at_most():
+    steps = [length(10, Costs(1.0, 0.0, 0.0, 0.0, 0.0, final), Training()).steps for final in (0, 15, 60, 600)]
+    assert steps == [540, 525, 480, 480]
+
+
+@pytest.mark.parametrize("every", [None, 3])
+@pytest.mark.parametrize("select", ["auto", "last", "loss", "bleu"])
+@pytest.mark.parametrize("costs", [Costs(0.1, 1.0, 1.0, 1.0, 10.0), Costs(100, 100, 1e4, 100, 100, 1e4)])
+@pytest.mark.parametrize("minutes", [1e-6, 0.1, 0.2])
+def test_few_minutes_make_a_step_at_least(minutes, costs, select, every):
+    found = length(minutes, costs, Training(select=select, validate_every=every))
+    assert found.steps >= 1
+    assert found.validate_every >= 1
+    assert review(minutes, costs, Training(select=select), found, 10 * costs.step).steps >= found.steps // 2
+
+
+def test_where_validations_are_dear_the_steps_get_half_of_the_time():
+    """Ninety seconds: time for four validations of 10, for one of 40; none of 200, but one is made."""
+    plain = Training(select="loss")
+    for loss, validations, steps in ((10, 4, 500), (20, 2, 500), (40, 1, 500), (200, 1, 1)):
+        found = length(100 / 60, Costs(0.1, loss, loss, 0.0, 0.0), plain)
+        assert (math.ceil(found.steps / found.validate_every), found.steps) == (validations, steps)
+
+
+@pytest.mark.parametrize(
+    ("select", "text", "found"),
+    [("auto", 40, None), ("auto", 50, "loss"), ("auto", 1.0, None), ("last", 50, None), ("bleu", 50, None)],
+)
+def test_where_text_would_take_half_of_the_time_the_loss_decides(select, text, found):
+    plan = length(100 / 60, Costs(1.0, 1.0, text, 0.0, 0.0), Training(select=select))
+    assert plan.select == found
+    assert plan.steps == (88 if text == 1 or found else 90 - text)
+
+
+def test_validations_that_would_lie_too_close_are_steps_instead():
+    assert length(100 / 60, Costs(1.0, 10, 10, 0.0, 0.0), Training(select="loss")) == Length(80, 80)
+
+
+def test_where_there_is_little_time_that_is_said():
+    costs = Costs(6.0, 21.0, 90.0, 0.1, 12.0, 65.0)
+    said = poor(2, costs, length(2, costs, Training()))
+    assert said is not None
+    assert said.startswith("too little time to learn much: 10 steps in 2 minutes, and no validation translates (a step")
+    assert said.endswith("a step takes 6 s, a validation 21 s, the final scores about 1:05)")
+    assert "1 step in 1 minute (" in (poor(1, costs, Length(1, 1)) or "")
+    assert poor(2, costs, Length(100, 50)) is None
+
+
+def test_midway_the_final_scores_are_kept_back_as_they_will_really_take():
+    """Of 200 steps of a second planned, half took twice as long; so will five seconds of scores."""
+    costs, plain = Costs(1, 0, 0, 0, 0, 5), Training(select="loss")
+    with_scores = review(300 / 60, costs, plain, Length(200, 1000), 200)
+    assert with_scores == Review(100, 200, 100 + (90 - 10) // 2)
+    assert review(300 / 60, Costs(1, 0, 0, 0, 0), plain, Length(200, 1000), 200).steps == 100 + 90 // 2
 
 
 @pytest.mark.parametrize("slower", [0.4, 0.6, 0.8, 1.0, 1.3, 1.7])
@@ -97,8 +148,9 @@ def test_midway_is_behind_a_step():
     assert [midway(steps) for steps in (1, 2, 3, 4, 193)] == [1, 1, 1, 2, 96]
 
 
-def test_an_overrun_is_said():
-    assert overrun(None, 1e9) is None
-    assert overrun(2.0, 120.0) is None
-    assert overrun(1.0, 62.0) is None  # would read "1.0 minutes instead of 1"
-    assert "3.0 minutes instead of 2" in overrun(2.0, 180.0)
+def test_in_the_end_it_is_said_how_long_all_of_it_took():
+    assert ended(None, 1.0, 1e9, 1.0) is None
+    assert ended(2.0, 10, 80, 21) == "1:51 of 2 minutes: measuring 10 s, training 1:20, final scores 21 s"
+    assert ended(2.0, 10, 89, 21) == "2:00 of 2 minutes: measuring 10 s, training 1:29, final scores 21 s"
+    beyond = "2:35, which is 35 s beyond 2 minutes: measuring 10 s, training 1:50, final scores 35 s"
+    assert ended(2.0, 10, 110, 35) == beyond

@@ -8,7 +8,7 @@ from toy import Fast
 
 from regard.errors import NoValidCheckpoint, RegardError
 from regard.training import manifest
-from regard.training.checkpoint import Checkpoints, name, whole
+from regard.training.checkpoint import Checkpoints, name, whole, write_folder
 
 
 def contents(step):
@@ -156,7 +156,19 @@ def test_kept_are_the_newest_the_best_and_the_one_resumed_from(tmp_path):
     for step in range(2, 8):
         checkpoints.save(step, contents(step), best=3 if step >= 3 else None)
     assert steps(checkpoints) == [1, 3, 6, 7]
+    checkpoints.save(8, contents(8), best=3, finished=True)
+    assert steps(checkpoints) == [3, 7, 8]  # as if it had never been resumed
     assert not [p for p in tmp_path.iterdir() if ".removing" in p.name]
+
+
+def test_what_a_kill_behind_a_save_left_undone_is_done(tmp_path):
+    checkpoints = Checkpoints(tmp_path, Fast(), keep=2)
+    for step in range(1, 4):
+        write_folder(tmp_path / name(step), contents(step), Fast())
+    (tmp_path / "latest").write_text("step-000002\n")
+    checkpoints.settle(checkpoints.load().path)
+    assert steps(checkpoints) == [2, 3]
+    assert (tmp_path / "latest").read_text() == "step-000003\n"
 
 
 def test_names_sort_by_number(tmp_path):

@@ -2,14 +2,15 @@
 
 import hashlib
 import json
+import os
 
 import pytest
 from toy import Fast, Killer, in_child
 
-from regard.errors import RegardError
+from regard import checksum
+from regard.errors import Damaged, RegardError
 from regard.training import manifest
 from regard.training.files import Entry, Files
-from regard.training.manifest import Damaged
 
 
 @pytest.fixture
@@ -142,8 +143,38 @@ def test_a_manifest_names_files_of_its_own_folder_only(folder, name):
         manifest.verify(folder)
 
 
+@pytest.mark.parametrize("name", ["", ".", "..", "a\0b", "\ud800"])
+def test_a_manifest_names_no_folders_and_nothing_that_is_no_name(folder, name):
+    (folder / manifest.NAME).write_bytes(manifest.render({name: Entry(0, "")}))
+    with pytest.raises(Damaged, match="outside"):
+        manifest.verify(folder)
+
+
+ODD = ([], 5, None, "weights", {"a": 5}, {"a": None}, {"a": {}}, {"a": {"size": "large", "sha256": ""}}, [["a", {}]])
+
+
+@pytest.mark.parametrize("files", ODD, ids=repr)
+def test_a_manifest_that_lists_no_files_is_damaged(folder, files):
+    """Though its own sha256 is right."""
+    (folder / manifest.NAME).write_bytes(checksum.dump_json({"format": 1, "files": files}))
+    with pytest.raises(Damaged, match="size and sha256 of each file"):
+        manifest.verify(folder)
+
+
+def test_a_pipe_is_no_file_of_a_folder(folder):
+    for path in sorted(folder.iterdir()):
+        before = path.read_bytes()
+        path.unlink()
+        os.mkfifo(path)
+        with pytest.raises(Damaged, match="is a pipe; a file is needed"):
+            manifest.verify(folder)
+        path.unlink()
+        path.write_bytes(before)
+    manifest.verify(folder)
+
+
 def test_what_has_no_end_is_no_manifest(folder):
     (folder / manifest.NAME).unlink()
     (folder / manifest.NAME).symlink_to("/dev/zero")
-    with pytest.raises(Damaged, match="its own sha256"):
+    with pytest.raises(Damaged, match="is a device"):
         manifest.verify(folder)

@@ -2,6 +2,7 @@
 
 import json
 import statistics
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,8 +18,8 @@ from regard.training.progress import Best, Progress, saved, scored
 
 def test_state_goes_there_and_back():
     progress = Progress(7, Position(1, 2, 3), 1.25, Best(5, "bleu", 31.5), 1, 2, 1, [6, 7], [3.5, 0.1 + 0.2], 1, True)
-    assert Progress.of(json.loads(progress.dump())) == progress
-    assert Progress.of(json.loads(Progress().dump())) == Progress()
+    assert Progress.of(json.loads(progress.dump()), Path()) == progress
+    assert Progress.of(json.loads(Progress().dump()), Path()) == Progress()
 
 
 def test_state_holds_three_integers_of_data_and_nothing_of_a_generator():

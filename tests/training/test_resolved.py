@@ -4,10 +4,9 @@ import pytest
 from toy import Fast, recipe
 
 from regard.config import Recipe, Training, TransformerSection
-from regard.errors import RegardError, UsageError
+from regard.errors import Damaged, RegardError, UsageError
 from regard.training import resolved
 from regard.training.checkpoint import name, write_folder
-from regard.training.manifest import Damaged
 from regard.training.progress import Progress
 
 
@@ -110,5 +109,5 @@ def test_a_newer_or_broken_file_is_refused(tmp_path):
     with pytest.raises(RegardError, match="newer Regard"):
         resolved.read(tmp_path)
     (tmp_path / resolved.NAME).write_bytes(b"format = \xff")
-    with pytest.raises(RegardError, match="cannot be read"):
+    with pytest.raises(RegardError, match="is damaged"):
         resolved.read(tmp_path)

@@ -83,7 +83,8 @@ def test_what_came_of_it_is_written_down_before_the_next_step(tmp_path):
     found = play.review
     assert (found.at, found.planned) == (20, 40)
     saved = [json.loads((path / "state.json").read_text()) for path in whole(play.output / "training" / "checkpoints")]
-    assert [state["resolved"] for state in saved] == [found.fields() if state["step"] > 20 else {} for state in saved]
+    assert [state["resolved"] for state in saved] == [found.fields() if state["step"] >= 20 else {} for state in saved]
+    assert 20 in [state["step"] for state in saved]  # at once, although 20 is no multiple of 7
     assert min(state["step"] for state in saved) < 20 < max(state["step"] for state in saved)
 
 
@@ -143,8 +144,9 @@ def test_where_it_cannot_be_written_down_the_first_plan_stands(tmp_path):
     play.begun(40, COSTS)
     play.go(Clock(0.5), Full())
     assert play.review is None
+    place = play.output / "training" / resolved.NAME
     assert [line["text"] for line in log(play, "event")] == [
-        "saving at step 20 failed (No space left on device); what was saved before stands"
+        f"saving at step 20 failed ({place}: No space left on device); what was saved before stands"
     ]
     same(play.ended(), as_given(play, tmp_path, 40))
     manifest.verify(play.output, extra=True)

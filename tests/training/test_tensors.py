@@ -1,5 +1,7 @@
 """Our streamed safetensors are those of the library, and say their format."""
 
+import os
+
 import pytest
 import torch
 from safetensors import safe_open
@@ -8,10 +10,9 @@ from safetensors.torch import save_file
 from torch.testing import assert_close
 
 from regard.config import FORMAT
-from regard.errors import RegardError
+from regard.errors import Damaged, RegardError
 from regard.models import store
 from regard.training import tensors
-from regard.training.manifest import Damaged
 
 
 def some():
@@ -34,6 +35,22 @@ def test_the_library_reads_what_we_write():
     for name, tensor in some().items():
         assert found[name].dtype == tensor.dtype
         assert_close(found[name], tensor, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("written", ["9" * 5000, "2"])
+def test_a_newer_format_is_refused_with_a_short_sentence(tmp_path, written):
+    save_file({"a": torch.zeros(1)}, tmp_path / "x", {"format": "pt"})
+    assert tensors.load(tmp_path / "x").keys() == {"a"}
+    save_file({"a": torch.zeros(1)}, tmp_path / "x", {"format": written})
+    with pytest.raises(RegardError, match="newer Regard") as caught:
+        tensors.load(tmp_path / "x")
+    assert len(str(caught.value)) < 300
+
+
+def test_a_pipe_is_waited_for_by_nobody(tmp_path):
+    os.mkfifo(tmp_path / "x")
+    with pytest.raises(Damaged, match="is a pipe; a file is needed"):
+        tensors.load(tmp_path / "x")
 
 
 def test_we_read_what_the_library_writes(tmp_path):

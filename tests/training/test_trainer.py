@@ -199,6 +199,53 @@ def test_a_skipped_update_leaves_the_weights(tmp_path):
     assert torch.equal(*embedding)
 
 
+def test_a_skipped_update_leaves_the_buffers(tmp_path):
+    """A pass changes running averages, and a bad batch would poison them; two of three batches of a step are good."""
+    bad = Position(0, 1, 1)
+    play = Play(tmp_path / "m", recipe(steps=4, accumulate=3, validate_every=4), poison=lambda place: place == bad)
+    toy = Toy()
+    forward = toy.model.forward
+
+    def averaging(ids_T):
+        logits_TV = forward(ids_T)
+        if toy.model.training:  # as batch norm does
+            toy.model.seen.lerp_(logits_TV.detach().mean() * toy.nan, 0.1)
+        return logits_TV
+
+    toy.model.forward, toy.nan = averaging, 1.0
+    losses = toy._losses
+
+    def poisoned(batch):
+        toy.nan = float(batch.weight_T.max())
+        return losses(batch)
+
+    toy._losses = poisoned
+    before = {}
+    stop = StopAt()
+    kept = stop.reporter.on_step
+
+    def on_step(metrics):
+        before[metrics.step] = toy.model.seen.clone()
+        kept(metrics)
+
+    stop.reporter.on_step = on_step
+    summary = play.fit(stop=stop, objective=toy)
+    assert summary.skipped == 1
+    assert [line["step"] for line in log(play, "step") if line["skipped"]] == [2]
+    assert torch.equal(before[2], before[1])
+    assert not torch.equal(before[3], before[2])
+    assert torch.isfinite(before[4]).all()
+
+
+def test_buffers_that_are_not_finite_are_not_saved(tmp_path):
+    play = Play(tmp_path / "m", recipe(steps=6, validate_every=3))
+    toy = Toy()
+    toy.model.seen.fill_(math.nan)
+    with pytest.raises(Diverged, match="not finite"):
+        play.fit(objective=toy)
+    assert saved_steps(play) == []
+
+
 def test_diverged(tmp_path):
     play = Play(tmp_path / "m", recipe(steps=40, max_skipped=4), poison=at(7, 8, 9, 10))
     with pytest.raises(Diverged) as caught:

@@ -23,16 +23,29 @@ from regard.config.reading import (
     recipe_from,
     recipe_toml,
     recipe_values,
+    toml_values,
 )
 from regard.config.recipe import BUILT, Recipe, Task
 from regard.config.recurrent import RnnEncoderSection, RnnSection
 from regard.config.section import FORMAT, Section
-from regard.config.sections import Classification, Data, Decoding, Encoding, Images, Masking, Tagging, Text, Training
+from regard.config.sections import (
+    LANGUAGE,
+    Classification,
+    Data,
+    Decoding,
+    Encoding,
+    Images,
+    Masking,
+    Tagging,
+    Text,
+    Training,
+)
 
 __all__ = [
     "BUILT",
     "FAMILIES",
     "FORMAT",
+    "LANGUAGE",
     "Attentive",
     "BertSection",
     "Classification",
@@ -63,4 +76,5 @@ __all__ = [
     "recipe_from",
     "recipe_toml",
     "recipe_values",
+    "toml_values",
 ]

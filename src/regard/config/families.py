@@ -247,7 +247,10 @@ FAMILIES: dict[str, type[Section]] = {
 
 def _family(values: Any) -> str | None:
     if isinstance(values, Mapping):
-        return str(values.get("family", "transformer"))
+        try:
+            return str(values.get("family", "transformer"))
+        except ValueError:  # more digits than Python writes
+            return "a number"
     return getattr(values, "family", None)
 
 

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
+from regard import disk
 from regard.config.families import FAMILIES, Model
 from regard.config.meant import nearest
 from regard.config.recipe import Recipe
@@ -19,6 +20,8 @@ from regard.errors import UsageError
 
 MOST = 16
 """Keys that are named in a sentence at most."""
+MOST_DOTS = 200
+"""In a line of TOML; no key has so many parts."""
 LARGEST = 1 << 20
 """Bytes a recipe may have; more are not read."""
 
@@ -56,7 +59,7 @@ def recipe_from(values: Mapping[str, Any], where: str = "recipe") -> Recipe:
     """
     if isinstance(values.get("format"), int) and values["format"] > FORMAT:
         raise UsageError(
-            f"format {values['format']} was written by a newer Regard; this one reads format {FORMAT}", where
+            f"format {_shown(values['format'])} was written by a newer Regard; this one reads format {FORMAT}", where
         )
     try:
         return Recipe.model_validate(values)
@@ -125,8 +128,15 @@ def _sentence(error: ErrorDetails) -> str:
         known = re.findall("'([^']*)'", message)
         message = f"{error['input']!r:.80} is not known.{nearest(error['input'], known)} Known: {', '.join(known)}"
         return f"{name}: {message}" if name else message
-    found = "" if isinstance(error["input"], Mapping) else f" (got {error['input']!r:.80})"
+    found = "" if isinstance(error["input"], Mapping) else f" (got {_shown(error['input'])})"
     return f"{name}: {message}{found}" if name else message
+
+
+def _shown(value: object) -> str:
+    try:
+        return f"{value!r:.80}"
+    except ValueError:  # more digits than Python writes
+        return "a number of thousands of digits"
 
 
 def recipe_values(path: Path) -> dict[str, Any]:
@@ -135,21 +145,32 @@ def recipe_values(path: Path) -> dict[str, Any]:
     Raises:
         UsageError: the file is missing, no plain file, too large, not UTF-8 or not TOML (with the line).
     """
-    if path.exists() and not path.is_file():
-        what = "a folder" if path.is_dir() else "a pipe or a device"
-        raise UsageError(f"is {what}; a recipe is a file", str(path))  # opening a pipe waits for a writer
+    raw = disk.content(path, LARGEST, "recipe file", UsageError)
     try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST + 1)
-        if len(content) > LARGEST:
-            raise UsageError("is larger than 1 MB: this is not a recipe", str(path))
-        return tomllib.loads(content.decode("utf-8"))
-    except FileNotFoundError:
-        raise UsageError("no such recipe file", str(path)) from None
-    except RecursionError:
-        raise UsageError("cannot be read as TOML: brackets within brackets without end", str(path)) from None
-    except (OSError, ValueError) as error:  # the latter of UTF-8, TOML, or a date that is none
+        return toml_values(raw.decode("utf-8"))
+    except ValueError as error:
         raise UsageError(f"cannot be read as TOML: {error}", str(path)) from None
+
+
+def toml_values(text: str) -> dict[str, Any]:
+    """The nested plain values of TOML.
+
+    Raises:
+        ValueError: it is none, or holds a date that is none, or a whole number of more than 64 bits.
+    """
+    if any(line.count(".") > MOST_DOTS and not line.startswith("#") for line in text.split("\n")):
+        raise ValueError(f"a line has more than {MOST_DOTS} dots")  # reading a key of n parts takes n² steps
+    try:
+        values = tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("brackets within brackets without end") from None
+    waiting: list[Any] = [values]
+    while waiting:
+        one = waiting.pop()
+        waiting += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+        if isinstance(one, int) and one.bit_length() > 63:  # Python could read such a number, but not write it
+            raise ValueError("a whole number has more than 64 bits")
+    return values
 
 
 def override(values: Mapping[str, Any], settings: Iterable[str]) -> dict[str, Any]:
@@ -164,8 +185,8 @@ def override(values: Mapping[str, Any], settings: Iterable[str]) -> dict[str, An
             hint = nearest(name, known_keys()) or _there(name) if equals else " Write --set section.key=value."
             raise UsageError(f"unknown key {name!r}.{hint}", "--set")
         try:
-            value = tomllib.loads(f"value = {text}")["value"]
-        except (ValueError, RecursionError):
+            value = toml_values(f"value = {text}")["value"]
+        except ValueError:
             value = text
         section, _, inner = name.rpartition(".")
         if section:

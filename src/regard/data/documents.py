@@ -7,8 +7,6 @@ all but the last have :data:`MORE` for the empty string. The parts joined are th
 from __future__ import annotations
 
 import json
-import lzma
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +15,7 @@ from typing import Any, Literal
 from regard.data.corpora import Corpus
 from regard.data.records import Record, Records, plain_name
 from regard.errors import RegardError, UsageError
-from regard.text.lines import BOM, Notes, _broken, _zstd_error, lines, opened
+from regard.text.lines import BOM, FAULTS, Notes, _broken, lines, opened
 from regard.text.normalisation import well_formed
 
 Unit = Literal["file", "paragraph", "line"]
@@ -57,7 +55,7 @@ def stretches(path: Path | str, notes: Notes, most: int = PART) -> Iterator[tupl
                 number += ended
             if kept := kept.removesuffix(b"\r"):
                 yield number, _text(kept, number, notes)
-        except (EOFError, OSError, lzma.LZMAError, zlib.error, _zstd_error()) as error:
+        except FAULTS as error:
             raise RegardError(_broken(error, f" or cut off in line {number}"), f"{path}:{number}") from None
 
 

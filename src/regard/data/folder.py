@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import os
 import shutil
@@ -12,8 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from regard import checksum, disk
 from regard.config import FORMAT
-from regard.errors import RegardError
+from regard.errors import Damaged, RegardError
 
 INDEX = "index.json"
 
@@ -43,45 +43,45 @@ def finish(folder: Path, index: Mapping[str, Any], files: Mapping[str, Any]) -> 
             entries[path.name] = {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
     rests = json.dumps(index["rests"], sort_keys=True)
     whole = {"format": FORMAT, **index, "fingerprint": hashlib.sha256(rests.encode()).hexdigest(), "files": entries}
-    (folder / INDEX).write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+    with disk.naming(folder / INDEX):
+        (folder / INDEX).write_bytes(checksum.dump_json(whole))
     _flush(folder / INDEX)
 
 
 def verified(folder: Path) -> dict[str, Any]:
-    """The index of a folder, every file checked against its sha256.
+    """The index of a folder, its own sha256 and that of every file checked; an earlier Regard's has none of its own.
 
     Raises:
-        RegardError: a file is missing or damaged, or a newer Regard wrote it.
+        Damaged: the index or a file is missing or not as it was written.
+        RegardError: a newer Regard wrote it.
     """
     where = folder / INDEX
     try:
-        index: dict[str, Any] = json.loads(where.read_bytes())
-        if index["format"] > FORMAT:
-            raise RegardError(f"format {index['format']} was written by a newer Regard", str(where))
+        index = checksum.load_json(disk.content(where, kind="index", error=Damaged), where)
         files = {name: (entry["bytes"], entry["sha256"]) for name, entry in index["files"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RegardError(f"prepared data is missing or damaged: {error}", str(where)) from None
+        if not isinstance(index["inputs"], dict):
+            raise TypeError("its inputs have no names")
+    except (KeyError, TypeError, AttributeError) as error:
+        raise Damaged(f"is missing or damaged ({error})", str(where)) from None
     for name, (size, digest) in files.items():
+        if not disk.is_plain(name):
+            raise Damaged(f"names {name!r:.80}, which lies outside of the folder", str(where))
         path = folder / name
         if not path.is_file() or path.stat().st_size != size or sha256_of(path) != digest:
-            raise RegardError("is missing or damaged; delete the folder to prepare the data again", str(path))
+            raise Damaged("is missing or damaged", str(path))
     return index
 
 
 def reusable(folder: Path, inputs: Mapping[str, Any]) -> bool:
-    """Whether ``folder`` is there and was made from the same; a damaged one is put aside.
+    """Whether ``folder`` is there and was made from the same.
 
     Raises:
-        RegardError: it was made from something else; names what differs.
+        Damaged: it is not as it was written.
+        RegardError: it was made from something else (names what differs), or by a newer Regard.
     """
     if not folder.exists():
         return False
-    try:
-        before = verified(folder)["inputs"]
-    except RegardError:
-        number = next(n for n in itertools.count(1) if not folder.with_name(f"{folder.name}.damaged-{n}").exists())
-        os.rename(folder, folder.with_name(f"{folder.name}.damaged-{number}"))
-        return False
+    before = verified(folder)["inputs"]
     for name in sorted(before.keys() | inputs.keys()):
         if before.get(name) != inputs.get(name):
             what = "other data" if name in ("data", "validation") else f"another {name}"
@@ -91,10 +91,10 @@ def reusable(folder: Path, inputs: Mapping[str, Any]) -> bool:
 
 def sha256_of(path: Path) -> str:
     """The sha256 of a file's content."""
-    with path.open("rb") as stream:
+    with disk.opened(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _flush(path: Path) -> None:
-    with path.open("rb") as stream:
+    with disk.naming(path), path.open("rb") as stream:
         os.fsync(stream.fileno())

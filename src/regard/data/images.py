@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard import disk
 from regard.data.corpora import Pair
 from regard.data.labelled import LABELS, Commas, Rows, Tabs
 from regard.data.records import Record, Records, plain_name
@@ -193,6 +194,7 @@ class ImageArrays:
             yield written(image.ravel()), str(label).strip()
 
     def _arrays(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        disk.refuse_irregular(self.path)
         try:
             with self.path.open("rb") as stream, np.load(stream, allow_pickle=False) as found:
                 images, labels = found["images"], found["labels"]

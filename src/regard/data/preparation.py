@@ -17,7 +17,7 @@ from regard.data.corpora import Corpus, Pair
 from regard.data.folder import finish
 from regard.data.prepared import VALIDATION
 from regard.data.segmented import WordTable
-from regard.data.shards import SideWriter
+from regard.data.shards import SideWriter, Writing
 from regard.data.survey import Progress, Split
 from regard.errors import RegardError
 from regard.text.bpe_dropout import Segmenter
@@ -106,16 +106,19 @@ class Preparation:
             for side, tokenizer in (("source", vocabularies.source), ("target", vocabularies.target))
         ]
         limit = self._recipe.data.max_tokens
-        with (folder / VALIDATION[0]).open("wb") as left, (folder / VALIDATION[1]).open("wb") as right:
-            for where, pair in pairs:
-                ids = [_ended(vocabularies.source, pair[0]), _ended(vocabularies.target, pair[1])]
-                if not all(text.strip() for text in pair) or max(map(len, ids)) > limit:
-                    self._left_out.note("validation", where)
-                    continue
-                left.write(f"{pair[0]}\n".encode())
-                right.write(f"{pair[1]}\n".encode())
-                for writer, one in zip(writers, ids, strict=True):
-                    writer.add([one])
+        texts = [Writing(folder / name) for name in VALIDATION]
+        for text in texts:
+            self._open.callback(text.release)
+        for where, pair in pairs:
+            ids = [_ended(vocabularies.source, pair[0]), _ended(vocabularies.target, pair[1])]
+            if not all(text.strip() for text in pair) or max(map(len, ids)) > limit:
+                self._left_out.note("validation", where)
+                continue
+            for side, writer in enumerate(writers):
+                texts[side].put(f"{pair[side]}\n".encode())
+                writer.add([ids[side]])
+        for text in texts:
+            text.close()
         return self._closed(writers, ["validation.source", "validation.target"])
 
     def _writer(self, folder: Path, name: str, pieces: int) -> SideWriter:

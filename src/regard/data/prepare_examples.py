@@ -17,7 +17,8 @@ from regard.config import Recipe
 from regard.data import coding as codings
 from regard.data.coding import Coded, Coding
 from regard.data.corpora import Corpus, Pair
-from regard.data.folder import finish, making, reusable, verified
+from regard.data.described import OfExamples, described
+from regard.data.folder import finish, making, reusable
 from regard.data.preparation import BATCH, LeftOut, mended
 from regard.data.shards import Shards, SideWriter
 from regard.data.survey import Progress, Split, Survey, silent, split_texts, survey
@@ -68,7 +69,8 @@ class PreparedExamples:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.index = folder, verified(folder)
+        sides = tuple(f"{part}.{side}" for part in ("train", "validation") for side in SIDES)
+        self.folder, self.index = folder, described(folder, OfExamples, sides)
         self.fingerprint: str = self.index["fingerprint"]
         self.own: dict[str, Any] = self.index["own"]
         self.left_out: dict[str, Any] = self.index["left_out"]

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from regard.data.corpora import Pair
-from regard.data.folder import verified
+from regard.data.described import OfPairs, described
 from regard.data.segmented import SegmentedShards
 from regard.data.shards import Shards
 from regard.text.lines import lines
 from regard.text.vocabulary import Vocabularies
 
+SIDES = ("train.source", "train.target", "validation.source", "validation.target")
 VALIDATION = ("validation.source.txt", "validation.target.txt")
 
 
@@ -23,7 +24,7 @@ class Prepared:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.index = folder, verified(folder)
+        self.folder, self.index = folder, described(folder, OfPairs, SIDES)
         self.fingerprint: str = self.index["fingerprint"]
         self.vocabularies = Vocabularies.load(folder)
         self.sizes: tuple[int, ...] = tuple(self.index["sizes"])

@@ -6,6 +6,7 @@ Every sentence ends with ``</s>``.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Sequence
@@ -15,6 +16,11 @@ from typing import Any, BinaryIO, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from regard import disk
+from regard.errors import Damaged
+
+PART = 1 << 20
+"""Sentences whose lengths are looked at together."""
 FILE_TOKENS = 1 << 28
 """A new file of ids is begun after this many: half a gigabyte in uint16."""
 
@@ -61,27 +67,32 @@ class Writing:
     """A file being written, its sha256 kept up."""
 
     def __init__(self, path: Path) -> None:
-        self.name, self.bytes = path.name, 0
+        self.name, self.bytes, self._path = path.name, 0, path
         self._stream: BinaryIO = path.open("wb")
         self._sum = hashlib.sha256()
 
     def write(self, array: NDArray[Any]) -> None:
         """Append an array's bytes."""
-        raw = array.tobytes()
-        self._stream.write(raw)
+        self.put(array.tobytes())
+
+    def put(self, raw: bytes) -> None:
+        """Append bytes."""
+        with disk.naming(self._path):
+            self._stream.write(raw)
         self._sum.update(raw)
         self.bytes += len(raw)
 
     def close(self) -> dict[str, Any]:
         """Bring everything to the disk; the file's entry for the index."""
-        with self._stream as stream:
+        with disk.naming(self._path), self._stream as stream:
             stream.flush()
             os.fsync(stream.fileno())
         return {"bytes": self.bytes, "sha256": self._sum.hexdigest()}
 
     def release(self) -> None:
-        """Let go of the file, finished or not."""
-        self._stream.close()
+        """Let go of the file, finished or not; a fault of the disk was told before."""
+        with contextlib.suppress(OSError):
+            self._stream.close()
 
 
 class SideWriter:
@@ -145,9 +156,22 @@ class Shards:
         self.tokens: int = entry["tokens"]
         self.longest: int = entry["longest"]
         kind = np.dtype(entry["type"])
-        self._offsets = np.memmap(folder / entry["offsets"], dtype="<i8", mode="r")
+        self._offsets = _mapped(folder / entry["offsets"], np.dtype("<i8"))
         self._ids = [_mapped(folder / name, kind) for name in entry["ids"]]
         self._begins = np.array(entry["begins"], dtype=np.int64)
+        self._refuse_others(folder / entry["offsets"])
+
+    def _refuse_others(self, path: Path) -> None:
+        """Raise a Damaged where files and entry do not tell of the same sentences."""
+        ends = np.cumsum([0, *map(len, self._ids)])
+        whole = len(self._offsets) == self.count + 1 and np.array_equal(self._begins, ends[:-1])
+        whole = whole and self._offsets[0] == 0 and self._offsets[-1] == ends[-1] == self.tokens
+        longest = 0
+        for place in range(0, self.count if whole else 0, PART):
+            lengths = np.diff(self._offsets[place : place + PART + 1])
+            longest, whole = max(longest, int(lengths.max())), whole and lengths.min() >= 0
+        if not whole or longest != self.longest:
+            raise Damaged("is damaged: it does not fit what the index says of it", str(path))
 
     def lengths(self, epoch: int, sentences_B: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.asarray(self._offsets[sentences_B + 1] - self._offsets[sentences_B], dtype=np.int64)
@@ -177,5 +201,8 @@ class Shards:
 
 
 def _mapped(path: Path, kind: np.dtype[Any]) -> NDArray[Any]:
-    """The file's ids; nothing can be mapped of an empty one, as where nothing is said of running text."""
-    return np.memmap(path, dtype=kind, mode="r") if path.stat().st_size else np.zeros(0, kind)
+    """The file's numbers; nothing can be mapped of an empty one, as where nothing is said of running text."""
+    try:
+        return np.memmap(path, dtype=kind, mode="r") if path.stat().st_size else np.zeros(0, kind)
+    except (OSError, ValueError) as error:
+        raise Damaged(f"is damaged: {error}", str(path)) from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
+from regard import disk
+from regard.checksum import refuse_newer_text
 from regard.config import FORMAT
 from regard.errors import RegardError
 
@@ -98,6 +100,21 @@ def take(path: Path, model: nn.Module) -> list[str]:
     return fitting
 
 
+def some(path: Path, names: Iterable[str]) -> dict[str, Tensor]:
+    """Those of the named tensors that a file holds, read without the others.
+
+    Raises:
+        RegardError: the file is missing, broken or newer than this Regard.
+    """
+    header = _header(path)
+    _check_format(path, header.pop("__metadata__", {}))
+    try:
+        with safe_open(path, "pt") as file:
+            return {name: file.get_tensor(name) for name in names if name in header}
+    except (SafetensorError, OSError) as error:
+        raise RegardError(f"is broken: {error}", str(path)) from None
+
+
 def _shape(entry: Any) -> Any:
     return entry.get("shape") if isinstance(entry, dict) else None
 
@@ -114,15 +131,14 @@ def fits(path: Path, model: nn.Module) -> None:
 
 
 def _header(path: Path) -> dict[str, Any]:
+    with disk.opened(path, "model file") as file:
+        size = int.from_bytes(file.read(8), "little")
+        if size > LARGEST_HEADER:
+            raise RegardError(f"is broken: a header of {size} bytes", str(path))
+        text = file.read(size)
     try:
-        with path.open("rb") as file:
-            size = int.from_bytes(file.read(8), "little")
-            if size > LARGEST_HEADER:
-                raise RegardError(f"is broken: a header of {size} bytes", str(path))
-            header = json.loads(file.read(size))
-    except FileNotFoundError:
-        raise RegardError("no such model file", str(path)) from None
-    except (OSError, ValueError, RecursionError):
+        header = json.loads(text)
+    except (ValueError, RecursionError):
         raise RegardError("is not a safetensors file", str(path)) from None
     if not isinstance(header, dict):
         raise RegardError("is not a safetensors file", str(path))
@@ -130,11 +146,7 @@ def _header(path: Path) -> dict[str, Any]:
 
 
 def _check_format(path: Path, metadata: Any) -> None:
-    written = metadata.get("format", "1") if isinstance(metadata, dict) else None
-    if not (isinstance(written, str) and written.isdecimal()):
-        raise RegardError(f"is broken: its format is {written!r}", str(path))
-    if int(written) > FORMAT:
-        raise RegardError(f"format {written} was written by a newer Regard", str(path))
+    refuse_newer_text(metadata.get("format", str(FORMAT)) if isinstance(metadata, dict) else None, path)
 
 
 def _check(path: Path, header: dict[str, Any], expected: dict[str, Tensor]) -> None:

@@ -268,20 +268,32 @@ def _home(cells: list[Tensor], homes_Y: Tensor, like: Tensor) -> Tensor:
 
 
 class Varlen:
-    """torch's variable-length attention on packed tokens (CUDA): no padding, no bias, no dropout on weights."""
+    """torch's variable-length attention on packed tokens (CUDA): no padding, no bias, no dropout on weights.
+
+    It can what torch's flash kernel can: Ampere (compute capability 8.0) and later, half precision, one size of query,
+    key and value that is a multiple of 8 up to 256, a block of the grid for each sequence. Some GPUs lack the memory
+    for the gradient of sizes in :attr:`ROOMY`, which torch leaves to other kernels there, and this way everywhere.
+    """
 
     name = "varlen"
+    SIZES, ROOMY, SEQUENCES = range(8, 257, 8), range(193, 225), range(65_535)
 
     def can(self, query_THK: Tensor, value_SHU: Tensor, question: Question) -> bool:
-        """CUDA, bf16 or fp16, equal sizes of query and value, contiguous sequences, no bias, no dropout."""
+        """Ampere or later, bf16 or fp16, equal sizes that fit, contiguous sequences, no bias, no dropout."""
+        layout, size = question.layout, query_THK.shape[2]
         return (
             query_THK.is_cuda
             and query_THK.dtype in (torch.bfloat16, torch.float16)
             and question.bias is None
             and not question.dropout
-            and query_THK.shape[2] == value_SHU.shape[2]
-            and question.layout.queries.stride is None
-            and question.layout.keys.stride is None
+            and value_SHU.shape[2] == size
+            and size in self.SIZES
+            and not (size in self.ROOMY and query_THK.requires_grad)
+            and layout.queries.stride is None
+            and layout.keys.stride is None
+            and layout.queries.count in self.SEQUENCES
+            and min(layout.queries.longest, layout.keys.longest) > 0
+            and torch.cuda.get_device_capability(query_THK.device) >= (8, 0)
         )
 
     def __call__(self, query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, question: Question) -> Tensor:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
+import os
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
+
+import zstandard
 
 from regard.errors import RegardError
+from regard.text.unpacking import Bounded, TooLong, Xz
 
 BOM = b"\xef\xbb\xbf"
 MAGIC = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}
@@ -26,13 +30,22 @@ FOREIGN = {
     b"\x89PNG": "a picture",
 }
 HEAD = 1 << 16
+LONGEST = 16 << 20
+"""Bytes of a line: it stands in memory whole, and a few bytes of a packed file can make any number of them."""
+TOO_LONG = f"the line is longer than {LONGEST >> 20} MiB; is this a text, a line each?"
+FAULTS = (EOFError, OSError, MemoryError, TooLong, lzma.LZMAError, zlib.error, zstandard.ZstdError)
+"""What reading a file may raise."""
 
 
 @dataclass
 class Notes:
-    """What was mended while reading: the numbers of lines (from 1) that were not valid UTF-8, the first few kept."""
+    """What was mended while reading: the numbers of lines (from 1) that were not valid UTF-8, the first few kept.
+
+    ``read`` is how many lines there were, once reading has ended or broken off.
+    """
 
     kept: int = 10
+    read: int = field(default=0, compare=False)
     invalid: int = 0
     invalid_lines: list[int] = field(default_factory=list)
 
@@ -48,63 +61,84 @@ def decoded(raw_lines: Iterable[bytes], notes: Notes | None = None) -> Iterator[
 
     Invalid UTF-8 becomes U+FFFD and is noted.
     """
-    for number, raw in enumerate(raw_lines, 1):
-        if number == 1:
-            raw = raw.removeprefix(BOM)
-            if not raw:  # a file of nothing but a BOM has no line
-                continue
-        raw = raw.removesuffix(b"\n").removesuffix(b"\r")
-        try:
-            yield raw.decode()
-        except UnicodeDecodeError:
-            if notes is not None:
+    notes, number = notes or Notes(), 0
+    try:
+        for number, raw in enumerate(raw_lines, 1):
+            if number == 1:
+                raw = raw.removeprefix(BOM)
+                if not raw:  # a file of nothing but a BOM has no line
+                    continue
+            raw = raw.removesuffix(b"\n").removesuffix(b"\r")
+            try:
+                yield raw.decode()
+            except UnicodeDecodeError:
                 notes.note(number)
-            yield raw.decode(errors="replace")
+                yield raw.decode(errors="replace")
+    finally:
+        notes.read = number
 
 
 def lines(path: Path | str, notes: Notes | None = None) -> Iterator[str]:
     """The lines of a text file, plain or compressed (known by its first bytes).
 
     Raises:
-        RegardError: the file is missing, a folder, unreadable, binary, or its compression breaks off (with the line).
+        RegardError: the file is missing, a folder, unreadable, binary, or its compression breaks off (with the line);
+            or a line has more than :data:`LONGEST` bytes.
     """
-    where, number = str(path), 0
-    with opened(path) as stream:
+    where, notes = str(path), notes or Notes()
+    with opened(path, LONGEST) as stream:
         try:
-            for text in decoded(stream, notes):
-                number += 1
-                yield text
-        except (EOFError, OSError, lzma.LZMAError, zlib.error, _zstd_error()) as error:
-            raise RegardError(_broken(error, f" or cut off after line {number}"), f"{where}:{number + 1}") from None
+            yield from decoded(stream, notes)
+        except FAULTS as error:
+            raise RegardError(
+                _broken(error, f" or cut off after line {notes.read}"), f"{where}:{notes.read + 1}"
+            ) from None
 
 
 @contextmanager
-def opened(path: Path | str) -> Iterator[BinaryIO]:
+def opened(path: Path | str, longest: int | None = None) -> Iterator[BinaryIO]:
     """A buffered stream of a file's bytes, decompressed where they are compressed, looked at for being text.
+
+    Args:
+        path: the file; or a pipe, or a terminal.
+        longest: bytes of a line at most; where one has more, reading raises a :class:`TooLong`.
 
     Raises:
         RegardError: as :func:`lines`.
     """
     where, path = str(path), Path(path)
-    if path.is_dir():
-        raise RegardError("is a folder; a text file is needed", where)
+    _refuse_endless(path)
     try:
         plain = path.open("rb")
     except FileNotFoundError:
         raise RegardError("no such file", where) from None
     except (OSError, ValueError) as error:
         raise RegardError(f"cannot be read: {error}", where) from None
-    with plain, _decompressed(plain, _compression(plain, path)) as stream:
+    with plain, _decompressed(plain, _compression(plain, path), longest) as stream:
         try:
             head = stream.peek(HEAD)[:HEAD]
-        except (EOFError, OSError, lzma.LZMAError, zlib.error, _zstd_error()) as error:
+        except FAULTS as error:
             raise RegardError(_broken(error), f"{where}:1") from None
         _refuse_binary(head, where)
         yield cast(BinaryIO, stream)
 
 
+def _refuse_endless(path: Path) -> None:
+    """Refuse what is no text: folders, and devices, which may have no end; pipes and terminals have one."""
+    if path.is_dir():
+        raise RegardError("is a folder; a text file is needed", str(path))
+    if path.is_block_device() or (path.is_char_device() and str(path.resolve()) != os.devnull):
+        with path.open("rb") as stream:
+            if not stream.isatty():
+                raise RegardError("is a device; a text file is needed", str(path))
+
+
 def _broken(error: Exception, more: str = "") -> str:
     """What went wrong while reading: the system gives its errors a number, a decompressor does not."""
+    if isinstance(error, TooLong):
+        return TOO_LONG
+    if isinstance(error, MemoryError):
+        return "there is not enough memory to read this line"
     if isinstance(error, OSError) and error.errno is not None:
         return f"cannot be read: {error.strerror}"
     return f"the compressed file is damaged{more}: {error}"
@@ -123,22 +157,17 @@ def _compression(plain: io.BufferedReader, path: Path) -> str | None:
     return None
 
 
-def _decompressed(plain: io.BufferedReader, kind: str | None) -> io.BufferedReader:
-    if kind is None:
+def _decompressed(plain: io.BufferedReader, kind: str | None, longest: int | None) -> io.BufferedReader:
+    if kind is None and longest is None:
         return plain
+    raw: Any = plain
     if kind == ".gz":
-        return io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(fileobj=plain)), HEAD)
-    if kind == ".xz":
-        return io.BufferedReader(cast(io.RawIOBase, lzma.LZMAFile(plain)), HEAD)
-    import zstandard
-
-    return io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(plain, read_across_frames=True), HEAD)
-
-
-def _zstd_error() -> type[Exception]:
-    import zstandard
-
-    return zstandard.ZstdError
+        raw = gzip.GzipFile(fileobj=plain)
+    elif kind == ".xz":
+        raw = Xz(plain)
+    elif kind == ".zst":
+        raw = zstandard.ZstdDecompressor().stream_reader(plain, read_across_frames=True)
+    return io.BufferedReader(raw if longest is None else Bounded(raw, longest), HEAD)
 
 
 def _refuse_binary(head: bytes, where: str) -> None:

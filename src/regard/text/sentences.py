@@ -2,51 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 
 from sentencex import segment
 
 from regard.text.languages import UNKNOWN, primary
 from regard.text.tokenizer import Tokenizer
 
+_WIDE = re.compile("[。！？．｡]")
+_NEAR = 10_000
+"""Characters in which sentences are looked for at once, where they end in wide signs without a blank behind: there the
+library's time grows with the square of a text."""
+_WORD = re.compile(r"\S")
+
 
 def sentences(text: str, language: str = UNKNOWN) -> list[str]:
     """The sentences of a text, without the white space around them."""
-    found = segment("en" if language == UNKNOWN else primary(language), text)
+    found = _segmented("en" if language == UNKNOWN else primary(language), text)
     return [sentence.strip() for sentence in found if sentence.strip()]
 
 
-def cut(text: str, tokenizer: Tokenizer, max_tokens: int, language: str = UNKNOWN) -> list[str]:
+def _segmented(language: str, text: str) -> Iterator[str]:
+    begin, room = 0, _NEAR if _WIDE.search(text) else max(len(text), 1)
+    while begin < len(text):
+        found = list(segment(language, text[begin : begin + room]))
+        if begin + room < len(text):  # the last may go on behind what was looked at
+            if len(found) < 2:
+                room *= 2
+                continue
+            found.pop()
+        yield from found
+        begin, room = begin + sum(map(len, found)), _NEAR
+
+
+def cut(
+    text: str,
+    tokenizer: Tokenizer,
+    max_tokens: int,
+    language: str = UNKNOWN,
+    shortened: Callable[[str], str] = str,
+) -> list[str]:
     """``text`` in parts of at most ``max_tokens`` tokens (``</s>`` counted): whole if it fits, else its sentences.
 
     A sentence that is too long is cut at the last word's end that fits, or inside a word if there is none; never inside
     a character, even if that alone is too long. A long text of white space only gives one empty part.
+
+    Args:
+        text: any text.
+        tokenizer: of the model.
+        max_tokens: of a part.
+        language: by whose rules sentences end.
+        shortened: makes another of each sentence before it is cut.
     """
     limit = max_tokens - 1
-    if len(tokenizer.encode(text).ids) <= limit:
+    if _may_fit(text, tokenizer, limit) and len(tokenizer.encode(text).ids) <= limit:
         return [text]
-    parts = [part for sentence in sentences(text, language) for part in _windows(sentence, tokenizer, limit)]
-    return parts or [""]
+    found = map(shortened, sentences(text, language))
+    return [part for sentence in found for part in _windows(sentence, tokenizer, limit)] or [""]
+
+
+def _may_fit(text: str, tokenizer: Tokenizer, limit: int) -> bool:
+    """Whether so many of the longest pieces could hold a text, which is known before it is encoded."""
+    return len(text) <= limit or len(tokenizer.normalise(text).encode()) <= limit * tokenizer.longest
 
 
 def _windows(sentence: str, tokenizer: Tokenizer, limit: int) -> Iterator[str]:
     """Hard windows of one sentence. A window is encoded again: cut off from its neighbours it may need more pieces."""
-    text = tokenizer.normalise(sentence)
-    while text:
+    text, begin = tokenizer.normalise(sentence), 0
+    while begin < len(text):
         seen = 8 * (limit + 1)  # only a start of the text is encoded, or a line of a million characters takes for ever
-        encoding = tokenizer.encode(text[:seen])
-        while len(encoding.ids) <= limit and seen < len(text):
+        encoding = tokenizer.encode(text[begin : begin + seen])
+        while len(encoding.ids) <= limit and begin + seen < len(text):
             seen *= 4
-            encoding = tokenizer.encode(text[:seen])
+            encoding = tokenizer.encode(text[begin : begin + seen])
         if len(encoding.ids) <= limit:
-            yield text
+            yield text[begin:]
             return
         end = _end(encoding.text, encoding.offsets[: limit + 1], limit)
-        while end > 1 and len(tokenizer.encode(text[:end].strip()).ids) > limit:
+        while end > 1 and len(tokenizer.encode(text[begin : begin + end].strip()).ids) > limit:
             end -= max(1, end // 16)
-        window, text = text[:end].strip(), text[end:].strip()
-        if window:
+        if window := text[begin : begin + end].strip():
             yield window
+        text = text if begin else text.rstrip()
+        following = _WORD.search(text, begin + end)
+        begin = following.start() if following else len(text)
 
 
 def _end(text: str, offsets: list[tuple[int, int]], limit: int) -> int:

@@ -84,6 +84,8 @@ class Tokenizer:
         self._words = assemble(models.BPE(), None).pre_tokenizer
         self._bytes = [b"" if place < self.symbols else unspell(name) for place, name in enumerate(self.names)]
         self._fragment = [place >= self.symbols and not _whole(held) for place, held in enumerate(self._bytes)]
+        self.longest = max(map(len, self._bytes))
+        """Bytes of the longest piece."""
         self._file = self._written()
         self.sha256 = hashlib.sha256(self._file).hexdigest()
 

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 from tokenizers import models
 
+from regard import disk
 from regard.config import FORMAT
 from regard.errors import RegardError
 from regard.text.normalisation import FORMS, Normalisation, normaliser
 from regard.text.pieces import ALPHABET, SPLIT, Units, assemble
 
 END, UNKNOWN = "</s>", "<unk>"
-LARGEST_FILE = 64 * 1024 * 1024
 
 
 class Parts(NamedTuple):
@@ -34,23 +34,16 @@ def document_of(path: Path | str) -> Any:
     Raises:
         RegardError: the file is missing, too large, or no JSON.
     """
-    where = str(path)
-    try:
-        if os.path.getsize(path) > LARGEST_FILE:
-            raise RegardError("is larger than 64 MB: this is not a tokenizer", where)
-        return json.loads(Path(path).read_bytes().decode("utf-8"))
-    except FileNotFoundError:
-        raise RegardError("no such tokenizer file", where) from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise RegardError(f"cannot be read as JSON, the file is damaged: {error}", where) from None
+    return disk.json_of(path, "tokenizer file")
 
 
 def write(path: Path | str, content: bytes) -> None:
     """Write a tokenizer's file; it replaces an older one at once."""
     path = Path(path)
     partial = path.with_name(path.name + ".partial")
-    partial.write_bytes(content)
-    os.replace(partial, path)
+    with disk.naming(path):
+        partial.write_bytes(content)
+        os.replace(partial, path)
 
 
 def parts(document: Any, where: str) -> Parts:

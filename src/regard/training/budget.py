@@ -5,23 +5,31 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from dataclasses import dataclass
+from typing import Literal
 
 from regard.config import Training
-from regard.errors import UsageError
 from regard.training.progress import OWN_SCORE
+from regard.training.reporters import clock, steps
 
+MEASURING = 0.1
+"""Of the minutes at most, but for two steps and a part of a validation."""
 _SHARE = 0.9
 """Of the minutes ahead, at the start and midway: three runs of half an hour, planned for 0.95 of it, were 8 per cent
 slower than measured. Planned so midway, a run ends at about 0.95 of its minutes, and still in time if what is left is
 slower by a tenth."""
+_FINAL = 0.1
+"""Of the minutes at most that are kept back for the final scores; if they take longer, the end says how much."""
 _AS_BEFORE = 0.05
 """A change of the steps by less is none; made for the half that is left, it is less than the tenth in hand."""
 _LONGEST = 3
 """Times the first plan: a machine that two others shared while it was measured is so much faster without them."""
 _MOST, _LEAST = 20, 4
-"""Validations, unless the recipe says how often: as many as take a fifth of the time."""
+"""Validations, unless the recipe says how often: as many as take a fifth of the time; fewer than the least where these
+would take half of it."""
 _APART = 50
 """Steps between them at least."""
+_FEW = 100
+"""Steps that teach next to nothing."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +43,9 @@ class Costs:
     """A validation that also translates."""
     save: float
     spent: float
-    """On measuring; it counts."""
+    """On measuring, without the steps that are kept; it counts."""
+    final: float = 0.0
+    """The final scores; runs that were planned before these counted do without."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +54,8 @@ class Length:
 
     steps: int
     validate_every: int
+    select: Literal["loss"] | None = None
+    """What decides instead of the task's own score, where there is no time for text at validations."""
 
 
 @dataclass(frozen=True)
@@ -62,26 +74,28 @@ class Review:
 def length(minutes: float, costs: Costs, section: Training) -> Length:
     """The steps that fit into 0.9 of the minutes, with the validations and saves that belong to them.
 
-    Raises:
-        UsageError: not even one step fits.
+    A step and a validation at least: where not even these fit, the run takes longer. Where one validation that
+    translates would take half of the time, none does, unless the recipe itself says what is selected by.
     """
-    seconds = _SHARE * 60 * minutes - costs.spent
+    seconds = _SHARE * 60 * minutes - costs.spent - _kept_back(minutes, costs.final)
+    select: Literal["loss"] | None = None
+    if section.select == "auto" and costs.text > costs.loss and _beside(1, costs, section) > seconds / 2:
+        select = "loss"
+        section = section.model_copy(update={"select": select})
     if section.validate_every is None:
         count = _MOST
-        while count > _LEAST and _beside(count, costs, section) > seconds / 5:
+        while count > 1 and _beside(count, costs, section) > seconds / (5 if count > _LEAST else 2):
             count -= 1
-        steps = math.floor((seconds - _beside(count, costs, section)) / costs.step)
-        every = max(1, math.ceil(steps / count), min(steps, _APART))
+        for _ in range(2):  # so many validations may lie too close; the time of those left out goes to steps
+            steps = math.floor((seconds - _beside(count, costs, section)) / costs.step)
+            every = max(1, math.ceil(steps / count), min(steps, _APART))
+            count = max(1, math.ceil(steps / every))
     else:
         every = section.validate_every
         steps = math.floor(seconds / costs.step)
         while steps > 0 and (cost := _whole(steps, every, costs, section)) > seconds:
             steps = min(steps - 1, math.floor(steps * max(0.0, seconds) / cost))
-    if steps < 1:
-        least = (costs.spent + _whole(1, every, costs, section)) / 60 / _SHARE
-        sentence = f"{minutes:g} minutes are too few here: one step needs {least:.2g} minutes"
-        raise UsageError(sentence, "training.minutes")
-    return Length(steps, every)
+    return Length(max(1, steps), every, select)
 
 
 def midway(steps: int) -> int:
@@ -108,17 +122,48 @@ def review(minutes: float, costs: Costs, section: Training, first: Length, secon
     def ahead(steps: int) -> float:
         return (_whole(steps, every, costs, section, past) - made) * seconds / made
 
-    left = _SHARE * (60 * minutes - costs.spent - seconds)
+    left = _SHARE * (60 * minutes - costs.spent - seconds) - _kept_back(minutes, costs.final * seconds / made)
     fitting = bisect_right(range(at + 1, _LONGEST * first.steps + 1), left, key=ahead)
     steps = at + max(1, fitting)
     return Review(at, first.steps, first.steps if abs(steps / first.steps - 1) < _AS_BEFORE else steps)
 
 
-def overrun(minutes: float | None, seconds: float) -> str | None:
-    """What to say of a run that took a twentieth longer than its minutes, or more: it is reported, never cut."""
-    if minutes is None or seconds < 63 * minutes:
+def poor(minutes: float, costs: Costs, found: Length) -> str | None:
+    """What to say where the minutes are too few to learn much."""
+    if found.steps >= _FEW:
         return None
-    return f"training took {seconds / 60:.1f} minutes instead of {minutes:g}: the machine was slower than planned for"
+    only = ", and no validation translates" if found.select else ""
+    return (
+        f"too little time to learn much: {steps(found.steps)} in {_named(minutes)}{only} (a step takes "
+        f"{costs.step:.2g} s, a validation {clock(costs.loss)}, the final scores about {clock(costs.final)})"
+    )
+
+
+def ended(minutes: float | None, measuring: float, training: float, final: float) -> str | None:
+    """How long a run of so many minutes took in all, and what of that was beyond them: it is reported, never cut.
+
+    Args:
+        minutes: it was to take; None: nobody said.
+        measuring: seconds of measuring, without the steps that were kept.
+        training: seconds from the first step to the saved model.
+        final: seconds of the final scores.
+    """
+    if minutes is None:
+        return None
+    total = measuring + training + final
+    parts = f"measuring {clock(measuring)}, training {clock(training)}, final scores {clock(final)}"
+    beyond = total - 60 * minutes
+    if beyond < 1:
+        return f"{clock(total)} of {_named(minutes)}: {parts}"
+    return f"{clock(total)}, which is {clock(beyond)} beyond {_named(minutes)}: {parts}"
+
+
+def _named(minutes: float) -> str:
+    return f"{minutes:g} minute{'' if minutes == 1 else 's'}"
+
+
+def _kept_back(minutes: float, final: float) -> float:
+    return min(final, _FINAL * 60 * minutes)
 
 
 def _whole(steps: int, every: int, costs: Costs, section: Training, past: int = 0) -> float:

@@ -7,7 +7,6 @@ last, then one rename, then ``latest`` (only a hint), and only then are surplus 
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 import time
 import uuid
@@ -16,13 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.errors import NoValidCheckpoint
+from regard import checksum, disk
+from regard.errors import Damaged, NoValidCheckpoint
 from regard.training import manifest
 from regard.training.files import Files
 
 Contents = Mapping[str, Iterable[bytes | memoryview]]
 """File name to its bytes."""
 
+STATE = "state.json"
 _WHOLE = re.compile(r"step-(\d{6,})")
 _REMAINS = re.compile(r"step-\d{6,}\.(partial|removing)-.*")
 
@@ -60,9 +61,8 @@ class Checkpoints:
         for path in reversed(self.paths()):
             try:
                 manifest.verify(path)
-                state = json.loads((path / "state.json").read_bytes())
-                manifest.refuse_newer(state, path / "state.json")
-            except manifest.Damaged as error:
+                state = state_of(path)
+            except Damaged as error:
                 with contextlib.suppress(OSError):  # where nothing can be renamed it is passed over again next time
                     self._set_aside(path, error)
                 continue
@@ -75,8 +75,8 @@ class Checkpoints:
             )
         return None
 
-    def save(self, step: int, contents: Contents, best: int | None = None) -> Path:
-        """Write a checkpoint, then delete surplus ones; ``best`` is the step of the best one so far, which is kept.
+    def save(self, step: int, contents: Contents, best: int | None = None, finished: bool = False) -> Path:
+        """Write a checkpoint, then delete surplus ones; see :meth:`settle`.
 
         Raises:
             OSError: the disk is full or broken; what was saved before is untouched.
@@ -84,9 +84,23 @@ class Checkpoints:
         final = self.folder / name(step)
         if not self._stands(final):
             write_folder(final, contents, self.files)
-        self.files.replace(self.folder / "latest", [f"{final.name}\n".encode()])
-        self._prune(best)
+        self.settle(final, best, finished)
         return final
+
+    def settle(self, path: Path, best: int | None = None, finished: bool = False) -> None:
+        """Name the newest checkpoint and delete surplus ones, which a kill behind its last file leaves undone.
+
+        Args:
+            path: the newest.
+            best: the step of the best one so far, which is kept.
+            finished: whether the run is over; then no other is kept than if it had never been resumed.
+        """
+        latest, hint = self.folder / "latest", f"{path.name}\n".encode()
+        if not latest.exists() or latest.read_bytes() != hint:
+            self.files.replace(latest, [hint])
+        if finished:
+            self.resumed_from = None
+        self._prune(best)
 
     def sweep(self) -> None:
         """Remove what a kill left half written or half removed."""
@@ -99,12 +113,12 @@ class Checkpoints:
             return False
         try:
             manifest.verify(final)
-        except manifest.Damaged as error:
+        except Damaged as error:
             self._set_aside(final, error)
             return False
         return True
 
-    def _set_aside(self, path: Path, error: manifest.Damaged) -> None:
+    def _set_aside(self, path: Path, error: Damaged) -> None:
         self.report(f"checkpoint {path.name} is damaged and set aside: {error}")
         aside = path.with_name(f"{path.name}.corrupt-{time.strftime('%Y%m%dT%H%M%S')}")
         while aside.exists():
@@ -119,6 +133,16 @@ class Checkpoints:
                 remains = path.with_name(f"{path.name}.removing-{uuid.uuid4().hex}")
                 self.files.rename(path, remains)  # a kill while removing must not leave half a checkpoint by its name
                 self.files.remove(remains)
+
+
+def state_of(path: Path) -> dict[str, Any]:
+    """The plain values of a checkpoint that was verified.
+
+    Raises:
+        Damaged: it holds something else.
+        RegardError: a newer Regard wrote it.
+    """
+    return checksum.load_json(disk.content(path / STATE, error=Damaged), path / STATE)
 
 
 def name(step: int) -> str:

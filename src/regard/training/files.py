@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-import uuid
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+
+from regard import disk
+from regard.training.locks import leftovers, unfinished
 
 PIECE = 1 << 22
 """Bytes written and hashed at once."""
@@ -51,9 +54,17 @@ class Files:
 
     def write(self, path: Path, chunks: Iterable[bytes | memoryview]) -> Entry:
         """Write a new file piece by piece, hashing on the way, and bring it safely to the disk."""
-        digest, size = hashlib.sha256(), 0
+        with disk.naming(path):
+            self._create(path)
+            return self._fill(path, chunks)
+
+    def _create(self, path: Path) -> None:
         self.before("create", path)
-        with open(path, "xb", buffering=0) as handle:
+        open(path, "xb").close()
+
+    def _fill(self, path: Path, chunks: Iterable[bytes | memoryview]) -> Entry:
+        digest, size = hashlib.sha256(), 0
+        with open(path, "r+b", buffering=0) as handle:
             for piece in pieces(chunks):
                 self.before("write", path)
                 self.put(handle, piece)
@@ -65,12 +76,13 @@ class Files:
 
     def fsync_folder(self, path: Path) -> None:
         """Bring the names in a folder safely to the disk."""
-        self.before("fsync folder", path)
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            self.sync(handle)
-        finally:
-            os.close(handle)
+        with disk.naming(path):
+            self.before("fsync folder", path)
+            handle = os.open(path, os.O_RDONLY)
+            try:
+                self.sync(handle)
+            finally:
+                os.close(handle)
 
     def rename(self, old: Path, new: Path) -> None:
         """Rename a file (over an existing one) or a folder, at once or not at all."""
@@ -78,16 +90,26 @@ class Files:
         os.replace(old, new)
 
     def replace(self, path: Path, chunks: Iterable[bytes | memoryview]) -> Entry:
-        """Replace a file whole: after a kill at any moment it is the old one or the new one."""
-        fresh = path.with_name(f".{path.name}.partial-{uuid.uuid4().hex}")
-        try:
-            entry = self.write(fresh, chunks)
-            self.rename(fresh, path)
-        except OSError:
-            fresh.unlink(missing_ok=True)
-            raise
+        """Replace a file whole: after a kill at any moment it is the old one or the new one.
+
+        What a killed process left unfinished of it is removed.
+        """
+        self.sweep(path)
+        with disk.naming(path), unfinished(path, self._create) as fresh:
+            try:
+                entry = self._fill(fresh, chunks)
+                self.rename(fresh, path)
+            except BaseException:
+                fresh.unlink(missing_ok=True)
+                raise
         self.fsync_folder(path.parent)
         return entry
+
+    def sweep(self, path: Path) -> None:
+        """Remove what killed processes left unfinished of a file or folder."""
+        for left in leftovers(path):
+            with suppress(OSError):  # somebody else's
+                self.remove(left)
 
     def remove(self, path: Path) -> None:
         """Remove a file, or a folder with all that is in it."""

@@ -125,8 +125,11 @@ class MetricsLog:
         for line in self.path.read_bytes().splitlines(keepends=True):
             (head if _step(line) <= step else tail).append(line)
         if tail:
-            aside = next(p for n in range(1_000_000) if not (p := _tail(self.path, step, n)).exists())
-            self.files.replace(aside, [b"".join(tail)])
+            kept = b"".join(tail)
+            places = (_tail(self.path, step, n) for n in range(1_000_000))
+            aside = next(p for p in places if not p.exists() or p.read_bytes() == kept)
+            if not aside.exists():  # else a kill came between the two files
+                self.files.replace(aside, [kept])
             self.files.replace(self.path, [b"".join(head)])
 
 

@@ -6,13 +6,14 @@ safetensors has no checksum: a flipped bit loads as a wrong number without a wor
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
+from regard import checksum, disk
 from regard.config import FORMAT
-from regard.errors import RegardError
+from regard.errors import Damaged
 from regard.training.files import PIECE, Entry, Files
 
 NAME = "manifest.json"
@@ -21,23 +22,13 @@ NEXT = "manifest.next.json"
 
 LARGEST = 1 << 24
 """Bytes a manifest may have; more are not read."""
-
-_TAIL = 64 + len('""\n}\n')
-
-
-class Damaged(RegardError):
-    """A file is not what its manifest says; ``where`` names it."""
+_ENTRIES = TypeAdapter(dict[str, Entry])
 
 
 def render(entries: Mapping[str, Entry]) -> bytes:
     """The bytes of a manifest."""
     listed = {name: {"size": e.size, "sha256": e.sha256} for name, e in sorted(entries.items())}
-    body = json.dumps({"format": FORMAT, "files": listed}, indent=1)
-    return _sealed((body.removesuffix("\n}") + ',\n "sha256": ').encode())
-
-
-def _sealed(head: bytes) -> bytes:
-    return head + f'"{hashlib.sha256(head).hexdigest()}"\n}}\n'.encode()
+    return checksum.dump_json({"format": FORMAT, "files": listed})
 
 
 def read(path: Path) -> dict[str, Entry]:
@@ -47,39 +38,25 @@ def read(path: Path) -> dict[str, Entry]:
         Damaged: it is missing or not a byte as it was written.
         RegardError: a newer Regard wrote it.
     """
+    values = checksum.load_json(disk.content(path, LARGEST, "manifest", Damaged), path, required=True)
     try:
-        with open(path, "rb") as handle:
-            raw = handle.read(LARGEST + 1)
-    except OSError as error:
-        raise Damaged(f"cannot be read ({error.strerror})", str(path)) from None
-    if not _TAIL < len(raw) <= LARGEST or _sealed(raw[:-_TAIL]) != raw:
-        raise Damaged("is damaged: its own sha256 does not fit", str(path))
-    values = json.loads(raw)
-    refuse_newer(values, path)
-    if outside := [name for name in values["files"] if Path(name).name != name]:
-        raise Damaged(f"names {outside[0]!r}, which lies outside of the folder", str(path))
-    return {name: Entry(**entry) for name, entry in values["files"].items()}
-
-
-def refuse_newer(values: Mapping[str, Any], path: Path) -> None:
-    """Every file of ours says ``format``; a newer one is refused with a sentence."""
-    if values["format"] > FORMAT:
-        found = values["format"]
-        raise RegardError(f"format {found} was written by a newer Regard; this one reads format {FORMAT}", str(path))
+        entries = _ENTRIES.validate_python(values.get("files"))
+    except ValidationError:
+        raise Damaged("is damaged: it does not give size and sha256 of each file", str(path)) from None
+    if outside := [name for name in entries if not disk.is_plain(name)]:
+        raise Damaged(f"names {outside[0]!r:.80}, which lies outside of the folder", str(path))
+    return entries
 
 
 def measure(path: Path) -> Entry:
     """Size and sha256 of a file as it is on the disk."""
     digest, size = hashlib.sha256(), 0
-    try:
-        with open(path, "rb") as handle:
-            while piece := handle.read(PIECE):
-                digest.update(piece)
-                size += len(piece)
-    except FileNotFoundError:
-        raise Damaged("is missing", str(path)) from None
-    except OSError as error:
-        raise Damaged(f"cannot be read ({error.strerror})", str(path)) from None
+    if not path.exists():
+        raise Damaged("is missing", str(path))
+    with disk.opened(path, error=Damaged) as handle:
+        while piece := handle.read(PIECE):
+            digest.update(piece)
+            size += len(piece)
     return Entry(size, digest.hexdigest())
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import nn
@@ -42,14 +42,26 @@ class Validation:
     scores: Mapping[str, float] = field(default_factory=dict)
     """By name, larger is better; the first is the one the task is judged by. Empty where they were not asked for."""
     samples: tuple[Sample, ...] = ()
-    generated: int | None = None
-    """Tokens generated for the scores, where known."""
-    expected: int | None = None
-    """Tokens of their references; an unlearned model generates far more, so a budget must not count on its time."""
 
 
 TITLES = {"bleu": "BLEU", "chrf": "chrF", "f1": "F1"}
 """How people write the names of scores, where otherwise than we do."""
+
+
+Done = Callable[[float], None]
+"""Told what share of a work is done, from 0 to 1."""
+_Part = TypeVar("_Part")
+
+
+def unheard(share: float) -> None:
+    """Where nobody wants to know what is done."""
+
+
+def tick(parts: Sequence[_Part], done: Done) -> Iterator[_Part]:
+    """The parts of a work in turn; behind each of them ``done`` is told the share that is done."""
+    for number, part in enumerate(parts, 1):
+        yield part
+        done(number / len(parts))
 
 
 class Objective(Protocol):
@@ -66,6 +78,14 @@ class Objective(Protocol):
 
     def validate(self, generate: bool) -> Validation:
         """Scores on the validation set; ``generate``: those too that take long, as where text is generated."""
+        ...
+
+    def trial(self, generate: bool, done: Done) -> None:
+        """The work of a validation for the sake of its time: of one without what takes long, or that part alone.
+
+        ``done`` is told now and then what share of the work is done, and may end it by raising: 0 before the part that
+        takes long, if there is one.
+        """
         ...
 
 

@@ -31,6 +31,9 @@ class FlatOptimiser:
         self.decay = section.ema
         self.updates = 0
         self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
+        every = dict(model.named_parameters(remove_duplicate=False))
+        self.buffers = {name: t for name, t in model.state_dict().items() if name not in every}
+        """Running averages of batch norm: saved with the weights, and changed by a pass instead of an update."""
         self._starts, self._border = _places(self.parameters)
         self.weights = _laid_out(self.parameters, self._starts)
         self.gradients = torch.zeros_like(self.weights)
@@ -95,8 +98,22 @@ class FlatOptimiser:
             self.averages.lerp_(self.weights, 1.0 - decay)
 
     def finite(self) -> bool:
-        """Whether all weights, and averages if there are any, are numbers still."""
-        return all(bool(t.isfinite().all()) for t in (self.weights, self.averages) if t is not None)
+        """Whether all weights, buffers, and averages if there are any, are numbers still."""
+        found = [t for t in (self.weights, self.averages) if t is not None]
+        return all(bool(t.isfinite().all()) for t in found) and self.buffers_finite()
+
+    def buffers_finite(self) -> bool:
+        """Whether all buffers are numbers still."""
+        return all(bool(t.isfinite().all()) for t in self.buffers.values())
+
+    def copy_buffers(self) -> dict[str, torch.Tensor]:
+        """The buffers as they are, for :meth:`restore_buffers`."""
+        return {name: t.clone() for name, t in self.buffers.items()}
+
+    def restore_buffers(self, before: Tensors) -> None:
+        """Take back what a pass did to the buffers."""
+        for name, tensor in before.items():
+            self.buffers[name].copy_(tensor)
 
     @contextmanager
     def averaged(self) -> Iterator[None]:
@@ -113,9 +130,7 @@ class FlatOptimiser:
 
     def weights_by_name(self) -> dict[str, torch.Tensor]:
         """Every parameter once, under its first name, frozen ones too, and the buffers a model keeps."""
-        every = dict(self.model.named_parameters(remove_duplicate=False))
-        buffers = {name: t for name, t in self.model.state_dict().items() if name not in every}
-        return {**{name: p.detach() for name, p in self.model.named_parameters()}, **buffers}
+        return {**{name: p.detach() for name, p in self.model.named_parameters()}, **self.buffers}
 
     def moments_by_name(self) -> dict[str, torch.Tensor]:
         """Adam's first and second moments by parameter, and the number of updates made."""

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from enum import Enum
 from pathlib import Path
 from typing import Literal
 
 from regard.errors import NoValidCheckpoint, RegardError, UsageError
 from regard.training import manifest, resolved
-from regard.training.checkpoint import whole
+from regard.training.checkpoint import state_of, whole
 from regard.training.files import Files
+from regard.training.locks import alone
 from regard.training.progress import Progress
 
 Resume = Literal["auto", "must", "never"]
@@ -123,9 +123,9 @@ def finished(training: Path, steps: int | None = None, patience: int | None = No
     for path in reversed(whole(training / "checkpoints")):
         try:
             manifest.verify(path)
+            progress = Progress.of(state_of(path), path)
         except RegardError:
             return False  # resuming sets it aside and says so
-        progress = Progress.of(json.loads((path / "state.json").read_bytes()))
         if steps is not None and progress.step > steps - (not progress.finished):
             raise UsageError(f"{progress.step} steps are made already; ask for more than {steps}", "training.steps")
         return progress.finished and (steps is None or progress.over(steps, patience))
@@ -135,13 +135,12 @@ def finished(training: Path, steps: int | None = None, patience: int | None = No
 def _restore(training: Path, warn: Callable[[str], None]) -> None:
     """A ``resolved.toml`` that was lost or damaged, from the newest checkpoint that says what it was."""
     fields, checkpoint = resolved.known(training)
-    if checkpoint is None:
-        return
-    path, files = training / resolved.NAME, Files()
-    if path.exists():
-        files.rename(path, path.with_name(f"{resolved.NAME}.damaged"))
-    resolved.write(training, fields, files)
-    warn(f"{resolved.NAME} was lost or damaged; it is taken from the checkpoint {checkpoint.name}")
+    if checkpoint is not None:
+        resolved.write(training, fields, Files())
+        warn(f"{resolved.NAME} was lost or damaged; it is taken from the checkpoint {checkpoint.name}")
+    elif not fields and (training / resolved.NAME).exists():
+        Files().remove(training / resolved.NAME)
+        warn(f"{resolved.NAME} was damaged, and no step is saved yet; the run starts from its first step")
 
 
 def _number(fields: resolved.Fields, name: str) -> int | None:
@@ -177,20 +176,6 @@ def _set_aside(output: Path) -> bool:
     return True
 
 
-@contextmanager
-def _locked(training: Path) -> Iterator[None]:
-    """Hold ``training/lock`` while the block runs; a kill of any kind lets go of it."""
-    try:
-        import fcntl
-    except ImportError:  # no such locks on this system
-        yield
-        return
-    handle = os.open(training / "lock", os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RegardError("another process is training into this folder", str(training.parent)) from None
-        yield
-    finally:
-        os.close(handle)
+def _locked(training: Path) -> AbstractContextManager[None]:
+    """Hold ``training/lock`` while the block runs."""
+    return alone(training / "lock", "another process is training into this folder", training.parent)

@@ -9,13 +9,15 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
 from types import MappingProxyType
-from typing import Any
+from typing import Any, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
 
 from regard.config import FORMAT, Training
 from regard.data.batch import Position
-from regard.errors import Diverged
+from regard.errors import Damaged, Diverged
 from regard.training import manifest
-from regard.training.checkpoint import whole
+from regard.training.checkpoint import STATE, state_of, whole
 from regard.training.objective import Validation
 
 _WINDOW = 200
@@ -54,6 +56,11 @@ class Progress:
     above: int = 0
     """Steps one after the other whose loss stood out."""
     finished: bool = False
+
+    @property
+    def best_step(self) -> int | None:
+        """Behind which the best validation was."""
+        return self.best.step if self.best else None
 
     def skip(self, step: int, section: Training) -> None:
         """Count an update left out because its gradient was not finite.
@@ -99,11 +106,21 @@ class Progress:
         return json.dumps({"format": FORMAT, **asdict(self), "resolved": dict(resolved)}, indent=1).encode()
 
     @staticmethod
-    def of(values: dict[str, Any]) -> Progress:
-        """What :meth:`dump` wrote."""
-        values = {name: value for name, value in values.items() if name not in ("format", "resolved")}
-        best = Best(**values["best"]) if values["best"] else None
-        return Progress(**{**values, "position": Position(**values["position"]), "best": best})
+    def of(values: Mapping[str, Any], path: Path) -> Progress:
+        """What :meth:`dump` wrote into the checkpoint ``path``.
+
+        Raises:
+            Damaged: a value is missing, or of another kind.
+        """
+        try:
+            return Progress(**{name: kind.validate_python(values[name]) for name, kind in _KINDS.items()})
+        except (KeyError, ValidationError) as error:
+            what = f"lacks {error}" if isinstance(error, KeyError) else error.errors()[0]["msg"]
+            raise Damaged(f"is damaged: {what:.80}", str(path / STATE)) from None
+
+
+_KINDS = {name: TypeAdapter[Any](kind) for name, kind in get_type_hints(Progress).items()}
+"""What the values of a checkpoint must be."""
 
 
 def saved(training: Path) -> Progress | None:
@@ -111,9 +128,9 @@ def saved(training: Path) -> Progress | None:
     for path in reversed(whole(training / "checkpoints")):
         try:
             manifest.verify(path)
-        except manifest.Damaged:
+            return Progress.of(state_of(path), path)
+        except Damaged:
             continue
-        return Progress.of(json.loads((path / "state.json").read_bytes()))
     return None
 
 

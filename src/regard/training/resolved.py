@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from regard.config import FORMAT, Recipe, dump_toml, nearest
-from regard.errors import RegardError, UsageError
+from regard import checksum, disk
+from regard.config import Recipe, nearest
+from regard.errors import Damaged, RegardError, UsageError
 from regard.training import manifest
-from regard.training.checkpoint import whole
+from regard.training.checkpoint import state_of, whole
 from regard.training.files import Files
-from regard.training.manifest import Damaged, refuse_newer
 
 NAME = "resolved.toml"
 
@@ -22,8 +20,8 @@ Fields = Mapping[str, Plain]
 
 ``chosen`` is what was measured or looked up at the first start: steps, validate_every, tokens, accumulate, product and
 exact (the paths of matrix products while training and while validating), threads. Of a run of so many minutes also
-costs (``budget.Costs``), and once steps are planned anew midway, planned (how many they were) and reviewed (behind
-which).
+costs (``budget.Costs``), select (where there is no time for the recipe's own), and once steps are planned anew midway,
+planned (how many they were) and reviewed (behind which).
 ``fingerprint`` is data, tokenizer, torch and processor.
 """
 
@@ -57,60 +55,66 @@ def recipe_fields(recipe: Recipe) -> dict[str, Plain]:
 
 
 def write(folder: Path, fields: Fields, files: Files) -> None:
-    """Replace ``resolved.toml`` in the private ``training/`` folder."""
-    nested: dict[str, object] = {"format": FORMAT}
+    """Replace ``resolved.toml`` in the private ``training/`` folder; nothing where it is the same already."""
+    raw, path = _render(fields), folder / NAME
+    if not path.is_file() or path.read_bytes() != raw:
+        files.replace(path, [raw])
+
+
+def _render(fields: Fields) -> bytes:
+    nested: dict[str, dict[str, object]] = {}
     for name, value in fields.items():
         section, _, inner = name.partition(".")
-        table = nested.setdefault(section, {})
-        assert isinstance(table, dict)
-        table[inner] = value
-    files.replace(folder / NAME, [dump_toml(nested).encode()])
+        nested.setdefault(section, {})[inner] = value
+    return checksum.dump_toml_sealed(nested)
 
 
 def read(folder: Path) -> dict[str, Plain]:
-    """What :func:`write` wrote.
+    """What :func:`write` wrote; that of an earlier Regard has no sha256 of its own and is read as it is.
 
     Raises:
-        Damaged: it cannot be read.
+        Damaged: it cannot be read, or is not as it was written.
         RegardError: a newer Regard wrote it.
     """
     path = folder / NAME
-    try:
-        nested = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise Damaged(f"cannot be read ({error}); start again with --resume never", str(path)) from None
-    if not isinstance(nested.get("format"), int):
-        raise Damaged("is damaged: it has no format; start again with --resume never", str(path))
-    refuse_newer(nested, path)
-    tables = {section: table for section, table in nested.items() if isinstance(table, dict)}
+    values = checksum.load_toml(disk.content(path, error=Damaged), path)
+    tables = {section: table for section, table in values.items() if isinstance(table, dict)}
+    if not tables:
+        raise Damaged("is damaged: it is empty", str(path))
     return {f"{section}.{inner}": _plain(value) for section, table in tables.items() for inner, value in table.items()}
 
 
 def known(folder: Path) -> tuple[dict[str, Plain], Path | None]:
-    """The fields of a run, none where it has none; and the checkpoint they come from where ``resolved.toml`` is lost.
+    """The fields of a run, and the checkpoint they come from where ``resolved.toml`` is lost or damaged.
+
+    There are no fields where no run has begun, and where one lost them before its first checkpoint: nothing else is
+    lost then.
 
     Raises:
-        Damaged: it cannot be read, or is missing beside checkpoints, and no whole checkpoint says what it was.
+        Damaged: there are checkpoints, but no whole one says what the fields were.
     """
     checkpoints = whole(folder / "checkpoints")
     if not (folder / NAME).exists() and not checkpoints:
         return {}, None
     try:
         return read(folder), None
-    except Damaged:
+    except Damaged as damage:
         for path in reversed(checkpoints):
             if fields := _of_checkpoint(path):
                 return fields, path
-        raise
+        if not any((folder / "checkpoints").glob("step-*")):
+            return {}, None
+        advice = "start again with --resume never (nothing is deleted)"
+        raise Damaged(f"{damage.message}, and no whole checkpoint says what it was; {advice}", damage.where) from None
 
 
 def _of_checkpoint(path: Path) -> dict[str, Plain]:
     try:
         manifest.verify(path)
-    except manifest.Damaged:
+        found = state_of(path).get("resolved", {})
+    except Damaged:
         return {}
-    state = json.loads((path / "state.json").read_bytes())
-    return {name: _plain(value) for name, value in state.get("resolved", {}).items()}
+    return {name: _plain(value) for name, value in found.items()} if isinstance(found, dict) else {}
 
 
 def refuse_others(allow: Iterable[str]) -> None:

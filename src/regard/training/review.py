@@ -11,13 +11,16 @@ from regard.training.run import Run, beginning
 from regard.training.saving import failed
 
 
-def review(run: Run) -> None:
-    """Plan anew if half of the planned steps are just made; where nothing can be written, the first plan stands."""
+def review(run: Run) -> bool:
+    """Plan anew if half of the planned steps are just made, and say whether; the caller saves a checkpoint at once.
+
+    Where nothing can be written, the first plan stands.
+    """
     costs, minutes, steps = run.hooks.costs, run.first.minutes, run.first.steps
     if costs is None or minutes is None or steps is None or run.review:
-        return
-    if run.progress.step != budget.midway(steps):
-        return
+        return False
+    if run.progress.finished or run.progress.step != budget.midway(steps):
+        return False
     planned = budget.Length(steps, run.validate_every)
     found = budget.review(minutes, costs, run.first, planned, run.seconds)
     fields = {**run.resolved, **found.fields()}
@@ -25,11 +28,12 @@ def review(run: Run) -> None:
         resolved.write(run.folder, fields, run.hooks.files)
     except OSError as error:
         failed(run, error)
-        return
+        return False
     run.resolved = fields
     run.follow(found)
     if found.steps != found.planned:
         said(run, found, minutes)
+    return True
 
 
 def said(run: Run, found: budget.Review, minutes: float) -> None:

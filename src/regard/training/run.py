@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -15,6 +16,7 @@ from regard.training.budget import Costs, Review
 from regard.training.build import schedule
 from regard.training.checkpoint import Checkpoints
 from regard.training.files import Files
+from regard.training.kept import Kept
 from regard.training.log import Board, MetricsLog, Quiet, Reporter, Start
 from regard.training.objective import Feed, Objective, Validation, Weights
 from regard.training.optim import FlatOptimiser
@@ -59,6 +61,8 @@ class Hooks:
     """What the steps of a run of so many minutes were planned by; such a run is planned anew midway."""
     review: Review | None = None
     """What came of that, where an earlier process did it."""
+    kept: Kept | None = None
+    """The run's first steps, where they were made while it was measured; only a run at its start takes them."""
     planned: Callable[[int], None] = _unheard
     """Told how many steps there are to be, where they are planned anew."""
     track: bool = False
@@ -120,13 +124,15 @@ def validation_interval(steps: int | None) -> int:
 def resume(run: Run) -> None:
     """Go back to the newest whole checkpoint, if there is one; the log is cut back to its step."""
     run.checkpoints.sweep()
-    for remains in sorted((run.folder / "snapshots").glob("step-*.partial-*")):
+    for remains in (*run.folder.glob(".*.partial-*"), *(run.folder / "snapshots").glob("step-*.partial-*")):
         run.hooks.files.remove(remains)
     loaded = run.checkpoints.load()
     if loaded:
-        run.progress = Progress.of(loaded.state)
+        run.progress = Progress.of(loaded.state, loaded.path)
         section = run.section
         run.progress.finished &= run.progress.over(section.steps, section.patience)  # more may be asked for than before
+        with contextlib.suppress(OSError):  # the next save does it too
+            run.checkpoints.settle(loaded.path, run.progress.best_step, run.progress.finished)
         averages = loaded.path / "ema.safetensors"
         run.optimiser.restore(
             tensors.load(loaded.path / "weights.safetensors"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from regard import disk
 from regard.errors import RegardError
 from regard.models import store
 from regard.training import checkpoint
@@ -28,7 +29,7 @@ def save(run: Run, last: bool = False) -> None:
         contents["ema.safetensors"] = store.chunks(optimiser.averages_by_name())
     try:
         run.log.sync()
-        path = run.checkpoints.save(progress.step, contents, progress.best.step if progress.best else None)
+        path = run.checkpoints.save(progress.step, contents, progress.best_step, progress.finished)
     except OSError as error:
         failed(run, error, last=last or progress.finished)
         return
@@ -49,11 +50,16 @@ def model_saved(run: Run, best: Best, validation: Validation) -> bool:
     return True
 
 
+def snapshot_steps(steps: int) -> set[int]:
+    """The steps of a run behind which weights are kept for good."""
+    return {max(1, round(steps * percent / 100)) for percent in _SNAPSHOTS}
+
+
 def keep_snapshot(run: Run) -> None:
     """Keep the weights for good at 1, 2, 5, 10, 20, 50 and 100 % of the steps."""
     step, steps = run.progress.step, run.section.steps
     place = run.folder / "snapshots" / checkpoint.name(step)
-    if steps is None or step not in {max(1, round(steps * percent / 100)) for percent in _SNAPSHOTS} or place.exists():
+    if steps is None or step not in snapshot_steps(steps) or place.exists():
         return
     with run.optimiser.averaged():
         contents = {"weights.safetensors": store.chunks(run.optimiser.weights_by_name())}
@@ -66,8 +72,8 @@ def keep_snapshot(run: Run) -> None:
 def failed(run: Run, error: OSError, last: bool = False) -> None:
     """Count a save that failed; training goes on with the older ones, but not for ever."""
     run.failed_saves += 1
-    run.event(f"saving at step {run.progress.step} failed ({error.strerror or error}); what was saved before stands")
+    run.event(f"saving at step {run.progress.step} failed ({disk.fault_of(error)}); what was saved before stands")
     if last or run.failed_saves >= _FAILED_SAVES:
         raise RegardError(
-            f"saving failed ({error.strerror or error}); make room and run the same command again", str(run.folder)
+            f"saving failed ({disk.fault_of(error)}); make room and run the same command again", str(run.folder)
         ) from error

@@ -7,9 +7,9 @@ from pathlib import Path
 import torch
 from safetensors import SafetensorError, safe_open
 
-from regard.config import FORMAT
-from regard.errors import RegardError
-from regard.training.manifest import Damaged
+from regard import disk
+from regard.checksum import refuse_newer_text
+from regard.errors import Damaged
 
 
 def load(path: Path) -> dict[str, torch.Tensor]:
@@ -19,11 +19,12 @@ def load(path: Path) -> dict[str, torch.Tensor]:
         Damaged: it is not a whole safetensors file.
         RegardError: a newer Regard wrote it.
     """
+    disk.refuse_irregular(path, error=Damaged)
     try:
         with safe_open(path, "pt") as file:
             written = (file.metadata() or {}).get("format", "")
-            if written.isdecimal() and int(written) > FORMAT:
-                raise RegardError(f"format {written} was written by a newer Regard", str(path))
+            if written.isdecimal():  # others write words, as "pt"
+                refuse_newer_text(written, path)
             return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (OSError, SafetensorError) as error:
         raise Damaged(f"is not a whole safetensors file ({error})", str(path)) from None

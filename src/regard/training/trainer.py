@@ -16,13 +16,13 @@ import torch
 from regard.config import Recipe
 from regard.data.batch import Batch, Position
 from regard.errors import Diverged, Stopped
+from regard.training.kept import Made, make
 from regard.training.log import StepMetrics, Summary
 from regard.training.objective import Feed, Objective, Validation
 from regard.training.progress import diverged, scored
 from regard.training.review import review
 from regard.training.run import Hooks, Run, resume
 from regard.training.saving import keep_snapshot, model_saved, save
-from regard.training.update import Update
 
 
 def fit(objective: Objective, feed: Feed, recipe: Recipe, folder: Path, hooks: Hooks | None = None) -> Summary:
@@ -45,6 +45,7 @@ def fit(objective: Objective, feed: Feed, recipe: Recipe, folder: Path, hooks: H
     run = Run(objective, feed, recipe, folder, hooks or Hooks())
     resume(run)
     try:
+        take_kept(run)
         go(run)
     except Diverged as error:
         run.event(str(error))
@@ -52,16 +53,28 @@ def fit(objective: Objective, feed: Feed, recipe: Recipe, folder: Path, hooks: H
     return end(run)
 
 
+def take_kept(run: Run) -> None:
+    """Take over the steps that were made while the run was measured, if it is at its start."""
+    kept = run.hooks.kept
+    if kept is None or run.progress.step:
+        return
+    kept.give(run.optimiser)
+    for made in kept.made:
+        run.progress.seconds += made.seconds
+        count(run, made)
+
+
 def go(run: Run) -> None:
     """Step, validate and save until the run is over; midway, look whether the steps planned are the right number."""
     batches = run.feed.iterate(run.progress.position)
+    review(run)  # a run that an earlier Regard left midway, where it planned before the next step
     while not run.progress.finished:
-        review(run)
         stop_if_asked(run)
         step(run, list(islice(batches, run.section.accumulate)))
         best = validate(run) if validation_due(run) else False
         keep_snapshot(run)
-        if best or run.progress.finished or run.progress.step % run.save_every == 0:
+        planned = review(run)
+        if planned or best or run.progress.finished or run.progress.step % run.save_every == 0:
             refuse_bad_weights(run)
             save(run)
 
@@ -86,12 +99,16 @@ def stop_if_asked(run: Run) -> None:
 
 def step(run: Run, micro: list[tuple[Batch, Position]]) -> None:
     """One update; the position moves behind its last micro-batch."""
-    began, progress = run.hooks.clock(), run.progress
-    batches = [batch for batch, _ in micro]
-    update = run.updates.make(progress.step + 1, batches)
+    clock = run.hooks.clock
+    count(run, make(run.updates, run.progress.step + 1, micro, clock(), clock))
+
+
+def count(run: Run, made: Made) -> None:
+    """Count an update that is made."""
+    progress, update = run.progress, made.update
     progress.step += 1
-    progress.position = micro[-1][1]
-    record(run, update, batches, run.hooks.clock() - began)
+    progress.position = made.position
+    record(run, made)
     if not update.applied:
         run.event(f"update {progress.step} skipped: its gradient is not finite")
         progress.skip(progress.step, run.section)
@@ -99,18 +116,18 @@ def step(run: Run, micro: list[tuple[Batch, Position]]) -> None:
         run.event(f"the loss stands out at step {progress.step}: {update.loss:.4f}")
 
 
-def record(run: Run, update: Update, batches: list[Batch], seconds: float) -> None:
+def record(run: Run, made: Made) -> None:
     """Log an update."""
-    tokens = sum(batch.tokens for batch in batches)
+    update = made.update
     metrics = StepMetrics(
         step=run.progress.step,
         seconds=run.seconds,
         loss=update.loss,
         nll=update.nll,
         rate=update.rate,
-        tokens=tokens,
-        tokens_per_second=tokens / max(seconds, 1e-9),
-        fill=tokens / sum(batch.room for batch in batches),
+        tokens=made.tokens,
+        tokens_per_second=made.tokens / max(made.seconds, 1e-9),
+        fill=made.tokens / made.room,
         norm=update.norm,
         skipped=not update.applied,
         norms=update.norms,
@@ -166,7 +183,7 @@ def end(run: Run) -> Summary:
     summary = Summary(
         step=progress.step,
         seconds=run.seconds,
-        best_step=best.step if best else None,
+        best_step=progress.best_step,
         best_metric=best.metric if best else None,
         best_value=best.value if best else None,
         skipped=progress.skipped,

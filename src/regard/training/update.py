@@ -28,7 +28,7 @@ class Update:
     rate: float
     norm: float
     applied: bool
-    """False where the loss or the gradient was not finite: the weights are then as before."""
+    """False where the loss, the gradient or a buffer was not finite: weights and buffers are then as before."""
     norms: dict[str, float] | None
 
 
@@ -51,16 +51,19 @@ class Updates:
 
     def make(self, step: int, batches: Sequence[Batch]) -> Update:
         """Gradient of all micro-batches over the count of the whole step, clipped, applied if finite."""
+        buffers = self.optimiser.copy_buffers()
         loss, nll, count, norm = self._gradient(step, batches)
         norm, loss, nll = norm / count, loss / count, nll / count
         norms = None
         if step % _NORMS_EVERY == 0:
             norms = {layer: value / count for layer, value in self.optimiser.norms().items()}
-        applied = math.isfinite(norm) and math.isfinite(loss)
+        applied = math.isfinite(norm) and math.isfinite(loss) and self.optimiser.buffers_finite()
         if applied:
             clip = self.recipe.training.clip
             clipping = clip / norm if clip and norm > clip else 1.0
             self.optimiser.update(self.rate(step), clipping / count)
+        else:
+            self.optimiser.restore_buffers(buffers)
         return Update(loss, nll, self.rate(step), norm, applied, norms)
 
     def _gradient(self, step: int, batches: Sequence[Batch]) -> list[float]:

@@ -1,0 +1,282 @@
+"""What a person sees while a model learns: a bar on a terminal, a line in a notebook, lines elsewhere; all on stderr.
+
+Importing this loads no torch, so that the command line can say something at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from regard.text.cells import crop, visible
+
+if TYPE_CHECKING:
+    from regard.training.log import Reporter, Start, StepMetrics, Summary
+    from regard.training.objective import Validation
+
+EVERY = 10.0
+"""Seconds between two plain lines."""
+SAMPLES = 2
+"""Sample translations shown at a validation."""
+
+
+def clock(seconds: float) -> str:
+    """A duration as people read it: ``45 s``, ``3:20``, ``1:02:09``."""
+    seconds = max(round(seconds), 0)
+    if seconds < 60:
+        return f"{seconds} s"
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
+
+
+def scores(step: int, validation: Validation, best: bool) -> str:
+    """A validation in one line."""
+    from regard.training.objective import TITLES
+
+    parts = [f"step {step:,}: validation loss {validation.loss:.3f}"]
+    parts += [f"{TITLES.get(name, name)} {value:.1f}" for name, value in validation.scores.items()]
+    return ", ".join(parts) + (" (best so far, saved)" if best else "")
+
+
+class Samples:
+    """A few validation sentences: what they are and should become at first, then what the model makes of them."""
+
+    def __init__(self) -> None:
+        self.known = False
+
+    def lines(self, validation: Validation) -> list[str]:
+        """What to show of a validation; hypotheses are marked ``>``, references ``=``."""
+        lines = []
+        for sample in validation.samples[:SAMPLES]:
+            if not self.known:
+                lines += [f"    {shorn(sample.source)}", f"  = {shorn(sample.reference)}"]
+            lines.append(f"  > {shorn(sample.hypothesis)}")
+        self.known = True
+        return lines
+
+
+def shorn(text: str) -> str:
+    """A sentence on one harmless line."""
+    return crop(visible(text), 100) if text else "(nothing)"
+
+
+class Pace:
+    """Speed and time left, from the steps seen since the start; smoothed, so that it can be read."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self.now = now
+        self.first_step, self.steps = 0, 0
+        self.begun = now()
+        self.tokens_per_second = 0.0
+        self.loss = 0.0
+
+    def start(self, start: Start) -> None:
+        """The run begins, or goes on, at a step."""
+        self.first_step, self.steps, self.begun = start.step, start.steps or 0, self.now()
+        self.tokens_per_second = self.loss = 0.0
+
+    def step(self, metrics: StepMetrics) -> None:
+        """One update was made."""
+        if not self.first_step:  # the first steps of a run may be made before it is told of
+            self.begun = self.now() - metrics.seconds
+        young = self.tokens_per_second == 0.0
+        keep = 0.0 if young else 0.95
+        self.tokens_per_second = keep * self.tokens_per_second + (1 - keep) * metrics.tokens_per_second
+        if not metrics.skipped:
+            self.loss = keep * self.loss + (1 - keep) * metrics.loss
+
+    def left(self, step: int) -> float | None:
+        """Seconds to the last step, validations included; unknown at first."""
+        made = step - self.first_step
+        if not self.steps or made < 5:
+            return None
+        return (self.now() - self.begun) / made * (self.steps - step)
+
+    def line(self, step: int) -> str:
+        """All of it in one line."""
+        left = self.left(step)
+        of = f"/{self.steps:,}" if self.steps else ""
+        remaining = "" if left is None else f", {clock(left)} left"
+        return f"step {step:,}{of}: loss {self.loss:.3f}, {self.tokens_per_second:,.0f} tokens/s{remaining}"
+
+
+class Lines:
+    """A reporter for a pipe or a log file: a plain line every ten seconds, and each validation."""
+
+    def __init__(self, stream: TextIO, every: float = EVERY, now: Callable[[], float] = time.monotonic) -> None:
+        self.stream, self.every, self.now = stream, every, now
+        self.pace, self.samples = Pace(now), Samples()
+        self.said = now()
+
+    def write(self, text: str) -> None:
+        """One line, at once."""
+        self.put(f"{text}\n")
+
+    def put(self, text: str) -> None:
+        """Characters, at once; where nobody reads them any more, training goes on all the same."""
+        with contextlib.suppress(OSError, ValueError):
+            self.stream.write(text)
+            self.stream.flush()
+
+    def pass_on(self, line: str) -> None:
+        """Say how it goes."""
+        self.write(line)
+
+    def on_start(self, start: Start) -> None:
+        """Say how much there is to do."""
+        self.pace.start(start)
+        self.write(began(start))
+
+    def on_step(self, metrics: StepMetrics) -> None:
+        """Say how it goes, now and then."""
+        self.pace.step(metrics)
+        if self.now() - self.said >= self.every:
+            self.said = self.now()
+            self.pass_on(self.pace.line(metrics.step))
+
+    def on_validation(self, step: int, validation: Validation, best: bool) -> None:
+        """Show scores and samples."""
+        for line in (scores(step, validation, best), *self.samples.lines(validation)):
+            self.write(line)
+
+    def on_save(self, path: Path) -> None:
+        """Nothing: a checkpoint is no news."""
+
+    def on_event(self, text: str) -> None:
+        """Pass on what happened."""
+        self.write(visible(text))
+
+    def on_end(self, summary: Summary) -> None:
+        """Say how it ended."""
+        self.write(ended(summary))
+
+
+class Line(Lines):
+    """A reporter for a notebook: how it goes is one line, written over twice a second; the rest stays above it."""
+
+    def __init__(self, stream: TextIO, every: float = 0.5, now: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(stream, every, now)
+        self.there = 0
+
+    def write(self, text: str) -> None:
+        """A line that stays, in the place of the one that does not."""
+        self.pass_on(text)
+        self.put("\n")
+        self.there = 0
+
+    def pass_on(self, line: str) -> None:
+        """Write over the line that is there."""
+        self.put(f"\r{line.ljust(self.there)}")
+        self.there = len(line)
+
+
+def began(start: Start) -> str:
+    """The first line."""
+    verb = f"going on from step {start.step:,}" if start.step else "training"
+    many = ""
+    if start.steps:
+        many = f"{' of' if start.step else ''} {steps(start.steps)}"
+    return f"{verb}{many}: {start.parameters / 1e6:.1f} million parameters, up to {start.tokens:,} tokens a step"
+
+
+def steps(count: int) -> str:
+    """``1 step``, ``2 steps``."""
+    return f"{count:,} step{'s' if count > 1 else ''}"
+
+
+def ended(summary: Summary) -> str:
+    """The last line."""
+    skipped = f"; {summary.skipped} updates skipped" if summary.skipped else ""
+    best = (
+        f"; best at step {summary.best_step:,} ({summary.best_metric} {summary.best_value:.3f})"
+        if summary.best_step
+        else ""
+    )
+    return f"{summary.reason}: {steps(summary.step)} in {clock(summary.seconds)}{best}{skipped}"
+
+
+class Bar:
+    """A reporter for a terminal: one live line below, validations scroll away above it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        self.console = Console(file=stream, highlight=False, markup=False, emoji=False)
+        self.progress = Progress(
+            BarColumn(bar_width=None),
+            TextColumn("{task.description}", markup=False),
+            console=self.console,
+            expand=True,
+            refresh_per_second=4,
+        )
+        self.task = self.progress.add_task("preparing", total=None)
+        self.running = False
+        self.pace, self.samples = Pace(), Samples()
+
+    def write(self, text: str, style: str | None = None) -> None:
+        """A line above the bar."""
+        self.console.print(text, style=style, soft_wrap=True)
+
+    def on_start(self, start: Start) -> None:
+        """Say how much there is to do."""
+        self.pace.start(start)
+        self.write(began(start))
+        self.running = True
+        self.progress.update(self.task, total=start.steps, completed=start.step)
+
+    def on_step(self, metrics: StepMetrics) -> None:
+        """Move the bar."""
+        self.pace.step(metrics)
+        self.progress.update(self.task, completed=metrics.step, description=self.pace.line(metrics.step))
+
+    def on_validation(self, step: int, validation: Validation, best: bool) -> None:
+        """Show scores and samples."""
+        self.write(scores(step, validation, best), "bold")
+        for line in self.samples.lines(validation):
+            self.write(line, "green" if line.startswith("  >") else "dim")
+
+    def on_save(self, path: Path) -> None:
+        """Nothing: a checkpoint is no news."""
+
+    def on_event(self, text: str) -> None:
+        """Pass on what happened."""
+        self.write(visible(text), "yellow")
+        if not self.running:  # before and behind the steps the bar tells the stage
+            self.progress.update(self.task, description=crop(visible(text), 60))
+
+    def on_end(self, summary: Summary) -> None:
+        """Say how it ended."""
+        self.running = False
+        self.write(ended(summary), "bold")
+
+
+@contextmanager
+def reporter(stream: TextIO | None = None) -> Iterator[Reporter]:
+    """The reporter that suits stderr: a bar on a terminal, a line in a notebook, lines on a pipe, none without it."""
+    stream = stream or sys.stderr
+    if stream is None:  # a program without a console
+        from regard.training.log import Quiet
+
+        yield Quiet()
+    elif in_notebook():
+        yield Line(stream)
+    elif not stream.isatty():
+        yield Lines(stream)
+    else:
+        bar = Bar(stream)
+        with bar.progress:
+            yield bar
+
+
+def in_notebook() -> bool:
+    """Whether this runs in the kernel of a Jupyter notebook, or of one like it."""
+    asked = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    shell = (asked() if asked else None).__class__
+    return shell.__name__ == "ZMQInteractiveShell" or shell.__module__.startswith("google.colab")
