@@ -215,3 +215,68 @@ def test_what_is_no_file_is_written_as_it_is(regard, folders) -> None:
     reader.join(10)
     assert found[0].startswith(b"<svg")
     assert Path("pipe").is_fifo()
+
+
+@pytest.mark.parametrize("more", [(), ("--html", "page.html")])
+def test_the_folder_of_the_demonstration_stands_for_its_model(regard, tmp_path, monkeypatch, more) -> None:
+    small_tasks.put(tmp_path / "demo" / "model", small_tasks.translator())
+    monkeypatch.chdir(tmp_path)
+    shown = []
+    for folder in ("demo", "demo/model"):
+        done = regard("attend", folder, small_tasks.SOURCE, *more)
+        assert done.code == 0, done.err
+        shown.append(done.out)
+    assert shown[0] == shown[1]
+    assert bool(shown[0]) != bool(more)
+
+
+LONG = " ".join([small_tasks.SOURCE] * 4)
+
+
+def test_of_a_long_text_one_part_is_seen_and_said(regard, folders) -> None:
+    """The first, or the one that is named; in the terminal, as numbers, and in files."""
+    parts = [json.loads(regard("attend", "translator", LONG, "--json", *more).out) for more in ((), ("--window", 3))]
+    for number, values in zip((1, 3), parts, strict=True):
+        assert values["source_text"] == values["window"]["text"] == small_tasks.SOURCE
+        assert [values["window"][name] for name in ("number", "count")] == [number, 4]
+    assert "window" not in json.loads(regard("attend", "translator", small_tasks.SOURCE, "--json").out)
+    done = regard("attend", "translator", LONG, "--window", 2)
+    assert (done.code, done.out) == (0, regard("attend", "translator", small_tasks.SOURCE).out)
+    told = "Of the text this is part 2 of 4: tokens 14–26 of 52."
+    assert done.err == f"regard: {told} --window shows another.\n"
+    for more in ((), ("--token", "it"), ("--kind", "cross", "--layer", 1, "--head", 1)):
+        assert regard("attend", "translator", LONG, "--window", 2, "--svg", "a.svg", *more).code == 0
+        drawn = " ".join(" ".join(Tree.parse("a.svg").getroot().itertext()).split())
+        assert told in drawn
+    done = regard("attend", "translator", LONG, "--window", 2, "--html", "p.html")
+    assert told in done.err
+    values, _ = unpacked(b64decode(re.search(r'id="payload"[^>]*>([^<]+)<', Path("p.html").read_text())[1]))
+    assert values["window"]["number"] == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("translator", LONG, "--window", 5), "--window: there is no part 5; the text has 4, counted from 1"),
+        (("translator", LONG, "--window", 5, "--html", "p.html"), "--window: there is no part 5"),
+        (("translator", LONG, "--window", 0), "--window: there is no part 0"),
+        (("translator", small_tasks.SOURCE, "--window", 2), "--window: there is no part 2; the text has 1"),
+        (("viewer", "one.csv", "--window", 1), "--window: is not for this model, which reads images"),
+        (("viewer", "one.csv", "--window", 1, "--html", "p.html"), "--window: is not for this model"),
+    ],
+)
+def test_a_part_that_is_not_there(regard, folders, words: tuple[Any, ...], said: str) -> None:
+    done = regard("attend", *words)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_what_is_forced_and_a_second_sentence_may_be_long_too(regard, folders) -> None:
+    done = regard("attend", "translator", LONG, "--target", f"{small_tasks.TARGET} " * 9, "--kind", "cross", "--json")
+    assert json.loads(done.out)["target_window"]["number"] == 1
+    assert "Of what it is made to write this is part 1 of" in done.err
+    done = regard("attend", "translator", small_tasks.SOURCE, "--beside", LONG, "--token", "it", "--json")
+    first, second = map(json.loads, done.out.splitlines())
+    assert "window" not in first
+    assert second["window"]["count"] == 4

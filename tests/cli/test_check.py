@@ -1,6 +1,9 @@
 """What is said of data before it is learned from: for people, and as JSON; the exit code is the verdict."""
 
 import json
+import lzma
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,30 @@ def rows(count: int = 30) -> str:
 def texts(tmp_path: Path) -> Path:
     (tmp_path / "a.csv").write_text(rows())
     return tmp_path / "a.csv"
+
+
+MEASURED = """
+import re, sys
+from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
+from regard.cli import main
+code = main(sys.argv[1:])
+status = Path("/proc/self/status")
+held = re.search(r"VmHWM:\\s+(\\d+) kB", status.read_text())[1] if status.exists() else getrusage(RUSAGE_SELF).ru_maxrss
+print(held)
+sys.exit(code)
+"""
+
+
+def test_a_packed_line_without_an_end_takes_no_memory(tmp_path: Path) -> None:
+    """A quarter of a megabyte that would become a gigabyte."""
+    (tmp_path / "a.xz").write_bytes(lzma.compress(b"a\n") + lzma.compress(b"x" * (1 << 22), preset=0) * 256)
+    assert (tmp_path / "a.xz").stat().st_size < 1 << 18
+    words = ["check", "--source", tmp_path / "a.xz", "--target", tmp_path / "a.xz"]
+    done = subprocess.run([sys.executable, "-c", MEASURED, *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert f"unreadable: {tmp_path / 'a.xz'}:2: the line is longer than 16 MiB" in done.stdout
+    assert int(done.stdout.split()[-1]) < 400_000
 
 
 def test_labels_are_listed_with_their_share(regard, texts: Path) -> None:

@@ -60,11 +60,9 @@ def client(port: int) -> closing[http.client.HTTPConnection]:
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
-    """Code, stdout and stderr after Ctrl-C, which takes under a second where nothing else is being done."""
-    before = time.monotonic()
+    """Code, stdout and stderr after Ctrl-C, which waits for no answer: one of these takes a minute."""
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=10)
-    assert time.monotonic() - before < 3
+    out, err = process.communicate(timeout=30)
     return process.returncode, out, err
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from regard.cli.generate import generate
+from regard.cli.given import LONGEST_WORD
 
 
 @dataclass
@@ -57,6 +58,24 @@ def test_stdin_is_the_prompt(regard, loaded, stdin: bytes, prompt: str) -> None:
     assert done.code == 0
     assert model.prompts == [prompt]
     assert done.out == prompt[::-1] + "0\n"
+
+
+def test_of_a_prompt_without_blanks_the_end_is_read(regard, loaded) -> None:
+    model = Echoes()
+    loaded(model)
+    done = regard("generate", "model", stdin=b"first " + b"a" * (LONGEST_WORD + 5) + b"b\n")
+    assert done.code == 0
+    assert model.prompts == [f"first {'a' * (LONGEST_WORD - 1)}b"]
+    assert "line 1 the last 131,072 characters of each word are read; 6 characters are left out" in done.err
+
+
+def test_a_prompt_that_would_fill_the_memory_is_refused(regard, loaded, monkeypatch) -> None:
+    loaded(Echoes())
+    monkeypatch.setattr(sys.modules["regard.cli.generate"], "LONGEST", 10)
+    assert regard("generate", "model", stdin=b"a b\nc d\n").code == 0
+    done = regard("generate", "model", stdin=b"a b\n" * 99)
+    assert (done.code, done.out) == (1, "")
+    assert "stdin: is longer than 10 characters" in done.err
 
 
 def test_a_prompt_is_taken_as_it_is_and_stdin_left_alone(regard, loaded) -> None:

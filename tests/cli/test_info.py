@@ -1,12 +1,14 @@
 """``regard info`` of every family: what it is made of, and all its parameters."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from regard.cli.info import described
 from regard.config import recipe_from
 from regard.models.presets import PRESETS, outlined
+from small_tasks import EVERY, put, translator
 
 
 @pytest.mark.parametrize(
@@ -52,3 +54,35 @@ def test_one_vocabulary_is_told_once() -> None:
     assert described(section, (3085, 0))[1].endswith("3,085 pieces, embeddings and output shared")
     assert "3,085 pieces" in described(section, (3085, 3085))[1]
     assert "300 and 400 pieces" in described(section, (300, 400))[1]
+
+
+def test_the_folder_of_the_demonstration_stands_for_its_model(regard, tmp_path) -> None:
+    put(tmp_path / "demo" / "model", translator())
+    done = regard("info", tmp_path / "demo")
+    assert done.code == 0
+    assert done.out.startswith(f"{tmp_path}/demo/model, a model folder\n")
+    inner = regard("info", tmp_path / "demo" / "model")
+    assert done.out == inner.out
+    put(tmp_path / "demo" / "other", translator())
+    (tmp_path / "demo" / "model").rename(tmp_path / "demo" / "first")
+    done = regard("info", tmp_path / "demo")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == (
+        f"regard: {tmp_path}/demo: holds 2 models; name one of them: {tmp_path}/demo/first, {tmp_path}/demo/other\n"
+    )
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_what_a_models_folder_can_be_exported_to_is_what_happens(regard, name: str, tmp_path: Path) -> None:
+    folder = put(tmp_path / "model", EVERY[name]())
+    done = regard("info", folder)
+    *_, line = done.out.splitlines()
+    outcome = regard("export", folder, tmp_path / "out")
+    assert line.startswith("this model can be exported to: Hugging Face (") == (outcome.code == 0)
+    assert line.startswith("this model cannot be exported as it is: ") == (outcome.code == 2)
+    assert line not in regard("info", folder, "--json").out
+
+
+def test_what_a_model_in_training_can_be_exported_to_needs_no_weights(regard, tmp_path: Path) -> None:
+    folder = put(tmp_path / "model", EVERY["speaker"](), weights=False)
+    assert regard("info", folder).out.endswith("\n\nthis model can be exported to: Hugging Face (GPT-2), CTranslate2\n")

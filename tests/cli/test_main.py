@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -134,15 +135,32 @@ def test_a_closed_stream_is_one_sentence(closed: str, code: int) -> None:
     assert "this should not happen" not in done.stderr
 
 
-def test_torch_out_of_memory_is_one_sentence(regard, loaded, monkeypatch) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [RuntimeError("DefaultCPUAllocator: can't allocate memory: 17 bytes."), MemoryError()],
+)
+def test_out_of_memory_is_one_sentence(regard, loaded, monkeypatch, tmp_path: Path, error: Exception) -> None:
+    """Advice on batches is for trainings; of another command it is said what it was about."""
+
     def fail(*words: object, **options: object) -> None:
-        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 17179869184 bytes.")
+        raise error
 
     monkeypatch.delenv("REGARD_DEBUG", raising=False)
+    monkeypatch.chdir(tmp_path)
     loaded(type("Task", (), {"name": "translation", "nbest": fail})())
+    Path("model").mkdir()
     done = regard("translate", "model", stdin=b"a\n")
     assert done.code == 1
-    assert done.err == f"regard: {cli.NO_MEMORY}\n"
+    less = "shorter texts or a narrower beam need less"
+    assert done.err == f"regard: there is not enough memory for regard translate of model; {less}\n"
+    monkeypatch.setattr("regard.data.report.check", fail)
+    for name in ("a", "b"):
+        Path(name).write_text("one\n")
+    done = regard("check", "--source", "a", "--target", "b")
+    assert (done.code, done.err) == (1, "regard: there is not enough memory for regard check of a, b\n")
+    monkeypatch.setattr("regard.tasks.train.train", fail)
+    done = regard("train", "--source", "a", "--target", "b", "--output", "c")
+    assert (done.code, done.err) == (1, f"regard: {cli.NO_MEMORY}\n")
 
 
 @pytest.mark.parametrize(
@@ -187,6 +205,15 @@ def test_debugging_shows_where(regard, loaded, monkeypatch) -> None:
     assert done.code == 1
     assert "Traceback" in done.err
     assert done.err.splitlines()[-1] == "regard: wrong"
+
+
+@pytest.mark.parametrize("words", [["info", "tiny"], ["info", "tiny", "--json"]])
+def test_a_full_disk_behind_stdout_is_named(words: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "regard", *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, done.stderr) == (1, "regard: stdout: No space left on device\n")
 
 
 def test_a_dash_in_front_can_be_text(regard, loaded) -> None:

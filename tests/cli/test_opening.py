@@ -1,12 +1,21 @@
 """A model of another task is refused in a sentence that names the command to use."""
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from regard.cli import COMMANDS
-from regard.cli.opening import KINDS, SERVED, check_threads, opened, refuse_no_file, refuse_other_tasks
+from regard.cli.opening import (
+    KINDS,
+    SERVED,
+    check_threads,
+    opened,
+    refuse_no_file,
+    refuse_other_tasks,
+    refuse_unwritable,
+)
 from regard.config import BUILT
 from regard.errors import UsageError
 
@@ -58,6 +67,21 @@ def test_what_is_no_file(tmp_path: Path) -> None:
         refuse_no_file(tmp_path)
     with pytest.raises(UsageError, match="no such file"):
         refuse_no_file(tmp_path / "b")
+
+
+@pytest.mark.parametrize("locked", ["file", "folder", "pipe"])
+def test_what_may_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, locked: str) -> None:
+    """A plain file is replaced by another, so that its folder must be writable too."""
+    (tmp_path / "file").write_text("")
+    os.mkfifo(tmp_path / "pipe")
+    where = tmp_path if locked == "folder" else tmp_path / locked
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != where)
+    for name, needs in {"file": ("file", "folder"), "new": ("folder",), "pipe": ("pipe",)}.items():
+        if locked in needs:
+            with pytest.raises(UsageError, match="cannot be written: this is not allowed here"):
+                refuse_unwritable(tmp_path / name, "--output")
+        else:
+            refuse_unwritable(tmp_path / name, "--output")
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1025])

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from regard.cli.given import LONGEST_WORD
 from regard.cli.lines import bursts, one_line
 
 
@@ -64,8 +65,17 @@ def test_bad_bytes_are_replaced_and_told(regard, loaded) -> None:
 
 def test_a_line_of_a_million_characters(regard, loaded) -> None:
     loaded(Shouts())
-    done = regard("translate", "model", stdin=b"a" * 1_000_000 + b"\nb\n")
-    assert done.out == "A" * 1_000_000 + "\nB\n"
+    done = regard("translate", "model", stdin=b"a " * 500_000 + b"\nb\n")
+    assert done.out == "A " * 500_000 + "\nB\n"
+    assert done.err == ""
+
+
+def test_a_word_of_a_million_characters_is_cut_and_told(regard, loaded) -> None:
+    loaded(Shouts())
+    done = regard("translate", "model", stdin=b"b\na " + b"a" * 1_000_000 + b" c\nd\n")
+    assert done.out == f"B\nA {'A' * LONGEST_WORD} C\nD\n"
+    assert "line 2" in done.err
+    assert f"{1_000_000 - LONGEST_WORD:,} characters are left out" in done.err
 
 
 def test_json_is_one_object_a_line(regard, loaded) -> None:

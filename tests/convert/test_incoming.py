@@ -288,9 +288,20 @@ def test_half_precision_and_several_files(tmp_path: Path) -> None:
     assert {weight.dtype for weight in weights.values()} == {torch.float32}
     assert torch.equal(weights["decoder.input.tokens.weight"], peer.transformer.wte.weight.float())
     index = tmp_path / "model.safetensors.index.json"
-    outside = {"weight_map": {"transformer.wte.weight": "../elsewhere.safetensors"}}
-    index.write_text(json.dumps(outside))
-    with pytest.raises(RegardError, match="outside of the folder"):
+    for name in ("../elsewhere.safetensors", "", ".", "..", "a\0", 5, None, ["model.safetensors"]):
+        index.write_text(json.dumps({"weight_map": {"transformer.wte.weight": name}}))
+        with pytest.raises(RegardError, match=r"index\.json: names no files of weights, or some outside of the folder"):
+            brought(tmp_path)
+
+
+@pytest.mark.parametrize("largest", [2**32 - 1, 300, -1, "1", None])
+def test_a_vocabulary_whose_numbers_have_no_row_is_refused(tmp_path: Path, largest: object) -> None:
+    """Of all the numbers that are free below the largest the library would make a list, and end the process."""
+    _, theirs = folder_of("GPT2LMHeadModel", tmp_path)
+    (tmp_path / "tokenizer.json").unlink()
+    (tmp_path / "vocab.json").write_text(json.dumps({**theirs.get_vocab(), "new": largest}))
+    (tmp_path / "merges.txt").write_text("#version: 0.2\n")
+    with pytest.raises(RegardError, match=r"vocab\.json: is no vocabulary of pieces with numbers from 0 to 2\d\d$"):
         brought(tmp_path)
 
 
@@ -325,7 +336,7 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"model_type": "llama"}, "'llama' has no counterpart here; known: bert, gpt2, t5, vit"),
+        ({"model_type": "llama"}, "'llama' has no counterpart here; known: bert, gpt2, marian, pegasus, t5, vit"),
         ({"model_type": None}, "does not say its model_type"),
         ({"architectures": ["GPT2ForSequenceClassification"]}, "GPT2ForSequenceClassification has no counterpart"),
         ({"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx = true has no counterpart"),
@@ -470,7 +481,7 @@ def test_an_encoder_of_sentences_that_does_more_is_refused(tmp_path: Path) -> No
     with pytest.raises(RegardError, match=r"modules\.json: has the module 'Dense'"):
         brought(tmp_path)
     (tmp_path / "modules.json").write_text("{")
-    with pytest.raises(RegardError, match=r"modules\.json: is damaged"):
+    with pytest.raises(RegardError, match=r"modules\.json: cannot be read as JSON, the file is damaged"):
         brought(tmp_path)
     around(tmp_path, do_lower_case=True)
     assert brought(tmp_path).recipe.task == "encoding"  # this tokenizer lower-cases too

@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from regard.config import Decoding, Recipe, recipe_from
-from regard.convert import brought, taken
+from regard.convert import brought, exports, taken
 from regard.convert.incoming import OUTLINES
 from regard.data.patches import Scale
 from regard.decoding.rows import Symbols
@@ -235,6 +235,26 @@ def test_ctranslate2_reads_bert_and_gpt2(tmp_path: Path) -> None:
     generator = ctranslate2.Generator(str(tmp_path / "generator"), intra_threads=1)
     scores = np.array(generator.forward_batch([text.tolist()]))[0][:, : tokenizer.size]
     assert_near(scores, model.output.scores(model(packed([text]))), 1e-4)  # type: ignore[operator,union-attr]
+
+
+@pytest.mark.parametrize(("epsilon", "same"), [(1e-6, True), (1e-5, True), (1e-3, False)])
+def test_ctranslate2_has_an_epsilon_of_its_own(epsilon: float, same: bool, tmp_path: Path) -> None:
+    """What the norms of a GPT-2 add before the root is not told it: where that shows, there is no export."""
+    ctranslate2 = pytest.importorskip("ctranslate2")
+    tokenizer = own_tokenizer()
+    described = recipe("language-model", {"layers": 2, **POSITIONS, "norm_epsilon": epsilon})
+    model = model_of(described, tokenizer.size)
+    folder = out(tmp_path, described, model, tokenizer)
+    ctranslate2.converters.TransformersConverter(str(folder)).convert(str(tmp_path / "fast"))
+    text = framed(tokenizer, TEXTS)[0]
+    said = ctranslate2.Generator(str(tmp_path / "fast"), intra_threads=1).forward_batch([text.tolist()])
+    found, ours = torch.tensor(np.array(said)[0][:, : tokenizer.size]), model.output.scores(model(packed([text])))
+    assert bool((found - ours).abs().max() < 1e-4 * ours.abs().max()) == same
+    assert (exports(described).further == ()) == same
+    if not same:
+        with pytest.raises(UsageError, match=r"CTranslate2 has no form for 0\.001, only for 1e-05 and less") as caught:
+            exports(described).refuse("ctranslate2")
+        assert caught.value.where == "model.norm_epsilon"
 
 
 @pytest.mark.parametrize(

@@ -181,9 +181,25 @@ def test_a_classifier_taught_here_says_the_same_there(tmp_path: Path, regard: Ru
         assert json.loads(one)["probabilities"] == pytest.approx(json.loads(line)["probabilities"], abs=2e-6)
 
 
+def test_a_translator_taught_here_comes_back(world: Path, train_options: Any, regard: Run) -> None:
+    done = regard(*train_options(world, world / "post", 2), "--set", "model.norm_place=post")
+    assert done.code == 0, done.err
+    assert "this model can be exported to: Hugging Face (Marian), CTranslate2\n" in done.err
+    for name in ("model", "post"):
+        assert regard("export", world / name, world / "out" / name).code == 0
+        done = regard("import", world / "out" / name, world / "again" / name)
+        assert f"regard translate {world / 'again' / name}" in done.out
+        before, after = (regard_package.load(folder / name) for folder in (world, world / "again"))
+        texts = [*TEXTS, "the cat sees the dog", "the old woman loves the green snake"]
+        assert after.nbest(texts, 2, max_extra=5) == before.nbest(texts, 2, max_extra=5)
+        assert after.recipe.model == before.recipe.model
+        assert (after.recipe.text.source_language, after.recipe.text.target_language) == ("en", "de")
+
+
 def test_a_classifier_of_another_make_is_refused_by_its_field(tmp_path: Path, regard: Run) -> None:
     labelled(tmp_path / "a.csv")
-    taught(tmp_path, regard, *SMALL, steps=2)
+    said = taught(tmp_path, regard, *SMALL, steps=2).err
+    assert "this model cannot be exported as it is: BERT needs model.norm_place = post instead of pre, " in said
     done = regard("export", tmp_path / "model", tmp_path / "out")
     assert done.code == 2
     assert done.sentence.startswith("regard: model.norm_place: BERT has no form for 'pre', only for post")

@@ -11,6 +11,8 @@ import pytest
 
 import regard as regard_package
 from regard.errors import UsageError
+from regard.training import resolved
+from regard.training.files import Files
 
 Run = Any
 """The fixture ``regard``: words in; code, out, err."""
@@ -54,14 +56,13 @@ def test_a_finished_run_goes_on_to_a_later_last_step(world: Path, regard: Run, t
 
 
 def test_another_number_of_threads_is_written_down(world: Path, regard: Run, train_options: Any) -> None:
-    resolved = world / "model" / "training" / "resolved.toml"
-    resolved.write_text(resolved.read_text().replace("threads = ", "threads = 9"))
-    shutil.rmtree(world / "model" / "training" / "checkpoints")
+    training = world / "model" / "training"
+    resolved.write(training, {**resolved.read(training), "chosen.threads": 9}, Files())
+    shutil.rmtree(training / "checkpoints")
     command = [*train_options(world, world / "model"), "--threads", 1]
     assert "chosen.threads" in regard(*command).sentence
     assert regard(*command, "--allow-mismatch", "chosen.threads").code == 0
-    with resolved.open("rb") as file:
-        assert tomllib.load(file)["chosen"]["threads"] == 1
+    assert resolved.read(training)["chosen.threads"] == 1
 
 
 def test_other_data_into_a_finished_folder_is_refused(world: Path, regard: Run, train_options: Any) -> None:

@@ -1,6 +1,7 @@
 """A run that is asked to stop saves, says so, and goes on to the same bits."""
 
 import json
+import random
 import signal
 import subprocess
 import sys
@@ -14,6 +15,18 @@ import pytest
 from regard.errors import Stopped
 from regard.tasks.train import train
 from regard.training.log import Quiet
+
+ENTRANCE = """
+import sys
+from regard import __main__ as entrance
+command = entrance._command
+def told():
+    print("ready", flush=True)
+    return command()
+entrance._command = told
+sys.exit(entrance.main())
+"""
+"""The command of the process, which says when its handlers stand: what comes before is Python's own."""
 
 
 def steps_made(model: Path) -> int:
@@ -93,3 +106,36 @@ def test_stopped_while_the_final_scores_are_made(world: Path, regard: Any, train
     assert "* BLEU" in (world / "stopped" / "card.md").read_text()
     for name in ("model.safetensors", "card.md"):
         assert (world / "stopped" / name).read_bytes() == (world / "model" / name).read_bytes()
+
+
+def signalled(words: list[object], number: signal.Signals, seconds: float) -> tuple[int, str]:
+    """Exit code of a command that gets a signal after so long, and what it said."""
+    command, pipe = [sys.executable, "-c", ENTRANCE, *map(str, words)], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(seconds)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=100)
+    return process.returncode, err
+
+
+@pytest.mark.long(minutes=3)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_training_is_stopped_at_any_moment(world: Path, train_options: Any, number: signal.Signals) -> None:
+    draw = random.Random(int(number))
+    for _ in range(25):
+        code, err = signalled(train_options(world, world / "stopped"), number, 4 * draw.random())
+        assert "Traceback" not in err
+        assert code in (0, 75), err
+
+
+@pytest.mark.long(minutes=2)
+@pytest.mark.parametrize("words", [["info", "model"], ["translate", "model"], ["explore", "model", "--no-browser"]])
+def test_another_command_is_interrupted_at_any_moment(world: Path, words: list[str]) -> None:
+    draw = random.Random(words[0])
+    for _ in range(15):
+        found = [str(world / word) if word == "model" else word for word in words]
+        code, err = signalled(found, signal.SIGINT, 3 * draw.random())
+        assert "Traceback" not in err
+        assert code in (0, 130), err

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from regard.config import Recipe, TransformerSection, dump_toml
-from regard.errors import RegardError, UsageError
+from regard.errors import Damaged, RegardError, UsageError
 from regard.models import store
 from regard.models.build import transformer
 from regard.nn import ops
@@ -45,7 +45,7 @@ def test_what_was_saved_is_loaded(folder: Path) -> None:
 def test_a_damaged_file_is_called_damaged_by_its_name(folder: Path, name: str, damage) -> None:
     path = folder / name
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(manifest.Damaged, match="is damaged") as caught:
+    with pytest.raises(Damaged, match="is damaged") as caught:
         load(folder)
     assert caught.value.where == str(path)
 

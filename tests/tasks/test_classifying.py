@@ -21,6 +21,7 @@ from regard.tasks.calibration import SCORES, accepted, choose_threshold, tempera
 from regard.tasks.classifying import ClassificationJob, ClassificationTeaching
 from regard.tasks.teaching import Paths
 from small_classifiers import WORDS, rows, taught, written
+from trials import evenly, shares
 
 
 def labels_of(folder: Path) -> dict[str, Any]:
@@ -126,6 +127,8 @@ def test_a_text_of_several_windows_is_validated_as_it_is_used(tmp_path: Path, ki
     files = [written(tmp_path / f"{number}.csv", side) for number, side in enumerate(sides)]
     model = taught(tmp_path / "model", files[0], f"classification.kind={kind}", valid=files[1], steps=20)
     again = teaching(model, *files, tmp_path / "data")
+    assert shares(again) == evenly(len(again.validation))
+    assert (shares(again, True), again.final_seconds(2.0, 2.0)) == ([], 2.0)
     found, used = again.validate(True), model.evaluate(labelled(files[1]))
     expected = used.scores.to_dict()
     names = {"single": ["accuracy", "macro_f1"], "multi": ["micro", "exact"], "regression": ["pearson", "spearman"]}

@@ -18,6 +18,7 @@ from regard.tasks import compare as comparing
 from regard.tasks import comparison_runs
 from regard.tasks.compare import Budget, Texts, compare
 from regard.tasks.train import train
+from regard.training.locks import alone
 from regard.training.log import Quiet
 
 WORDS = {"the": "die", "cat": "Katze", "dog": "Hündin", "sees": "sieht", "small": "kleine", "and": "und"}
@@ -118,6 +119,14 @@ def test_each_run_is_as_if_alone_and_is_not_made_twice(
     assert heard.starts == []
     assert (tmp_path / "out" / "results.jsonl").read_bytes() == lines
     assert run(Budget(steps=4, seeds=(2,))) == found[2:]  # a part of them
+
+
+def test_a_second_process_is_refused(run: Compare, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    with alone(tmp_path / "out" / "lock", "", tmp_path), pytest.raises(RegardError, match="another process") as caught:
+        run()
+    assert caught.value.where == str(tmp_path / "out")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["lock"]
 
 
 def test_scores_are_those_of_the_model_folder(run: Compare, texts: Texts, tmp_path: Path) -> None:

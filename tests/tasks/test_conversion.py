@@ -10,19 +10,22 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
 import regard
 from regard.config import recipe_from, recipe_toml
 from regard.errors import RegardError, UsageError
 from regard.models import store
 from regard.tasks import conversion, fresh_folder
-from regard.tasks.bundle import TASKS
-from regard.tasks.conversion import export_model, import_model
+from regard.tasks.bundle import TASKS, opened
+from regard.tasks.conversion import export_model, exports_of, import_model
+from regard.tasks.running_text import RunningJob
 from regard.tasks.text_assets import Fitted, TextAssets
 from regard.text.tokenizer import learn
 from regard.text.vocabulary import Vocabularies
 from regard.training import manifest
 from regard.training.files import Files
+from regard.training.log import Quiet
 from small_folders import LABELS, TEXTS, folder_of
 from small_models import assert_near, stir
 from small_peers import packed, transformers
@@ -220,7 +223,7 @@ def test_an_encoder_goes_in_and_out_with_all_that_lies_around_it(tmp_path: Path)
     for text, row in zip(TEXTS, found, strict=True):
         expected = peer(**tokenizer(text, return_tensors="pt")).last_hidden_state[0].mean(0).detach().numpy()
         assert_near(row, expected / np.linalg.norm(expected), 1e-4)
-    assert np.array_equal(task.encode(TEXTS[0]), found[0])
+    assert_near(task.encode(TEXTS[0]), found[0], 1e-4)
     assert_near(np.linalg.norm(task.encode(TEXTS, normalise=False, pool="max"), axis=1).min(), 3.0, 1.0)
     export_model(tmp_path / "ours", tmp_path / "out")
     said = json.loads((tmp_path / "out" / "1_Pooling" / "config.json").read_text())
@@ -296,3 +299,46 @@ def test_ctranslate2_is_refused_where_it_cannot(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(UsageError, match="no models of images"):
         export_model(tmp_path / "ours", tmp_path / "out", "ctranslate2")
     assert not (tmp_path / "out").exists()
+
+
+def said_of(folder: Path) -> str:
+    return exports_of(folder, *opened(folder)).line
+
+
+def test_of_a_t5_that_is_not_tied_the_weights_decide(tmp_path: Path) -> None:
+    made = {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
+    peer, _ = folder_of("T5ForConditionalGeneration", tmp_path / "theirs", **made)
+    peer.lm_head.weight = torch.nn.Parameter(torch.randn_like(peer.lm_head.weight))
+    peer.save_pretrained(tmp_path / "theirs")
+    import_model(tmp_path / "theirs", tmp_path / "ours")
+    assert said_of(tmp_path / "ours") == "this model can be exported to: Hugging Face (T5), CTranslate2"
+    assert export_model(tmp_path / "ours", tmp_path / "out") == []
+    held = load_file(tmp_path / "ours" / "model.safetensors")
+    held["decoder.input.tokens.weight"] += 1.0
+    manifest.replace(tmp_path / "ours", {"model.safetensors": [store.to_bytes(held)]}, Files())
+    assert said_of(tmp_path / "ours").startswith("this model cannot be exported as it is: T5 needs model.tie")
+    with pytest.raises(UsageError, match="one table of embeddings, and here they are two"):
+        export_model(tmp_path / "ours", tmp_path / "other")
+
+
+def test_what_begins_from_a_tokenizer_of_others_has_no_name_for_a_start_symbol(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+
+    class Telling(Quiet):
+        def on_event(self, text: str) -> None:
+            told.append(text)
+
+    def prepare(self: object, *more: object) -> None:
+        raise RegardError("enough")
+
+    monkeypatch.setattr(RunningJob, "prepare", prepare)
+    folder_of("T5ForConditionalGeneration", tmp_path / "theirs")
+    import_model(tmp_path / "theirs", tmp_path / "ours")
+    assert said_of(tmp_path / "ours").endswith("(T5), CTranslate2")
+    (tmp_path / "a.txt").write_text("the grass is green\n" * 9)
+    wishes = {"task": "span-corruption", "start_from": tmp_path / "ours", "reporter": Telling()}
+    with pytest.raises(RegardError, match="enough"):
+        regard.train(train=tmp_path / "a.txt", output=tmp_path / "new", **wishes)
+    assert told[-1] == "this model can be exported to: Hugging Face (T5)"

@@ -32,7 +32,7 @@ def test_the_demonstration_runs_from_nothing_to_a_picture(
         monkeypatch.setattr(demo, name, value)
     small = {"encoder_layers": 2, "decoder_layers": 1, "d_model": 16, "d_ff": 32, "heads": 2}
     monkeypatch.setitem(demo.RECIPE, "model", small)
-    words = ["demo", "--output", str(tmp_path / "demo"), "--steps", "3"]
+    words = ["demo", "--output", str(tmp_path / "demo"), "--threads", "1", "--steps", "3"]
     assert main([*words, "--ablate"]) == 0
     shown = capsys.readouterr().out
     for row in ("this model", "the nearest training sentence", "always the commonest pronoun", "without positions"):
@@ -41,7 +41,7 @@ def test_the_demonstration_runs_from_nothing_to_a_picture(
     assert "→" in shown
     assert main([*words, "--json"]) == 0  # finished: said at once, scored again
     found = json.loads(capsys.readouterr().out)
-    assert main([*words[:-1], "4", "--threads", "1"]) == 0  # more steps than it has made
+    assert main([*words[:-1], "4"]) == 0  # more steps than it has made
     assert found["train"] == 300
     assert found["test"] == 30
     assert found["ablated"] is None

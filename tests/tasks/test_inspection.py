@@ -24,7 +24,8 @@ def test_what_is_suspect_is_told_with_its_place(tmp_path: Path) -> None:
     report = inspect([made(tmp_path, source, target)], None, 64, told.append)
     assert report.pairs == 60
     assert told[-1] == report.verdict
-    assert len(told) == len(report.findings) + 1
+    assert told[0] == "checking the data"
+    assert len(told) == len(report.findings) + 2
     (empty,) = [line for line in told if "empty" in line]
     assert empty.endswith(f"First: {tmp_path / 'a.en'}:5")
 

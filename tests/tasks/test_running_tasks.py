@@ -28,6 +28,7 @@ from regard.tasks.running_text import thinned
 from regard.tasks.span_corruption import SpanCorruption
 from regard.tasks.teaching import Paths
 from regard.training.log import Quiet
+from trials import evenly, shares
 
 TASKS = {"language-model": LanguageModel, "masked-lm": MaskedLm, "span-corruption": SpanCorruption}
 TINY = {"d_model": 32, "d_ff": 64, "heads": 2, "dropout": 0.0}
@@ -55,14 +56,18 @@ def recipe(task: str, steps: int = 60, **more: Any) -> dict[str, Any]:
     }
 
 
+WORDS = "one two three four five six seven eight nine ten".split()
+LESSONS = {"masked-lm": 200}
+"""Steps of a task whose lesson takes more than 60."""
+
+
 def text(path: Path, count: int, seed: int = 1) -> Path:
     """Lines in which a word decides the next: counting up, each from another place."""
-    words = "one two three four five six seven eight nine ten".split()
     draw = random.Random(seed)
     lines = []
     for _ in range(count):
         begin = draw.randrange(10)
-        lines.append(" ".join(words[(begin + place) % 10] for place in range(draw.randint(4, 12))))
+        lines.append(" ".join(WORDS[(begin + place) % 10] for place in range(draw.randint(4, 12))))
     path.write_text("".join(f"{line}\n" for line in lines))
     return path
 
@@ -83,8 +88,9 @@ def taught(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     found = {}
     for task in TASKS:
         told = Told()
+        lesson = recipe(task, LESSONS.get(task, 60))
         model = regard.train(
-            train=path, output=folder / task, task=task, recipe=recipe(task), device="cpu", threads=1, reporter=told
+            train=path, output=folder / task, task=task, recipe=lesson, device="cpu", threads=1, reporter=told
         )
         found[task] = (model, folder / task, told.lines)
     return found
@@ -115,9 +121,13 @@ def test_a_language_model_goes_on_counting(taught) -> None:
 
 def test_masked_words_are_found(taught) -> None:
     model = taught["masked-lm"][0]
-    (gap,) = model.fill("two three [MASK] five six", k=3)
-    assert gap[0].piece == "▁four"
-    assert gap[0].text == "two three four five six"
+    counting = [[WORDS[(begin + place) % 10] for place in range(5)] for begin in range(10)]
+    gaps = [model.fill(" ".join([*words[:2], "[MASK]", *words[3:]]), k=3)[0] for words in counting]
+    assert sum(gap[0].piece == f"▁{words[2]}" for gap, words in zip(gaps, counting, strict=True)) >= 7
+    assert all(
+        gap[0].text == " ".join([*words[:2], gap[0].piece[1:], *words[3:]])
+        for gap, words in zip(gaps, counting, strict=True)
+    )
     assert "guessed right" in (taught["masked-lm"][1] / "card.md").read_text()
 
 
@@ -225,6 +235,9 @@ def test_a_validation_is_always_the_same_and_its_samples_are_shown(tmp_path: Pat
     assert losses[0] == losses[1]
     assert losses[0] == pytest.approx(math.log(420), rel=0.3)
     assert prepared.validation_text.count == 10 or task == "span-corruption"
+    assert shares(teaching) == evenly(len(teaching.validation))
+    assert shares(teaching, True) == []
+    assert teaching.final_seconds(3.0, 3.0) == 3.0
     assert teaching.epochs >= 1
     assert "tokens to learn from" in teaching.data_lines()[0]
 
@@ -242,6 +255,7 @@ def test_the_loss_of_a_language_model_is_that_of_its_windows(tmp_path: Path, mon
     assert line == f"* loss {nats.mean():.4f} nats a token, of {len(nats):,} tokens"
     monkeypatch.setattr(guessing, "VALIDATED", 40)
     few = LanguageTeaching(task, prepared, Paths(), 1)
+    assert few.final_seconds(1.0, 1.0) == prepared.validation_text.tokens / 40
     assert sum(batch.tokens for batch in few.validation) < 80
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.config import Recipe, recipe_from
+from regard.config import Decoding, Recipe, recipe_from
 from regard.data.batches import Batches
 from regard.data.corpora import corpus
 from regard.data.packing import pack
@@ -20,6 +20,7 @@ from regard.tasks.metrics import score
 from regard.tasks.teaching import Paths
 from regard.tasks.translating import MAX_EXTRA, SAMPLES, TranslationTeaching, max_extra
 from regard.tasks.translation import Translation
+from trials import evenly, shares
 
 SMOOTHING = 0.2
 RECIPE = recipe_from(
@@ -91,9 +92,45 @@ def test_a_validation_translates_the_first_sentences_greedily(prepared: Prepared
         (*pair, h.text) for pair, h in list(zip(texts, best, strict=True))[:SAMPLES]
     ]
     assert without.samples == found.samples
-    assert found.generated == sum(len(h.tokens) + 1 for h in best)
+
+
+def test_the_parts_of_a_validation_can_be_tried(prepared: Prepared) -> None:
+    """Of text until as much is written as the references have."""
+    teaching = made(prepared)
+    assert shares(teaching) == evenly(len(teaching.batches.validation))
     target = prepared.vocabularies.target
-    assert found.expected == sum(len(target.encode(reference).ids) + 1 for _, reference in texts)
+    expected = sum(len(target.encode(text).ids) + 1 for _, text in prepared.validation_pairs()[:7])
+    told = shares(teaching, True)
+    assert told[:3] == [0.0, 7 / expected, 14 / expected]
+    assert told == sorted(told)
+    held = sum(len(target.encode(text).ids) + 1 for _, text in prepared.validation_pairs())
+    assert teaching.final_seconds(2.0, 5.0) == pytest.approx(3.0 * held / expected * 5 * 1.5)
+    greedy = made(prepared, recipe=RECIPE.model_copy(update={"decoding": Decoding(beam=1)}))
+    assert greedy.final_seconds(2.0, 5.0) == pytest.approx(3.0 * held / expected)
+
+
+def test_a_trial_that_is_broken_off_leaves_the_model_as_it_was(prepared: Prepared) -> None:
+    teaching = made(prepared, "bf16")
+    before = {name: weight.clone() for name, weight in teaching.model.state_dict().items()}
+
+    def enough(share: float) -> None:
+        if share:
+            raise InterruptedError
+
+    for generate in (False, True):
+        teaching.model.eval()
+        with pytest.raises(InterruptedError):
+            teaching.trial(generate, enough)
+    assert {m.product for m in teaching.model.modules() if hasattr(m, "product")} == {"bf16"}
+    assert all(torch.equal(weight, before[name]) for name, weight in teaching.model.state_dict().items())
+
+
+def test_of_a_model_that_knows_no_numbers_no_text_is_tried(prepared: Prepared) -> None:
+    teaching = made(prepared)
+    with torch.no_grad():
+        teaching.model.output.weight.fill_(float("nan"))
+    assert shares(teaching)[-1] == 1
+    assert shares(teaching, True) == [0.0]
 
 
 @pytest.mark.parametrize(("positions", "extra"), [(37, 4), (48, 15), (49, 16), (512, 16)])
@@ -109,7 +146,8 @@ def test_a_validation_keeps_to_the_positions_that_are_learned(prepared: Prepared
         Prepared, SimpleNamespace(validation_pairs=lambda: [(source, "a")] * 7, validation_target=target)
     )
     teaching.model.eval()
-    assert teaching.validate(True).generated == 7 * (32 + extra + 1)
+    assert len(teaching.validate(True).samples) == SAMPLES
+    assert [len(one.tokens) for one in teaching._said(teaching._texts(True))] == [32 + extra] * 7
     assert max_extra(RECIPE) == MAX_EXTRA
 
 

@@ -21,6 +21,7 @@ from regard.cli.opening import (
 from regard.errors import UsageError
 
 if TYPE_CHECKING:
+    from regard.explore.fitting import Fitted
     from regard.explore.ink import Look
     from regard.explore.kinds import Kind
 
@@ -45,6 +46,7 @@ def attend(
     beside: Annotated[str | None, Parameter(group=OF_TEXTS)] = None,
     words: Annotated[bool, Parameter(group=OF_TEXTS)] = False,
     target: Annotated[str | None, Parameter(group=OF_TEXTS)] = None,
+    window: Annotated[int | None, Parameter(group=OF_TEXTS)] = None,
     image: Annotated[int | None, Parameter(group=OF_IMAGES)] = None,
 ) -> int:
     """Show where each word of a sentence looks: one head, one word, or all heads at a glance; or where in an image.
@@ -73,7 +75,10 @@ def attend(
         threads: processor threads.
         beside: a second sentence to show below the first, for --token, or where one learned query looks.
         words: whole words instead of the vocabulary's pieces.
-        target: the translation to look at, or what is missing: "[MASK] cat"; default: the model's own.
+        target: the translation to look at, or what is missing: "[MASK] cat"; default: what the model writes itself,
+            greedily.
+        window: which part of a text that is longer than the model reads, from 1; default: the first; of a text with
+            gaps the first that has one, of a language model's text the last.
         image: which image of the file, counted from 1; default: the first.
     """
     for option, file in (("--svg", svg), ("--html", html)):
@@ -91,18 +96,19 @@ def attend(
         }
         beyond |= {"--words": words or None, "--svg": svg, "--json": json or None, "--device": device}
         _refuse(beyond, "does not go with --html: the page shows all heads, and all that can be chosen")
-        write(html, _page(folder, text, target, image, threads).encode())
+        write(html, _page(folder, text, target, window, image, threads).encode())
         say(f"wrote {html}")
         return 0
     task = opened(folder, device, threads, "attend")
     if task.name == IMAGES:
         elsewhere = None if kind in (None, "encoder") else kind
-        given = {"--kind": elsewhere, "--beside": beside, "--words": words or None, "--target": target}
+        given: dict[str, object] = {"--kind": elsewhere, "--beside": beside, "--words": words or None}
+        given |= {"--target": target, "--window": window}
         _refuse(given, "is not for this model, which reads images")
         shown = _image(task, Path(text), image, token, layer, head)
     else:
         _refuse({"--image": image}, "is not for this model, which reads texts")
-        pairs = [(text, target), *([(beside, None)] if beside else [])]
+        pairs = [(text, target, window), *([(beside, None, None)] if beside else [])]
         shown = _texts(task, pairs, kind, layer, head, words, token)
     if json:
         for values in shown.values():
@@ -126,19 +132,22 @@ class Shown:
 
 def _texts(
     task: Any,
-    given: list[tuple[str, str | None]],
+    given: list[tuple[str, str | None, int | None]],
     kind: Kind | None,
     layer: int | None,
     head: int | None,
     words: bool,
     token: str | None,
 ) -> Shown:
-    """One text, or two below each other, each with what is written of it, if that is given."""
+    """One text, or two below each other, each with what is written of it, if that is given, and which part is seen."""
+    from regard.explore.fitting import Fitted
     from regard.explore.kinds import KINDS
     from regard.explore.record import WHOLE, record
     from regard.explore.view import View, gazes
 
-    made = [record(task, *one) for one in given]
+    cut = [Fitted.of(task, *one) for one in given]
+    remark = _told(cut, given[0][2])
+    made = [record(task, one.asked.text, one.asked.target) for one in cut]
     there: list[Kind] = [one for one in KINDS if one in made[0].weights]
     use = there[0] if kind is None else kind
     if len(given) > 1 and token is None and use != "pool":
@@ -148,10 +157,27 @@ def _texts(
         layer = len(made[0].weights[use])
     views = [View(one, use, layer, head, words or token is not None) for one in made]
     return Shown(
-        lambda: [view.values() for view in views],
+        lambda: [{**view.values(), **one.seen} for view, one in zip(views, cut, strict=True)],
         lambda look: "\n".join(view.terminal(look, token) for view in views),
-        lambda: gazes(views, token or WHOLE) if token or len(views) > 1 else views[0].svg(),
+        lambda: gazes(views, token or WHOLE, remark) if token or len(views) > 1 else views[0].svg(remark=remark),
     )
+
+
+def _told(cut: list[Fitted], window: int | None) -> str:
+    """Which parts are seen of texts that are longer than the model reads; said to the person too.
+
+    Raises:
+        UsageError: there is no such part.
+    """
+    from regard.cli.terminal import say
+
+    count = 1 if cut[0].source is None else cut[0].source.count
+    if window is not None and not 1 <= window <= count:
+        raise UsageError(f"there is no part {window}; the text has {count}, counted from 1", "--window")
+    told = " ".join(one.told for one in cut if one.told)
+    if told:
+        say(f"{told} --window shows another.")
+    return told
 
 
 def _image(task: Any, path: Path, number: int | None, who: str | None, layer: int | None, head: int | None) -> Shown:
@@ -176,9 +202,12 @@ def _image(task: Any, path: Path, number: int | None, who: str | None, layer: in
     )
 
 
-def _page(folder: Path, text: str, target: str | None, image: int | None, threads: int | None) -> str:
+def _page(
+    folder: Path, text: str, target: str | None, window: int | None, image: int | None, threads: int | None
+) -> str:
     """The page of one pass, whole."""
     from regard.explore.answers import exported
+    from regard.explore.fitting import Fitted
     from regard.explore.gallery import Gallery
     from regard.explore.models import Models
     from regard.tasks import bundle
@@ -188,7 +217,7 @@ def _page(folder: Path, text: str, target: str | None, image: int | None, thread
     refuse_other_tasks(folder, task, "attend")
     models, asked = Models([folder], None, threads or 1), dict[str, Any]({"model": 0, "form": "html"})
     if task == IMAGES:
-        _refuse({"--target": target}, "is not for this model, which reads images")
+        _refuse({"--target": target, "--window": window}, "is not for this model, which reads images")
         refuse_no_file(Path(text))
         number = _counted(image)
         models.gallery = Gallery(Path(text), number)
@@ -196,7 +225,8 @@ def _page(folder: Path, text: str, target: str | None, image: int | None, thread
         asked["image"] = {"number": number - 1}
     else:
         _refuse({"--image": image}, "is not for this model, which reads texts")
-        asked |= {"text": text, "target": target}
+        _told([Fitted.of(models.loaded(0).task, text, target, window)], window)
+        asked |= {"text": text, "target": target, "window": window}
     return exported(models, asked)[0].decode()
 
 

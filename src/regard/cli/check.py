@@ -180,7 +180,7 @@ def _tests(source: list[Path], target: list[Path]) -> dict[str, Corpus]:
 
 def shown(found: Report) -> str:
     """The report for a person: each finding with examples, worst first, and the verdict at the end."""
-    from regard.explore.labels import crop, visible
+    from regard.text.cells import crop, visible
 
     lines = []
     for finding in found.findings:
@@ -196,7 +196,7 @@ def shown(found: Report) -> str:
 def _sizes(found: Report) -> list[str]:
     """How much there is, and of which labels."""
     from regard.data.findings import percent
-    from regard.explore.labels import crop, visible
+    from regard.text.cells import crop, visible
 
     labels: dict[str, int] | None = getattr(found, "labels", None)
     if labels is None:

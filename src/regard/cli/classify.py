@@ -1,4 +1,4 @@
-"""``regard classify``: a label out for each line in."""
+"""``regard classify``: a label out for each text or image in."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from regard.cli.lines import answer_each, image_of, json_line, one_cell, until_wrong
+from regard.cli.exchange import Exchange
+from regard.cli.given import Given, Input, Text
+from regard.cli.lines import image_of, json_line, one_cell, until_wrong
+from regard.cli.target import Output, Target
 from regard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,18 +21,21 @@ if TYPE_CHECKING:
 def classify(
     folder: Annotated[Path, Parameter(name="DIR")],
     /,
-    *,
+    *texts: Text,
     threshold: float | None = None,
     all: bool = False,
     json: bool = False,
+    input: Input = None,
+    output: Output = None,
     device: str | None = None,
     threads: int | None = None,
 ) -> int:
-    """Label each line of stdin: on stdout the label and its probability, a tab between.
+    """Label texts, the label and its probability out for each, a tab between: arguments, or lines of a file or stdin.
 
     Where a text may have several labels, they stand with | between, and the probability is that of the least sure; a
-    model of numbers prints the number. Texts are labelled as they come. An empty line has no label: an empty line
-    comes out. A model of images reads a line of CSV for each, its pixels row by row; a header too becomes an empty one.
+    model of numbers prints the number. Lines of stdin are labelled as they come. An empty text has no label: an empty
+    line comes out. A model of images reads a line of CSV for each, its pixels row by row; a header too becomes an empty
+    one.
 
     Args:
         folder: the model folder.
@@ -42,28 +48,33 @@ def classify(
     """
     if threshold is not None and not 0 <= threshold <= 1:
         raise UsageError(f"{threshold:g} is no probability; give 0 to 1", "--threshold")
-    from regard.cli.opening import opened
+    given = Given(texts, input)
+    options = {"--threshold": threshold, "--all": all, "--json": json}
+    with Exchange("classify", folder, given, Target(output, given), options) as exchange:
+        task = exchange.opened(device, threads)
+        exchange.answer(_answer(task, threshold, all, json))
+    return 0
 
-    task = opened(folder, device, threads, "classify")
-    kind = task.recipe.classification.kind
-    if threshold is not None and kind == "regression":
-        raise UsageError("is for labels; this model predicts numbers", "--threshold")
+
+def _answer(task: Any, threshold: float | None, every: bool, json: bool) -> Callable[[list[str], int], Iterator[str]]:
+    """What is said of some lines, of which the number of the first is known."""
     from regard.tasks.verdicts import Judge
 
+    kind, reader = task.recipe.classification.kind, READERS[task.name]
+    if threshold is not None and kind == "regression":
+        raise UsageError("is for labels; this model predicts numbers", "--threshold")
     judge = Judge(task.recipe.classification, task.assets.labels, task.assets.fitted, threshold)
-    given = READERS[task.name]
 
     def answer(lines: list[str], first: int) -> Iterator[str]:
-        read, wrong = until_wrong(given(task, line, number) for number, line in enumerate(lines, first))
+        read, wrong = until_wrong(reader(task, line, number) for number, line in enumerate(lines, first))
         verdicts = iter(judge.verdicts(task.scores([one for one in read if one is not None])))
         for one in read:
             found = None if one is None else next(verdicts)
-            yield json_line(value(found, kind, all)) if json or all else shown(found)
+            yield json_line(value(found, kind, every)) if json or every else shown(found)
         if wrong:
             raise wrong
 
-    answer_each(answer)
-    return 0
+    return answer
 
 
 READERS: dict[str, Callable[[Any, str, int], Any]] = {

@@ -79,12 +79,12 @@ def compare(
     if not PLAIN.fullmatch(name):
         raise UsageError(f"{name!r} is no plain name of a file, e.g. table", "--name")
     check_threads(threads)
-    from regard.cli.progress import reporter
     from regard.cli.signals import Stop
     from regard.cli.terminal import result, result_json
     from regard.explore.comparison import Compared
     from regard.tasks import compare as comparing
     from regard.tasks.comparison_results import to_json
+    from regard.training.reporters import reporter
 
     budget = comparing.Budget(minutes, steps, tuple(seeds or (1,)), tuple(fraction or (1.0,)))
     with Stop() as stop, reporter() as shown:

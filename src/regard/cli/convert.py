@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 USES = {
+    "translation": "regard translate {} < texts.txt",
     "classification": "regard classify {} < texts.txt",
     "tagging": "regard tag {} < texts.txt",
     "language-model": "regard generate {}",
@@ -26,9 +27,10 @@ def import_(
 ) -> int:
     """Bring in a model: BERT, GPT-2, T5 or ViT from a folder in Hugging Face's layout, with tokenizer and labels.
 
-    What is computed stays the same; a model that would not be the same here is refused, and what does not fit is
-    named. Weights are read from model.safetensors alone, never from pickle, and nothing is downloaded. What came in is
-    used as it is, or begun from: regard train --task classification --train FILE --from OUTPUT --output DIR.
+    All that regard export writes is read again, translators (Marian, Pegasus, T5) too. What is computed stays the same;
+    a model that would not be the same here is refused, and what does not fit is named. Weights are read from
+    model.safetensors alone, never from pickle, and nothing is downloaded. What came in is used as it is, or begun from:
+    regard train --task classification --train FILE --from OUTPUT --output DIR.
 
     Args:
         folder: holds config.json, model.safetensors and the tokenizer's files.
@@ -54,7 +56,8 @@ def export(
 
     A translator becomes a Marian or, with pre-norm, a Pegasus; an encoder a BERT with its head; a language model a
     GPT-2; a model like T5 a T5; one of images a ViT. A model that would not be the same there is refused, and the
-    recipe's field for which there is no form is named.
+    recipe's fields for which there is no form are named: regard train says them before it begins, regard info for a
+    model that is there. What was written for transformers, regard import reads again.
 
     Args:
         folder: the model folder.

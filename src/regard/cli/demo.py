@@ -45,10 +45,10 @@ def demo(
     if steps is not None and steps < 1:
         raise UsageError(f"{steps} steps teach nothing; give 1 or more", "--steps")
     from regard.cli.opening import check_threads
-    from regard.cli.progress import reporter
     from regard.cli.signals import Stop
     from regard.cli.terminal import look, result, result_json
     from regard.tasks.demo import demonstrate
+    from regard.training.reporters import reporter
 
     check_threads(threads)
     if images:
@@ -70,16 +70,17 @@ def _images(output: Path, seed: int, steps: int | None, threads: int | None, jso
     """The demonstration of images; the picture of distances is written beside the model."""
     from dataclasses import asdict
 
-    from regard.cli.progress import reporter
+    from regard.cli.opening import write
     from regard.cli.signals import Stop
     from regard.cli.terminal import result, result_json
     from regard.explore.distance import FIRST, distances
     from regard.tasks.image_demo import PICTURE, demonstrate_images, made
+    from regard.training.reporters import reporter
 
     with Stop() as stop, reporter() as shown:
         found, model = demonstrate_images(output, seed, steps, shown, stop, threads)
     far = distances(model, list(made(seed)["test"][0][:FIRST]))
-    (output / PICTURE).write_text(far.svg(), encoding="utf-8")
+    write(output / PICTURE, far.svg().encode())
     if json:
         result_json({**asdict(found), "distances": far.values()})
     else:
@@ -111,6 +112,7 @@ def table(found: Demonstration) -> str:
     """The scores beside the baselines, and where the pronoun looks beside chance."""
     lines = [
         f"{found.test:,} test sentences, {found.train:,} to learn from; what is tested was never seen together.",
+        "The models translate greedily: the most probable token at each step.",
         "",
         f"{'':<32} {'exact':>8} {'BLEU':>7} {'pronoun gender':>26}",
         _row("this model", found.model),

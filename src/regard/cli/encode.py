@@ -1,15 +1,16 @@
-"""``regard encode``: a vector for each line in, or for each of its tokens."""
+"""``regard encode``: a vector for each text in, or for each of its tokens."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
 from cyclopts import Parameter
 
-from regard.cli.lines import answer_each
-from regard.cli.opening import IMAGES, opened, refuse_unwritable, write
+from regard.cli.exchange import Exchange
+from regard.cli.given import Given, Input, Text
+from regard.cli.opening import IMAGES
+from regard.cli.target import Target
 from regard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,20 +21,21 @@ if TYPE_CHECKING:
 def encode(
     folder: Annotated[Path, Parameter(name="DIR")],
     /,
-    *,
+    *texts: Text,
     pool: Literal["first", "mean", "max", "last"] | None = None,
     each: Literal["text", "token", "image", "patch"] | None = None,
     layer: int | None = None,
     normalise: bool = False,
+    input: Input = None,
     output: Path | None = None,
     device: str | None = None,
     threads: int | None = None,
 ) -> int:
-    """Turn each line of stdin into a vector, by the encoder of any model: a JSON object a line.
+    """Turn texts into vectors, by the encoder of any model: arguments, or the lines of a file or of stdin.
 
-    Of a translator the encoder speaks, of a language model the whole stack. An empty line has the zero vector, and no
-    tokens. A model of images reads an image a line, as regard classify does; an empty line, and a header, have no
-    vector.
+    A JSON object comes out for each. Of a translator the encoder speaks, of a language model the whole stack. An empty
+    text has the zero vector, and no tokens. A model of images reads an image a line, as regard classify does; an empty
+    line, and a header, have no vector.
 
     Args:
         folder: the model folder.
@@ -45,34 +47,44 @@ def encode(
             default): {"line", "vector"}; patch: {"line", "patches"}, of each patch its row, its column and its vector.
         layer: whose vectors, counted from 1; default: the last.
         normalise: every vector gets length one, so that products are cosines; some encoders were made with that.
-        output: write an .npz file instead: "vectors", a row a line; with --each token a row a token, beside it "lines"
-            (from 0), "ids" and "offsets". Of images a row an image, beside it "lines"; with --each patch a row a patch,
-            and "patches", its row and column (from 0).
+        output: write to a file instead of stdout; it is there whole or not at all, and what was stopped or killed
+            resumes with the same command. One that ends in .jsonl gets the same JSON objects; one in .npz arrays:
+            "vectors", a row a text; with --each token a row a token, beside it "lines" (from 0), "ids" and "offsets".
+            Of images a row an image, beside it "lines"; with --each patch a row a patch, and "patches", its row and
+            column (from 0).
         device: cpu, cuda ...
         threads: processor threads.
     """
     if each in PARTS and pool is not None:
         raise UsageError(f"is for whole texts and images; with --each {each} every {each} has its vector", "--pool")
-    if output is not None:
-        if output.suffix != ".npz":
-            raise UsageError("must end in .npz; without --output JSON goes to stdout", str(output))
-        refuse_unwritable(output, "--output")
-    from regard.cli.vectors import joined, packed
-
-    task = opened(folder, device, threads, "encode")
-    way = (_images if task.name == IMAGES else _texts)(task, each, layer, pool, normalise)
-    if output is None:
-        answer_each(way.objects)
-        return 0
-    parts = []
-
-    def kept(lines: list[str], first: int) -> Iterator[str]:
-        parts.append(way.arrays(lines, first))
-        return iter(())
-
-    answer_each(kept)
-    write(output, packed(joined(parts or [way.arrays([], 1)])))
+    given = Given(texts, input)
+    target = Target(output, given)
+    arrays = output is not None and output.suffix == ".npz"
+    if target.file is not None and output is not None and output.suffix not in KINDS:
+        raise UsageError(f"must end in {' or '.join(KINDS)}; without --output JSON goes to stdout", str(output))
+    options = {"--pool": pool, "--each": each, "--layer": layer, "--normalise": normalise, "arrays": arrays}
+    with Exchange("encode", folder, given, target, options) as exchange:
+        task = exchange.opened(device, threads)
+        way = (_images if task.name == IMAGES else _texts)(task, each, layer, pool, normalise)
+        if arrays:
+            _arrays(exchange, way)
+        else:
+            exchange.answer(way.objects)
     return 0
+
+
+KINDS = (".npz", ".jsonl")
+"""What a file of vectors may end in."""
+
+
+def _arrays(exchange: Exchange, way: Way) -> None:
+    """An .npz file, made at the end of the arrays of all chunks."""
+    from regard.cli.vectors import framed, joined, packed, unframed
+
+    def whole(file: BinaryIO) -> memoryview:
+        return packed(joined(list(unframed(file)) or [way.arrays([], 1)]))
+
+    exchange.keep(lambda texts, first: framed(way.arrays(texts, first)), whole=whole)
 
 
 PARTS = ("token", "patch")

@@ -6,13 +6,34 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "regard train --task classification --train labelled.csv --output model",
         "regard train --task language-model --train book.txt --minutes 10 --output m",
     ),
-    "translate": ("regard translate model < in.txt > out.txt", "regard translate model --beam 5 --nbest 3 < in.txt"),
-    "classify": ("regard classify model < texts.txt > labels.tsv", "regard classify model --all < texts.txt"),
-    "tag": ("regard tag model < texts.txt > tagged.conll", "regard tag model --json < texts.txt"),
-    "generate": ('regard generate model --prompt "Once upon a time" --temperature 0.8',),
-    "fill": ('echo "The [MASK] sleeps." | regard fill model -k 3',),
+    "translate": (
+        'regard translate model "A man sleeps." "Two dogs run."',
+        "regard translate model --input in.txt.gz --output out.txt",
+        "regard translate model --beam 5 --nbest 3 < in.txt",
+    ),
+    "classify": (
+        'regard classify model "What a day!" "Never again."',
+        "regard classify model --input texts.txt --output labels.tsv",
+        "regard classify model --all < texts.txt",
+    ),
+    "tag": (
+        'regard tag model "Ada was born in London."',
+        "regard tag model --input texts.txt --output tagged.conll",
+        "regard tag model --json < texts.txt",
+    ),
+    "generate": (
+        'regard generate model "Once upon a time" --temperature 0.8',
+        "regard generate model --input begun.txt --n 20 --output texts.txt",
+        "regard generate model < begun.txt",
+    ),
+    "fill": (
+        'regard fill model "The [MASK] sleeps." -k 3',
+        "regard fill model --input gaps.txt --output guesses.tsv",
+        "regard fill model --json < gaps.txt",
+    ),
     "encode": (
-        "regard encode model < texts.txt > vectors.jsonl",
+        'regard encode model "A man sleeps."',
+        "regard encode model --input texts.txt --output vectors.jsonl",
         "regard encode model --each token --output vectors.npz < texts.txt",
     ),
     "evaluate": (

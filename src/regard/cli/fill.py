@@ -1,4 +1,4 @@
-"""``regard fill``: what most probably stood at the gaps of each line."""
+"""``regard fill``: what most probably stood at the gaps of each text."""
 
 from __future__ import annotations
 
@@ -9,21 +9,27 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from regard.cli.exchange import Exchange
+from regard.cli.given import Given, Input, Text
+from regard.cli.target import Output, Target
 from regard.errors import UsageError
 
 
 def fill(
     folder: Annotated[Path, Parameter(name="DIR")],
     /,
-    *,
+    *texts: Text,
     k: Annotated[int, Parameter(name=("--k", "-k"))] = 5,
     json: bool = False,
+    input: Input = None,
+    output: Output = None,
     device: str | None = None,
     threads: int | None = None,
 ) -> int:
-    """Guess what stood at each [MASK] of the lines of stdin: a line for each guess, the best first.
+    """Guess what stood at each [MASK] of texts: arguments, or the lines of a file or of stdin.
 
-    A line has the probability, what is guessed and the whole text with it, between tabs.
+    A line comes out for each guess, the best first: the probability, what is guessed and the whole text with it,
+    between tabs.
 
     A model of masked words guesses the piece at each gap (▁ is a space): a text with several [MASK] gives the guesses
     of the first, then those of the second, and so on, the others filled with their best. A longer word needs several
@@ -35,19 +41,18 @@ def fill(
     Args:
         folder: the model folder.
         k: guesses for each gap, or for all gaps of a text together.
-        json: one JSON object for each line of stdin instead: its text, and the guesses of each gap (gaps) or of all
-            together (fillings).
+        json: one JSON object for each text instead: the text, and the guesses of each gap (gaps) or of all together
+            (fillings).
         device: cpu, cuda ...
         threads: processor threads.
     """
     if k < 1:
         raise UsageError(f"{k} guesses cannot be given; ask for 1 or more", "--k")
-    from regard.cli.lines import answer_each
-    from regard.cli.opening import opened
-
-    task = opened(folder, device, threads, "fill")
-    answer = FILLERS[task.name]
-    answer_each(lambda lines, first: answer(task, lines, first, k, json))
+    given = Given(texts, input)
+    with Exchange("fill", folder, given, Target(output, given), {"--k": k, "--json": json}) as exchange:
+        task = exchange.opened(device, threads)
+        answer = FILLERS[task.name]
+        exchange.answer(lambda lines, first: answer(task, lines, first, k, json))
     return 0
 
 

@@ -1,29 +1,39 @@
-"""``regard generate``: a text that goes on from a prompt, written as it comes."""
+"""``regard generate``: texts that go on from prompts, written as they come."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
-from regard.errors import UsageError
+from regard.cli.exchange import Exchange
+from regard.cli.given import Given, Input
+from regard.cli.target import Output, Target
+from regard.errors import RegardError, UsageError
 
 if TYPE_CHECKING:
     from regard.tasks.language_model import LanguageModel
 
 DRAWING = Group("Drawing", sort_key=1)
+LONGEST = 64 << 20
+"""Characters of a prompt."""
 BETWEEN = "\n---\n"
 """What stands between two texts."""
+PROMPTS = (
+    "what stands before, each between quotes; each is written on as if it were alone. Behind -- if one begins with -. "
+    "Default: all of --input, or of stdin, but its last line feed; nothing on a terminal."
+)
 
 
 def generate(
     folder: Annotated[Path, Parameter(name="DIR")],
     /,
-    *,
+    *texts: Annotated[str, Parameter(name="PROMPT...", help=PROMPTS)],
     prompt: str | None = None,
     max_tokens: int = 256,
     n: int = 1,
@@ -36,16 +46,18 @@ def generate(
     typical: Annotated[float | None, Parameter(group=DRAWING)] = None,
     repetition_penalty: Annotated[float | None, Parameter(group=DRAWING)] = None,
     json: bool = False,
+    input: Annotated[Input, Parameter(help="a file that is the prompt, plain or gz, xz, zst; -: stdin.")] = None,
+    output: Output = None,
     device: str | None = None,
     threads: int | None = None,
 ) -> int:
-    """Write on from a prompt with a language model; what is written goes to stdout as it comes, without the prompt.
+    """Write on from prompts with a language model; what is written comes out as it is made, without the prompt.
 
     Args:
         folder: the model folder.
-        prompt: what stands before; default: all of stdin but its last line feed, nothing on a terminal.
+        prompt: the same as one argument.
         max_tokens: tokens to write at most.
-        n: texts to write; a line of --- stands between two.
+        n: texts to write for each prompt; a line of --- stands between two.
         stop: end where this text would come; may be given several times.
         seed: another seed, another text; default: the recipe's.
         temperature: 1 draws as the model says, less is safer, 0 takes the most probable token every time.
@@ -62,7 +74,9 @@ def generate(
         raise UsageError(f"{n} texts cannot be written; give 1 or more", "--n")
     if max_tokens < 1:
         raise UsageError(f"{max_tokens} tokens cannot be written; give 1 or more", "--max-tokens")
-    from regard.cli.opening import opened
+    given = Given(texts, input)
+    if prompt is not None and (texts or input is not None):
+        raise UsageError("a prompt is there already; give one of them", "--prompt")
     from regard.config import check_value
 
     drawing = {
@@ -76,39 +90,67 @@ def generate(
     for name, value in drawing.items():
         if value is not None:
             check_value(f"decoding.{name}", value, "--" + name.replace("_", "-"))
-    task = opened(folder, device, threads, "generate")
-    before = _given() if prompt is None else prompt
     options = {"max_tokens": max_tokens, "stop": tuple(stop or ()), "seed": seed, **drawing}
-    for line in _objects(task, before, n, options) if json else _texts(task, before, n, options):
-        sys.stdout.buffer.write(line.encode("utf-8", "replace"))
-        sys.stdout.buffer.flush()
+    with Exchange("generate", folder, given, Target(output, given), {"--n": n, "--json": json, **options}) as exchange:
+        task = exchange.opened(device, threads)
+        prompts = _prompts(given) if prompt is None else [prompt]
+        if exchange.target.file is not None:
+            _keep(exchange, task, prompts, n, options, json)
+            return 0
+        with exchange.target.stream() as stream:
+            for part in _objects(task, prompts, n, options) if json else _texts(task, prompts, n, options):
+                stream.write(part.encode("utf-8", "replace"))
+                stream.flush()
     return 0
 
 
-def _given() -> str:
-    """The prompt on stdin."""
-    if sys.stdin.isatty():
-        return ""
+def _prompts(given: Given) -> list[str]:
+    """Arguments, or what is in the file or on stdin as a whole."""
+    if not given.arguments and given.path is None and sys.stdin.isatty():
+        return [""]
     from regard.cli.terminal import say_mended
-    from regard.text.lines import Notes, decoded
+    from regard.text.lines import Notes
 
     notes = Notes()
-    text = "\n".join(decoded(sys.stdin.buffer, notes))
-    say_mended("stdin", notes)
-    return text
+    given.end = True
+    lines, size = list[str](), 0
+    for line in given.lines(notes):
+        lines.append(line)
+        if (size := size + len(line)) > LONGEST:
+            raise RegardError(f"is longer than {LONGEST:,} characters; a prompt stands in memory", given.name)
+    say_mended(given.name, notes)
+    return lines if given.arguments else ["\n".join(lines)]
 
 
-def _texts(task: LanguageModel, prompt: str, n: int, options: dict[str, Any]) -> Iterator[str]:
+def _keep(
+    exchange: Exchange, task: LanguageModel, prompts: Sequence[str], n: int, options: dict[str, Any], json: bool
+) -> None:
+    """The same into a file, text by text; as JSON prompt by prompt."""
+
+    def objects(prompts: list[str], first: int) -> bytes:
+        return "".join(_objects(task, prompts, n, options)).encode("utf-8", "replace")
+
+    def text(prompts: list[str], first: int) -> bytes:
+        between = "" if first == 1 else BETWEEN.removeprefix("\n")
+        found = "".join(task.stream(prompts[0], (first - 1) % n, **options))
+        return f"{between}{found}\n".encode("utf-8", "replace")
+
+    asked = prompts if json else (prompt for prompt in prompts for _ in range(n))
+    exchange.make(objects if json else text, asked, lambda rest: ([prompt] for prompt in rest))
+
+
+def _texts(task: LanguageModel, prompts: Sequence[str], n: int, options: dict[str, Any]) -> Iterator[str]:
     """Parts of the texts as they come, one text after the other."""
-    for number in range(n):
-        if number:
+    for place, (prompt, number) in enumerate(product(prompts, range(n))):
+        if place:
             yield BETWEEN
         yield from task.stream(prompt, number, **options)
     yield "\n"
 
 
-def _objects(task: LanguageModel, prompt: str, n: int, options: dict[str, Any]) -> Iterator[str]:
+def _objects(task: LanguageModel, prompts: Sequence[str], n: int, options: dict[str, Any]) -> Iterator[str]:
     from regard.cli.lines import json_line
 
-    for written in task.generate(prompt, n, **options):
-        yield json_line({"prompt": prompt, **asdict(written)}) + "\n"
+    for prompt in prompts:
+        for written in task.generate(prompt, n, **options):
+            yield json_line({"prompt": prompt, **asdict(written)}) + "\n"

@@ -34,7 +34,7 @@ def info(
     vocabulary: int | None = None,
     json: bool = False,
 ) -> int:
-    """Show a model's parameters part by part, beside the paper's figure.
+    """Show a model's parameters part by part, beside the paper's figure, and what a folder's can be exported to.
 
     Args:
         name: a model folder, or a preset: tiny, small, base, big, a row of the paper's Table 3 (A1 ... E), bert-base,
@@ -51,8 +51,11 @@ def info(
     if folder.is_dir():
         if vocabulary is not None:
             raise UsageError("--vocabulary goes with a preset; a model folder has its own")
-        model, sizes, built = _of_folder(folder)
-        known, title = None, f"{name}, a model folder"
+        from regard.tasks.model_folder import model_folder
+
+        found = model_folder(folder)
+        model, sizes, built, exported = _of_folder(found)
+        known, title = None, f"{name if found == folder else found}, a model folder"
     else:
         if folder.exists() or "/" in name:
             raise RegardError("is no model folder; give one, or the name of a preset", name)
@@ -62,21 +65,25 @@ def info(
             raise UsageError(f"{name} reads images, which have no vocabulary", "--vocabulary")
         built = presets.outlined(model, *sizes)
         known = chosen.parameters if vocabulary is None else None
-        title = f"{name}, {chosen.what}" if chosen.what else f"{name}, a preset"
+        title, exported = f"{name}, {chosen.what}" if chosen.what else f"{name}, a preset", ""
     parts = presets.parts_of(built)
     if json:
         result_json(_values(name, model, sizes, parts, known))
     else:
-        result(table(title, model, sizes, parts, known))
+        result(table(title, model, sizes, parts, known) + exported)
     return 0
 
 
-def _of_folder(folder: Path) -> tuple[Model, tuple[int, int], Any]:
-    """A model folder's section, the sizes of its vocabularies or labels, and its model, without reading its weights."""
+def _of_folder(folder: Path) -> tuple[Model, tuple[int, int], Any, str]:
+    """A model folder's section, the sizes of its vocabularies or labels, its model, hardly a weight of which is read.
+
+    And what it can be exported to, in a line.
+    """
     from regard.tasks.bundle import opened, outline
+    from regard.tasks.conversion import exports_of
 
     recipe, assets = opened(folder)
-    return recipe.model, assets.sizes, outline(recipe, assets)
+    return recipe.model, assets.sizes, outline(recipe, assets), f"\n{exports_of(folder, recipe, assets).line}\n"
 
 
 def _values(name: str, model: Model, sizes: tuple[int, int], parts: list[Part], known: int | None) -> dict[str, Any]:

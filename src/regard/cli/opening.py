@@ -76,7 +76,8 @@ def refuse_unwritable(path: Path, option: str) -> None:
     folder = path.resolve().parent
     if not folder.is_dir():
         raise UsageError(f"cannot be written: there is no folder {folder}", str(path))
-    if not os.access(path if path.exists() else folder, os.W_OK):
+    plain = not path.exists() or path.is_file()  # a plain file is replaced by renaming, a pipe is written itself
+    if not all(os.access(one, os.W_OK) for one in (path, folder) if one.exists() and (plain or one == path)):
         raise UsageError("cannot be written: this is not allowed here", str(path))
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from regard.explore.labels import fit, visible, width
+from regard.explore.labels import fit
+from regard.text.cells import visible, width
 
 if TYPE_CHECKING:
     from regard.tasks.class_evaluation import ClassEvaluation

@@ -10,8 +10,7 @@ from typing import Any
 
 from regard.cli.terminal import say_at_once
 from regard.errors import Stopped
-
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+from regard.interrupts import SIGNALS, end
 
 
 class Stop:
@@ -48,5 +47,5 @@ class Stop:
         self.asked = True
         if not self.polled:
             say_at_once("stopped before a step was made; the same command goes on from here")
-            raise SystemExit(Stopped.exit_code)
+            end(SystemExit(Stopped.exit_code), frame, Stopped.exit_code)
         say_at_once("stopping: saving after this step (a second signal ends it at once)")

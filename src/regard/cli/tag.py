@@ -1,4 +1,4 @@
-"""``regard tag``: the words of each line with their tags, or the spans that tags say."""
+"""``regard tag``: the words of each text with their tags, or the spans that tags say."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from regard.cli.exchange import Exchange
+from regard.cli.given import Given, Input, Text
+from regard.cli.target import Output, Target
 from regard.errors import UsageError
 
 if TYPE_CHECKING:
     from regard.tasks.tagging import Tagged
 
-WORD = re.compile(r"[^ \t\r\f\v]+")
+WORD = re.compile(r"[^ \t\r\n\f\v]+")
 NOTHING = "_"
 """In place of the tag of a line that has no word."""
 
@@ -22,46 +25,50 @@ NOTHING = "_"
 def tag(
     folder: Annotated[Path, Parameter(name="DIR")],
     /,
-    *,
+    *texts: Text,
     json: bool = False,
     words: bool = False,
     conll: bool = False,
+    input: Input = None,
+    output: Output = None,
     device: str | None = None,
     threads: int | None = None,
 ) -> int:
-    """Tag stdin: for each line its words on stdout, a tab and a tag behind each, then an empty line (CoNLL).
+    """Tag texts: arguments, or the lines of a file or of stdin.
 
-    Texts are tagged as they come. An empty line has no words: only the empty line comes out. Tags of spans are written
-    as BIO.
+    For each its words come out, a tab and a tag behind each, then an empty line (CoNLL). Lines of stdin are tagged as
+    they come. An empty text has no words: only the empty line comes out. Tags of spans are written as BIO.
 
     Args:
         folder: the model folder.
         json: one JSON object a line instead: the text and its spans, each with the characters it takes (start, end),
             its label, text and probability; of a model that tags each word by itself, its words and tags.
-        words: lines are cut into words already, with blanks between.
-        conll: stdin is CoNLL: a word a line, further columns behind it, an empty line behind each sentence; the tag
+        words: texts are cut into words already, with blanks between.
+        conll: the input is CoNLL: a word a line, further columns behind it, an empty line behind each sentence; the tag
             becomes the last column. Comments stay.
         device: cpu, cuda ...
         threads: processor threads.
     """
     if words and conll:
         raise UsageError("CoNLL has a word a line; give --words or --conll", "--words, --conll")
-    from regard.cli.lines import answer_each
-    from regard.cli.opening import opened
+    if texts and conll:
+        raise UsageError("CoNLL has a word a line; give it by --input or on stdin", "--conll")
+    given = Given(texts, input)
+    options = {"--json": json, "--words": words, "--conll": conll}
+    with Exchange("tag", folder, given, Target(output, given), options) as exchange:
+        task = exchange.opened(device, threads)
+        spans = task.assets.scheme != "none"
 
-    task = opened(folder, device, threads, "tag")
-    spans = task.assets.scheme != "none"
+        def answer(lines: list[str], first: int) -> Iterator[str]:
+            if conll:
+                sentences = [Sentence(line) for line in lines]
+                found = task.tag_words([one.words for one in sentences])
+            else:
+                found = task.tagged([cut(line) for line in lines]) if words else task.tag(lines)
+            for number, one in enumerate(found):
+                yield shown_json(one, spans) if json else sentences[number].tagged(one.tags) if conll else shown(one)
 
-    def answer(lines: list[str], first: int) -> Iterator[str]:
-        if conll:
-            sentences = [Sentence(line) for line in lines]
-            found = task.tag_words([one.words for one in sentences])
-        else:
-            found = task.tagged([cut(line) for line in lines]) if words else task.tag(lines)
-        for number, one in enumerate(found):
-            yield shown_json(one, spans) if json else sentences[number].tagged(one.tags) if conll else shown(one)
-
-    answer_each(answer, together if conll else iter)
+        exchange.answer(answer, together if conll else iter)
     return 0
 
 

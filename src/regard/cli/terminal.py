@@ -9,6 +9,8 @@ import shutil
 import sys
 from typing import TYPE_CHECKING, Any, TextIO
 
+from regard import disk
+
 if TYPE_CHECKING:
     from regard.explore.ink import Colours, Look
     from regard.text.lines import Notes
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
 
 def result(text: str) -> None:
     """Write a result, a line or several, to stdout."""
-    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    with disk.naming("stdout"):
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
 
 
 def result_json(value: Any) -> None:
@@ -27,7 +30,7 @@ def result_json(value: Any) -> None:
 def say(text: str) -> None:
     """Tell the person something that is no result, on stderr; a file's name must not steer the terminal."""
     safe = "".join(f"\\x{ord(c):02x}" if c < " " or "\x7f" <= c < "\xa0" else c for c in text)
-    print(f"regard: {safe}", file=sys.stderr, flush=True)
+    print(f"regard: {safe}\n", end="", file=sys.stderr, flush=True)  # at once: a thread may say something too
 
 
 def say_at_once(text: str) -> None:

@@ -73,7 +73,8 @@ def train(
         preset: a named size that the task has, e.g. tiny, small, base; bert-tiny; gpt-tiny (regard info gpt-tiny shows
             it); an unknown one is answered with all; not beside --from.
         set: one value of the recipe, e.g. model.d_model=512; may be given several times.
-        minutes: be done after so many minutes; the schedule ends exactly there.
+        minutes: be done after about so many minutes, final scores included; the schedule ends with the last step that
+            fits.
         steps: make so many updates, instead of minutes.
         seed: of every random choice.
         resume: go on with a run in the folder if there is one (auto), insist on it (must), or begin anew (never).
@@ -90,10 +91,10 @@ def train(
     if (valid_source is None) != (valid_target is None):
         raise UsageError("give both --valid-source FILE and --valid-target FILE, or neither")
     check_threads(threads)
-    from regard.cli.progress import reporter
     from regard.cli.signals import Stop
     from regard.cli.terminal import result
     from regard.tasks.train import train as trained
+    from regard.training.reporters import reporter
 
     with Stop() as stop, reporter() as shown:
         made = trained(

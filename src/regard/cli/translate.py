@@ -1,4 +1,4 @@
-"""``regard translate``: a line out for each line in, whatever comes."""
+"""``regard translate``: a line out for each text in, whatever comes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from regard.cli.lines import answer_each, json_line, one_line
+from regard.cli.exchange import Exchange
+from regard.cli.given import Given, Input, Text
+from regard.cli.lines import json_line, one_line
+from regard.cli.target import Output, Target
 from regard.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,16 +21,18 @@ if TYPE_CHECKING:
 def translate(
     folder: Annotated[Path, Parameter(name="DIR")],
     /,
-    *,
+    *texts: Text,
     beam: int | None = None,
     nbest: int = 1,
     json: bool = False,
+    input: Input = None,
+    output: Output = None,
     device: str | None = None,
     threads: int | None = None,
 ) -> int:
-    """Translate stdin to stdout, a line out for each line in.
+    """Translate texts, a line out for each: arguments, the lines of a file, or those of stdin.
 
-    Lines are translated as they come; a pause in the input brings out what there is. Empty lines stay empty.
+    Lines of stdin are translated as they come; a pause in the input brings out what there is. Empty texts stay empty.
 
     Args:
         folder: the model folder.
@@ -40,16 +45,17 @@ def translate(
     """
     if nbest < 1 or (beam is not None and not nbest <= beam <= 100):
         raise UsageError(f"--nbest {nbest} must lie between 1 and the beam, and the beam between 1 and 100")
-    from regard.cli.opening import opened
+    given = Given(texts, input)
+    options = {"--beam": beam, "--nbest": nbest, "--json": json}
+    with Exchange("translate", folder, given, Target(output, given), options) as exchange:
+        task: Translation = exchange.opened(device, threads)
 
-    task: Translation = opened(folder, device, threads, "translate")
+        def answer(lines: list[str], first: int) -> Iterator[str]:
+            found = task.nbest(lines, n=nbest, beam=beam, first=first)
+            for number, hypotheses in enumerate(found, first):
+                yield from _shown(number, hypotheses, nbest, json)
 
-    def answer(lines: list[str], first: int) -> Iterator[str]:
-        found = task.nbest(lines, n=nbest, beam=beam, first=first)
-        for number, hypotheses in enumerate(found, first):
-            yield from _shown(number, hypotheses, nbest, json)
-
-    answer_each(answer)
+        exchange.answer(answer)
     return 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from regard.tasks.image_encoding import ImageVectors
 
 Arrays = dict[str, NDArray[Any]]
+SIZE = 8
+"""Bytes of a number that says how many follow."""
 
 
 class Way(Protocol):
@@ -148,6 +150,19 @@ def joined(parts: Sequence[Arrays]) -> Arrays:
 def plain(row: NDArray[np.float32]) -> list[float]:
     """A vector's entries, as many digits as a float32 has."""
     return [float(f"{entry:.7g}") for entry in row.tolist()]
+
+
+def framed(arrays: Arrays) -> bytes:
+    """The arrays of a burst as bytes that say where they end."""
+    content = packed(arrays)
+    return len(content).to_bytes(SIZE, "little") + content
+
+
+def unframed(file: BinaryIO) -> Iterator[Arrays]:
+    """The arrays of each burst, of bytes one behind the other."""
+    while head := file.read(SIZE):
+        with np.load(io.BytesIO(file.read(int.from_bytes(head, "little"))), allow_pickle=False) as found:
+            yield {name: found[name] for name in found.files}
 
 
 def packed(arrays: Arrays) -> memoryview:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from regard.config import BertSection
-from regard.convert.fields import ACTIVATIONS, THEIRS, Fields, demand, demand_plain_heads
+from regard.config import BertSection, Recipe
+from regard.convert.fields import ACTIVATIONS, THEIRS, Fields
 from regard.convert.names import Row, affine, row
+from regard.convert.obstacles import Obstacle, misfits, odd_heads
 
 TASKS = {
     "BertForMaskedLM": "masked-lm",
@@ -51,16 +52,29 @@ def section(config: Fields, tensors: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def config(model: BertSection, pieces: int) -> dict[str, Any]:
-    """Their ``config.json`` of an encoder, its head not yet named.
+def obstacles(recipe: Recipe) -> list[Obstacle]:
+    """The values of a recipe that BERT has no form for, the head of its task among them."""
+    model, task = recipe.model, recipe.task
+    assert isinstance(model, BertSection)
+    plain = {"norm": "layer", "norm_place": "post", "positions": "learned", "embedding_norm": True, "biases": True}
+    found = misfits(model, **plain, scale_scores=True, activation=tuple(THEIRS))
+    if model.segments < 1:
+        found.append(Obstacle("model.segments", model.segments, "1"))
+    found += odd_heads(model)
+    if task in ("classification", "tagging") or (task == "encoding" and model.pooler):
+        found += misfits(model, pool="first")
+    if task == "classification":
+        found += misfits(model, pooler=True)
+    if recipe.tagging.crf:
+        why = "BERT has no form for tags that are scored as whole sequences"
+        found.append(Obstacle("tagging.crf", True, "false", why))
+    return found
 
-    Raises:
-        UsageError: a field that BERT has no form for.
-    """
-    demand(model, "BERT", norm="layer", norm_place="post", positions="learned", embedding_norm=True, biases=True)
-    demand(model, "BERT", scale_scores=True, activation=tuple(THEIRS))
-    demand(model, "BERT", segments=tuple(range(1, 1025)))
-    demand_plain_heads(model, "BERT")
+
+def config(recipe: Recipe, pieces: int) -> dict[str, Any]:
+    """Their ``config.json`` of an encoder, its head not yet named."""
+    model = recipe.model
+    assert isinstance(model, BertSection)
     return {
         "model_type": "bert",
         "vocab_size": pieces,
@@ -79,15 +93,7 @@ def config(model: BertSection, pieces: int) -> dict[str, Any]:
 
 
 def rows(model: BertSection, task: str) -> list[Row]:
-    """The table of names of an encoder with the head of a task.
-
-    Raises:
-        UsageError: the task's head is another than BERT's.
-    """
-    if task == "classification":
-        demand(model, "BERT", pool="first", pooler=True)
-    if task == "tagging" or (task == "encoding" and model.pooler):
-        demand(model, "BERT", pool="first")
+    """The table of names of an encoder with the head of a task."""
     table = [
         row("bert.embeddings.word_embeddings.weight", "encoder.input.tokens.weight"),
         row("bert.embeddings.position_embeddings.weight", "encoder.input.positions.weight"),

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from regard.config import Attentive
-from regard.errors import RegardError, UsageError
+from regard.errors import RegardError
 
 ACTIVATIONS = {
     "relu": "relu",
@@ -141,36 +140,3 @@ def shown(value: Any) -> str:
     """A value in a sentence, cut where it is long."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
-
-
-def demand(model: Attentive, kind: str, **expected: Any) -> None:
-    """Refuse a model that the other format cannot express.
-
-    Args:
-        model: our section.
-        kind: the name of the format, e.g. ``"BERT"``.
-        expected: for each field the value it must have, or a tuple of those it may have.
-
-    Raises:
-        UsageError: names the field.
-    """
-    for name, value in expected.items():
-        allowed = value if isinstance(value, tuple) else (value,)
-        if (found := getattr(model, name)) not in allowed:
-            can = " or ".join(str(each) for each in allowed)
-            field = {"value_size": "d_v"}.get(name, name)
-            raise UsageError(
-                f"{kind} has no form for {found!r}, only for {can}: train with that to take a model out",
-                f"model.{field}",
-            )
-
-
-def demand_plain_heads(model: Attentive, kind: str) -> None:
-    """Refuse heads whose sizes are not d_model / heads.
-
-    Raises:
-        UsageError: they are not.
-    """
-    size = model.d_model // model.heads
-    if (model.key_size, model.value_size) != (size, size):
-        raise UsageError(f"{kind} has heads of d_model / heads = {size} only", "model.d_k")

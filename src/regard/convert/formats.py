@@ -10,9 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.convert import bert, gpt2, t5, vit
+from regard.config import Recipe
+from regard.convert import bert, gpt2, t5, translator, vit
 from regard.convert.fields import Fields
 from regard.convert.names import Row
+from regard.convert.obstacles import Obstacle
 from regard.errors import RegardError
 
 NONE = re.compile(r"(?!)")
@@ -27,8 +29,9 @@ class Format:
         kind: its name in sentences.
         tasks: their architectures to our tasks, the usual one first.
         section: ``config.json`` and the tensors → values of our model section.
-        config: our section and the pieces → the fields of their ``config.json``.
+        config: a recipe, and the rows of its table of embeddings → the fields of their ``config.json``.
         rows: our section and the task → the table of names.
+        obstacles: a recipe, and the weights if there are any yet → the values that it has no form for.
         prefix: begins the names of tensors, which the file of a bare model leaves out.
         heads: beginnings of names that have no such prefix.
         silent: names of tensors that say nothing here.
@@ -37,14 +40,17 @@ class Format:
         own: those of them that may also be tensors of their own.
         outputs: by task the copy that is the matrix before the softmax; an untied model must hold it.
         old: parts of names as the first releases wrote them, to today's.
-        told: ``config.json`` → what else the table of names must know of it.
+        told: ``config.json`` and ``generation_config.json`` → what else the table of names must know of them; ``own``
+            where the last row of the table of embeddings is no piece's, but that of the symbol that starts a text.
+        further: our section and their ``config.json`` → tensors that are no weights of ours.
     """
 
     kind: str
     tasks: Mapping[str, str]
     section: Callable[[Fields, Mapping[str, Any]], dict[str, Any]]
-    config: Callable[[Any, int], dict[str, Any]]
+    config: Callable[[Recipe, int], dict[str, Any]]
     rows: Callable[..., list[Row]]
+    obstacles: Callable[[Recipe, Mapping[str, Tensor] | None], list[Obstacle]]
     prefix: str = ""
     heads: tuple[str, ...] = ()
     silent: re.Pattern[str] = NONE
@@ -53,7 +59,8 @@ class Format:
     own: tuple[str, ...] = ()
     outputs: Mapping[str, str] = field(default_factory=dict)
     old: Mapping[str, str] = field(default_factory=dict)
-    told: Callable[[Fields], dict[str, Any]] = lambda config: {}
+    told: Callable[[Fields, Fields], dict[str, Any]] = lambda config, generation: {}
+    further: Callable[[Any, Mapping[str, Any]], dict[str, Tensor]] = lambda model, config: {}
 
     def today(self, name: str) -> str:
         """A tensor's name as the table has it."""
@@ -88,6 +95,21 @@ class Format:
         return found
 
 
+def _translator(kind: str, name: str) -> Format:
+    return Format(
+        name,
+        translator.TASKS[kind],
+        translator.section,
+        translator.config,
+        translator.rows,
+        lambda recipe, _: translator.obstacles(recipe, kind),
+        spare=translator.SPARE,
+        copies=translator.COPIES,
+        told=translator.told,
+        further=translator.further,
+    )
+
+
 FORMATS: dict[str, Format] = {
     "bert": Format(
         "BERT",
@@ -95,6 +117,7 @@ FORMATS: dict[str, Format] = {
         bert.section,
         bert.config,
         bert.rows,
+        lambda recipe, _: bert.obstacles(recipe),
         "bert.",
         ("cls.", "classifier."),
         bert.SILENT,
@@ -109,24 +132,38 @@ FORMATS: dict[str, Format] = {
         gpt2.section,
         gpt2.config,
         gpt2.rows,
+        lambda recipe, _: gpt2.obstacles(recipe),
         "transformer.",
         ("lm_head.",),
         gpt2.SILENT,
         copies=gpt2.COPIES,
         outputs={"language-model": "lm_head.weight"},
     ),
+    "marian": _translator("marian", "Marian"),
+    "pegasus": _translator("pegasus", "Pegasus"),
     "t5": Format(
         "T5",
         t5.TASKS,
         t5.section,
         t5.config,
         t5.rows,
+        t5.obstacles,
         silent=t5.SILENT,
         copies=t5.COPIES,
         own=("lm_head.weight",),
         outputs={"span-corruption": "lm_head.weight"},
         told=t5.told,
     ),
-    "vit": Format("ViT", vit.TASKS, vit.section, vit.config, vit.rows, "vit.", ("classifier.",), vit.SILENT),
+    "vit": Format(
+        "ViT",
+        vit.TASKS,
+        vit.section,
+        vit.config,
+        vit.rows,
+        lambda recipe, _: vit.obstacles(recipe),
+        "vit.",
+        ("classifier.",),
+        vit.SILENT,
+    ),
 }
 """Their word ``model_type`` to the format."""

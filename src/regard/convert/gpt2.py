@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from regard.config import GptSection
-from regard.convert.fields import ACTIVATIONS, THEIRS, Fields, demand, demand_plain_heads
+from regard.config import GptSection, Recipe
+from regard.convert.fields import ACTIVATIONS, THEIRS, Fields
 from regard.convert.names import Row, Transposed, affine, row
+from regard.convert.obstacles import Obstacle, misfits, odd_heads
 
 TASKS = {"GPT2LMHeadModel": "language-model", "GPT2Model": "language-model"}
 """Their architectures to what they are for; the output is the table, so the bare one is a language model too."""
@@ -37,15 +38,18 @@ def section(config: Fields, tensors: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def config(model: GptSection, pieces: int) -> dict[str, Any]:
-    """Their ``config.json``.
+def obstacles(recipe: Recipe) -> list[Obstacle]:
+    """The values of a recipe that GPT-2 has no form for."""
+    model = recipe.model
+    assert isinstance(model, GptSection)
+    plain = {"norm": "layer", "norm_place": "pre", "positions": "learned", "biases": True, "scale_scores": True}
+    return misfits(model, **plain, activation=tuple(THEIRS)) + odd_heads(model)
 
-    Raises:
-        UsageError: a field that GPT-2 has no form for.
-    """
-    demand(model, "GPT-2", norm="layer", norm_place="pre", positions="learned", biases=True, scale_scores=True)
-    demand(model, "GPT-2", activation=tuple(THEIRS))
-    demand_plain_heads(model, "GPT-2")
+
+def config(recipe: Recipe, pieces: int) -> dict[str, Any]:
+    """Their ``config.json``."""
+    model = recipe.model
+    assert isinstance(model, GptSection)
     return {
         "model_type": "gpt2",
         "vocab_size": pieces,

@@ -11,13 +11,13 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from regard import disk
 from regard.convert.fields import Fields, shown
 from regard.errors import RegardError
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
-PICKLED = "pytorch_model.bin"
-LARGEST = 64 << 20
-"""Bytes a JSON file may have; more are not read."""
+GENERATION = "generation_config.json"
+PICKLED, OF_CTRANSLATE2 = "pytorch_model.bin", "model.bin"
 
 
 def values_of(path: Path) -> dict[str, Any]:
@@ -26,14 +26,7 @@ def values_of(path: Path) -> dict[str, Any]:
     Raises:
         RegardError: it is missing, too large, or no object.
     """
-    try:
-        if path.stat().st_size > LARGEST:
-            raise RegardError("is larger than 64 MB: this is no description of a model", str(path))
-        found = json.loads(path.read_bytes().decode("utf-8"))
-    except FileNotFoundError:
-        raise RegardError("no such file", str(path)) from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise RegardError(f"cannot be read as JSON: {error}", str(path)) from None
+    found = disk.json_of(path)
     if not isinstance(found, dict):
         raise RegardError("is damaged: an object was expected", str(path))
     return found
@@ -78,9 +71,21 @@ class HubFolder:
             RegardError: there is none.
         """
         kind = self.config.get("model_type")
+        if kind is None and (self.path / OF_CTRANSLATE2).exists():
+            raise RegardError(
+                "is a model for CTranslate2, which only computes: what it is made of does not stand there; bring in "
+                "the folder that it was converted from (regard export DIR OUTPUT writes one that regard import reads)",
+                str(self.path),
+            )
         if not isinstance(kind, str):
             raise RegardError("does not say its model_type", str(self.path / CONFIG))
         return kind
+
+    @cached_property
+    def generation(self) -> Fields:
+        """What ``generation_config.json`` says; nothing where there is none."""
+        path = self.path / GENERATION
+        return fields_of(path) if path.exists() else Fields({}, str(path))
 
     @property
     def architecture(self) -> str | None:
@@ -108,11 +113,10 @@ class HubFolder:
         """
         found: dict[str, Tensor] = {}
         for file in self._files():
+            disk.refuse_irregular(file, "file of weights")
             try:
                 with safe_open(file, "pt") as opened:
                     found |= {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118  (no mapping)
-            except FileNotFoundError:
-                raise RegardError("no such file, though the index names it", str(file)) from None
             except (SafetensorError, OSError) as error:
                 raise RegardError(f"is broken: {error}", str(file)) from None
         return found
@@ -122,10 +126,10 @@ class HubFolder:
             return [self.path / WEIGHTS]
         if (self.path / INDEX).exists():
             named = values_of(self.path / INDEX).get("weight_map")
-            files = sorted(set(map(str, named.values()))) if isinstance(named, dict) else []
-            if not files or any(Path(name).name != name for name in files):
+            files = list(named.values()) if isinstance(named, dict) else []
+            if not files or not all(map(disk.is_plain, files)):
                 raise RegardError("names no files of weights, or some outside of the folder", str(self.path / INDEX))
-            return [self.path / name for name in files]
+            return [self.path / name for name in sorted(set(files))]
         if (self.path / PICKLED).exists():
             raise RegardError(
                 "holds pickled weights, which can run code when they are read; where you trust them, have their own "

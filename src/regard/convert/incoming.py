@@ -11,22 +11,25 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.config import Recipe, VitSection, recipe_from
+from regard.config import Decoding, Recipe, Training, VitSection, merge, recipe_from
 from regard.convert import pixels
 from regard.convert.formats import FORMATS, Format
 from regard.convert.hub import HubFolder
 from regard.convert.labels import refuse_labels
 from regard.convert.names import inward, refuse_surplus
 from regard.convert.sentences import SETTINGS, Sentences
-from regard.convert.spelling import foreign
+from regard.convert.spelling import longest_of, spoken_of, tokenizer_of
 from regard.data.patches import Scale
 from regard.errors import RegardError
 from regard.models import build
-from regard.text.foreign import ForeignTokenizer
 from regard.text.schemes import parts
+from regard.text.tokenizer import Tokenizer
+from regard.text.vocabulary import AnyTokenizer
 
 LONGEST = 1024
-"""Tokens a text may have by default, where the model could read more; a recipe's batch has as many."""
+"""Tokens a text may have where the model is not one of ours and could read more; a recipe's batch has as many."""
+MOST = 100
+"""Hypotheses that a search keeps at most."""
 LABELLED = ("classification", "tagging", "image-classification")
 """Tasks whose model says labels."""
 KINDS = {
@@ -44,20 +47,20 @@ class Brought:
     Args:
         recipe: its model section and task; what says how it was trained are the defaults.
         weights: by our names, in float32.
-        tokenizer: theirs; a model of images has none.
+        tokenizer: theirs, or ours where we had written it; a model of images has none.
         labels: the names of classes or tags.
         scale: of pixel values, for a model of images.
     """
 
     recipe: Recipe
     weights: dict[str, Tensor]
-    tokenizer: ForeignTokenizer | None
+    tokenizer: AnyTokenizer | None
     labels: tuple[str, ...] = ()
     scale: Scale | None = None
 
 
 def brought(folder: Path | str) -> Brought:
-    """The model of a folder in Hugging Face's layout: BERT, GPT-2, T5 or ViT.
+    """The model of a folder in Hugging Face's layout: BERT, GPT-2, T5, ViT, or a translator that we had written.
 
     Raises:
         RegardError: it is no such folder, of a kind that has no counterpart here, or a file of it is damaged.
@@ -65,23 +68,30 @@ def brought(folder: Path | str) -> Brought:
     hub = HubFolder.open(folder)
     format, said = _format(hub), Sentences.of(hub.path)
     task = "encoding" if said.pool else _task(hub, format)
+    told = format.told(hub.config, hub.generation)
+    pieces = 0 if task == "image-classification" else hub.config.whole("vocab_size") - told.get("own", False)
     untied = None if hub.config.flag("tie_word_embeddings", True) else format.outputs.get(task)
     tensors = format.once(hub.tensors, hub.where, untied)
     count = len(tensors["classifier.weight"]) if task in LABELLED and "classifier.weight" in tensors else 0
     labels = hub.labels(count) if count else ()
-    pieces = 0 if task == "image-classification" else hub.config.whole("vocab_size")
     model = format.section(hub.config, tensors)
     if task == "encoding":
         model |= _pooled(said, model)
-    recipe = recipe_from(_recipe(hub, task, model, pieces, labels, said), hub.config.where)
+    values = _recipe(hub, task, model, pieces, labels, said)
+    recipe = recipe_from(values, hub.config.where)
     refuse_labels(task, recipe.classification.kind, labels, hub.config.where)
-    rows = format.rows(recipe.model, task, **format.told(hub.config))
+    rows = format.rows(recipe.model, task, **told)
     refuse_surplus(rows, tensors, format.spare, hub.where)
     weights = inward(rows, tensors, hub.where)
     with torch.device("meta"):
         outline = OUTLINES[task](recipe.model, pieces, count)
     _fit(weights, outline, hub.where)
-    tokenizer = foreign(hub.path, pieces) if pieces else None
+    tokenizer = tokenizer_of(hub.path, pieces) if pieces else None  # now that there is a table of so many rows
+    if isinstance(tokenizer, Tokenizer):
+        recipe = recipe_from(merge(values, _as_ours(hub, task, model, said, tokenizer)), hub.config.where)
+    elif task == "translation":
+        message = f"is a {format.kind} with a tokenizer of others; only one that `regard export` wrote is read"
+        raise RegardError(message, str(hub.path))
     _refuse_lowering(said, tokenizer, hub)
     scale = pixels.scale_of(hub.path, recipe.model.channels) if isinstance(recipe.model, VitSection) else None
     return Brought(recipe, {name: tensor.float() for name, tensor in weights.items()}, tokenizer, labels, scale)
@@ -110,7 +120,7 @@ def _pooled(said: Sentences, model: Mapping[str, Any]) -> dict[str, Any]:
     return {} if model.get("pooler") else {"pool": "mean"}
 
 
-def _refuse_lowering(said: Sentences, tokenizer: ForeignTokenizer | None, hub: HubFolder) -> None:
+def _refuse_lowering(said: Sentences, tokenizer: AnyTokenizer | None, hub: HubFolder) -> None:
     """Raise a RegardError where texts are lower-cased before a tokenizer that tells capitals from small letters."""
     if said.lowers and tokenizer is not None:
         capital, small = tokenizer.ids_batch(["A B", "a b"])
@@ -126,14 +136,42 @@ def _recipe(
     values: dict[str, Any] = {"task": task, "model": model}
     if pieces:
         values["text"] = {"vocabulary": max(300, pieces)}
-        longest = min(int(model.get("max_positions", 512)), LONGEST)
-        values["data"] = {"max_tokens": min(longest, said.longest or longest)}
-    if task == "classification":
+        longest = min([int(model.get("max_positions", 512)), LONGEST, *_longest(hub, said)])
+        values["data"] = {"max_tokens": longest}
+    if task in ("classification", "image-classification"):
         values["classification"] = {"kind": _kind(hub, len(labels))}
     elif task == "tagging":
         values["tagging"] = {"scheme": _scheme(labels)}
     elif task == "encoding":
         values["encoding"] = {"normalise": said.normalise}
+    elif task in ("translation", "span-corruption"):
+        values["decoding"] = {"beam": min(hub.generation.whole("num_beams", Decoding().beam), MOST)}
+    return values
+
+
+def _longest(hub: HubFolder, said: Sentences) -> list[int]:
+    """What the files of the folder say of how many tokens a text may have."""
+    return [longest for longest in (longest_of(hub.path), said.longest) if longest is not None]
+
+
+def _as_ours(hub: HubFolder, task: str, model: dict[str, Any], said: Sentences, tokenizer: Tokenizer) -> dict[str, Any]:
+    """What else is known of a recipe where the tokenizer is ours, so that we had written the folder.
+
+    Of an encoder-decoder the tokenizer tells what it is for, since spans have symbols; a text may be as long as it was.
+    """
+    text: dict[str, Any] = {
+        "units": tokenizer.units,
+        "normalisation": tokenizer.normalisation,
+        "lowercase": tokenizer.lowercase,
+    }
+    values: dict[str, Any] = {"text": text}
+    if told := _longest(hub, said):
+        longest = min(model.get("max_positions", told[0]), *told)
+        values |= {"data": {"max_tokens": longest}, "training": {"tokens": max(longest, Training().tokens)}}
+    if task in ("translation", "span-corruption"):
+        values["task"] = "span-corruption" if tokenizer.sentinels else "translation"
+        if not tokenizer.sentinels:
+            text |= spoken_of(hub.path)
     return values
 
 
@@ -168,6 +206,7 @@ OUTLINES: dict[str, Callable[[Any, int, int], nn.Module]] = {
     "encoding": lambda model, pieces, _: build.bert(model, pieces, build.vectors(model)),
     "language-model": lambda model, pieces, _: build.gpt(model, pieces),
     "span-corruption": lambda model, pieces, _: build.transformer(model, pieces, pieces),
+    "translation": lambda model, pieces, _: build.transformer(model, pieces, pieces),
     "image-classification": lambda model, _, count: build.vit(model, count),
 }
 """How the model of a task is built from section, pieces and labels."""

@@ -6,26 +6,25 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import safetensors.torch
-import torch
 from torch import Tensor
 
-from regard.config import BUILT, BertSection, Model, Recipe, TransformerSection, VitSection
-from regard.convert import pixels, sentences, t5, translator
+from regard.config import BertSection, Recipe, TransformerSection, VitSection
+from regard.convert import pixels, sentences, t5
+from regard.convert.exportable import Exports, exports
 from regard.convert.formats import FORMATS
-from regard.convert.hub import CONFIG, WEIGHTS
+from regard.convert.hub import CONFIG, GENERATION, WEIGHTS
 from regard.convert.incoming import KINDS, LABELLED
 from regard.convert.names import Row, outward
-from regard.convert.spelling import as_json, files
+from regard.convert.spelling import as_json
+from regard.convert.spelling import files as spelled
 from regard.data.patches import Scale
-from regard.errors import RegardError, UsageError
+from regard.errors import RegardError
 from regard.text.foreign import ForeignTokenizer
 from regard.text.vocabulary import AnyTokenizer
 
-GENERATION, MODEL = "generation_config.json", "model.safetensors"
+MODEL = "model.safetensors"
 LONGEST = 512
 """Tokens their outputs may have."""
-FAMILIES = {"bert": "bert", "gpt": "gpt2", "vit": "vit"}
-"""The families of ours that one format of theirs is for."""
 
 
 def taken(
@@ -50,64 +49,54 @@ def taken(
         scale: of pixel values, for a model of images.
 
     Raises:
-        UsageError: names the field for which the format has no form.
+        UsageError: names the fields for which the format has no form.
         RegardError: the weights are not those of the recipe's model.
     """
+    found = exports(recipe, tokenizer, weights)
+    found.refuse()
+    assert found.format is not None
     if isinstance(recipe.model, TransformerSection):
-        return _written_texts(recipe, recipe.model, weights, tokenizer)
-    if recipe.model.family not in FAMILIES:
-        others = [name for name in BUILT[recipe.task] if name in FAMILIES]
-        instead = f"; one of the family {others[0]!r} has, with the settings of docs/convert.md" if others else ""
-        message = f"a model of the family {recipe.model.family!r} has no form in Hugging Face's layout{instead}"
-        raise UsageError(message, "model.family")
-    format = FORMATS[FAMILIES[recipe.model.family]]
-    task = recipe.task
-    if recipe.tagging.crf:
-        raise UsageError(f"{format.kind} has no form for tags that are scored as whole sequences", "tagging.crf")
+        return _written_texts(recipe, found, weights, tokenizer)
+    format, task = FORMATS[found.format], recipe.task
     pieces = tokenizer.size if tokenizer else 0
-    config = format.config(recipe.model, pieces) | _symbols(tokenizer) | _labelled(recipe, labels)
+    config = format.config(recipe, pieces) | _symbols(tokenizer) | _labelled(recipe, labels)
     config["architectures"] = [next(name for name, known in format.tasks.items() if known == task)]
     tensors = _renamed(format.rows(recipe.model, task), weights)
     if task == "encoding":  # a model without a head has no prefix to tell it from one
         tensors = {name.removeprefix(format.prefix): tensor for name, tensor in tensors.items()}
-    found = {CONFIG: as_json(config), WEIGHTS: _bytes(tensors)}
+    files = {CONFIG: as_json(config), WEIGHTS: _bytes(tensors)}
     if scale is not None and isinstance(recipe.model, VitSection):
-        found[pixels.THEIRS] = as_json(pixels.processor(recipe.model, scale))
+        files[pixels.THEIRS] = as_json(pixels.processor(recipe.model, scale))
     if tokenizer is not None:
-        longest = getattr(recipe.model, "max_positions", recipe.data.max_tokens)
-        found |= files(tokenizer, longest, framed=task != "language-model", pad=False)
+        files |= spelled(tokenizer, recipe.data.max_tokens, framed=task != "language-model", pad=False)
     if task == "encoding":
-        found |= _around(recipe)
+        files |= _around(recipe)
     if task == "language-model" and tokenizer is not None:
-        found[GENERATION] = as_json({"eos_token_id": tokenizer.end, "pad_token_id": tokenizer.end})
-    return found
+        files[GENERATION] = as_json({"eos_token_id": tokenizer.end, "pad_token_id": tokenizer.end})
+    return files
 
 
 def _written_texts(
-    recipe: Recipe, model: TransformerSection, weights: Mapping[str, Tensor], tokenizer: AnyTokenizer | None
+    recipe: Recipe, found: Exports, weights: Mapping[str, Tensor], tokenizer: AnyTokenizer | None
 ) -> dict[str, bytes]:
     """An encoder-decoder: T5 where it is made like one, else Marian or Pegasus."""
     assert tokenizer is not None
-    like_t5 = _like_t5(model)
-    own = not like_t5 or starts_alone(recipe, weights)
-    pieces = tokenizer.size
-    start = pieces if own else t5.PAD
+    assert found.format is not None
+    format, own = FORMATS[found.format], found.own
+    start = tokenizer.size if own else t5.PAD
     foreign = isinstance(tokenizer, ForeignTokenizer)  # it has a pad of its own, and no text needs the start's name
     pad = tokenizer.pad if isinstance(tokenizer, ForeignTokenizer) and tokenizer.pad is not None else start
     symbols = {"decoder_start_token_id": start, "pad_token_id": pad, "eos_token_id": tokenizer.end}
-    if like_t5:
-        config = t5.config(model, pieces + own) | symbols
-        tensors = _renamed(t5.rows(model, recipe.task, own=own), weights)
-    else:
-        config = translator.config(model, pieces, recipe.data.max_tokens + recipe.decoding.max_extra + 1)
-        tensors = _renamed(translator.rows(model, recipe.task), weights) | translator.further(model, config)
+    config = format.config(recipe, tokenizer.size + own) | symbols
+    tensors = _renamed(format.rows(recipe.model, recipe.task, own=own), weights) | format.further(recipe.model, config)
     never = {"bad_words_ids": [[start]]} if own else {}
+    text = recipe.text if recipe.task == "translation" else None
     generation = {**symbols, **never, "num_beams": recipe.decoding.beam, "max_length": LONGEST}
     return {
         CONFIG: as_json(config),
         GENERATION: as_json(generation),
         WEIGHTS: _bytes(tensors),
-        **files(tokenizer, recipe.data.max_tokens, framed=True, pad=own and not foreign),
+        **spelled(tokenizer, recipe.data.max_tokens, framed=True, pad=own and not foreign, text=text),
     }
 
 
@@ -119,21 +108,6 @@ def _around(recipe: Recipe) -> dict[str, bytes]:
         return {}
     said = sentences.files(model.pool, model.d_model, recipe.data.max_tokens, normalise=recipe.encoding.normalise)
     return {name: as_json(values) for name, values in said.items()}
-
-
-def starts_alone(recipe: Recipe, weights: Mapping[str, Tensor]) -> bool:
-    """Whether a model becomes a T5 with a start symbol of its own, which nothing in its weights keeps from being said.
-
-    It has one where its row is another than that of T5's pad piece: where the model was trained here.
-    """
-    table = weights.get("encoder.input.tokens.weight")
-    return _like_t5(recipe.model) and table is not None and not torch.equal(table[-1], table[t5.PAD])
-
-
-def _like_t5(model: Model) -> bool:
-    return isinstance(model, TransformerSection) and all(
-        getattr(model, name) == value for name, value in t5.FIXED.items()
-    )
 
 
 def _symbols(tokenizer: AnyTokenizer | None) -> dict[str, Any]:
@@ -152,7 +126,7 @@ def _labelled(recipe: Recipe, labels: Sequence[str]) -> dict[str, Any]:
         "id2label": {str(number): label for number, label in enumerate(labels)},
         "label2id": {label: number for number, label in enumerate(labels)},
     }
-    if recipe.task == "classification":
+    if recipe.task != "tagging":
         kind = recipe.classification.kind
         named["problem_type"] = next(theirs for theirs, ours in KINDS.items() if ours == kind)
     return named

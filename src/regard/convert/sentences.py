@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from regard import disk
 from regard.convert.fields import Fields
 from regard.convert.hub import fields_of
 from regard.errors import RegardError
@@ -67,9 +67,10 @@ def _modules(folder: Path) -> list[str]:
     path = folder / MODULES
     if not path.exists():
         return []
+    modules = disk.json_of(path)
     try:
-        kinds = [str(module["type"]).rpartition(".")[2] for module in json.loads(path.read_bytes())]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        kinds = [str(module["type"]).rpartition(".")[2] for module in modules]
+    except (KeyError, TypeError) as error:
         raise RegardError(f"is damaged: {error}", str(path)) from None
     if strange := [kind for kind in kinds if kind not in KNOWN]:
         raise RegardError(f"has the module {strange[0]!r}, which has no counterpart here", str(path))

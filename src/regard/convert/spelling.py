@@ -1,49 +1,108 @@
-"""Tokenizers of others, in and out: one file where there is one, else built from the files of the first releases."""
+"""Tokenizers in the files of others, in and out: one file, else built from those of the first releases; ours too."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
-from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+import tokenizers
+from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
 
-from regard.convert.fields import Fields
+from regard import disk
+from regard.config import FORMAT, LANGUAGE, Text
+from regard.convert.fields import Fields, shown
 from regard.convert.hub import fields_of
 from regard.errors import RegardError
 from regard.text.foreign import ForeignTokenizer
 from regard.text.foreign_file import told_beside
+from regard.text.languages import UNKNOWN
+from regard.text.tokenizer import Tokenizer
+from regard.text.tokenizer_file import document_of, parts
 from regard.text.vocabulary import AnyTokenizer
 
 FILE, SETTINGS, ROLES = "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"
 PAD = "<pad>"
 """The symbol we add where the other side needs one to start or to fill up."""
+NOTHING: dict[str, Any] = {
+    "type": "TemplateProcessing",
+    "single": [{"Sequence": {"id": "A", "type_id": 0}}],
+    "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+    "special_tokens": {},
+}
+"""How `transformers` writes that nothing is put around a text."""
+SPOKEN = {"source_language": "source_lang", "target_language": "target_lang"}
+"""Our keys for the languages of a translator to their words."""
+MOST_TOKENS = 1 << 24
+"""Of a text; where they say more they mean any."""
 WORDS, PIECES, MERGES, MODEL = "vocab.txt", "vocab.json", "merges.txt", "spiece.model"
 
 
-def foreign(folder: Path, pieces: int) -> ForeignTokenizer:
-    """The tokenizer of a folder in Hugging Face's layout, for a table of ``pieces`` rows.
+def tokenizer_of(folder: Path, pieces: int) -> AnyTokenizer:
+    """The tokenizer of a folder in Hugging Face's layout, for ``pieces``: one of ours where :func:`files` wrote it.
 
     Raises:
-        RegardError: there is none, it is damaged, or has more pieces than the table.
+        RegardError: there is none, it is damaged, or has more pieces than there may be.
     """
-    names = told_beside(folder)
-    if (folder / FILE).exists():
-        found = ForeignTokenizer.load(folder / FILE, names, pieces)
-    else:
-        document, where = _built(folder)
-        found = ForeignTokenizer(document, names, pieces, where)
+    there = (folder / FILE).exists()
+    document, where = (document_of(folder / FILE), str(folder / FILE)) if there else _built(folder, pieces)
+    own = _own(document) if there else None
+    if own is not None and own.size == pieces:
+        return own
+    found = ForeignTokenizer(document, told_beside(folder), pieces, where)
     if found.size > pieces:
         raise RegardError(f"has {found.size} pieces, the model's table {pieces} rows", str(folder))
     return found
 
 
-def _built(folder: Path) -> tuple[Any, str]:
+def _own(document: Any) -> Tokenizer | None:
+    """The tokenizer of ours whose file :func:`files` made ready for others; ``None``: it is another's."""
+    try:
+        model = {**document["model"], "format": FORMAT}
+        added = document["added_tokens"]
+        bare = {**document, **dict.fromkeys(("post_processor", "padding", "truncation")), "added_tokens": []}
+        found = Tokenizer(*parts({**bare, "model": model}, FILE))
+    except (RegardError, KeyError, TypeError):
+        return None
+    symbols = _added_to(found)
+    same = json.loads(found.content) == {**bare, "model": model}
+    framed = document.get("post_processor") in (None, _frame(found), NOTHING)
+    return found if same and framed and added in (symbols, [*symbols, _added(found.size, PAD)]) else None
+
+
+def longest_of(folder: Path) -> int | None:
+    """Tokens that a text has at most, the symbols counted; ``None``: the folder does not say."""
+    longest = _settings(folder).get("model_max_length")  # where it means "any", it is 10^30
+    whole = isinstance(longest, int) and not isinstance(longest, bool)
+    return longest if whole and 2 <= longest <= MOST_TOKENS else None
+
+
+def spoken_of(folder: Path) -> dict[str, str]:
+    """The languages of a translator, by our keys, as far as its folder names them.
+
+    Raises:
+        RegardError: something else stands there.
+    """
+    settings, found = _settings(folder), {}
+    for key, name in SPOKEN.items():
+        if settings.get(name) is not None:
+            if not re.fullmatch(LANGUAGE, settings.text(name)):
+                raise RegardError(f"{name} {shown(settings.get(name))} is no code of a language", settings.where)
+            found[key] = settings.text(name)
+    return found
+
+
+def _settings(folder: Path) -> Fields:
+    return fields_of(folder / SETTINGS) if (folder / SETTINGS).exists() else Fields({}, str(folder / SETTINGS))
+
+
+def _built(folder: Path, pieces: int) -> tuple[Any, str]:
     """The document of a tokenizer that lies there in the files of the first releases."""
     if (folder / WORDS).exists():
         return json.loads(_word_pieces(folder).to_str()), str(folder / WORDS)
     if (folder / PIECES).exists() and (folder / MERGES).exists():
-        return json.loads(_byte_pairs(folder).to_str()), str(folder / PIECES)
+        return json.loads(_byte_pairs(folder, pieces).to_str()), str(folder / PIECES)
     if (folder / MODEL).exists():
         raise RegardError(
             f"is the form of another library; load it with `transformers` and save it again to have a {FILE}",
@@ -52,18 +111,19 @@ def _built(folder: Path) -> tuple[Any, str]:
     raise RegardError(f"has no {FILE}", str(folder))
 
 
-def _word_pieces(folder: Path) -> Tokenizer:
+def _word_pieces(folder: Path) -> tokenizers.Tokenizer:
     """BERT's: a piece a line, its number the line's [Devlin19 §3]."""
-    settings = fields_of(folder / SETTINGS) if (folder / SETTINGS).exists() else Fields({}, "")
+    settings = _settings(folder)
     small = settings.flag("do_lower_case", True)
     try:
-        lines = (folder / WORDS).read_text(encoding="utf-8").split("\n")
-    except (OSError, ValueError) as error:
+        text = disk.content(folder / WORDS, kind="vocabulary").decode("utf-8")
+    except ValueError as error:
         raise RegardError(f"cannot be read: {error}", str(folder / WORDS)) from None
-    ids = {line.rstrip("\r"): number for number, line in enumerate(lines if lines[-1] else lines[:-1])}
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    ids = {line: number for number, line in enumerate(lines if lines[-1] else lines[:-1])}
     if missing := [name for name in ("[UNK]", "[CLS]", "[SEP]") if name not in ids]:
         raise RegardError(f"lacks {missing[0]}: is no vocabulary of BERT", str(folder / WORDS))
-    core = Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
+    core = tokenizers.Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
     core.normalizer = normalizers.BertNormalizer(
         clean_text=True,
         handle_chinese_chars=settings.flag("tokenize_chinese_chars", True),
@@ -81,13 +141,18 @@ def _word_pieces(folder: Path) -> Tokenizer:
     return core
 
 
-def _byte_pairs(folder: Path) -> Tokenizer:
+def _byte_pairs(folder: Path, pieces: int) -> tokenizers.Tokenizer:
     """GPT-2's: pieces by number, and merges a line each [Radford19 §2.2]."""
+    ids = disk.json_of(folder / PIECES, "vocabulary")
+    disk.content(folder / MERGES, kind="vocabulary")  # the library would read all there is
+    if not isinstance(ids, dict) or not all(isinstance(id, int) and 0 <= id < pieces for id in ids.values()):
+        # of one beyond them the library would write a list of all numbers that are free
+        raise RegardError(f"is no vocabulary of pieces with numbers from 0 to {pieces - 1:,}", str(folder / PIECES))
     try:
         model = models.BPE.from_file(str(folder / PIECES), str(folder / MERGES))
     except Exception as error:  # the library raises nothing narrower
         raise RegardError(f"cannot be read: {error}", str(folder / PIECES)) from None
-    core = Tokenizer(model)
+    core = tokenizers.Tokenizer(model)
     core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     core.decoder = decoders.ByteLevel()
     if core.token_to_id("<|endoftext|>") is not None:
@@ -95,21 +160,22 @@ def _byte_pairs(folder: Path) -> Tokenizer:
     return core
 
 
-def files(tokenizer: AnyTokenizer, longest: int, *, framed: bool, pad: bool) -> dict[str, bytes]:
+def files(
+    tokenizer: AnyTokenizer, longest: int, *, framed: bool, pad: bool, text: Text | None = None
+) -> dict[str, bytes]:
     """The files that ``transformers`` reads a tokenizer from.
 
     Args:
         longest: tokens of a text, as the other side is told.
         framed: our symbols before and behind a text are put there by the file.
         pad: a symbol for the row behind the pieces is added.
+        text: of a translator, whose languages are told as far as they are known.
     """
-    theirs = isinstance(tokenizer, ForeignTokenizer)
     document = json.loads(tokenizer.content)
-    document["model"].pop("regard" if theirs else "format", None)  # ours alone
+    document["model"].pop("format" if isinstance(tokenizer, Tokenizer) else "regard", None)  # ours alone
     roles = _roles(tokenizer)
-    if not theirs:
-        symbols = list(tokenizer.names[: tokenizer.symbols])  # type: ignore[union-attr]
-        document["added_tokens"] = [_added(id, name) for id, name in enumerate(symbols)]
+    if isinstance(tokenizer, Tokenizer):
+        document["added_tokens"] = _added_to(tokenizer)
         document["post_processor"] = _frame(tokenizer) if framed else None
     if not framed:
         roles["bos_token"] = roles["eos_token"]  # it stands between texts, so a text begins behind one
@@ -121,6 +187,7 @@ def files(tokenizer: AnyTokenizer, longest: int, *, framed: bool, pad: bool) -> 
         "model_max_length": longest,
         "clean_up_tokenization_spaces": False,
         **roles,
+        **{name: said for key, name in SPOKEN.items() if text and (said := getattr(text, key)) != UNKNOWN},
     }
     return {FILE: as_json(document), SETTINGS: as_json(settings), ROLES: as_json(roles)}
 
@@ -137,6 +204,11 @@ def _roles(tokenizer: AnyTokenizer) -> dict[str, str]:
     if isinstance(tokenizer, ForeignTokenizer) and tokenizer.pad is not None:
         roles["pad_token"] = names[tokenizer.pad]
     return roles
+
+
+def _added_to(tokenizer: Tokenizer) -> list[dict[str, Any]]:
+    """What the file says of our symbols, so that nothing cuts their names into pieces."""
+    return [_added(id, name) for id, name in enumerate(tokenizer.names[: tokenizer.symbols])]
 
 
 def _added(id: int, name: str) -> dict[str, Any]:

@@ -6,9 +6,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from regard.config import TransformerSection
-from regard.convert.fields import Fields, demand
+import torch
+from torch import Tensor
+
+from regard.config import Recipe, TransformerSection
+from regard.convert.fields import Fields
 from regard.convert.names import Row, Started, affine, row
+from regard.convert.obstacles import Obstacle, misfits, two_vocabularies
 from regard.errors import RegardError
 
 TASKS = {"T5ForConditionalGeneration": "span-corruption"}
@@ -27,8 +31,10 @@ ACTIVATIONS = {
 }
 """Their words for the feed-forward to ours."""
 THEIRS = {ours: theirs for theirs, ours in ACTIVATIONS.items()}
-PAD, END = 0, 1
-"""Ids of T5's symbols: what starts a text the decoder writes, and what ends one."""
+PAD = 0
+"""The id of T5's symbol that starts a text the decoder writes, where nobody names another."""
+TABLES = ("encoder.input.tokens.weight", "decoder.input.tokens.weight")
+"""Our tables of what is read."""
 
 
 def section(config: Fields, tensors: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,8 +49,7 @@ def section(config: Fields, tensors: Mapping[str, Any]) -> dict[str, Any]:
         "d_model": config.whole("d_model"),
         "d_ff": config.whole("d_ff"),
         "heads": config.whole("num_heads"),
-        "d_k": config.whole("d_kv"),
-        "d_v": config.whole("d_kv"),
+        **_sizes(config),
         "activation": config.word("feed_forward_proj", ACTIVATIONS, "relu"),
         "relative_buckets": config.whole("relative_attention_num_buckets", 32),
         "relative_distance": config.whole("relative_attention_max_distance", 128),
@@ -56,6 +61,12 @@ def section(config: Fields, tensors: Mapping[str, Any]) -> dict[str, Any]:
         "scale_output": _scaled(config),
         **FIXED,
     }
+
+
+def _sizes(config: Fields) -> dict[str, int]:
+    """Those of a head, where they are others than d_model / heads."""
+    size = config.whole("d_kv")
+    return {} if size * config.whole("num_heads") == config.whole("d_model") else {"d_k": size, "d_v": size}
 
 
 FIXED: dict[str, Any] = {
@@ -74,14 +85,35 @@ def _scaled(config: Fields) -> bool:
     return config.flag("scale_decoder_outputs", config.flag("tie_word_embeddings", True))
 
 
-def config(model: TransformerSection, pieces: int) -> dict[str, Any]:
-    """Their ``config.json``.
+def obstacles(recipe: Recipe, weights: Mapping[str, Tensor] | None = None) -> list[Obstacle]:
+    """The values of a recipe that T5 has no form for.
 
-    Raises:
-        UsageError: a field that T5 has no form for.
+    What it reads with one table, a model that is not tied here reads with two, which training makes different.
+
+    Args:
+        recipe: what the model is made by.
+        weights: by our names; ``None``: they are still to be trained.
     """
-    demand(model, "T5", **FIXED, tie=("none", "three"), decoder_norm=(None, "rms"), value_size=model.key_size)
-    demand(model, "T5", activation=tuple(THEIRS), scale_output=model.tie == "three")
+    model = recipe.model
+    assert isinstance(model, TransformerSection)
+    found = two_vocabularies(recipe) + misfits(model, **FIXED, decoder_norm=(None, "rms"))
+    found += misfits(model, value_size=model.key_size, activation=tuple(THEIRS))
+    shared = model.tie == "three" or (model.tie == "none" and not _different(weights or {}))
+    if not shared:
+        why = "T5 reads source and target with one table of embeddings, and here they are two"
+        found.append(Obstacle("model.tie", model.tie, "three", why if model.tie == "none" else ""))
+    return found + misfits(model, scale_output=model.tie == "three" or not shared)
+
+
+def _different(weights: Mapping[str, Tensor]) -> bool:
+    source, target = (weights.get(name) for name in TABLES)
+    return source is None or target is None or not torch.equal(source, target)
+
+
+def config(recipe: Recipe, pieces: int) -> dict[str, Any]:
+    """Their ``config.json``, the start symbol's row counted among the pieces where it is one of its own."""
+    model = recipe.model
+    assert isinstance(model, TransformerSection)
     return {
         "model_type": "t5",
         "architectures": [*TASKS],
@@ -102,17 +134,20 @@ def config(model: TransformerSection, pieces: int) -> dict[str, Any]:
     }
 
 
-def told(config: Fields) -> dict[str, Any]:
-    """What ``config.json`` tells the table of names: the row with which the decoder starts.
+def told(config: Fields, generation: Fields) -> dict[str, Any]:
+    """What the table of names must know of the row with which the decoder starts.
+
+    A row that no piece has is the last one, and must never be written: so ``export`` has it where we trained a model.
 
     Raises:
         RegardError: there is no such row.
     """
     name = "pad_token_id" if config.get("decoder_start_token_id") is None else "decoder_start_token_id"
-    start = config.whole(name, PAD, least=0)
-    if start >= config.whole("vocab_size"):
+    start, rows = config.whole(name, PAD, least=0), config.whole("vocab_size")
+    if start >= rows:
         raise RegardError(f"{name} {start} is none of its pieces", config.where)
-    return {"start": start}
+    alone = start == rows - 1 and generation.get("bad_words_ids") == [[start]]
+    return {"own": True} if alone else {"start": start}
 
 
 def rows(model: TransformerSection, task: str, *, own: bool = False, start: int = PAD) -> list[Row]:
@@ -122,10 +157,9 @@ def rows(model: TransformerSection, task: str, *, own: bool = False, start: int 
     """
     row_of = None if own else start
     if model.tie == "three":
-        table = [row("shared.weight", "encoder.input.tokens.weight", form=Started(row_of))]
+        table = [row("shared.weight", TABLES[0], form=Started(row_of))]
     else:
-        read = [f"{side}.input.tokens.weight" for side in ("encoder", "decoder")]
-        table = [row("shared.weight", *read, form=Started(row_of, copies=2))]
+        table = [row("shared.weight", *TABLES, form=Started(row_of, copies=2))]
         table.append(row("lm_head.weight", "output.weight", form=Started(row_of)))
     for side, layers in (("encoder", model.encoder_layers), ("decoder", model.decoder_layers)):
         relative = f"{side}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"

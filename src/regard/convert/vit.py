@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from regard.config import VitSection
-from regard.convert.fields import ACTIVATIONS, THEIRS, Fields, demand, demand_plain_heads
+from regard.config import Recipe, VitSection
+from regard.convert.fields import ACTIVATIONS, THEIRS, Fields
 from regard.convert.names import Row, Shaped, affine, row
+from regard.convert.obstacles import Obstacle, misfits, odd_heads
 from regard.errors import RegardError
 
 TASKS = {"ViTForImageClassification": "image-classification"}
@@ -41,15 +42,18 @@ def section(config: Fields, tensors: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def config(model: VitSection, pieces: int) -> dict[str, Any]:
-    """Their ``config.json``; there are no pieces.
+def obstacles(recipe: Recipe) -> list[Obstacle]:
+    """The values of a recipe that ViT has no form for."""
+    model = recipe.model
+    assert isinstance(model, VitSection)
+    plain = {"norm": "layer", "norm_place": "pre", "positions": "learned", "biases": True, "scale_scores": True}
+    return misfits(model, **plain, activation=tuple(THEIRS), pool="first") + odd_heads(model)
 
-    Raises:
-        UsageError: a field that ViT has no form for.
-    """
-    demand(model, "ViT", norm="layer", norm_place="pre", positions="learned", biases=True, scale_scores=True)
-    demand(model, "ViT", activation=tuple(THEIRS), pool="first")
-    demand_plain_heads(model, "ViT")
+
+def config(recipe: Recipe, pieces: int) -> dict[str, Any]:
+    """Their ``config.json``; there are no pieces."""
+    model = recipe.model
+    assert isinstance(model, VitSection)
     size = model.height if model.height == model.width else [model.height, model.width]
     return {
         "model_type": "vit",

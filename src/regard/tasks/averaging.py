@@ -12,6 +12,8 @@ from regard.config import recipe_toml
 from regard.errors import RegardError, UsageError
 from regard.models import store
 from regard.tasks.bundle import MODEL, RECIPE, load, opened, outline
+from regard.tasks.fresh_folder import refuse_other, whole
+from regard.tasks.model_folder import model_folder
 from regard.training import average as averages
 from regard.training import checkpoint, manifest
 from regard.training.files import Files
@@ -24,17 +26,16 @@ def average(
 
     Args:
         folder: the model folder of a run.
-        output: must not exist, or be empty.
+        output: must not exist, be empty, or hold this very model already.
         last: the newest so many checkpoints; default: all that are kept.
         checkpoints: these checkpoint or snapshot folders instead.
 
     Raises:
         RegardError: too few checkpoints, a damaged one, one of another model, or an output that holds something.
     """
-    folder, output = Path(folder), Path(output)
+    folder, output = model_folder(folder), Path(output)
     recipe, assets = opened(folder)
-    if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise RegardError("holds something already; name a new folder", str(output))
+    refuse_other(output)
     chosen = [Path(path) for path in checkpoints] or kept(folder, last)
     weights = averages.average(chosen)
     _fit(weights, outline(recipe, assets), chosen[0])
@@ -42,16 +43,10 @@ def average(
         RECIPE: recipe_toml(recipe).encode(),
         MODEL: store.to_bytes(weights),
         "card.md": _card(chosen),
+        **assets.contents,
     }
-    output.mkdir(parents=True, exist_ok=True)
-    try:
-        contents |= assets.contents
-        manifest.replace(output, {name: [content] for name, content in contents.items()}, Files())
-    except OSError as error:
-        for path in output.iterdir():  # it was empty, and is so again
-            if path.name in contents or path.name.startswith(("tokenizer.", "manifest.")) or ".partial" in path.name:
-                path.unlink(missing_ok=True)
-        raise RegardError(f"cannot be written ({error.strerror}); nothing was left there", str(output)) from None
+    with whole(output) as fresh:
+        manifest.replace(fresh, {name: [content] for name, content in contents.items()}, Files())
     return load(output)
 
 

@@ -15,6 +15,8 @@ from regard.tasks.classification import Classification
 from regard.tasks.image_classification import ImageClassification
 from regard.tasks.language_model import LanguageModel
 from regard.tasks.masked_lm import MaskedLm
+from regard.tasks.model_folder import RECIPE as RECIPE
+from regard.tasks.model_folder import model_folder
 from regard.tasks.span_corruption import SpanCorruption
 from regard.tasks.tagging import Tagging
 from regard.tasks.teaching import Assets
@@ -23,7 +25,6 @@ from regard.tasks.translation import Translation
 from regard.training.manifest import verify
 
 MODEL = "model.safetensors"
-RECIPE = "recipe.toml"
 
 
 TASKS: dict[str, type[Any]] = {
@@ -40,13 +41,13 @@ def load(folder: Path | str, device: str | None = None) -> Any:
     """The task a model folder was made for, ready to use; the folder's manifest is verified first.
 
     Args:
-        folder: what ``regard train`` wrote.
+        folder: what ``regard train`` wrote, or ``regard demo``.
         device: ``cpu``, ``cuda``, ``cuda:1`` …; default: a GPU if there is one.
 
     Raises:
         RegardError: it is no model folder, or a file of it is damaged.
     """
-    folder = Path(folder)
+    folder = model_folder(folder)
     _refuse_others(folder)
     if not (folder / MODEL).exists():
         unfinished = (folder / "training").is_dir()
@@ -77,6 +78,7 @@ def ready(recipe: Recipe, assets: Assets, model: torch.nn.Module, device: str | 
 
 def opened(folder: Path) -> tuple[Recipe, Any]:
     """Recipe and assets of a model folder."""
+    folder = model_folder(folder)
     _refuse_others(folder)
     path = folder / RECIPE
     recipe = recipe_from(recipe_values(path), str(path))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from regard import disk
 from regard.config import Model, Recipe, RnnEncoderSection, RnnSection, TransformerSection
 from regard.tasks.metrics import Scores
 from regard.tasks.teaching import Prepared
@@ -103,7 +104,7 @@ def _sizes(model: Model) -> str:
 def final(output: Path) -> bool:
     """Whether a model folder's card holds its final scores; a run killed after its last step has still to make them."""
     path = output / CARD
-    return path.exists() and "\n* " in path.read_text(encoding="utf-8")
+    return path.exists() and "\n* " in disk.content(path, kind="card").decode("utf-8", "replace")
 
 
 def left_out(prepared: Prepared) -> list[str]:

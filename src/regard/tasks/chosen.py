@@ -6,20 +6,29 @@ import platform
 from collections.abc import Callable
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
 import torch
+from pydantic import Field, PositiveInt, TypeAdapter, ValidationError
 
-from regard.config import Recipe
+from regard.config import Recipe, Training
 from regard.data.batch import Position
+from regard.errors import Damaged
 from regard.nn import ops
 from regard.tasks.teaching import Teaching
 from regard.training import budget, measuring, memory, resolved
+from regard.training.kept import Kept
 from regard.training.run import Hooks, validation_interval
+from regard.training.saving import snapshot_steps
 
 Teach = Callable[[Recipe, ops.Path], Teaching]
 """Makes the objective of a recipe, its weights fresh."""
-LENGTH = tuple(f"chosen.{name}" for name in ("steps", "validate_every", "costs", "planned", "reviewed"))
+LENGTH = tuple(f"chosen.{name}" for name in ("steps", "validate_every", "costs", "planned", "reviewed", "select"))
 """How long a run is, which follows from what a person asks for; that is what a run is held to."""
+_PATIENCE = 30.0
+"""Seconds of measuring at most where nobody gave minutes: it is only said how long the run will take."""
+_ENOUGH = 10
+"""Steps to measure by; where they are the run's own, they can be kept."""
 
 
 @dataclass(frozen=True)
@@ -34,18 +43,20 @@ class Chosen:
         threads: processor threads; sums depend on them in the last bits.
         costs: of a run of so many minutes, what its steps were planned by: the fields of ``budget.Costs``.
         planned, reviewed: once they are planned anew midway, how many they were, and the step behind which.
+        select: what is best, where the minutes leave no time for the recipe's own word.
     """
 
-    steps: int | None
-    validate_every: int
-    tokens: int
-    accumulate: int
+    steps: PositiveInt | None
+    validate_every: PositiveInt
+    tokens: PositiveInt
+    accumulate: PositiveInt
     product: ops.Path
     exact: ops.Path
-    threads: int
-    costs: tuple[float, ...] | None = None
-    planned: int | None = None
-    reviewed: int | None = None
+    threads: PositiveInt
+    costs: Annotated[tuple[float, ...], Field(min_length=5, max_length=6)] | None = None
+    planned: PositiveInt | None = None
+    reviewed: PositiveInt | None = None
+    select: str | None = None
 
     def asked(self, recipe: Recipe, threads: int | None) -> Chosen:
         """With what a person says now in the place of what was chosen: only :data:`resolved.ALLOWED` can differ."""
@@ -54,11 +65,13 @@ class Chosen:
         found = replace(self, validate_every=every, threads=threads)
         if section.steps is None:
             return found
-        return replace(found, steps=section.steps, costs=None, planned=None, reviewed=None)
+        return replace(found, steps=section.steps, costs=None, planned=None, reviewed=None, select=None)
 
     def applied(self, recipe: Recipe) -> Recipe:
         """The recipe that ``fit`` follows."""
         fixed = {name: getattr(self, name) for name in ("steps", "validate_every", "tokens", "accumulate")}
+        if self.select and recipe.training.select == "auto":
+            fixed["select"] = self.select
         return recipe.model_copy(update={"training": recipe.training.model_copy(update=fixed)})
 
     @property
@@ -78,7 +91,13 @@ def remembered(training: Path, device: torch.device) -> Chosen | None:
     if not (training / resolved.NAME).exists():
         return None
     found = {"chosen.exact": ops.full(str(device)), **resolved.read(training)}  # the first runs did not write it
-    return Chosen(**{name: found.get(f"chosen.{name}") for name in Chosen.__dataclass_fields__})  # type: ignore[arg-type]
+    values = {name: found.get(f"chosen.{name}") for name in Chosen.__dataclass_fields__}
+    try:
+        return TypeAdapter(Chosen).validate_python(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        what = f"chosen.{first['loc'][0]}: {first['msg']}"
+        raise Damaged(f"is damaged: {what:.80}", str(training / resolved.NAME)) from None
 
 
 def fingerprints(teaching: Teaching, device: torch.device) -> dict[str, resolved.Plain]:
@@ -103,14 +122,27 @@ def processor(device: torch.device) -> str:
     return names[0] if names else platform.processor() or platform.machine()
 
 
-def choose(recipe: Recipe, teach: Teach, training: Path, hooks: Hooks, device: torch.device) -> Chosen:
-    """Measure and choose; nothing of what is trained meanwhile is kept."""
+def choose(
+    recipe: Recipe, teach: Teach, training: Path, hooks: Hooks, device: torch.device
+) -> tuple[Chosen, Kept | None]:
+    """Measure and choose; with the steps made meanwhile where they are those of the run, to the bit."""
     product, exact = ops.choose(recipe.training.precision, str(device)), ops.full(str(device))
     tokens, accumulate = _fitted(recipe, teach, product, device)
     fitting = recipe.training.model_copy(update={"tokens": tokens, "accumulate": accumulate})
     teaching = teach(recipe.model_copy(update={"training": fitting}), product)
-    steps, every, costs = _length(teaching, training, hooks)
-    return Chosen(steps, every, tokens, accumulate, product, exact, torch.get_num_threads(), costs)
+    plan = _plan(teaching, training, hooks)
+    chosen = Chosen(
+        plan.steps,
+        plan.validate_every,
+        tokens,
+        accumulate,
+        product,
+        exact,
+        torch.get_num_threads(),
+        astuple(plan.costs) if plan.costs else None,
+        select=plan.select,
+    )
+    return chosen, plan.kept
 
 
 def _fitted(recipe: Recipe, teach: Teach, product: ops.Path, device: torch.device) -> tuple[int, int]:
@@ -127,28 +159,77 @@ def _fitted(recipe: Recipe, teach: Teach, product: ops.Path, device: torch.devic
     return memory.fitted(section.tokens, section.accumulate, recipe.data.max_tokens, needed, free)
 
 
-def _length(teaching: Teaching, training: Path, hooks: Hooks) -> tuple[int | None, int, tuple[float, ...] | None]:
-    """Steps and steps between validations: as the recipe says, open, from the table by size, or from its minutes.
+@dataclass(frozen=True)
+class _Plan:
+    """How long a run is, what that was planned by, and the steps made meanwhile."""
 
-    The last with what they were planned by.
-    """
-    recipe = teaching.task.recipe
-    section = recipe.training
+    steps: int | None
+    validate_every: int
+    costs: budget.Costs | None = None
+    select: str | None = None
+    kept: Kept | None = None
+
+
+def _plan(teaching: Teaching, training: Path, hooks: Hooks) -> _Plan:
+    """Steps and steps between validations: as the recipe says, open, from its minutes, or from the table by size."""
+    section = teaching.task.recipe.training
     if section.steps is not None:
-        return section.steps, section.validate_every or validation_interval(section.steps), None
+        return _Plan(section.steps, section.validate_every or validation_interval(section.steps))
     if section.minutes is None and section.patience is not None:
-        return None, section.validate_every or validation_interval(None), None
+        return _Plan(None, section.validate_every or validation_interval(None))
     hooks.reporter.on_event("measuring how fast this machine is")
-    costs = measuring.measure(teaching, teaching.batches, recipe, training, hooks)
     if section.minutes is not None:
-        length = budget.length(section.minutes, costs, section)
-        return length.steps, length.validate_every, astuple(costs)
-    epochs = teaching.epochs
+        return _of_minutes(section.minutes, teaching, training, hooks)
+    return _of_table(teaching, training, hooks)
+
+
+def _of_minutes(minutes: float, teaching: Teaching, training: Path, hooks: Hooks) -> _Plan:
+    """As many steps as fit: with those that were measured, if a run of so many makes them too, else without."""
+    recipe, section = teaching.task.recipe, teaching.task.recipe.training
+    limit = budget.MEASURING * 60 * minutes
+    found, made = measuring.measure(teaching, teaching.batches, recipe, training, hooks, limit)
+    without = replace(found, final=teaching.final_seconds(found.loss, found.text))
+    costs = replace(without, spent=without.spent - sum(step.seconds for step in made.made))
+    kept = _same_steps(made, recipe, length := budget.length(minutes, costs, section))
+    if kept is None:
+        costs, length = without, budget.length(minutes, without, section)
+    if warning := budget.poor(minutes, costs, length):
+        hooks.reporter.on_event(warning)
+    return _Plan(length.steps, length.validate_every, costs, length.select, kept)
+
+
+def _of_table(teaching: Teaching, training: Path, hooks: Hooks) -> _Plan:
+    """As many steps as the passes that suit the data; it is said how long they will take."""
+    recipe, epochs = teaching.task.recipe, teaching.epochs
+    section = recipe.training
     steps = max(1, round(epochs * teaching.batches.batches_per_epoch / section.accumulate))
-    every = section.validate_every or validation_interval(steps)
-    expected = steps * costs.step + steps / every * (costs.loss + costs.text) / 2
+    length = budget.Length(steps, section.validate_every or validation_interval(steps))
+    known = _of(recipe, length)
+    undisturbed = first_event(known.training) - 1
+    most = undisturbed if _ENOUGH <= undisturbed < measuring.MOST else measuring.MOST
+    costs, made = measuring.measure(teaching, teaching.batches, known, training, hooks, _PATIENCE, most)
+    expected = steps * costs.step + steps / length.validate_every * (costs.loss + costs.text) / 2
     hooks.reporter.on_event(f"{steps:,} steps ({epochs} passes over the data) will take about {_readable(expected)}")
-    return steps, every, None
+    return _Plan(steps, length.validate_every, kept=_same_steps(made, recipe, length))
+
+
+def _of(recipe: Recipe, length: budget.Length) -> Recipe:
+    fixed = {"steps": length.steps, "validate_every": length.validate_every}
+    return recipe.model_copy(update={"training": recipe.training.model_copy(update=fixed)})
+
+
+def _same_steps(made: Kept, recipe: Recipe, length: budget.Length) -> Kept | None:
+    """Steps that were measured, if a run of this length makes the very same, with nothing to do in between."""
+    known = _of(recipe, length)
+    return made if len(made.made) < first_event(known.training) and made.exact(known) else None
+
+
+def first_event(section: Training) -> int:
+    """The first step behind which a run of so many steps validates, saves, keeps weights or is planned anew."""
+    assert section.steps is not None
+    every = section.validate_every or validation_interval(section.steps)
+    review = [budget.midway(section.steps)] if section.minutes is not None else []
+    return min(section.steps, every, section.save_every or every, *snapshot_steps(section.steps), *review)
 
 
 def _readable(seconds: float) -> str:

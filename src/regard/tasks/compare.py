@@ -17,10 +17,13 @@ from regard.tasks.comparison_results import Result
 from regard.tasks.comparison_runs import RESULTS, Comparison, Read, Run, append
 from regard.tasks.inspection import inspect
 from regard.tasks.learning import Machine
+from regard.training.locks import alone
 from regard.training.log import Quiet, Reporter
 from regard.training.output import refuse_unusable
 from regard.training.run import Hooks
 
+LOCK = "lock"
+"""Held in the output by the process at work."""
 WHAT_IS_READ = ("max_tokens", "validation", "weights", "epoch")
 """Of the section ``data``: what decides which pairs are learned from, and how often."""
 
@@ -127,13 +130,27 @@ def compare(
 
 def _all(ready: Comparison, runs: Sequence[Run], shown: Callable[[list[Result]], None]) -> list[Result]:
     """Every run in turn: known, or made and written down."""
-    path, told = ready.output / RESULTS, ready.hooks.reporter.on_event
-    before = comparison_results.read(path)
-    done = {one.name: found for one in runs if (found := ready.known(one, before))}
-    missing = [one for one in runs if one.name not in done]
-    for one in missing:
-        refuse_unusable(ready.output / one.name, "auto")
+    done = _done(ready, runs)
+    for one in runs:
+        if one.name not in done:
+            refuse_unusable(ready.output / one.name, "auto")
     ready.output.mkdir(parents=True, exist_ok=True)
+    with alone(ready.output / LOCK, "another process is comparing in this folder", ready.output):
+        return _missing(ready, runs, _done(ready, runs), shown)
+
+
+def _done(ready: Comparison, runs: Sequence[Run]) -> dict[str, Result]:
+    """The results that are known, by run."""
+    before = comparison_results.read(ready.output / RESULTS)
+    return {one.name: found for one in runs if (found := ready.known(one, before))}
+
+
+def _missing(
+    ready: Comparison, runs: Sequence[Run], done: dict[str, Result], shown: Callable[[list[Result]], None]
+) -> list[Result]:
+    """All results, those that were missing made now; the output is held by the caller."""
+    path, told = ready.output / RESULTS, ready.hooks.reporter.on_event
+    missing = [one for one in runs if one.name not in done]
     if done:
         told(f"{len(done)} of {len(runs)} runs stand in {path} already")
         shown([done[one.name] for one in runs if one.name in done])

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
+from regard import disk
 from regard.errors import RegardError
 from regard.models.complexity import Count
 from regard.tasks.metrics import score
@@ -143,15 +144,16 @@ def read(path: Path) -> dict[str, Result]:
     if not path.exists():
         return {}
     found = {}
-    for number, line in enumerate(path.read_bytes().splitlines(keepends=True), 1):
-        if not line.endswith(b"\n"):
-            continue  # cut off while it was written: the run is scored again
-        try:
-            result = _RESULT.validate_python(json.loads(line))
-        except (ValueError, ValidationError) as error:
-            where = str(error).splitlines()[0]
-            raise RegardError(f"is no result of a comparison: {where}", f"{path}:{number}") from None
-        found[result.run] = result
+    with disk.opened(path) as stream:
+        for number, line in enumerate(stream, 1):
+            if not line.endswith(b"\n"):
+                continue  # cut off while it was written: the run is scored again
+            try:
+                result = _RESULT.validate_python(json.loads(line))
+            except (ValueError, ValidationError, RecursionError) as error:
+                where = str(error).splitlines()[0]
+                raise RegardError(f"is no result of a comparison: {where}", f"{path}:{number}") from None
+            found[result.run] = result
     return found
 
 
@@ -159,9 +161,15 @@ def course(metrics: Path) -> Course:
     """How a run went, from its ``metrics.jsonl``.
 
     Raises:
-        RegardError: it is missing, or no step was made.
+        RegardError: it is missing, or no log of a training, or no step was made.
     """
-    entries = _entries(metrics)
+    try:
+        return _course(_entries(metrics), metrics)
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+        raise RegardError(f"is no log of a training: {error!r:.80}", str(metrics)) from None
+
+
+def _course(entries: Sequence[Mapping[str, Any]], metrics: Path) -> Course:
     steps = [entry for entry in entries if entry["kind"] == "step"]
     starts = [entry for entry in entries if entry["kind"] == "start"]
     valid = [entry for entry in entries if entry["kind"] == "valid" and entry.get("loss") is not None]
@@ -179,11 +187,11 @@ def course(metrics: Path) -> Course:
 
 
 def _entries(metrics: Path) -> list[dict[str, Any]]:
-    try:
-        lines = metrics.read_bytes().splitlines(keepends=True)
-        return [json.loads(line) for line in lines if line.endswith(b"\n")]
-    except (OSError, ValueError) as error:
-        raise RegardError(f"cannot be read: {error}", str(metrics)) from None
+    with disk.opened(metrics) as stream:
+        try:
+            return [json.loads(line) for line in stream if line.endswith(b"\n")]
+        except (ValueError, RecursionError) as error:
+            raise RegardError(f"cannot be read: {error}", str(metrics)) from None
 
 
 def at(points: Sequence[Point], axis: Literal["step", "seconds"], place: float, score: str = "loss") -> float | None:

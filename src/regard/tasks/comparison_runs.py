@@ -26,6 +26,7 @@ from regard.tasks.saver import Stoppable
 from regard.tasks.translating import TranslationJob
 from regard.tasks.translation import Translation
 from regard.training import resolved
+from regard.training.files import Files
 from regard.training.run import Hooks
 
 RESULTS = "results.jsonl"
@@ -145,7 +146,7 @@ class Comparison:
         said = [hypotheses[0].text for hypotheses in best]
         folder = self.output / TRANSLATIONS
         folder.mkdir(exist_ok=True)
-        (folder / f"{name}.txt").write_bytes("".join(f"{text}\n" for text in said).encode())
+        Files().replace(folder / f"{name}.txt", ["".join(f"{text}\n" for text in said).encode()])
         text = task.recipe.text
         return comparison_results.quality(sources, said, references, (text.source_language, text.target_language))
 
@@ -165,10 +166,7 @@ def shape(task: Translation, pairs: Sequence[Pair]) -> Shape:
 
 
 def append(path: Path, result: Result) -> None:
-    """Write a result behind the others as one whole line, in the place of what a kill left of one."""
+    """Write a result behind the others, in the place of what a kill of an earlier Regard left of one."""
     line = json.dumps(comparison_results.to_json(result), ensure_ascii=False, allow_nan=False) + "\n"
-    with open(path, "ab+") as file:
-        file.seek(0)
-        whole, end, _ = file.read().rpartition(b"\n")
-        file.truncate(len(whole) + len(end))
-        file.write(line.encode())
+    before, end, _ = (path.read_bytes() if path.exists() else b"").rpartition(b"\n")
+    Files().replace(path, [before + end, line.encode()])

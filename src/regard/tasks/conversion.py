@@ -10,20 +10,20 @@ from typing import Any, Literal, get_args
 
 from torch import Tensor
 
-from regard.config import recipe_toml
-from regard.convert import Brought, brought, starts_alone, taken
+from regard.config import Recipe, recipe_toml
+from regard.convert import DECIDING, Brought, Exports, brought, exports, taken
 from regard.data.folder import sha256_of
 from regard.errors import RegardError, UsageError
 from regard.models import store
 from regard.tasks import card
 from regard.tasks.bundle import MODEL, RECIPE, TASKS, load
-from regard.tasks.fresh_folder import refuse_full, whole
+from regard.tasks.fresh_folder import refuse_other, whole
 from regard.tasks.image_assets import ImageAssets
 from regard.tasks.tag_assets import TagAssets
 from regard.tasks.teaching import Assets
 from regard.tasks.text_assets import TextAssets
-from regard.text.foreign import ForeignTokenizer
-from regard.text.vocabulary import Vocabularies
+from regard.text.tokenizer import Tokenizer
+from regard.text.vocabulary import AnyTokenizer, Vocabularies
 from regard.training import manifest
 from regard.training.files import Files
 
@@ -38,13 +38,13 @@ def import_model(folder: Path | str, output: Path | str) -> Any:
 
     Args:
         folder: with ``config.json``, ``model.safetensors`` and the files of a tokenizer.
-        output: must not exist, or be empty.
+        output: must not exist, be empty, or hold this very model already.
 
     Raises:
         RegardError: it is no such folder, or of a model that has no counterpart here; the sentence names what.
     """
     folder, output = Path(folder), Path(output)
-    refuse_full(output)
+    refuse_other(output)
     found = brought(folder)
     if found.recipe.task not in TASKS:
         raise RegardError(f"is a model for {found.recipe.task}, which is not used here", str(folder))
@@ -66,6 +66,9 @@ def _assets(found: Brought) -> Assets:
     if found.tokenizer is None:
         assert found.scale is not None
         return ImageAssets(found.scale, found.labels)
+    if found.recipe.task == "translation":
+        assert isinstance(found.tokenizer, Tokenizer)
+        return Vocabularies(found.tokenizer, found.tokenizer, joint=True)
     if found.recipe.task == "tagging":
         scheme = found.recipe.tagging.scheme
         assert scheme != "auto"
@@ -90,7 +93,7 @@ def export_model(folder: Path | str, output: Path | str, to: Form = "huggingface
 
     Args:
         folder: a model folder; its manifest is verified.
-        output: must not exist, or be empty.
+        output: must not exist, be empty, or hold this very model already.
         to: ``huggingface``, or ``ctranslate2`` by its own converter.
 
     Raises:
@@ -100,47 +103,63 @@ def export_model(folder: Path | str, output: Path | str, to: Form = "huggingface
     folder, output = Path(folder), Path(output)
     if to not in get_args(Form):
         raise UsageError(f"{to!r} is no form; known are {', '.join(get_args(Form))}", "--to")
-    refuse_full(output)
+    refuse_other(output)
     fast = to == "ctranslate2"
     if fast and (missing := [name for name in NEEDED if find_spec(name) is None]):
         raise UsageError(f"not installed: pip install {' '.join(missing)}", f"--to {to}")
     task = load(folder, "cpu")
-    if fast:
-        _refuse_for_ctranslate2(task)
+    found = _exports(task)
+    found.refuse(to)
     files = _files(task)
     with whole(output) as fresh:
         if fast:
-            with TemporaryDirectory() as between:
-                _write(Path(between), files)
-                _converted(Path(between), fresh)
+            with TemporaryDirectory(dir=fresh) as between:
+                theirs, made = Path(between, "theirs"), Path(between, "made")
+                theirs.mkdir()
+                _write(theirs, files)
+                _converted(theirs, made)
+                for path in made.iterdir():
+                    path.rename(fresh / path.name)
         else:
             _write(fresh, files)
-    return [*_left(task), *(_left_by_ctranslate2(task) if fast else [])]
+    return [*_left(task), *(_left_by_ctranslate2(found) if fast else [])]
 
 
-def _refuse_for_ctranslate2(task: Any) -> None:
-    """Raise a UsageError where CTranslate2 has no form for what Hugging Face's layout has."""
-    if task.recipe.model.family == "vit":
-        raise UsageError("CTranslate2 knows no models of images", "model.family")
-    if isinstance(getattr(task.assets, "tokenizer", None), ForeignTokenizer) and _starts_alone(task):
-        message = "CTranslate2 needs a name for the symbol that a text starts with, and a tokenizer of others has none"
-        raise UsageError(message, "--to ctranslate2")
+def exports_of(folder: Path, recipe: Recipe, assets: Any) -> Exports:
+    """What the model of a folder can be exported to; of one that is still in training what it will.
+
+    Args:
+        folder: a model folder, of whose weights those are read that decide.
+        recipe: what it is made by.
+        assets: what it needs beside the weights.
+
+    Raises:
+        RegardError: the file of the weights is damaged.
+    """
+    tokenizer, there = _tokenizer(assets), (folder / MODEL).exists()
+    found = exports(recipe, tokenizer)
+    if found.format == "t5" and there:
+        return exports(recipe, tokenizer, store.some(folder / MODEL, DECIDING))
+    return found
 
 
-def _starts_alone(task: Any) -> bool:
-    return starts_alone(task.recipe, dict(task.model.named_parameters()))
+def _exports(task: Any) -> Exports:
+    return exports(task.recipe, _tokenizer(task.assets), dict(task.model.named_parameters()))
+
+
+def _tokenizer(assets: Any) -> AnyTokenizer | None:
+    """The tokenizer of a model of texts, the source's of a translator."""
+    found: AnyTokenizer | None = (
+        assets.source if isinstance(assets, Vocabularies) else getattr(assets, "tokenizer", None)
+    )
+    return found
 
 
 def _files(task: Any) -> dict[str, bytes]:
     """What Hugging Face's layout holds of a loaded model."""
     recipe, assets = task.recipe, task.assets
-    tokenizer = getattr(assets, "tokenizer", None)
-    if isinstance(assets, Vocabularies):
-        if not assets.joint:
-            raise UsageError("two vocabularies have no form in one tokenizer.json", "text.joint")
-        tokenizer = assets.source
     labels, scale = getattr(assets, "labels", ()), getattr(assets, "scale", None)
-    return taken(recipe, _tempered(task), tokenizer, labels, scale)
+    return taken(recipe, _tempered(task), _tokenizer(assets), labels, scale)
 
 
 def _tempered(task: Any) -> dict[str, Tensor]:
@@ -184,10 +203,10 @@ def _left(task: Any) -> list[str]:
     return found
 
 
-def _left_by_ctranslate2(task: Any) -> list[str]:
+def _left_by_ctranslate2(found: Exports) -> list[str]:
     """What CTranslate2 has no place for."""
-    if task.recipe.model.family == "bert":
+    if found.format == "bert":
         return ["CTranslate2 holds the encoder alone, without what a head makes of its vectors"]
-    if _starts_alone(task):
+    if found.format == "t5" and found.own:
         return ['it could write the symbol <pad>, which it never should: give suppress_sequences=[["<pad>"]]']
     return []

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from regard import disk
 from regard.data.grammar import Corpus, Pair, corpus, words_of_tokens
 from regard.data.grammar.baselines import NearestSentence, majority_pronoun
 from regard.data.grammar.scores import (
@@ -25,6 +26,7 @@ from regard.models.transformer import Transformer
 from regard.tasks.metrics import score
 from regard.tasks.train import train
 from regard.tasks.translation import Translation
+from regard.training.files import Files
 from regard.training.log import Quiet, Reporter
 
 TRAIN, VALID, TEST = 60_000, 1_000, 1_000
@@ -144,11 +146,14 @@ def write(made: Corpus, folder: Path) -> dict[str, Any]:
 
 def put(path: Path, content: bytes) -> None:
     """Write a file whole; one that holds something else is somebody's."""
-    if path.exists() and path.read_bytes() != content:
+    if path.exists() and not _holds(path, content):
         raise RegardError("holds something else, perhaps another seed's corpus; choose another --output", str(path))
-    partial = path.with_name(f"{path.name}.partial")
-    partial.write_bytes(content)
-    partial.replace(path)
+    with disk.naming(path):
+        Files().replace(path, [content])
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    return disk.refuse_irregular(path).st_size == len(content) and disk.content(path, len(content)) == content
 
 
 def judged(

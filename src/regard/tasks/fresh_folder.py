@@ -1,45 +1,94 @@
-"""A folder that is there whole or not at all."""
+"""A folder that is there whole or not at all, whatever kills its maker; and one for temporary files."""
 
 from __future__ import annotations
 
+import filecmp
 import os
 import shutil
-import uuid
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from regard.errors import RegardError
+from regard.training.files import Files
+from regard.training.locks import unfinished
+
+FIRST, LAST = ("model.safetensors", "model.bin"), ("config.json", "manifest.json")
+"""Of the files of a model: by the first a folder is known that somebody was at work in; without the last none loads."""
 
 
-def refuse_full(output: Path) -> None:
-    """Raise a RegardError for what holds something, or is no folder."""
+def refuse_other(output: Path) -> None:
+    """Raise a RegardError for what cannot be what the same command was making or has made, or is no folder."""
     if output.is_symlink() and not output.exists():
         raise RegardError("is a link to nothing; name a new folder", str(output))
-    if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise RegardError("holds something already; name a new folder", str(output))
+    if not output.exists() or (output.is_dir() and not any(output.iterdir())):
+        return
+    if not any((output / name).is_file() for name in FIRST):
+        raise _holding(output)
 
 
 @contextmanager
 def whole(output: Path) -> Iterator[Path]:
     """A folder beside ``output`` to be filled, which takes its place at the end; whatever fails, nothing is left.
 
+    Where ``output`` holds the very same files already, or some of them because its maker was killed while they took
+    their place, it is left or made whole: the same command may be run again whenever it was killed.
+
     Raises:
-        RegardError: ``output`` holds something, or it cannot be written.
+        RegardError: ``output`` holds something else, or it cannot be written.
     """
-    refuse_full(output)
+    refuse_other(output)
     place = output.resolve()
-    fresh = place.with_name(f".{place.name}.partial-{uuid.uuid4().hex}")
+    Files().sweep(place)
     try:
-        fresh.mkdir(parents=True)
-        yield fresh
-        if place.exists():  # empty; perhaps somebody stands in it, so it stays the same one
-            for path in sorted(fresh.iterdir()):
-                os.replace(path, place / path.name)
-        else:
-            os.replace(fresh, place)
+        with unfinished(place, lambda path: path.mkdir(parents=True)) as fresh:
+            try:
+                yield fresh
+                _refuse_difference(fresh, output)
+                _move(fresh, place)
+            finally:
+                shutil.rmtree(fresh, ignore_errors=True)
     except OSError as error:
         why = error.strerror or error
         raise RegardError(f"cannot be written ({why}); nothing was left there", str(output)) from None
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder for temporary files, removed at the end; what killed processes left of theirs is removed too."""
+    place = Path(tempfile.gettempdir()) / "regard"
+    Files().sweep(place)
+    with unfinished(place, lambda path: path.mkdir(mode=0o700)) as fresh:
+        try:
+            yield fresh
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _holding(output: Path) -> RegardError:
+    return RegardError("holds something already; name a new folder", str(output))
+
+
+def _refuse_difference(fresh: Path, output: Path) -> None:
+    """Raise a RegardError for a file that is there and is not the same, or has no counterpart."""
+    if not output.is_dir():
+        return
+    for path in output.rglob("*"):
+        other = fresh / path.relative_to(output)
+        if path.is_dir() != other.is_dir() or (not path.is_dir() and not _same(path, other)):
+            raise _holding(output)
+
+
+def _same(path: Path, other: Path) -> bool:
+    return path.is_file() and other.is_file() and filecmp.cmp(path, other, shallow=False)
+
+
+def _move(fresh: Path, place: Path) -> None:
+    """Put the files in their place; a folder that is there stays the same one, for somebody may stand in it."""
+    if not place.exists():
+        os.replace(fresh, place)
+        return
+    for path in sorted(fresh.iterdir(), key=lambda path: (path.name not in FIRST, path.name in LAST, path.name)):
+        if not (place / path.name).exists():
+            os.replace(path, place / path.name)

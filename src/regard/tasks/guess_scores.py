@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from regard.config import Recipe
@@ -14,6 +12,7 @@ from regard.data.coding import Coding
 from regard.data.corpora import Corpus
 from regard.data.prepare_examples import OF_DOCUMENTS, PreparedExamples, prepare_examples
 from regard.nn import ops
+from regard.tasks.fresh_folder import scratch
 from regard.tasks.teaching import Paths, ShouldStop
 from regard.text.vocabulary import AnyTokenizer
 
@@ -73,7 +72,7 @@ def evaluated(
         scored: the scores on the validation part of prepared text.
     """
     known, paths = coding(task.assets.tokenizer, task.recipe), Paths(*[ops.full(str(task.device))] * 2)
-    with TemporaryDirectory(prefix="regard-", ignore_cleanup_errors=True) as folder:
-        place = Path(folder) / "data"
+    with scratch() as folder:
+        place = folder / "data"
         prepared = prepare_examples([corpus], task.recipe, place, lambda pairs: known, {}, corpus, called=OF_DOCUMENTS)
         return scored(task, prepared, paths, lambda: False)

@@ -19,7 +19,7 @@ from regard.nn import ops
 from regard.nn.loss import SmoothedCrossEntropy
 from regard.tasks.sizing import epochs_for
 from regard.tasks.teaching import Paths, ShouldStop, device_of
-from regard.training.objective import Loss, Sample, Validation
+from regard.training.objective import Done, Loss, Sample, Validation, tick, unheard
 
 VALIDATED = 1 << 17
 """Tokens that are read at a validation at most, evenly chosen; the scores on the card are those of all."""
@@ -94,13 +94,25 @@ class GuessTeaching(ABC):
         found = self.guessing(prepared.validation_text, prepared.validation_labels, None)
         return found.some(recipe.seed, VALIDATED)
 
-    @torch.no_grad()
     def validate(self, generate: bool) -> Validation:
         """Loss on the validation text, in full precision."""
+        return self._validation()
+
+    @torch.no_grad()
+    def _validation(self, done: Done = unheard) -> Validation:
         with ops.using(self.model, self.paths.exact):
-            losses = [self.loss(batch) for batch in self.validation]
+            losses = [self.loss(batch) for batch in tick(self.validation, done)]
             loss = sum(float(part.nll) for part in losses) / max(1, sum(part.count for part in losses))
             return Validation(loss, samples=self.samples() if math.isfinite(loss) else ())
+
+    def trial(self, generate: bool, done: Done) -> None:
+        """The loss, and a few guesses; nothing takes longer."""
+        if not generate:
+            self._validation(done)
+
+    def final_seconds(self, loss: float, text: float) -> float:
+        """The loss of all the validation text."""
+        return loss * max(1.0, self.prepared.validation_text.tokens / VALIDATED)
 
     def data_lines(self) -> list[str]:
         """How much text there is."""

@@ -8,12 +8,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from math import isfinite
 from pathlib import Path
-from typing import Any
 
 from regard.config import FORMAT
 from regard.data.patches import Scale
 from regard.errors import RegardError
-from regard.tasks.text_assets import LABELS, LARGEST, Fitted, labels_content, read_labels
+from regard.tasks.text_assets import LABELS, Fitted, labels_content, read_labels, values_of
 
 PIXELS = "pixels.json"
 
@@ -63,16 +62,12 @@ class ImageAssets:
 
 
 def _scale(path: Path) -> Scale:
+    value = values_of(path)
     try:
-        if path.stat().st_size > LARGEST:
-            raise RegardError("is larger than 64 MB: this is no scale of pixels", str(path))
-        value: Any = json.loads(path.read_bytes())
-        if value["format"] > FORMAT:
-            raise RegardError(f"format {value['format']} was written by a newer Regard", str(path))
         mean, deviation = (tuple(float(one) for one in value[name]) for name in ("mean", "deviation"))
         scale = Scale(float(value["largest"]), mean, deviation)
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise RegardError(f"is missing or damaged: {error}", str(path)) from None
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise RegardError(f"is damaged: {error}", str(path)) from None
     divisors = (scale.largest, *scale.deviation)
     if not mean or not deviation or not all(isfinite(one) for one in (*mean, *divisors)) or min(divisors) <= 0:
         raise RegardError("is damaged: pixel values are divided by numbers above zero", str(path))

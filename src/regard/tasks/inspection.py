@@ -13,6 +13,10 @@ from regard.errors import RegardError
 Found = TypeVar("Found", bound=Report)
 
 
+CHECKING = "checking the data"
+"""What is said before all of it is read for the first time."""
+
+
 def inspect(
     corpora: Sequence[Corpus],
     validation: Corpus | None,
@@ -27,6 +31,7 @@ def inspect(
     Raises:
         RegardError: something in the data would spoil the model, or cannot be read.
     """
+    told(CHECKING)
     report = check(corpora, {"the validation pairs": validation} if validation else None, max_tokens)
     return told_and_refused(report, told, despite_check)
 

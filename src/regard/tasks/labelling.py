@@ -29,7 +29,7 @@ from regard.tasks.reading import averaged
 from regard.tasks.sizing import epochs_for
 from regard.tasks.teaching import Paths, ShouldStop
 from regard.tasks.verdicts import Scores
-from regard.training.objective import Loss, Sample, Validation
+from regard.training.objective import Done, Loss, Sample, Validation, tick, unheard
 
 SAMPLES = 3
 """Texts or images shown at a validation."""
@@ -176,11 +176,16 @@ class LabelTeaching(ABC):
         scores = self.criterion.scores(score_BC, wanted.numpy())
         return Validation(float(loss.nll) / max(1, loss.count), scores, self._samples(score_BC))
 
+    def trial(self, generate: bool, done: Done) -> None:
+        """Every validation example through the model; nothing takes longer."""
+        if not generate:
+            self._judged(done)
+
     @torch.no_grad()
-    def _judged(self) -> Scores:
+    def _judged(self, done: Done = unheard) -> Scores:
         """``score_BC`` of the validation examples, by the model as it is, in full precision."""
         with ops.using(self.model, self.paths.exact):
-            found = [self.model(self.read(batch)) for batch in self.validation]
+            found = [self.model(self.read(batch)) for batch in tick(self.validation, done)]
         return averaged(torch.cat(found).cpu().numpy(), self.prepared.validation_wholes.windows_B)
 
     @cached_property
@@ -215,6 +220,10 @@ class LabelTeaching(ABC):
         if self.task.recipe.classification.kind != "regression":
             said.append(f"{labels:,} labels")
         return [", ".join(said)]
+
+    def final_seconds(self, loss: float, text: float) -> float:
+        """As a validation."""
+        return loss
 
     def finish(self, task: Any, should_stop: ShouldStop) -> list[str]:
         """Fit temperature and threshold to the validation examples, and say how well the model does on them."""

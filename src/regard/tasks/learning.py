@@ -11,16 +11,21 @@ import torch
 from torch import nn
 
 from regard.config import Recipe
+from regard.convert import exports
+from regard.errors import Damaged
 from regard.keys import key
 from regard.nn import ops
 from regard.tasks import card
 from regard.tasks.bundle import load
 from regard.tasks.chosen import LENGTH, Chosen, choose, fingerprints, remembered
+from regard.tasks.prepared_data import prepare_data
 from regard.tasks.saver import Saver
 from regard.tasks.sizing import FEWEST, refuse_too_large
 from regard.tasks.teaching import Job, Paths, Teaching
+from regard.text.vocabulary import AnyTokenizer
 from regard.training import manifest, resolved
-from regard.training.budget import Costs, overrun
+from regard.training.budget import Costs, ended
+from regard.training.measuring import timed
 from regard.training.memory import keep_pages
 from regard.training.output import Action, Resume, claimed
 from regard.training.run import Hooks
@@ -37,13 +42,23 @@ class Machine:
 
 @dataclass(frozen=True)
 class Work:
-    """A run as asked for."""
+    """A run as asked for.
+
+    Args:
+        output: the model folder.
+        recipe: what the run is made by.
+        job: the task on its data.
+        machine: where it runs.
+        hooks: shown what happens, and asked whether to stop.
+        tokenizer: of the model that is begun from.
+    """
 
     output: Path
     recipe: Recipe
     job: Job
     machine: Machine
     hooks: Hooks
+    tokenizer: AnyTokenizer | None = None
 
 
 def run(work: Work, resume: Resume = "auto", allow: tuple[str, ...] = ()) -> Any:
@@ -76,7 +91,8 @@ def learn(work: Work, allow: tuple[str, ...] = ()) -> None:
     """Prepare, choose what must be measured, train to the end; the output folder is held by the caller."""
     keep_pages()
     training, told = work.output / "training", work.hooks.reporter.on_event
-    prepared = work.job.prepare(work.recipe, training / "data", _Told(told))
+    told(exports(work.recipe, work.tokenizer).line)
+    prepared = prepare_data(work.job, work.recipe, training, told)
     for line in card.left_out(prepared):
         told(line)
     refuse_too_large(work.recipe.model, _maker(work, work.job.assets(prepared).sizes), work.machine.device)
@@ -85,8 +101,9 @@ def learn(work: Work, allow: tuple[str, ...] = ()) -> None:
     torch.set_num_threads(work.machine.threads or (chosen.threads if chosen else torch.get_num_threads()))
     exact = chosen.exact if chosen else ops.full(str(work.machine.device))
     teach = _teacher(work, prepared, exact)
+    kept = None
     if chosen is None:
-        chosen = choose(work.recipe, teach, training, work.hooks, work.machine.device)
+        chosen, kept = choose(work.recipe, teach, training, work.hooks, work.machine.device)
     recipe = chosen.applied(work.recipe)
     teaching = teach(recipe, chosen.product)
     fixed = _fix(work, chosen, teaching, allow)
@@ -94,28 +111,34 @@ def learn(work: Work, allow: tuple[str, ...] = ()) -> None:
     saver.begin(told)
     costs = Costs(*chosen.costs) if chosen.costs else None
     hooks = replace(
-        work.hooks, save_model=saver.best, resolved=fixed, costs=costs, review=chosen.review, planned=saver.planned
+        work.hooks,
+        save_model=saver.best,
+        resolved=fixed,
+        costs=costs,
+        review=chosen.review,
+        kept=kept,
+        planned=saver.planned,
     )
     summary = fit(teaching, teaching.batches, recipe, training, hooks)
-    if late := overrun(recipe.training.minutes, summary.seconds + (costs.spent if costs else 0.0)):
-        told(late)
-    saver.end(told, work.hooks.should_stop)
+    final = timed(lambda: saver.end(told, work.hooks.should_stop), hooks)
+    if costs and (took := ended(recipe.training.minutes, costs.spent, summary.seconds, final)):
+        told(took)
 
 
 def _complete(output: Path) -> bool:
     """Whether a finished run's model folder is unharmed and says its final scores."""
     try:
         manifest.verify(output, extra=True)
-    except manifest.Damaged:
+    except Damaged:
         return False
     return card.final(output)
 
 
 def _same_data(work: Work) -> None:
     """Raise a RegardError if a finished run was made from other data, as far as its prepared data is still there."""
-    folder = work.output / "training" / "data"
-    if folder.exists():
-        work.job.prepare(work.recipe, folder, _Told(lambda text: None))
+    training = work.output / "training"
+    if (training / "data").exists():
+        prepare_data(work.job, work.recipe, training, work.hooks.reporter.on_event)
 
 
 def _teacher(work: Work, prepared: Any, exact: ops.Path) -> Callable[[Recipe, ops.Path], Teaching]:
@@ -140,29 +163,5 @@ def _fix(work: Work, chosen: Chosen, teaching: Teaching, allow: tuple[str, ...])
         resolved.check({"chosen.exact": chosen.exact, **before}, held, allow, work.hooks.reporter.on_event)
     whole = {**resolved.recipe_fields(work.recipe), **fields}
     whole = {name: value for name, value in whole.items() if value is not None}
-    if before != whole:
-        resolved.write(training, whole, work.hooks.files)
+    resolved.write(training, whole, work.hooks.files)
     return whole
-
-
-STAGES = {
-    "read": "reading the data",
-    "vocabulary": "learning the vocabulary",
-    "names": "learning what labels and pieces there are",
-    "encode": "turning examples into ids",
-    "segment": "drawing segmentations",
-}
-"""What preparing does, for people."""
-
-
-class _Told:
-    """Progress of preparing, a line for each stage."""
-
-    def __init__(self, told: Callable[[str], None]) -> None:
-        self.told = told
-        self.stage = ""
-
-    def __call__(self, stage: str, pairs: int) -> None:
-        if stage != self.stage:
-            self.stage = stage
-            self.told(STAGES.get(stage, stage))

@@ -12,6 +12,7 @@ from torch import nn
 from regard.config import Data, Recipe, Text, recipe_from, recipe_values
 from regard.errors import RegardError
 from regard.models import store
+from regard.tasks.model_folder import RECIPE, model_folder
 from regard.tasks.sizing import pooled
 from regard.text.sampling import sample
 from regard.text.tokenizer import learn
@@ -44,11 +45,11 @@ class Pretrained:
         """
         from regard.training.manifest import verify
 
-        folder = Path(folder)
-        if not (folder / "recipe.toml").exists() or not (folder / "model.safetensors").exists():
+        folder = model_folder(folder)
+        if not (folder / RECIPE).exists() or not (folder / "model.safetensors").exists():
             raise RegardError("is no model folder to begin from", str(folder))
         verify(folder, extra=True)
-        recipe = recipe_from(recipe_values(folder / "recipe.toml"), str(folder / "recipe.toml"))
+        recipe = recipe_from(recipe_values(folder / RECIPE), str(folder / RECIPE))
         if recipe.task == "image-classification":
             raise RegardError("is a classifier of images, from which no training can begin", str(folder))
         return cls(folder, recipe, read_tokenizer(folder / "tokenizer.json"))

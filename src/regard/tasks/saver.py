@@ -8,7 +8,7 @@ from typing import Any
 
 from regard.config import recipe_toml
 from regard.decoding.trace import Trace
-from regard.errors import NoValidCheckpoint, Stopped, UsageError
+from regard.errors import Damaged, NoValidCheckpoint, Stopped, UsageError
 from regard.models import store
 from regard.tasks import card
 from regard.tasks.bundle import MODEL, RECIPE, load
@@ -36,7 +36,7 @@ class Saver:
         """
         try:
             manifest.verify(self.output, extra=True)
-        except manifest.Damaged as damage:
+        except Damaged as damage:
             self._renew(damage, told)
         else:
             manifest.replace(self.output, {RECIPE: [recipe_toml(self.recipe).encode()]}, self.files)
@@ -63,7 +63,7 @@ class Saver:
         for line in lines:
             told(line)
 
-    def _renew(self, damage: manifest.Damaged, told: Callable[[str], None]) -> None:
+    def _renew(self, damage: Damaged, told: Callable[[str], None]) -> None:
         """The model folder from the checkpoint of its model; before there is one, what stands from the start."""
         progress = saved(self.output / "training")
         best = progress.best if progress else None
@@ -101,10 +101,10 @@ class Saver:
         manifest.replace(self.output, {**self._standing(), **contents, card.CARD: [text.encode()]}, self.files)
 
 
-def _weights(place: Path, damage: manifest.Damaged) -> Weights:
+def _weights(place: Path, damage: Damaged) -> Weights:
     try:
         return average.weights(place)
-    except (UsageError, manifest.Damaged):
+    except (UsageError, Damaged):
         what = f"is lost or damaged, and the model folder is damaged ({damage})"
         raise NoValidCheckpoint(
             f"{what}; put a good one there, or start again with --resume never", str(place)

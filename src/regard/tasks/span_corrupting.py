@@ -30,7 +30,7 @@ from regard.tasks.sizing import epochs_for
 from regard.tasks.span_corruption import SpanCorruption
 from regard.tasks.teaching import Paths, ShouldStop
 from regard.text.vocabulary import AnyTokenizer
-from regard.training.objective import Loss, Sample, Validation
+from regard.training.objective import Done, Loss, Sample, Validation, tick, unheard
 
 SENTINELS = 100
 """As many as T5 has."""
@@ -88,16 +88,24 @@ class SpanTeaching:
         """The validation text, or evenly chosen windows of it; what is missing in it is always the same."""
         return self._missing(self.prepared.validation_text, None).some(self.task.recipe.seed, VALIDATED)
 
-    @torch.no_grad()
     def validate(self, generate: bool) -> Validation:
         """Loss on the validation text, in full precision."""
+        return self._validation()
+
+    @torch.no_grad()
+    def _validation(self, done: Done = unheard) -> Validation:
         with ops.using(self.model, self.paths.exact):
-            loss = self._scores(self.validation).loss
+            loss = self._scores(self.validation, done=done).loss
             return Validation(loss, samples=self._samples() if math.isfinite(loss) else ())
 
-    def _scores(self, batches: list[PairBatch], stop: Stoppable | None = None) -> GuessScores:
+    def trial(self, generate: bool, done: Done) -> None:
+        """The loss, and what is said of a few windows; nothing takes longer."""
+        if not generate:
+            self._validation(done)
+
+    def _scores(self, batches: list[PairBatch], stop: Stoppable | None = None, done: Done = unheard) -> GuessScores:
         nats, count = 0.0, 0
-        for batch in batches:
+        for batch in tick(batches, done):
             if stop:
                 stop.record()
             part = self.loss(batch)
@@ -123,6 +131,10 @@ class SpanTeaching:
         """How much text there is."""
         learned, held = self.prepared.text, self.prepared.validation_text
         return [f"{learned.tokens:,} tokens to learn from, {held.tokens:,} to validate on"]
+
+    def final_seconds(self, loss: float, text: float) -> float:
+        """The loss of all the validation text."""
+        return loss * max(1.0, self.prepared.validation_text.tokens / VALIDATED)
 
     def finish(self, task: SpanCorruption, should_stop: ShouldStop) -> list[str]:
         """Loss over the whole validation text."""

@@ -7,10 +7,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 from regard.errors import RegardError
-from regard.tasks.text_assets import LABELS, TextAssets
+from regard.tasks.text_assets import LABELS, TextAssets, values_of
 from regard.text.schemes import Scheme, detect
 
 
@@ -48,11 +48,10 @@ class TagAssets(TextAssets):
 
 def _scheme(path: Path, labels: tuple[str, ...]) -> Scheme:
     """The scheme that is named; else one that forbids nothing, as nobody knows what the model was taught."""
-    value: Any = json.loads(path.read_bytes())
-    named = value.get("scheme")
+    named = values_of(path).get("scheme")
     if named is None:
         return "none" if detect([[label] for label in labels]) == "none" else "io"
     if named not in get_args(Scheme):
-        raise RegardError(f"is damaged: {named!r} is no scheme of tags", str(path))
+        raise RegardError(f"is damaged: {named!r:.60} is no scheme of tags", str(path))
     scheme: Scheme = named
     return scheme

@@ -37,7 +37,7 @@ from regard.tasks.word_reading import decided, head_of, split_by, word_scores
 from regard.text.marked import Words
 from regard.text.schemes import Scheme, detect, inventory, spans_of
 from regard.text.schemes import parts as parts_of_tag
-from regard.training.objective import Loss, Sample, Validation
+from regard.training.objective import Done, Loss, Sample, Validation, tick, unheard
 
 SAMPLES = 3
 """Texts shown at a validation."""
@@ -105,10 +105,15 @@ class TaggingTeaching:
         tags_R, _ = decided(head_of(self.model).chain, found.score_RC, found.lengths_B, device_of(self.model))
         return Validation(found.loss, self._scores(found, tags_R).values, self._samples(found, tags_R))
 
-    def _found(self) -> Found:
+    def trial(self, generate: bool, done: Done) -> None:
+        """Every validation text through the model; nothing takes longer."""
+        if not generate:
+            self._found(done)
+
+    def _found(self, done: Done = unheard) -> Found:
         """Every validation text through the model as it is."""
         with torch.no_grad(), ops.using(self.model, self.paths.exact):
-            read = [word_scores(self.model, batch, device_of(self.model)) for batch in self.validation]
+            read = [word_scores(self.model, batch, device_of(self.model)) for batch in tick(self.validation, done)]
             losses = [self._loss(score_RC, marks, 0.0) for score_RC, marks in read]
         counts_W = np.concatenate([marks.counts_B for _, marks in read])
         more_W = np.concatenate([marks.more_B for _, marks in read])
@@ -161,6 +166,10 @@ class TaggingTeaching:
         learned, held_out = self.prepared.wholes, self.prepared.validation_wholes
         counts = f"{learned.counted('texts to learn from')}, {held_out.counted('to validate on')}"
         return [f"{counts}, {len(labels):,} tags ({written})"]
+
+    def final_seconds(self, loss: float, text: float) -> float:
+        """As a validation."""
+        return loss
 
     def finish(self, task: Tagging, should_stop: ShouldStop) -> list[str]:
         """Fit a temperature to the validation words, where each is tagged by itself; say how well the model does."""

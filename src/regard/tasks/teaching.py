@@ -108,6 +108,10 @@ class Teaching(Objective, Protocol):
         """The data in a line or two, for the card."""
         ...
 
+    def final_seconds(self, loss: float, text: float) -> float:
+        """About how long :meth:`finish` takes, by the seconds of a validation without and with what takes long."""
+        ...
+
     def finish(self, task: Any, should_stop: ShouldStop) -> list[str]:
         """The scores of the saved model on the validation data, used as it will be; a line each, for the card.
 

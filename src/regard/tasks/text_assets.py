@@ -10,13 +10,13 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from regard import checksum, disk
 from regard.config import FORMAT
 from regard.data.coding import TOKENIZER
 from regard.errors import RegardError
 from regard.text.vocabulary import AnyTokenizer, read_tokenizer
 
 LABELS = "labels.json"
-LARGEST = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -91,21 +91,30 @@ def labels_content(labels: Sequence[str], fitted: Fitted) -> bytes:
     return (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode()
 
 
+def values_of(path: Path) -> dict[str, Any]:
+    """What a JSON file of ours says.
+
+    Raises:
+        RegardError: it is missing or damaged, or a newer Regard wrote it.
+    """
+    value = disk.json_of(path)
+    if not isinstance(value, dict):
+        raise RegardError("is damaged: an object was expected", str(path))
+    checksum.refuse_newer(value, path)
+    return value
+
+
 def read_labels(path: Path) -> tuple[tuple[str, ...], Fitted]:
     """Labels, and what was fitted, from ``labels.json``.
 
     Raises:
         RegardError: it is missing or damaged.
     """
+    value = values_of(path)
     try:
-        if path.stat().st_size > LARGEST:
-            raise RegardError("is larger than 64 MB: these are no labels", str(path))
-        value: Any = json.loads(path.read_bytes())
-        if value["format"] > FORMAT:
-            raise RegardError(f"format {value['format']} was written by a newer Regard", str(path))
         labels = tuple(value["labels"])
         fitted = Fitted(float(value["temperature"]), float(value["threshold"]))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise RegardError(f"is damaged, or holds no labels: {error}", str(path)) from None
     named = isinstance(value["labels"], list) and labels and all(isinstance(label, str) for label in labels)
     if not named or not 0 < fitted.temperature < inf or not 0 <= fitted.threshold <= 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,12 +25,12 @@ from regard.tasks.asked import (
     weights_asked,
 )
 from regard.tasks.bundle import placed
-from regard.tasks.inspection import inspect
+from regard.tasks.inspection import CHECKING, inspect
 from regard.tasks.jobs import JOBS, Given
 from regard.tasks.learning import Machine, Work, run
 from regard.tasks.pretrained import Pretrained
 from regard.tasks.translating import TranslationJob
-from regard.training import resolved
+from regard.training import reporters, resolved
 from regard.training.log import Quiet, Reporter
 from regard.training.output import Resume, refuse_unusable
 from regard.training.run import Hooks
@@ -74,11 +75,13 @@ def train(
     device: str | None = None,
     tensorboard: bool = False,
     reporter: Reporter | None = None,
+    quiet: bool = False,
     should_stop: Callable[[], bool] = _never,
 ) -> Any:
     """Train a translator from two files of sentences, or a model of another task from one file.
 
-    Stopped or killed at any moment, the same call goes on and ends with the same bits.
+    What happens is shown on stderr: as a bar on a terminal, a line in a notebook, lines elsewhere. Stopped or killed at
+    any moment, the same call goes on and ends with the same bits.
 
     Args:
         source, target: of a translator: one file or several each, line by line each other's translation; plain or gz,
@@ -101,7 +104,8 @@ def train(
         despite_check: train although the check of the data judges that it would spoil the model.
         threads: of the processor; ``device``: ``cpu``, ``cuda`` …
         tensorboard: write TensorBoard files too, into ``training/tensorboard`` (needs the extra ``track``).
-        reporter: shown what happens; ``should_stop``: asked before every step.
+        reporter: shown what happens, instead of stderr; ``quiet``: nothing is shown.
+        should_stop: asked before every step.
 
     Raises:
         UsageError: an option, a recipe key or a value does not fit.
@@ -125,29 +129,29 @@ def train(
     if (word := task_asked(wishes)) == "translation":
         _refuse_elsewhere({"--train": train, "--valid": valid}, TRANSLATION_TAKES)
         _refuse_elsewhere({"--from": start_from}, TRANSLATION_BEGINS)
-    begun = Pretrained.load(start_from) if start_from is not None else None
-    wishes = replace(wishes, begun=begun.values(word) if begun else {})
-    asked = _Asked(wishes, Path(output), resume, despite_check, reporter or Quiet())
-    place = placed(device)
-    if word == "translation":
-        both = _Both(_several(source), _several(target), _several(pairs), columns, valid_source, valid_target)
-        found, job = _translation(asked, both)
-    else:
-        others = {"--source": source, "--target": target, "--pairs": pairs, "--valid-source": valid_source}
-        _refuse_elsewhere(others, f"task = {word} takes --train")
-        weights_given = {"--weight" if weights else "data.weights": weights_asked(wishes) or None}
-        _refuse_elsewhere(weights_given, f"task = {word} draws from all files by size; only translation weighs them")
-        _refuse_other_family(begun, word)
-        refuse_unusable(asked.output, resume)
-        given = Given(_several(train), valid, columns, begun)
-        job = JOBS[word](
-            given, lambda count, seems=None: recipe_asked(wishes, count, seems), asked.reporter.on_event, despite_check
-        )
-        found = job.recipe
-    work = Work(
-        asked.output, found, job, Machine(place, threads), Hooks(asked.reporter, should_stop, track=tensorboard)
-    )
-    return run(work, resume, allow)
+    with _reporter(reporter, quiet) as shown:
+        begun = Pretrained.load(start_from) if start_from is not None else None
+        wishes = replace(wishes, begun=begun.values(word) if begun else {})
+        asked = _Asked(wishes, Path(output), resume, despite_check, shown)
+        place = placed(device)
+        if word == "translation":
+            both = _Both(_several(source), _several(target), _several(pairs), columns, valid_source, valid_target)
+            found, job = _translation(asked, both)
+        else:
+            others = {"--source": source, "--target": target, "--pairs": pairs, "--valid-source": valid_source}
+            _refuse_elsewhere(others, f"task = {word} takes --train")
+            weighs = {"--weight" if weights else "data.weights": weights_asked(wishes) or None}
+            _refuse_elsewhere(weighs, f"task = {word} draws from all files by size; only translation weighs them")
+            job = _other(asked, word, Given(_several(train), valid, columns, begun))
+            found = job.recipe
+        hooks = Hooks(shown, should_stop, track=tensorboard)
+        tokenizer = begun.tokenizer if begun else None
+        return run(Work(asked.output, found, job, Machine(place, threads), hooks, tokenizer), resume, allow)
+
+
+def _reporter(given: Reporter | None, quiet: bool) -> AbstractContextManager[Reporter]:
+    """The reporter given; else none, or that which suits stderr."""
+    return nullcontext(given) if given is not None else nullcontext(Quiet()) if quiet else reporters.reporter()
 
 
 @dataclass(frozen=True)
@@ -184,6 +188,18 @@ def _translation(asked: _Asked, files: _Both) -> tuple[Recipe, TranslationJob]:
     refuse_unusable(asked.output, asked.resume)
     inspected = inspect(learned, validation, longest, asked.reporter.on_event, asked.despite_check)
     return recipe_asked(asked.wishes, inspected.pairs), TranslationJob(learned, validation)
+
+
+def _other(asked: _Asked, task: str, given: Given) -> Any:
+    """The job of a task that learns from one side, after a look at everything that can be wrong without the data."""
+    _refuse_other_family(given.begun, task)
+    refuse_unusable(asked.output, asked.resume)
+
+    def made(count: int, seems: Mapping[str, Any] | None = None) -> Recipe:
+        return recipe_asked(asked.wishes, count, seems)
+
+    asked.reporter.on_event(CHECKING)
+    return JOBS[task](given, made, asked.reporter.on_event, asked.despite_check)
 
 
 def _refuse_elsewhere(options: Mapping[str, object], instead: str) -> None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,10 +15,12 @@ from torch import nn
 from regard.config import Recipe, TransformerSection
 from regard.data.batch import PairBatch
 from regard.data.batches import Batches
-from regard.data.corpora import Corpus
+from regard.data.corpora import Corpus, Pair
 from regard.data.prepare import prepare
 from regard.data.prepared import Prepared
 from regard.data.survey import Progress
+from regard.decoding.rows import Rows
+from regard.decoding.trace import Trace
 from regard.models.inputs import pairs
 from regard.models.rnn import Rnn
 from regard.models.transformer import Transformer
@@ -28,14 +31,18 @@ from regard.tasks.metrics import score
 from regard.tasks.saver import Stoppable
 from regard.tasks.sizing import size_for
 from regard.tasks.teaching import Paths, ShouldStop
-from regard.tasks.translation import Translation
+from regard.tasks.translation import Hypothesis, Translation
 from regard.text.vocabulary import Vocabularies
-from regard.training.objective import Loss, Sample, Validation
+from regard.training.objective import Done, Loss, Sample, Validation, tick, unheard
 
 SAMPLES = 3
 """Sample translations shown at a validation."""
 MAX_EXTRA = 16
 """Tokens an output may have more than its source while validating: a young model does not know when to stop."""
+
+
+BEAMS = 1.5
+"""Times greedy search that each hypothesis of a beam takes: of five it was 1.4."""
 
 
 def max_extra(recipe: Recipe) -> int:
@@ -87,14 +94,11 @@ class TranslationTeaching:
     def validate(self, generate: bool) -> Validation:
         """Loss on all validation pairs; greedy BLEU and chrF on the first few hundred; in full precision."""
         with ops.using(self.model, self.paths.exact):
-            losses = [self.loss(batch) for batch in self.batches.validation]
-            loss = sum(float(part.nll) for part in losses) / max(1, sum(part.count for part in losses))
+            loss = self._mean(self.batches.validation)
             if not math.isfinite(loss):  # nothing can be searched for then
                 return Validation(loss)
-            recipe = self.task.recipe
-            texts = self.prepared.validation_pairs()[: recipe.training.validation_sentences if generate else SAMPLES]
-            found = self.task.nbest([source for source, _ in texts], 1, beam=1, max_extra=max_extra(recipe))
-        hypotheses = [hypothesis[0] for hypothesis in found]
+            texts = self._texts(generate)
+            hypotheses = self._said(texts)
         samples = tuple(
             Sample(source, reference, hypothesis.text)
             for (source, reference), hypothesis in list(zip(texts, hypotheses, strict=True))[:SAMPLES]
@@ -102,14 +106,46 @@ class TranslationTeaching:
         if not generate:
             return Validation(loss, samples=samples)
         references = [reference for _, reference in texts]
-        scores = score([h.text for h in hypotheses], references, recipe.text.target_language, samples=1)
-        generated = sum(len(h.tokens) + 1 for h in hypotheses)
-        return Validation(
-            loss, {"bleu": scores.bleu, "chrf": scores.chrf}, samples, generated, self._expected(len(texts))
-        )
+        scores = score([h.text for h in hypotheses], references, self.task.recipe.text.target_language, samples=1)
+        return Validation(loss, {"bleu": scores.bleu, "chrf": scores.chrf}, samples)
+
+    @torch.no_grad()
+    def trial(self, generate: bool, done: Done) -> None:
+        """Loss and samples; or the sentences of a validation, to as many tokens as their references have.
+
+        A model that has not learned to stop writes more, which is not held against it.
+        """
+        if generate:
+            done(0.0)
+        with ops.using(self.model, self.paths.exact):
+            if not generate:
+                if math.isfinite(self._mean(self.batches.validation, done)):
+                    self._said(self._texts(False))
+            elif math.isfinite(self._mean(self.batches.validation[:1])):
+                texts = self._texts(True)
+                self._said(texts, Written(self._expected(len(texts)), done))
+
+    def _mean(self, batches: Sequence[PairBatch], done: Done = unheard) -> float:
+        losses = [self.loss(batch) for batch in tick(batches, done)]
+        return sum(float(part.nll) for part in losses) / max(1, sum(part.count for part in losses))
+
+    def _texts(self, generate: bool) -> list[Pair]:
+        """What is translated at a validation."""
+        section = self.task.recipe.training
+        return self.prepared.validation_pairs()[: section.validation_sentences if generate else SAMPLES]
+
+    def _said(self, texts: Sequence[Pair], trace: Trace | None = None) -> list[Hypothesis]:
+        sources, most = [source for source, _ in texts], max_extra(self.task.recipe)
+        return [best[0] for best in self.task.nbest(sources, 1, beam=1, max_extra=most, trace=trace)]
 
     def _expected(self, count: int) -> int:
         return int(self.prepared.validation_target.lengths(0, np.arange(count)).sum())
+
+    def final_seconds(self, loss: float, text: float) -> float:
+        """Of all validation pairs, as many times the greedy ones; a beam goes on where greedy search has ended."""
+        held, beam = self.prepared.validation_source.count, self.task.recipe.decoding.beam
+        tokens = self._expected(held) / max(1, self._expected(len(self._texts(True))))
+        return (text - loss) * tokens * (BEAMS * beam if beam > 1 else 1)
 
     def data_lines(self) -> list[str]:
         """How many pairs there are."""
@@ -121,6 +157,19 @@ class TranslationTeaching:
         sources, references = zip(*self.prepared.validation_pairs(), strict=True)
         scores = task.evaluate(sources, references, trace=Stoppable(should_stop))
         return card.scored(scores, task.recipe.decoding.beam)
+
+
+class Written(Trace):
+    """Tells at every step of a search what share of the tokens expected is written, and notes nothing."""
+
+    def __init__(self, expected: int, done: Done) -> None:
+        super().__init__()
+        self.expected, self.done, self.tokens = max(1, expected), done, 0
+
+    def record(self, rows: Rows, *step: Any) -> None:
+        """Every row has a token more."""
+        self.tokens += rows.count
+        self.done(min(1.0, self.tokens / self.expected))
 
 
 @dataclass(frozen=True)

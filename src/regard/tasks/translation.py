@@ -24,8 +24,12 @@ from regard.models.transformer import Transformer
 from regard.tasks.metrics import Scores, score
 from regard.tasks.texts import refuse_others
 from regard.text.languages import joiner
+from regard.text.long_words import shortened
 from regard.text.sentences import cut
 from regard.text.vocabulary import Vocabularies
+
+LONGEST_WORD = 4096
+"""Characters of a word, in a text that must be cut, that are translated: no language has a longer one."""
 
 
 @dataclass(frozen=True)
@@ -157,10 +161,19 @@ class Translation:
         if not text.strip():
             return []
         limit = self.recipe.data.max_tokens
-        parts = [part for part in cut(text, self.vocabularies.source, limit, self._language) if part]
+        left = 0
+
+        def spared(sentence: str) -> str:
+            nonlocal left
+            kept, lost = shortened(sentence, LONGEST_WORD)
+            left += lost
+            return kept
+
+        parts = [part for part in cut(text, self.vocabularies.source, limit, self._language, spared) if part]
         if len(parts) > 1:
             longer = f"line {line} is longer than {limit} tokens and is cut into {len(parts):,} parts"
-            warnings.warn(f"{longer}: {text[:40] + '…'!r}", stacklevel=4)
+            more = f"; of words with more than {LONGEST_WORD:,} characters {left:,} are left out" if left else ""
+            warnings.warn(f"{longer}{more}: {text[:40] + '…'!r}", stacklevel=4)
         return parts
 
     @property

@@ -1,0 +1,136 @@
+"""What a model can be exported to, and what of its recipe stands in the way: known before it is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from regard.config import BUILT, FAMILIES, GptSection, Recipe, TransformerSection
+from regard.convert import t5
+from regard.convert.formats import FORMATS
+from regard.convert.obstacles import Obstacle, refuse
+from regard.text.foreign import ForeignTokenizer
+from regard.text.vocabulary import AnyTokenizer
+
+CANDIDATES: dict[str, tuple[str, ...]] = {
+    "transformer": ("marian", "pegasus", "t5"),
+    "bert": ("bert",),
+    "gpt": ("gpt2",),
+    "vit": ("vit",),
+}
+"""Our families to the formats that there are for them; of those that need as many changes the first is the nearest."""
+EPSILON = 1e-5
+"""The largest ε of the norms of a GPT-2 or T5 with which CTranslate2, which has one of its own, computes the same."""
+
+TO = "--to ctranslate2"
+"""What is to blame where it is no value of the recipe."""
+SETTINGS = "the settings of docs/convert.md"
+"""Where another family has to be taken, what else it needs."""
+DECIDING = t5.TABLES
+"""The weights that decide beside the recipe."""
+
+
+@dataclass(frozen=True)
+class Exports:
+    """What a model can be exported to.
+
+    Args:
+        format: the nearest in Hugging Face's layout, of :data:`~regard.convert.formats.FORMATS`; ``None``: there is
+            none for the family.
+        obstacles: what it has no form for; nothing: the model can be exported.
+        further: what CTranslate2 has no form for beside that.
+        own: the symbol that starts a text has a row of its own in the table of embeddings there.
+    """
+
+    format: str | None
+    obstacles: tuple[Obstacle, ...]
+    further: tuple[Obstacle, ...] = ()
+    own: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the nearest format."""
+        return FORMATS[self.format].kind if self.format else "Hugging Face's layout"
+
+    @property
+    def line(self) -> str:
+        """What it can be exported to; if to nothing, all that would have to be another for the nearest format."""
+        if self.obstacles:
+            changes = ", ".join(obstacle.change for obstacle in self.obstacles)
+            more = "" if self.format else f", with {SETTINGS}"
+            return f"this model cannot be exported as it is: {self.name} needs {changes}{more}"
+        fast = "CTranslate2 (the encoder alone)" if self.format == "bert" else "CTranslate2"
+        return f"this model can be exported to: Hugging Face ({self.name})" + ("" if self.further else f", {fast}")
+
+    def refuse(self, to: str = "huggingface") -> None:
+        """Raise a UsageError that names the fields that stand in the way, if any does.
+
+        Args:
+            to: ``huggingface`` or ``ctranslate2``.
+        """
+        refuse(self.obstacles, self.name)
+        if to == "ctranslate2":
+            refuse(self.further, "CTranslate2")
+
+
+def exports(
+    recipe: Recipe, tokenizer: AnyTokenizer | None = None, weights: Mapping[str, Tensor] | None = None
+) -> Exports:
+    """What the model of a recipe can be exported to.
+
+    Args:
+        recipe: what it is made by.
+        tokenizer: of the model, or of the one it begins from; ``None``: it will be one of ours.
+        weights: by our names, those of :data:`DECIDING` at least; ``None``: they are still to be trained.
+    """
+    family = recipe.model.family
+    if family not in CANDIDATES:
+        return Exports(None, tuple(_other_family(recipe)))
+    obstacles = {name: FORMATS[name].obstacles(recipe, weights) for name in CANDIDATES[family]}
+    nearest = min(obstacles, key=lambda name: len(obstacles[name]))
+    own = family == "transformer" and (nearest != "t5" or _starts_alone(weights))
+    further = _not_for_ctranslate2(recipe, nearest, own, tokenizer)
+    return Exports(nearest, tuple(obstacles[nearest]), tuple(further), own)
+
+
+def _other_family(recipe: Recipe) -> list[Obstacle]:
+    """That the family is another one, and what beside the model no format of a fitting one has a form for either."""
+    family = recipe.model.family
+    (fits,) = (name for name in BUILT[recipe.task] if name in CANDIDATES)
+    why = (
+        f"a model of the family {family!r} has no form in Hugging Face's layout; one of the family {fits!r} has, with "
+        f"{SETTINGS}"
+    )
+    other = recipe.model_copy(update={"model": FAMILIES[fits]()})
+    beside = [each for each in exports(other).obstacles if not each.field.startswith("model.")]
+    return [Obstacle("model.family", family, fits, why), *beside]
+
+
+def _starts_alone(weights: Mapping[str, Tensor] | None) -> bool:
+    """Whether a T5's start symbol has a row of its own, which nothing in its weights keeps from being said.
+
+    It has one where its row is another than that of T5's pad piece: where the model was trained here.
+    """
+    table = (weights or {}).get(t5.TABLES[0])
+    return table is None or not torch.equal(table[-1], table[t5.PAD])
+
+
+def _not_for_ctranslate2(recipe: Recipe, format: str, own: bool, tokenizer: AnyTokenizer | None) -> list[Obstacle]:
+    """What CTranslate2 has no form for, although Hugging Face's layout has."""
+    model, found = recipe.model, []
+    if model.family == "vit":
+        found.append(Obstacle("model.family", "vit", "", "CTranslate2 knows no models of images"))
+    if isinstance(tokenizer, ForeignTokenizer):
+        if format == "t5" and own:
+            why = "CTranslate2 needs a name for the symbol that a text starts with, and a tokenizer of others has none"
+            found.append(Obstacle(TO, "", "", why))
+        if format == "gpt2" and not all(tokenizer.names):
+            named = sum(map(bool, tokenizer.names))
+            why = f"CTranslate2 needs a name for every piece; the tokenizer names {named:,} of {tokenizer.size:,}"
+            found.append(Obstacle(TO, "", "", why))
+    if isinstance(model, TransformerSection | GptSection) and format in ("gpt2", "t5") and model.norm_epsilon > EPSILON:
+        found.append(Obstacle("model.norm_epsilon", model.norm_epsilon, f"{EPSILON:g} and less"))
+    return found

@@ -1,0 +1,266 @@
+"""What a model can be exported to is known from its recipe alone, and is what then happens."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from random_recipes import KINDS, SMALL, T5, drawn, fields_of
+from regard import convert
+from regard.config import BUILT, Recipe, recipe_from
+from regard.convert import Exports, exports, taken
+from regard.convert.formats import FORMATS
+from regard.data.patches import Scale
+from regard.errors import UsageError
+from regard.models import build, store
+from regard.models.presets import PRESETS
+from regard.tasks.bundle import TASKS
+from regard.text.foreign import ForeignTokenizer
+from regard.text.tokenizer import Tokenizer, learn
+from small_folders import LABELS, TEXTS, unigrams, write
+from small_models import stir
+from small_peers import transformers
+
+
+def tokenizer_of(task: str) -> Tokenizer | None:
+    symbols = {"translation": (), "language-model": (), "span-corruption": ("<extra_0>",)}
+    return None if task == "image-classification" else learn(TEXTS * 3, 290, symbols=symbols.get(task, ("[CLS]",)))
+
+
+TOKENIZERS = {task: tokenizer_of(task) for task in BUILT}
+
+
+def weights_of(recipe: Recipe) -> dict[str, Tensor]:
+    """Of the model of a recipe, at random."""
+    tokenizer = TOKENIZERS[recipe.task]
+    pieces = tokenizer.size if tokenizer else 0
+    model = TASKS[recipe.task].build(recipe, (pieces, pieces if recipe.task == "translation" else len(LABELS)))
+    stir(model)
+    return store.weights(model)
+
+
+def exported(recipe: Recipe) -> UsageError | dict[str, bytes]:
+    """What comes of an export: files, or a refusal."""
+    scale = Scale(9.0) if recipe.task == "image-classification" else None
+    try:
+        return taken(recipe, weights_of(recipe), TOKENIZERS[recipe.task], LABELS, scale)
+    except UsageError as refused:
+        return refused
+
+
+def agree(recipe: Recipe) -> Exports:
+    """What was said before is what happens, and every obstacle is named by its key, what it is and what would fit."""
+    said, outcome = exports(recipe), exported(recipe)
+    assert isinstance(outcome, UsageError) == bool(said.obstacles)
+    assert said.line.startswith("this model cannot be exported as it is: " if said.obstacles else "this model can be ")
+    assert "\n" not in said.line
+    if isinstance(outcome, UsageError):
+        assert outcome.where == said.obstacles[0].field
+        for obstacle in said.obstacles:
+            assert f"{obstacle.field} = {obstacle.fits} instead of" in said.line
+            assert obstacle.field in str(outcome)
+        assert len({obstacle.field for obstacle in said.obstacles}) == len(said.obstacles)
+    else:
+        assert {"config.json", "model.safetensors"} <= outcome.keys()
+    return said
+
+
+def changed(recipe: Recipe, said: Exports) -> Recipe:
+    """The recipe with every obstacle as it would fit."""
+    values = recipe.model_dump(exclude_none=True, exclude_defaults=True)
+    for obstacle in said.obstacles:
+        section, _, name = obstacle.field.partition(".")
+        value = re.split(", | or ", obstacle.fits)[0]
+        word = {"true": True, "false": False}.get(value, value)
+        values.setdefault(section, {})[name] = int(value) if value.isdecimal() else word
+    if said.format is None:
+        values["model"] = {"family": values["model"]["family"]}
+    return recipe_from({"task": recipe.task, **values})
+
+
+def test_what_is_said_of_random_recipes_is_what_happens() -> None:
+    seen: dict[tuple[str, str], set[bool]] = {}
+    for number in range(140):
+        if (recipe := drawn(number)) is not None:
+            said = agree(recipe)
+            seen.setdefault((recipe.task, recipe.model.family), set()).add(bool(said.obstacles))
+    assert seen.keys() == set(KINDS)
+    assert sum(len(each) == 2 for each in seen.values()) >= 6
+
+
+@pytest.mark.long(1)
+def test_what_is_said_of_many_random_recipes_is_what_happens() -> None:
+    for number in range(140, 4000):
+        if (recipe := drawn(number)) is not None:
+            agree(recipe)
+
+
+def test_with_all_that_would_have_to_change_a_model_can_be_exported() -> None:
+    tried = 0
+    for number in range(400):
+        recipe = drawn(number)
+        said = exports(recipe) if recipe else None
+        if recipe is None or not said.obstacles or any("divisor" in each.fits for each in said.obstacles):
+            continue
+        tried += 1
+        assert exports(changed(recipe, said)).obstacles == (), recipe.model
+    assert tried > 100
+
+
+@pytest.mark.parametrize("family", list(SMALL))
+def test_every_value_of_every_field_is_said_as_it_is(family: str) -> None:
+    task = next(task for task, other in KINDS if other == family)
+    for name, values in fields_of(family).items():
+        for value in values:
+            model = {"family": family, **SMALL[family], name: value}
+            if value == "batch" and name == "norm" and family == "transformer":
+                model["decoder_norm"] = "batch"
+            try:
+                recipe = recipe_from({"task": task, "model": model})
+            except UsageError:
+                continue
+            agree(recipe)
+
+
+def smaller(name: str, value: Any) -> Any:
+    """A value of a preset with an eighth of its sizes and one layer, which no format asks for."""
+    return value // 8 if name in ("d_model", "d_ff", "d_k", "d_v") else 1 if name.endswith("layers") else value
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_what_is_said_of_a_preset_is_what_happens(name: str) -> None:
+    values = PRESETS[name].section.model_dump(exclude_none=True)
+    small = {field: smaller(field, value) for field, value in values.items()}
+    for task, family in KINDS:
+        if family == PRESETS[name].family and not (task == "tagging" and small.get("pool") == "attention"):
+            agree(recipe_from({"task": task, "model": small}))
+
+
+def test_all_obstacles_of_the_nearest_format_are_said_in_one_line() -> None:
+    model = {"norm": "batch", "decoder_norm": "batch", "tie": "two", "heads": 2, "d_k": 7, "activation": "gated_gelu"}
+    recipe = recipe_from({"model": {**SMALL["transformer"], **model}, "text": {"joint": False}})
+    assert exports(recipe).line == (
+        "this model cannot be exported as it is: Marian needs text.joint = true instead of false, model.norm = layer "
+        "instead of batch, model.tie = three instead of two, model.decoder_norm = layer instead of batch, "
+        "model.activation = relu, gelu, gelu_tanh or swish instead of gated_gelu, model.d_k = 6 instead of 7"
+    )
+
+
+@pytest.mark.parametrize(
+    ("task", "model", "line"),
+    [
+        ("translation", {}, "can be exported to: Hugging Face (Marian), CTranslate2"),
+        ("translation", {"norm_place": "pre"}, "can be exported to: Hugging Face (Pegasus), CTranslate2"),
+        ("span-corruption", T5, "can be exported to: Hugging Face (T5), CTranslate2"),
+        (
+            "translation",
+            {**T5, "scale_output": False},
+            "cannot be exported as it is: T5 needs model.scale_output = true instead of false",
+        ),
+        (
+            "translation",
+            {**T5, "tie": "none", "scale_output": False},
+            "cannot be exported as it is: T5 needs model.tie = three instead of none, model.scale_output = true "
+            "instead of false",
+        ),
+        ("classification", {}, "can be exported to: Hugging Face (BERT), CTranslate2 (the encoder alone)"),
+        ("language-model", {}, "can be exported to: Hugging Face (GPT-2), CTranslate2"),
+        ("language-model", {"norm_epsilon": 1e-3}, "can be exported to: Hugging Face (GPT-2)"),
+        ("image-classification", {}, "can be exported to: Hugging Face (ViT)"),
+        (
+            "classification",
+            {"family": "rnn-encoder"},
+            "cannot be exported as it is: Hugging Face's layout needs model.family = bert instead of rnn-encoder, with "
+            "the settings of docs/convert.md",
+        ),
+        (
+            "translation",
+            {"heads": 5, "d_k": 2, "d_v": 2},
+            "cannot be exported as it is: Marian needs model.heads = a divisor of 12 instead of 5, model.d_k = "
+            "model.d_model / model.heads instead of 2, model.d_v = model.d_model / model.heads instead of 2",
+        ),
+    ],
+)
+def test_the_line(task: str, model: dict[str, Any], line: str) -> None:
+    family = model.get("family", BUILT[task][0])
+    recipe = recipe_from({"task": task, "model": {**SMALL[family], **model}})
+    assert exports(recipe).line == f"this model {line}"
+    agree(recipe)
+
+
+def test_the_two_tables_of_a_model_that_is_not_tied_decide() -> None:
+    recipe = recipe_from({"model": {**SMALL["transformer"], **T5, "tie": "none", "scale_output": False}})
+    built = build.transformer(recipe.model, 290, 290)  # type: ignore[arg-type]
+    weights = store.weights(built)
+    assert exports(recipe, None, weights).obstacles[0].field == "model.tie"
+    weights["decoder.input.tokens.weight"] = weights["encoder.input.tokens.weight"].clone()  # so is one that came in
+    assert exports(recipe, None, weights).line.endswith("Hugging Face (T5), CTranslate2")
+    assert "config.json" in taken(recipe, weights, TOKENIZERS["translation"])
+
+
+def unnamed(size: int = 0) -> ForeignTokenizer:
+    """A tokenizer of others, for a table of more rows than it has names."""
+    return ForeignTokenizer(json.loads(unigrams().to_str()), {"eos": "</s>", "pad": "<pad>"}, size)
+
+
+def test_a_start_symbol_without_a_name_is_nothing_for_ctranslate2() -> None:
+    recipe = recipe_from({"task": "span-corruption", "model": {**SMALL["transformer"], **T5}})
+    assert exports(recipe, unnamed()).line == "this model can be exported to: Hugging Face (T5)"
+    table = torch.ones(9, 12)  # the start symbol's row is the pad piece's, as in a T5 that came in
+    assert exports(recipe, unnamed(), {"encoder.input.tokens.weight": table}).line.endswith("(T5), CTranslate2")
+
+
+def test_pieces_without_a_name_are_nothing_for_ctranslate2() -> None:
+    recipe = recipe_from({"task": "language-model", "model": SMALL["gpt"]})
+    assert exports(recipe, unnamed()).line.endswith("(GPT-2), CTranslate2")
+    assert exports(recipe, unnamed(200)).line.endswith("(GPT-2)")
+    with pytest.raises(UsageError, match=r"the tokenizer names \d+ of 200"):
+        exports(recipe, unnamed(200)).refuse("ctranslate2")
+
+
+AUTO = {
+    "translation": "AutoModelForSeq2SeqLM",
+    "span-corruption": "AutoModelForSeq2SeqLM",
+    "classification": "AutoModelForSequenceClassification",
+    "tagging": "AutoModelForTokenClassification",
+    "masked-lm": "AutoModelForMaskedLM",
+    "language-model": "AutoModelForCausalLM",
+    "image-classification": "AutoModelForImageClassification",
+    "encoding": "AutoModel",
+}
+
+
+@pytest.mark.long(2)
+def test_what_can_be_exported_is_read_there(tmp_path: Path) -> None:
+    converters = pytest.importorskip("ctranslate2").converters
+    read: Counter[str] = Counter()
+    for number in range(600):
+        recipe = drawn(number)
+        said = exports(recipe) if recipe else None
+        if recipe is None or said.obstacles:
+            continue
+        folder = write(tmp_path / str(number), exported(recipe))  # type: ignore[arg-type]
+        _, told = getattr(transformers, AUTO[recipe.task]).from_pretrained(folder, output_loading_info=True)
+        assert not any("pooler" not in name for name in told["missing_keys"])  # which a bare encoder has there anyway
+        assert not told["unexpected_keys"]
+        assert not told["mismatched_keys"]
+        if not said.further and read[said.format] < 8:
+            converters.TransformersConverter(str(folder)).convert(str(folder / "fast"))
+        read[said.format] += 1
+    assert read.keys() == set(FORMATS)
+
+
+def test_to_say_it_loads_neither_of_the_other_libraries() -> None:
+    for path in Path(convert.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not {name.split(".")[0] for name in names} & {"transformers", "ctranslate2"}, path.name
