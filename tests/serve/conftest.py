@@ -8,14 +8,16 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from regard.errors import UsageError
+from regard.serve.connection import LIMITS, Limits
 from regard.serve.page import files
 from regard.serve.server import Server, listening
 
@@ -26,9 +28,11 @@ PATIENCE = 10.0
 class Answers:
     """What is asked, and answered as its name says."""
 
-    ANSWERS = dict.fromkeys(("look", "wait", "usage", "fail"))
+    ANSWERS = dict.fromkeys(("look", "wait", "usage", "fail", "large"))
     LONG = 99
     """The number of a model whose log is long."""
+    LARGE = 16 << 20
+    """Bytes of an answer that is large."""
 
     def __init__(self) -> None:
         self.forget()
@@ -60,7 +64,7 @@ class Answers:
         if name == "fail":
             raise ZeroDivisionError("the secret is 17")
         self.ended.append(said)
-        return said.encode()
+        return b"." * self.LARGE if name == "large" else said.encode()
 
     def written(self, models: Any, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
         self.threads.add(threading.get_ident())
@@ -144,6 +148,15 @@ def reply(connection: socket.socket) -> Reply:
     return Reply(answer.status, dict(answer.getheaders()), answer.read())
 
 
+def everything(connection: socket.socket) -> bytes:
+    """What comes until the connection is closed from the other side; waits for that."""
+    found = b""
+    with suppress(ConnectionError):
+        while some := connection.recv(1 << 16):
+            found += some
+    return found
+
+
 def until(met: Callable[[], Any]) -> None:
     """Wait for what will be true soon."""
     end = time.monotonic() + PATIENCE
@@ -171,10 +184,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Site]:
+def running(folder: Path, limits: Limits = LIMITS) -> Iterator[Site]:
     """A server until the end of the block."""
     answers = Answers()
-    server = Server("models", answers, files(folder))
+    server = Server("models", answers, files(folder), limits=limits)
     with listening(0) as listener:
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
@@ -222,6 +235,27 @@ def own_site(folder: Path) -> Iterator[Site]:
         yield site
 
 
+@pytest.fixture(scope="module")
+def _limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Limits], Site]]:
+    with ExitStack() as stack:
+        page = build(tmp_path_factory.mktemp("built"))
+        yield cache(lambda limits: stack.enter_context(running(page, limits)))
+
+
+@pytest.fixture
+def limited(_limited: Callable[[Limits], Site]) -> Iterator[Callable[..., Site]]:
+    """A server that bears as much as is said; those tests of a module that say the same share it."""
+    with ExitStack() as stack:
+
+        def one(**limits: Any) -> Site:
+            found = _limited(Limits(**limits))
+            until(lambda: not found.server.server_state.connections and found.server.computing.free)
+            found.answers.forget()
+            return stack.enter_context(tidied(found))
+
+        yield one
+
+
 @pytest.fixture(name="reply")
 def _reply() -> Callable[[socket.socket], Reply]:
     return reply
@@ -230,3 +264,8 @@ def _reply() -> Callable[[socket.socket], Reply]:
 @pytest.fixture(name="until")
 def _until() -> Callable[[Callable[[], Any]], None]:
     return until
+
+
+@pytest.fixture(name="everything")
+def _everything() -> Callable[[socket.socket], bytes]:
+    return everything

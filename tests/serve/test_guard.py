@@ -46,6 +46,7 @@ def guarded(reply) -> None:
     assert {name: reply.headers[name] for name in HEADERS} == HEADERS
     assert "server" not in reply.headers
     assert not [name for name in reply.headers if name.startswith("access-control")]
+    assert (reply.headers.get("connection") == "close") == (reply.status >= 400)
 
 
 @pytest.mark.parametrize(
@@ -183,13 +184,12 @@ def test_a_question_may_have_a_mebibyte(site, reply) -> None:
     assert site.answers.begun == ["look"] * 2
 
 
-def test_whoever_sends_far_too_much_reads_why_it_is_refused(site, monkeypatch) -> None:
-    monkeypatch.setattr(asked, "DRAINING", 10)
+def test_whoever_sends_far_too_much_reads_why_it_is_refused(limited) -> None:
+    site = limited(drained=10)
     refused(site.post("/api/look", filled(8 * MOST_BYTES)), 413, "bytes")
 
 
-def test_a_size_is_refused_before_anything_is_sent(site, reply, monkeypatch) -> None:
-    monkeypatch.setattr(asked, "DRAINING", 0.01)
+def test_a_size_is_refused_before_anything_is_sent(site, reply) -> None:
     head = f"POST /api/look HTTP/1.1\r\nHost: localhost:{site.port}\r\nContent-Type: application/json\r\n"
     for length in (MOST_BYTES + 1, 10**18, 10**19):
         found = reply(site.send(f"{head}Content-Length: {length}\r\n\r\n".encode()))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import math
 from typing import Any
@@ -14,8 +13,6 @@ from starlette.types import Receive
 from regard.errors import RegardError
 
 MOST_BYTES = 1 << 20
-DRAINED, DRAINING = 16 * MOST_BYTES, 0.5
-"""How much more is read of what is too large, and for how many seconds."""
 DIGITS = 300
 """Of a number at most."""
 SLOW = 20.0
@@ -57,20 +54,8 @@ async def body(request: Request) -> bytes:
     except TimeoutError:
         raise Refused(408, f"what is asked did not arrive within {SLOW:.0f} seconds") from None
     if large:
-        if more:
-            await _drain(request.receive)
         raise Refused(413, f"what is asked may have {MOST_BYTES:,} bytes at most")
     return bytes(found)
-
-
-async def _drain(receive: Receive) -> None:
-    """Read on, for a moment, what is not wanted: whoever sends it reads why only when all is sent."""
-    read, more = 0, True
-    with contextlib.suppress(TimeoutError, Gone):
-        async with asyncio.timeout(DRAINING):
-            while more and read < DRAINED:
-                part, more = await _part(receive)
-                read += len(part)
 
 
 async def _part(receive: Receive) -> tuple[bytes, bool]:

@@ -1,49 +1,126 @@
-"""A connection that is given up when it asks nothing: uvicorn waits for the end of a question for ever."""
+"""A connection that ends: who asks nothing, is refused, or does not read what is answered holds no place for long."""
 
 from __future__ import annotations
 
 import asyncio
+import json
+import socket
+from dataclasses import dataclass
+from typing import Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-PATIENCE = 20.0
-"""Seconds that the head of a question may take to arrive, the first from when the connection was made."""
-WHOLE = 30.0
-"""Seconds that what belongs to a question may take behind its head, whether it was answered meanwhile or not: more than
-:data:`regard.serve.asked.SLOW`, so that whoever asks too slowly reads why."""
-MOST = 128
-"""Connections at once; a browser makes six."""
+from regard.serve.guard import HEADERS
+from regard.serve.transport import Watched
+
+MALFORMED = "this is no HTTP question"
+IN_THE_SYSTEM = 1 << 16
+"""Bytes of an answer that the system may hold for whoever reads, about: it asks for more in steps of a part of them, so
+that the fewer there are the slower one may read and is still seen to read."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long, and how many, a server bears.
+
+    Args:
+        head: seconds that the head of a question may take to arrive, the first from when the connection was made.
+        whole: seconds that what belongs to a question may take behind its head, whether it was answered meanwhile or
+            not: more than :data:`regard.serve.asked.SLOW`, so that whoever asks too slowly reads why.
+        stalled: seconds in which at least some of an answer must be taken by whoever asked.
+        drained: seconds in which what is still sent behind a refusal is thrown away, so that the refusal can be read.
+        most: connections at once; a browser makes six.
+    """
+
+    head: float = 20.0
+    whole: float = 30.0
+    stalled: float = 20.0
+    drained: float = 0.5
+    most: int = 128
+
+
+LIMITS = Limits()
 
 
 class Connection(H11Protocol):
-    """One of this server's; a connection beyond :data:`MOST` is closed as soon as it is made."""
+    """One of this server's. Beyond the most there may be, one that waits for a question makes room for a new one.
 
+    Args:
+        limits: see there; the others are uvicorn's.
+    """
+
+    transport: Any
     _late: asyncio.TimerHandle | None = None
     _awaited: object = None
+    _since = 0.0
+
+    def __init__(self, *args: Any, limits: Limits, **named: Any) -> None:
+        super().__init__(*args, **named)
+        self._limits = limits
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait."""
-        super().connection_made(transport)
-        if len(self.connections) > MOST:
-            transport.close()
-        else:
+        limits = self._limits
+        watched = Watched(transport, self.loop, limits.stalled, limits.drained, self._sends)
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, IN_THE_SYSTEM)
+        super().connection_made(watched)  # type: ignore[arg-type]
+        self._since = self.loop.time()
+        if len(self.connections) > limits.most:
+            self._make_room()
+        if not self.transport.is_closing():
             self._wait()
+
+    def _make_room(self) -> None:
+        """End the connection that has asked nothing for the longest time; this one, where all others are at work."""
+        idle = [one for one in self.connections if one is not self and isinstance(one, Connection) and one.idle]
+        oldest = min(idle, key=lambda one: one._since, default=self)
+        self.connections.discard(oldest)
+        oldest.transport.abort()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is computed, or sent, for whoever is at the other end; its question may be on its way."""
+        answered = self.cycle is None or self.cycle.response_complete or self._sends()
+        return bool(answered and not self.transport.get_write_buffer_size())
+
+    def _sends(self) -> bool:
+        """Whether more is to come of what was begun to be asked, or has come unasked."""
+        return self.conn.their_state in (h11.SEND_BODY, h11.ERROR) or bool(self.conn.trailing_data[0])
 
     def data_received(self, data: bytes) -> None:
         """Wait until the head is whole, then what belongs to it; bytes that come one by one give no more time."""
+        if self.transport.is_closing():
+            self.transport.throw_away(data)
+            return
         super().data_received(data)
         self._wait()
 
     def on_response_complete(self) -> None:
         """An answer that came before all was asked does not keep a connection open; one that rests may rest."""
         super().on_response_complete()
+        self._since = self.loop.time()
         if self.conn.their_state is h11.SEND_BODY:
             self._wait()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP as all else is refused; in the midst of an answer nothing can be said any more."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            content = json.dumps({"error": MALFORMED, "where": None}).encode()
+            named = {"Content-Type": "application/json", "Content-Length": str(len(content)), "Connection": "close"}
+            headers = [(name.lower().encode(), value.encode()) for name, value in (HEADERS | named).items()]
+            begun = h11.Response(status_code=400, headers=headers, reason=b"Bad Request")
+            for event in (begun, h11.Data(data=content), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(event))
+        self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no more."""
         self._forget()
+        self.transport.forget()
         super().connection_lost(exc)
 
     def _wait(self) -> None:
@@ -52,7 +129,7 @@ class Connection(H11Protocol):
         if awaited is not self._awaited or self.transport.is_closing():
             self._forget()
         if self._late is None and awaited in (h11.IDLE, h11.SEND_BODY) and not self.transport.is_closing():
-            seconds = PATIENCE if awaited is h11.IDLE else WHOLE
+            seconds = self._limits.head if awaited is h11.IDLE else self._limits.whole
             self._late, self._awaited = self.loop.call_later(seconds, self.transport.abort), awaited
 
     def _forget(self) -> None:

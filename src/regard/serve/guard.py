@@ -64,6 +64,8 @@ class Guard:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
+                if message["status"] >= 400:  # whoever asks what it may not ask holds no connection
+                    headers["Connection"] = "close"
             await send(message)
 
         try:
@@ -76,10 +78,7 @@ class Guard:
                 traceback.print_exception(error, file=sys.stderr)
                 raise
             status, values = told(error)
-            answer = JSONResponse(values, status)
-            if status in (408, 413):  # the rest of what is being sent is not waited for
-                answer.headers["Connection"] = "close"
-            await answer(scope, receive, guarded)
+            await JSONResponse(values, status)(scope, receive, guarded)
 
 
 def told(error: Exception) -> tuple[int, dict[str, Any]]:

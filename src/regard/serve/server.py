@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import socket
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import uvicorn
 
 from regard.errors import UsageError
 from regard.serve.app import Answers, Site, app
-from regard.serve.connection import Connection
+from regard.serve.connection import LIMITS, Connection, Limits
 from regard.serve.page import File
 from regard.serve.worker import Worker
 
@@ -62,16 +64,22 @@ class Server(uvicorn.Server):
     Args:
         models, answers, files: as of :class:`regard.serve.app.Site`.
         first: what the computing thread does before it is asked anything.
+        limits: of every connection.
     """
 
     def __init__(
-        self, models: Any, answers: Answers, files: Mapping[str, File], first: Callable[[], object] | None = None
+        self,
+        models: Any,
+        answers: Answers,
+        files: Mapping[str, File],
+        first: Callable[[], object] | None = None,
+        limits: Limits = LIMITS,
     ) -> None:
         self.computing, self.reading, self.following, self._first = Worker(), Worker(), Worker(), first
         config = uvicorn.Config(
             app(Site(models, answers, files, self.computing, self.reading, self.following)),
             loop="asyncio",
-            http=Connection,
+            http=partial(Connection, limits=limits),  # type: ignore[arg-type]
             ws="none",
             lifespan="off",
             log_config=None,
@@ -102,6 +110,9 @@ class Server(uvicorn.Server):
         """End; who still waits for an answer is told so before connections are closed."""
         self._end()
         await super().shutdown(sockets)
+        for connection in self.server_state.connections:
+            connection.transport.abort()
+        await asyncio.sleep(0)
 
     def _end(self) -> None:
         self.computing.end()

@@ -1,0 +1,222 @@
+"""Whoever reads nothing is given up; whoever reads slowly reads all, and a refusal too while more is being sent."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from regard.serve.transport import LOOKS, THROWN_AWAY, Watched
+
+HEAD = b"GET /api/state HTTP/1.1\r\nHost: localhost:%d\r\n"
+POST = b"POST /api/%s HTTP/1.1\r\nHost: localhost:%d\r\nContent-Type: application/json\r\n"
+LONG = 100
+"""Times that something is done again and again, at most."""
+
+
+class Sent:
+    """Stands for asyncio's transport; the other end takes as much as the test says."""
+
+    def __init__(self) -> None:
+        self.left, self.ended, self.half = 0, "", False
+
+    def write(self, data: bytes) -> None:
+        self.left += len(data)
+
+    def get_write_buffer_size(self) -> int:
+        return self.left
+
+    def is_closing(self) -> bool:
+        return bool(self.ended)
+
+    def write_eof(self) -> None:
+        self.half = True
+
+    def resume_reading(self) -> None:
+        pass
+
+    def abort(self) -> None:
+        self.ended, self.left = "aborted", 0
+
+    def close(self) -> None:
+        self.ended = self.ended or "closed"
+
+
+class Timer:
+    """Stands for what a loop will call."""
+
+    def __init__(self, seconds: float, call: Callable[..., object], args: tuple[Any, ...]) -> None:
+        self.seconds, self.call, self.args = seconds, call, args
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+class Clock:
+    """Stands for a loop; the test says when a moment has passed."""
+
+    def __init__(self) -> None:
+        self.due: list[Timer] = []
+
+    def call_later(self, seconds: float, call: Callable[..., object], *args: Any) -> Timer:
+        self.due.append(Timer(seconds, call, args))
+        return self.due[-1]
+
+    def moment(self) -> float:
+        """Let what is due first be done; how long that took."""
+        now = self.due.pop(0)
+        if not now.cancelled:
+            now.call(*now.args)
+        return now.seconds
+
+
+def watched(sends: bool = False) -> tuple[Sent, Clock, Watched]:
+    sent, clock = Sent(), Clock()
+    return sent, clock, Watched(sent, clock, 20.0, 0.5, lambda: sends)  # type: ignore[arg-type]
+
+
+def test_what_is_taken_at_once_is_not_waited_for() -> None:
+    sent, clock, way = watched()
+    sent.write = lambda data: None  # type: ignore[method-assign]
+    way.write(b"all")
+    assert clock.due == []
+
+
+@pytest.mark.parametrize("closing", [False, True])
+def test_nothing_taken_for_so_long_is_the_end(closing: bool) -> None:
+    sent, clock, way = watched()
+    way.write(b"some")
+    way.write(b"more")
+    assert len(clock.due) == 1
+    if closing:
+        way.close()
+    assert sum(clock.moment() for _ in range(LOOKS)) == pytest.approx(20)
+    assert (sent.ended, clock.due) == ("aborted", [])
+
+
+def test_a_little_taken_in_time_again_and_again_is_enough() -> None:
+    """And when all is taken, nothing is waited for, until more is written."""
+    sent, clock, way = watched()
+    way.write(b"a" * LONG)
+    for _ in range(LONG - 1):
+        for _ in range(LOOKS - 1):
+            clock.moment()
+        way.write(b"b")  # as much as is taken
+        sent.left -= 1
+        clock.moment()
+    assert not sent.ended
+    sent.left = 0
+    clock.moment()
+    assert clock.due == []
+    way.write(b"more")
+    for _ in range(LOOKS):
+        clock.moment()
+    assert sent.ended == "aborted"
+
+
+def test_where_all_was_sent_it_is_closed_at_once() -> None:
+    sent, clock, way = watched()
+    way.close()
+    assert (sent.ended, clock.due, sent.half) == ("closed", [], False)
+
+
+def test_where_more_is_coming_it_is_half_closed_for_a_moment() -> None:
+    """Nothing is written behind; and only so much is thrown away."""
+    sent, clock, way = watched(sends=True)
+    way.close()
+    way.close()
+    assert (sent.ended, way.is_closing(), sent.half) == ("", True, True)
+    way.write(b"nothing")
+    assert sent.left == 0
+    way.throw_away(b" " * 1000)
+    assert clock.moment() == 0.5
+    assert (sent.ended, clock.due) == ("closed", [])
+    sent, clock, way = watched(sends=True)
+    way.close()
+    way.throw_away(b" " * THROWN_AWAY)
+    assert not sent.ended
+    way.throw_away(b" ")
+    assert sent.ended == "aborted"
+
+
+def test_what_has_ended_is_forgotten() -> None:
+    _, clock, way = watched(sends=True)
+    way.write(b"some")
+    way.close()
+    way.forget()
+    assert [timer.cancelled for timer in clock.due] == [True, True]
+
+
+def small(site, sent: bytes) -> socket.socket:
+    """A connection that takes little at once."""
+    made = socket.socket()
+    site.open.append(made)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+    made.settimeout(10)
+    made.connect(("127.0.0.1", site.port))
+    made.sendall(sent)
+    return made
+
+
+def large(site, more: bytes = b"") -> bytes:
+    return POST % (b"large", site.port) + more + b"Content-Length: 2\r\n\r\n{}"
+
+
+@pytest.mark.parametrize("more", [b"", b"Connection: close\r\n"], ids=["kept", "closed behind"])
+def test_whoever_reads_nothing_holds_nothing(limited, until, everything, more: bytes) -> None:
+    site = limited(stalled=0.3)
+    before = time.monotonic()
+    made = small(site, large(site, more))
+    until(lambda: site.server.server_state.connections)
+    until(lambda: not site.server.server_state.connections)
+    assert time.monotonic() - before >= 0.9 * 0.3
+    assert len(everything(made)) < site.answers.LARGE
+    assert site.get("/").status == 200
+
+
+def test_whoever_asks_on_and_on_and_reads_nothing_holds_nothing(limited, until) -> None:
+    site = limited(stalled=0.3)
+    small(site, large(site) * 50)
+    until(lambda: site.server.server_state.connections)
+    until(lambda: not site.server.server_state.connections)
+
+
+def test_whoever_reads_slowly_reads_all(limited, reply) -> None:
+    """It takes longer than somebody may stay who reads nothing."""
+    site = limited(stalled=1)
+    made, before, found = small(site, large(site)), time.monotonic(), b""
+    while time.monotonic() - before < 1.5:
+        found += made.recv(1 << 14)
+        time.sleep(0.01)
+    while len(found) < site.answers.LARGE:
+        some = made.recv(1 << 20)
+        assert some
+        found += some
+    assert found.endswith(b"." * 1000)
+    made.sendall(HEAD % site.port + b"\r\n")
+    assert reply(made).status == 200
+
+
+def test_who_still_sends_reads_why_it_is_refused(limited, reply) -> None:
+    site = limited(drained=10)
+    size = THROWN_AWAY // 2
+    form = (POST % (b"look", site.port)).replace(b"application/json", b"text/plain")
+    made = site.send(form + b"Content-Length: %d\r\n\r\n" % size)
+    made.sendall(b" " * size)
+    assert reply(made).status == 415
+
+
+def test_what_never_ends_is_not_thrown_away_for_ever(limited, reply) -> None:
+    site = limited(drained=10)
+    made = site.send(POST % (b"nothing", site.port) + b"Transfer-Encoding: chunked\r\n\r\n")
+    sent = 0
+    with contextlib.suppress(ConnectionError):
+        while sent < 4 * THROWN_AWAY:
+            sent += made.send(b"%x\r\n%s\r\n" % (1 << 16, b" " * (1 << 16)))
+        pytest.fail("it is still listened to")
+    assert sent >= THROWN_AWAY
