@@ -36,7 +36,8 @@ def test_the_file_holds_what_the_page_is_answered_and_every_weight(
     (numbers,) = NUMBERS.findall(page(name))
     told, held = unpacked(b64decode(numbers))
     values, arrays = ask("look", name)
-    del values["weights"]
+    for name_of_one_answer in ("weights", "opening"):
+        del values[name_of_one_answer]
     assert {key: told[key] for key in values} == values
     assert told["model"]["name"] == name
     assert list(held) == list(arrays)
@@ -44,13 +45,14 @@ def test_the_file_holds_what_the_page_is_answered_and_every_weight(
         np.testing.assert_array_equal(held[one], array)
 
 
-def test_the_file_begins_where_it_was_asked_for(page: Callable[..., str]) -> None:
+def test_the_file_begins_where_it_was_asked_for(page: Callable[..., str], ask: Any) -> None:
     shown = {"kind": "cross", "layer": 2, "head": 3, "token": 1, "words": True}
     (numbers,) = NUMBERS.findall(page("translator", **shown))
     wanted = {"kind": "cross", "layer": 2, "head": 3, "query": 1, "whole": True}
     assert unpacked(b64decode(numbers))[0]["place"] == wanted
     (numbers,) = NUMBERS.findall(page("translator"))
-    assert unpacked(b64decode(numbers))[0]["place"] == {"whole": False}
+    found, opening = unpacked(b64decode(numbers))[0]["place"], ask("look", "translator", opening="cross")[0]["opening"]
+    assert {**opening, "kind": "cross", "whole": True} == found
 
 
 def test_no_path_of_this_machine_goes_along(page: Callable[..., str], models: Models) -> None:

@@ -70,7 +70,7 @@ def test_the_same_question_is_the_same_key() -> None:
         ({"model": DEEP}, "not a list"),
         ({"snapshot": 5}, "a text is wanted, not 5"),
         ({"text": None, "target": {}}, "a text is wanted, not an object"),
-        ({"text": "x" * (LONGEST + 1)}, "20,001 characters"),
+        ({"text": "x" * (LONGEST + 1)}, "100,001 characters"),
         ({"target": "x" * 10**6}, "1,000,000 characters"),
         ({"branch": "12"}, "a list is wanted"),
         ({"branch": [1, -1]}, "whole number"),

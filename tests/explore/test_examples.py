@@ -57,6 +57,18 @@ def test_a_run_shows_what_it_showed(tmp_path: Path) -> None:
     assert found[2].endswith("new")
 
 
+@pytest.mark.parametrize(("task", "most"), [("classification", 126), ("language-model", 94)])
+def test_a_model_of_characters_begins_with_a_text_that_it_reads(tmp_path: Path, task: str, most: int) -> None:
+    """Whole, and with room behind it where it goes on."""
+    log(tmp_path, [sample("Two households, both alike in dignity, " * 5)])
+    recipe = of(task, text={"units": "characters"}, data={"max_tokens": 128})
+    (found,) = examples(tmp_path, recipe)
+    assert most - 12 < len(found) <= most
+    assert not found.endswith(" ")
+    (pieces,) = examples(tmp_path, of(task, data={"max_tokens": 128}))
+    assert len(pieces) > 140
+
+
 def test_of_running_text_the_lines_are_shown(tmp_path: Path) -> None:
     log(tmp_path, [sample("alf a line\nA whole line.\nAnother one.\nand ha"), sample("two\nlines more")])
     assert examples(tmp_path, of("language-model")) == ["lines more", "A whole line.", "Another one."]

@@ -7,7 +7,7 @@ import pytest
 
 from regard.explore.heatmap import ROWS, heads, heatmap, thumbnail
 from regard.explore.ink import Look, colour
-from regard.explore.labels import width
+from regard.text.cells import width
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 WORDS = ["The", "animal", "didn't", "cross", "the", "street", "because", "it", "was", "too", "tired", ".", "</s>"]

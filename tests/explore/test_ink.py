@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from regard.explore.ink import RAMP_256, SHADES_ASCII, Look, colour, ground, luminance, paint, scale, shade
-from regard.explore.labels import width
+from regard.text.cells import width
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 

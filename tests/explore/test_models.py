@@ -12,7 +12,6 @@ import torch
 from regard.errors import RegardError, UsageError
 from regard.explore import models as module
 from regard.explore.answers import answer
-from regard.explore.asked import Replaced
 from regard.explore.models import LOADED, Models
 from regard.explore.payload import unpacked
 from regard.tasks import bundle
@@ -80,65 +79,6 @@ def test_weights_have_a_name(tmp_path: Path) -> None:
     kept = unpacked(answer(models, "look", {"text": SOURCE, "snapshot": "step 20"}))[0]["weights"]
     assert kept not in (first, told())
     assert models.states()[0]["keeps"] == "best"
-
-
-def test_a_question_may_be_about_the_weights_that_were_looked_at_alone(tmp_path: Path, loads: list[str]) -> None:
-    """They answer while they are in memory; afterwards others do not answer instead."""
-
-    def asked(question: str, **given: Any) -> Any:
-        return unpacked(answer(models, question, {"text": SOURCE, **given}))
-
-    rest: dict[str, dict[str, Any]] = {
-        "head": {"kind": "encoder", "layer": 1, "head": 1},
-        "row": {"kind": "encoder", "places": [1]},
-        "equation": {"kind": "encoder", "layer": 1, "head": 1, "query": 1},
-        "needs": {"places": [0], "branch": [5]},
-        "owes": {"place": 0, "branch": [5]},
-        "tree": {"beam": 2},
-        "drift": {"stack": "encoder", "scenes": [{"text": SOURCE, "target": None}]},
-        "places": {"stack": "encoder"},
-    }
-    texts = {name: {"text": SOURCE} if name not in ("drift", "places") else {} for name in rest}
-
-    def all_told(weights: str | None) -> list[bytes]:
-        return [answer(models, name, {**texts[name], **given, "weights": weights}) for name, given in rest.items()]
-
-    models = Models([put(tmp_path / "a", translator(1))])
-    seen, arrays = asked("look")
-    before = all_told(seen["weights"])
-    assert before == all_told(None)
-    put(tmp_path / "a", translator(2))
-    assert before == all_told(seen["weights"])
-    again, others = asked("look", weights=seen["weights"])
-    assert again == seen
-    assert loads == ["a"]
-    newer, others = asked("look")
-    assert newer["weights"] != seen["weights"]
-    assert (others["small.encoder"] != arrays["small.encoder"]).any()
-    for name, given in rest.items():
-        with pytest.raises(Replaced, match="newer weights are there"):
-            answer(models, name, {**texts[name], **given, "weights": seen["weights"]})
-    after = all_told(newer["weights"])
-    assert all(one != other for one, other in zip(before[:-1], after[:-1], strict=True))
-    assert loads == ["a", "a"]
-
-
-def test_a_look_is_of_the_weights_it_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Though others come while it is made."""
-    models = Models([put(tmp_path, translator(1))])
-    wanted = unpacked(answer(models, "look", {"text": SOURCE}))
-    models = Models([tmp_path])
-    original = Models.asked
-
-    def replaced(self: Models, asked: Any) -> Any:
-        found = original(self, asked)
-        put(tmp_path, translator(2))
-        return found
-
-    monkeypatch.setattr(Models, "asked", replaced)
-    values, arrays = unpacked(answer(models, "look", {"text": SOURCE}))
-    assert values == wanted[0]
-    assert (arrays["small.encoder"] == wanted[1]["small.encoder"]).all()
 
 
 def test_a_few_are_held(tmp_path: Path, loads: list[str]) -> None:
@@ -223,6 +163,35 @@ def test_a_model_is_read_again_that_was_just_replaced(tmp_path: Path, monkeypatc
     with pytest.raises(RegardError, match="is damaged"):
         models.loaded(0)
     assert len(tries) == 2 + module.TRIES
+
+
+def test_weights_that_are_replaced_while_they_are_read_have_the_name_of_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are read again, and where that does not end they have a name of their own."""
+    models = Models([put(tmp_path, translator(1))])
+    original, tries, replaced = module._task, 0, 1
+
+    def late(folder: Path, place: Path | None) -> Any:
+        nonlocal tries
+        found = original(folder, place)
+        tries += 1
+        if tries <= replaced:
+            put(tmp_path, translator(10 + tries))
+        return found
+
+    monkeypatch.setattr(module, "_task", late)
+    found = models.loaded(0)
+    assert (tries, found.weights) == (2, models.states()[0]["weights"])
+    assert same(found.task, translator(11))
+    tries, replaced = 0, module.TRIES
+    put(tmp_path, translator(2))
+    names = [found.weights, models.states()[0]["weights"]]
+    found = models.loaded(0)
+    assert tries == module.TRIES
+    assert found.weights not in (*names, models.states()[0]["weights"])
+    assert models.loaded(0, weights=found.weights) is found
+    assert same(models.loaded(0).task, translator(10 + module.TRIES))
 
 
 def test_names_tell_models_apart(tmp_path: Path) -> None:

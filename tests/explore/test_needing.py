@@ -177,6 +177,7 @@ def test_the_time_is_kept(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(needing.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(needing, "_score", slow)
+    monkeypatch.setattr(needing, "SECONDS", 2.0)
     assert within(ticking(1), 0.0) == [0]
     assert within(ticking(9), 0.0) == [0, 1]
     assert within(ticking(9), 3.5) == [0, 1, 2, 3]

@@ -33,10 +33,12 @@ def asked(number: int, name: str, **more: Any) -> Asked:
 
 
 def alike(some: list[list[Said]], others: list[list[Said]]) -> None:
-    """Heard attention is computed another way, and rounds otherwise."""
-    assert [[one.id for one in each] for each in some] == [[one.id for one in each] for each in others]
-    shares = [np.array([[one.probability for one in each] for each in side]) for side in (some, others)]
-    np.testing.assert_allclose(*shares, rtol=1e-4)
+    """Heard attention is computed another way, and rounds otherwise; two as likely may change places."""
+    for these, those in zip(some, others, strict=True):
+        ranked = [[one.probability for one in each] for each in (these, those)]
+        assert ranked[0] == pytest.approx(ranked[1], rel=1e-4)
+        odds = {one.id: one.probability for one in those}
+        assert [odds.get(one.id, ranked[1][-1]) for one in these] == pytest.approx(ranked[0], rel=1e-4)
 
 
 @pytest.mark.parametrize("name", READERS)
@@ -202,7 +204,6 @@ def test_what_the_model_writes_is_searched_for_once(
 @pytest.mark.parametrize(
     ("name", "changed", "said"),
     [
-        ("translator", {"text": "weil " * 60}, "the text has"),
         ("translator", {"text": ""}, "the text is empty"),
         ("translator", {"pixels": (1,)}, "reads texts"),
         ("translator", {"image": 0}, "reads texts"),

@@ -21,7 +21,7 @@ TaskOf = Callable[[str], Any]
 
 def test_sinusoids_by_the_paper(plain: Ask) -> None:
     values, arrays = plain("places", "translator", stack="decoder", count=9)
-    assert values == {"kind": "sinusoidal"}
+    assert values["kind"] == "sinusoidal"
     for place in range(9):
         for i in range(6):
             angle = place / 10000 ** (2 * i / 12)

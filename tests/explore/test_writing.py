@@ -39,7 +39,7 @@ def test_a_translation_as_it_is_written(write: Any, task: TaskOf, name: str) -> 
     (wanted,) = task(name).nbest([SOURCE], 1, 1)[0]
     ids = tuple(token["id"] for token in tokens)
     assert ids == (*wanted.tokens, *([0] if wanted.finished else []))
-    assert last == {"done": True, "text": wanted.text}
+    assert (last["done"], last["text"]) == (True, wanted.text)
     total = sum(math.log(token["probability"]) for token in tokens)
     assert total / length_penalty(float(len(tokens)), 0.6) == pytest.approx(wanted.score, rel=1e-6)
     for token in tokens:
@@ -112,7 +112,6 @@ def test_who_does_not_write(models: Models, number: Number) -> None:
     for given, said in (
         ({"model": number("tagger"), "text": SOURCE}, "writes no text"),
         ({"model": number("translator"), "text": ""}, "the text is empty"),
-        ({"model": number("translator"), "text": "weil " * 60}, "the text has"),
         ({"model": number("speaker"), "text": SOURCE, "most": 0}, "whole number from 1"),
         ({"model": number("speaker"), "text": SOURCE, "temperature": "hot"}, "a number from 0"),
         ({"model": number("speaker"), "text": SOURCE, "beam": 2}, "no part of this question"),

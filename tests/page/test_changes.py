@@ -25,6 +25,7 @@ from regard.models.changes import Changes, Head
 from regard.models.saliency import gradient_times_input
 
 IMAGE = 3
+WRITERS = ("translator", "recurrent", "writer", "spans")
 
 
 def makes(task: Any, changes: Changes) -> str:
@@ -75,10 +76,11 @@ def plain(text: str) -> str:
     return " ".join(text.split())
 
 
-def becomes(before: str, now: str) -> str:
-    """How the page says it."""
+def becomes(before: str, now: str, name: str) -> str:
+    """How the page says it; of what is written it says how."""
     before, now = plain(before), plain(now)
-    return f"the output stays the same: {now}" if before == now else f"{before} becomes {now}"
+    what = f"the output{', written greedily,' * (name in WRITERS)}"
+    return f"{what} stays the same: {now}" if before == now else f"{what} changes: {before} becomes {now}"
 
 
 def without(changes: Changes) -> str:
@@ -118,7 +120,7 @@ def test_what_comes_of_it(
     shown = opened(view, served, name, **given)
     said = shown.locator(".changed").get_by_role("status").inner_text()
     before, now = makes(task(name), Changes()), makes(task(name), changes)
-    assert plain(said) == f"Without {without(changes)}: {becomes(before, now)}"
+    assert plain(said) == f"Without {without(changes)}: {becomes(before, now, name)}"
 
 
 @pytest.mark.long(minutes=0.2)
@@ -132,7 +134,7 @@ def test_heads_switched_off_one_after_another(served: str, view: Watch, task: Ca
         flipped(shown, f"head 1·{head}")
         off.append(Head("cross", 1, head))
         now = makes(model, Changes(tuple(off)))
-        wanted = f"Without {without(Changes(tuple(off)))}: {becomes(before, now)}"
+        wanted = f"Without {without(Changes(tuple(off)))}: {becomes(before, now, 'translator')}"
         soon(shown, lambda: [plain(text) for text in status.all_inner_texts()], partial(eq, [wanted]))
     assert now != before
     shown.get_by_role("button", name="layer 2 head 1:").click()
@@ -251,15 +253,16 @@ def test_the_gradient(served: str, view: Watch, task: Callable[[str], Any], name
     score = scored(seen, place, None)
     share_T = gradient_times_input(model.model, "encoder", lambda: score(seen.run())).tolist()
     whole = float(score(seen.run()))
+    other = -math.expm1(whole)  # all else: what is shown is added to the odds
 
     def check() -> None:
         tokens = shown.get_by_role("group", name="Tokens", exact=True).get_by_role("img")
         labels = [one.get_attribute("aria-label") or "" for one in tokens.all()]
         assert len(labels) == len(share_T)
         for label, share in zip(labels, share_T, strict=True):
-            assert label.rsplit(" ", 1)[1] in like(lambda value: number(value, 2), share)
-        said = shown.get_by_text("Log-probability").inner_text().rsplit(" ", 1)[1]
-        assert said.removesuffix(".") in like(number, whole)
+            assert label.rsplit(" ", 1)[1] in like(lambda value: number(value, 2), share / other)
+        said = shown.get_by_text("log-odds").last.inner_text().rsplit(" ", 1)[1]
+        assert said.removesuffix(".") in like(number, whole - math.log(other))
 
     holds(shown, check)
 
@@ -277,6 +280,7 @@ def test_the_gradient_of_what_is_written(served: str, view: Watch, task: Callabl
         seen = scene(model, BEFORE["translator"])
         score = scored(seen, place, None)
         share_T = gradient_times_input(model.model, "decoder", lambda: score(seen.run())).tolist()
+        other = -math.expm1(float(score(seen.run())))
     tokens = shown.get_by_role("group", name="Tokens that are written").get_by_role("img")
     labels = soon(
         shown,
@@ -284,7 +288,7 @@ def test_the_gradient_of_what_is_written(served: str, view: Watch, task: Callabl
         lambda labels: len(labels) == (place + 1 if mask else len(seen.target)),
     )
     for label, share in zip(labels, share_T, strict=False):
-        assert label.rsplit(" ", 1)[1] in like(lambda value: number(value, 2), share)
+        assert label.rsplit(" ", 1)[1] in like(lambda value: number(value, 2), share / other)
 
 
 @pytest.mark.long(minutes=0.1)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from page_language import digits
 from page_numbers import clean, like, number, places, weight
-from page_reading import BEFORE, FRAME, flipped, opened, rows
+from page_reading import BEFORE, FRAME, flipped, opened, rows, settled
 from page_view import Watch
 from regard.explore.equation import Equation, equation
 from regard.explore.scene import Scene, image_scene, scene
@@ -50,7 +50,7 @@ def check_ledger(
         entering_M: what the softmax is taken of, −∞ where nothing is to be seen.
         more_M: the weights in the last column, without what was taken away.
     """
-    score_M, bias_M, hidden_M = found.score_LM[query], found.bias_LM[query], found.hidden_LM[query]
+    score_M, bias_M = found.score_LM[query], found.bias_LM[query]
     most = entering_M.max()
     power_M = np.exp(entering_M - (most if abs(most) > 9 else 0))
     for key, (_, *cells) in enumerate(rows(shown.locator(".ledger table"))):
@@ -59,7 +59,7 @@ def check_ledger(
             assert cells.pop(0) in like(places, score_M[key] / found.divisor)
         if bias_M.any():
             assert cells.pop(0).removeprefix("+") in like(places, bias_M[key])
-        if bias_M.any() or hidden_M.any():
+        if bias_M.any() or found.hidden_LM.any():  # a column of the mask, though it may hide nothing from this token
             *_, last = cells.pop(0).split()
             assert last in like(places, entering_M[key])
         assert cells.pop(0) in (like(number, power_M[key]) if power_M[key] else {"0"})
@@ -175,3 +175,35 @@ def test_without_scaling_and_without_the_mask(
         check_sum(shown, found, token, softmax(entering_M))
     flipped(shown, "without the mask")
     check_ledger(shown, found, token, scaled(found, token), None)
+
+
+@pytest.mark.long(minutes=0.2)
+@pytest.mark.parametrize(
+    ("name", "kind", "query"),
+    [
+        ("translator", "cross", 3),
+        ("translator", "decoder", 2),
+        ("translator", "decoder", None),
+        ("spans", "encoder", 2),
+        ("spans", "cross", 0),
+        ("recurrent", "cross", 2),
+        ("reader", "pool", 0),
+    ],
+)
+def test_its_steps_are_numbered_without_a_hole(
+    served: str, view: Watch, name: str, kind: str, query: int | None
+) -> None:
+    """In the headings, the columns, and below the parts of the formula; also where the mask hides nothing."""
+    shown = opened(view, served, name, view="equation", kind=kind, token=0 if query is None else query)
+    if query is None:
+        shown.get_by_role("radiogroup", name="The token that looks").get_by_role("radio").last.click()
+        settled(shown)
+    headings = [re.match(r"[\d–]+", text) for text in shown.locator("h3[id^=step]").all_inner_texts()]
+    assert all(headings)
+    ranges = [[int(one) for one in found[0].split("–")] for found in headings if found]
+    numbered = [number for first, *last in ranges for number in range(first, (last or [first])[0] + 1)]
+    assert numbered == list(range(1, len(numbered) + 1))
+    columns = [int(one) for one in shown.locator(".ledger th small").all_inner_texts()]
+    assert columns == [2, *range(3, numbered[-2])]
+    parts = [int(one) for text in shown.locator(".formula small").all_inner_texts() for one in text.split(" · ")]
+    assert sorted(parts) == numbered

@@ -313,26 +313,3 @@ def test_a_head_that_is_off(served: str, view: Watch) -> None:
     assert list(captions(shown).items())[-1][1].startswith("1·2 off")
     shown.get_by_role("button", name="layer 1 head 1:").click()
     assert shown.locator(".one .silent").count() == 0
-
-
-@pytest.mark.long(minutes=0.1)
-@pytest.mark.parametrize("kind", ["cross", "encoder"])
-def test_the_head_to_begin_with(served: str, view: Watch, task: Callable[[str], Any], kind: Kind) -> None:
-    """Its words look most sharply at a word, not at punctuation or themselves; a head that was asked for stays."""
-    told = record(task("translator"), ONE.source)
-    rows, columns = (
-        [at for at, token in enumerate(side) if token.start < token.end and re.match(r"[▁Ġ\s]*\w", token.text)]
-        for side in (told.queries(kind), told.keys(kind))
-    )
-    sharp = {}
-    for layer, weight_HQK in enumerate(told.weights[kind], 1):
-        for head, weight_QK in enumerate(weight_HQK, 1):
-            seen_QK = np.array(weight_QK)[np.ix_(rows, columns)]
-            if kind == "encoder":
-                np.fill_diagonal(seen_QK, 0)
-            sharp[layer, head] = float(seen_QK.max(axis=1).mean())
-    layer, head = max(sharp, key=lambda one: sharp[one])
-    shown = opened(view, served, "translator", kind=kind)
-    shown.get_by_role("heading", name=f"head {layer}·{head}").wait_for()
-    asked = opened(view, served, "translator", kind=kind, layer=2, head=1)
-    asked.get_by_role("heading", name="head 2·1").wait_for()

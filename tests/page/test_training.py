@@ -235,7 +235,7 @@ def test_the_server_is_there_again(view: Watch, tmp_path: Path, runs: bool) -> N
 
 @pytest.mark.long(minutes=0.2)
 def test_a_finished_model_is_replaced_and_taken_away(view: Watch, tmp_path: Path) -> None:
-    """The page asks slowly then, and at once when somebody turns to it: what is shown is of the model that is there."""
+    """The page asks slowly then, and at once when somebody turns to it: it tells the newer, and what is not there."""
     folder, gone = tmp_path / "finished", tmp_path / "elsewhere"
     first, newer = translator(4), translator(5)
     put(folder, first)
@@ -246,6 +246,7 @@ def test_a_finished_model_is_replaced_and_taken_away(view: Watch, tmp_path: Path
         wrote(shown, says[0])
         put(folder, newer)
         turned(shown)
+        shown.get_by_role("button", name="look again").click()
         wrote(shown, says[1])
         folder.rename(gone)
         turned(shown)

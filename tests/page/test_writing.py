@@ -100,7 +100,7 @@ def test_the_tree_is_the_search(served: str, view: Watch, task: Callable[[str], 
 
     search.get_by_role("button", name=every[1].text).click()
     steps = shown.get_by_role("region", name="Step by step")
-    steps.get_by_text("Stepping through output 2 of the search.").wait_for()
+    steps.get_by_text(f"Stepping through output 2 of the search with a beam of {beam}.").wait_for()
     settled(shown)
     wanted = said(scene(task(name), text, every[1].tokens))
     for step in range(3):

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { apart, about, end, lastStep, layerName, left, nearest, outcomes, progress, scores, secondsAt, type Course, type CourseValues } from '../src/lib/course'
+import { about, apart, end, grows, lastStep, layerName, left, nearest, outcomes, progress, scores, secondsAt, type Course, type CourseValues } from '../src/lib/course'
 
 /** What the server makes of so many updates, a second each: means of equally many. */
 function course(updates: number, points: number, given: Partial<CourseValues> = {}): Course {
@@ -11,7 +11,7 @@ function course(updates: number, points: number, given: Partial<CourseValues> = 
   }
   const data = Float32Array.from(means)
   const grid = { shape: [data.length], data }
-  return { values: { planned: 3000, running: true, valid: [], samples: [], norms: { steps: [], names: [] }, ...given }, arrays: { step: grid, seconds: grid } }
+  return { values: { planned: 3000, running: true, whole: true, valid: [], samples: [], norms: { steps: [], names: [] }, ...given }, arrays: { step: grid, seconds: grid } }
 }
 
 describe('a course', () => {
@@ -67,5 +67,11 @@ describe('why two losses are not alike', () => {
     expect(apart({ label_smoothing: 0.1, dropout: 0.25, adversarial: 0.5 })).toMatch(/smoothing .*, dropout .* and for one half .* \(by 0\.50 .*counts nothing of the kind/)
     expect(apart({ dropout: 0.1 })).not.toContain('smoothing')
     expect(apart({ label_smoothing: 0.1 })).not.toContain('dropout')
+  })
+})
+
+describe('a course', () => {
+  it('is asked for again while the training goes on, or its log is not read to the end', () => {
+    expect([grows({ running: false, whole: true }), grows({ running: true, whole: true }), grows({ running: false, whole: false })]).toEqual([false, true, true])
   })
 })

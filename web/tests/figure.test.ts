@@ -53,6 +53,18 @@ describe('a head as a drawing', () => {
     }
   })
 
+  it('tears no word between its pieces, however the lines end', () => {
+    const texts = Array.from({ length: 40 }, (_, at) => ['▁tran', 'sla', 'tion', `.${at}`]).flat()
+    const long = texts.map((text) => ({ ...label(text), text, name: text }))
+    const { svg } = figure(given({ mode: 'text', row: 3, same: true, picture: { rows: long, columns: long, data: new Float32Array(long.length ** 2) } }))
+    const places = [...svg.matchAll(/<text x="([\d.]+)" y="([\d.]+)"[^>]*font-size="17"[^>]*>([^<]*)</g)].map(([, x, y, text]) => ({ x: Number(x), y: Number(y), text: text! }))
+    expect(places.map(({ text }) => text)).toEqual(texts.map((text) => text.replace('▁', '')))
+    expect(new Set(places.map(({ y }) => y)).size).toBeGreaterThan(5)
+    places.forEach((one, at) => {
+      if (at % 4) expect([one.y, one.x]).toEqual([places[at - 1]!.y, places[at - 1]!.x + places[at - 1]!.text.length * 8])
+    })
+  })
+
   it('says no character that a drawing cannot hold', () => {
     expect(figure(given({ title: 'a\u0000\u001b\ud800b' })).svg).toContain('>ab</text>')
   })

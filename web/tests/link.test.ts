@@ -21,6 +21,14 @@ describe('an address', () => {
     expect(read('#drawn=best&order=up&beside=me')).toMatchObject(usual)
   })
 
+  it('says which part of a long text is seen, where one was chosen', () => {
+    const found = (window: number | null) => read(written({ ...place, asked: [{ ...asked, window }, { ...asked, window: 12 }] })).asked.map((one) => one.window)
+    expect(found(3)).toEqual([3, 12])
+    expect(found(null)).toEqual([undefined, 12])
+    expect(written({ ...place, asked: [{ ...asked, window: null }] })).toBe(written({ ...place, asked: [asked] }))
+    for (const window of ['0', '-1', 'x', '1e9']) expect(read(`#window=${window}`).asked[0]).not.toHaveProperty('window')
+  })
+
   it('names every use of attention', () => {
     for (const kind of KINDS) {
       const off: [Kind, number, number][] = [[kind, 1, 1]]

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { capital, headName, headSpelled, shownName } from '../src/lib/names'
+import { capital, headName, headSpelled, manner, searchName, shownName } from '../src/lib/names'
 import { spot } from '../src/lib/pieces'
 
 describe('a head', () => {
@@ -14,6 +14,13 @@ describe('a head', () => {
     const many = (merge: 'mean' | 'max' | 'rollout', layer: number | null) => shownName({ kind: 'encoder', merge, layer, head: 1 })
     expect([many('mean', null), many('max', 2)]).toEqual(['mean over all encoder heads', 'maximum over the encoder heads of layer 2'])
     expect([many('rollout', null), many('rollout', 1)]).toEqual(['rollout through all encoder layers', 'rollout up to encoder layer 1'])
+  })
+})
+
+describe('what was written', () => {
+  it('was written greedily, or was forced; and by a search with a beam', () => {
+    expect([manner('text', false), manner('continuation', false), manner('text', true), manner('classes', false)]).toEqual(['greedily', 'greedily', 'as it was made to', ''])
+    expect([1, 4].map(searchName)).toEqual(['the greedy search', 'the search with a beam of 4'])
   })
 })
 

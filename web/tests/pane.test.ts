@@ -1,20 +1,23 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { held } from '../src/lib/held.svelte'
 import { unchanged } from '../src/lib/link'
 import { Pane } from '../src/lib/pane.svelte'
-import type { Look } from '../src/lib/look'
 import type { Model } from '../src/lib/types'
+import { packed } from './packed'
 
 const learning = {
   number: 0, kinds: { cross: [2, 3] }, reads: 'text', writes: 'text', positions: true, divisor: 2, masked: [], labels: null,
   ready: false, why: 'training has not validated yet; wait for it', running: true, snapshots: [], weights: null, keeps: 'best', examples: [],
 } as unknown as Model
 const ready: Model = { ...learning, ready: true, why: null, weights: 'one', examples: ['The fox sleeps.'] }
-const seen = (weights: string) => ({ values: { weights } }) as unknown as Look
+/** Weights of this name have answered. */
+const seen = (name: string) => held.answered({ model: 0 }, name)
 
 let asked: string[] = []
 beforeEach(() => {
   vi.useFakeTimers()
   asked = []
+  held.release(0)
   vi.stubGlobal('fetch', (path: string, given: RequestInit) => {
     asked.push(`${path} ${JSON.parse(String(given.body)).text}`)
     return Promise.resolve(new Response('{"error": "no"}', { status: 400 }))
@@ -63,7 +66,7 @@ describe('a pane before a training', () => {
 
   it('tells newer weights, and does not take them by itself', async () => {
     const pane = new Pane(structuredClone(ready))
-    pane.look = seen('one')
+    seen('one')
     expect(pane.outdated).toBe(false)
     pane.told({ ...ready, weights: 'two' })
     expect(pane.outdated).toBe(true)
@@ -73,14 +76,17 @@ describe('a pane before a training', () => {
     expect(pane.outdated).toBe(false)
   })
 
-  it('takes those of a finished model that was replaced, and waits while it is gone', async () => {
+  it('does not take those of a finished model that was replaced either, and waits while it is gone', async () => {
     const finished = { ...ready, running: false }
     const pane = new Pane(structuredClone(finished))
     pane.text = 'The cow'
+    seen('one')
     pane.told(structuredClone(finished))
-    await vi.runAllTimersAsync()
-    expect(asked).toEqual([])
     pane.told({ ...finished, weights: 'two' })
+    await vi.runAllTimersAsync()
+    expect([asked, pane.outdated]).toEqual([[], true])
+    pane.again()
+    expect(pane.outdated).toBe(false)
     await vi.runAllTimersAsync()
     expect(asked).toEqual(['api/write The cow'])
     pane.told({ ...finished, ready: false, why: 'this folder is not there any more', weights: null })
@@ -88,11 +94,6 @@ describe('a pane before a training', () => {
     pane.told({ ...finished, weights: 'two' })
     await vi.runAllTimersAsync()
     expect([asked.length, pane.waits]).toEqual([2, null])
-    // a training that ended brought its own
-    pane.told({ ...ready, weights: 'three' })
-    pane.told({ ...finished, weights: 'four' })
-    await vi.runAllTimersAsync()
-    expect(asked.length).toBe(2)
   })
 })
 
@@ -148,27 +149,49 @@ describe('a pane that asks', () => {
     expect(second.awaits).toBe('reading')
   })
 
-  it('asks what follows a look of the same weights alone, and the next look of those there are then', async () => {
-    const bodies: Record<string, unknown>[] = []
-    const head = new TextEncoder().encode('{"weights":"one","arrays":{}}')
-    const bytes = new Uint8Array(Math.ceil((4 + head.length) / 8) * 8)
-    new DataView(bytes.buffer).setUint32(0, head.length, true)
-    bytes.set(head, 4)
+  it('asks all of the weights that answered first, whatever is changed, until the reader looks again', async () => {
+    const bodies: { weights?: string; mask: boolean }[] = []
+    let there = 'one'
     vi.stubGlobal('fetch', (_path: string, given: RequestInit) => {
-      bodies.push(JSON.parse(String(given.body)) as Record<string, unknown>)
-      return Promise.resolve(new Response(bytes.slice()))
+      const { weights, changes } = JSON.parse(String(given.body)) as { weights?: string; changes: { mask: boolean } }
+      bodies.push({ ...(weights === undefined ? {} : { weights }), mask: changes.mask })
+      return Promise.resolve(new Response(packed({ weights: weights ?? there })))
     })
     const pane = new Pane(structuredClone({ ...ready, writes: 'classes' } as Model))
-    ;[pane.text, pane.changes.mask] = ['a', false]
+    pane.text = 'a'
     pane.refresh(0)
     await vi.runAllTimersAsync()
     await vi.waitFor(() => expect(pane.look).not.toBeNull())
     expect(pane.asked.weights).toBe('one')
-    expect(bodies.map(({ weights, changes }) => [weights, (changes as { mask: boolean }).mask])).toEqual([[undefined, false], ['one', true]])
+    there = 'two'
+    pane.told({ ...pane.model, weights: 'two' })
+    pane.changes.mask = false // a head that is switched off is no other
+    pane.refresh(0)
+    await vi.runAllTimersAsync()
+    await vi.waitFor(() => expect(pane.before).not.toBeNull())
+    expect(bodies).toEqual([{ mask: true }, { weights: 'one', mask: false }, { weights: 'one', mask: true }])
+    expect([pane.look!.values.weights, pane.before!.values.weights, pane.outdated]).toEqual(['one', 'one', true])
     pane.again()
     await vi.runAllTimersAsync()
-    await vi.waitFor(() => expect(bodies.length).toBe(4))
-    expect(bodies[2]!.weights).toBeUndefined()
+    await vi.waitFor(() => expect(bodies.length).toBe(5))
+    expect(bodies.slice(3)).toEqual([{ mask: false }, { weights: 'two', mask: true }])
+    await vi.waitFor(() => expect(pane.outdated).toBe(false))
+  })
+
+  it('tells that the weights are gone, and asks for others only when the reader looks again', async () => {
+    const pane = new Pane(structuredClone({ ...ready, writes: 'classes' } as Model))
+    pane.text = 'a'
+    seen('one')
+    vi.stubGlobal('fetch', () => Promise.resolve(new Response('{"error": "newer weights are there"}', { status: 409 })))
+    pane.refresh(0)
+    await vi.runAllTimersAsync()
+    await vi.waitFor(() => expect(pane.problem).toBe('Newer weights are there.'))
+    expect([pane.look, pane.outdated]).toEqual([null, true])
+    vi.stubGlobal('fetch', () => Promise.resolve(new Response(packed({ weights: 'two' }))))
+    pane.told({ ...pane.model, weights: 'two' })
+    pane.again()
+    await vi.runAllTimersAsync()
+    await vi.waitFor(() => expect([pane.problem, pane.look?.values.weights, pane.outdated]).toEqual([null, 'two', false]))
   })
 
   it('is silent before there is a text, or an image', () => {
@@ -182,15 +205,6 @@ describe('a pane that asks', () => {
     expect(images.silent).toBe(false)
   })
 })
-
-/** JSON as the server packs it, without arrays. */
-function packed(values: object): ArrayBuffer {
-  const head = new TextEncoder().encode(JSON.stringify({ ...values, arrays: {} }))
-  const found = new ArrayBuffer(Math.ceil((4 + head.length) / 8) * 8)
-  new DataView(found).setUint32(0, head.length, true)
-  new Uint8Array(found).set(head, 4)
-  return found
-}
 
 describe('a language model that is changed', () => {
   it('reads what it went on with before, without the mark at its end', async () => {
@@ -219,5 +233,75 @@ describe('a language model that is changed', () => {
     pane.refresh(0)
     await vi.runAllTimersAsync()
     await vi.waitFor(() => expect(looks).toEqual([[false, null], [true, [7]], [false, [7]]]))
+    // and what it went on with is told though there is no room for it
+    pane.model.max_tokens = 3
+    pane.refresh(0)
+    await vi.runAllTimersAsync()
+    await vi.waitFor(() => expect(pane.busy).toBe(false))
+    expect(pane.gone!.map((some) => some.length)).toEqual([2, 0])
+  })
+})
+
+describe('a text that is longer than the model reads', () => {
+  const part = (number: number, count = 5) => ({ text: `part ${number}`, number, count, first: 1, last: 9, total: 40 })
+  let bodies: Record<string, unknown>[] = []
+  beforeEach(() => {
+    bodies = []
+    vi.stubGlobal('fetch', (_path: string, given: RequestInit) => {
+      const body = JSON.parse(String(given.body)) as { text: string; window: number | null; opening?: string }
+      bodies.push(body)
+      const window = body.text === 'a long text' ? part(Math.min(body.window ?? 1, 5)) : null
+      return Promise.resolve(new Response(packed({ weights: 'one', window, opening: body.opening ? { layer: 1, head: 2, query: 3 } : null })))
+    })
+  })
+  async function looked(pane: Pane): Promise<void> {
+    await vi.runAllTimersAsync()
+    await vi.waitFor(() => expect([pane.busy, pane.problem]).toEqual([false, null]))
+  }
+  const reader = () => new Pane(structuredClone({ ...ready, writes: 'classes' } as Model))
+
+  it('is looked at by parts; what follows is asked of the part alone', async () => {
+    const pane = reader()
+    pane.text = 'a long text'
+    pane.refresh(0)
+    await looked(pane)
+    expect([pane.part, pane.look!.values.window!.number]).toEqual([null, 1])
+    expect(pane.asked).toMatchObject({ text: 'part 1', window: null, weights: 'one' })
+    expect(pane.entire).toMatchObject({ text: 'a long text', window: 1, weights: 'one' })
+    ;[pane.target, pane.changes.mask] = ['of the first', false]
+    pane.move(4)
+    await looked(pane)
+    expect([pane.part, pane.target, pane.asked.text]).toEqual([4, null, 'part 4'])
+    expect(bodies.slice(1).map(({ text, window }) => [text, window])).toEqual([['a long text', 4], ['part 4', null]])
+  })
+
+  it('has no part where all of it is read, nor one that is not there', async () => {
+    const pane = reader()
+    ;[pane.text, pane.part] = ['a long text', 9]
+    pane.refresh(0)
+    await looked(pane)
+    expect(pane.part).toBe(5)
+    pane.text = 'short'
+    pane.refresh(0)
+    await looked(pane)
+    expect([pane.part, pane.asked.text, pane.entire.window]).toEqual([null, 'short', null])
+  })
+
+  it('is asked for the head to begin with once, and only where somebody wants to begin', async () => {
+    const pane = reader()
+    pane.text = 'short'
+    pane.refresh(0)
+    pane.begin('encoder')
+    await looked(pane)
+    expect([pane.begins, pane.look!.values.opening]).toEqual([null, { layer: 1, head: 2, query: 3 }])
+    pane.refresh(0)
+    await looked(pane)
+    expect(bodies.map(({ opening }) => opening)).toEqual(['encoder', undefined])
+    pane.begin('cross')
+    await looked(pane)
+    expect(bodies.at(-1)!.opening).toBe('cross')
+    pane.live = false
+    pane.begin('decoder')
+    expect(pane.begins).toBeNull()
   })
 })

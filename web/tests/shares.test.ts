@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Look } from '../src/lib/look'
-import { certain, lastLayer, rowOf, rowOrMean, scale, seen, strength, top, writer } from '../src/lib/shares'
+import { lastLayer, ofOdds, rowOf, rowOrMean, scale, seen, strength, top, writer } from '../src/lib/shares'
 import type { Kind, LookValues, Model, Side } from '../src/lib/types'
 
 /** A pass whose texts have so many tokens. */
@@ -36,8 +36,15 @@ describe('a token that was written', () => {
     expect(row(TAGGER, 'tags', 'encoder', 3)).toBe(3)
   })
 
-  it('says little of what is almost certain', () => {
-    expect([0.5, 0.9, 0.93, 1].map(certain)).toEqual([false, false, true, true])
+  it('is not blank where it is almost certain: what speaks for it adds to its odds', () => {
+    const added = Float32Array.from([0.5, -0.25])
+    const odds = (probability: number) => [...ofOdds(added, Math.log(probability))]
+    expect(odds(0.5)).toEqual([1, -0.5])
+    expect(odds(0.9)[0]).toBeCloseTo(5, 4)
+    // the same evidence, of which the logarithm shows less and less
+    const evidence = (probability: number) => Float32Array.from([2 * (1 - probability)])
+    for (const probability of [0.3, 0.99, 1 - 1e-9]) expect(ofOdds(evidence(probability), Math.log(probability))[0]).toBeCloseTo(2, 3)
+    expect([...ofOdds(Float32Array.from([0]), 0)]).toEqual([0])
   })
 
   it('looked at what was read, and at what had been written', () => {

@@ -10,7 +10,7 @@ from typing import Any
 
 import regard
 from regard.explore import altered
-from regard.explore.asked import Asked
+from regard.explore.fitting import Fitted
 from regard.explore.looks import every_weight, seen
 from regard.explore.passes import Pass
 from regard.explore.payload import packed
@@ -20,7 +20,7 @@ UNTOLD: dict[str, Any] = {"examples": [], "snapshots": [], "weights": None, "why
 """Of a model: other texts and moments of its training are none of the file's."""
 
 
-def alone(one: Pass, model: Mapping[str, Any], asked: Asked, place: Mapping[str, Any]) -> str:
+def alone(one: Pass, model: Mapping[str, Any], asked: Fitted, place: Mapping[str, Any]) -> str:
     """The page of one pass.
 
     Args:
@@ -37,7 +37,8 @@ def alone(one: Pass, model: Mapping[str, Any], asked: Asked, place: Mapping[str,
         **values,
         "version": regard.__version__,
         "model": kept,
-        "asked": altered.values(asked),
+        "asked": altered.values(asked.asked),
+        **asked.values,
         "place": dict(place),
     }
     before, behind = _page().split(PLACE)

@@ -13,7 +13,7 @@ from regard.explore import embeddings, equations, exports, looks, needing, owing
 from regard.explore.asked import Fields, a_whole, told, which
 from regard.explore.models import Models
 from regard.explore.passes import IMAGES
-from regard.explore.payload import packed
+from regard.explore.payload import Answer, packed
 from regard.explore.runs import running
 
 POINTS = 10_000
@@ -22,7 +22,7 @@ PICTURES = 256
 """Images that are shown at once."""
 
 
-def images(models: Models, given: Fields) -> bytes:
+def images(models: Models, given: Fields) -> Answer:
     """Images that may be put before a model."""
     asked = which(given)
     begin, count = given.whole("begin", 0, 10**9, 0), given.whole("count", 1, PICTURES, 24)
@@ -32,10 +32,10 @@ def images(models: Models, given: Fields) -> bytes:
         raise UsageError("this model reads texts", "model")
     found = models.gallery.some(task, begin, count)
     pixels = np.rint(np.clip(found.pixels / task.cut.scale.largest, 0, 1) * 255).astype(np.uint8)
-    return packed({"labels": list(found.labels), "total": found.total}, {"pixels": pixels})
+    return {"labels": list(found.labels), "total": found.total}, {"pixels": pixels}
 
 
-ANSWERS: Mapping[str, Callable[[Models, Fields], bytes]] = {
+ANSWERS: Mapping[str, Callable[[Models, Fields], Answer]] = {
     "look": looks.look,
     "head": looks.head,
     "row": looks.row,
@@ -62,14 +62,31 @@ def answer(models: Models, name: str, asked: Any) -> bytes:
         asked: what came with it, of any type.
 
     Returns:
-        What :func:`~regard.explore.payload.packed` makes.
+        What :func:`~regard.explore.payload.packed` makes; ``weights`` is the name of those that answered.
 
     Raises:
+        Replaced: the question names weights that are there no more.
         RegardError: it cannot be answered; the sentence says why.
     """
     if name not in ANSWERS:
         raise UsageError(f"there is no question {told(name)}; there are {', '.join(ANSWERS)}")
-    return ANSWERS[name](models, Fields(asked))
+    weights, given = named(models, asked)
+    values, arrays = ANSWERS[name](models, given)
+    return packed({**values, "weights": weights}, arrays)
+
+
+def named(models: Models, asked: Any) -> tuple[str, Fields]:
+    """The name of the weights that answer a question, and the question with that name in it.
+
+    Every question comes through here, and none ends with a field that it has not read: so all of an answer is of the
+    same weights, whatever a training writes meanwhile, and of those that the question names where it names some.
+
+    Raises:
+        Replaced: the question names weights that are there no more.
+        RegardError: it is no question, or there are no weights.
+    """
+    weights = models.loaded(*which(Fields(asked))).weights
+    return weights, Fields({**asked, "weights": weights})
 
 
 def state(models: Models) -> dict[str, Any]:
@@ -78,21 +95,23 @@ def state(models: Models) -> dict[str, Any]:
 
 
 def written(models: Models, asked: Any) -> Iterator[dict[str, Any]]:
-    """Each token as it is decided, then the whole text.
+    """Each token as it is decided, then the whole text, and the name of the weights that wrote it.
 
     Raises:
+        Replaced: the question names weights that are there no more.
         RegardError: the model does not write, or not this; said before the first token.
     """
-    return writing.written(models, Fields(asked))
+    return writing.written(models, named(models, asked)[1])
 
 
 def exported(models: Models, asked: Any) -> tuple[bytes, str, str]:
     """A file to keep: its content, its media type, and its name.
 
     Raises:
+        Replaced: the question names weights that are there no more.
         RegardError: it cannot be made.
     """
-    return exports.exported(models, Fields(asked))
+    return exports.exported(models, named(models, asked)[1])
 
 
 def course(models: Models, number: int, points: int) -> bytes:

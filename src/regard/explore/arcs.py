@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.explore.ink import Look, paint
-from regard.explore.labels import crop, fit, visible, width
+from regard.explore.labels import fit
 from regard.explore.row import SIZE, Row, stroke
 from regard.explore.svg import MARGIN, document, number, safe, soft, text_width
+from regard.text.cells import crop, visible, width
 
 CAPTION = 120
 """Cells a caption may take."""
@@ -28,8 +29,8 @@ class Glance:
     caption: str = ""
 
 
-def arcs(glances: Sequence[Glance], title: str = "Attention", least: float = 0.02) -> str:
-    """The glances below each other as SVG; weights under ``least`` get no arc.
+def arcs(glances: Sequence[Glance], title: str = "Attention", least: float = 0.02, remark: str = "") -> str:
+    """The glances below each other as SVG, a remark below them; weights under ``least`` get no arc.
 
     Words carry their weight as a tint, the strongest three also as a percentage.
     """
@@ -38,7 +39,7 @@ def arcs(glances: Sequence[Glance], title: str = "Attention", least: float = 0.0
     for glance in glances:
         lines, wide, high = _glance(glance, y, least)
         body, y, widest = body + lines, y + high, max(widest, wide)
-    return document(widest, y + 4, title, " ".join(map(told, glances)), body)
+    return document(widest, y + 4, title, " ".join(map(told, glances)), body, remark)
 
 
 def _glance(glance: Glance, top: float, least: float) -> tuple[list[str], float, float]:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 Default = TypeVar("Default")
 
-LONGEST = 20_000
-"""Characters of a text; a longer one is not even cut into tokens."""
+LONGEST = 100_000
+"""Characters of a text, as many as the page lets one type; a longer one is not even cut into tokens."""
 MOST = 1 << 20
 """Entries of a list."""
 
@@ -179,7 +179,7 @@ class Asked:
     Args:
         model: its number; ``snapshot``: kept weights of its run instead of the best.
         weights: the name that a look gave them, where other weights may not answer; no pass is another by it.
-        text: what is read.
+        text: what is read; ``window``: which part of it, from 1, where it is longer than the model reads.
         target: what is written, forced; ``branch``: the same by the numbers of its pieces.
         image: the number of one that is there; ``pixels``: one that was drawn, row by row.
         without: what the model does without.
@@ -194,6 +194,7 @@ class Asked:
     pixels: tuple[int, ...] | None = None
     without: Without = field(default_factory=Without)
     weights: str | None = field(default=None, compare=False)
+    window: int | None = None
 
     @classmethod
     def read(cls, given: Fields) -> Asked:
@@ -212,6 +213,7 @@ class Asked:
             None if branch is None else tuple(a_whole(id, 0, 2**31, "branch") for id in branch),
             weights=weights,
             without=Without.read(given.inner("changes")),
+            window=given.whole("window", 1, MOST, None),
         )
         if found.target is not None and found.branch is not None:
             raise UsageError("is given as a text and by its pieces; one of them is enough", "target")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter, deque
 from pathlib import Path
+from time import monotonic
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -13,12 +14,16 @@ from numpy.typing import NDArray
 from regard.errors import RegardError
 from regard.explore.curves import Curves
 from regard.explore.logged import Values, entry, number, numbers, sample, validation, whole
+from regard.explore.regular import opened
 
 LOG = Path("training") / "metrics.jsonl"
 COLUMNS = ("seconds", "loss", "rate", "tokens_per_second", "norm")
 """What is followed of every update, beside its step."""
-CHUNK = 1 << 24
+CHUNK = 1 << 20
 """Bytes read at once."""
+SECONDS = 2.0
+"""After which no more is read for one answer, about: a log may be of any size, and others wait for their turn."""
+BEGUN, NO_LOG = b'{"kind"', "is no log of a training: none of its lines is one that a training writes"
 LINE = 1 << 20
 """Bytes of a line at most; what is longer, no training wrote, e.g. the zeros that a crash may leave."""
 KNOWN = 256
@@ -46,32 +51,47 @@ class Course:
     def _forget(self) -> None:
         self._file: tuple[int, int] | None = None
         self._place, self._known, self._rest, self._long = 0, b"", b"", False
+        self._odd, self._told = 0, 0
+        self.whole = False
         self.planned: int | None = None
         self.updates = Curves(COLUMNS)
         self.norms = Curves()
         self.valid: dict[int, Values] = {}
         self.samples: deque[Values] = deque(maxlen=SAMPLES)
 
-    def advance(self) -> bool:
+    def advance(self, seconds: float = SECONDS) -> bool:
         """Read what was written since the last time, or all of it where the log was begun anew; whether anything was.
 
+        Args:
+            seconds: after which the rest is left for the next time, and the course is not ``whole``.
+
         Raises:
-            RegardError: there is no log.
+            RegardError: there is no log, or nothing in it is one.
         """
+        end, found, self.whole = monotonic() + seconds, False, False
         try:
-            with self.path.open("rb") as file:
+            with opened(self.path) as file:
                 self._find(file)
-                found = False
-                while some := file.read(CHUNK):
-                    self._place += len(some)
-                    self._known = (self._known + some)[-KNOWN:]
-                    lines = self._lines(some)
-                    for line in lines:
-                        self._take(line)
-                    found = found or bool(lines)
+                while not self.whole:
+                    some = file.read(CHUNK)
+                    found = self._follow(some) or found
+                    self.whole = not some
+                    if monotonic() > end:
+                        break
         except OSError as error:
             raise RegardError(f"the log of the training cannot be read: {error.strerror}", str(self.path)) from None
+        if self._odd and not self._told:
+            raise RegardError(NO_LOG, str(self.path))
         return found
+
+    def _follow(self, some: bytes) -> bool:
+        """Take what was read; whether a line ended in it."""
+        self._place += len(some)
+        self._known = (self._known + some)[-KNOWN:]
+        lines = self._lines(some)
+        for line in lines:
+            self._take(line)
+        return bool(lines)
 
     def _find(self, file: BinaryIO) -> None:
         """Go to where reading ended; to the beginning where that was in another log: a run went back, or began anew."""
@@ -89,12 +109,18 @@ class Course:
         if lines and self._long:
             self._long = False
             del lines[0]
-        self._long = self._long or len(rest) > LINE
+        if len(rest) > LINE and not self._long:
+            self._long = True
+            self._odd += 1
         self._rest = b"" if self._long else rest
         return [line for line in lines if len(line) <= LINE]
 
     def _take(self, line: bytes) -> None:
         values = entry(line) or {}
+        if "kind" in values or line.startswith(BEGUN):
+            self._told += 1
+        else:
+            self._odd += 1
         kind, step = values.get("kind"), whole(values.get("step"))
         if kind in ("start", "planned"):
             self.planned = whole(values.get("steps"))
@@ -119,6 +145,7 @@ class Course:
         samples = self._samples()
         values = {
             "planned": self.planned,
+            "whole": self.whole,
             "valid": self._validations({one["step"] for one in samples}),
             "samples": samples,
             "norms": {"steps": measured.tolist(), "names": list(norms)},

@@ -14,7 +14,7 @@ from regard.errors import UsageError
 from regard.explore.asked import Fields, a_text, which
 from regard.explore.facts import sides
 from regard.explore.models import Models
-from regard.explore.payload import packed
+from regard.explore.payload import Answer
 from regard.explore.space import Plane, nearest
 from regard.explore.tokens import piece
 
@@ -100,7 +100,7 @@ def _word(piece: str) -> bool:
     return len(letters) > 1 and letters.isalpha()
 
 
-def near(models: Models, given: Fields) -> bytes:
+def near(models: Models, given: Fields) -> Answer:
     """The pieces whose vectors point most as that of one piece does: of a text that which holds most of it."""
     table, count = _table(models, given), given.whole("count", 1, NEAREST, 12)
     id, text = given.whole("id", 0, 2**31, None), given.text("text", None)
@@ -120,10 +120,10 @@ def near(models: Models, given: Fields) -> bytes:
         "pieces": table.named(pieces),
         "near": [[one, table.piece(one), cosine] for one, cosine in named],
     }
-    return packed(values, {})
+    return values, {}
 
 
-def map_of(models: Models, given: Fields) -> bytes:
+def map_of(models: Models, given: Fields) -> Answer:
     """Many pieces on the plane in which they differ most, those of a text among them."""
     table, count = _table(models, given), given.whole("count", 1, PLACES, 1500)
     text = given.text("text", "")
@@ -138,10 +138,10 @@ def map_of(models: Models, given: Fields) -> bytes:
         "share": plane.share,
         "marked": list(range(len(marked))),
     }
-    return packed(values, {"place": plane.on(vector_ND).astype(np.float32)})
+    return values, {"place": plane.on(vector_ND).astype(np.float32)}
 
 
-def vectors(models: Models, given: Fields) -> bytes:
+def vectors(models: Models, given: Fields) -> Answer:
     """For each text the mean of its pieces' vectors."""
     table = _table(models, given)
     texts = [a_text(text, "texts") for text in given.items("texts", TEXTS) or []]
@@ -150,7 +150,7 @@ def vectors(models: Models, given: Fields) -> bytes:
         raise UsageError(f"1 to {TEXTS} texts are wanted", "texts")
     pieces = [table.pieces(text) for text in texts]
     means = np.stack([table.vector_VD[ids].mean(axis=0) for ids in pieces])
-    return packed({"pieces": [[table.piece(id) for id in ids] for ids in pieces]}, {"vector": means})
+    return {"pieces": [[table.piece(id) for id in ids] for ids in pieces]}, {"vector": means}
 
 
 def _table(models: Models, given: Fields) -> Table:

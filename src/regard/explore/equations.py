@@ -13,12 +13,12 @@ from regard.explore.equation import Equation, equation
 from regard.explore.kinds import KINDS
 from regard.explore.models import Models
 from regard.explore.passes import staged
-from regard.explore.payload import packed
+from regard.explore.payload import Answer
 
 Floats = NDArray[np.float64]
 
 
-def equation_of(models: Models, given: Fields) -> bytes:
+def equation_of(models: Models, given: Fields) -> Answer:
     """The equation of a query."""
     asked, kind = Asked.read(given), given.word("kind", KINDS)
     layer, head = given.whole("layer", 1, 65536, 1), given.whole("head", 1, 65536, 1)
@@ -36,7 +36,7 @@ def equation_of(models: Models, given: Fields) -> bytes:
     values = {"divisor": divisor, "additive": kind == "pool" or getattr(section, "score", None) == "additive"}
     arrays = steps(found, score_LM[query], divisor, query)
     floats = {name: np.asarray(array, np.float32) for name, array in arrays.items()}
-    return packed(values, {**floats, "hidden": found.hidden_LM[query].astype(np.uint8)})
+    return values, {**floats, "hidden": found.hidden_LM[query].astype(np.uint8)}
 
 
 def steps(found: Equation, score_M: Floats, divisor: float, query: int) -> dict[str, NDArray[Any]]:

@@ -11,12 +11,15 @@ from pathlib import Path
 from regard.config import Recipe
 from regard.explore.course import LOG
 from regard.explore.gapping import gapped, validated
+from regard.explore.regular import opened
 from regard.text.normalisation import well_formed
 
 MOST, SHORT = 6, 160
-"""Examples that are given, and the characters of each at most."""
+"""Examples that are given, and the characters of each at most; fewer where a model reads fewer at once."""
 PRONOUNS, OTHERS, DRAWN = 2, 2, 60
 """Of the demonstration's test sentences: with a pronoun, without one, and how many are drawn to find them."""
+FIRST = 1 << 16
+"""Bytes of a validation set in which its first sentences are looked for."""
 TAIL = 1 << 22
 """Bytes at the end of a log in which its newest samples are looked for."""
 SIZES = (3, 4, 128, 2400)
@@ -41,7 +44,7 @@ def examples(folder: Path, recipe: Recipe) -> list[str]:
     if with_gaps and (made := _distinct(_of_validation(folder, recipe))):
         return made
     texts = (_NAMED.sub(GAP, text) for text in (*_samples(folder / LOG), *_validated(folder)))
-    lines = (line for text in texts for line in _whole(text))
+    lines = (line for text in texts for line in _whole(text, room(recipe)))
     found = _distinct(line for line in lines if GAP in line or not with_gaps)
     return found or ([PLAIN] if with_gaps else [])
 
@@ -50,9 +53,17 @@ def _distinct(lines: Iterable[str]) -> list[str]:
     return list(islice(dict.fromkeys(lines), MOST))
 
 
-def _whole(text: str) -> list[str]:
+def room(recipe: Recipe) -> int:
+    """The characters of an example at most: a model whose tokens are characters reads all of it, and may go on."""
+    if recipe.text.units != "characters":
+        return SHORT
+    limit = recipe.data.max_tokens
+    return max(1, min(SHORT, limit - 2 - (limit // 4 if recipe.task == "language-model" else 0)))
+
+
+def _whole(text: str, most: int) -> list[str]:
     """The lines of a text that can be read, each short."""
-    lines = (_short(line) for line in _lines(well_formed(text)))
+    lines = (_short(line, most) for line in _lines(well_formed(text)))
     return [line for line in lines if line and LOST not in line]
 
 
@@ -61,7 +72,7 @@ def _of_validation(folder: Path, recipe: Recipe) -> Iterator[str]:
     held = validated(folder)
     if held is None:
         return
-    for number, line in enumerate(line for text in held.texts for line in _whole(text)):
+    for number, line in enumerate(line for text in held.texts for line in _whole(text, room(recipe))):
         piece = held.piece if recipe.task == "masked-lm" else None
         found = gapped(line, f"{recipe.seed} {number}", held.common, piece)
         if found is not None:
@@ -89,7 +100,7 @@ def _of_grammar(seed: int) -> list[str]:
 def _samples(log: Path) -> Iterator[str]:
     """What the newest samples of a log were made from, the newest first."""
     try:
-        with log.open("rb") as file:
+        with opened(log) as file:
             file.seek(max(0, file.seek(0, 2) - TAIL))
             lines = [line for line in file.read().split(b"\n") if line.startswith(_SAMPLE)]
     except OSError:
@@ -108,10 +119,11 @@ def _validated(folder: Path) -> Iterator[str]:
     from regard.data.prepared import VALIDATION
 
     try:
-        with (folder / "training" / "data" / VALIDATION[0]).open(encoding="utf-8", errors="replace") as file:
-            yield from islice(file, MOST)
+        with opened(folder / "training" / "data" / VALIDATION[0]) as file:
+            begin = file.read(FIRST)
     except OSError:
         return
+    yield from islice(begin.decode(errors="replace").split("\n"), MOST)
 
 
 def _lines(text: str) -> list[str]:
@@ -120,7 +132,7 @@ def _lines(text: str) -> list[str]:
     return lines[1:-1] if len(lines) > 2 else [max(lines, key=len)]
 
 
-def _short(line: str) -> str:
-    if len(line) <= SHORT:
+def _short(line: str, most: int) -> str:
+    if len(line) <= most:
         return line
-    return line[:SHORT].rpartition(" ")[0] or line[:SHORT]
+    return line[:most].rpartition(" ")[0] or line[:most]

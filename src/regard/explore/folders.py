@@ -15,12 +15,15 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from regard import disk
 from regard.config import Recipe, recipe_from, recipe_values
 from regard.errors import RegardError
 from regard.explore.course import LOG
 from regard.explore.examples import examples
 from regard.explore.facts import NOTHING, facts, labelled
+from regard.explore.regular import refuse_irregular
 from regard.explore.runs import preparing, running, snapshots
+from regard.tasks.model_folder import model_folder
 
 Stamp = tuple[int, int, int]
 """When a file was written, its size, and which one it is: another stamp, another file."""
@@ -57,7 +60,7 @@ class Folder:
     """A model folder, told again and again while a training may be at work in it, to any thread.
 
     Args:
-        path: of the folder; or of one that ``regard demo`` made, which has the model inside.
+        path: of the folder; or of one with the model inside, as ``regard demo`` makes.
 
     Raises:
         RegardError: it is no model folder, and no training has just begun in it; or a file of it is damaged.
@@ -67,8 +70,7 @@ class Folder:
         given = Path(path)
         self.given = str(path)
         with readable(self.given):
-            inner = given / "model"
-            self.path = inner if not _begun(given) and _begun(inner) else given
+            self.path = model_folder(given)
         whole = Path(os.path.realpath(given))
         self.name = whole.parent.name if whole.name == "model" else whole.name
         self._examples: list[str] = []
@@ -90,6 +92,7 @@ class Folder:
                 if preparing(self.path):
                     return None
                 raise RegardError(_missing(self.path, self._last is not None), self.given)
+            refuse_irregular(self.path)
             if self._last is None or stamps != self._last.stamps:
                 values = recipe_values(self.path / RECIPE)
                 if not values:
@@ -195,11 +198,6 @@ def readable(where: str) -> Iterator[None]:
         raise RegardError(f"{UNREADABLE}: {error.strerror or error}", where) from None
 
 
-def _begun(path: Path) -> bool:
-    """Whether a folder is, or will be, that of a model."""
-    return (path / RECIPE).exists() or (path / LOG.parent).is_dir()
-
-
 def _missing(path: Path, before: bool) -> str:
     """What is said of a folder without a recipe, which it had before or never."""
     if not path.exists():
@@ -225,10 +223,13 @@ def parameters(path: Path) -> int | None:
     """How many numbers a file of weights holds, by its header; ``None`` where there is none yet."""
     from safetensors import SafetensorError, safe_open
 
+    if not path.is_file():
+        return None
     try:
+        disk.refuse_irregular(path)
         with safe_open(path, "np") as file:
             return sum(prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
-    except (OSError, SafetensorError):
+    except (OSError, RegardError, SafetensorError):
         return None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -11,8 +10,10 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
+from regard import disk
 from regard.data.shards import Shards
 from regard.errors import RegardError
+from regard.explore.regular import refuse_irregular
 from regard.text.vocabulary import JOINT, read_tokenizer
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def validated(folder: Path) -> Validated | None:
     """
     data = folder / "training" / "data"
     try:
+        refuse_irregular(data, None)
         tokenizer = read_tokenizer(data / JOINT)
         texts = list(_texts(data, tokenizer))
     except (OSError, ValueError, KeyError, IndexError, TypeError, RegardError):  # whatever may be wrong with old files
@@ -62,7 +64,7 @@ def validated(folder: Path) -> Validated | None:
 
 def _texts(data: Path, tokenizer: AnyTokenizer) -> Iterator[str]:
     """The first texts of the prepared validation set; nothing more is read from the disk."""
-    index = json.loads((data / "index.json").read_text(encoding="utf-8"))
+    index = disk.json_of(data / "index.json")
     side = Shards(data, index["sides"]["validation.text"])
     return (tokenizer.decode(side.sentence(number).tolist()) for number in range(min(READ, side.count)))
 

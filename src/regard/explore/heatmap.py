@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.explore.ink import RESET, Look, ground, paint, scale, shade
-from regard.explore.labels import crop, fit, upright, visible, width
+from regard.explore.labels import fit, upright
+from regard.text.cells import crop, visible, width
 
 Weights = NDArray[Any]
 LABEL = 16

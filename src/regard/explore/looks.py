@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from regard.errors import UsageError
 from regard.explore.asked import Asked, Fields, a_whole
+from regard.explore.fitting import fitted
 from regard.explore.kinds import KINDS, Kind, as_kind, within
 from regard.explore.measures import measures, rollout
 from regard.explore.models import Models
+from regard.explore.opening import opening
 from regard.explore.passes import Pass, passed
-from regard.explore.payload import bytes_of, packed, small
+from regard.explore.payload import Answer, bytes_of, small
 from regard.explore.record import Record
 from regard.explore.tokens import Token, words
 
@@ -37,17 +39,19 @@ MERGES = ("head", "mean", "max", "rollout")
 Arrays = dict[str, NDArray[Any]]
 
 
-def look(models: Models, given: Fields) -> bytes:
-    """All of a pass that is seen at once."""
-    asked = Asked.read(given)
+def look(models: Models, given: Fields) -> Answer:
+    """All of a pass that is seen at once; and the head to begin with, of the kind that is named for that."""
+    asked, begin = Asked.read(given), given.word("opening", ("", *KINDS), "")
     given.end()
-    weights = models.asked(asked).weights
-    one = passed(models, replace(asked, weights=weights))  # a training may replace them just now
+    loaded = models.asked(asked)
+    cut = fitted(models, loaded, asked)
+    one = passed(models, cut.asked)
     values, arrays = seen(one)
-    values["weights"] = weights
+    found = opening(models, loaded, cut.asked, one, as_kind(begin)) if begin in kinds_of(one.record) else None
+    values |= {**cut.values, "opening": found and asdict(found)}
     every = every_weight(one.record)
     few = sum(array.size for array in every.values()) <= FEW
-    return packed(values, arrays | every if few else arrays)
+    return values, arrays | every if few else arrays
 
 
 def seen(one: Pass) -> tuple[dict[str, Any], Arrays]:
@@ -75,17 +79,17 @@ def every_weight(record: Record) -> Arrays:
     return {f"weights.{kind}": np.stack(record.weights[kind]).astype(np.float32) for kind in kinds_of(record)}
 
 
-def head(models: Models, given: Fields) -> bytes:
+def head(models: Models, given: Fields) -> Answer:
     """The weights of one head, or of several merged."""
     asked, kind = Asked.read(given), as_kind(given.word("kind", KINDS))
     merge = given.word("merge", MERGES, "head")
     layer, number = given.whole("layer", 1, 65536, None), given.whole("head", 1, 65536, None)
     given.end()
     record = passed(models, asked).record
-    return packed({}, {"weight": merged(record, kind, merge, layer, number).astype(np.float32)})
+    return {}, {"weight": merged(record, kind, merge, layer, number).astype(np.float32)}
 
 
-def row(models: Models, given: Fields) -> bytes:
+def row(models: Models, given: Fields) -> Answer:
     """``weight_LHK``: what every head gives to each key, from one token or, on average, from several."""
     asked, kind = Asked.read(given), as_kind(given.word("kind", KINDS))
     places = [a_whole(place, 0, 1 << 20, "places") for place in given.items("places", ROWS) or ()]
@@ -95,7 +99,7 @@ def row(models: Models, given: Fields) -> bytes:
     if not places or max(places) >= there:
         raise UsageError(f"tokens that look are named by their places, from 0 to {there - 1}", "places")
     found = [weight_HQK[:, places].mean(axis=1) for weight_HQK in record.weights[kind]]
-    return packed({}, {"weight": np.stack(found).astype(np.float32)})
+    return {}, {"weight": np.stack(found).astype(np.float32)}
 
 
 def merged(record: Record, kind: Kind, merge: str, layer: int | None, head: int | None) -> NDArray[Any]:
@@ -145,6 +149,12 @@ def _words(tokens: Sequence[Token], record: Record, side: str) -> list[list[Any]
 def kinds_of(record: Record) -> list[Kind]:
     """The uses of attention that were seen."""
     return [kind for kind in KINDS if record.weights.get(kind)]
+
+
+def begins_with(record: Record) -> Kind:
+    """The use of attention that a page shows first: where what is written looks, else the first there is."""
+    there = kinds_of(record)
+    return "cross" if "cross" in there else there[0]
 
 
 def _kind(record: Record, kind: Kind) -> dict[str, Any]:

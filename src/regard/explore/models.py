@@ -15,6 +15,7 @@ from regard.explore.course import Course
 from regard.explore.folders import Folder, Stamp, named, readable, stamp_of
 from regard.explore.gallery import Gallery
 from regard.explore.kept import Kept
+from regard.explore.regular import refuse_irregular
 from regard.explore.runs import snapshots
 
 LOADED = 4
@@ -23,6 +24,8 @@ TRIES = 3
 """How often a model is read that a training is just replacing."""
 ROOM = 256 << 20
 """Bytes of passes that are kept."""
+CUT = 32
+"""Texts of which is kept how they are cut into windows."""
 
 REPLACED = "newer weights are there than those that were looked at; look again"
 
@@ -64,6 +67,7 @@ class Models:
         self.gallery = Gallery(None if images is None else Path(images))
         self.passes: Kept[Any] = Kept(ROOM, lambda one: one.size)
         self.written: Kept[tuple[int, ...]] = Kept(1000)
+        self.cut: Kept[Any] = Kept(CUT)
         self._tasks: dict[tuple[int, str | None], Loaded] = {}
         self._lock = threading.Lock()
 
@@ -107,13 +111,13 @@ class Models:
             if found is None or found.weights != weights:
                 place = _kept(folder, snapshot)
                 stamps = _stamps(folder, place)
-                _refuse_others(weights, named(stamps))
+                refuse_others(weights, named(stamps))
                 if found is None or found.key != (number, snapshot, stamps):
                     self._tasks.pop((number, snapshot), None)
                     del found  # the old weights leave before there are new ones
                     self._thread()
                     found = _read(folder, place, number, snapshot)
-                    _refuse_others(weights, found.weights)
+                    refuse_others(weights, found.weights)
             self._tasks.pop((number, snapshot), None)
             self._tasks[number, snapshot] = found
             while len(self._tasks) > LOADED:
@@ -126,7 +130,7 @@ class Models:
         torch.set_num_threads(self.threads)
 
 
-def _refuse_others(wanted: str | None, there: str) -> None:
+def refuse_others(wanted: str | None, there: str) -> None:
     """Raise a Replaced where other weights are there than are meant."""
     if wanted not in (None, there):
         raise Replaced(REPLACED)
@@ -151,17 +155,27 @@ def _stamps(folder: Folder, place: Path | None) -> tuple[Stamp | None, ...]:
     return folder.stamps
 
 
-def _read(folder: Folder, place: Path | None, number: int, snapshot: str | None, tries: int = TRIES) -> Loaded:
-    """Load a model, once more if a training was just replacing it."""
-    if place is None and (why := folder.why):
-        raise RegardError(why, folder.given)
-    stamps = _stamps(folder, place)
-    try:
-        return Loaded(_task(folder.path, place), (number, snapshot, stamps))
-    except RegardError:
-        if tries == 1 or stamps == _stamps(folder, place):
-            raise
-    return _read(folder, place, number, snapshot, tries - 1)
+def _read(folder: Folder, place: Path | None, number: int, snapshot: str | None) -> Loaded:
+    """Load a model, once more where a training replaced it meanwhile: weights must have the name of no others."""
+    for left in reversed(range(TRIES)):
+        if place is None and (why := folder.why):
+            raise RegardError(why, folder.given)
+        before = _stamps(folder, place)
+        for read in (folder.path, place):
+            if read is not None:
+                refuse_irregular(read)
+        try:
+            task = _task(folder.path, place)
+        except RegardError:
+            if not left or before == _stamps(folder, place):
+                raise
+            continue
+        behind = _stamps(folder, place)
+        if before == behind:
+            return Loaded(task, (number, snapshot, before))
+        if left:
+            del task  # it leaves before there is another
+    return Loaded(task, (number, snapshot, (*before, *behind)))
 
 
 def _task(folder: Path, place: Path | None) -> Any:

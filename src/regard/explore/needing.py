@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
@@ -15,9 +14,9 @@ from regard.explore.asked import Asked, Fields, Without, a_whole
 from regard.explore.kinds import KINDS, Kind
 from regard.explore.looks import ROWS
 from regard.explore.models import Models
-from regard.explore.owing import Score, apart, scored
+from regard.explore.owing import Score, apart, is_number, scored
 from regard.explore.passes import scene_of
-from regard.explore.payload import packed, refuse_no_numbers
+from regard.explore.payload import Answer, refuse_no_numbers
 from regard.explore.scene import Scene
 
 SECONDS = 2.0
@@ -25,7 +24,7 @@ SECONDS = 2.0
 Heads = Sequence[tuple[Kind, int, int]]
 
 
-def needs(models: Models, given: Fields) -> bytes:
+def needs(models: Models, given: Fields) -> Answer:
     """The score that :mod:`~regard.explore.owing` explains, without each head from ``begin`` on, as time allows.
 
     What is written stays what it is with all heads, and other changes are kept. Of several places the scores are
@@ -51,11 +50,11 @@ def needs(models: Models, given: Fields) -> bytes:
     refuse_no_numbers(np.array([whole, *rest]))
     values = {
         "score": whole,
-        "logarithm": not _is_number(loaded.task),
+        "logarithm": not is_number(loaded.task),
         "heads": heads[begin : begin + len(rest)],
         "total": len(heads),
     }
-    return packed(values, {"without": np.array(rest, np.float32)})
+    return values, {"without": np.array(rest, np.float32)}
 
 
 def every_head(attention: dict[str, tuple[int, int]]) -> Heads:
@@ -88,8 +87,3 @@ def _score(seen: Scene, without: Without, scores: Sequence[Score]) -> float:
     with torch.inference_mode(), evaluating(task.model), without.changes.made(task.recipe.model):
         hidden_TD = seen.run()
         return sum(float(score(hidden_TD)) for score in scores)
-
-
-def _is_number(task: Any) -> bool:
-    """Whether the model says a number, not how probable something is."""
-    return task.name == "classification" and task.recipe.classification.kind == "regression"

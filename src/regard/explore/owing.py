@@ -13,7 +13,7 @@ from regard.errors import UsageError
 from regard.explore.asked import Asked, Fields, Without
 from regard.explore.models import Models
 from regard.explore.passes import scene_of
-from regard.explore.payload import packed, refuse_no_numbers
+from regard.explore.payload import Answer, refuse_no_numbers
 from regard.explore.said import SAYING
 from regard.explore.scene import Scene
 from regard.explore.searches import GOES_ON
@@ -30,7 +30,7 @@ STACKS = {"bert": _READS, "rnn-encoder": _READS, "vit": _READS, "gpt": {"source"
 """Which stack reads what, by family; where another text is written there are two."""
 
 
-def owes(models: Models, given: Fields) -> bytes:
+def owes(models: Models, given: Fields) -> Answer:
     """What the logarithm of a probability, or a number, owes to each token that was read, and that had been written.
 
     Raises:
@@ -44,7 +44,7 @@ def owes(models: Models, given: Fields) -> bytes:
         seen = scene_of(models, loaded, asked)
     score, shares = owed(seen, asked.without, scored(seen, place, label))
     refuse_no_numbers(np.array(score), *shares.values())
-    return packed({"score": score}, {name: share.astype(np.float32) for name, share in shares.items()})
+    return {"score": score}, {name: share.astype(np.float32) for name, share in shares.items()}
 
 
 def owed(seen: Scene, without: Without, score: Score) -> tuple[float, dict[str, NDArray[Any]]]:
@@ -110,13 +110,13 @@ def _piece(seen: Scene, place: int) -> Score:
     def score(hidden_TD: Tensor) -> Tensor:
         score_V = SAYING[task.name](task.model, hidden_TD)[row].double()
         if not chosen:
-            chosen.append(_likeliest(task, score_V))
+            chosen.append(likeliest(task, score_V))
         return score_V.log_softmax(0)[chosen[0]]
 
     return score
 
 
-def _likeliest(task: Any, score_V: Tensor) -> int:
+def likeliest(task: Any, score_V: Tensor) -> int:
     """The piece that is most probable; no symbol ever stood in a gap."""
     ordinary = task.assets.tokenizer.ordinary
     return int(ordinary[score_V.detach().cpu().numpy()[ordinary].argmax()])
@@ -214,3 +214,8 @@ def _whole(rows: Tensor) -> Sequences:
     from regard.nn.layout import Sequences
 
     return Sequences.end_to_end([len(rows)], rows.device)
+
+
+def is_number(task: Any) -> bool:
+    """Whether the model says a number, not how probable something is."""
+    return task.name == "classification" and task.recipe.classification.kind == "regression"

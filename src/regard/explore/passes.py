@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from regard.errors import RegardError, UsageError
 from regard.explore import outputs
 from regard.explore.asked import Asked
+from regard.explore.fitting import fitted
 from regard.explore.models import Loaded, Models
 from regard.explore.payload import NO_NUMBERS
 from regard.explore.record import Record, recorded
@@ -63,10 +64,13 @@ class Pass:
 def passed(models: Models, asked: Asked) -> Pass:
     """The pass that is asked for, out of memory where it was made before.
 
+    Of a text that is longer than the model reads it is that of a window.
+
     Raises:
         RegardError: it cannot be made, or its numbers are none.
     """
     loaded = models.asked(asked)
+    asked = fitted(models, loaded, asked).asked
     made: Pass = models.passes.get((loaded.key, asked), lambda: _made(models, loaded, asked))
     return made
 
@@ -128,6 +132,7 @@ def scene_of(models: Models, loaded: Loaded, asked: Asked) -> Scene:
         return image_scene(task, pixels_of(models, task, asked))
     if asked.image is not None or asked.pixels is not None:
         raise UsageError("this model reads texts", "image")
+    asked = fitted(models, loaded, asked).asked
     target = asked.branch if asked.target is None else asked.target
     if target is None and task.name in SEARCHED:
         target = own(models, loaded, asked)

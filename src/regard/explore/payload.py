@@ -23,6 +23,9 @@ ALIGNED = 8
 TYPES = {np.dtype(kind): kind for kind in ("float32", "uint8", "uint16", "int32")}
 """What a page can lay over bytes."""
 
+Answer = tuple[Mapping[str, Any], Mapping[str, NDArray[Any]]]
+"""What :func:`packed` takes."""
+
 
 def packed(values: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
     """One payload.

@@ -9,8 +9,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from regard.explore.labels import visible
 from regard.explore.svg import MARGIN, label, number, soft, text_width
+from regard.text.cells import visible
 
 SIZE = 17
 """Size of the words, pixels (as in the style)."""

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from regard.explore.course import LOG
+from regard.explore.regular import opened
 
 LOCK = LOG.parent / "lock"
 FRESH = 60.0
@@ -53,7 +54,7 @@ def _held(path: Path) -> bool | None:
     try:
         import fcntl
 
-        with path.open("rb") as file:
+        with opened(path) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

@@ -11,9 +11,9 @@ from regard.explore.asked import Asked, Fields, Without, a_list, a_whole, which
 from regard.explore.drift import Drift, Stack, drift
 from regard.explore.facts import positions_of
 from regard.explore.looks import tokens_told
-from regard.explore.models import Models
+from regard.explore.models import Models, refuse_others
 from regard.explore.passes import scene_of
-from regard.explore.payload import packed
+from regard.explore.payload import Answer
 from regard.explore.places import places
 
 STACKS: tuple[Stack, ...] = ("encoder", "decoder")
@@ -22,7 +22,7 @@ SCENES = 2
 """Sentences whose tokens are followed at once."""
 
 
-def places_of(models: Models, given: Fields) -> bytes:
+def places_of(models: Models, given: Fields) -> Answer:
     """The vectors that positions add, how alike they are, and what positions add to scores."""
     task = models.loaded(*which(given)).task
     stack, count = given.word("stack", STACKS), given.whole("count", 1, PLACES, 64)
@@ -33,10 +33,10 @@ def places_of(models: Models, given: Fields) -> bytes:
     if found.bias_HX is not None:
         arrays["bias"] = found.bias_HX
     floats = {name: np.asarray(array, np.float32) for name, array in arrays.items()}
-    return packed({"kind": positions_of(section)}, floats)
+    return {"kind": positions_of(section)}, floats
 
 
-def drift_of(models: Models, given: Fields) -> bytes:
+def drift_of(models: Models, given: Fields) -> Answer:
     """The paths of the tokens of one text or two, from layer to layer, on one plane."""
     number, snapshot, weights = which(given)
     stack = _stack(given)
@@ -48,6 +48,8 @@ def drift_of(models: Models, given: Fields) -> bytes:
         raise UsageError("one text or two are wanted", "scenes")
     asked = [_asked(one, number, snapshot, without) for one in wanted]
     loaded = models.loaded(number, snapshot, weights)
+    for one in asked:
+        refuse_others(one.weights, loaded.weights)
     with without.changes.made(loaded.task.recipe.model):
         scenes = [scene_of(models, loaded, one) for one in asked]
         found = drift(scenes, stack)
@@ -57,7 +59,7 @@ def drift_of(models: Models, given: Fields) -> bytes:
         "share": found.plane.share,
         "alike": None if pair is None else _alike(found, pair),
     }
-    return packed(values, {f"path.{one}": path.astype(np.float32) for one, path in enumerate(found.paths)})
+    return values, {f"path.{one}": path.astype(np.float32) for one, path in enumerate(found.paths)}
 
 
 def _stack(given: Fields) -> Stack:

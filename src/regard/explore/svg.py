@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.explore.labels import visible
+from regard.text.cells import visible
 
 Weights = NDArray[Any]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from regard.explore.labels import fit, visible, width
+from regard.explore.labels import fit
+from regard.text.cells import visible, width
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ class View:
         return heatmap.heatmap(weight_HQK[0], *self.labels(), look, self.title)
 
     def svg(self, word: str | None = None, remark: str = "", most: int | None = None) -> str:
-        """The picture as SVG, with a remark below it, but where one word of a text looks within it.
+        """The picture as SVG, with a remark below it.
 
         Args:
             word: that looks; ``None``: every token does.
@@ -179,7 +179,7 @@ def gazes(views: Sequence[View], word: str, remark: str = "") -> str:
     """Where one word looks in each of several sentences, below each other, as SVG.
 
     Within a sentence arcs run from the word, and the captions are the translations; between a translation and its
-    sentence, or a whole text and its words, lines do; a remark stands below those.
+    sentence, or a whole text and its words, lines do; a remark stands below.
     """
     place = views[0]._place(len(views[0].heads()[0]))
     found = list(dict.fromkeys(view.labels()[0][view._found(word)] for view in views))
@@ -187,4 +187,5 @@ def gazes(views: Sequence[View], word: str, remark: str = "") -> str:
     title = f"Where {who} look{'s' if len(found) == 1 else ''}: {place[:1].lower()}{place[1:]}"
     if not within(views[0].kind):
         return bridges.bridges([view.crossing(word) for view in views], title, remark=remark)
-    return arcs.arcs([replace(view.glance(word), caption=f"→ {view.record.target_text}") for view in views], title)
+    glances = [replace(view.glance(word), caption=f"→ {view.record.target_text}") for view in views]
+    return arcs.arcs(glances, title, remark=remark)

@@ -7,8 +7,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from regard.explore.asked import Asked, Fields
+from regard.explore.fitting import fitted
 from regard.explore.models import Loaded, Models
-from regard.explore.payload import packed
+from regard.explore.payload import Answer
 from regard.explore.searches import GOES_ON, Begun, begun, found
 from regard.explore.tree import Node, branch, tree
 
@@ -26,20 +27,21 @@ LONGEST = 1024
 
 
 def written(models: Models, given: Fields) -> Iterator[dict[str, Any]]:
-    """Each token as it is decided, with what else might have come; at the end the whole text.
+    """Each token as it is decided, with what else might have come; then the whole text and the name of its weights.
 
     Translations and missing spans take the most probable token every time, and end by themselves: they know no
     ``temperature`` and no ``most``. What may be forced elsewhere is not looked at.
 
     Raises:
         UsageError: the model writes nothing.
-        RegardError: the text is empty or too long.
+        RegardError: the text is empty.
     """
     asked = Asked.read(given)
     temperature, seed = given.number("temperature", 0, 100, 0), given.whole("seed", 0, 2**63, 1)
     most = given.whole("most", 1, LONGEST, 64)
     given.end()
     loaded = models.asked(asked)
+    asked = fitted(models, loaded, asked).asked
     return _tokens(models, loaded, asked, most, {"temperature": temperature, "seed": seed})
 
 
@@ -61,7 +63,7 @@ def _tokens(
     ids = ids[:-1] if ids and ids[-1] == start.task.symbols.end else ids
     if start.task.name != GOES_ON:
         models.written.put((loaded.key, asked.own), tuple(ids))
-    yield {"done": True, "text": start.text(ids)}
+    yield {"done": True, "text": start.text(ids), "weights": loaded.weights}
 
 
 def _scheduler(start: Begun, trace: Trace, sampling: dict[str, Any]) -> Scheduler:
@@ -88,12 +90,12 @@ def _told(start: Begun, trace: Trace) -> dict[str, Any]:
     return {"id": node.id, "piece": node.piece, "probability": node.probability, "others": others}
 
 
-def tree_of(models: Models, given: Fields) -> bytes:
+def tree_of(models: Models, given: Fields) -> Answer:
     """The tree of a beam search, and the ways through it that were best."""
     asked, beam = Asked.read(given), given.whole("beam", 1, WIDEST, 4)
     given.end()
     loaded = models.asked(asked)
-    task = loaded.task
+    asked, task = fitted(models, loaded, asked).asked, loaded.task
     with asked.without.changes.made(task.recipe.model):
         start = begun(task, asked.text, AHEAD)
         trace = start.trace()
@@ -101,7 +103,7 @@ def tree_of(models: Models, given: Fields) -> bytes:
     nodes = tree(trace[0], start.piece)
     ways = [_way(start, nodes, one) for one in hypotheses]
     penalty = task.recipe.decoding.length_penalty
-    return packed({"nodes": [asdict(node) for node in nodes], "hypotheses": ways, "length_penalty": penalty}, {})
+    return {"nodes": [asdict(node) for node in nodes], "hypotheses": ways, "length_penalty": penalty}, {}
 
 
 def _way(start: Begun, nodes: Sequence[Node], one: Hypothesis) -> dict[str, Any]:

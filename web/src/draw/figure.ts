@@ -1,9 +1,10 @@
 /** A head as it is shown, as a drawing of its own (SVG): its title and its sentence above, all words beside it, what is meant below. */
 
+import { sum } from '../lib/equation'
 import { ink, on, type Theme } from '../lib/ink'
 import { type Label, largest, type Picture } from '../lib/look'
 import { weight } from '../lib/numbers'
-import { apart, clean } from '../lib/pieces'
+import { running } from '../lib/running'
 import { ofRow, overview } from './lines'
 
 export type Mode = 'lines' | 'text' | 'matrix'
@@ -128,18 +129,21 @@ function text(given: Figure, picture: Picture): Body {
   let y = 0
   const flow = (side: readonly Label[], share: (at: number) => number, framed: number | null) => {
     let x = 0
-    side.forEach((label, at) => {
-      const space = apart(side, at, given.whole) ? measured(given, ' ', 17, SERIF) : 0
-      const said = given.whole ? label.name : clean(label.text)
-      const size = measured(given, said, 17, SERIF)
-      if (x && x + space + size > COLUMN) [x, y] = [0, y + 30]
+    for (const word of running(side, given.whole)) {
+      const space = word.space ? measured(given, ' ', 17, SERIF) : 0
+      const sizes = word.parts.map(({ text }) => measured(given, text, 17, SERIF))
+      if (x && x + space + sum(sizes) > COLUMN) [x, y] = [0, y + 30]
       else if (x) x += space
-      const shade = share(at) / (given.full || 1)
-      if (shade > 0.02) parts.push(box(x - 1, y, size + 2, 24, ink(given.theme, shade), 3))
-      parts.push(words(given, said, x, y + 17, { size: 17, colour: label.special ? '--faint' : '--ink', ...(shade > 0.02 ? { fill: on(given.theme, shade) } : {}) }))
-      if (at === framed) parts.push(`<rect x="${short(x - 2)}" y="${short(y)}" width="${short(size + 4)}" height="24" rx="3" fill="none" stroke="${given.colour('--query')}" stroke-width="2"/>`)
-      x += size
-    })
+      word.parts.forEach(({ at, text }, part) => {
+        const size = sizes[part]!
+        if (x && x + size > COLUMN) [x, y] = [0, y + 30] // the word alone is wider than a line
+        const shade = share(at) / (given.full || 1)
+        if (shade > 0.02) parts.push(box(x - 1, y, size + 2, 24, ink(given.theme, shade), 3))
+        parts.push(words(given, text, x, y + 17, { size: 17, colour: side[at]!.special ? '--faint' : '--ink', ...(shade > 0.02 ? { fill: on(given.theme, shade) } : {}) }))
+        if (at === framed) parts.push(`<rect x="${short(x - 2)}" y="${short(y)}" width="${short(size + 4)}" height="24" rx="3" fill="none" stroke="${given.colour('--query')}" stroke-width="2"/>`)
+        x += size
+      })
+    }
     y += 30
   }
   const heading = (name: string) => {

@@ -1,5 +1,6 @@
 /** Asking the server. One sentence comes back where something is wrong, and is shown as it is. */
 
+import { held, type Of } from './held.svelte'
 import { type Payload, unpacked } from './payload'
 import type { Asked, State, WrittenToken } from './types'
 
@@ -7,6 +8,7 @@ export class Refused extends Error {
   constructor(
     message: string,
     readonly where: string | null = null,
+    readonly status: number | null = null,
   ) {
     super(sentence(message))
   }
@@ -18,6 +20,7 @@ export function sentence(text: string): string {
   return ended.replace(/^\p{Ll}/u, (letter) => letter.toUpperCase())
 }
 
+export const REPLACED = 'newer weights are there than those that were looked at; look again'
 export const GONE = 'The server does not answer. Is “regard explore” still running?'
 
 let missed = () => {}
@@ -37,13 +40,29 @@ async function there<T>(coming: Promise<T>): Promise<T> {
   }
 }
 
-async function fetched(path: string, asked: object | null, signal?: AbortSignal): Promise<Response> {
+async function fetched(path: string, asked: Of | null, signal?: AbortSignal): Promise<Response> {
   const given: RequestInit = signal ? { signal } : {}
   if (asked) Object.assign(given, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(asked) })
   const answer = await there(fetch(path, given))
   if (answer.ok) return answer
   const told = (await answer.json().catch(() => null)) as { error?: string; where?: string | null } | null
-  throw new Refused(told?.error ?? `The server answers with an error (${answer.status}).`, told?.where ?? null)
+  throw new Refused(told?.error ?? `The server answers with an error (${answer.status}).`, told?.where ?? null, answer.status)
+}
+
+/** An answer, and the question as it was sent: every one names the weights that are looked at. */
+async function posted(name: string, asked: Of, signal?: AbortSignal): Promise<[Response, Of]> {
+  const question = held.named(asked)
+  try {
+    return [await fetched(`api/${name}`, question, signal), question]
+  } catch (error) {
+    if (error instanceof Refused && error.status === 409) held.lost(question)
+    throw error
+  }
+}
+
+/** An answer of other weights than are looked at is none. */
+function refuseOthers(question: Of, weights: string | undefined): void {
+  if (!held.answered(question, weights)) throw new Refused(REPLACED)
 }
 
 export async function state(signal?: AbortSignal): Promise<State> {
@@ -51,7 +70,10 @@ export async function state(signal?: AbortSignal): Promise<State> {
 }
 
 export async function ask<T>(name: string, asked: object, signal?: AbortSignal): Promise<Payload<T>> {
-  return unpacked<T>(await there((await fetched(`api/${name}`, asked, signal)).arrayBuffer()))
+  const [answer, question] = await posted(name, asked, signal)
+  const payload = unpacked<T>(await there(answer.arrayBuffer()))
+  refuseOthers(question, (payload.values as Of).weights)
+  return payload
 }
 
 export async function course<T>(model: number, points: number, signal?: AbortSignal): Promise<Payload<T>> {
@@ -60,7 +82,7 @@ export async function course<T>(model: number, points: number, signal?: AbortSig
 
 /** A file made of what is seen, ready to be saved. */
 export async function exported(asked: object): Promise<{ blob: Blob; name: string }> {
-  const answer = await fetched('api/export', asked)
+  const [answer] = await posted('export', asked)
   const name = /filename\*=UTF-8''([^;]+)/.exec(answer.headers.get('content-disposition') ?? '')?.[1]
   return { blob: await there(answer.blob()), name: decodeURIComponent(name ?? 'regard') }
 }
@@ -71,7 +93,7 @@ export async function write(
   told: (token: WrittenToken) => void,
   signal: AbortSignal,
 ): Promise<string> {
-  const answer = await fetched('api/write', asked, signal)
+  const [answer, question] = await posted('write', asked, signal)
   const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader()
   let rest = ''
   for (;;) {
@@ -81,9 +103,12 @@ export async function write(
     rest = lines.pop()!
     for (const line of lines) {
       if (!line) continue
-      const one = JSON.parse(line) as WrittenToken & { done?: boolean; text?: string; error?: string }
+      const one = JSON.parse(line) as WrittenToken & { done?: boolean; text?: string; weights?: string; error?: string }
       if (one.error) throw new Refused(one.error)
-      if (one.done) return one.text ?? ''
+      if (one.done) {
+        refuseOthers(question, one.weights)
+        return one.text ?? ''
+      }
       told(one)
     }
     if (done) throw gone()

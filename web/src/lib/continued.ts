@@ -11,10 +11,15 @@ export function ends(piece: string): boolean {
   return /^<\/?s>$/.test(piece)
 }
 
-/** The pieces without the mark at the end, and no more than the model can read behind the text. */
-export function within<T extends { piece: string }>(tokens: readonly T[], { source }: Pick<LookValues, 'source'>, longest: number): T[] {
+/** The pieces without the mark at the end. */
+export function spoken<T extends { piece: string }>(tokens: readonly T[]): T[] {
   const end = tokens.findIndex(({ piece }) => ends(piece))
-  return tokens.slice(0, Math.max(0, Math.min(end < 0 ? tokens.length : end, longest - source.length)))
+  return tokens.slice(0, end < 0 ? tokens.length : end)
+}
+
+/** The same, no more of them than the model can read behind the text. */
+export function within<T extends { piece: string }>(tokens: readonly T[], { source }: Pick<LookValues, 'source'>, longest: number): T[] {
+  return spoken(tokens).slice(0, Math.max(0, longest - source.length))
 }
 
 /** Ask a model how it goes on by itself. */

@@ -23,12 +23,19 @@ export interface Sample {
 export interface CourseValues {
   planned: number | null
   running: boolean
+  /** Whether the log was read to its end: of a long one some is read at a time. */
+  whole: boolean
   valid: Validation[]
   samples: Sample[]
   norms: { steps: number[]; names: string[] }
 }
 
 export type Course = Payload<CourseValues>
+
+/** Whether there is more to come: the training goes on, or the rest of its log. */
+export function grows({ running, whole }: Pick<CourseValues, 'running' | 'whole'>): boolean {
+  return running || !whole
+}
 
 /** What is on the lower axis. */
 export type Over = 'steps' | 'time'

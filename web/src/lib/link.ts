@@ -68,6 +68,7 @@ export function written(place: Place): string {
     if (asked.model) set('model', String(asked.model))
     if (asked.snapshot) set('snapshot', asked.snapshot)
     if (asked.text && asked.text.length <= ROOM) set('text', asked.text)
+    if (asked.window) set('window', String(asked.window))
     if (asked.target !== null && asked.target.length <= ROOM) set('target', asked.target)
     if (asked.image && 'number' in asked.image) set('image', String(asked.image.number))
     if (asked.changes.off.length) set('off', asked.changes.off.map((head) => head.join('.')).join(' '))
@@ -107,6 +108,8 @@ export function read(hash: string): Partial<Place> & { asked: Partial<Asked>[] }
     if (end && ![...given.keys()].some((name) => name.endsWith(end))) break
     const asked: Partial<Asked> = { model: whole(get('model')) ?? 0, snapshot: get('snapshot') }
     if (get('text') !== null) asked.text = get('text')!
+    const window = whole(get('window'))
+    if (window) asked.window = window
     if (get('target') !== null) asked.target = get('target')
     const image = whole(get('image'))
     if (image !== null) asked.image = { number: image }

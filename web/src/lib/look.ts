@@ -11,6 +11,8 @@ export interface Label {
   name: string
   special: boolean
   places: number[]
+  /** A space stands before it in the text; nothing: only its piece says whether. */
+  space?: boolean
 }
 
 /** Weights with names: rows look, columns are looked at, and a row sums to one (or to nothing, where nothing is seen). */
@@ -57,7 +59,7 @@ export class Look {
   labels(side: Side, whole: boolean): Label[] {
     const tokens = this.tokens(side)
     const said = this.values.image ? spot : (text: string) => text
-    if (!whole) return tokens.map((token, place) => ({ text: said(token.text), name: named(tokens, place), special: token.special, places: [place] }))
+    if (!whole) return tokens.map((token, place) => ({ text: said(token.text), name: named(tokens, place), special: token.special, places: [place], space: place > 0 && token.start > tokens[place - 1]!.end }))
     return (this.values.words[side] ?? []).map(([text, places]) => ({
       text: said(text),
       name: clean(text),

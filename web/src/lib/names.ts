@@ -56,6 +56,17 @@ export function shownName({ kind, merge, layer, head }: Shown): string {
   return `${merge === 'mean' ? 'mean' : 'maximum'} over ${heads}`
 }
 
+/** How what is seen was written: greedily, if nothing was forced. Nothing: the model writes no text. */
+export function manner(writes: Model['writes'], forced: boolean): string {
+  if (writes !== 'text' && writes !== 'continuation') return ''
+  return forced ? 'as it was made to' : 'greedily'
+}
+
+/** The same of a search that keeps so many prefixes. */
+export function searchName(beam: number): string {
+  return beam === 1 ? 'the greedy search' : `the search with a beam of ${beam}`
+}
+
 /** A sentence or a title begins with a capital. */
 export function capital(text: string): string {
   return text.replace(/^\p{Ll}/u, (letter) => letter.toUpperCase())

@@ -1,5 +1,6 @@
 /** What the page shows: the models, up to two panes, and the head that is looked at in all views. */
 
+import { held } from './held.svelte'
 import * as link from './link'
 import type { Look, Shown } from './look'
 import { Pane } from './pane.svelte'
@@ -52,13 +53,24 @@ class Page {
     return this.models.some(({ ready, running }) => running || !ready)
   }
 
-  /** Panes that show weights of which a training has newer ones by now. */
+  /** Panes that show weights of which there are newer ones by now. */
   get outdated(): Pane[] {
     return this.panes.filter((pane) => pane.outdated)
   }
 
+  /** Look again wherever there are newer weights; a pane that is still asking for the older ones too. */
+  again(): void {
+    const outdated = this.outdated.map(({ of }) => of)
+    for (const pane of this.panes) {
+      if (!outdated.includes(pane.of)) continue
+      pane.again()
+      if (pane !== this.first) pane.clear() // never is one of the older beside one of the newer
+    }
+  }
+
   /** Show one head. */
   choose(kind: Kind, layer: number, head: number): void {
+    this.free = false
     if (kind !== this.kind) this.query = null
     this.kind = kind
     this.layer = layer
@@ -99,6 +111,7 @@ class Page {
     this.layer = at.layer && at.layer <= layers ? at.layer : this.merge === 'head' ? layers : null
     this.head = Math.min(at.head ?? 1, heads)
     this.free = this.view === 'heads' && !at.layer && (at.head ?? 1) === 1 && this.merge === 'head'
+    if (this.free) this.first.begin(this.kind)
     this.whole = at.whole ?? false
     this.query = at.query ?? null
     this.drawn = at.drawn ?? null
@@ -127,6 +140,7 @@ class Page {
         return false
       }
       pane.stop()
+      held.release(pane.model.number)
       this.panes[at] = this.pane({ model: model?.number ?? 0, ...(pane.text ? { text: pane.text } : {}) }, at)
       return at === 0
     })
@@ -146,6 +160,7 @@ class Page {
     const pane = new Pane(model)
     pane.snapshot = model.snapshots.includes(asked.snapshot ?? '') ? asked.snapshot! : null
     pane.text = asked.text ?? model.examples[number % Math.max(1, model.examples.length)] ?? ''
+    pane.part = asked.window ?? null
     pane.target = asked.target ?? null
     pane.image = asked.image ?? null
     pane.changes = link.fitting(asked.changes ?? link.unchanged(), model)
@@ -197,6 +212,7 @@ class Page {
       branch: null,
       image: $state.snapshot(pane.image) as Asked['image'],
       changes: $state.snapshot(pane.changes),
+      ...(pane.part === null ? {} : { window: pane.part }),
     }))
     const { view, kind, layer, head, merge, whole, query, drawn, order, beside } = this
     return { view, kind, layer, head, merge, whole, query, drawn, order, beside, asked }
@@ -209,7 +225,7 @@ class Page {
   /** The same model before the same text, as it is: where one begins. */
   get beginning(): string {
     const { place } = this
-    const asked = place.asked.slice(0, 1).map((one) => ({ ...one, snapshot: null, target: null, changes: link.unchanged() }))
+    const asked = place.asked.slice(0, 1).map((one) => ({ ...one, snapshot: null, target: null, changes: link.unchanged(), window: null }))
     return link.written({ ...place, view: nearest('heads', this.first.model), kind: null, layer: null, head: 1, merge: 'head', whole: false, query: null, drawn: null, order: 'place', beside: null, asked })
   }
 }

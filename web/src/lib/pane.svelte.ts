@@ -1,8 +1,9 @@
 /** One model before one text: what is asked, what came back, and what is under way. */
 
 import { aborted, ask, GONE, Refused, sentence, write } from './api'
-import { goneOn, MOST, within } from './continued'
+import { goneOn, MOST, spoken, within } from './continued'
 import { Latest } from './debounce'
+import { held } from './held.svelte'
 import { changed, fitting, unchanged } from './link'
 import { Look, type Shown } from './look'
 import type { Asked, Changes, Kind, LookValues, Model, WrittenToken } from './types'
@@ -17,6 +18,8 @@ export class Pane {
   model = $state<Model>(null!)
   snapshot = $state<string | null>(null)
   text = $state('')
+  /** Which part of a text that is longer than the model reads, from 1; null: the one that suits. */
+  part = $state<number | null>(null)
   /** A translation to be taken as it stands; null: the model's own. */
   target = $state<string | null>(null)
   image = $state<Asked['image']>(null)
@@ -41,13 +44,18 @@ export class Pane {
   /** Whether there is a server to ask. */
   live = true
 
+  /** The use of attention of which the next pass brings the head to begin with. */
+  begins: Kind | null = null
+
   #latest = new Latest()
   #branch: number[] | null = null
   #heads = new Map<string, Promise<Float32Array>>()
   #of: Asked | null = null
+  #entire: Asked | null = null
   #known = $state(false)
 
-  get #weights(): string {
+  /** Whose weights it looks at. */
+  get of(): string {
     return JSON.stringify([this.model.number, this.snapshot])
   }
 
@@ -55,9 +63,14 @@ export class Pane {
     this.model = model
   }
 
-  /** The pass that `look` shows, for the other questions about it. */
+  /** The pass that `look` shows, for the other questions about it: of a long text the part that is seen. */
   get asked(): Asked {
     return this.#of ?? this.#now()
+  }
+
+  /** The same with the whole text, and which part of it is seen: for what is taken away from the page. */
+  get entire(): Asked {
+    return this.#entire ?? this.#now()
   }
 
   #now(): Asked {
@@ -69,6 +82,7 @@ export class Pane {
       branch: this.target === null ? this.#branch : null,
       image: this.image,
       changes: this.changes,
+      window: this.part,
     }) as Asked
   }
 
@@ -92,20 +106,16 @@ export class Pane {
     return this.model.ready || this.snapshot !== null ? null : sentence(this.model.why ?? '')
   }
 
-  /** Whether the weights that are seen are no longer those of the folder: a training goes on. */
+  /** Whether the weights that are looked at are no longer those of the folder, or the server has them no more. */
   get outdated(): boolean {
-    const seen = this.look?.values.weights
-    return !this.busy && this.snapshot === null && seen !== undefined && this.model.weights !== null && seen !== this.model.weights
+    return !this.busy && held.outdated({ model: this.model.number, snapshot: this.snapshot }, this.model.weights)
   }
 
   /** What the server says of the model now; what did not change is left alone. */
   told(model: Model): void {
     const came = model.ready && !this.model.ready
-    // a training's weights wait to be asked for; those of a finished model are gone when there are others
-    const replaced = !model.running && !this.model.running && model.ready && this.model.ready && model.weights !== this.model.weights
     for (const name of Object.keys(model) as (keyof Model)[])
       if (JSON.stringify(this.model[name]) !== JSON.stringify(model[name])) Object.assign(this.model, { [name]: model[name] })
-    if (replaced && this.snapshot === null) this.again()
     if (!came) return
     this.text ||= model.examples[0] ?? ''
     if (this.snapshot === null) this.again()
@@ -115,17 +125,37 @@ export class Pane {
   become(asked: Partial<Asked>): void {
     const snapshot = this.model.snapshots.includes(asked.snapshot ?? '') ? asked.snapshot! : null
     const changes = fitting(asked.changes ?? unchanged(), this.model)
-    const wanted = { snapshot, text: asked.text ?? this.text, target: asked.target ?? null, image: asked.image ?? this.image, changes }
-    const { text, target, image } = this
-    if (JSON.stringify(wanted) === JSON.stringify({ snapshot: this.snapshot, text, target, image, changes: this.changes })) return
+    const wanted = { snapshot, text: asked.text ?? this.text, target: asked.target ?? null, image: asked.image ?? this.image, changes, part: asked.window ?? null }
+    const { text, target, image, part } = this
+    if (JSON.stringify(wanted) === JSON.stringify({ snapshot: this.snapshot, text, target, image, changes: this.changes, part })) return
     Object.assign(this, wanted)
     this.refresh(0)
   }
 
+  /** Look at another part of the text; what was forced was of the one before. */
+  move(part: number): void {
+    this.part = part
+    this.target = null
+    this.refresh(60)
+  }
+
+  /** Have the next pass bring the head to begin with. */
+  begin(kind: Kind): void {
+    if (!this.live) return
+    this.begins = kind
+    if (this.look) this.refresh(0)
+  }
+
   /** Look again, with the weights there are now. */
   again(): void {
+    held.release(this.model.number, this.snapshot)
     this.turn += 1
     this.refresh(0)
+  }
+
+  /** Show nothing until there is an answer. */
+  clear(): void {
+    this.look = this.before = this.forced = null
   }
 
   /** The server is there again. */
@@ -147,30 +177,34 @@ export class Pane {
     this.busy = false
     if (this.silent || this.waits !== null) {
       this.problem = null
-      this.look = this.before = this.forced = null
+      this.clear()
       this.tokens = []
       return
     }
-    this.#known = opened.has(this.#weights)
+    this.#known = opened.has(this.of)
     this.busy = true
     try {
       this.#branch = null
       if (this.streams && this.target === null) await this.#write(signal)
       const asked = this.#now()
-      const look = new Look(await ask<LookValues>('look', asked, signal))
-      const of: Asked = { ...asked, weights: look.values.weights }
+      const look = new Look(await ask<LookValues>('look', { ...asked, ...(this.begins ? { opening: this.begins } : {}) }, signal))
+      const { window: part, target_window: forcedPart, weights } = look.values
+      const of: Asked = { ...asked, text: part?.text ?? asked.text, target: forcedPart?.text ?? asked.target, window: null, weights }
       const plain: Asked = { ...of, changes: unchanged() }
       const other = changed(asked.changes)
-      const room = (tokens: WrittenToken[]) => within(tokens, look.values, this.model.max_tokens)
-      const gone = other && this.model.writes === 'continuation' ? ([room(await goneOn(plain, signal)), room(this.tokens)] as const) : null
-      const went = gone?.[0].length ? gone[0].map(({ id }) => id) : null
+      const gone = other && this.model.writes === 'continuation' ? ([spoken(await goneOn(plain, signal)), spoken(this.tokens)] as const) : null
+      const read = gone && within(gone[0], look.values, this.model.max_tokens)
+      const went = read?.length ? read.map(({ id }) => id) : null
       const before = other ? new Look(await ask<LookValues>('look', { ...plain, branch: went }, signal)) : null
       const branch = went ?? before?.values.branch
       const same = !branch || asked.target !== null || String(branch) === String(look.values.branch)
       const forced = before && !same ? new Look(await ask<LookValues>('look', { ...of, branch }, signal)) : before && look
       this.#heads.clear()
       this.#of = of
-      opened.add(this.#weights)
+      this.#entire = { ...asked, window: part?.number ?? null, weights }
+      if (this.part !== null) this.part = part?.number ?? null
+      this.begins = null
+      opened.add(this.of)
       this.look = look
       this.before = before
       this.forced = forced
@@ -178,7 +212,7 @@ export class Pane {
       this.problem = null
     } catch (error) {
       if (aborted(error)) return
-      this.look = this.before = this.forced = null
+      this.clear()
       this.problem = error instanceof Refused ? error.message : String(error)
     }
     this.busy = false

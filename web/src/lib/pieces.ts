@@ -35,12 +35,12 @@ export function before(tokens: readonly Token[], place: number): string | null {
 const CLOSES = /^[.,;:!?…。、，)\]}»”’%]/u
 const OPENS = /^[([{«“‘¿¡]$/u
 
-/** Whether a space stands before one of some labels in running text: pieces say it themselves, of words it follows. */
-export function apart(labels: readonly { text: string; special: boolean }[], at: number, whole: boolean): boolean {
-  const [{ text, special }, before] = [labels[at]!, labels[at - 1]]
+/** Whether a space stands before one of some labels in running text: pieces say it themselves or leave it out, of words it follows. */
+export function apart(labels: readonly { text: string; special: boolean; space?: boolean }[], at: number, whole: boolean): boolean {
+  const [{ text, special, space }, before] = [labels[at]!, labels[at - 1]]
   if (!before) return false
   if (special || before.special) return true
-  return whole ? !CLOSES.test(text) && !OPENS.test(before.text) : /^[\s▁Ġ]/.test(text)
+  return whole ? !CLOSES.test(text) && !OPENS.test(before.text) : space === true || /^[\s▁Ġ]/.test(text)
 }
 
 /** Pieces of a table, which stand behind nothing: one without the sign of a space goes on with a word, or begins a sentence. */

@@ -50,7 +50,7 @@ export interface Scale {
   gradient: number
 }
 
-/** An addition to a logarithm that is too small to be told; and the least that has a strong colour. */
+/** An addition that is too small to be told; and the least that has a strong colour. */
 export const SLIGHT = 0.01
 const STRONG = 0.1
 
@@ -60,12 +60,13 @@ export function scale(sides: readonly Pick<Shares, 'attention' | 'gradient'>[]):
   return { attention: most(sides.map((side) => side.attention)) || 1, gradient: Math.max(STRONG, most(sides.map((side) => side.gradient))) }
 }
 
-/** Above that a probability has no room to grow, and its gradient is tiny. */
-const SURE = 0.9
-
-/** Whether the gradient of such a probability says little. */
-export function certain(probability: number): boolean {
-  return probability > SURE
+/**
+ * What was added to the logarithm of a probability as an addition to its log-odds, log p − log (1 − p): what is almost certain
+ * has a logarithm that can hardly grow any more, whatever speaks for it.
+ */
+export function ofOdds(added: Float32Array, logarithm: number): Float32Array {
+  const other = -Math.expm1(logarithm)
+  return added.map((value) => (other > 0 ? value / other : 0))
 }
 
 /** How strong a colour is, from −1 to 1: none for what is too small to be told. */

@@ -70,6 +70,8 @@ export interface Asked {
   branch: number[] | null
   image: { number: number } | { pixels: number[] } | null
   changes: Changes
+  /** Which part of a text that is longer than the model reads, from 1; nothing: the one that suits. */
+  window?: number | null
   /** The name of the weights that are meant, as a look told it: others do not answer. */
   weights?: string | undefined
 }
@@ -103,6 +105,17 @@ export type Output =
   | { kind: 'continuation' }
   | { kind: 'nothing' }
 
+/** A part of a text that is longer than the model reads; all counts from 1. */
+export interface Window {
+  text: string
+  number: number
+  count: number
+  /** Its tokens among the `total` of the text. */
+  first: number
+  last: number
+  total: number
+}
+
 export interface LookValues {
   source_text: string
   target_text: string
@@ -122,6 +135,11 @@ export interface LookValues {
   image: { rows: number; columns: number; label: string | null } | null
   /** The name of the weights that it was made with; not in a file of its own. */
   weights?: string
+  /** What is seen of the text, and of what the model is made to write; null: all. */
+  window?: Window | null
+  target_window?: Window | null
+  /** Where it was asked for: the head to begin with, and which of the words that look. */
+  opening?: { layer: number; head: number; query: number } | null
 }
 
 export interface WrittenToken {

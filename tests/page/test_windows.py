@@ -1,0 +1,243 @@
+"""A text that is longer than a model reads: every view shows a part of it, which can be moved, and none is empty."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from page_language import pairs
+from page_numbers import check_gaze, clean
+from page_reading import BEFORE, FRAME, address, chosen, holds, opened, settled, soon
+from page_view import Watch
+from regard.explore.record import record
+from regard.explore.windows import windows
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+LONG = {
+    **{name: " ".join([text] * 12) for name, text in BEFORE.items()},
+    **{name: " ".join(pair.source for pair in pairs("test")[:12]) for name in ("translator", "classifier", "tagger")},
+    "spans": " ".join([*(pair.source for pair in pairs("test")[:9]), BEFORE["spans"]]),
+}
+"""Far more than the 48 tokens that these models learned from at once; T5 knows two gaps."""
+VIEWS = ("Equation", "Writing", "Positions", "Words", "Soft dictionary", "Compare", "Heads")
+SEEN = {
+    "Heads": ".columns canvas",
+    "Equation": ".ledger tbody tr",
+    "Writing": ".steps p.text .piece",
+    "Positions": "canvas, .orders",
+    "Words": "canvas",
+    "Soft dictionary": ".dictionary",
+    "Compare": ".two .columns canvas",
+}
+"""What is to be seen in a view that is not empty."""
+
+
+def part(shown: Page) -> str:
+    """Which part of the text is looked at."""
+    return shown.get_by_role("group", name="Sentence: which part of the text").get_by_role("status").inner_text()
+
+
+def check_head(shown: Page, told: Any, kind: str, layer: int, head: int) -> None:
+    """All tokens of the part stand there, and one that is pointed at looks where the model looks."""
+    names = [[clean(token.text) for token in side] for side in (told.queries(kind), told.keys(kind))]
+
+    def check() -> None:
+        left, right = (column.locator(".token").all_inner_texts() for column in shown.locator(".columns ol").all())
+        assert [name.removeprefix("·") for name in left] == names[0]
+        assert [name.removeprefix("·") for name in right] == names[1]
+
+    holds(shown, check)
+    shown.locator(".columns ol").first.get_by_role("button").nth(2).hover()
+    shown.evaluate(FRAME)
+    who, said = shown.locator(".gaze").inner_text().split(" looks at ", 1)
+    assert who.removeprefix("·") == names[0][2]
+    check_gaze(f"looks at {said}", names[1], told.head(kind, layer, head)[2])
+
+
+@pytest.mark.long(minutes=0.4)
+@pytest.mark.parametrize("name", [name for name in LONG if name != "reader"])
+def test_every_view_is_of_the_part(served: str, view: Watch, task: Callable[[str], Any], name: str) -> None:
+    """Of each family and task: the head is that of Python before the same part, and no view is empty or complains."""
+    found = windows(task(name), LONG[name])
+    assert len(found.texts) > 2
+    shown = opened(view, served, name, text=LONG[name], layer=1, head=1)
+    told = record(task(name), found.one().text)
+    kind = next(kind for kind in ("cross", "encoder", "decoder") if kind in told.weights)
+    check_head(shown, told, kind, 1, 1)
+    one = found.one()
+    assert part(shown).startswith(f"part {one.number} of {one.count} · tokens {one.first}–{one.last} of {one.total} · ")
+    navigation = shown.get_by_role("navigation", name="Views")
+    for label in VIEWS:
+        button = navigation.get_by_role("button", name=label, exact=True)
+        if not button.count():
+            continue
+        button.click()
+        settled(shown)
+        soon(shown, lambda label=label: shown.locator(SEEN[label]).count(), bool)
+        assert not shown.get_by_role("alert").count(), (label, shown.get_by_role("alert").all_inner_texts())
+        assert not shown.locator(".problem").count(), (label, shown.locator(".problem").all_inner_texts())
+        assert part(shown).startswith(f"part {one.number} of ")
+    if name != "recurrent":  # without positions there is nothing to exchange
+        navigation.get_by_role("button", name="Compare", exact=True).click()
+        for choice in ("with and without", "beside the gradient"):
+            chosen(shown, "What is compared", choice)
+            settled(shown)
+            soon(shown, lambda: shown.locator(".two .columns canvas, .rows .column").count(), bool)
+            assert not shown.locator(".problem").count(), (choice, shown.locator(".problem").all_inner_texts())
+
+
+@pytest.mark.long(minutes=0.2)
+@pytest.mark.parametrize("name", ["translator", "tagger", "writer"])
+def test_it_is_moved(served: str, view: Watch, task: Callable[[str], Any], name: str) -> None:
+    """By buttons and by keys; the address says where, and so does an address that is opened."""
+    found = windows(task(name), LONG[name])
+    count, first = len(found.texts), found.begin
+    shown = opened(view, served, name, text=LONG[name], layer=1, head=1)
+    group = shown.get_by_role("group", name="Sentence: which part of the text")
+    earlier, later = (group.get_by_role("button", name=one) for one in ("earlier", "later"))
+    assert (earlier.is_disabled(), later.is_disabled()) == (first == 1, first == count)
+    (later if first == 1 else earlier).click()
+    number = 2 if first == 1 else first - 1
+    soon(shown, lambda: part(shown), lambda said: said.startswith(f"part {number} of {count} "))
+    settled(shown)
+    kind = "cross" if name == "translator" else "decoder" if name == "writer" else "encoder"
+    check_head(shown, record(task(name), found.one(number).text), kind, 1, 1)
+    assert parse_qs(urlsplit(shown.url).fragment)["window"] == [str(number)]
+    slider = group.get_by_role("slider")
+    slider.press("Home")
+    soon(shown, lambda: part(shown), lambda said: said.startswith("part 1 of "))
+    slider.press("End")
+    soon(shown, lambda: part(shown), lambda said: said.startswith(f"part {count} of "))
+    settled(shown)
+    assert later.is_disabled()
+    again = view(served, f"#{urlsplit(shown.url).fragment}")
+    settled(again)
+    assert part(again) == part(shown)
+    assert again.get_by_label("Sentence: what the model reads").input_value() == LONG[name]
+
+
+@pytest.mark.long(minutes=0.2)
+def test_what_is_typed_may_become_too_long_and_short_again(
+    served: str, view: Watch, task: Callable[[str], Any]
+) -> None:
+    """Nothing goes blank on the way; a part that is no longer there is the last; an example begins anew."""
+    shown = opened(view, served, "translator", layer=1, head=1)
+    box = shown.get_by_label("Sentence: what the model reads")
+    for length in (3, 12, 7):
+        box.fill(" ".join(pair.source for pair in pairs("test")[:length]))
+        settled(shown)
+        soon(shown, lambda: part(shown), lambda said, length=length: f" of {length} " in said)
+        if length == 12:
+            shown.get_by_role("slider", name="Part").press("End")
+            soon(shown, lambda: part(shown), lambda said: said.startswith("part 12 of 12"))
+    soon(shown, lambda: part(shown), lambda said: said.startswith("part 7 of 7"))
+    assert shown.locator(".columns canvas").count() == 1
+    shown.locator(".examples button").first.click()
+    settled(shown)
+    soon(shown, shown.get_by_role("group", name="Sentence: which part of the text").count, lambda count: count == 0)
+    assert "window" not in shown.url
+    assert not shown.locator(".problem").count()
+
+
+@pytest.mark.long(minutes=0.2)
+def test_what_it_is_made_to_write_may_be_too_long(served: str, view: Watch, task: Callable[[str], Any]) -> None:
+    """Then its beginning is written, which is said; another part of what is read is translated by the model again."""
+    shown = opened(view, served, "translator", text=LONG["translator"], layer=1, head=1)
+    shown.get_by_role("button", name="make it write something else").click()
+    box = shown.get_by_label("what the model is made to write")
+    box.fill("Der Fuchs sang. " * 20)
+    soon(shown, shown.locator(".output").inner_text, lambda said: "of which it takes the first " in said)
+    settled(shown)
+    assert shown.locator(".columns canvas").count() == 1
+    shown.get_by_role("button", name="later").click()
+    soon(shown, lambda: part(shown), lambda said: said.startswith("part 2 of "))
+    assert not box.count()
+    told = record(task("translator"), windows(task("translator"), LONG["translator"]).one(2).text)
+    soon(shown, shown.locator(".written").inner_text, lambda said: said.startswith(told.target_text))
+
+
+@pytest.mark.long(minutes=0.2)
+def test_a_language_model_goes_on_behind_its_part(served: str, view: Watch, task: Callable[[str], Any]) -> None:
+    """At first behind the end of the text, and only there is it added; step by step as in a short text."""
+    shown = opened(view, served, "writer", text=LONG["writer"], view="writing")
+    add = shown.get_by_role("button", name="add this to the text above")
+    add.wait_for()
+    steps = shown.get_by_role("region", name="Step by step")
+    given = len(record(task("writer"), windows(task("writer"), LONG["writer"]).one().text).source)
+    count = int(steps.locator(".count").inner_text().rsplit(" ", 1)[1])
+    assert count > given
+    shown.get_by_role("button", name="earlier").click()
+    soon(shown, add.count, lambda there: there == 0)
+    settled(shown)
+    shown.get_by_role("button", name="later").click()
+    settled(shown)
+    before = shown.get_by_label("Sentence: what the model reads").input_value()
+    add.click()
+    settled(shown)
+    after = shown.get_by_label("Sentence: what the model reads").input_value()
+    assert after.startswith(before)
+    assert len(after) > len(before)
+    number, count = (int(word) for word in part(shown).split()[1:4:2])
+    assert number == count
+
+
+@pytest.mark.long(minutes=0.1)
+def test_what_is_taken_away_says_which_part_it_is(served: str, view: Watch) -> None:
+    shown = opened(view, served, "translator", text=LONG["translator"], layer=1, head=1, window=3)
+    told = part(shown).split(" · ")
+    for form, saved in (("Numbers (JSON)", "json"), ("Drawing (SVG)", "svg"), ("Page that works alone (HTML)", "html")):
+        shown.get_by_role("button", name="Save …").click()
+        with shown.expect_download() as download:
+            shown.get_by_role("button", name=form).click()
+        text = download.value.path().read_text(encoding="utf-8")
+        assert download.value.suggested_filename.endswith(saved)
+        if saved == "json":
+            window = json.loads(text)["window"]
+            assert told[0] == f"part {window['number']} of {window['count']}"
+        if saved == "svg":
+            assert f"{told[0]} of the text, {told[1]}" in text
+        if saved == "html":
+            alone = shown.context.new_page()
+            alone.set_content(text)
+            alone.locator(".columns canvas").wait_for()
+            assert " · ".join(told[:2]) in alone.locator("main").inner_text()
+            assert not alone.get_by_role("button", name="later").count()
+            alone.close()
+
+
+@pytest.mark.long(minutes=0.1)
+@pytest.mark.parametrize("width", [390, 1280])
+def test_it_has_room(served: str, view: Watch, width: int) -> None:
+    """On one line or two, never wider than the page."""
+    shown = view(served, address("tagger", text=LONG["tagger"]), width=width)
+    settled(shown)
+    wide = shown.evaluate("document.documentElement.scrollWidth")
+    assert wide <= width
+    box = shown.get_by_role("group", name="Sentence: which part of the text").bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] <= width
+    assert box["height"] < 100
+
+
+@pytest.mark.long(minutes=0.1)
+def test_two_models_read_the_same_part(served: str, view: Watch, task: Callable[[str], Any]) -> None:
+    """Beside one another, though each reads as much as it learned to."""
+    shown = opened(view, served, "translator", text=LONG["translator"], view="compare", window=4)
+    chosen(shown, "What is compared", "two models")
+    told = windows(task("translator"), LONG["translator"]).one(4).text
+    names = [clean(token.text) for token in record(task("translator"), told).source]
+    columns = shown.locator(".two .columns ol.keys")
+    soon(shown, columns.count, lambda count: count == 2)
+
+    def check() -> None:
+        for column in columns.all():
+            found = [one.removeprefix("·") for one in column.locator(".token").all_inner_texts()]
+            assert "".join(found) == "".join(names)
+
+    holds(shown, check)

@@ -1,0 +1,106 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { held } from '../src/lib/held.svelte'
+import { page } from '../src/lib/page.svelte'
+import type { Asked, Model, State } from '../src/lib/types'
+import { packed } from './packed'
+
+const model = {
+  number: 0, name: 'a', folder: 'a', task: 'classification', family: 'bert', kinds: { encoder: [2, 3] }, reads: 'text', writes: 'classes', positions: true, divisor: 2, masked: [],
+  labels: ['a', 'b'], ready: true, why: null, running: true, snapshots: ['step 1'], weights: 'one', keeps: 'best', examples: ['The fox sleeps.'], max_tokens: 64,
+} as unknown as Model
+const state = (...models: Partial<Model>[]): State => ({ version: '1', models: models.map((one, number) => ({ ...structuredClone(model), number, ...one })) })
+
+/** Begin with a pane for each of these. */
+const open = (given: State, ...asked: Partial<Asked>[]) => page.open(given, { asked: asked as Asked[] })
+
+interface Sent {
+  asked: { model: number; snapshot: string | null; weights?: string }
+  give: () => void
+}
+let there = 'one'
+let waiting: Sent[] = []
+
+/** Let the server answer all that it was asked. */
+async function answered(): Promise<void> {
+  await vi.runAllTimersAsync()
+  while (waiting.length) {
+    waiting.splice(0).forEach(({ give }) => give())
+    for (let turn = 0; turn < 50; turn++) await Promise.resolve()
+    await vi.runAllTimersAsync()
+  }
+}
+const seen = () => page.panes.map(({ look }) => look?.values.weights ?? null)
+
+beforeEach(() => {
+  vi.useFakeTimers()
+  vi.stubGlobal('location', { hash: '' })
+  held.release(0)
+  held.release(1)
+  ;[there, waiting] = ['one', []]
+  vi.stubGlobal('fetch', (_: string, { body, signal }: RequestInit) => {
+    const asked = JSON.parse(String(body)) as Sent['asked']
+    return new Promise((done, left) => {
+      signal?.addEventListener('abort', () => left(new DOMException('', 'AbortError')))
+      waiting.push({ asked, give: () => done(new Response(packed({ weights: asked.weights ?? there }))) })
+    })
+  })
+})
+afterEach(() => {
+  page.panes.forEach((pane) => pane.stop())
+  vi.useRealTimers()
+  vi.unstubAllGlobals()
+})
+
+describe('two panes before one training', () => {
+  it('look again together, also one that is still asking', async () => {
+    open(state({}), { text: 'a' })
+    await answered()
+    page.panes[1] = page.pane({ text: 'b' }, 1)
+    await vi.runAllTimersAsync()
+    expect(waiting.map(({ asked }) => asked.weights)).toEqual(['one'])
+    there = 'two'
+    page.told(state({ weights: 'two' }))
+    expect([page.outdated.length, seen()]).toEqual([1, ['one', null]])
+    waiting = []
+    page.again()
+    await vi.runAllTimersAsync()
+    expect(waiting.map(({ asked }) => asked.weights)).toEqual([undefined, undefined])
+    await answered()
+    expect([seen(), page.outdated]).toEqual([['two', 'two'], []])
+  })
+
+  it('are never of two kinds of weights', async () => {
+    open(state({}), { text: 'a' }, { text: 'b' })
+    await answered()
+    expect(seen()).toEqual(['one', 'one'])
+    there = 'two'
+    page.told(state({ weights: 'two' }))
+    page.again()
+    expect(seen()).toEqual(['one', null])
+    await vi.runAllTimersAsync()
+    for (const { give } of waiting.splice(0)) {
+      give()
+      for (let turn = 0; turn < 50; turn++) await Promise.resolve()
+      expect(new Set(seen().filter((one) => one !== null)).size).toBe(1)
+    }
+    expect(seen()).toEqual(['two', 'two'])
+  })
+
+  it('leave those alone that are of another model, or of another moment', async () => {
+    open(state({}, { weights: 'one' }), { text: 'a' }, { text: 'a', snapshot: 'step 1' })
+    await answered()
+    page.told(state({ weights: 'two' }, {}))
+    page.again()
+    await vi.runAllTimersAsync()
+    expect(waiting.map(({ asked: { snapshot, weights } }) => [snapshot, weights])).toEqual([[null, undefined]])
+  })
+
+  it('ask for what is there where a folder has another model now', async () => {
+    open(state({}), { text: 'a' })
+    await answered()
+    there = 'two'
+    page.told(state({ family: 'rnn-encoder', weights: 'two' }))
+    await answered()
+    expect(seen()).toEqual(['two'])
+  })
+})
