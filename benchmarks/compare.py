@@ -60,12 +60,12 @@ def main() -> None:
     """Compare, and append the tables."""
     asked = options()
     begun = {"benchmark": "compare", "date": machine.now(), "commit": machine.commit(), "machine": machine.describe()}
-    from regard.cli.progress import Lines
     from regard.cli.signals import Stop
     from regard.errors import RegardError
     from regard.explore.comparison import Compared
     from regard.tasks.compare import Budget, Texts, compare
     from regard.tasks.comparison_runs import RESULTS
+    from regard.training.reporters import Lines
 
     recipes, shares = SETS[asked.set]
     budget = Budget(asked.minutes, None, tuple(asked.seeds), shares)

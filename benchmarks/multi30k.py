@@ -50,7 +50,7 @@ def main() -> None:
     begun = {"benchmark": "multi30k", "name": name, "date": machine.now()}
     begun |= {"commit": machine.commit(), "machine": machine.describe()}
     import regard
-    from regard.cli.progress import Lines
+    from regard.training.reporters import Lines
 
     data = data_folder()
     source, target = asked.direction.split("-")

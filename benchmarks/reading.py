@@ -102,7 +102,7 @@ def main() -> None:
     begun = {"benchmark": "reading", "name": run, "date": machine.now()}
     begun |= {"commit": machine.commit(), "machine": machine.describe()}
     import regard
-    from regard.cli.progress import Lines
+    from regard.training.reporters import Lines
 
     folder, output = DATA / data.folder, asked.work / run.replace(" ", "-")
     began, fresh = time.monotonic(), not output.exists()

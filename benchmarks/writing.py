@@ -60,7 +60,7 @@ def main() -> None:
     begun = {"benchmark": "writing", "name": run, "date": machine.now()}
     begun |= {"commit": machine.commit(), "machine": machine.describe()}
     import regard
-    from regard.cli.progress import Lines
+    from regard.training.reporters import Lines
 
     asked.work.mkdir(parents=True, exist_ok=True)
     train, valid = halves(asked.work) if asked.text == "shakespeare" else (sentences(asked.work), None)
