@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import socket
 import sys
 from collections.abc import Iterator
@@ -33,6 +34,8 @@ settings.register_profile("all", derandomize=True, deadline=None, max_examples=5
 def pytest_configure(config: pytest.Config) -> None:
     from seed_shift import SHIFT
 
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a background job; commands inherit it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     profile = settings.get_profile("all" if config.getoption("--all") else "default")
     settings.register_profile("chosen", profile, derandomize=not SHIFT, database=None)
     settings.load_profile("chosen")

@@ -648,4 +648,4 @@ def test_a_result_that_cannot_be_written_is_told(world: Path) -> None:
             check=False,
         )
     assert done.returncode == 1
-    assert done.stderr == "regard: No space left on device\n"
+    assert done.stderr == "regard: stdout: No space left on device\n"

@@ -8,8 +8,6 @@ import subprocess
 import tokenize
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "src").rglob("*.py"))
 VAGUE = {"utils", "util", "helpers", "helper", "common", "base", "misc", "manager"}
@@ -69,15 +67,16 @@ def test_dangers_are_found() -> None:
     assert sorted(dangers(source)) == ["dill", "eval", "np.load", "pickle.x", "torch.load"]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT / "src")))
-def test_no_file_runs_code_from_data(path: Path) -> None:
-    assert dangers(path.read_text(encoding="utf-8")) == []
+def test_no_file_runs_code_from_data() -> None:
+    for path in FILES:
+        assert dangers(path.read_text(encoding="utf-8")) == [], path
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT / "src")))
-def test_nothing_is_a_stub(path: Path) -> None:
-    raised = [node.exc for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Raise)]
-    assert not any(exc and "NotImplementedError" in ast.unparse(exc) for exc in raised)
+def test_nothing_is_a_stub() -> None:
+    for path in FILES:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        raised = [node.exc for node in ast.walk(tree) if isinstance(node, ast.Raise)]
+        assert not any(exc and "NotImplementedError" in ast.unparse(exc) for exc in raised), path
 
 
 def test_names_say_what_is_inside() -> None:
