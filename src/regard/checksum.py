@@ -50,7 +50,7 @@ def load_json(raw: bytes, path: Path, *, required: bool = False) -> dict[str, An
     try:
         values = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise Damaged(f"is damaged: {error}", str(path)) from None
+        raise Damaged(f"is damaged: it is no JSON{_place(error)}", str(path)) from None
     if not isinstance(values, dict):
         raise Damaged("is damaged: it holds no JSON object", str(path))
     if KEY in values and not whole:
@@ -58,6 +58,10 @@ def load_json(raw: bytes, path: Path, *, required: bool = False) -> dict[str, An
     refuse_newer(values, path)
     values.pop(KEY, None)
     return values
+
+
+def _place(error: Exception) -> str:
+    return f" from line {error.lineno} on" if isinstance(error, json.JSONDecodeError) else ""
 
 
 def _end_json(head: bytes) -> bytes:
@@ -78,8 +82,8 @@ def load_toml(raw: bytes, path: Path) -> dict[str, Any]:
     """
     try:
         values = toml_values(raw.decode())
-    except ValueError as error:
-        raise Damaged(f"is damaged: {error}", str(path)) from None
+    except ValueError:
+        raise Damaged("is damaged: it is no TOML", str(path)) from None
     whole = len(raw) > _TOML_TAIL and _end_toml(raw[:-_TOML_TAIL]) == raw
     if not whole and (MARK in values or _TOML_LABEL in raw):
         raise Damaged(_WRONG, str(path))
@@ -99,7 +103,7 @@ def refuse_newer(values: Mapping[str, Any], path: Path) -> None:
         RegardError: a newer Regard wrote it.
     """
     found = values.get("format")
-    if not isinstance(found, int) or isinstance(found, bool):
+    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
         raise Damaged("is damaged: it has no format", str(path))
     if found > FORMAT:
         found = found if found < 10**9 else "of more than nine digits"

@@ -286,7 +286,7 @@ def test_stopped_it_saves_and_says_how_it_goes_on(regard, way: str, number: sign
     argv = command(way, "--output", out(way))
     assert in_child(argv, before(count // 2, lambda: os.kill(os.getpid(), number))) == 75
     assert said().splitlines() == [
-        "regard: stopping: saving after this step (a second signal ends it at once)",
+        "regard: stopping: saving the results so far (a second signal ends it at once)",
         f"regard: {out(way)}: stopped; rerun the same command to resume",
     ]
     assert not out(way).exists()

@@ -131,6 +131,13 @@ def test_several_words_without_quotes_are_told_where_one_text_is_wanted(regard) 
         assert "quotes" not in done.err
 
 
+def test_words_without_quotes_are_texts_and_the_quotes_are_named(shout) -> None:
+    done = shout("A", "man", "sleeps.")
+    assert done.out == "A\nMAN\nSLEEPS.\n"
+    assert done.err == "regard: 3 texts, a word each; put quotes around a text of several words\n"
+    assert shout("A man", "sleeps", "well").err == ""
+
+
 @pytest.mark.parametrize("packed", [bytes, gzip.compress, lzma.compress, zstandard.compress])
 def test_a_file_of_texts(shout, packed: Any) -> None:
     Path("some").write_bytes(packed(b"\xef\xbb\xbfa\nb \xff\n\nd"))

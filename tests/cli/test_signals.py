@@ -59,6 +59,17 @@ def test_the_first_asks_and_handlers_are_given_back(capfd, monkeypatch) -> None:
     assert "saving after this step" in capfd.readouterr().err
 
 
+def test_what_is_ignored_stays_ignored() -> None:
+    former = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with Stop() as stop:
+            os.kill(os.getpid(), signal.SIGINT)
+            assert not stop()
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, former)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_second_ends_it_at_once(number: signal.Signals) -> None:
     pipe = subprocess.PIPE

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +121,14 @@ def test_an_encoder_of_ours_is_a_bert(task: str, kind: str, labels: tuple[str, .
     again = brought(folder)
     assert again.recipe.model.model_dump(exclude={"pooler"}) == described.model.model_dump(exclude={"pooler"})
     assert all(torch.equal(tensor, again.weights[name]) for name, tensor in weights(model).items())
+
+
+@pytest.mark.parametrize("label", ["a\tb", " a", "", "\u2028"])
+def test_a_label_that_could_not_be_imported_is_not_exported(label: str, tmp_path: Path) -> None:
+    described = recipe("classification", {"layers": 1, **POSITIONS})
+    tokenizer = own_tokenizer(("[CLS]", "[MASK]"))
+    with pytest.raises(RegardError, match=re.escape(json.dumps(label))):
+        out(tmp_path, described, model_of(described, tokenizer.size, 2), tokenizer, ("b", label))
 
 
 def test_their_pipelines_give_our_labels(tmp_path: Path) -> None:

@@ -50,6 +50,7 @@ def test_a_translation(view: Watch, task: Callable[[str], Any], page_models: Pat
     shown, told = view(address, offline=True, dark=dark, width=width), record(task("translator"), BEFORE["translator"])
     assert shown.title() == f"{BEFORE['translator']} · Regard"
     assert shown.locator(".written").inner_text().startswith(told.target_text)
+    flipped(shown, "whole words")  # it begins with these; a record is of pieces
     for tab, kind in (("encoder–decoder", "cross"), ("encoder", "encoder"), ("decoder", "decoder")):
         chosen(shown, "Use of attention", tab)
         names = [[clean(token.text) for token in side] for side in (told.queries(kind), told.keys(kind))]  # type: ignore[arg-type]

@@ -179,6 +179,18 @@ def test_whoever_reads_nothing_holds_nothing(limited, until, everything, more: b
     assert site.get("/").status == 200
 
 
+def test_as_many_that_read_nothing_as_there_may_be_keep_nobody_away(limited, until) -> None:
+    """The one that has taken nothing for the longest time makes room, long before its own time is over."""
+    site = limited(most=3, stalled=20)
+    for _ in range(3):
+        small(site, large(site))
+    connections = site.server.server_state.connections
+    until(lambda: len(connections) == 3 and all(one.transport.stuck for one in connections))
+    before = time.monotonic()
+    assert site.get("/").status == 200
+    assert time.monotonic() - before < 10
+
+
 def test_whoever_asks_on_and_on_and_reads_nothing_holds_nothing(limited, until) -> None:
     site = limited(stalled=0.3)
     small(site, large(site) * 50)

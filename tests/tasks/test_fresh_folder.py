@@ -72,6 +72,15 @@ def test_what_differs_is_refused_and_untouched(tmp_path: Path, more: Mapping[str
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
+def test_nothing_is_made_in_the_folder_of_a_run(tmp_path: Path) -> None:
+    """Which could not resume then."""
+    put(tmp_path / "run" / "training", {"resolved.toml": b""})
+    with pytest.raises(RegardError) as refused:
+        make(tmp_path / "run" / "average")
+    assert refused.value.where == str(tmp_path / "run" / "average")
+    assert not (tmp_path / "run" / "average").exists()
+
+
 def test_the_weights_are_moved_first_and_what_makes_them_load_last(tmp_path: Path, monkeypatch) -> None:
     """Killed between, the folder is known again by the first, and is no model without the last."""
     (tmp_path / "out").mkdir()

@@ -1,5 +1,6 @@
 """Checkpoints: whole or not there, every damage noticed, the right ones kept."""
 
+import os
 import random
 import shutil
 
@@ -40,6 +41,13 @@ def test_the_newest_is_loaded(saved):
     loaded = saved.load()
     assert loaded.path.name == "step-000015"
     assert loaded.state["step"] == 15
+    assert (saved.folder / "latest").read_text() == "step-000015\n"
+
+
+def test_a_hint_that_is_a_pipe_is_replaced(saved):
+    (saved.folder / "latest").unlink()
+    os.mkfifo(saved.folder / "latest")
+    saved.settle(saved.folder / "step-000015")
     assert (saved.folder / "latest").read_text() == "step-000015\n"
 
 

@@ -2,9 +2,12 @@
 
 import errno
 import json
+import os
 
+import pytest
 from toy import Fast, Killer, in_child
 
+from regard.errors import RegardError
 from regard.training.log import MetricsLog
 
 
@@ -98,3 +101,16 @@ def test_a_full_disk_does_not_stop_training(tmp_path, monkeypatch):
     monkeypatch.undo()
     assert log.lost == 1
     assert len(written(log.path)) == 7
+
+
+@pytest.mark.parametrize("device", [None, "/dev/zero"], ids=["pipe", "device"])
+def test_a_log_that_is_no_file_is_neither_waited_for_nor_read(tmp_path, device):
+    path = tmp_path / "metrics.jsonl"
+    os.symlink(device, path) if device else os.mkfifo(path)
+    log = MetricsLog(path, Fast())
+    with pytest.raises(RegardError) as refused:
+        log.truncate(4)
+    assert refused.value.where == str(path)
+    log.write("step", 5)
+    log.sync()
+    assert log.lost == 1

@@ -161,6 +161,15 @@ def test_a_manifest_that_lists_no_files_is_damaged(folder, files):
         manifest.verify(folder)
 
 
+@pytest.mark.parametrize("values", [{"format": 1, "files": {}}, {"format": -1, "files": {}}, {"format": 0}])
+def test_a_manifest_that_vouches_for_nothing_is_damaged(folder, values):
+    (folder / manifest.NAME).write_bytes(checksum.dump_json(values))
+    for path in (folder / "a.safetensors", folder / "b.json"):
+        path.unlink()
+    with pytest.raises(Damaged):
+        manifest.verify(folder)
+
+
 def test_a_pipe_is_no_file_of_a_folder(folder):
     for path in sorted(folder.iterdir()):
         before = path.read_bytes()

@@ -127,6 +127,10 @@ def _run(argv: list[str]) -> int:
     texts = bound.arguments.get("texts", ())
     behind = len(argv) - argv.index("--") - 1 if "--" in argv else 0
     refuse_files(texts[: max(len(texts) - behind, 0)])
+    if len(texts) > 2 and not behind and all(text.strip(".,;:!?").isalpha() for text in texts):
+        from regard.cli.terminal import say
+
+        say(f"{len(texts)} texts, a word each; put quotes around a text of several words")
     code = command(*bound.args, **bound.kwargs)
     return code if isinstance(code, int) else 0
 

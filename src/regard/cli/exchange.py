@@ -20,6 +20,9 @@ from regard.errors import Stopped
 if TYPE_CHECKING:
     from regard.tasks.results_file import Whole
 
+EARLY = "stopped; rerun the same command to resume"
+ASKED = "stopping: saving the results so far (a second signal ends it at once)"
+
 
 class Exchange:
     """What a command reads and writes, and the model between; while inside, a signal stops what goes into a file.
@@ -36,7 +39,7 @@ class Exchange:
         self.command, self.folder = command, folder
         self.given, self.target = given, target
         self._about: dict[str, Any] = {"command": command, **options}
-        self._stop, self._stack = Stop(), ExitStack()
+        self._stop, self._stack = Stop(EARLY, ASKED), ExitStack()
 
     def __enter__(self) -> Exchange:
         if self.target.file is not None:

@@ -12,15 +12,24 @@ from regard.cli.terminal import say_at_once
 from regard.errors import Stopped
 from regard.interrupts import SIGNALS, end
 
+EARLY = "stopped before a step was made; rerun the same command to resume"
+ASKED = "stopping: saving after this step (a second signal ends it at once)"
+"""What is said to the first signal: before there is anything to save, and later."""
+
 
 class Stop:
     """While inside, the first of the signals sets a flag (asked for by calling), the next ends the process at once.
 
     Before anybody has asked, no step was made that could be saved: then the first ends it too, as stopped. Ending at
     once is safe: whatever is being written is not yet in its place.
+
+    Args:
+        early: what is said where nothing can be saved yet.
+        asked: what is said while the last step is made.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, early: str = EARLY, asked: str = ASKED) -> None:
+        self._early, self._said = early, asked
         self.asked = False
         self.polled = False
         self._former: dict[int, Any] = {}
@@ -31,7 +40,9 @@ class Stop:
 
     def __enter__(self) -> Stop:
         if threading.current_thread() is threading.main_thread():
-            self._former = {number: signal.signal(number, self._heard) for number in SIGNALS}
+            # A shell has its background jobs ignore SIGINT.
+            heard = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+            self._former = {number: signal.signal(number, self._heard) for number in heard}
         return self
 
     def __exit__(
@@ -46,6 +57,6 @@ class Stop:
             os.kill(os.getpid(), number)
         self.asked = True
         if not self.polled:
-            say_at_once("stopped before a step was made; the same command goes on from here")
+            say_at_once(self._early)
             end(SystemExit(Stopped.exit_code), frame, Stopped.exit_code)
-        say_at_once("stopping: saving after this step (a second signal ends it at once)")
+        say_at_once(self._said)

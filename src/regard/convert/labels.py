@@ -27,14 +27,22 @@ def refuse_labels(task: str, kind: str, labels: Sequence[str], where: str) -> No
     Raises:
         RegardError: names the first such label, and what to do.
     """
+    if found := odd_label(task, kind, labels):
+        label, wrong = found
+        raise RegardError(f"the label {label} of id2label {wrong}; write another there", where)
+
+
+def odd_label(task: str, kind: str, labels: Sequence[str]) -> tuple[str, str] | None:
+    """The first label that :func:`refuse_labels` refuses, as it is shown, and what is wrong with it; else nothing."""
     for label in labels:
         wrong = _wrong(label)
         if not wrong and task == "tagging" and _NO_SPAN.fullmatch(label):
-            wrong = "is a tag of a span without a name behind the hyphen"
+            wrong = "is a tag of a span without a name after the hyphen"
         if not wrong and task != "tagging" and kind == "multi":
             wrong = _not_one_of_several(label)
         if wrong:
-            raise RegardError(f"the label {json.dumps(label)[:60]} of id2label {wrong}; write another there", where)
+            return json.dumps(label)[:60], wrong
+    return None
 
 
 def _wrong(label: str) -> str:

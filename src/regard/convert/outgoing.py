@@ -14,6 +14,7 @@ from regard.convert.exportable import Exports, exports
 from regard.convert.formats import FORMATS
 from regard.convert.hub import CONFIG, GENERATION, WEIGHTS
 from regard.convert.incoming import KINDS, LABELLED
+from regard.convert.labels import odd_label
 from regard.convert.names import Row, outward
 from regard.convert.spelling import as_json
 from regard.convert.spelling import files as spelled
@@ -122,6 +123,8 @@ def _labelled(recipe: Recipe, labels: Sequence[str]) -> dict[str, Any]:
     """The names of labels by number, and of what kind they are."""
     if recipe.task not in LABELLED:
         return {}
+    if odd := odd_label(recipe.task, recipe.classification.kind, labels):
+        raise RegardError(f"the label {odd[0]} {odd[1]}: no model can be imported with it; train with another name")
     named = {
         "id2label": {str(number): label for number, label in enumerate(labels)},
         "label2id": {label: number for number, label in enumerate(labels)},

@@ -72,9 +72,15 @@ class Connection(H11Protocol):
             self._wait()
 
     def _make_room(self) -> None:
-        """End the connection that has asked nothing for the longest time; this one, where all others are at work."""
-        idle = [one for one in self.connections if one is not self and isinstance(one, Connection) and one.idle]
-        oldest = min(idle, key=lambda one: one._since, default=self)
+        """End the connection that has asked nothing for the longest time, else the one that reads nothing for it.
+
+        Where all others are at work, it is this one.
+        """
+        others: list[Any] = [one for one in self.connections if one is not self and isinstance(one, Connection)]
+        idle = [one for one in others if one.idle]
+        stuck = [one for one in others if one.transport.stuck]
+        oldest = max(stuck, key=lambda one: one.transport.stuck, default=self)
+        oldest = min(idle, key=lambda one: one._since, default=oldest)
         self.connections.discard(oldest)
         oldest.transport.abort()
 

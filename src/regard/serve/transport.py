@@ -36,6 +36,8 @@ class Watched:
         self._transport, self._loop = transport, loop
         self._stalled, self._drained, self._sends = stalled, drained, sends
         self._written, self._room = 0, THROWN_AWAY
+        self.stuck = 0
+        """How often in a row it was seen that the other end took nothing of what was written."""
         self._look: asyncio.TimerHandle | None = None
         self._end: asyncio.TimerHandle | None = None
 
@@ -60,8 +62,9 @@ class Watched:
         """Look again in a moment while something is left, or end it where nothing was taken for too many."""
         self._look, taken = None, self._taken
         if taken == self._written:
+            self.stuck = 0
             return
-        times = times + 1 if taken == before else 0
+        self.stuck = times = times + 1 if taken == before else 0
         if times > LOOKS:
             self.abort()
         else:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from regard.errors import RegardError
+from regard.training import resolved
 from regard.training.files import Files
 from regard.training.locks import unfinished
 
@@ -22,6 +23,11 @@ def refuse_other(output: Path) -> None:
     """Raise a RegardError for what cannot be what the same command was making or has made, or is no folder."""
     if output.is_symlink() and not output.exists():
         raise RegardError("is a link to nothing; name a new folder", str(output))
+    for above in output.absolute().parents:
+        if (above / "training" / resolved.NAME).is_file():
+            raise RegardError(
+                f"lies in the folder of a run, {above}, which could not resume; choose another", str(output)
+            )
     if not output.exists() or (output.is_dir() and not any(output.iterdir())):
         return
     if not any((output / name).is_file() for name in FIRST):

@@ -12,6 +12,7 @@ from torch import nn
 
 from regard.config import Recipe
 from regard.convert import exports
+from regard.convert.labels import odd_label
 from regard.errors import Damaged
 from regard.keys import key
 from regard.nn import ops
@@ -95,7 +96,10 @@ def learn(work: Work, allow: tuple[str, ...] = ()) -> None:
     prepared = prepare_data(work.job, work.recipe, training, told)
     for line in card.left_out(prepared):
         told(line)
-    refuse_too_large(work.recipe.model, _maker(work, work.job.assets(prepared).sizes), work.machine.device)
+    assets = work.job.assets(prepared)
+    if odd := odd_label(work.recipe.task, work.recipe.classification.kind, getattr(assets, "labels", ())):
+        told(f"the label {odd[0]} {odd[1]}: a model that has it cannot be exported")
+    refuse_too_large(work.recipe.model, _maker(work, assets.sizes), work.machine.device)
     earlier = remembered(training, work.machine.device)
     chosen = earlier.asked(work.recipe, work.machine.threads) if earlier else None
     torch.set_num_threads(work.machine.threads or (chosen.threads if chosen else torch.get_num_threads()))

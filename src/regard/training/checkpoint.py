@@ -96,7 +96,7 @@ class Checkpoints:
             finished: whether the run is over; then no other is kept than if it had never been resumed.
         """
         latest, hint = self.folder / "latest", f"{path.name}\n".encode()
-        if not latest.exists() or latest.read_bytes() != hint:
+        if not latest.is_file() or latest.read_bytes() != hint:
             self.files.replace(latest, [hint])
         if finished:
             self.resumed_from = None

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from regard import disk
+from regard.errors import RegardError
 from regard.training.files import Files
 from regard.training.objective import Validation
 
@@ -105,14 +107,20 @@ class MetricsLog:
         """Append one line; ``kind`` is start, planned, step, valid, sample, save or event."""
         line = json.dumps(_finite({"kind": kind, "step": step, **values}), ensure_ascii=False, allow_nan=False) + "\n"
         try:
+            self._refuse_irregular()
             with open(self.path, "ab", buffering=0) as handle:
                 handle.write(line.encode())
-        except OSError:
+        except (OSError, RegardError):
             self.lost += 1
+
+    def _refuse_irregular(self) -> None:
+        """Refuse to open a pipe, which would wait for a reader, or a device, which may have no end."""
+        if self.path.exists():
+            disk.refuse_irregular(self.path, "log")
 
     def sync(self) -> None:
         """Bring all lines safely to the disk, before the checkpoint that counts on them."""
-        if self.path.exists():
+        if self.path.is_file():
             with open(self.path, "rb") as handle:
                 self.files.sync(handle.fileno())
 
@@ -120,6 +128,7 @@ class MetricsLog:
         """Keep the lines up to ``step``; the rest, which will be made again, goes to a file beside it."""
         if not self.path.exists():
             return
+        self._refuse_irregular()
         head: list[bytes] = []
         tail: list[bytes] = []
         for line in self.path.read_bytes().splitlines(keepends=True):
@@ -127,7 +136,7 @@ class MetricsLog:
         if tail:
             kept = b"".join(tail)
             places = (_tail(self.path, step, n) for n in range(1_000_000))
-            aside = next(p for p in places if not p.exists() or p.read_bytes() == kept)
+            aside = next(p for p in places if not p.exists() or (p.is_file() and p.read_bytes() == kept))
             if not aside.exists():  # else a kill came between the two files
                 self.files.replace(aside, [kept])
             self.files.replace(self.path, [b"".join(head)])

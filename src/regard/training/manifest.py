@@ -43,6 +43,8 @@ def read(path: Path) -> dict[str, Entry]:
         entries = _ENTRIES.validate_python(values.get("files"))
     except ValidationError:
         raise Damaged("is damaged: it does not give size and sha256 of each file", str(path)) from None
+    if not entries:
+        raise Damaged("is damaged: it names no file", str(path))
     if outside := [name for name in entries if not disk.is_plain(name)]:
         raise Damaged(f"names {outside[0]!r:.80}, which lies outside of the folder", str(path))
     return entries
