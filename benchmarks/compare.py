@@ -60,12 +60,12 @@ def main() -> None:
     """Compare, and append the tables."""
     asked = options()
     begun = {"benchmark": "compare", "date": machine.now(), "commit": machine.commit(), "machine": machine.describe()}
-    from regard.cli.signals import Stop
-    from regard.errors import RegardError
-    from regard.explore.comparison import Compared
-    from regard.tasks.compare import Budget, Texts, compare
-    from regard.tasks.comparison_runs import RESULTS
-    from regard.training.reporters import Lines
+    from regard.cli.io.signals import Stop
+    from regard.explore.pictures.comparison import ComparisonReport
+    from regard.runs.compare.compare import Budget, Texts, compare
+    from regard.runs.compare.trainings import RESULTS
+    from regard.system.errors import RegardError
+    from regard.training.reporters import LineReporter
 
     recipes, shares = SETS[asked.set]
     budget = Budget(asked.minutes, None, tuple(asked.seeds), shares)
@@ -86,14 +86,14 @@ def main() -> None:
                 budget,
                 work,
                 threads=asked.threads,
-                reporter=Lines(sys.stderr),
+                reporter=LineReporter(sys.stderr),
                 should_stop=stop,
                 shown=lambda results: keep(work / RESULTS, kept),
             )
     except RegardError as error:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)
-    shown = Compared(results, lowercase=True)
+    shown = ComparisonReport(results, lowercase=True)
     name = f"{TITLES[asked.set]}, German to English, {asked.minutes:g} minutes each"
     charts = pictures(shown, f"compare-{asked.set}", asked.charts)
     for title, table, figures in (

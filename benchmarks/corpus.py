@@ -11,8 +11,8 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from regard.text.tokenizer import Tokenizer
-from regard.text.vocabulary import learn_vocabularies
+from regard.text.tokenizers.tokenizer import Tokenizer
+from regard.text.tokenizers.vocabulary import learn_vocabularies
 
 SPLITS = {"train": "train", "val": "val", "test": "test_2016_flickr"}
 LANGUAGES = ("en", "de")

@@ -50,7 +50,7 @@ def main() -> None:
     begun = {"benchmark": "multi30k", "name": name, "date": machine.now()}
     begun |= {"commit": machine.commit(), "machine": machine.describe()}
     import regard
-    from regard.training.reporters import Lines
+    from regard.training.reporters import LineReporter
 
     data = data_folder()
     source, target = asked.direction.split("-")
@@ -66,7 +66,7 @@ def main() -> None:
         minutes=asked.minutes,
         seed=asked.seed,
         threads=asked.threads,
-        reporter=Lines(sys.stderr),
+        reporter=LineReporter(sys.stderr),
     )
     row |= course(asked.work / name)
     if fresh:
@@ -88,8 +88,8 @@ def course(folder: Path) -> dict[str, Any]:
 
 def scored(model: Any, data: Path, part: str, source: str, target: str) -> dict[str, Any]:
     """BLEU of beam 5 without and with regard to case, and greedy."""
-    from regard.tasks.metrics import score
-    from regard.text.lines import lines
+    from regard.tasks.metrics.bleu import score
+    from regard.text.files.lines import lines
 
     sources, references = (list(lines(data / f"{part}.{language}.gz")) for language in (source, target))
     found: dict[str, Any] = {}

@@ -10,12 +10,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "peers"))
 from measure import Job, Meter, job
 
 import regard
-from regard.errors import RegardError
-from regard.text.tokenizer import Tokenizer
-from regard.training.log import Quiet, Start, StepMetrics
+from regard.system.errors import RegardError
+from regard.text.tokenizers.tokenizer import Tokenizer
+from regard.training.log import SilentReporter, Start, StepMetrics
 
 
-class Measured(Quiet):
+class Measured(SilentReporter):
     """A reporter that tells the meter of each update, and makes sure that the vocabulary is everybody's."""
 
     def __init__(self, meter: Meter, output: Path, vocabulary: Path) -> None:

@@ -68,7 +68,7 @@ def main() -> None:
 
 def made(work: Path, name: str) -> Path:
     """A model of masked words that has learned for one step."""
-    from regard.tasks.train import train
+    from regard.runs.train import train
 
     folder = work / name
     if not (folder / "model.safetensors").exists():

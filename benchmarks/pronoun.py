@@ -41,9 +41,9 @@ def main() -> None:
     """Measure, append, print."""
     asked = options()
     begun = {"benchmark": "pronoun", "date": machine.now(), "commit": machine.commit(), "machine": machine.describe()}
-    from regard.data.grammar import corpus
-    from regard.tasks.bundle import load
-    from regard.tasks.demo import TRAIN, VALID
+    from regard.data.demo.grammar import corpus
+    from regard.runs.demo.translation import TRAIN, VALID
+    from regard.tasks.model_folder import load
 
     made = corpus(TRAIN, VALID, DRAWN, asked.seed)
     pairs = [pair for pair in made.test if pair.pronoun and pair.pronoun.decides][: asked.sentences]
@@ -63,10 +63,10 @@ def main() -> None:
 
 def measured(model: Any, valid: list[Any], pairs: list[Any], kind: str) -> dict[str, Any]:
     """The head of one kind that finds the antecedent, and what each head's absence does."""
-    from regard.models.changes import Head
-    from regard.tasks.demo import heads, looked
+    from regard.models.inspect.ablation import Head
+    from regard.runs.demo.translation import heads, pronoun_attention
 
-    best = looked(model, valid, pairs, kind)
+    best = pronoun_attention(model, valid, pairs, kind)
     noun, adjective = heads(model, pairs, kind), heads(model, [to_adjective(pair) for pair in pairs], kind)
     shares = noun[best.layer - 1, best.head - 1]
     layers, count = model.recipe.model.attention[kind]
@@ -94,7 +94,7 @@ def measured(model: Any, valid: list[Any], pairs: list[Any], kind: str) -> dict[
 
 def to_adjective(pair: Any) -> Any:
     """The same pair, as if the pronoun stood for the adjective, which ends the sentence: to ask who looks there."""
-    from regard.data.grammar.pair import words_of
+    from regard.data.demo.grammar.pair import words_of
 
     last = len(words_of(pair.source)) - 1
     return replace(pair, pronoun=replace(pair.pronoun, antecedent_words=(last,)))
@@ -107,10 +107,10 @@ def mean(shares: list[Any]) -> float:
 
 def said(model: Any, pairs: list[Any], off: tuple[Any, ...]) -> dict[str, Any]:
     """How many sentences come out, and their pronouns, with these heads switched off."""
-    from regard.data.grammar.scores import exact_match, pronoun_accuracy
-    from regard.models.changes import Changes
+    from regard.data.demo.grammar.scores import exact_match, pronoun_accuracy
+    from regard.models.inspect.ablation import Ablations
 
-    with Changes(off=off).made(model.recipe.model):
+    with Ablations(off=off).apply(model.recipe.model):
         found = model.translate([pair.source for pair in pairs], beam=1)
     right = pronoun_accuracy(pairs, found)
     return {"exact": exact_match(found, [pair.target for pair in pairs]), "pronouns right": right.correct}

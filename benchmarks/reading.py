@@ -102,7 +102,7 @@ def main() -> None:
     begun = {"benchmark": "reading", "name": run, "date": machine.now()}
     begun |= {"commit": machine.commit(), "machine": machine.describe()}
     import regard
-    from regard.training.reporters import Lines
+    from regard.training.reporters import LineReporter
 
     folder, output = DATA / data.folder, asked.work / run.replace(" ", "-")
     began, fresh = time.monotonic(), not output.exists()
@@ -118,7 +118,7 @@ def main() -> None:
         minutes=asked.minutes,
         seed=asked.seed,
         threads=asked.threads,
-        reporter=Lines(sys.stderr),
+        reporter=LineReporter(sys.stderr),
     )
     row |= course(output, data.score)
     if fresh:
@@ -154,11 +154,11 @@ def course(folder: Path, score: str) -> dict[str, Any]:
 
 def scored(model: Any, data: Set, path: Path) -> dict[str, Any]:
     """The scores on the test set."""
-    from regard.data.images import images
-    from regard.data.labelled import labelled
-    from regard.data.tagged import tagged
+    from regard.data.corpora.images import open_images
+    from regard.data.corpora.labelled import open_labelled
+    from regard.data.corpora.tagged import open_tagged
 
-    opened = {"classification": labelled, "tagging": tagged, "image-classification": images}[data.task]
+    opened = {"classification": open_labelled, "tagging": open_tagged, "image-classification": open_images}[data.task]
     scores = model.evaluate(opened(path, data.columns)).to_dict()
     return {f"test {name}": round(value, 2) for name, value in flat(scores) if isinstance(value, int | float)}
 

@@ -68,7 +68,7 @@ def seeds(kind: str, runs: list[Session]) -> list[str]:
 
 def curves(runs: list[Session]) -> str | None:
     """The chart of the validation losses on the way; masked words are another measure, of another size."""
-    from regard.explore.chart import Axis, Point, Series, chart
+    from regard.explore.pictures.chart import Axis, Point, Series, chart
 
     rows = {row["run"]: row for session in runs for row in session["rows"] if "curve" in row}
     rows = {name: row for name, row in rows.items() if not name.startswith("sentences")}

@@ -60,7 +60,7 @@ def main() -> None:
     begun = {"benchmark": "writing", "name": run, "date": machine.now()}
     begun |= {"commit": machine.commit(), "machine": machine.describe()}
     import regard
-    from regard.training.reporters import Lines
+    from regard.training.reporters import LineReporter
 
     asked.work.mkdir(parents=True, exist_ok=True)
     train, valid = halves(asked.work) if asked.text == "shakespeare" else (sentences(asked.work), None)
@@ -76,7 +76,7 @@ def main() -> None:
         minutes=asked.minutes,
         seed=asked.seed,
         threads=asked.threads,
-        reporter=Lines(sys.stderr),
+        reporter=LineReporter(sys.stderr),
     )
     row |= curve(output)
     if fresh:

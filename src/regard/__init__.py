@@ -7,19 +7,19 @@
 
 from __future__ import annotations
 
-from regard.errors import RegardError
+from regard.system.errors import RegardError
 
 TYPE_CHECKING = False  # as typing's own, which the command line would have to load before it hears a signal
 if TYPE_CHECKING:
     from typing import Any
 
-    from regard.tasks.bundle import load
-    from regard.tasks.train import train
+    from regard.runs.train import train
+    from regard.tasks.model_folder import load
 
 __version__ = "0.1.0"
 __all__ = ["RegardError", "__version__", "load", "train"]
 
-_LAZY = {"load": "regard.tasks.bundle", "train": "regard.tasks.train"}
+_LAZY = {"load": "regard.tasks.model_folder", "train": "regard.runs.train"}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,13 +1,13 @@
-"""``regard`` and ``python -m regard``: the commands, their signals heard before they are loaded."""
+"""``regard`` and ``python -m regard``: runs a command, with signal handlers installed before it is imported."""
 
 import sys
 
-from regard.interrupts import heard
+from regard.system.interrupts import run_command
 
 
 def main() -> int:
     """Run the command of this process; its exit code."""
-    return heard(_command)
+    return run_command(_command)
 
 
 def _command() -> int:

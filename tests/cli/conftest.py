@@ -1,4 +1,4 @@
-"""The command line in this process: arguments in; exit code, stdout and stderr out."""
+"""Runs the command line in this process: arguments in; exit code, stdout and stderr out."""
 
 import io
 import sys
@@ -36,8 +36,8 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
     def set_task(task: Any) -> None:
         from types import ModuleType
 
-        bundle = ModuleType("regard.tasks.bundle")
+        bundle = ModuleType("regard.tasks.model_folder")
         bundle.load = lambda folder, device=None, **rest: task  # type: ignore[attr-defined]
-        monkeypatch.setitem(sys.modules, "regard.tasks.bundle", bundle)
+        monkeypatch.setitem(sys.modules, "regard.tasks.model_folder", bundle)
 
     return set_task

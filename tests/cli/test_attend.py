@@ -1,4 +1,4 @@
-"""What ``regard attend`` shows of a sentence and of an image, and which options are for neither."""
+"""``regard attend``: views of sentences and images, and invalid options."""
 
 import json
 import os
@@ -14,15 +14,15 @@ import pytest
 
 import small_tasks
 from regard.config import Recipe, VitSection
-from regard.data.patches import Scale
-from regard.explore import gallery
-from regard.explore.payload import unpacked
-from regard.tasks.image_assets import ImageAssets
-from regard.tasks.image_classification import ImageClassification
-from regard.tasks.span_corruption import SpanCorruption
-from regard.tasks.text_assets import TextAssets
-from regard.text.tokenizer import learn
-from regard.training.files import Files
+from regard.data.batches.patches import Scale
+from regard.explore.folders import gallery
+from regard.explore.payload import unpack
+from regard.tasks.images.assets import ImageAssets
+from regard.tasks.images.classifier import ImageClassification
+from regard.tasks.language.spans import SpanCorruption
+from regard.tasks.text.assets import TextAssets
+from regard.text.tokenizers.tokenizer import learn
+from regard.training.checkpoints.files import Files
 
 TEXT = "the old cat sleeps on the green mat"
 SMALL: dict[str, Any] = {"d_model": 16, "d_ff": 32, "heads": 2}
@@ -159,7 +159,7 @@ def test_the_image_that_is_named_is_on_the_page(regard, folders) -> None:
     Path("many.csv").write_text("\n".join(rows))
     for number in (1, 2, count):
         assert regard("attend", "viewer", "many.csv", "--html", "p.html", "--image", number).code == 0
-        _, arrays = unpacked(b64decode(re.search(r'id="payload"[^>]*>([^<]+)<', Path("p.html").read_text())[1]))
+        _, arrays = unpack(b64decode(re.search(r'id="payload"[^>]*>([^<]+)<', Path("p.html").read_text())[1]))
         seen = np.array([int(cell) for cell in rows[number - 1].split(",")[:-1]]).reshape(6, 4, 1)
         np.testing.assert_array_equal(arrays["pixels"], np.round(seen / 9 * 255))
     done = regard("attend", "viewer", "many.csv", "--html", "p.html", "--image", count + 1)
@@ -176,7 +176,7 @@ def test_what_cannot_be_written_is_said_before_anything_is_computed(
     def never(*given: Any, **named: Any) -> Any:
         pytest.fail("the model was loaded")
 
-    monkeypatch.setattr("regard.tasks.bundle.load", never)
+    monkeypatch.setattr("regard.tasks.model_folder.load", never)
     done = regard("attend", "translator", small_tasks.SOURCE, option, where)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"regard: {where}: ")
@@ -250,7 +250,7 @@ def test_of_a_long_text_one_part_is_seen_and_said(regard, folders) -> None:
         assert told in drawn
     done = regard("attend", "translator", LONG, "--window", 2, "--html", "p.html")
     assert told in done.err
-    values, _ = unpacked(b64decode(re.search(r'id="payload"[^>]*>([^<]+)<', Path("p.html").read_text())[1]))
+    values, _ = unpack(b64decode(re.search(r'id="payload"[^>]*>([^<]+)<', Path("p.html").read_text())[1]))
     assert values["window"]["number"] == 2
 
 

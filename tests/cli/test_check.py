@@ -1,4 +1,4 @@
-"""What is said of data before it is learned from: for people, and as JSON; the exit code is the verdict."""
+"""``regard check``: findings as text and as JSON; the exit code is the verdict."""
 
 import json
 import lzma
@@ -73,7 +73,7 @@ def test_texts_to_validate_and_to_test_on_are_looked_for(regard, texts: Path, tm
         (tmp_path / name).write_text(content)
     done = regard("check", "--task", "classification", "--train", texts, "--valid", tmp_path / "v.csv")
     assert done.code == 0
-    assert "1 texts (17%) of the validation texts stand in the training data too" in done.out
+    assert "1 texts (17%) of the validation texts are in the training data too" in done.out
     assert "have a label that nothing is learned of: 'z'" in done.out
     done = regard("check", "--task", "classification", "--train", texts, "--test", tmp_path / "t.csv")
     assert done.code == 1

@@ -41,7 +41,7 @@ def test_tables_are_printed_and_written_with_charts(regard: Any, words: list[str
     assert not list(out.glob(".*partial*"))
     again = regard(*words, *more)
     assert again.out == done.out
-    assert "8 of 8 runs stand in" in again.err
+    assert "8 of 8 runs are in" in again.err
     page = (out / "table.md").read_bytes()
     assert regard(*words, "--steps", "2", "--seeds", "2", "--name", "second").code == 0  # of the same runs
     assert (out / "second-by-length.svg").exists()
@@ -55,8 +55,8 @@ def test_tables_are_printed_and_written_with_charts(regard: Any, words: list[str
     ("left_out", "more", "said"),
     [
         ("--output", [], "--output DIR"),
-        ("--source", [], "as many --source FILE as --target FILE"),
-        ("--target", [], "as many --source FILE as --target FILE"),
+        ("--source", [], "at least one --source FILE, and as many --target FILE"),
+        ("--target", [], "at least one --source FILE, and as many --target FILE"),
         ("--valid-source", [], "give both --valid-source FILE and --valid-target FILE"),
         ("", ["--test-target", "x"], "give both --test-source FILE and --test-target FILE"),
         ("", [], "either --minutes M or --steps N"),

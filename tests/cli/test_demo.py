@@ -1,12 +1,12 @@
-"""The demonstration's table says what was found, no more."""
+"""``regard demo``: the table shows the measured scores only."""
 
 import sys
 
 import pytest
 
 from regard.cli.demo import pronoun_of, table
-from regard.data.grammar.scores import Accuracy, Shares
-from regard.tasks.demo import Demonstration, Looked, Quality
+from regard.data.demo.grammar.scores import Accuracy, Shares
+from regard.runs.demo.translation import Demonstration, PronounAttention, Quality
 
 FOUND = Demonstration(
     train=60_000,
@@ -14,8 +14,8 @@ FOUND = Demonstration(
     model=Quality(0.983, 99.21, "signature", Accuracy(412, 416)),
     nearest=Quality(0.012, 31.4, "signature", Accuracy(150, 416)),
     majority=Accuracy(140, 416),
-    encoder=Looked(2, 3, Shares(0.8, 0.1, 0.4, 0.1), Shares(0.84, 0.03, 0.4, 0.12)),
-    cross=Looked(1, 4, Shares(0.6, 0.1, 0.3, 0.2), Shares(0.61, 0.05, 0.3, 0.2)),
+    encoder=PronounAttention(2, 3, Shares(0.8, 0.1, 0.4, 0.1), Shares(0.84, 0.03, 0.4, 0.12)),
+    cross=PronounAttention(1, 4, Shares(0.6, 0.1, 0.3, 0.2), Shares(0.61, 0.05, 0.3, 0.2)),
     ablated=None,
     example="The animal didn't cross the street because it was too tired.",
 )
@@ -62,7 +62,7 @@ def test_no_steps_are_refused(regard, tmp_path, steps: str) -> None:
 @pytest.mark.parametrize(("folder", "named"), [("demo", "demo"), ("my demo", "'my demo'")])
 def test_it_ends_with_the_command_that_opens_the_page(regard, tmp_path, monkeypatch, folder: str, named: str) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("regard.tasks.demo.demonstrate", lambda *_: FOUND)
+    monkeypatch.setattr("regard.runs.demo.translation.demonstrate", lambda *_: FOUND)
     monkeypatch.setattr(sys.modules[table.__module__], "picture", lambda *_: "a picture\n")
     done = regard("demo", "--output", folder)
     assert done.out.rstrip().endswith(f"regard explore {named}")

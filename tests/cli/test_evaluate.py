@@ -1,4 +1,4 @@
-"""What ``regard evaluate`` says beside its scores."""
+"""``regard evaluate``: messages besides the scores."""
 
 import json
 import math
@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from regard.cli.scores import table
-from regard.data.documents import documents
-from regard.tasks.class_evaluation import ClassEvaluation
-from regard.tasks.label_scores import class_scores, label_scores, number_scores
-from regard.tasks.metrics import score
-from regard.tasks.spans import Counts
-from regard.tasks.surprisal import Perplexity
-from regard.tasks.tag_scores import tag_scores
+from regard.cli.io.scores import table
+from regard.data.corpora.documents import open_documents
+from regard.tasks.classification.evaluation import ClassEvaluation
+from regard.tasks.metrics.bleu import score
+from regard.tasks.metrics.labels import class_scores, label_scores, number_scores
+from regard.tasks.metrics.perplexity import Perplexity
+from regard.tasks.metrics.spans import Counts
+from regard.tasks.metrics.tags import tag_scores
 
 
 class Echo:
@@ -107,7 +107,7 @@ def test_a_language_models_perplexity_is_of_whole_documents(tmp_path: Path, rega
     loaded(Model())
     done = regard("evaluate", "model", "--test", tmp_path / "t.txt", "--stride", 7)
     assert done.code == 0, done.err
-    assert len(list(documents(tmp_path / "t.txt", unit).pairs())) > len(seen[0])  # long ones come in parts
+    assert len(list(open_documents(tmp_path / "t.txt", unit).pairs())) > len(seen[0])  # long ones come in parts
     assert len(seen[0]) == {"file": 1, "paragraph": 3, "line": 3}[unit]
     assert " ".join(seen[0]).split() == text.split()
     assert seen[1] == 7
@@ -127,8 +127,8 @@ def test_a_language_models_perplexity_is_of_whole_documents(tmp_path: Path, rega
         ("language-model", ["--test", "t.csv", "--lowercase"], "--lowercase: is not for a language model"),
         ("translation", ["--test", "t.csv"], "--test: is not for a translator"),
         ("encoding", ["--test", "t.csv"], "is an encoder of texts; use regard encode"),
-        ("masked-lm", ["--test", "t.csv", "--stride", "3"], "--stride: is not for a model of masked words"),
-        ("span-corruption", ["--test", "t.csv", "--beam", "3"], "--beam: is not for a model of missing spans"),
+        ("masked-lm", ["--test", "t.csv", "--stride", "3"], "--stride: is not for a masked-language model"),
+        ("span-corruption", ["--test", "t.csv", "--beam", "3"], "--beam: is not for a span-corruption model"),
         ("classification", ["--test", "."], ".: is a folder; a file is needed"),
         ("classification", ["--test", "absent.csv"], "absent.csv: no such file"),
         ("classification", ["--test", "t.csv", "--test", "t.csv"], "score them one by one"),

@@ -1,4 +1,4 @@
-"""``regard explore`` as a process: its one line, its end, and what it refuses."""
+"""``regard explore`` as a process: its output, its shutdown, and invalid arguments."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ import importlib, signal, sys, time, types
 from regard.cli import main
 from regard.serve import page
 signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background inherit that it is ignored
-models, answers = types.ModuleType("regard.explore.models"), types.ModuleType("regard.explore.answers")
+models = types.ModuleType("regard.explore.folders.models")
+answers = types.ModuleType("regard.explore.questions.answers")
 models.Models = lambda folders, images, threads: [str(folders), str(images), threads]
 answers.ANSWERS = {"look": None}
 answers.state = lambda models: {"models": models}
 answers.answer = lambda models, name, asked: time.sleep(60)
-def written(models, asked):
+def stream_tokens(models, asked):
     while True:
         yield {"piece": "a"}
         time.sleep(0.01)
-answers.written = written
-sys.modules |= {"regard.explore.models": models, "regard.explore.answers": answers}
+answers.stream_tokens = stream_tokens
+sys.modules |= {"regard.explore.folders.models": models, "regard.explore.questions.answers": answers}
 page.files = lambda folder: {"index.html": page.File("index.html", str(folder).encode())}
-importlib.import_module("regard.cli.explore")._begin = lambda threads: None
+importlib.import_module("regard.cli.explore")._import_torch = lambda threads: None
 sys.exit(main())
 """
 
@@ -91,10 +92,10 @@ def test_ctrl_c_ends_what_is_written_and_computed(tmp_path: Path, path: str) -> 
 
 def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path, regard, monkeypatch) -> None:
     from regard.serve import page
-    from regard.serve.server import listening
+    from regard.serve.server import listen
 
     monkeypatch.setattr(page, "files", lambda folder: {})
-    with listening(0) as taken:
+    with listen(0) as taken:
         port = str(taken.getsockname()[1])
         done = regard("explore", tmp_path, "--port", port)
     assert (done.code, done.out) == (2, "")
@@ -136,11 +137,11 @@ def test_the_help_names_the_bound_on_models() -> None:
 
 def test_what_computes_is_loaded_ahead_with_its_threads(monkeypatch) -> None:
     threads: list[int] = []
-    torch, bundle = ModuleType("torch"), ModuleType("regard.tasks.bundle")
+    torch, bundle = ModuleType("torch"), ModuleType("regard.tasks.model_folder")
     torch.set_num_threads = threads.append
     for module in (torch, bundle):
         monkeypatch.setitem(sys.modules, module.__name__, module)
-    command._begin(3)
+    command._import_torch(3)
     assert threads == [3]
 
 
@@ -166,6 +167,6 @@ def test_the_browser_is_opened_where_there_is_a_display(monkeypatch, display, fa
         monkeypatch.delenv(name, raising=False)
     for name, value in display.items():
         monkeypatch.setenv(name, value)
-    command._show("http://127.0.0.1:1/")
+    command._open_browser("http://127.0.0.1:1/")
     assert tried.wait(5 if shown else 0.05) == bool(shown)
     assert opened == ["http://127.0.0.1:1/"] * shown

@@ -1,13 +1,13 @@
-"""``regard info`` of every family: what it is made of, and all its parameters."""
+"""``regard info``: components and parameter counts of every family."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from regard.cli.info import described
+from regard.cli.info import describe
 from regard.config import recipe_from
-from regard.models.presets import PRESETS, outlined
+from regard.models.presets import PRESETS, meta_model
 from small_tasks import EVERY, put, translator
 
 
@@ -24,14 +24,14 @@ from small_tasks import EVERY, put, translator
 def test_a_preset_is_described_as_its_family_is(regard, name: str, words: str) -> None:
     assert words in regard("info", name).out.splitlines()
     values = json.loads(regard("info", name, "--json").out)
-    built = outlined(PRESETS[name].section, PRESETS[name].pieces)
+    built = meta_model(PRESETS[name].section, PRESETS[name].pieces)
     assert values["total"] == sum(part["parameters"] for part in values["parts"])
     assert values["total"] == sum(weight.numel() for weight in built.parameters())
 
 
 def test_a_recurrent_model_is_described_by_its_cells_and_scores() -> None:
     model = recipe_from({"model": {"family": "rnn", "two_way": False, "score": "none"}}).model
-    assert described(model, (100, 200)) == [
+    assert describe(model, (100, 200)) == [
         "d_model 256, gru cells, reading one way, no attention",
         "100 and 200 pieces, embeddings and output shared",
     ]
@@ -51,9 +51,9 @@ def test_images_have_no_vocabulary(regard) -> None:
 
 def test_one_vocabulary_is_told_once() -> None:
     section = recipe_from({}).model
-    assert described(section, (3085, 0))[1].endswith("3,085 pieces, embeddings and output shared")
-    assert "3,085 pieces" in described(section, (3085, 3085))[1]
-    assert "300 and 400 pieces" in described(section, (300, 400))[1]
+    assert describe(section, (3085, 0))[1].endswith("3,085 pieces, embeddings and output shared")
+    assert "3,085 pieces" in describe(section, (3085, 3085))[1]
+    assert "300 and 400 pieces" in describe(section, (300, 400))[1]
 
 
 def test_the_folder_of_the_demonstration_stands_for_its_model(regard, tmp_path) -> None:

@@ -1,4 +1,4 @@
-"""The door: help in a blink, one sentence for each fault, the documented exit codes."""
+"""The command line: fast help, one-sentence errors, and the documented exit codes."""
 
 import json
 import re
@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import regard.cli as cli
-from regard.cli.examples import BEGIN, EXAMPLES
-from regard.errors import Diverged, NoValidCheckpoint, RegardError, Stopped, UsageError
+from regard.cli.io.examples import BEGIN, EXAMPLES
+from regard.system.errors import Diverged, NoValidCheckpoint, RegardError, Stopped, UsageError
 
 COMMANDS = [name for name in cli.app if not name.startswith("-")]
 
@@ -55,7 +55,7 @@ def test_every_help_ends_with_examples_of_its_own(regard, command: str) -> None:
         assert len(line) < 79
         words = shlex.split(re.sub(r"^.* \| | [<>] \S+", "", line))
         assert words[:2] == ["regard", command]
-        cli._know_every_option(words[1:])
+        cli._check_options(words[1:])
         cli.app.parse_args(words[1:], exit_on_error=False, print_error=False)
 
 
@@ -132,7 +132,7 @@ def test_a_closed_stream_is_one_sentence(closed: str, code: int) -> None:
     assert done.returncode == code
     assert len(done.stderr.splitlines()) == code
     assert "Traceback" not in done.stderr
-    assert "this should not happen" not in done.stderr
+    assert "unexpected error" not in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -153,12 +153,12 @@ def test_out_of_memory_is_one_sentence(regard, loaded, monkeypatch, tmp_path: Pa
     assert done.code == 1
     less = "shorter texts or a narrower beam need less"
     assert done.err == f"regard: there is not enough memory for regard translate of model; {less}\n"
-    monkeypatch.setattr("regard.data.report.check", fail)
+    monkeypatch.setattr("regard.data.checks.pairs.check_pairs", fail)
     for name in ("a", "b"):
         Path(name).write_text("one\n")
     done = regard("check", "--source", "a", "--target", "b")
     assert (done.code, done.err) == (1, "regard: there is not enough memory for regard check of a, b\n")
-    monkeypatch.setattr("regard.tasks.train.train", fail)
+    monkeypatch.setattr("regard.runs.train.train", fail)
     done = regard("train", "--source", "a", "--target", "b", "--output", "c")
     assert (done.code, done.err) == (1, f"regard: {cli.NO_MEMORY}\n")
 
@@ -183,7 +183,7 @@ def test_errors_become_sentences_and_codes(regard, loaded, monkeypatch, error: B
         raise error
 
     monkeypatch.delenv("REGARD_DEBUG", raising=False)
-    monkeypatch.setattr(cli, "_reader_left", lambda: 0)  # the test's own stdout stays open
+    monkeypatch.setattr(cli, "_on_broken_pipe", lambda: 0)  # the test's own stdout stays open
     loaded(type("Task", (), {"name": "translation", "nbest": fail})())
     done = regard("translate", "model", stdin=b"a\n")
     assert done.code == code

@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from regard.config import Decoding
-from regard.convert import names
+from regard.convert.layouts import names
 from regard.decoding.rows import Symbols
 from regard.decoding.search import search
+from regard.models.decoding.transformer import TransformerStepper
 from regard.models.inputs import Patches
-from regard.models.stepper import Stepper
 from regard.nn.layout import Sequences
 from small_models import assert_near, tolerance
 from small_peers import (
@@ -198,7 +198,11 @@ def test_t5_writes_the_same_texts(feed_forward: str, tied: bool, beam: int, tmp_
     decoding = Decoding(beam=beam, length_penalty=0.0)
     symbols = Symbols(PIECES, 1, without=())
     found = search(
-        Stepper(model), [text.numpy().astype(np.int64) for text in sources], decoding, symbols, limits=[limit] * 4
+        TransformerStepper(model),
+        [text.numpy().astype(np.int64) for text in sources],
+        decoding,
+        symbols,
+        limits=[limit] * 4,
     )
     for hypotheses, row in zip(found, expected.tolist(), strict=True):
         tokens = row[1:]

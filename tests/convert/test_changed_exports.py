@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from safetensors.torch import load_file, save_file
 
-from regard.errors import RegardError
-from regard.tasks.conversion import import_model
-from regard.text.foreign import ForeignTokenizer
+from regard.runs.conversion import import_model
+from regard.system.errors import RegardError
+from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 from small_exports import written
 from small_folders import rewrite, unigrams
 
@@ -19,13 +19,13 @@ from small_folders import rewrite, unigrams
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"decoder_start_token_id": 0}, "decoder_start_token_id 0 has no counterpart here, only"),
-        ({"pad_token_id": 1}, "pad_token_id 1 has no counterpart here, only"),
-        ({"decoder_vocab_size": 7}, "decoder_vocab_size = 7 has no counterpart"),
-        ({"normalize_before": True}, "normalize_before = true has no counterpart"),
-        ({"normalize_embedding": True}, "normalize_embedding = true has no counterpart"),
-        ({"decoder_attention_heads": 2}, "decoder_attention_heads 2 has no counterpart here, only 3, the encoder's"),
-        ({"tie_word_embeddings": False}, "tie_word_embeddings = false has no counterpart"),
+        ({"decoder_start_token_id": 0}, "decoder_start_token_id 0 is not supported, only"),
+        ({"pad_token_id": 1}, "pad_token_id 1 is not supported, only"),
+        ({"decoder_vocab_size": 7}, "decoder_vocab_size = 7 is not supported"),
+        ({"normalize_before": True}, "normalize_before = true is not supported"),
+        ({"normalize_embedding": True}, "normalize_embedding = true is not supported"),
+        ({"decoder_attention_heads": 2}, "decoder_attention_heads 2 is not supported, only 3, the encoder's"),
+        ({"tie_word_embeddings": False}, "tie_word_embeddings = false is not supported"),
         ({"vocab_size": 1}, "vocab_size is 1, where a whole number from 2 on"),
         ({"encoder_layers": 3}, "its config.json says"),
         ({"encoder_ffn_dim": "wide"}, "encoder_ffn_dim is"),
@@ -44,7 +44,7 @@ def test_a_translator_of_another_make_is_refused_by_its_field(
 @pytest.mark.parametrize(
     ("name", "tensor", "message"),
     [
-        ("marian", "final_logits_bias", "adds to the scores of pieces"),
+        ("marian", "final_logits_bias", "is a bias on the output logits"),
         ("pegasus", "model.decoder.embed_positions.weight", "holds other positions than sinusoids"),
     ],
 )
@@ -96,12 +96,12 @@ def test_a_file_of_ours_that_was_changed_is_one_of_others(name: str, tmp_path: P
         "normalizer": {"type": "Lowercase"},
     }
     (folder / "tokenizer.json").write_text(json.dumps({**document, name: changed[name]}))
-    assert isinstance(import_model(folder, tmp_path / "again").assets.tokenizer, ForeignTokenizer)
+    assert isinstance(import_model(folder, tmp_path / "again").assets.tokenizer, HuggingFaceTokenizer)
 
 
 def test_a_model_for_ctranslate2_says_where_to_import_from(tmp_path: Path) -> None:
     (tmp_path / "fast").mkdir()
     (tmp_path / "fast" / "config.json").write_text('{"add_source_bos": false, "eos_token": "</s>"}')
     (tmp_path / "fast" / "model.bin").write_bytes(b"\x06\x00")
-    with pytest.raises(RegardError, match=r"fast: is a model for CTranslate2, .* folder that it was converted from"):
+    with pytest.raises(RegardError, match=r"fast: is a CTranslate2 model, .* folder that it was converted from"):
         import_model(tmp_path / "fast", tmp_path / "again")

@@ -16,15 +16,15 @@ from torch import Tensor
 from random_recipes import KINDS, SMALL, T5, drawn, fields_of
 from regard import convert
 from regard.config import BUILT, Recipe, recipe_from
-from regard.convert import Exports, exports, taken
+from regard.convert import Exports, exports, hub_files
 from regard.convert.formats import FORMATS
-from regard.data.patches import Scale
-from regard.errors import UsageError
+from regard.data.batches.patches import Scale
 from regard.models import build, store
 from regard.models.presets import PRESETS
-from regard.tasks.bundle import TASKS
-from regard.text.foreign import ForeignTokenizer
-from regard.text.tokenizer import Tokenizer, learn
+from regard.system.errors import UsageError
+from regard.tasks.model_folder import TASKS
+from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
+from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from small_folders import LABELS, TEXTS, unigrams, write
 from small_models import stir
 from small_peers import transformers
@@ -51,7 +51,7 @@ def exported(recipe: Recipe) -> UsageError | dict[str, bytes]:
     """What comes of an export: files, or a refusal."""
     scale = Scale(9.0) if recipe.task == "image-classification" else None
     try:
-        return taken(recipe, weights_of(recipe), TOKENIZERS[recipe.task], LABELS, scale)
+        return hub_files(recipe, weights_of(recipe), TOKENIZERS[recipe.task], LABELS, scale)
     except UsageError as refused:
         return refused
 
@@ -203,12 +203,12 @@ def test_the_two_tables_of_a_model_that_is_not_tied_decide() -> None:
     assert exports(recipe, None, weights).obstacles[0].field == "model.tie"
     weights["decoder.input.tokens.weight"] = weights["encoder.input.tokens.weight"].clone()  # so is one that came in
     assert exports(recipe, None, weights).line.endswith("Hugging Face (T5), CTranslate2")
-    assert "config.json" in taken(recipe, weights, TOKENIZERS["translation"])
+    assert "config.json" in hub_files(recipe, weights, TOKENIZERS["translation"])
 
 
-def unnamed(size: int = 0) -> ForeignTokenizer:
+def unnamed(size: int = 0) -> HuggingFaceTokenizer:
     """A tokenizer of others, for a table of more rows than it has names."""
-    return ForeignTokenizer(json.loads(unigrams().to_str()), {"eos": "</s>", "pad": "<pad>"}, size)
+    return HuggingFaceTokenizer(json.loads(unigrams().to_str()), {"eos": "</s>", "pad": "<pad>"}, size)
 
 
 def test_a_start_symbol_without_a_name_is_nothing_for_ctranslate2() -> None:

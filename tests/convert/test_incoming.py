@@ -13,19 +13,19 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from regard.config import recipe_from, recipe_values
-from regard.convert import brought
+from regard.convert import read_hub_model
 from regard.convert.incoming import OUTLINES
 from regard.convert.pixels import scale_of
-from regard.data.patches import Scale
-from regard.errors import RegardError
+from regard.data.batches.patches import Scale
 from regard.models.inputs import Patches
-from regard.models.store import read
+from regard.models.store import load_weights
 from regard.nn.layout import Sequences
-from regard.tasks.conversion import import_model
-from regard.tasks.image_assets import ImageAssets
-from regard.tasks.tag_assets import TagAssets
-from regard.tasks.text_assets import TextAssets
-from regard.text.vocabulary import read_tokenizer
+from regard.runs.conversion import import_model
+from regard.system.errors import RegardError
+from regard.tasks.images.assets import ImageAssets
+from regard.tasks.tagging.assets import TagAssets
+from regard.tasks.text.assets import TextAssets
+from regard.text.tokenizers.vocabulary import read_tokenizer
 from small_folders import LABELS, TAGS, TEXTS, config_of, folder_of, rewrite
 from small_models import assert_near
 from small_peers import packed, pixels, transformers, unpadded
@@ -44,7 +44,7 @@ def opened(folder: Path) -> tuple[Any, Any, Any]:
     labels = folder / "labels.json"
     count = len(json.loads(labels.read_text())["labels"]) if labels.exists() else 0
     model = OUTLINES[recipe.task](recipe.model, tokenizer.size if tokenizer else 0, count)
-    read(folder / "model.safetensors", model)
+    load_weights(folder / "model.safetensors", model)
     return recipe, tokenizer, model.eval()
 
 
@@ -107,15 +107,15 @@ def test_t5(feed_forward: str, tied: bool, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["T5ForConditionalGeneration", "GPT2LMHeadModel", "GPT2Model", "BertForMaskedLM"])
 def test_an_output_that_is_not_tied_must_be_there(kind: str, tmp_path: Path) -> None:
     folder_of(kind, tmp_path)
-    tied = brought(tmp_path)
+    tied = read_hub_model(tmp_path)
     rewrite(tmp_path, tie_word_embeddings=False, scale_decoder_outputs=None)
     name = "cls.predictions.decoder.weight" if kind[0] == "B" else "lm_head.weight"
     with pytest.raises(RegardError, match=rf"model\.safetensors: lacks '{name}', which its config\.json says"):
-        brought(tmp_path)
+        read_hub_model(tmp_path)
     tensors = load_file(tmp_path / "model.safetensors")
     table = next(tensor for each, tensor in tensors.items() if re.search(r"shared|wte|word_embeddings", each))
     save_file({**tensors, name: table.clone()}, tmp_path / "model.safetensors")
-    found = brought(tmp_path)
+    found = read_hub_model(tmp_path)
     if kind[0] == "T":  # the same numbers, but a tensor of its own
         assert (found.recipe.model.tie, found.recipe.model.scale_output) == ("none", False)
         assert torch.equal(found.weights["output.weight"], tied.weights["encoder.input.tokens.weight"])
@@ -130,7 +130,7 @@ def test_a_t5_that_starts_with_no_piece(start: Any, tmp_path: Path) -> None:
     with pytest.raises(
         RegardError, match=r"config\.json: decoder_start_token_id .*(none of its pieces|where a whole number)"
     ):
-        brought(tmp_path)
+        read_hub_model(tmp_path)
 
 
 def test_vit(tmp_path: Path) -> None:
@@ -174,25 +174,25 @@ def test_the_scale_of_pixels(values: dict[str, Any], scale: Scale | str, tmp_pat
 
 def test_labels_keep_their_names_and_what_they_are_for(tmp_path: Path) -> None:
     folder_of("BertForSequenceClassification", tmp_path, problem_type="multi_label_classification")
-    found = brought(tmp_path)
+    found = read_hub_model(tmp_path)
     assert found.labels == LABELS
     assert found.recipe.classification.kind == "multi"
     rewrite(tmp_path, problem_type=None, id2label=None, label2id=None)
-    assert brought(tmp_path).labels == tuple(f"LABEL_{number}" for number in range(5))
-    assert brought(tmp_path).recipe.classification.kind == "single"
+    assert read_hub_model(tmp_path).labels == tuple(f"LABEL_{number}" for number in range(5))
+    assert read_hub_model(tmp_path).recipe.classification.kind == "single"
     rewrite(tmp_path, problem_type="regression")
     with pytest.raises(RegardError, match="a regression of 5 numbers; here it is of one"):
-        brought(tmp_path)
+        read_hub_model(tmp_path)
     rewrite(tmp_path, problem_type="ranking")
-    with pytest.raises(RegardError, match="'ranking' has no counterpart"):
-        brought(tmp_path)
+    with pytest.raises(RegardError, match="'ranking' is not supported"):
+        read_hub_model(tmp_path)
     rewrite(tmp_path, problem_type=None)
     rewrite(tmp_path, id2label={"0": "a", "1": "b"})
     with pytest.raises(RegardError, match="2 names, the model's scores are 5"):
-        brought(tmp_path)
+        read_hub_model(tmp_path)
     rewrite(tmp_path, id2label={str(n): "a" for n in range(5)})
     with pytest.raises(RegardError, match="same name twice"):
-        brought(tmp_path)
+        read_hub_model(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_labels_that_no_output_can_show_are_refused(task: str, label: str, messa
     folder_of(f"BertFor{task}Classification", tmp_path, problem_type="multi_label_classification")
     rewrite(tmp_path, id2label={"0": label, **{str(n): f"B-{n}" for n in range(1, 5)}})
     with pytest.raises(RegardError) as caught:
-        brought(tmp_path)
+        read_hub_model(tmp_path)
     assert str(caught.value).startswith(
         f"{tmp_path / 'config.json'}: the label {json.dumps(label)} of id2label {message}"
     )
@@ -221,9 +221,9 @@ def test_labels_that_no_output_can_show_are_refused(task: str, label: str, messa
 
 def test_what_stands_between_several_labels_may_stand_in_one_alone(tmp_path: Path) -> None:
     folder_of("BertForSequenceClassification", tmp_path / "one", labels=("a|b", "B-"))
-    assert brought(tmp_path / "one").labels == ("a|b", "B-")
+    assert read_hub_model(tmp_path / "one").labels == ("a|b", "B-")
     folder_of("BertForTokenClassification", tmp_path / "tags", labels=("O", "B", "I", "U-x", "-"))
-    assert brought(tmp_path / "tags").labels == ("O", "B", "I", "U-x", "-")
+    assert read_hub_model(tmp_path / "tags").labels == ("O", "B", "I", "U-x", "-")
 
 
 @pytest.mark.parametrize(
@@ -237,12 +237,12 @@ def test_what_stands_between_several_labels_may_stand_in_one_alone(tmp_path: Pat
 )
 def test_the_scheme_of_tags_is_read_from_their_names(labels: tuple[str, ...], scheme: str, tmp_path: Path) -> None:
     folder_of("BertForTokenClassification", tmp_path, labels=labels)
-    assert brought(tmp_path).recipe.tagging.scheme == scheme
+    assert read_hub_model(tmp_path).recipe.tagging.scheme == scheme
 
 
 def test_files_of_the_first_releases(tmp_path: Path) -> None:
     folder_of("BertForMaskedLM", tmp_path)
-    expected = brought(tmp_path)
+    expected = read_hub_model(tmp_path)
     tensors = load_file(tmp_path / "model.safetensors")
     table = "bert.embeddings.word_embeddings.weight"
     old = {name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): tensor for (
@@ -256,14 +256,14 @@ def test_files_of_the_first_releases(tmp_path: Path) -> None:
         "cls.predictions.decoder.weight": tensors[table].clone(),
     }
     save_file(old, tmp_path / "model.safetensors")
-    found = brought(tmp_path)
+    found = read_hub_model(tmp_path)
     assert found.weights.keys() == expected.weights.keys()
     assert all(torch.equal(found.weights[name], expected.weights[name]) for name in found.weights)
     save_file(
         {**old, "cls.predictions.decoder.weight": torch.zeros_like(tensors[table])}, tmp_path / "model.safetensors"
     )
     with pytest.raises(RegardError, match=r"cls\.predictions\.decoder\.weight.*differs"):
-        brought(tmp_path)
+        read_hub_model(tmp_path)
 
 
 @pytest.mark.parametrize("words", ["vocab.txt", "vocab.json"])
@@ -272,7 +272,7 @@ def test_vocabularies_of_the_first_releases_give_the_same_pieces(words: str, tmp
     core = theirs.backend_tokenizer
     (tmp_path / "tokenizer.json").unlink()
     core.model.save(str(tmp_path))
-    tokenizer = brought(tmp_path).tokenizer
+    tokenizer = read_hub_model(tmp_path).tokenizer
     texts = [*TEXTS, "Österreich  und 3 Hunde", "grass [MASK]"]
     encoded = [core.encode(text, add_special_tokens=False).ids for text in texts[:-1]]
     assert [tokenizer.encode(text).ids for text in texts[:-1]] == encoded
@@ -284,14 +284,14 @@ def test_half_precision_and_several_files(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").unlink()
     peer.bfloat16().save_pretrained(tmp_path, max_shard_size="5KB")
     assert (tmp_path / "model.safetensors.index.json").exists()
-    weights = brought(tmp_path).weights
+    weights = read_hub_model(tmp_path).weights
     assert {weight.dtype for weight in weights.values()} == {torch.float32}
     assert torch.equal(weights["decoder.input.tokens.weight"], peer.transformer.wte.weight.float())
     index = tmp_path / "model.safetensors.index.json"
     for name in ("../elsewhere.safetensors", "", ".", "..", "a\0", 5, None, ["model.safetensors"]):
         index.write_text(json.dumps({"weight_map": {"transformer.wte.weight": name}}))
         with pytest.raises(RegardError, match=r"index\.json: names no files of weights, or some outside of the folder"):
-            brought(tmp_path)
+            read_hub_model(tmp_path)
 
 
 @pytest.mark.parametrize("largest", [2**32 - 1, 300, -1, "1", None])
@@ -302,7 +302,7 @@ def test_a_vocabulary_whose_numbers_have_no_row_is_refused(tmp_path: Path, large
     (tmp_path / "vocab.json").write_text(json.dumps({**theirs.get_vocab(), "new": largest}))
     (tmp_path / "merges.txt").write_text("#version: 0.2\n")
     with pytest.raises(RegardError, match=r"vocab\.json: is no vocabulary of pieces with numbers from 0 to 2\d\d$"):
-        brought(tmp_path)
+        read_hub_model(tmp_path)
 
 
 def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
@@ -312,7 +312,7 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
     def refused(changed: dict[str, Tensor]) -> str:
         save_file(changed, tmp_path / "model.safetensors")
         with pytest.raises(RegardError) as caught:
-            brought(tmp_path)
+            read_hub_model(tmp_path)
         return str(caught.value)
 
     assert "'transformer.h.0.ln_3.weight'" in refused({**tensors, "transformer.h.0.ln_3.weight": torch.ones(12)})
@@ -330,17 +330,17 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
     assert "torch.int64" in refused(whole)
     (tmp_path / "model.safetensors").write_bytes(b"{}")
     with pytest.raises(RegardError, match="is broken"):
-        brought(tmp_path)
+        read_hub_model(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"model_type": "llama"}, "'llama' has no counterpart here; known: bert, gpt2, marian, pegasus, t5, vit"),
+        ({"model_type": "llama"}, "'llama' is not supported; known: bert, gpt2, marian, pegasus, t5, vit"),
         ({"model_type": None}, "does not say its model_type"),
-        ({"architectures": ["GPT2ForSequenceClassification"]}, "GPT2ForSequenceClassification has no counterpart"),
-        ({"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx = true has no counterpart"),
-        ({"activation_function": "mish"}, "'mish' has no counterpart here; known: relu, gelu"),
+        ({"architectures": ["GPT2ForSequenceClassification"]}, "GPT2ForSequenceClassification is not supported"),
+        ({"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx = true is not supported"),
+        ({"activation_function": "mish"}, "'mish' is not supported; known: relu, gelu"),
         ({"n_head": 5}, "d_model 12 is not divisible by heads 5"),
         ({"n_layer": None}, "lacks 'n_layer'"),
         ({"vocab_size": 100}, "its config.json says"),
@@ -350,7 +350,7 @@ def test_what_a_config_says_that_we_cannot(changes: dict[str, Any], message: str
     folder_of("GPT2LMHeadModel", tmp_path)
     rewrite(tmp_path, **changes)
     with pytest.raises(RegardError) as caught:
-        brought(tmp_path)
+        read_hub_model(tmp_path)
     assert message in str(caught.value)
 
 
@@ -370,7 +370,7 @@ def test_what_a_config_says_that_we_cannot(changes: dict[str, Any], message: str
         ("GPT2LMHeadModel", {"layer_norm_epsilon": float("nan")}, "layer_norm_epsilon is NaN"),
         ("GPT2LMHeadModel", {"layer_norm_epsilon": 10**400}, "layer_norm_epsilon is 1000"),
         ("GPT2LMHeadModel", {"activation_function": ["gelu"]}, 'activation_function is ["gelu"]'),
-        ("GPT2LMHeadModel", {"scale_attn_weights": {"x": 1}}, 'scale_attn_weights = {"x": 1} has no counterpart'),
+        ("GPT2LMHeadModel", {"scale_attn_weights": {"x": 1}}, 'scale_attn_weights = {"x": 1} is not supported'),
         ("GPT2LMHeadModel", {"architectures": "GPT2LMHeadModel"}, "architectures is no list of names"),
         ("GPT2LMHeadModel", {"architectures": [1]}, "architectures is no list of names"),
         ("BertForSequenceClassification", {"max_position_embeddings": "x"}, 'max_position_embeddings is "x"'),
@@ -383,7 +383,7 @@ def test_what_a_config_says_that_we_cannot(changes: dict[str, Any], message: str
         ("ViTForImageClassification", {"image_size": {"h": 8}}, 'image_size is {"h": 8}'),
         ("ViTForImageClassification", {"image_size": [8, 8, 8]}, "image_size is [8, 8, 8]"),
         ("ViTForImageClassification", {"image_size": [8, "8"]}, 'image_size is [8, "8"]'),
-        ("ViTForImageClassification", {"patch_size": [4, 2]}, "patch_size 4 x 2 has no counterpart"),
+        ("ViTForImageClassification", {"patch_size": [4, 2]}, "patch_size 4 x 2 is not supported"),
         ("ViTForImageClassification", {"num_channels": 0}, "num_channels is 0"),
     ],
 )
@@ -391,7 +391,7 @@ def test_values_of_another_kind_are_named(kind: str, changes: dict[str, Any], me
     folder_of(kind, tmp_path)
     rewrite(tmp_path, **changes)
     with pytest.raises(RegardError) as caught:
-        brought(tmp_path)
+        read_hub_model(tmp_path)
     assert str(caught.value).startswith(f"{tmp_path / 'config.json'}: ")
     assert message in str(caught.value)
 
@@ -400,36 +400,36 @@ def test_settings_around_a_model_are_read_by_kind_too(tmp_path: Path) -> None:
     folder_of("BertModel", tmp_path)
     around(tmp_path, max_seq_length="long")
     with pytest.raises(RegardError, match=r'sentence_bert_config\.json: max_seq_length is "long"'):
-        brought(tmp_path)
+        read_hub_model(tmp_path)
     around(tmp_path, do_lower_case=1)
     with pytest.raises(RegardError, match="do_lower_case is 1, where true or false"):
-        brought(tmp_path)
+        read_hub_model(tmp_path)
     (tmp_path / "1_Pooling" / "config.json").write_text('{"pooling_mode_mean_tokens": "no"}')
     with pytest.raises(RegardError, match='pooling_mode_mean_tokens is "no"'):
-        brought(tmp_path)
+        read_hub_model(tmp_path)
 
 
 def test_folders_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(RegardError, match="no such folder"):
-        brought(tmp_path / "absent")
+        read_hub_model(tmp_path / "absent")
     with pytest.raises(RegardError, match=r"has no config\.json"):
-        brought(tmp_path)
+        read_hub_model(tmp_path)
     folder_of("BertForMaskedLM", tmp_path / "one")
     (tmp_path / "one" / "model.safetensors").rename(tmp_path / "one" / "pytorch_model.bin")
     with pytest.raises(RegardError, match=r"transformers\.BertForMaskedLM\.from_pretrained"):
-        brought(tmp_path / "one")
+        read_hub_model(tmp_path / "one")
     (tmp_path / "one" / "pytorch_model.bin").unlink()
     with pytest.raises(RegardError, match=r"has no model\.safetensors"):
-        brought(tmp_path / "one")
+        read_hub_model(tmp_path / "one")
     (tmp_path / "one" / "config.json").write_text("[1]")
     with pytest.raises(RegardError, match="an object was expected"):
-        brought(tmp_path / "one")
+        read_hub_model(tmp_path / "one")
 
 
 @pytest.mark.parametrize(("changes", "kind"), [({"problem_type": "regression"}, "regression"), ({}, "multi")])
 def test_one_label_alone(changes: dict[str, Any], kind: str, tmp_path: Path) -> None:
     folder_of("BertForSequenceClassification", tmp_path, labels=("LABEL_0",), **changes)
-    assert brought(tmp_path).recipe.classification.kind == kind
+    assert read_hub_model(tmp_path).recipe.classification.kind == kind
 
 
 def test_a_bare_encoder(tmp_path: Path) -> None:
@@ -476,15 +476,15 @@ def test_an_encoder_of_sentences_that_does_more_is_refused(tmp_path: Path) -> No
     folder_of("BertModel", tmp_path)
     around(tmp_path, "mean_sqrt_len_tokens")
     with pytest.raises(RegardError, match="pools by pooling_mode_mean_sqrt_len_tokens; known: pooling_mode_cls_token"):
-        brought(tmp_path)
+        read_hub_model(tmp_path)
     around(tmp_path, kinds=("Transformer", "Pooling", "Dense"))
     with pytest.raises(RegardError, match=r"modules\.json: has the module 'Dense'"):
-        brought(tmp_path)
+        read_hub_model(tmp_path)
     (tmp_path / "modules.json").write_text("{")
     with pytest.raises(RegardError, match=r"modules\.json: cannot be read as JSON, the file is damaged"):
-        brought(tmp_path)
+        read_hub_model(tmp_path)
     around(tmp_path, do_lower_case=True)
-    assert brought(tmp_path).recipe.task == "encoding"  # this tokenizer lower-cases too
+    assert read_hub_model(tmp_path).recipe.task == "encoding"  # this tokenizer lower-cases too
 
 
 def test_the_card_says_where_it_is_from(tmp_path: Path) -> None:

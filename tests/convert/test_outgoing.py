@@ -14,19 +14,19 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from regard.config import Decoding, Recipe, recipe_from
-from regard.convert import brought, exports, taken
+from regard.convert import exports, hub_files, read_hub_model
 from regard.convert.incoming import OUTLINES
-from regard.data.patches import Scale
+from regard.data.batches.patches import Scale
 from regard.decoding.rows import Symbols
 from regard.decoding.search import search
-from regard.errors import RegardError, UsageError
 from regard.models.build import transformer
+from regard.models.decoding.transformer import TransformerStepper
 from regard.models.inputs import Patches
-from regard.models.stepper import Stepper
 from regard.models.store import weights
 from regard.nn.layout import Sequences
-from regard.tasks.conversion import export_model, import_model
-from regard.text.tokenizer import Tokenizer, learn
+from regard.runs.conversion import export_model, import_model
+from regard.system.errors import RegardError, UsageError
+from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from small_folders import LABELS, TAGS, TEXTS, folder_of, write
 from small_models import assert_near
 from small_peers import packed, pixels, transformers, unpadded
@@ -72,7 +72,7 @@ def out(
     folder: Path, recipe: Recipe, model: nn.Module, tokenizer: Tokenizer | None, labels: tuple[str, ...] = ()
 ) -> Path:
     """The folder in their layout."""
-    return write(folder / "theirs", taken(recipe, weights(model), tokenizer, labels))
+    return write(folder / "theirs", hub_files(recipe, weights(model), tokenizer, labels))
 
 
 def framed(tokenizer: Any, texts: list[str]) -> list[Tensor]:
@@ -118,7 +118,7 @@ def test_an_encoder_of_ours_is_a_bert(task: str, kind: str, labels: tuple[str, .
     assert_near(found, expected if task == "classification" else unpadded(expected, texts), 1e-4)
     if labels:
         assert tuple(peer.config.id2label[number] for number in range(len(labels))) == labels
-    again = brought(folder)
+    again = read_hub_model(folder)
     assert again.recipe.model.model_dump(exclude={"pooler"}) == described.model.model_dump(exclude={"pooler"})
     assert all(torch.equal(tensor, again.weights[name]) for name, tensor in weights(model).items())
 
@@ -155,7 +155,7 @@ def test_an_image_model_of_ours_is_a_vit(tmp_path: Path) -> None:
     described = recipe("image-classification", {"layers": 2, "height": 8, "width": 12, "channels": 3, "patch": 4})
     model = model_of(described, 0, 5)
     scale = Scale(16.0, (0.4,), (0.2, 0.3, 0.5))
-    write(tmp_path, taken(described, weights(model), None, LABELS, scale))
+    write(tmp_path, hub_files(described, weights(model), None, LABELS, scale))
     values = torch.randint(0, 17, (2, 3, 8, 12), generator=torch.Generator().manual_seed(1))
     images = (values / 16 - 0.4) / torch.tensor([0.2, 0.3, 0.5])[:, None, None]
     patches = Patches(pixels(images, 4), Sequences.end_to_end([7, 7]))
@@ -163,14 +163,14 @@ def test_an_image_model_of_ours_is_a_vit(tmp_path: Path) -> None:
     processor = transformers.ViTImageProcessorPil.from_pretrained(tmp_path)
     read = processor(list(values.to(torch.uint8).numpy()), return_tensors="pt", input_data_format="channels_first")
     assert_near(read.pixel_values, images, 1e-5)
-    assert brought(tmp_path).scale == Scale(16.0, (0.4, 0.4, 0.4), (0.2, 0.3, 0.5))
+    assert read_hub_model(tmp_path).scale == Scale(16.0, (0.4, 0.4, 0.4), (0.2, 0.3, 0.5))
 
 
 def our_outputs(model: nn.Module, tokenizer: Tokenizer, texts: list[Tensor], beam: int) -> list[list[int]]:
     sources = [text.numpy().astype(np.int64) for text in texts]
     decoding = Decoding(beam=beam, length_penalty=0.0)
     symbols = Symbols(tokenizer.start, tokenizer.end, without=())
-    found = search(Stepper(model), sources, decoding, symbols, limits=[15] * len(sources))  # type: ignore[arg-type]
+    found = search(TransformerStepper(model), sources, decoding, symbols, limits=[15] * len(sources))  # type: ignore[arg-type]
     return [list(hypotheses[0].tokens) for hypotheses in found]
 
 
@@ -355,7 +355,7 @@ def test_what_the_other_side_has_no_form_for_is_named(task: str, model: dict[str
     own = {"tagging": {"crf": values.pop("crf", False)}} if task == "tagging" else {}
     described = recipe_from({"task": task, "model": values, "data": {"max_tokens": 40}, **own})
     with pytest.raises(UsageError) as caught:
-        taken(described, {}, own_tokenizer(), ())
+        hub_files(described, {}, own_tokenizer(), ())
     assert caught.value.where == field
 
 
@@ -365,6 +365,6 @@ def test_weights_of_another_model_are_refused(tmp_path: Path) -> None:
     held = weights(model)
     lacking = {name: tensor for name, tensor in held.items() if name != "decoder.final.bias"}
     with pytest.raises(RegardError, match=r"lacks 'decoder\.final\.bias'"):
-        taken(described, lacking, own_tokenizer())
+        hub_files(described, lacking, own_tokenizer())
     with pytest.raises(RegardError, match="has 'more'"):
-        taken(described, {**held, "more": torch.ones(1)}, own_tokenizer())
+        hub_files(described, {**held, "more": torch.ones(1)}, own_tokenizer())

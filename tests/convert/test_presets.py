@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from regard.config import override, recipe_from
-from regard.convert import taken
-from regard.data.patches import Scale
-from regard.errors import UsageError
+from regard.convert import hub_files
+from regard.data.batches.patches import Scale
 from regard.models.presets import PRESETS
 from regard.models.store import weights
-from regard.tasks.bundle import TASKS
-from regard.tasks.sizing import READINGS, SIZES
-from regard.text.tokenizer import Tokenizer, learn
+from regard.system.errors import UsageError
+from regard.tasks.defaults import READINGS, SIZES
+from regard.tasks.model_folder import TASKS
+from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from small_folders import TEXTS
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "convert.md"
@@ -51,7 +51,7 @@ def out(name: str, task: str, settings: tuple[str, ...]) -> dict[str, bytes]:
     pieces = tokenizer.size if tokenizer else 0
     sizes = pieces, pieces if task == "translation" else 3
     model = TASKS[task].build(recipe, sizes)
-    return taken(recipe, weights(model), tokenizer, ("a", "b", "c"), None if reads else Scale(9.0))
+    return hub_files(recipe, weights(model), tokenizer, ("a", "b", "c"), None if reads else Scale(9.0))
 
 
 @pytest.mark.parametrize(("name", "task", "settings"), TABLE)

@@ -11,8 +11,8 @@ import torch
 
 import regard
 from regard.models import store
-from regard.tasks.conversion import export_model, import_model
-from regard.text.foreign import ForeignTokenizer
+from regard.runs.conversion import export_model, import_model
+from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 from small_exports import CASES, task_of, written
 from small_folders import TEXTS, folder_of
 from small_peers import transformers
@@ -50,7 +50,7 @@ def answer(task: Any) -> Any:
     if task.name == "translation":
         return task.nbest(TEXTS, 2, beam=4, max_extra=4)
     if task.name == "span-corruption":
-        return task.written(task.asked("a dog [MASK] over the [MASK] grass.").source)[:12]
+        return task.greedy_output(task.gap_source("a dog [MASK] over the [MASK] grass.").source)[:12]
     if task.name == "image-classification":
         shape = (2, task.recipe.model.height, task.recipe.model.width, task.recipe.model.channels)
         return task.classify(list(np.arange(np.prod(shape)).reshape(shape) % 10))
@@ -142,7 +142,7 @@ def test_a_t5_taught_further_keeps_its_pieces(tmp_path: Path) -> None:
     put(tmp_path / "taught", task)
     export_model(tmp_path / "taught", tmp_path / "out")
     again = import_model(tmp_path / "out", tmp_path / "again")
-    assert isinstance(again.assets.tokenizer, ForeignTokenizer)
+    assert isinstance(again.assets.tokenizer, HuggingFaceTokenizer)
     assert again.assets.tokenizer.names == task.assets.tokenizer.names
     before, after = store.weights(task.model), store.weights(again.model)
     assert all(torch.equal(before[name], after[name]) for name in before)

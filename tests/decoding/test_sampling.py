@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from regard.config import Decoding
 from regard.decoding.hypotheses import NBest
 from regard.decoding.rows import NO_ROWS, Sentence, Symbols
-from regard.decoding.sampling import sample, sampled, sampler, seen, uniforms
+from regard.decoding.sampling import random_sampling, sample, sampler, seen_tokens, uniforms
 from regard.decoding.scheduler import Scheduler
 from regard.decoding.search import beam, search
-from regard.errors import RegardError, UsageError
+from regard.system.errors import RegardError, UsageError
 from table_step import END, Table, TableStep, chances
 
 SETTINGS = [
@@ -38,7 +38,7 @@ def test_neither_company_nor_budget_nor_order_matter(sources, seed, settings, sa
     for budget in (16, 40):
         decoding = Decoding(**settings, max_extra=6, tokens=budget)
         assert found == sample(TableStep(table), sources, decoding, symbols(table), seed=seed, samples=samples)
-    choose, order = sampled(Decoding(**settings), seed), list(range(len(sources)))
+    choose, order = random_sampling(Decoding(**settings), seed), list(range(len(sources)))
     random.shuffle(order)
     for index in order:
         scheduler = Scheduler(TableStep(table), choose, Decoding(max_extra=6, beam=1), symbols(table))
@@ -153,8 +153,8 @@ def test_what_a_row_has_seen():
     ]
     rows = NO_ROWS.open(sentences, 8)
     assert rows.token_N.tolist() == [7, 8, 3]
-    assert seen(rows).tolist() == [[5, 6, 7], [-1, -1, -1], [3, -1, -1]]
-    assert seen(NO_ROWS.open(sentences[1:2], 8)).shape == (1, 0)
+    assert seen_tokens(rows).tolist() == [[5, 6, 7], [-1, -1, -1], [3, -1, -1]]
+    assert seen_tokens(NO_ROWS.open(sentences[1:2], 8)).shape == (1, 0)
 
 
 def test_numbers_are_even_and_unlike_each_other():
@@ -196,7 +196,7 @@ def test_a_model_that_answers_with_no_numbers_is_named():
 
     rows = NO_ROWS.open([Sentence(0, np.array([1]), 9, NBest(1))], 8)
     with pytest.raises(RegardError, match="not numbers"):
-        sampled(Decoding(), 1)(rows, Answer())
+        random_sampling(Decoding(), 1)(rows, Answer())
 
 
 @pytest.mark.usefixtures("watch_shapes")

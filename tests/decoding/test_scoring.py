@@ -9,7 +9,7 @@ from regard.config import Decoding
 from regard.decoding.rows import Symbols
 from regard.decoding.scoring import score
 from regard.decoding.search import search
-from regard.errors import UsageError
+from regard.system.errors import UsageError
 from table_step import END, Table, TableStep
 
 texts = st.lists(st.integers(1, 7), max_size=6)

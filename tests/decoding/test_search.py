@@ -12,7 +12,7 @@ from regard.config import Decoding
 from regard.decoding.hypotheses import NBest
 from regard.decoding.rows import NO_ROWS, Sentence, Symbols
 from regard.decoding.search import beam, greedy, search, stream
-from regard.errors import RegardError, UsageError
+from regard.system.errors import RegardError, UsageError
 from table_step import END, Table, TableAnswer, TableStep
 
 

@@ -534,7 +534,7 @@ CASES: list[tuple[Break, int, str]] = [
     (labels_missing_file, 2, "absent.csv"),
     (labels_empty, 1, "no texts"),
     (labels_header_alone, 1, "no texts"),
-    (labels_all_one, 1, "nothing to tell apart"),
+    (labels_all_one, 1, "nothing to classify"),
     (labels_no_column, 1, "l.csv:1"),
     (labels_column_misnamed, 1, "'klass'"),
     (labels_column_beyond, 1, "column 7"),
@@ -550,9 +550,9 @@ CASES: list[tuple[Break, int, str]] = [
     (labels_of_unknown_form, 2, "--columns"),
     (labels_no_number, 1, "number"),
     (labels_too_few, 1, ""),
-    (labels_one_class_beside_what_is_none, 1, "nothing to tell apart"),
+    (labels_one_class_beside_what_is_none, 1, "nothing to classify"),
     (labels_without_what_is_none, 1, "so no threshold can be chosen"),
-    (labels_validated_on_others, 1, "anything is learned of"),
+    (labels_validated_on_others, 1, "has a label of the training data"),
     (labels_missing_validation, 2, "absent.csv"),
     (labels_not_named, 2, "--train"),
     (task_misspelt, 2, "Did you mean 'classification'"),
@@ -601,7 +601,7 @@ def test_one_sentence_and_nothing_destroyed(world: Path, regard: Any, broken: Br
     assert said in done.sentence
     assert sum(line.startswith("regard: ") for line in done.err.splitlines()) == 1
     assert "Traceback" not in done.err
-    assert "this should not happen" not in done.err
+    assert "unexpected error" not in done.err
     assert len(done.sentence) < 600
     after = contents(world)
     assert {name: after.get(name) for name in before} == before

@@ -268,10 +268,10 @@ def test_missing_spans(tmp_path: Path, regard: Run) -> None:
     text = "a dog [MASK] over the <extra_id_1> grass."
     peer, _ = there_and_back("T5ForConditionalGeneration", tmp_path, regard)
     task = regard_package.load(tmp_path / "ours", device="cpu")
-    source = task.asked(text).source
+    source = task.gap_source(text).source
     options = {"num_beams": 1, "do_sample": False, "max_new_tokens": 30, "suppress_tokens": list(task.symbols.without)}
     written = peer.eval().generate(torch.from_numpy(source)[None], **options)[0, 1:].tolist()
-    ours = task.written(source)
+    ours = task.greedy_output(source)
     assert ours[:29] == written[: written.index(1) if 1 in written else None][:29]
     done = regard("fill", tmp_path / "ours", "-k", "2", stdin=text.encode())
     assert 1 <= len(done.out.splitlines()) <= 2

@@ -16,14 +16,14 @@ from typing import Any
 import pytest
 
 from crafted import answered, crafted, crafted_toml
-from regard import checksum
-from regard.errors import Stopped
-from regard.tasks.asked import Wishes, recipe_asked
-from regard.tasks.bundle import load
-from regard.tasks.conversion import import_model
-from regard.tasks.train import train
-from regard.training import manifest
-from regard.training.files import Entry
+from regard.config import checksum
+from regard.runs.conversion import import_model
+from regard.runs.options import RecipeOptions, recipe_from_options
+from regard.runs.train import train
+from regard.system.errors import Stopped
+from regard.tasks.model_folder import load
+from regard.training.checkpoints import manifest
+from regard.training.checkpoints.files import Entry
 from small_folders import TEXTS, byte_pairs, folder_of, word_pieces
 from small_tasks import EVERY, put
 
@@ -199,7 +199,7 @@ def test_a_recipe_that_is_asked_for(tmp_path: Path, name: str, many: Callable[[i
     path = tmp_path / "recipe.toml"
     for what, held in crafted_toml(path.read_text(), name, many(60, 600)):
         path.write_bytes(held)
-        answered(what, lambda: recipe_asked(Wishes(recipe=path), 1000), tmp_path)
+        answered(what, lambda: recipe_from_options(RecipeOptions(recipe=path), 1000), tmp_path)
 
 
 class Once:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import regard as regard_package
-from regard.errors import UsageError
-from regard.training import resolved
-from regard.training.files import Files
+from regard.system.errors import UsageError
+from regard.training.checkpoints import resolved
+from regard.training.checkpoints.files import Files
 
 Run = Any
 """The fixture ``regard``: words in; code, out, err."""
@@ -37,7 +37,7 @@ def test_again_says_it_is_finished_and_changes_nothing(world: Path, regard: Run,
 def test_a_finished_run_goes_on_to_a_later_last_step(world: Path, regard: Run, train_options: Any) -> None:
     model = world / "model"
     longer = [*train_options(world, model, 9), "--threads", 1]
-    assert "go on with --allow-mismatch training.steps" in regard(*longer).sentence
+    assert "resume with --allow-mismatch training.steps" in regard(*longer).sentence
     with (model / "training" / "resolved.toml").open("rb") as file:
         before = tomllib.load(file)
     changed = [
@@ -57,12 +57,12 @@ def test_a_finished_run_goes_on_to_a_later_last_step(world: Path, regard: Run, t
 
 def test_another_number_of_threads_is_written_down(world: Path, regard: Run, train_options: Any) -> None:
     training = world / "model" / "training"
-    resolved.write(training, {**resolved.read(training), "chosen.threads": 9}, Files())
+    resolved.write(training, {**resolved.read_fields(training), "chosen.threads": 9}, Files())
     shutil.rmtree(training / "checkpoints")
     command = [*train_options(world, world / "model"), "--threads", 1]
     assert "chosen.threads" in regard(*command).sentence
     assert regard(*command, "--allow-mismatch", "chosen.threads").code == 0
-    assert resolved.read(training)["chosen.threads"] == 1
+    assert resolved.read_fields(training)["chosen.threads"] == 1
 
 
 def test_other_data_into_a_finished_folder_is_refused(world: Path, regard: Run, train_options: Any) -> None:
@@ -154,7 +154,7 @@ def test_check_says_usable(world: Path, regard: Run) -> None:
 
 
 def test_info_counts_the_weights_that_are_saved(world: Path, regard: Run) -> None:
-    from regard.training.tensors import load
+    from regard.training.checkpoints.tensors import load
 
     values = json.loads(regard("info", world / "model", "--json").out)
     assert values["total"] == sum(tensor.numel() for tensor in load(world / "model" / "model.safetensors").values())

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from regard.errors import Stopped
-from regard.tasks.train import train
-from regard.training.log import Quiet
+from regard.runs.train import train
+from regard.system.errors import Stopped
+from regard.training.log import SilentReporter
 
 ENTRANCE = """
 import sys
@@ -50,11 +50,11 @@ def test_stopped_and_gone_on_is_never_stopped(world: Path, regard: Any, train_op
     assert process.returncode == 75, err
     assert out == ""
     assert "saving after this step" in err
-    assert "the same command goes on from here" in err.splitlines()[-1]
+    assert "rerun the same command to resume" in err.splitlines()[-1]
     assert 2 <= steps_made(world / "stopped") < 40
     done = regard(*words)
     assert done.code == 0
-    assert "going on from step" in done.err
+    assert "resuming from step" in done.err
     for name in ("model.safetensors", "recipe.toml"):
         assert (world / "stopped" / name).read_bytes() == (world / "whole" / name).read_bytes()
 
@@ -77,7 +77,7 @@ def test_weights_too_large_to_translate_with_are_divergence(world: Path, regard:
     assert "the loss of the validation is not finite" in done.sentence
 
 
-class Impatient(Quiet):
+class Impatient(SilentReporter):
     """Asks to stop as soon as the final scores are being made."""
 
     asked = False

@@ -10,7 +10,7 @@ import pytest
 
 import regard as regard_package
 from regard.cli import main
-from regard.errors import UsageError
+from regard.system.errors import UsageError
 
 Run = Any
 """The fixture ``regard``: words in; code, out, err."""

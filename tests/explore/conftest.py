@@ -1,4 +1,4 @@
-"""Models of every family in folders, to be looked into by all tests of a session."""
+"""Model folders of every family, shared by all tests of a session."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.explore import needing
-from regard.explore.answers import answer
-from regard.explore.models import Models
-from regard.explore.payload import unpacked
+from regard.explore.folders.models import Models
+from regard.explore.payload import unpack
+from regard.explore.questions import ablation
+from regard.explore.questions.answers import answer
 from small_tasks import EVERY, before, put
 
 Answer = tuple[dict[str, Any], dict[str, np.ndarray]]
@@ -21,7 +21,7 @@ Ask = Callable[..., Answer]
 @pytest.fixture(autouse=True)
 def _unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer about all heads is whole, however slow the machine is."""
-    monkeypatch.setattr(needing, "SECONDS", 600.0)
+    monkeypatch.setattr(ablation, "SECONDS", 600.0)
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +39,7 @@ def number() -> Callable[[str], int]:
 @pytest.fixture(scope="session")
 def task(models: Models, number: Callable[[str], int]) -> Callable[[str], Any]:
     """A loaded task by its name."""
-    return lambda name: models.loaded(number(name)).task
+    return lambda name: models.load(number(name)).task
 
 
 @pytest.fixture(scope="session")
@@ -47,7 +47,7 @@ def ask(models: Models, number: Callable[[str], int]) -> Ask:
     """The answer to a question about a model and what is put before it, as a page takes it."""
 
     def asked(question: str, name: str, **given: Any) -> Answer:
-        return unpacked(answer(models, question, {"model": number(name), **before(name), **given}))
+        return unpack(answer(models, question, {"model": number(name), **before(name), **given}))
 
     return asked
 
@@ -57,6 +57,6 @@ def plain(models: Models, number: Callable[[str], int]) -> Ask:
     """The same of questions about a model alone."""
 
     def asked(question: str, name: str, **given: Any) -> Answer:
-        return unpacked(answer(models, question, {"model": number(name), **given}))
+        return unpack(answer(models, question, {"model": number(name), **given}))
 
     return asked

@@ -1,4 +1,4 @@
-"""What is packed comes back, and small pictures are means of large ones."""
+"""Payloads round-trip, and thumbnails are means of the full maps."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from regard.errors import RegardError
-from regard.explore.payload import ALIGNED, TYPES, bytes_of, packed, small, unpacked
+from regard.explore.payload import ALIGNED, TYPES, bytes_of, downsample, pack, unpack
+from regard.system.errors import RegardError
 
 KINDS = sorted(TYPES.values())
 
@@ -29,8 +29,8 @@ def some(kind: str) -> st.SearchStrategy[Any]:
 )
 def test_what_is_packed_comes_back(values: dict[str, Any], given_arrays: dict[str, Any]) -> None:
     values.pop("arrays", None)
-    payload = packed(values, given_arrays)
-    found, found_arrays = unpacked(payload)
+    payload = pack(values, given_arrays)
+    found, found_arrays = unpack(payload)
     assert found == values
     assert found_arrays.keys() == given_arrays.keys()
     for name, array in given_arrays.items():
@@ -41,7 +41,7 @@ def test_what_is_packed_comes_back(values: dict[str, Any], given_arrays: dict[st
 
 def test_bytes_lie_as_the_page_says() -> None:
     weight = np.arange(6, dtype=np.float32).reshape(2, 3)
-    payload = packed({"a": "ä"}, {"few": np.array([1, 2, 3], np.uint8), "weight": weight})
+    payload = pack({"a": "ä"}, {"few": np.array([1, 2, 3], np.uint8), "weight": weight})
     (length,) = struct.unpack("<I", payload[:4])
     first = -(-(4 + length) // 8) * 8
     assert payload[first : first + 3] == b"\1\2\3"
@@ -50,7 +50,7 @@ def test_bytes_lie_as_the_page_says() -> None:
 
 def test_numbers_that_are_none_are_refused() -> None:
     with pytest.raises(RegardError, match="are no numbers"):
-        packed({"a": float("nan")}, {})
+        pack({"a": float("nan")}, {})
 
 
 def test_bytes_of_weights() -> None:
@@ -61,7 +61,7 @@ def test_bytes_of_weights() -> None:
 def test_small_pictures(queries: int, keys: int, most: int) -> None:
     weight = np.random.default_rng(1).random((2, queries, keys))
     weight /= weight.sum(axis=2, keepdims=True)
-    found = small(weight, most)
+    found = downsample(weight, most)
     rows, columns = min(queries, most), min(keys, most)
     assert found.shape == (2, rows, columns)
     for row in range(rows):

@@ -1,4 +1,4 @@
-"""No answer mixes two sets of weights: each says whose it is, and a question that names others is refused."""
+"""No answer mixes two sets of weights: each names its own, and a request for others is refused."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from regard.explore.answers import ANSWERS, answer, exported, written
-from regard.explore.asked import Replaced
-from regard.explore.models import Models
-from regard.explore.payload import unpacked
+from regard.explore.folders.models import Models
+from regard.explore.payload import unpack
+from regard.explore.questions.answers import ANSWERS, answer, export_file, stream_tokens
+from regard.explore.requests import WeightsReplaced
 from small_tasks import SOURCE, keep, put, translator, viewer
 
 HEAD: dict[str, Any] = {"text": SOURCE, "kind": "encoder", "layer": 1, "head": 1}
@@ -44,11 +44,11 @@ def ask(models: Models, question: str, **more: Any) -> tuple[Any, str | None]:
     """What is answered, and the name of the weights that did; a file to keep does not say it."""
     asked = {**QUESTIONS[question], **more}
     if question == "export":
-        return exported(models, asked)[0], None
+        return export_file(models, asked)[0], None
     if question == "write":
-        *tokens, last = written(models, asked)
+        *tokens, last = stream_tokens(models, asked)
         return (tokens, last["text"]), last["weights"]
-    values, arrays = unpacked(answer(models, question, asked))
+    values, arrays = unpack(answer(models, question, asked))
     return (values, {name: array.tobytes() for name, array in arrays.items()}), values.pop("weights")
 
 
@@ -69,7 +69,7 @@ def test_weights_that_are_named_answer_while_they_are_in_memory_and_then_nobody_
     other, newer = ask(models, question)
     assert (first == other) == (question in THE_SAME)
     assert newer is None or newer == models.states()[0]["weights"] != name
-    with pytest.raises(Replaced, match="newer weights are there"):
+    with pytest.raises(WeightsReplaced, match="newer weights are there"):
         ask(models, question, weights=name)
     assert ask(models, question, weights=newer) == (other, newer)
 
@@ -81,7 +81,7 @@ def test_an_answer_is_of_the_same_weights_though_others_come_while_it_is_made(
     """Newer ones come after every time that a model was asked for."""
     models = Models([put(tmp_path, made(question, 1))])
     wanted = ask(models, question)
-    loaded, count = Models.loaded, 1
+    loaded, count = Models.load, 1
 
     def replaced(self: Models, *which: Any) -> Any:
         nonlocal count
@@ -90,7 +90,7 @@ def test_an_answer_is_of_the_same_weights_though_others_come_while_it_is_made(
         put(tmp_path, made(question, count))
         return found
 
-    monkeypatch.setattr(Models, "loaded", replaced)
+    monkeypatch.setattr(Models, "load", replaced)
     assert ask(Models([tmp_path]), question) == wanted
     assert count > 2
 
@@ -101,7 +101,7 @@ def test_weights_that_a_run_kept_are_named_too(tmp_path: Path, question: str) ->
     keep(tmp_path, translator(2), 20)
     first, name = ask(models, question, snapshot="step 20")
     assert ask(models, question, snapshot="step 20", weights=name) == (first, name)
-    with pytest.raises(Replaced):
+    with pytest.raises(WeightsReplaced):
         ask(models, question, snapshot="step 20", weights=models.states()[0]["weights"])
 
 
@@ -111,5 +111,5 @@ def test_a_text_among_several_may_not_name_others(tmp_path: Path) -> None:
     scenes = [{"text": SOURCE, "weights": name}]
     assert ask(models, "drift", scenes=scenes)[1] == name
     put(tmp_path, translator(2))
-    with pytest.raises(Replaced):
+    with pytest.raises(WeightsReplaced):
         ask(models, "drift", scenes=scenes)

@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
-TORCH_FREE = ["config", "errors.py", "keys.py", "text", "data", "decoding", "explore", "cli", "__init__.py"]
+TORCH_FREE = ["config", "system", "text", "data", "decoding", "explore", "cli", "__init__.py"]
 HEAVY = ["torch", "numpy", "tokenizers", "safetensors", "sacrebleu", "transformers"]
 
 

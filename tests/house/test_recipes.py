@@ -8,7 +8,7 @@ import torch
 
 from regard.config import Recipe, recipe_from, recipe_values
 from regard.models.build import encoder_decoder
-from regard.tasks.compare import refuse_unlike, unlike_batches
+from regard.runs.compare.compare import refuse_unlike, unlike_batches
 
 ROOT = Path(__file__).parents[2]
 RECIPES = sorted((ROOT / "recipes").rglob("*.toml"))

@@ -63,7 +63,7 @@ LAWS = {
         BITS,
         (
             "laws/test_exact.py::test_refilling",
-            "models/test_rnn_stepper.py::test_a_sentence_is_translated_alike_in_any_company",
+            "models/decoding/test_rnn.py::test_a_sentence_is_translated_alike_in_any_company",
             "laws/test_gpt.py::test_samples_do_not_depend_on_their_company",
         ),
         families=WRITING,
@@ -111,7 +111,7 @@ LAWS = {
         WITHIN,
         (
             "laws/test_within.py::test_state",
-            "models/test_rnn_stepper.py::test_step_by_step_is_all_at_once",
+            "models/decoding/test_rnn.py::test_step_by_step_is_all_at_once",
             "laws/test_gpt.py::test_state",
         ),
         families=WRITING,
@@ -126,7 +126,7 @@ LAWS = {
         WITHIN,
         (
             "laws/test_ways.py::test_ways",
-            "nn/test_ways.py::test_varlen_equals_the_reference_on_a_gpu",
+            "nn/attention/test_backends.py::test_varlen_equals_the_reference_on_a_gpu",
             "models/test_rnn.py::test_gradients_do_not_depend_on_the_way",
             "laws/test_rnn_encoder.py::test_ways",
         ),
@@ -175,7 +175,7 @@ LAWS = {
         (
             "laws/test_search.py::test_search",
             "decoding/test_search.py::test_a_wide_beam_is_exhaustive",
-            "models/test_rnn_stepper.py::test_a_beam_of_one_is_greedy",
+            "models/decoding/test_rnn.py::test_a_beam_of_one_is_greedy",
             "laws/test_gpt.py::test_search",
             "laws/test_gpt.py::test_a_beam_of_one_is_greedy",
         ),

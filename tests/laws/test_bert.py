@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from regard.models.store import read, to_bytes, weights
+from regard.models.store import load_weights, to_bytes, weights
 from regard.nn.dropout import reseed
-from regard.nn.probe import listen, replace
+from regard.nn.hooks import capture, intervene
 from small_models import assert_near, only, same, sentences, tolerance
 from small_readers import OF_BERT, bert, combinations, texts
 
@@ -24,7 +24,7 @@ def test_store(chosen, tmp_path: Path) -> None:
     model, path = bert(**chosen, dtype=torch.float32), tmp_path / "model.safetensors"
     path.write_bytes(to_bytes(weights(model)))
     loaded = bert(**chosen, dtype=torch.float32, key=1234)
-    read(path, loaded)
+    load_weights(path, loaded)
     assert all(same(before, weights(loaded)[name]) for name, before in weights(model).items())
     assert same(model(texts(GIVEN)).detach(), loaded(texts(GIVEN)).detach())
 
@@ -34,7 +34,7 @@ def test_probe(chosen) -> None:
     model = bert(**chosen, dtype=torch.float32)
     with only():
         plain = model(texts(GIVEN)).detach()
-    with replace("*", lambda value: value):
+    with intervene("*", lambda value: value):
         assert same(model(texts(GIVEN)).detach(), plain)
 
 
@@ -72,7 +72,7 @@ def test_order(chosen, dtype: torch.dtype) -> None:
 @DTYPES
 def test_weights(chosen, dtype: torch.dtype) -> None:
     model = bert(**chosen, dtype=dtype)
-    with listen(["*.weight"]) as heard, torch.no_grad():
+    with capture(["*.weight"]) as heard, torch.no_grad():
         model(texts(GIVEN, tail=2))
     assert sorted(heard) == ["encoder.0.attention.weight", "encoder.1.attention.weight"]
     for tensors in heard.values():

@@ -13,10 +13,10 @@ from regard.config import Decoding
 from regard.decoding.rows import Symbols
 from regard.decoding.search import search
 from regard.models.build import transformer
-from regard.models.stepper import Stepper
-from regard.models.store import read, to_bytes, weights
+from regard.models.decoding.transformer import TransformerStepper
+from regard.models.store import load_weights, to_bytes, weights
 from regard.nn import embeddings, ops
-from regard.nn.probe import listen, replace
+from regard.nn.hooks import capture, intervene
 from small_models import PIECES, only, same, section, sentences, small, some_pairs
 
 LENGTHS = [(5, 4), (1, 6), (7, 1), (3, 3)]
@@ -27,7 +27,7 @@ def test_store(choices, tmp_path: Path) -> None:
     path = tmp_path / "model.safetensors"
     path.write_bytes(to_bytes(weights(model)))
     loaded = transformer(section(**choices), PIECES, PIECES, key=1234).eval()
-    read(path, loaded)
+    load_weights(path, loaded)
     before, after = weights(model), weights(loaded)
     assert before.keys() == after.keys()
     assert all(same(before[name], after[name]) for name in before)
@@ -43,7 +43,7 @@ def test_store_keeps_every_bit_pattern(tmp_path: Path) -> None:
     path = tmp_path / "model.safetensors"
     path.write_bytes(to_bytes(weights(model)))
     loaded = transformer(section(), PIECES, PIECES)
-    read(path, loaded)
+    load_weights(path, loaded)
     assert same(loaded.output.weight[3, :8].detach().contiguous(), odd)
 
 
@@ -73,15 +73,15 @@ def test_probe(choices) -> None:
     model, given = small(section(**choices), dtype=torch.float32), some_pairs(LENGTHS)
     with only():
         plain_TD = model(given).detach()
-    with replace("*", lambda value: value):
+    with intervene("*", lambda value: value):
         assert same(model(given).detach(), plain_TD)
-    with listen(["*"]):
+    with capture(["*"]):
         assert same(model(given).detach(), plain_TD)
     sources, tokens_N = sentences([3, 5]), np.array([PIECES, PIECES])
-    step = Stepper(model)
+    step = TransformerStepper(model)
     with only():
         plain = step.step(step.start(sources), tokens_N)[1].all()
-    with replace("*", lambda value: value):
+    with intervene("*", lambda value: value):
         assert np.array_equal(step.step(step.start(sources), tokens_N)[1].all(), plain)
 
 
@@ -116,10 +116,10 @@ def test_refilling(choices, beam: int) -> None:
     sources = sentences([3, 6, 1, 4, 2])
     symbols = Symbols(PIECES)
     with only(), patch.object(ops, "product", row_by_row), patch.object(embeddings, "matmul", row_by_row_matmul):
-        alone = [search(Stepper(model), [s], options(beam, 10_000), symbols, nbest=beam)[0] for s in sources]
+        alone = [search(TransformerStepper(model), [s], options(beam, 10_000), symbols, nbest=beam)[0] for s in sources]
         for tokens in (16, 24):  # a budget for two or three rows: sentences wait and enter
-            assert search(Stepper(model), sources, options(beam, tokens), symbols, nbest=beam) == alone
-        backwards = search(Stepper(model), sources[::-1], options(beam, 10_000), symbols, nbest=beam)
+            assert search(TransformerStepper(model), sources, options(beam, tokens), symbols, nbest=beam) == alone
+        backwards = search(TransformerStepper(model), sources[::-1], options(beam, 10_000), symbols, nbest=beam)
     assert backwards[::-1] == alone
 
 

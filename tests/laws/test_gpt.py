@@ -14,10 +14,11 @@ from regard.decoding.hypotheses import length_penalty
 from regard.decoding.rows import Symbols
 from regard.decoding.sampling import sample
 from regard.decoding.search import search
-from regard.models.store import read, to_bytes, weights
+from regard.models.decoding.stepper import stepper
+from regard.models.store import load_weights, to_bytes, weights
 from regard.nn.dropout import reseed
+from regard.nn.hooks import capture, intervene
 from regard.nn.loss import SmoothedCrossEntropy
-from regard.nn.probe import listen, replace
 from small_models import PIECES, assert_near, only, same, sentences, tolerance
 from small_readers import OF_GPT, combinations, gpt, texts
 
@@ -32,7 +33,7 @@ def test_store(chosen, tmp_path: Path) -> None:
     model, path = gpt(**chosen, dtype=torch.float32), tmp_path / "model.safetensors"
     path.write_bytes(to_bytes(weights(model)))
     loaded = gpt(**chosen, dtype=torch.float32, key=1234)
-    read(path, loaded)
+    load_weights(path, loaded)
     assert all(same(before, weights(loaded)[name]) for name, before in weights(model).items())
     assert same(model(texts(GIVEN)).detach(), loaded(texts(GIVEN)).detach())
 
@@ -63,12 +64,12 @@ def test_probe(chosen) -> None:
     model = gpt(**chosen, dtype=torch.float32)
     with only():
         plain_TD = model(texts(GIVEN)).detach()
-    with replace("*", lambda value: value):
+    with intervene("*", lambda value: value):
         assert same(model(texts(GIVEN)).detach(), plain_TD)
-    step, tokens_N = model.stepper(), np.array([3, 4, 5, 6])
+    step, tokens_N = stepper(model), np.array([3, 4, 5, 6])
     with only():
         plain = step.step(step.start(GIVEN), tokens_N)[1].all()
-    with replace("*", lambda value: value):
+    with intervene("*", lambda value: value):
         assert np.array_equal(step.step(step.start(GIVEN), tokens_N)[1].all(), plain)
 
 
@@ -92,10 +93,10 @@ def test_neighbours_written(chosen, dtype: torch.dtype) -> None:
     model = gpt(**chosen, dtype=dtype)
     firsts = [3, 4, 5, 6]
     decoding = Decoding(beam=2, tokens=30)
-    together = search(model.stepper(), GIVEN, decoding, SYMBOLS, nbest=2, firsts=firsts, limits=[4] * 4)
+    together = search(stepper(model), GIVEN, decoding, SYMBOLS, nbest=2, firsts=firsts, limits=[4] * 4)
     near_ties = 0
     for source, first, among in zip(GIVEN, firsts, together, strict=True):
-        alone = search(model.stepper(), [source], decoding, SYMBOLS, nbest=2, firsts=[first], limits=[4])[0]
+        alone = search(stepper(model), [source], decoding, SYMBOLS, nbest=2, firsts=[first], limits=[4])[0]
         for one, other in zip(alone, among, strict=True):
             if one.tokens != other.tokens:
                 assert abs(one.score - other.score) < NEAR
@@ -110,8 +111,8 @@ def test_neighbours_written(chosen, dtype: torch.dtype) -> None:
 def test_samples_do_not_depend_on_their_company(chosen) -> None:
     model, firsts = gpt(**chosen), [3, 4, 5, 6]
     options = {"symbols": SYMBOLS, "seed": 5, "samples": 2}
-    together = sample(model.stepper(), GIVEN, Decoding(tokens=10_000), firsts=firsts, limits=[6] * 4, **options)
-    waiting = sample(model.stepper(), GIVEN, Decoding(tokens=25), firsts=firsts, limits=[6] * 4, **options)
+    together = sample(stepper(model), GIVEN, Decoding(tokens=10_000), firsts=firsts, limits=[6] * 4, **options)
+    waiting = sample(stepper(model), GIVEN, Decoding(tokens=25), firsts=firsts, limits=[6] * 4, **options)
     assert [[h.tokens for h in group] for group in waiting] == [[h.tokens for h in group] for group in together]
 
 
@@ -124,7 +125,7 @@ def test_state(chosen, dtype: torch.dtype, prompt: int) -> None:
     given = sentences([7, 7, 7], seed=5)
     with torch.no_grad():
         at_once = model.output.scores(model(texts(given))).log_softmax(1).view(3, 7, PIECES)
-    step = model.stepper()
+    step = stepper(model)
     state = step.start([ids[:prompt] for ids in given])
     for place in range(prompt, 7):
         state, answer = step.step(state, np.array([ids[place] for ids in given]))
@@ -151,7 +152,7 @@ def test_order(chosen, dtype: torch.dtype) -> None:
 @DTYPES
 def test_weights(chosen, dtype: torch.dtype) -> None:
     model = gpt(**chosen, dtype=dtype)
-    with listen(["*.weight"]) as heard, torch.no_grad():
+    with capture(["*.weight"]) as heard, torch.no_grad():
         model(texts(GIVEN, tail=2))
     assert sorted(heard) == ["decoder.0.attention.weight", "decoder.1.attention.weight"]
     for tensors in heard.values():
@@ -203,7 +204,7 @@ def test_search(chosen, prompt: list[int]) -> None:
     best = np.argsort(scored)[::-1]
     decoding, symbols = Decoding(beam=40, length_penalty=alpha), Symbols(VOCABULARY)
     source = [np.array(prompt[:-1], np.int64)]
-    (found,) = search(model.stepper(), source, decoding, symbols, nbest=5, firsts=[prompt[-1]], limits=[LIMIT])
+    (found,) = search(stepper(model), source, decoding, symbols, nbest=5, firsts=[prompt[-1]], limits=[LIMIT])
     assert [[*h.tokens, 0] for h in found] == [outputs[i] for i in best[:5]]
     assert np.allclose([h.score for h in found], [scored[i] for i in best[:5]], atol=1e-9)
 
@@ -220,5 +221,5 @@ def test_a_beam_of_one_is_greedy(chosen) -> None:
                 break
         source = [np.array(prompt[:-1], np.int64)]
         options = {"firsts": [prompt[-1]], "limits": [4]}
-        ((found,),) = search(model.stepper(), source, Decoding(beam=1), Symbols(VOCABULARY), **options)
+        ((found,),) = search(stepper(model), source, Decoding(beam=1), Symbols(VOCABULARY), **options)
         assert [*found.tokens, *([0] if found.finished else [])] == words

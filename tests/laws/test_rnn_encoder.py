@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.models.store import read, to_bytes, weights
+from regard.models.store import load_weights, to_bytes, weights
 from regard.nn.dropout import reseed
-from regard.nn.probe import listen, replace
+from regard.nn.hooks import capture, intervene
 from small_models import assert_near, only, same, sentences, tolerance
 from small_readers import OF_RNN_ENCODER, combinations, rnn_encoder, texts
 
@@ -23,7 +23,7 @@ def test_store(chosen, tmp_path: Path) -> None:
     model, path = rnn_encoder(**chosen, dtype=torch.float32), tmp_path / "model.safetensors"
     path.write_bytes(to_bytes(weights(model)))
     loaded = rnn_encoder(**chosen, dtype=torch.float32, key=1234)
-    read(path, loaded)
+    load_weights(path, loaded)
     assert all(same(before, weights(loaded)[name]) for name, before in weights(model).items())
     assert same(model(texts(GIVEN)).detach(), loaded(texts(GIVEN)).detach())
 
@@ -31,12 +31,12 @@ def test_store(chosen, tmp_path: Path) -> None:
 @combinations(OF_RNN_ENCODER)
 def test_probe(chosen) -> None:
     model = rnn_encoder(**chosen, dtype=torch.float32)
-    with replace("*.weight", lambda value: value):  # the way that shows its inside
+    with intervene("*.weight", lambda value: value):  # the way that shows its inside
         plain = model(texts(GIVEN)).detach()
     assert_near(model(texts(GIVEN)), plain, 1e-4)
-    with replace("*", lambda value: value):
+    with intervene("*", lambda value: value):
         assert same(model(texts(GIVEN)).detach(), plain)
-    with only(), listen(["*"]):
+    with only(), capture(["*"]):
         assert same(model(texts(GIVEN)).detach(), plain)
 
 
@@ -60,7 +60,7 @@ def test_ways(chosen, dtype: torch.dtype) -> None:
     found = []
     for looked_at in ("nothing", "*.weight"):
         model = rnn_encoder(**chosen, dtype=dtype)
-        with replace(looked_at, lambda value: value):
+        with intervene(looked_at, lambda value: value):
             said = model(texts(GIVEN, tail=2))
         said.square().sum().backward()
         found.append({name: p.grad for name, p in model.named_parameters() if p.grad is not None})
@@ -74,7 +74,7 @@ def test_ways(chosen, dtype: torch.dtype) -> None:
 @DTYPES
 def test_weights(chosen, dtype: torch.dtype) -> None:
     model = rnn_encoder(**chosen, dtype=dtype)
-    with listen(["*.weight"]) as heard, torch.no_grad():
+    with capture(["*.weight"]) as heard, torch.no_grad():
         model(texts(GIVEN, tail=2, spare=1))
     assert set(heard) == ({WEIGHT} if chosen["pool"] == "attention" else set())
     assert [weight.shape for weight in heard.get(WEIGHT, [])] in ([], [(1, 1, len(ids)) for ids in GIVEN])

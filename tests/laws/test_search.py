@@ -12,8 +12,8 @@ from regard.config import Decoding
 from regard.decoding.hypotheses import length_penalty
 from regard.decoding.rows import Symbols
 from regard.decoding.search import search
+from regard.models.decoding.transformer import TransformerStepper
 from regard.models.inputs import pairs
-from regard.models.stepper import Stepper
 from small_models import batch, section, sentences, small
 
 VOCABULARY, LIMIT = 5, 3
@@ -40,7 +40,7 @@ def test_search(choices, alpha: float) -> None:
     scored = [log_probability(model, source, o) / length_penalty(float(len(o)), alpha) for o in outputs]
     best = np.argsort(scored)[::-1]
     wide = Decoding(beam=40, length_penalty=alpha, max_extra=extra)
-    found = search(Stepper(model), [source], wide, symbols, nbest=5)[0]
+    found = search(TransformerStepper(model), [source], wide, symbols, nbest=5)[0]
     assert [[*h.tokens, 0] for h in found] == [outputs[i] for i in best[:5]]
     assert np.allclose([h.score for h in found], [scored[i] for i in best[:5]], atol=1e-9)
 
@@ -55,5 +55,5 @@ def test_a_beam_of_one_is_greedy(choices) -> None:
             words.append(int(np.argmax(scores)))
             if words[-1] == 0:
                 break
-        (found,) = search(Stepper(model), [source], Decoding(beam=1, max_extra=2), Symbols(VOCABULARY))[0]
+        (found,) = search(TransformerStepper(model), [source], Decoding(beam=1, max_extra=2), Symbols(VOCABULARY))[0]
         assert [*found.tokens, *([0] if found.finished else [])] == words

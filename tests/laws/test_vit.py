@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.models.store import read, to_bytes, weights
+from regard.models.store import load_weights, to_bytes, weights
 from regard.nn.dropout import reseed
-from regard.nn.probe import listen, replace
+from regard.nn.hooks import capture, intervene
 from small_models import assert_near, only, same, tolerance
 from small_readers import CLASSES, OF_VIT, combinations, images, vit
 
@@ -24,7 +24,7 @@ def test_store(chosen, tmp_path: Path) -> None:
     model, path = vit(**chosen, dtype=torch.float32), tmp_path / "model.safetensors"
     path.write_bytes(to_bytes(weights(model)))
     loaded = vit(**chosen, dtype=torch.float32, key=1234)
-    read(path, loaded)
+    load_weights(path, loaded)
     assert all(same(before, weights(loaded)[name]) for name, before in weights(model).items())
     given = images(COUNT, torch.float32)
     assert same(model(given).detach(), loaded(given).detach())
@@ -35,7 +35,7 @@ def test_probe(chosen) -> None:
     model, given = vit(**chosen, dtype=torch.float32), images(COUNT, torch.float32)
     with only():
         plain = model(given).detach()
-    with replace("*", lambda value: value):
+    with intervene("*", lambda value: value):
         assert same(model(given).detach(), plain)
 
 
@@ -71,7 +71,7 @@ def test_order(chosen, dtype: torch.dtype) -> None:
 @DTYPES
 def test_weights(chosen, dtype: torch.dtype) -> None:
     model = vit(**chosen, dtype=dtype)
-    with listen(["*.weight"]) as heard, torch.no_grad():
+    with capture(["*.weight"]) as heard, torch.no_grad():
         model(images(COUNT, dtype, tail=2))
     assert sorted(heard) == ["encoder.0.attention.weight", "encoder.1.attention.weight"]
     for tensors in heard.values():

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-from regard.nn import ways
-from regard.nn.attention import attend
-from regard.nn.grid import SMALLEST_GROUP
+from regard.nn.attention import backends
+from regard.nn.attention.backends import AttentionArgs, PaddedSDPA, Reference, _torch_sdpa
+from regard.nn.attention.multi_head import attend
+from regard.nn.attention.padded_groups import SMALLEST_GROUP
 from regard.nn.layout import Layout
 from regard.nn.positions import Relative
-from regard.nn.ways import PaddedSDPA, Question, Reference, _torch_sdpa
 from small_models import assert_near, only, sequences, tolerance
 
 RANDOM = torch.Generator().manual_seed(11)
@@ -54,11 +54,11 @@ def test_ways(name: str, causal: bool, way: str, tail: int, dtype: torch.dtype) 
     given = [torch.randn(shape, dtype=dtype).requires_grad_() for shape in shapes]
     exact = [x.detach().double().requires_grad_() for x in given]
     if layout.queries.longest == 0:
-        assert not PaddedSDPA().can(given[0], given[2], Question(layout, causal, 0.4))
+        assert not PaddedSDPA().can(given[0], given[2], AttentionArgs(layout, causal, 0.4))
         assert not attend(*given, layout, causal=causal).any()
         return
-    found = WAYS[way](*given, Question(layout, causal, 0.4))
-    expected = Reference()(*exact, Question(layout, causal, 0.4))
+    found = WAYS[way](*given, AttentionArgs(layout, causal, 0.4))
+    expected = Reference()(*exact, AttentionArgs(layout, causal, 0.4))
     assert_near(found, expected, tolerance(dtype), "context")
     direction = torch.randn(expected.shape, dtype=torch.float64)
     ours = torch.autograd.grad(found, given, direction.to(dtype))
@@ -91,8 +91,8 @@ def test_ways_with_relative_positions(name: str, causal: bool, way: str, dtype: 
     exact = [x.detach().double().requires_grad_() for x in given]
     ours, theirs = relative(not causal, dtype), relative(not causal)
     theirs.load_state_dict({"weight": ours.weight})
-    found = WAYS[way](*given, Question(layout, causal, 0.4, ours.bias()))
-    expected = Reference()(*exact, Question(layout, causal, 0.4, theirs.bias()))
+    found = WAYS[way](*given, AttentionArgs(layout, causal, 0.4, ours.bias()))
+    expected = Reference()(*exact, AttentionArgs(layout, causal, 0.4, theirs.bias()))
     assert_near(found, expected, tolerance(dtype), "context")
     direction = torch.randn(expected.shape, dtype=torch.float64)
     our = torch.autograd.grad(found, [*given, ours.weight], direction.to(dtype))
@@ -107,7 +107,7 @@ def test_the_reference_adds_the_bias_of_each_distance(causal: bool) -> None:
     lengths, part = [3, 9, 1], relative(not causal)
     of = sequences(lengths)
     query_THK, key_THK, value_THU = (torch.randn(of.size, 2, size, dtype=torch.float64) for size in (4, 4, 3))
-    found_THU = Reference()(query_THK, key_THK, value_THU, Question(Layout(of, of), causal, 0.4, part.bias()))
+    found_THU = Reference()(query_THK, key_THK, value_THU, AttentionArgs(Layout(of, of), causal, 0.4, part.bias()))
     begin = 0
     for length in lengths:
         bias_HLM = part.bias()(torch.arange(length), torch.arange(length))
@@ -136,7 +136,7 @@ def test_a_query_without_keys_has_no_context_and_no_gradient(queries, keys, caus
     layout = Layout(sequences(queries, tail=2), sequences(keys, tail=1))
     shapes = ((layout.queries.size, 2, 4), (layout.keys.size, 2, 4), (layout.keys.size, 2, 4))
     given = [torch.randn(shape, dtype=torch.float64, requires_grad=gradient) for shape in shapes]
-    with only(*(() if way == "reference" else ways.WAYS)):
+    with only(*(() if way == "reference" else backends.BACKENDS)):
         context_THU = attend(*given, layout, causal=causal)
     alone_T = torch.zeros(layout.queries.size, dtype=torch.bool)
     alone_T[[*alone, -1, -2]] = True
@@ -165,7 +165,7 @@ def test_tokens_of_no_sequence_touch_nothing_whatever_they_hold() -> None:
 def test_weights_dropped_keep_their_mean() -> None:
     of = sequences([5] * 400)
     query_THK = torch.randn(of.size, 1, 4)
-    for allowed in ((), ways.WAYS):
+    for allowed in ((), backends.BACKENDS):
         with only(*allowed):
             total = sum(
                 attend(

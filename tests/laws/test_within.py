@@ -9,9 +9,9 @@ import torch
 from regard.config import Decoding
 from regard.decoding.rows import Symbols
 from regard.decoding.search import search
+from regard.models.decoding.transformer import TransformerStepper
 from regard.models.inputs import pairs
-from regard.models.stepper import Stepper
-from regard.nn.probe import listen
+from regard.nn.hooks import capture
 from small_models import PIECES, assert_near, batch, section, sentences, small, some_pairs, tolerance
 
 DTYPES = pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
@@ -48,8 +48,10 @@ def test_neighbours_translated(choices, dtype: torch.dtype, beam: int) -> None:
     near_ties = 0
     with torch.no_grad():
         largest = float(model.output.scores(model(pairs(batch(SOURCES, TARGETS)))).abs().max())
-    for source, among in zip(SOURCES, search(Stepper(model), SOURCES, decoding, symbols, nbest=beam), strict=True):
-        alone = search(Stepper(model), [source], decoding, symbols, nbest=beam)[0]
+    for source, among in zip(
+        SOURCES, search(TransformerStepper(model), SOURCES, decoding, symbols, nbest=beam), strict=True
+    ):
+        alone = search(TransformerStepper(model), [source], decoding, symbols, nbest=beam)[0]
         for one, other in zip(alone, among, strict=True):
             if one.tokens != other.tokens:
                 assert abs(one.score - other.score) < NEAR
@@ -67,7 +69,7 @@ def test_state(choices, dtype: torch.dtype) -> None:
     given = pairs(batch(SOURCES, target))
     with torch.no_grad():
         at_once = model.output.scores(model(given)).log_softmax(1).view(4, 6, PIECES)
-    step = Stepper(model)
+    step = TransformerStepper(model)
     state = step.start(SOURCES)
     for place in range(6):
         read = given.target.ids_T.view(4, 6)[:, place]
@@ -104,7 +106,7 @@ def starts() -> list[int]:
 @DTYPES
 def test_weights(choices, dtype: torch.dtype) -> None:
     model = small(section(**choices), dtype=dtype)
-    with listen(["*.weight"]) as heard, torch.no_grad():
+    with capture(["*.weight"]) as heard, torch.no_grad():
         model(some_pairs([(5, 4), (1, 6), (0, 2)], tail=2))
     assert len(heard) == 2 + 2 * 2
     for name, tensors in heard.items():

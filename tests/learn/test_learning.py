@@ -9,13 +9,13 @@ import torch
 from regard.config import Decoding
 from regard.decoding.rows import Symbols
 from regard.decoding.search import search
-from regard.keys import generator, key
 from regard.models.build import transformer
+from regard.models.decoding.transformer import TransformerStepper
 from regard.models.inputs import pairs
-from regard.models.stepper import Stepper
 from regard.models.transformer import Transformer
 from regard.nn.dropout import reseed
 from regard.nn.loss import SmoothedCrossEntropy
+from regard.system.keys import generator, key
 from small_models import batch, section
 
 PIECES = 14
@@ -48,7 +48,7 @@ def trained(choices: dict, steps: int, batches) -> Transformer:
 
 def right(model: Transformer, source: list[np.ndarray], target: list[np.ndarray], beam: int = 1) -> float:
     """The share of sequences translated exactly."""
-    found = search(Stepper(model), source, Decoding(beam=beam), Symbols(PIECES))
+    found = search(TransformerStepper(model), source, Decoding(beam=beam), Symbols(PIECES))
     return float(np.mean([best[0].tokens == tuple(t[:-1]) for best, t in zip(found, target, strict=True)]))
 
 
@@ -87,6 +87,6 @@ def test_order_cannot_be_learned_without_positions() -> None:
     source, target = drawn(300, 2)
     long = [i for i, s in enumerate(source) if len(s) >= 6]  # five words and more: 120 orders
     assert right(model, [source[i] for i in long], [target[i] for i in long]) < 0.1
-    words = search(Stepper(model), source, Decoding(beam=1), Symbols(PIECES))
+    words = search(TransformerStepper(model), source, Decoding(beam=1), Symbols(PIECES))
     same_words = np.mean([sorted(w[0].tokens) == sorted(t[:-1].tolist()) for w, t in zip(words, target, strict=True)])
     assert same_words > 0.9  # which words there are is learned all the same

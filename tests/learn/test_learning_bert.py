@@ -8,11 +8,11 @@ import torch
 import torch.nn.functional as F
 
 from regard.config import BertSection, Masking
-from regard.data.masking import Symbols, masked
-from regard.keys import generator, key
+from regard.data.batches.masking import MaskingSymbols, mask_tokens
 from regard.models.bert import Bert
 from regard.models.build import bert, tags, words
 from regard.nn.dropout import reseed
+from regard.system.keys import generator, key
 from reversals import PIECES, drawn, right
 from small_readers import texts
 
@@ -80,13 +80,13 @@ def test_tags_that_reverse_are_learned() -> None:
 def test_hidden_words_are_learned() -> None:
     """A sequence that counts up says what is missing in it."""
     section = BertSection(**SIZES)
-    symbols, share = Symbols(MASK, np.arange(2, PIECES)), Masking(share=0.3, whole_words=False)
+    symbols, share = MaskingSymbols(MASK, np.arange(2, PIECES)), Masking(share=0.3, whole_words=False)
 
     def batch(*numbers: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
         random = generator(1, "hidden", *numbers)
         rows = [2 + (random.integers(0, 12) + np.arange(8)) % 12 for _ in range(24)]
         ids, every = np.concatenate(rows), np.ones(24 * 8, np.bool_)
-        read_T, hidden_T = masked(ids, every, every, symbols, share, random)
+        read_T, hidden_T = mask_tokens(ids, every, every, symbols, share, random)
         return np.split(read_T, 24), [np.where(hidden_T, ids, -100)]
 
     model = trained(bert(section, PIECES, words(section), key=5), 300, lambda step: batch(1, step))

@@ -9,11 +9,12 @@ import torch
 from regard.config import Decoding, GptSection
 from regard.decoding.rows import Symbols
 from regard.decoding.search import search
-from regard.keys import generator, key
 from regard.models.build import gpt
+from regard.models.decoding.stepper import stepper
 from regard.models.gpt import Gpt
 from regard.nn.dropout import reseed
 from regard.nn.loss import SmoothedCrossEntropy
+from regard.system.keys import generator, key
 from small_readers import texts
 
 PIECES, MARK = 14, 1
@@ -50,7 +51,7 @@ def trained(choices: dict, steps: int, batches, rate: float = 5e-3) -> Gpt:
 def right(model: Gpt, prompts: list[np.ndarray], answers: list[np.ndarray], beam: int = 1) -> float:
     """The share of sequences that are gone on with exactly."""
     found = search(
-        model.stepper(),
+        stepper(model),
         [prompt[:-1] for prompt in prompts],
         Decoding(beam=beam),
         Symbols(PIECES),

@@ -9,12 +9,13 @@ import torch
 from regard.config import Decoding, RnnSection
 from regard.decoding.rows import Symbols
 from regard.decoding.search import search
-from regard.keys import generator, key
 from regard.models.build import rnn
+from regard.models.decoding.stepper import stepper
 from regard.models.inputs import pairs
 from regard.models.rnn import Rnn
 from regard.nn.dropout import reseed
 from regard.nn.loss import SmoothedCrossEntropy
+from regard.system.keys import generator, key
 from small_models import batch
 
 PIECES = 14
@@ -46,7 +47,7 @@ def trained(choices: dict, steps: int, batches, rate: float = 1e-2) -> Rnn:
 
 def right(model: Rnn, source: list[np.ndarray], target: list[np.ndarray], beam: int = 1) -> float:
     """The share of sequences translated exactly."""
-    found = search(model.stepper(), source, Decoding(beam=beam), Symbols(PIECES))
+    found = search(stepper(model), source, Decoding(beam=beam), Symbols(PIECES))
     return float(np.mean([best[0].tokens == tuple(t[:-1]) for best, t in zip(found, target, strict=True)]))
 
 

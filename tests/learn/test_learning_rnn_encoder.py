@@ -8,11 +8,11 @@ import torch
 import torch.nn.functional as F
 
 from regard.config import RnnEncoderSection
-from regard.keys import generator, key
 from regard.models.build import classes, rnn_encoder, tags
-from regard.models.reading import heard
-from regard.models.rnn_reader import RnnReader
+from regard.models.inspect.captured_attention import capture_layers
+from regard.models.rnn_encoder import RecurrentEncoder
 from regard.nn.dropout import reseed
+from regard.system.keys import generator, key
 from reversals import PIECES, drawn, right
 from small_readers import texts
 
@@ -20,7 +20,7 @@ MARK = 1
 SIZES = {"d_model": 48, "layers": 2, "dropout": 0.0}
 
 
-def trained(model: RnnReader, steps: int, batches) -> RnnReader:
+def trained(model: RecurrentEncoder, steps: int, batches) -> RecurrentEncoder:
     """``batches(step)``: what is read, and what is to be said of it."""
     optimiser = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9)
     for step in range(steps):
@@ -73,6 +73,6 @@ def test_attention_learns_where_to_look() -> None:
     read, wanted = marked(2)
     with torch.no_grad():
         assert float((model(texts(read)).argmax(1).numpy() == wanted).mean()) > 0.95
-    (weights,) = heard(model, "rnn-encoder", lambda: model(texts(read)))["pool"]
+    (weights,) = capture_layers(model, "rnn-encoder", lambda: model(texts(read)))["pool"]
     for ids, weight_HQK in zip(read, weights, strict=True):
         assert int(weight_HQK[0, 0].argmax()) - int((ids == MARK).argmax()) in (0, 1, 2)

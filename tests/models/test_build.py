@@ -5,9 +5,9 @@ from torch import nn
 from regard.config import TransformerSection
 from regard.models import build
 from regard.models.build import outline, transformer
+from regard.nn.layers import PostNorm, PreNorm
 from regard.nn.normalization import LayerNorm, RMSNorm
 from regard.nn.positions import Learned, NoPositions, Sinusoidal
-from regard.nn.residual import PostNorm, PreNorm
 from small_models import section
 
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from regard.config import BUILT, BertSection, Recipe, RnnSection, TransformerSection, recipe_from
-from regard.errors import UsageError
-from regard.models.presets import PRESETS, outlined, parts, parts_of, preset
+from regard.models.presets import PRESETS, meta_model, parts, parts_of, preset
+from regard.system.errors import UsageError
 
 PAPER = {
     "base": 65,
@@ -76,7 +76,7 @@ START = {"t5-small": 512, "t5-base": 768}
 
 
 def count(name: str) -> int:
-    counted = parts_of(outlined(preset(name).section, preset(name).pieces))
+    counted = parts_of(meta_model(preset(name).section, preset(name).pieces))
     return sum(part.parameters for part in counted)
 
 
@@ -162,11 +162,11 @@ def test_parts_of_every_family_are_all_its_parameters() -> None:
         BertSection(positions="relative"),
         *(PRESETS[n].section for n in TINY),
     ):
-        built = outlined(model, 90)
+        built = meta_model(model, 90)
         counted = parts_of(built)
         assert sum(part.parameters for part in counted) == sum(weight.numel() for weight in built.parameters())
         assert len({part.name for part in counted}) == len(counted)
-    named = [part.name for part in parts_of(outlined(PRESETS["bert-tiny"].section, 90))]
+    named = [part.name for part in parts_of(meta_model(PRESETS["bert-tiny"].section, 90))]
     assert (named[0], named[-1]) == ("embedding", "head")
 
 

@@ -10,11 +10,11 @@ import torch
 
 from regard.models.build import rnn
 from regard.models.inputs import pairs
-from regard.models.store import read, to_bytes, weights
+from regard.models.store import load_weights, to_bytes, weights
 from regard.nn import ops
 from regard.nn.dropout import reseed
+from regard.nn.hooks import capture, intervene
 from regard.nn.loss import SmoothedCrossEntropy
-from regard.nn.probe import listen, replace
 from small_models import PIECES, assert_near, batch, only, same, sentences, some_pairs, tolerance
 from small_rnn import COMBINATIONS, FEW, section, small
 
@@ -60,7 +60,7 @@ def test_causal(choices) -> None:
 @COMBINATIONS
 def test_weights_sum_to_one(choices) -> None:
     model = small(**choices)
-    with listen(["*.weight"]) as heard, torch.no_grad():
+    with capture(["*.weight"]) as heard, torch.no_grad():
         model(some_pairs([(5, 4), (1, 6), (0, 2)], tail=2))
     assert set(heard) == (set() if choices["score"] == "none" else {"decoder.cross.weight"})
     for weight_HLM in heard.get("decoder.cross.weight", []):
@@ -91,12 +91,12 @@ def test_every_parameter_receives_a_gradient(choices) -> None:
 @COMBINATIONS
 def test_replacing_by_the_identity_changes_nothing(choices) -> None:
     model, given = small(dtype=torch.float32, **choices), some_pairs(LENGTHS)
-    with replace("*.weight", lambda value: value):  # the way that shows its inside
+    with intervene("*.weight", lambda value: value):  # the way that shows its inside
         plain_TD = model(given).detach()
     assert_near(model(given), plain_TD, 1e-4)
-    with replace("*", lambda value: value):
+    with intervene("*", lambda value: value):
         assert same(model(given).detach(), plain_TD)
-    with listen(["*"]):
+    with capture(["*"]):
         assert same(model(given).detach(), plain_TD)
 
 
@@ -106,7 +106,7 @@ def test_saved_and_loaded_is_the_same_model(choices, tmp_path: Path) -> None:
     path = tmp_path / "model.safetensors"
     path.write_bytes(to_bytes(weights(model)))
     loaded = rnn(section(**choices), PIECES, PIECES, key=1234).eval()
-    read(path, loaded)
+    load_weights(path, loaded)
     before, after = weights(model), weights(loaded)
     assert before.keys() == after.keys()
     assert all(same(before[name], after[name]) for name in before)
@@ -120,7 +120,7 @@ def test_gradients_do_not_depend_on_the_way(choices) -> None:
     given, found = some_pairs(LENGTHS, tail=2), []
     for looked_at in ("nothing", "*.weight"):
         model = small(**choices)
-        with replace(looked_at, lambda value: value):
+        with intervene(looked_at, lambda value: value):
             hidden_TD = model(given)
         (hidden_TD * torch.linspace(-1, 1, hidden_TD.numel()).view_as(hidden_TD)).sum().backward()
         found.append({name: p.grad for name, p in model.named_parameters() if p.grad is not None})
@@ -132,7 +132,7 @@ def test_gradients_do_not_depend_on_the_way(choices) -> None:
 def test_points_and_their_shapes(choices) -> None:
     model = small(**choices)
     given = pairs(batch(SOURCES, TARGETS))
-    with listen(["*"]) as heard, torch.no_grad():
+    with capture(["*"]) as heard, torch.no_grad():
         model(given)
     fed = choices["input_feeding"]
     queries = [1] * sum(map(len, TARGETS)) if fed else [len(target) for target in TARGETS]

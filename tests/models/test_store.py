@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.errors import RegardError
 from regard.models.build import outline, transformer
-from regard.models.store import LARGEST_HEADER, fits, read, some, to_bytes, weights
+from regard.models.store import LARGEST_HEADER, check_weights, load_weights, some, to_bytes, weights
+from regard.system.errors import RegardError
 from small_models import section, small
 
 
@@ -39,7 +39,7 @@ def test_tied_weights_are_stored_once(stored: Path) -> None:
 
 def test_the_same_weights_are_the_same_bytes(stored: Path) -> None:
     model = fresh()
-    read(stored, model)
+    load_weights(stored, model)
     assert to_bytes(weights(model)) == stored.read_bytes()
 
 
@@ -99,20 +99,20 @@ def test_a_broken_file_is_one_sentence_and_changes_nothing(stored: Path, kind: s
     model = fresh()
     before = {name: weight.clone() for name, weight in weights(model).items()}
     with pytest.raises(RegardError, match=message) as caught:
-        read(stored, model)
+        load_weights(stored, model)
     assert caught.value.where == str(stored)
     assert all(torch.equal(before[name], weight) for name, weight in weights(model).items())
 
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
     with pytest.raises(RegardError, match="is a folder; a file is needed"):
-        read(tmp_path, fresh())
+        load_weights(tmp_path, fresh())
 
 
 def test_an_outline_tells_whether_a_file_fits(stored: Path) -> None:
-    fits(stored, outline(section(), 23, 23))
+    check_weights(stored, outline(section(), 23, 23))
     with pytest.raises(RegardError, match="the recipe's model has"):
-        fits(stored, outline(section(d_ff=1 << 18), 23, 23))
+        check_weights(stored, outline(section(d_ff=1 << 18), 23, 23))
 
 
 def test_some_tensors_are_read_without_the_others(stored: Path) -> None:

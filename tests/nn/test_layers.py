@@ -4,13 +4,12 @@ import pytest
 import torch
 from torch import nn
 
-from regard.nn.attention import MultiHeadAttention
+from regard.nn.attention.multi_head import MultiHeadAttention
 from regard.nn.dropout import Dropout
 from regard.nn.feedforward import FeedForward
-from regard.nn.layers import DecoderLayer, EncoderLayer
+from regard.nn.layers import DecoderLayer, EncoderLayer, PostNorm, PreNorm
 from regard.nn.layout import Layout
 from regard.nn.normalization import LayerNorm
-from regard.nn.residual import PostNorm, PreNorm
 from small_models import arrays, assert_near, sequences, stir
 
 SIZES, HEADS = [3, 1, 2], 2

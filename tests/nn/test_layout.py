@@ -8,7 +8,7 @@ from small_models import sequences
 def test_end_to_end() -> None:
     of = Sequences.end_to_end([3, 0, 2])
     assert (of.starts_B.tolist(), of.count, of.longest, of.size) == ([0, 3, 3], 3, 3, 5)
-    assert of.covered
+    assert of.covers_all_tokens
     assert not of.full
     assert Sequences.end_to_end([]).longest == 0
 
@@ -17,7 +17,7 @@ def test_positions_and_membership_follow_from_starts_and_lengths() -> None:
     of = sequences([3, 0, 2], tail=2, spare=2)
     assert of.positions_T.tolist() == [0, 1, 2, 0, 1, 0, 0]
     assert of.inside_T.tolist() == [True] * 5 + [False] * 2
-    assert not of.covered
+    assert not of.covers_all_tokens
     flat = of.grid_BL.flatten()
     for token in range(5):
         assert flat[of.cells_T[token]] == token

@@ -6,7 +6,7 @@ import torch
 
 from regard.nn import ops
 from regard.nn.embeddings import TokenEmbedding
-from regard.nn.ops import Linear, faithful, product, project, use, using
+from regard.nn.ops import Linear, is_accurate, product, project, use, using
 from small_models import assert_near, small
 
 SWITCH = torch.backends.mkldnn.matmul
@@ -36,7 +36,9 @@ def truth() -> tuple[torch.Tensor, ...]:
     return y_TF, direction_TF @ weight_FD, direction_TF.T @ x_TD, direction_TF.sum(0)
 
 
-@pytest.mark.parametrize(("path", "most"), [("exact", 1e-5), ("onednn", 1e-5 if faithful() else 2e-2), ("bf16", 2e-2)])
+@pytest.mark.parametrize(
+    ("path", "most"), [("exact", 1e-5), ("onednn", 1e-5 if is_accurate() else 2e-2), ("bf16", 2e-2)]
+)
 def test_every_path_is_the_product_and_has_its_gradient(path: ops.Path, most: float) -> None:
     found = results(path)
     for ours, exact in zip(found, truth(), strict=True):
@@ -70,8 +72,8 @@ def test_the_switch_is_set_inside_a_product_only() -> None:
 
 
 def test_faithful_measures(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert faithful(tolerance=1e9)
-    assert not faithful(tolerance=-1)
+    assert is_accurate(tolerance=1e9)
+    assert not is_accurate(tolerance=-1)
     exact = ops.F.linear
     rounding = []
 
@@ -86,7 +88,7 @@ def test_faithful_measures(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(ops, "_onednn", rounds)
     monkeypatch.setattr(ops.F, "linear", linear)
-    assert not faithful()
+    assert not is_accurate()
 
 
 @pytest.mark.parametrize("path", ["exact", "onednn", "bf16"])
@@ -117,8 +119,8 @@ def test_a_path_is_chosen_by_what_the_processor_is(
     monkeypatch: pytest.MonkeyPatch, amd: bool, faithful: bool, native: bool
 ) -> None:
     monkeypatch.setattr(ops, "full", ops.full.__wrapped__)  # without the memory of earlier answers
-    monkeypatch.setattr(ops, "narrow", lambda: amd)
-    monkeypatch.setattr(ops, "faithful", lambda: faithful)
+    monkeypatch.setattr(ops, "has_narrow_vectors", lambda: amd)
+    monkeypatch.setattr(ops, "is_accurate", lambda: faithful)
     monkeypatch.setattr(ops, "native_bf16", lambda device: native)
     full = "onednn" if amd and faithful else "exact"
     assert [ops.choose(precision) for precision in ("fp32", "auto", "mixed")] == [
@@ -134,4 +136,4 @@ def test_amd_is_known_by_its_vendor(tmp_path: Path, vendor: str | None, is_narro
     file = tmp_path / "cpuinfo"
     if vendor:
         file.write_text(f"processor\t: 0\nvendor_id\t: {vendor}\nmodel name\t: AMD\n\nvendor_id\t: {vendor}\n")
-    assert ops.narrow(str(file)) is is_narrow
+    assert ops.has_narrow_vectors(str(file)) is is_narrow

@@ -13,7 +13,7 @@ NAME = re.compile(r"\b[a-z_]+_[A-Z][A-Z0-9]*\b")
 
 def test_every_letter_is_in_the_key() -> None:
     found = {}
-    for file in [*SOURCE.glob("nn/*.py"), *SOURCE.glob("models/*.py")]:
+    for file in [*SOURCE.glob("nn/**/*.py"), *SOURCE.glob("models/**/*.py")]:
         for name in NAME.findall(file.read_text(encoding="utf-8")):
             for dimension in dimensions(name):
                 found.setdefault(dimension[0], f"{file.name}: {name}")

@@ -9,9 +9,9 @@ from torch import nn
 from regard.nn.dropout import Dropout
 from regard.nn.embeddings import InputEmbedding, TokenEmbedding
 from regard.nn.feedforward import FeedForward
+from regard.nn.layers import PostNorm, PreNorm
 from regard.nn.normalization import LayerNorm, RMSNorm
 from regard.nn.positions import Learned, NoPositions, Sinusoidal, sinusoids
-from regard.nn.residual import PostNorm, PreNorm
 from small_models import arrays, assert_near, stir
 
 X_TD = torch.randn(6, 10, dtype=torch.float64, generator=torch.Generator().manual_seed(2))

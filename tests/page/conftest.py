@@ -1,4 +1,4 @@
-"""The page in a browser, before models that have learned something; a model is taught when a test first needs it."""
+"""The page in a browser, with small trained models; each model is trained when a test first needs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page in one file, without a server and without any network: the heads of that pass, with their numbers."""
+"""The single-file page, without server or network: the heads of its pass with their numbers."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from page_models import data_of, made
 from page_numbers import check_gaze, clean, like, number
 from page_reading import BEFORE, FRAME, chosen, flipped, opened
 from page_view import Watch
-from regard.explore.answers import exported
-from regard.explore.measures import entropy
-from regard.explore.models import Models
-from regard.explore.record import record, recorded
-from regard.explore.scene import image_scene
+from regard.explore.folders.models import Models
+from regard.explore.forward.head_measures import entropy
+from regard.explore.forward.inputs import image_inputs
+from regard.explore.forward.record import record, record_attention
+from regard.explore.questions.answers import export_file
 
 
 def written(folder: Path, file: Path, *arguments: str) -> str:
@@ -78,7 +78,7 @@ def test_an_image(view: Watch, task: Callable[[str], Any], page_models: Path, tm
     shown = view(
         written(made("digits", page_models), tmp_path / "page.html", str(images), "--image", "3"), offline=True
     )
-    told = recorded(image_scene(task("digits"), digits("test")[0][2]))
+    told = record_attention(image_inputs(task("digits"), digits("test")[0][2]))
     shown.get_by_role("button", name="layer 2 head 2:").click()
     shown.get_by_role("img", name="The image in 4 by 4 patches").press("ArrowDown")
     shown.evaluate(FRAME)
@@ -131,7 +131,7 @@ def test_what_was_changed(view: Watch, page_models: Path, tmp_path: Path) -> Non
     (kept, *_), (example, *_) = models.states()[0]["snapshots"], models.states()[0]["examples"]
     changes = {"off": [["cross", 2, 1]], "mask": False}
     asked = {"text": BEFORE["translator"], "target": forced, "snapshot": kept, "changes": changes}
-    content = exported(models, {**asked, "form": "html"})[0]
+    content = export_file(models, {**asked, "form": "html"})[0]
     (tmp_path / "page.html").write_bytes(content)
     shown = view((tmp_path / "page.html").as_uri(), offline=True)
     assert shown.get_by_role("heading", level=1).inner_text() == "Regard"
@@ -139,5 +139,5 @@ def test_what_was_changed(view: Watch, page_models: Path, tmp_path: Path) -> Non
     assert " ".join(shown.locator(".altered").inner_text().split()).startswith(said)
     assert " ".join(shown.locator(".written").inner_text().split()).startswith(forced)
     assert not shown.get_by_text(example).count()
-    (tmp_path / "plain.html").write_bytes(exported(models, {"text": BEFORE["translator"], "form": "html"})[0])
+    (tmp_path / "plain.html").write_bytes(export_file(models, {"text": BEFORE["translator"], "form": "html"})[0])
     assert not view((tmp_path / "plain.html").as_uri(), offline=True).locator(".altered").count()

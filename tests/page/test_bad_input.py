@@ -1,4 +1,4 @@
-"""Whatever is typed, the page says in a sentence what is wrong, and goes on; also without its server."""
+"""The page reports any bad input in a sentence and keeps working, also after the server is gone."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_texts_that_cannot_be_read(served: str, view: Watch, task: Callable[[str
     shown.get_by_role("textbox").first.evaluate(
         "area => { area.value = 'a \\ud800'; area.dispatchEvent(new Event('input', { bubbles: true })) }"
     )
-    soon(shown, lambda: alerts(shown), lambda found: found == ["What is asked is not valid Unicode."])
+    soon(shown, lambda: alerts(shown), lambda found: found == ["The request is not valid Unicode."])
     works(shown, BEFORE[name], output)
     view.forgive("400 (Bad Request)")
 

@@ -1,4 +1,4 @@
-"""The page begins with a head that says something about a word that matters, in whole words."""
+"""The page starts with a meaningful head and a content word, at word level."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 from page_numbers import clean
 from page_reading import BEFORE, flipped, opened, soon
 from page_view import Watch
-from regard.explore.asked import Asked
-from regard.explore.looks import begins_with
-from regard.explore.models import Models
-from regard.explore.opening import opening
-from regard.explore.passes import passed
-from regard.explore.view import View
+from regard.explore.folders.models import Models
+from regard.explore.forward.passes import forward_pass
+from regard.explore.pictures.view import View
+from regard.explore.questions.first_head import first_head
+from regard.explore.questions.look import first_kind
+from regard.explore.requests import Request
 
 
 @pytest.mark.long(minutes=0.2)
@@ -23,10 +23,10 @@ from regard.explore.view import View
 def test_the_head_to_begin_with(served: str, view: Watch, page_models: Path, name: str) -> None:
     """It does something for a word that matters, which is kept; words are whole; a head that was asked for stays."""
     models = Models([page_models / name])
-    asked = Asked(text=BEFORE[name])
-    one = passed(models, asked)
-    kind = begins_with(one.record)
-    found = opening(models, models.loaded(0), asked, one, kind)
+    asked = Request(text=BEFORE[name])
+    one = forward_pass(models, asked)
+    kind = first_kind(one.record)
+    found = first_head(models, models.load(0), asked, one, kind)
     shown = opened(view, served, name, layer=None)
     assert shown.get_by_role("switch", name="whole words").is_checked()
     if found is None:  # a single query, or so few words that none stands behind another and its neighbour

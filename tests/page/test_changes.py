@@ -1,4 +1,4 @@
-"""What is taken away on the page is taken away in the model: the output is what Python gets without it."""
+"""Ablations on the page are applied to the model: its output equals Python's."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from page_language import digits
 from page_numbers import apart, chance, clean, like, number
 from page_reading import BEFORE, ONE, chosen, flipped, holds, opened, settled, soon
 from page_view import Watch
-from regard.explore.owing import scored
-from regard.explore.passes import probabilities
-from regard.explore.record import record
-from regard.explore.said import said, scores
-from regard.explore.scene import image_scene, scene
-from regard.explore.searches import begun, found
-from regard.models.changes import Changes, Head
-from regard.models.saliency import gradient_times_input
+from regard.explore.forward.candidates import scores, top_candidates
+from regard.explore.forward.inputs import image_inputs, text_inputs
+from regard.explore.forward.passes import probabilities
+from regard.explore.forward.record import record
+from regard.explore.forward.searches import beam_search, prepare_search
+from regard.explore.questions.attribution import explained_score
+from regard.models.inspect.ablation import Ablations, Head
+from regard.models.inspect.saliency import gradient_times_input
 
 IMAGE = 3
 WRITERS = ("translator", "recurrent", "writer", "spans")
 
 
-def makes(task: Any, changes: Changes) -> str:
+def makes(task: Any, changes: Ablations) -> str:
     """What a model makes of its text or image while it does without something."""
-    with changes.made(task.recipe.model):
+    with changes.apply(task.recipe.model):
         if task.name == "image-classification":
             return str(task.classify(digits("test")[0][IMAGE]).label)
         text = BEFORE[
@@ -55,7 +55,7 @@ def makes(task: Any, changes: Changes) -> str:
 
 def goes_on(task: Any, text: str) -> list[int]:
     """What a language model goes on with, without the mark at its end."""
-    (ids,) = (one.tokens for one in found(begun(task, text, 40), 1))
+    (ids,) = (one.tokens for one in beam_search(prepare_search(task, text, 40), 1))
     return [id for id in ids if id != task.symbols.end]
 
 
@@ -83,7 +83,7 @@ def becomes(before: str, now: str, name: str) -> str:
     return f"{what} stays the same: {now}" if before == now else f"{what} changes: {before} becomes {now}"
 
 
-def without(changes: Changes) -> str:
+def without(changes: Ablations) -> str:
     """What is taken away, as the page calls it."""
     uses = {"cross": "encoder–decoder", "pool": "pooling"}
     there = {"positions": changes.positions, "scaling": changes.scaling, "the mask": changes.mask}
@@ -92,19 +92,19 @@ def without(changes: Changes) -> str:
 
 
 TAKEN = [
-    ("recurrent", {"off": "cross.1.1"}, Changes((Head("cross", 1, 1),))),
-    ("classifier", {"off": "encoder.1.2 encoder.2.3"}, Changes((Head("encoder", 1, 2), Head("encoder", 2, 3)))),
-    ("reader", {"off": "pool.1.1"}, Changes((Head("pool", 1, 1),))),
-    ("classifier", {"without": "scaling"}, Changes(scaling=False)),
-    ("tagger", {"without": "positions"}, Changes(positions=False)),
-    ("words", {"without": "positions scaling"}, Changes(positions=False, scaling=False)),
+    ("recurrent", {"off": "cross.1.1"}, Ablations((Head("cross", 1, 1),))),
+    ("classifier", {"off": "encoder.1.2 encoder.2.3"}, Ablations((Head("encoder", 1, 2), Head("encoder", 2, 3)))),
+    ("reader", {"off": "pool.1.1"}, Ablations((Head("pool", 1, 1),))),
+    ("classifier", {"without": "scaling"}, Ablations(scaling=False)),
+    ("tagger", {"without": "positions"}, Ablations(positions=False)),
+    ("words", {"without": "positions scaling"}, Ablations(positions=False, scaling=False)),
     (
         "writer",
         {"off": "decoder.1.1 decoder.1.2", "without": "mask"},
-        Changes((Head("decoder", 1, 1), Head("decoder", 1, 2)), mask=False),
+        Ablations((Head("decoder", 1, 1), Head("decoder", 1, 2)), mask=False),
     ),
-    ("spans", {"without": "positions"}, Changes(positions=False)),
-    ("digits", {"without": "positions", "image": IMAGE}, Changes(positions=False)),
+    ("spans", {"without": "positions"}, Ablations(positions=False)),
+    ("digits", {"without": "positions", "image": IMAGE}, Ablations(positions=False)),
 ]
 
 
@@ -115,11 +115,11 @@ TAKEN = [
     ids=[f"{n}-{'-'.join(g.values() if 'image' not in g else ['positions'])}" for n, g, _ in TAKEN],
 )
 def test_what_comes_of_it(
-    served: str, view: Watch, task: Callable[[str], Any], name: str, given: dict[str, Any], changes: Changes
+    served: str, view: Watch, task: Callable[[str], Any], name: str, given: dict[str, Any], changes: Ablations
 ) -> None:
     shown = opened(view, served, name, **given)
     said = shown.locator(".changed").get_by_role("status").inner_text()
-    before, now = makes(task(name), Changes()), makes(task(name), changes)
+    before, now = makes(task(name), Ablations()), makes(task(name), changes)
     assert plain(said) == f"Without {without(changes)}: {becomes(before, now, name)}"
 
 
@@ -127,18 +127,18 @@ def test_what_comes_of_it(
 def test_heads_switched_off_one_after_another(served: str, view: Watch, task: Callable[[str], Any]) -> None:
     """The output changes with them, and so do the heads above; at the end all is as it was."""
     shown, model, off = opened(view, served, "translator", kind="cross", layer=1, head=1), task("translator"), []
-    before = makes(model, Changes())
+    before = makes(model, Ablations())
     status = shown.locator(".changed").get_by_role("status")
     for head in (1, 2, 3, 4):
         shown.get_by_role("button", name=f"layer 1 head {head}:").click()
         flipped(shown, f"head 1·{head}")
         off.append(Head("cross", 1, head))
-        now = makes(model, Changes(tuple(off)))
-        wanted = f"Without {without(Changes(tuple(off)))}: {becomes(before, now, 'translator')}"
+        now = makes(model, Ablations(tuple(off)))
+        wanted = f"Without {without(Ablations(tuple(off)))}: {becomes(before, now, 'translator')}"
         soon(shown, lambda: [plain(text) for text in status.all_inner_texts()], partial(eq, [wanted]))
     assert now != before
     shown.get_by_role("button", name="layer 2 head 1:").click()
-    with Changes(tuple(off)).made(model.recipe.model):
+    with Ablations(tuple(off)).apply(model.recipe.model):
         weight_QK = record(model, ONE.source).head("cross", 2, 1)
     positive_QK = np.where(weight_QK > 0, weight_QK, 1)
     entropy = float(-(positive_QK * np.log2(positive_QK)).sum(axis=1).mean())
@@ -158,13 +158,13 @@ def test_the_same_output_before_and_after(
     shown = opened(view, served, name, kind=use, layer=1, head=1, token=row, off=f"{use}.1.1")
     model = task(name)
     more = goes_on(model, BEFORE[name]) if name == "writer" else None
-    seen = scene(model, BEFORE[name], more)
+    seen = text_inputs(model, BEFORE[name], more)
     begins = 0 if more is None else len(seen.written) - len(more)
     row += name == "writer"  # it looks where the next is written
     before = probabilities(seen, scores(seen))
-    with Changes((Head(use, 1, 1),)).made(model.recipe.model):
+    with Ablations((Head(use, 1, 1),)).apply(model.recipe.model):
         after = probabilities(seen, scores(seen))
-        best = said(seen, 1)
+        best = top_candidates(seen, 1)
     assert before is not None
     assert after is not None
     there = [place for place, share in enumerate(before) if share is not None and (place == row or place >= begins)]
@@ -184,7 +184,7 @@ def test_the_same_output_before_and_after(
 def test_a_label_before_and_after(served: str, view: Watch, task: Callable[[str], Any]) -> None:
     shown, model = opened(view, served, "classifier", without="positions"), task("classifier")
     before = model.classify(BEFORE["classifier"])
-    with Changes(positions=False).made(model.recipe.model):
+    with Ablations(positions=False).apply(model.recipe.model):
         after = model.classify(BEFORE["classifier"])
     first = plain(shown.locator(".moved li").first.inner_text())
     shares = apart(chance, before.probabilities[before.label], after.probabilities[before.label])
@@ -205,8 +205,8 @@ def test_another_order_with_and_without_positions(
     assert texts[0] == BEFORE[name] != texts[1]
     wanted = []
     for text in texts:
-        for changes in (Changes(), Changes(positions=False)):
-            with changes.made(task(name).recipe.model):
+        for changes in (Ablations(), Ablations(positions=False)):
+            with changes.apply(task(name).recipe.model):
                 model = task(name)
                 made = str(model.classify(text).label) if name == "classifier" else record(model, text).target_text
                 made = makes_of(model, text) if name == "writer" else made
@@ -216,9 +216,9 @@ def test_another_order_with_and_without_positions(
         return
     ids, logs = goes_on(task(name), texts[0]), []
     for text in texts:
-        for changes in (Changes(), Changes(positions=False)):
-            with changes.made(task(name).recipe.model):
-                seen = scene(task(name), text, ids)
+        for changes in (Ablations(), Ablations(positions=False)):
+            with changes.apply(task(name).recipe.model):
+                seen = text_inputs(task(name), text, ids)
                 shares = probabilities(seen, scores(seen)) or []
             logs.append(math.fsum(math.log(share or 1) for share in shares[-len(ids) :]))
     amounts = [plain(text) for text in shown.locator(".orders .said b").all_inner_texts()]
@@ -249,8 +249,8 @@ def test_the_gradient(served: str, view: Watch, task: Callable[[str], Any], name
     if place is not None:
         shown.get_by_role("group", name="Tokens to be explained").get_by_role("button").nth(place).click()
     model = task(name)
-    seen = image_scene(model, digits("test")[0][IMAGE]) if name == "digits" else scene(model, BEFORE[name])
-    score = scored(seen, place, None)
+    seen = image_inputs(model, digits("test")[0][IMAGE]) if name == "digits" else text_inputs(model, BEFORE[name])
+    score = explained_score(seen, place, None)
     share_T = gradient_times_input(model.model, "encoder", lambda: score(seen.run())).tolist()
     whole = float(score(seen.run()))
     other = -math.expm1(whole)  # all else: what is shown is added to the odds
@@ -276,9 +276,9 @@ def test_the_gradient_of_what_is_written(served: str, view: Watch, task: Callabl
     chosen(shown, "What is compared", "beside the gradient")
     shown.get_by_role("group", name="Tokens to be explained").get_by_role("button").nth(place).click()
     settled(shown)
-    with Changes(mask=mask).made(model.recipe.model):
-        seen = scene(model, BEFORE["translator"])
-        score = scored(seen, place, None)
+    with Ablations(mask=mask).apply(model.recipe.model):
+        seen = text_inputs(model, BEFORE["translator"])
+        score = explained_score(seen, place, None)
         share_T = gradient_times_input(model.model, "decoder", lambda: score(seen.run())).tolist()
         other = -math.expm1(float(score(seen.run())))
     tokens = shown.get_by_role("group", name="Tokens that are written").get_by_role("img")

@@ -1,4 +1,4 @@
-"""Two heads side by side: how far they are apart is what Python computes, of sentences, checkpoints and models."""
+"""Two heads side by side: distances equal Python's, across sentences, checkpoints and models."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from page_models import made
 from page_numbers import check_gaze, clean, like, number, weight
 from page_reading import BEFORE, FRAME, ONE, chosen, flipped, opened, settled, soon
 from page_view import Watch
-from regard.explore.models import Models
-from regard.explore.owing import scored
-from regard.explore.passes import probabilities
-from regard.explore.record import record
-from regard.explore.said import scores
-from regard.explore.scene import scene
-from regard.models.changes import Changes
-from regard.models.saliency import gradient_times_input
+from regard.explore.folders.models import Models
+from regard.explore.forward.candidates import scores
+from regard.explore.forward.inputs import text_inputs
+from regard.explore.forward.passes import probabilities
+from regard.explore.forward.record import record
+from regard.explore.questions.attribution import explained_score
+from regard.models.inspect.ablation import Ablations
+from regard.models.inspect.saliency import gradient_times_input
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Request
@@ -76,7 +76,7 @@ def test_two_checkpoints(
     target = finished.target_text if name == "translator" else None
 
     def at(snapshot: str) -> NDArray[Any]:
-        return record(models.loaded(0, snapshot).task, BEFORE[name], target).head(kind, layer, head)
+        return record(models.load(0, snapshot).task, BEFORE[name], target).head(kind, layer, head)
 
     many = shown.get_by_role("group", name="The head at every kept moment").get_by_role("button")
     texts = soon(shown, many.all_inner_texts, lambda texts: len(texts) > 3 and "…" not in "".join(texts))
@@ -111,10 +111,10 @@ def test_with_and_without(served: str, view: Watch, task: Callable[[str], Any]) 
     shown = opened(view, served, "tagger", view="compare", layer=2, head=4)
     chosen(shown, "What is compared", "with and without")
     model, whole = task("tagger"), record(task("tagger"), ONE.source).head("encoder", 2, 4)
-    with Changes(positions=False).made(model.recipe.model):
+    with Ablations(positions=False).apply(model.recipe.model):
         check_distance(shown, whole, record(model, ONE.source).head("encoder", 2, 4))
     flipped(shown, "scaling")
-    with Changes(positions=False, scaling=False).made(model.recipe.model):
+    with Ablations(positions=False, scaling=False).apply(model.recipe.model):
         check_distance(shown, whole, record(model, ONE.source).head("encoder", 2, 4))
 
 
@@ -139,8 +139,8 @@ def test_both_sides_of_the_gradient(served: str, view: Watch, task: Callable[[st
     place = 4
     shown = opened(view, served, name, view="compare", kind=kind, token=place)
     chosen(shown, "What is compared", "beside the gradient")
-    model, seen = task(name), scene(task(name), BEFORE[name])
-    score = scored(seen, place, None)
+    model, seen = task(name), text_inputs(task(name), BEFORE[name])
+    score = explained_score(seen, place, None)
     sure = -math.expm1(float(score(seen.run())))  # of the odds, not of the logarithm
     for group, stack, tokens in (
         ("Tokens", "encoder", seen.source),
@@ -160,7 +160,7 @@ def test_both_sides_of_the_gradient(served: str, view: Watch, task: Callable[[st
 @pytest.mark.long(minutes=0.1)
 def test_the_gradient_of_what_is_almost_certain(served: str, view: Watch, task: Callable[[str], Any]) -> None:
     """It is of the odds, so it is not blank where the model is sure; attention is said to be of what is read."""
-    shown, seen = opened(view, served, "translator", view="compare"), scene(task("translator"), ONE.source)
+    shown, seen = opened(view, served, "translator", view="compare"), text_inputs(task("translator"), ONE.source)
     chosen(shown, "What is compared", "beside the gradient")
     shares = probabilities(seen, scores(seen))
     assert shares is not None

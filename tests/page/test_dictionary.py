@@ -1,4 +1,4 @@
-"""The soft dictionary answers as softmax does, for keys that are points and for keys that are words."""
+"""The soft dictionary computes softmax, for keys that are points and keys that are words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The equation on the page has the numbers of the model: every step of it, and what it would be without."""
+"""The equation on the page shows the model's numbers in every step, also without scaling or mask."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from page_language import digits
 from page_numbers import clean, like, number, places, weight
 from page_reading import BEFORE, FRAME, flipped, opened, rows, settled
 from page_view import Watch
-from regard.explore.equation import Equation, equation
-from regard.explore.scene import Scene, image_scene, scene
+from regard.explore.forward.equation_steps import EquationSteps, equation
+from regard.explore.forward.inputs import ModelInputs, image_inputs, text_inputs
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -40,7 +40,7 @@ def softmax(score_M: NDArray[Any]) -> NDArray[Any]:
 
 
 def check_ledger(
-    shown: Page, found: Equation, query: int, entering_M: NDArray[Any], more_M: NDArray[Any] | None
+    shown: Page, found: EquationSteps, query: int, entering_M: NDArray[Any], more_M: NDArray[Any] | None
 ) -> None:
     """Every column of every row.
 
@@ -78,14 +78,14 @@ def told(shown: Page, drawing: str, steps: int) -> list[str]:
     return re.findall(NUMBER, lines.locator("xpath=following-sibling::p").inner_text())
 
 
-def scaled(found: Equation, query: int) -> NDArray[Any]:
+def scaled(found: EquationSteps, query: int) -> NDArray[Any]:
     """What the softmax of a query is taken of; minus infinity where nothing must be seen."""
     score_M = found.score_LM[query] / found.divisor + found.bias_LM[query]
     return np.where(found.hidden_LM[query], -np.inf, score_M)
 
 
-def seen_by(task: Any, name: str) -> Scene:
-    return image_scene(task, digits("test")[0][0]) if name == "digits" else scene(task, BEFORE[name])
+def seen_by(task: Any, name: str) -> ModelInputs:
+    return image_inputs(task, digits("test")[0][0]) if name == "digits" else text_inputs(task, BEFORE[name])
 
 
 @pytest.mark.long(minutes=0.3)
@@ -132,7 +132,7 @@ def fine(value: float) -> str:
     return number(value, 4)
 
 
-def check_sum(shown: Page, found: Equation, query: int, weight_M: NDArray[Any]) -> None:
+def check_sum(shown: Page, found: EquationSteps, query: int, weight_M: NDArray[Any]) -> None:
     """The weighted sum has the weights that the ledger ends with: what was taken away is gone to the end."""
     best, context_U = int(found.weight_LM[query].argmax()), weight_M @ found.value_MU
     number_of, *said = told(shown, "the same times its weight", 2)
@@ -152,7 +152,7 @@ def test_without_scaling_and_without_the_mask(
     served: str, view: Watch, task: Callable[[str], Any], name: str, kind: str, token: int
 ) -> None:
     """What the weights would be is softmax without the division, or of what is hidden as well."""
-    found = equation(scene(task(name), BEFORE[name]), kind, 2, 2)
+    found = equation(text_inputs(task(name), BEFORE[name]), kind, 2, 2)
     shown = opened(view, served, name, view="equation", kind=kind, layer=2, head=2, token=token)
     score_M, hidden_M = found.score_LM[token], found.hidden_LM[token]
     assert hidden_M.any()

@@ -1,4 +1,4 @@
-"""Every head on the page is the head that Python hears: where it looks, how it is measured and merged, by word."""
+"""Heads on the page equal those recorded in Python: weights, measures, merging, word level."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from page_language import digits
 from page_numbers import apart, chance, check_gaze, clean, like, number, percent, weight
 from page_reading import BEFORE, FRAME, ONE, chosen, flipped, opened, soon
 from page_view import Watch
+from regard.explore.forward.candidates import scores
+from regard.explore.forward.head_measures import measures, rollout
+from regard.explore.forward.inputs import image_inputs, text_inputs
+from regard.explore.forward.passes import probabilities
+from regard.explore.forward.record import AttentionRecord, record, record_attention
+from regard.explore.forward.tokens import Token, by_word, words
 from regard.explore.kinds import Kind
-from regard.explore.measures import measures, rollout
-from regard.explore.owing import scored
-from regard.explore.passes import probabilities
-from regard.explore.record import Record, record, recorded
-from regard.explore.said import scores
-from regard.explore.scene import image_scene, scene
-from regard.explore.tokens import Token, by_word, words
-from regard.models.changes import Changes, Head
+from regard.explore.questions.attribution import explained_score
+from regard.models.inspect.ablation import Ablations, Head
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -126,7 +126,7 @@ def test_whole_words(served: str, view: Watch, task: Callable[[str], Any], name:
         check_row(shown, place, weight_QK, [[clean(word) for word, _ in side] for side in sides])
 
 
-def sides_of(told: Record, kind: Kind) -> list[list[tuple[str, list[int]]]]:
+def sides_of(told: AttentionRecord, kind: Kind) -> list[list[tuple[str, list[int]]]]:
     """Who looks and what is looked at, in words."""
     texts = (
         told.source_text if kind == "encoder" else told.target_text,
@@ -139,7 +139,7 @@ def sides_of(told: Record, kind: Kind) -> list[list[tuple[str, list[int]]]]:
 def test_patches_of_an_image(served: str, view: Watch, task: Callable[[str], Any]) -> None:
     """Who looks is chosen by arrow keys over the image; the sentence says in words where the patches are."""
     shown = opened(view, served, "digits", image=3)
-    told = recorded(image_scene(task("digits"), digits("test")[0][3]))
+    told = record_attention(image_inputs(task("digits"), digits("test")[0][3]))
     spots = ["the class token"]
     spots += [f"the patch in row {row}, column {column}" for row in (1, 2, 3, 4) for column in (1, 2, 3, 4)]
     assert shown.get_by_text("What it is:").inner_text() == f"What it is: {digits('test')[1][3]}"
@@ -237,13 +237,13 @@ def test_what_a_token_or_a_label_needs(
     """Every head of every kind off in turn, what was written forced; nothing else is said beside another kind."""
     image = {"image": 3} if name == "digits" else {}
     shown, model = opened(view, served, name, kind=kind, token=row, **image), task(name)
-    seen = image_scene(model, digits("test")[0][3]) if image else scene(model, BEFORE[name])
+    seen = image_inputs(model, digits("test")[0][3]) if image else text_inputs(model, BEFORE[name])
     place = row + 1 if row is not None and name == "writer" else row
-    score, section = scored(seen, place, None), model.recipe.model
+    score, section = explained_score(seen, place, None), model.recipe.model
     whole, left = float(score(seen.run())), {}
     for use, (layers, heads) in section.attention.items():
         for layer, head in np.ndindex(layers, heads):
-            with Changes((Head(use, layer + 1, head + 1),)).made(section):
+            with Ablations((Head(use, layer + 1, head + 1),)).apply(section):
                 left[use, layer + 1, head + 1] = float(score(seen.run()))
     shown.get_by_role("button", name="what does").click()
     said = plain(soon(shown, shown.locator(".answer").inner_text, lambda text: "stayed the same" in text))
@@ -291,7 +291,7 @@ def test_where_a_word_is_written(served: str, view: Watch, task: Callable[[str],
 
 def told_probability(model: Any) -> list[float]:
     """Of each piece that is written, how probable it was."""
-    seen = scene(model, ONE.source)
+    seen = text_inputs(model, ONE.source)
     found = probabilities(seen, scores(seen))
     assert found is not None
     return [0.0 if one is None else one for one in found]

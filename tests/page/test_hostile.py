@@ -1,4 +1,4 @@
-"""What would be a picture in a careless page is text wherever it stands: typed, in an address, in names and logs."""
+"""Markup in any input is shown as text: typed, in addresses, in names and in logs."""
 
 from __future__ import annotations
 

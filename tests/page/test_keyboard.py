@@ -1,4 +1,4 @@
-"""The page without a pointer and without sight: everything is reached by keys, is seen to be, and has a name."""
+"""Accessibility: every control is reachable by keyboard, visibly focused, and named."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from page_language import pairs
 from page_numbers import check_gaze, clean
 from page_reading import FRAME, address, settled, soon
 from page_view import Watch
-from regard.explore.record import record
+from regard.explore.forward.record import record
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -1,4 +1,4 @@
-"""A text of 512 tokens: the page draws it, answers the pointer, and says the numbers of the model."""
+"""A text of 512 tokens: the page draws it, reacts to the pointer, and shows the model's numbers."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from page_numbers import check_gaze, clean, like, places, weight
 from page_odd import LETTERS
 from page_reading import FRAME, chosen, holds, rows, settled, soon
 from page_view import Watch
-from regard.explore.equation import equation
-from regard.explore.measures import rollout
-from regard.explore.record import record
-from regard.explore.scene import scene
+from regard.explore.forward.equation_steps import equation
+from regard.explore.forward.head_measures import rollout
+from regard.explore.forward.inputs import text_inputs
+from regard.explore.forward.record import record
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -126,7 +126,7 @@ def pixels(canvas: Locator) -> str:
 def test_the_equation(served_odd: str, view: Watch, model: Any) -> None:
     """The strongest keys alone at first, all of them on demand, of which those in sight are made."""
     shown = opened(view, served_odd, view="equation", token=7)
-    found = equation(scene(model, TEXT), "encoder", 2, 3)
+    found = equation(text_inputs(model, TEXT), "encoder", 2, 3)
     table = shown.locator(".ledger table")
     soon(shown, lambda: len(rows(table)), lambda count: count == 12)
     order = np.argsort(-found.weight_LM[7], kind="stable")

@@ -1,4 +1,4 @@
-"""The models that are shown have learned what they were taught; what they are tested on, they never saw."""
+"""The trained test models have learned their data; their test data is disjoint from it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 from page_language import antecedent, digits, hidden, hidden_twice, language, pairs, spans
 from page_models import LESSONS, made, main, quality
-from regard.data.grammar import Pair, classic, words_of
-from regard.training.average import weights
+from regard.data.demo.grammar import Pair, classic, words_of
+from regard.training.checkpoints.average import weights
 
 
 def test_what_is_tested_was_not_learned_from() -> None:

@@ -1,4 +1,4 @@
-"""The whole way: a command, its page, what the page asks and shows; in light and dark, wide and narrow."""
+"""End to end: the command, the page, its requests and views; in light and dark, wide and narrow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The training that made a model, or is just making it: what the page tells is what stands in its log."""
+"""The training view shows what the log of a finished or running training contains."""
 
 from __future__ import annotations
 

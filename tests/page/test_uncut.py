@@ -1,4 +1,4 @@
-"""Nothing on the page is cut that is to be read: captions of pictures, and the words of a text."""
+"""No caption of a picture and no word of a text is cut off."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def check_words(text: Locator, words: list[list[int]]) -> None:
 @pytest.mark.parametrize("name", ["translator", "tagger", "writer"])
 def test_no_word_is_torn_in_running_text(served: str, view: Watch, task: Callable[[str], Any], name: str) -> None:
     """At any width, in the text view and step by step: so it reads as the sentence does."""
-    from regard.explore.record import record
-    from regard.explore.tokens import words
+    from regard.explore.forward.record import record
+    from regard.explore.forward.tokens import words
 
     told = record(task(name), BEFORE[name])
     source = [places for _, places in words(told.source, told.source_text)]

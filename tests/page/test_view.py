@@ -1,4 +1,4 @@
-"""What watches the page sees what must not happen on it."""
+"""The page's test fixture detects errors on the page."""
 
 from __future__ import annotations
 

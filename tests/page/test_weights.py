@@ -1,4 +1,4 @@
-"""A page keeps to the weights that are looked at, in every view, until its reader looks again."""
+"""The page keeps to one set of weights in every view until the reader reloads."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import pytest
 
 from page_reading import flipped, settled, soon
 from page_view import Watch, serving
-from regard.explore.folders import Folder
-from regard.models.changes import Changes, Head
+from regard.explore.folders.folder import Folder
+from regard.models.inspect.ablation import Ablations, Head
 from small_tasks import SOURCE, log, put, translator
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Request
 
-NOTHING, OFF = Changes(), Changes((Head("cross", 1, 1),))
+NOTHING, OFF = Ablations(), Ablations((Head("cross", 1, 1),))
 ENDED = ("ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE", "503 (Service Unavailable)")
 """What a browser says of a server that ends before the page."""
 LATER = {"Words": {"near", "drift"}}
@@ -27,8 +27,8 @@ LATER = {"Words": {"near", "drift"}}
 HEAD = {"view": "heads", "kind": "cross", "layer": 1, "head": 1}
 
 
-def makes(task: Any, changes: Changes = NOTHING) -> str:
-    with changes.made(task.recipe.model):
+def makes(task: Any, changes: Ablations = NOTHING) -> str:
+    with changes.apply(task.recipe.model):
         return str(task.translate(SOURCE, beam=1))
 
 

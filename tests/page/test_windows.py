@@ -1,4 +1,4 @@
-"""A text that is longer than a model reads: every view shows a part of it, which can be moved, and none is empty."""
+"""An over-long text: every view shows one window of it, which can be moved."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from page_language import pairs
 from page_numbers import check_gaze, clean
 from page_reading import BEFORE, FRAME, address, chosen, holds, opened, settled, soon
 from page_view import Watch
-from regard.explore.record import record
-from regard.explore.windows import windows
+from regard.explore.forward.record import record
+from regard.explore.forward.text_windows import windows
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -67,10 +67,10 @@ def test_every_view_is_of_the_part(served: str, view: Watch, task: Callable[[str
     found = windows(task(name), LONG[name])
     assert len(found.texts) > 2
     shown = opened(view, served, name, text=LONG[name], layer=1, head=1)
-    told = record(task(name), found.one().text)
+    told = record(task(name), found.window().text)
     kind = next(kind for kind in ("cross", "encoder", "decoder") if kind in told.weights)
     check_head(shown, told, kind, 1, 1)
-    one = found.one()
+    one = found.window()
     assert part(shown).startswith(f"part {one.number} of {one.count} · tokens {one.first}–{one.last} of {one.total} · ")
     navigation = shown.get_by_role("navigation", name="Views")
     for label in VIEWS:
@@ -107,7 +107,7 @@ def test_it_is_moved(served: str, view: Watch, task: Callable[[str], Any], name:
     soon(shown, lambda: part(shown), lambda said: said.startswith(f"part {number} of {count} "))
     settled(shown)
     kind = "cross" if name == "translator" else "decoder" if name == "writer" else "encoder"
-    check_head(shown, record(task(name), found.one(number).text), kind, 1, 1)
+    check_head(shown, record(task(name), found.window(number).text), kind, 1, 1)
     assert parse_qs(urlsplit(shown.url).fragment)["window"] == [str(number)]
     slider = group.get_by_role("slider")
     slider.press("Home")
@@ -158,7 +158,7 @@ def test_what_it_is_made_to_write_may_be_too_long(served: str, view: Watch, task
     shown.get_by_role("button", name="later").click()
     soon(shown, lambda: part(shown), lambda said: said.startswith("part 2 of "))
     assert not box.count()
-    told = record(task("translator"), windows(task("translator"), LONG["translator"]).one(2).text)
+    told = record(task("translator"), windows(task("translator"), LONG["translator"]).window(2).text)
     soon(shown, shown.locator(".written").inner_text, lambda said: said.startswith(told.target_text))
 
 
@@ -169,7 +169,7 @@ def test_a_language_model_goes_on_behind_its_part(served: str, view: Watch, task
     add = shown.get_by_role("button", name="add this to the text above")
     add.wait_for()
     steps = shown.get_by_role("region", name="Step by step")
-    given = len(record(task("writer"), windows(task("writer"), LONG["writer"]).one().text).source)
+    given = len(record(task("writer"), windows(task("writer"), LONG["writer"]).window().text).source)
     count = int(steps.locator(".count").inner_text().rsplit(" ", 1)[1])
     assert count > given
     shown.get_by_role("button", name="earlier").click()
@@ -230,7 +230,7 @@ def test_two_models_read_the_same_part(served: str, view: Watch, task: Callable[
     """Beside one another, though each reads as much as it learned to."""
     shown = opened(view, served, "translator", text=LONG["translator"], view="compare", window=4)
     chosen(shown, "What is compared", "two models")
-    told = windows(task("translator"), LONG["translator"]).one(4).text
+    told = windows(task("translator"), LONG["translator"]).window(4).text
     names = [clean(token.text) for token in record(task("translator"), told).source]
     columns = shown.locator(".two .columns ol.keys")
     soon(shown, columns.count, lambda count: count == 2)

@@ -1,4 +1,4 @@
-"""Words as vectors on the page, and in the model: neighbours, the map, ways through the layers, positions."""
+"""Embeddings on the page, compared with the model: neighbours, map, layer paths, positions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from page_language import pairs
 from page_numbers import apart, chance, clean, like, number, percent, places
 from page_reading import BEFORE, FRAME, ONE, opened, soon
 from page_view import Watch
-from regard.explore.drift import drift
-from regard.explore.scene import scene
-from regard.explore.searches import begun, found
-from regard.explore.space import Plane, nearest
-from regard.models.changes import Changes
+from regard.explore.forward.inputs import text_inputs
+from regard.explore.forward.searches import beam_search, prepare_search
+from regard.explore.forward.vector_space import Plane, layer_paths, nearest
+from regard.models.inspect.ablation import Ablations
 
 
 def table(task: Any, side: str) -> tuple[Any, NDArray[Any]]:
@@ -77,7 +76,7 @@ def test_the_nearest_words(
     told = soon(shown, shown.get_by_text("these two directions show").inner_text, lambda text: "pieces" in text)
     assert any(
         f"{len(readable):,} pieces; these two directions show {one} of" in told
-        for one in like(percent, Plane.through(vector_VD[readable]).share)
+        for one in like(percent, Plane.fit(vector_VD[readable]).share)
     )
 
 
@@ -90,7 +89,7 @@ def test_a_word_on_its_way_through_the_layers(
     other = pairs("test")[7].source if name == "translator" else "The wolf couldn't cross"
     shown = opened(view, served, name, view="words")
     shown.get_by_role("textbox", name="second sentence").fill(other)
-    seen = [scene(task(name), text) for text in (BEFORE[name], other)]
+    seen = [text_inputs(task(name), text) for text in (BEFORE[name], other)]
     second = shown.get_by_role("group", name="Tokens of the second sentence").get_by_role("button")
     soon(
         shown,
@@ -100,7 +99,7 @@ def test_a_word_on_its_way_through_the_layers(
     pair = (2, 3)
     shown.get_by_role("group", name="Tokens of the first sentence").get_by_role("button").nth(pair[0]).click()
     second.nth(pair[1]).click()
-    alike = drift(seen, stack).alike((0, pair[0]), (1, pair[1]))  # type: ignore[arg-type]
+    alike = layer_paths(seen, stack).layer_cosines((0, pair[0]), (1, pair[1]))  # type: ignore[arg-type]
     said = shown.get_by_text("How alike")
     ends = [like(number, alike[0]), like(number, alike[-1])]
     names = [clean(one.source[place].text) for one, place in zip(seen, pair, strict=True)]
@@ -143,12 +142,12 @@ def test_sinusoids(served: str, view: Watch) -> None:
     assert found[2] in like(number, far[1])
 
 
-def together(task: Any, text: str, ids: tuple[int, ...], changes: Changes) -> float:
+def together(task: Any, text: str, ids: tuple[int, ...], changes: Ablations) -> float:
     """The logarithm of how probable one output is before a text."""
     import torch
 
-    with changes.made(task.recipe.model), torch.inference_mode():
-        seen = scene(task, text, ids)
+    with changes.apply(task.recipe.model), torch.inference_mode():
+        seen = text_inputs(task, text, ids)
         score_TV = task.model.output.scores(seen.run()).double().log_softmax(1)
         return float(score_TV[range(len(seen.written_ids)), list(seen.written_ids)].sum())
 
@@ -168,11 +167,11 @@ def test_two_words_change_places(served: str, view: Watch, task: Callable[[str],
     """How probable the same output is before both orders, with positions and without, and what is said of that."""
     text, changed = "The fox doesn't cross the street because it is too tired.", []
     shown, model = opened(view, served, "translator", view="positions", text=text), task("translator")
-    ids = found(begun(model, text, 1), 1)[0].tokens
+    ids = beam_search(prepare_search(model, text, 1), 1)[0].tokens
     for first, second in (("fox", "street"), ("street", "tired")):
         order = text.replace(first, "?").replace(second, first).replace("?", second)
         logs = [
-            together(model, one, ids, how) for one in (text, order) for how in (Changes(), Changes(positions=False))
+            together(model, one, ids, how) for one in (text, order) for how in (Ablations(), Ablations(positions=False))
         ]
         numbers = soon(
             shown,

@@ -1,4 +1,4 @@
-"""How a model writes, on the page and in Python: candidates, the search as a tree, and outputs that are forced."""
+"""Generation on the page, compared with Python: candidates, the search tree, and forced outputs."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from page_language import pairs
 from page_numbers import chance, clean, like, number
 from page_reading import BEFORE, opened, rows, settled, soon
 from page_view import Watch
-from regard.explore.said import Said, said
-from regard.explore.scene import Scene, scene
-from regard.explore.searches import begun, found
+from regard.explore.forward.candidates import Candidate, top_candidates
+from regard.explore.forward.inputs import ModelInputs, text_inputs
+from regard.explore.forward.searches import beam_search, prepare_search
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -38,7 +38,7 @@ def measured(base: float) -> Callable[[float], str]:
     return told
 
 
-def check_candidates(steps: Locator, wanted: list[Said]) -> None:
+def check_candidates(steps: Locator, wanted: list[Candidate]) -> None:
     """The candidates of the step that is seen: the five most probable in their order, and the rest."""
     seen = steps.locator("ol").evaluate(CANDIDATES)
     base = next((one.probability for (*_, against), one in zip(seen, wanted, strict=False) if not against), None)
@@ -58,8 +58,8 @@ def check_candidates(steps: Locator, wanted: list[Said]) -> None:
 def test_candidates_of_every_step(served: str, view: Watch, task: Callable[[str], Any], name: str) -> None:
     """From the first to the last, each what Python says, with the probabilities of what was taken."""
     shown, text = opened(view, served, name, view="writing"), BEFORE[name]
-    target = found(begun(task(name), text, GOES_ON), 1)[0].tokens if name == "writer" else None
-    every = said(scene(task(name), text, target))
+    target = beam_search(prepare_search(task(name), text, GOES_ON), 1)[0].tokens if name == "writer" else None
+    every = top_candidates(text_inputs(task(name), text, target))
     steps = shown.get_by_role("region", name="Step by step")
     steps.get_by_text(f"of {len(every)}").wait_for()
     steps.get_by_role("slider").fill("0")
@@ -81,7 +81,7 @@ def test_the_tree_is_the_search(served: str, view: Watch, task: Callable[[str], 
     shown, text, beam = opened(view, served, name, view="writing"), BEFORE[name], 3
     search = shown.get_by_role("region", name="Search")
     search.get_by_role("combobox").select_option(str(beam))
-    best = found(begun(task(name), text, 1), beam)
+    best = beam_search(prepare_search(task(name), text, 1), beam)
     every = task(name).nbest([text], n=beam, beam=beam)[0]
     seen = soon(shown, lambda: rows(search.get_by_role("table")), lambda seen: len(seen) == beam)
     for (_, written, log, length, score), one, inner in zip(seen, every, best, strict=True):
@@ -92,7 +92,7 @@ def test_the_tree_is_the_search(served: str, view: Watch, task: Callable[[str], 
     tree = search.get_by_role("img", name="The search as a tree")
     tree.press("Home")
     token, so_far, _ = soon(shown, lambda: search.locator("dl dd").all_inner_texts(), bool)
-    assert token in like(chance, said(scene(task(name), text))[0][0].probability)
+    assert token in like(chance, top_candidates(text_inputs(task(name), text))[0][0].probability)
     tree.press("End")
     _, so_far, fate = search.locator("dl dd").all_inner_texts()
     assert so_far in like(number, best[0].log_probability)
@@ -102,7 +102,7 @@ def test_the_tree_is_the_search(served: str, view: Watch, task: Callable[[str], 
     steps = shown.get_by_role("region", name="Step by step")
     steps.get_by_text(f"Stepping through output 2 of the search with a beam of {beam}.").wait_for()
     settled(shown)
-    wanted = said(scene(task(name), text, every[1].tokens))
+    wanted = top_candidates(text_inputs(task(name), text, every[1].tokens))
     for step in range(3):
         check_candidates(steps, wanted[step])
         steps.get_by_role("button", name="next").click()
@@ -116,7 +116,7 @@ def test_an_output_that_is_forced(served: str, view: Watch, task: Callable[[str]
     own, target = shown.locator(".written").inner_text(), FORCED[name]
     shown.get_by_role("button", name="make it write something else").click()
     shown.get_by_role("textbox", name="what the model is made to write").fill(target)
-    seen = scene(task(name), BEFORE[name], target)
+    seen = text_inputs(task(name), BEFORE[name], target)
     every = [(clean(token.text), one) for token, one in zip(seen.written, probabilities(seen), strict=True)]
     if name == "spans":  # gaps are told by what fills them
         every = [(piece, one) for piece, one in every if not re.fullmatch(r"<extra_\d+>|</s>", piece)]
@@ -127,7 +127,7 @@ def test_an_output_that_is_forced(served: str, view: Watch, task: Callable[[str]
     soon(shown, shown.locator(".written").inner_text, lambda text: text == own)
 
 
-def probabilities(seen: Scene) -> list[float]:
+def probabilities(seen: ModelInputs) -> list[float]:
     """Of each token that is written, behind those before it."""
     import torch
 

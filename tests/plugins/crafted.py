@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from regard.errors import RegardError
+from regard.system.errors import RegardError
 
 ODD: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 3, 1.5, 1e308, 10**9, 65536, 2**31, 2**63, 10**300),

@@ -12,13 +12,13 @@ from random import Random
 
 import numpy as np
 
-from regard.data.grammar import Pair, Split, split_of, word_spans, words_of
-from regard.data.grammar.draw import Draw
-from regard.data.grammar.generate import finish
-from regard.data.grammar.lexicon import noun
-from regard.data.grammar.pronouns import FRAMES, sentence_of
-from regard.data.grammar.splits import SPLITS
-from regard.data.several_digits import GLYPHS, LARGEST
+from regard.data.demo.digits import GLYPHS, LARGEST
+from regard.data.demo.grammar import Pair, Split, split_of, word_spans, words_of
+from regard.data.demo.grammar.draw import Draw
+from regard.data.demo.grammar.generate import finish
+from regard.data.demo.grammar.lexicon.entries import noun
+from regard.data.demo.grammar.pronouns import FRAMES, sentence_of
+from regard.data.demo.grammar.splits import SPLITS
 
 NOUNS = {
     "animal": "animal dog cat horse mouse cow duck pig fox wolf".split(),

@@ -21,9 +21,9 @@ import numpy as np
 
 import regard
 from page_language import SIDE, TEST, antecedent, digits, hidden, hidden_twice, language, pairs, spans
-from regard.data.grammar import Pair
-from regard.data.grammar.scores import exact_match
-from regard.data.grammar.splits import SPLITS
+from regard.data.demo.grammar import Pair
+from regard.data.demo.grammar.scores import exact_match
+from regard.data.demo.grammar.splits import SPLITS
 
 # ---- Files to learn from: written into a folder, they are the arguments of ``train``
 

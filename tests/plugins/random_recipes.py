@@ -6,7 +6,7 @@ import random
 from typing import Any, get_args
 
 from regard.config import BUILT, FAMILIES, Recipe, recipe_from
-from regard.errors import UsageError
+from regard.system.errors import UsageError
 
 SIZES = {"d_model": 12, "d_ff": 16, "heads": 3, "norm_groups": 3, "relative_buckets": 8, "relative_distance": 16}
 SMALL: dict[str, dict[str, Any]] = {

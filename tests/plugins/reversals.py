@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from regard.keys import generator
+from regard.system.keys import generator
 
 PIECES = 14
 

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import recipe_from
-from regard.data.patches import Scale
-from regard.tasks.bundle import TASKS
-from regard.tasks.conversion import export_model
-from regard.tasks.image_assets import ImageAssets
-from regard.tasks.tag_assets import TagAssets
-from regard.tasks.text_assets import TextAssets
-from regard.text.tokenizer import Tokenizer, learn
-from regard.text.vocabulary import Vocabularies
+from regard.data.batches.patches import Scale
+from regard.runs.conversion import export_model
+from regard.tasks.images.assets import ImageAssets
+from regard.tasks.model_folder import TASKS
+from regard.tasks.tagging.assets import TagAssets
+from regard.tasks.text.assets import TextAssets
+from regard.text.tokenizers.tokenizer import Tokenizer, learn
+from regard.text.tokenizers.vocabulary import Vocabularies
 from small_folders import LABELS, TAGS, TEXTS
 from small_models import stir
 from small_tasks import put

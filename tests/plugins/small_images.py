@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from regard.config import Recipe, VitSection
-from regard.data.patches import Scale
-from regard.tasks.image_assets import ImageAssets
-from regard.tasks.image_classification import ImageClassification
+from regard.data.batches.patches import Scale
+from regard.tasks.images.assets import ImageAssets
+from regard.tasks.images.classifier import ImageClassification
 from small_models import stir
 
 

@@ -12,11 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from regard.config import TransformerSection
-from regard.data.batch import Packed, PairBatch
+from regard.data.batches.batch import Packed, PairBatch
 from regard.models.build import transformer
 from regard.models.inputs import Pairs, pairs
 from regard.models.transformer import Transformer
-from regard.nn import attention, ways
+from regard.nn.attention import backends, multi_head
 from regard.nn.embeddings import TokenEmbedding
 from regard.nn.layout import Sequences
 from regard.nn.normalization import BatchNorm
@@ -142,5 +142,5 @@ def same(one: Tensor, other: Tensor) -> bool:
 @contextmanager
 def only(*allowed: Any) -> Iterator[None]:
     """Attention is computed by these ways only."""
-    with patch.object(attention, "WAYS", allowed or (ways.Reference(),)):
+    with patch.object(multi_head, "BACKENDS", allowed or (backends.Reference(),)):
         yield

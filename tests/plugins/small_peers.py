@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from regard.config import BertSection, GptSection, TransformerSection, VitSection
-from regard.convert import bert, gpt2, names, t5, vit
-from regard.convert.fields import Fields
+from regard.convert.config_fields import Fields
+from regard.convert.layouts import bert, gpt2, names, t5, vit
 from regard.models import build
 from regard.models.inputs import Tokens
 from regard.nn.layout import Sequences

@@ -16,7 +16,7 @@ from regard.models import build
 from regard.models.bert import Bert
 from regard.models.gpt import Gpt
 from regard.models.inputs import Patches, Tokens
-from regard.models.rnn_reader import RnnReader
+from regard.models.rnn_encoder import RecurrentEncoder
 from regard.models.vit import Vit
 from small_models import PIECES, sequences, stir
 
@@ -135,7 +135,7 @@ def bert(*, dtype: torch.dtype = torch.float64, key: int = 7, head: str = "words
 
 def rnn_encoder(
     *, dtype: torch.dtype = torch.float64, key: int = 7, head: str = "classes", **choices: Any
-) -> RnnReader:
+) -> RecurrentEncoder:
     """A recurrent reader in evaluation mode with one of the heads, all its weights moved a little."""
     section = RnnEncoderSection(**{"d_model": 12, "dropout": 0.0, **choices})
     heads = {"classes": build.classes(section, CLASSES), "tags": build.tags(section, CLASSES)}

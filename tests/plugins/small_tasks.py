@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import recipe_from, recipe_toml
-from regard.data.patches import Scale
+from regard.data.batches.patches import Scale
 from regard.models import store
-from regard.tasks.bundle import MODEL, RECIPE, TASKS
-from regard.tasks.image_assets import ImageAssets
-from regard.tasks.tag_assets import TagAssets
-from regard.tasks.text_assets import Fitted, TextAssets
-from regard.text.tokenizer import Tokenizer, learn
-from regard.text.vocabulary import learn_vocabularies
-from regard.training import checkpoint, manifest
-from regard.training.files import Files
+from regard.tasks.images.assets import ImageAssets
+from regard.tasks.model_folder import MODEL, RECIPE, TASKS
+from regard.tasks.tagging.assets import TagAssets
+from regard.tasks.text.assets import FittedValues, TextAssets
+from regard.text.tokenizers.tokenizer import Tokenizer, learn
+from regard.text.tokenizers.vocabulary import learn_vocabularies
+from regard.training.checkpoints import checkpoint, manifest
+from regard.training.checkpoints.files import Files
 from small_models import stir
 
 
@@ -66,18 +66,18 @@ def recurrent(**model: Any) -> Any:
 
 def classifier(kind: str = "single", **model: Any) -> Any:
     labels = LABELS[:1] if kind == "regression" else LABELS
-    assets = TextAssets(tokenizer(), labels, Fitted(1.5))
+    assets = TextAssets(tokenizer(), labels, FittedValues(1.5))
     return _task("classification", assets, {**ONE, **model}, classification={"kind": kind})
 
 
 def reader() -> Any:
     """A recurrent classifier with attention."""
     chosen = {"family": "rnn-encoder", "pool": "attention", "d_model": 12, "dropout": 0.0}
-    return _task("classification", TextAssets(tokenizer(), LABELS, Fitted(1.5)), chosen)
+    return _task("classification", TextAssets(tokenizer(), LABELS, FittedValues(1.5)), chosen)
 
 
 def tagger(crf: bool = False) -> Any:
-    return _task("tagging", TagAssets(tokenizer(), LABELS, Fitted(1.5), "none"), ONE, tagging={"crf": crf})
+    return _task("tagging", TagAssets(tokenizer(), LABELS, FittedValues(1.5), "none"), ONE, tagging={"crf": crf})
 
 
 def filler() -> Any:

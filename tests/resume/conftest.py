@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.training.files import Files
+from regard.training.checkpoints.files import Files
 
 for place in ("training", "resume"):
     sys.path.insert(0, str(Path(__file__).parents[1] / place))

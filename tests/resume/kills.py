@@ -19,7 +19,7 @@ import torch._dynamo  # noqa: F401  # which an optimiser loads, in each process 
 from toy import in_child, lines
 
 from regard.cli import main
-from regard.training.files import Files
+from regard.training.checkpoints.files import Files
 
 Given = Callable[[Path], list[object]]
 """A command and its options, where it is given the output."""

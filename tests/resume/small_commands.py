@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from regard.tasks import demo, image_demo
-from regard.tasks.conversion import export_model
+from regard.runs.conversion import export_model
+from regard.runs.demo import images, translation
 from small_tasks import EVERY, SOURCE, keep, put, spanner, translator
 
 Words = Callable[[Path, Path], list[object]]
@@ -130,10 +130,10 @@ def demonstration(*more: object) -> Words:
     """The demonstration, of a corpus and a model that are small in this process."""
 
     def words(data: Path, output: Path) -> list[object]:
-        demo.TRAIN, demo.VALID, demo.TEST = 300, 30, 30
-        demo.RECIPE = {**demo.RECIPE, "model": {"encoder_layers": 2, "decoder_layers": 1, **SIZES}}
-        image_demo.TRAIN, image_demo.VALID, image_demo.TEST = 300, 50, 50
-        image_demo.RECIPE = {**image_demo.RECIPE, "model": {**image_demo.RECIPE["model"], "layers": 1, **SIZES}}
+        translation.TRAIN, translation.VALID, translation.TEST = 300, 30, 30
+        translation.RECIPE = {**translation.RECIPE, "model": {"encoder_layers": 2, "decoder_layers": 1, **SIZES}}
+        images.TRAIN, images.VALID, images.TEST = 300, 50, 50
+        images.RECIPE = {**images.RECIPE, "model": {**images.RECIPE["model"], "layers": 1, **SIZES}}
         return ["demo", "--output", output, "--steps", 4, "--threads", 1, *more]
 
     return words

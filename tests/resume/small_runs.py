@@ -4,8 +4,8 @@ import os
 
 from toy import in_child
 
-from regard.tasks import train as training
-from regard.training import manifest, resolved
+from regard.runs import train as training
+from regard.training.checkpoints import manifest, resolved
 
 SETTINGS = (
     "text.vocabulary=300 text.joint=false data.validation=10 data.max_tokens=32 model.encoder_layers=1 "

@@ -8,8 +8,8 @@ from small_runs import FATAL, SEEN
 from toy import StopAt, in_child, lines, whole
 
 import regard
-from regard.errors import RegardError, Stopped
-from regard.training import manifest, resolved
+from regard.system.errors import RegardError, Stopped
+from regard.training.checkpoints import manifest, resolved
 
 SETTINGS = (
     "text.vocabulary=300 data.validation=12 data.max_tokens=24 model.layers=1 model.d_model=8 model.d_ff=16 "

@@ -5,7 +5,7 @@ import random
 import pytest
 from toy import Play, StopAt, recipe
 
-from regard.errors import NoValidCheckpoint, Stopped
+from regard.system.errors import NoValidCheckpoint, Stopped
 
 SETTINGS = {"steps": 20, "ema": 0.9}
 

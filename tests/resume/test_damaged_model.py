@@ -8,10 +8,10 @@ import pytest
 from small_runs import SEEN, killed, results, train
 from toy import Counting, in_child
 
-from regard.errors import NoValidCheckpoint
-from regard.tasks import saver
-from regard.tasks.bundle import load
-from regard.training import manifest
+from regard.system.errors import NoValidCheckpoint
+from regard.tasks import model_writer
+from regard.tasks.model_folder import load
+from regard.training.checkpoints import manifest
 from regard.training.progress import Best, Progress
 
 pytestmark = pytest.mark.usefixtures("counted")
@@ -44,7 +44,7 @@ def mended(corpus, output):
         told.write_text("\n".join(reporter.events))
 
     assert in_child(work) == 0
-    return [line for line in told.read_text().splitlines() if "anew" in line]
+    return [line for line in told.read_text().splitlines() if "rewrite" in line or "rewritten" in line]
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_after_the_run(corpus, never, finished, harm, name):
     harm(finished / name)
     (said,) = mended(corpus, finished)
     assert said.startswith(str(finished / name))
-    assert "the model folder is written anew from step-00000" in said
+    assert "the model folder is rewritten from step-00000" in said
     assert results(finished) == never[0]
     assert mended(corpus, finished) == []
 
@@ -88,7 +88,7 @@ def test_before_the_first_checkpoint(corpus, never, tmp_path):
     assert killed(corpus, output, never[1].index("mkdir step-000002") + 1) == 137
     flipped(output / manifest.NAME)
     (said,) = mended(corpus, output)
-    assert "training writes the model folder anew" in said
+    assert "training rewrites the model folder" in said
     assert results(output) == never[0]
 
 
@@ -103,7 +103,7 @@ def test_where_its_checkpoint_is_lost_an_older_one_goes_on(corpus, never, finish
 def test_without_the_best_checkpoint_it_says_what_to_do(corpus, finished, monkeypatch):
     flipped(finished / MODEL)
     before = contents(finished)
-    monkeypatch.setattr(saver, "saved", lambda training: Progress(4, best=Best(3, "loss", 2.5)))
+    monkeypatch.setattr(model_writer, "load_progress", lambda training: Progress(4, best=Best(3, "loss", 2.5)))
     with pytest.raises(NoValidCheckpoint, match=r"step-000003: is lost or damaged.*--resume never"):
         train(corpus, finished)
     assert contents(finished) == before

@@ -9,9 +9,9 @@ import pytest
 from small_runs import results, train
 from toy import Counting, Fast, StopAt, whole
 
-from regard import checksum
-from regard.errors import Damaged, RegardError, Stopped
-from regard.training import manifest, resolved
+from regard.config import checksum
+from regard.system.errors import Damaged, RegardError, Stopped
+from regard.training.checkpoints import manifest, resolved
 
 FREE = {"metrics.jsonl", "lock"}
 """A torn line of the log is set aside with what is made again; the lock is empty."""
@@ -134,9 +134,9 @@ def test_a_plan_cut_behind_a_table_is_damaged(corpus, run, end):
 
 def test_a_whole_plan_wins_over_an_older_checkpoint(corpus, run):
     """Written midway, before the checkpoint that repeats it."""
-    fields = resolved.read(run / "training")
+    fields = resolved.read_fields(run / "training")
     resolved.write(run / "training", {**fields, "chosen.note": 7}, Fast())
-    assert resolved.known(run / "training") == ({**fields, "chosen.note": 7}, None)
+    assert resolved.known_fields(run / "training") == ({**fields, "chosen.note": 7}, None)
 
 
 def test_other_files_in_the_place_of_damaged_data_are_refused_and_nothing_is_lost(corpus, run, end, tmp_path):

@@ -13,9 +13,9 @@ import torch
 from toy import Counting, lines, whole
 
 import regard
-from regard.data.folder import verified
-from regard.tasks.chosen import processor
-from regard.training import manifest, resolved
+from regard.data.prepare.folder import verify_folder
+from regard.runs.plan import processor
+from regard.training.checkpoints import manifest, resolved
 
 RUNS = Path(__file__).parents[1] / "fixtures" / "runs"
 SETTINGS = {
@@ -88,8 +88,8 @@ def test_it_resumes_to_the_same_end(name, run):
 
 
 def test_its_prepared_data_and_its_plan_are_whole(run):
-    assert "sha256" not in verified(run / "training" / "data")
-    assert resolved.read(run / "training")["chosen.accumulate"] == 1
+    assert "sha256" not in verify_folder(run / "training" / "data")
+    assert resolved.read_fields(run / "training")["chosen.accumulate"] == 1
 
 
 def test_its_model_folder_loads(tmp_path):

@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 from toy import Play, StopAt, recipe
 
-from regard.errors import Stopped
+from regard.system.errors import Stopped
 
 SETTINGS = [
     {"accumulate": accumulate, "ema": ema, "schedule": schedule, "select": select, **optimiser}

@@ -7,10 +7,11 @@ import pytest
 from small_runs import FATAL, SEEN, SETTINGS, results
 from toy import StopAt, in_child, lines
 
-from regard.errors import Stopped
-from regard.tasks import train as training
-from regard.training import budget, saving
-from regard.training.kept import Kept
+from regard.runs import train as training
+from regard.system.errors import Stopped
+from regard.training import saving
+from regard.training.budget import budget
+from regard.training.budget.measured_steps import MeasuredSteps
 from regard.training.run import Hooks
 
 pytestmark = pytest.mark.usefixtures("counted")
@@ -32,14 +33,14 @@ def train(corpus, output, stop=None, fatal=None):
     """Train; ``fatal`` is the operation the process dies before. The steps that are kept, if any are."""
     taken, clock, stop = [], Ticking(), stop or StopAt()
 
-    def noted(kept, optimiser, give=Kept.give):
+    def noted(kept, optimiser, give=MeasuredSteps.give):
         taken.append(len(kept.made))
         give(kept, optimiser)
 
     def work():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(training, "Hooks", partial(Hooks, clock=clock))
-            patch.setattr(Kept, "give", noted)
+            patch.setattr(MeasuredSteps, "give", noted)
             patch.setattr(saving, "_SNAPSHOTS", (50, 100))  # the first ones of so short a run would be due at once
             patch.setattr(budget, "_AS_BEFORE", 1e9)  # a clock that was killed decides otherwise midway
             SEEN.clear()

@@ -6,7 +6,7 @@ import shutil
 import pytest
 from toy import Files, Killer, Play, in_child, recipe
 
-from regard.errors import RegardError
+from regard.system.errors import RegardError
 
 SETTINGS = {"steps": 8, "validate_every": 4, "save_every": 2, "keep": 2, "ema": 0.9, "accumulate": 2}
 

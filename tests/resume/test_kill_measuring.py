@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 from toy import Corpus, Fast, Killer, Toy, in_child, recipe, reseed
 
-from regard.training import measuring
-from regard.training.files import Files
+from regard.training.budget import measure
+from regard.training.checkpoints.files import Files
 from regard.training.run import Hooks
 
 
 def measured(folder: Path, files: Files) -> None:
     """Of two steps, which touch no file."""
-    measuring.measure(Toy(), Corpus(), recipe(), folder, Hooks(reseed=reseed, files=files), 1e9, most=2)
+    measure.measure(Toy(), Corpus(), recipe(), folder, Hooks(reseed=reseed, files=files), 1e9, most=2)
 
 
 class Count(Fast):

@@ -13,10 +13,10 @@ import pytest
 from toy import in_child
 
 from regard.config import Recipe, recipe_from
-from regard.data.corpora import corpus
-from regard.data.folder import verified
-from regard.data.prepare import prepare
-from regard.tasks.prepared_data import prepare_data
+from regard.data.corpora.pairs import open_pairs
+from regard.data.prepare.folder import verify_folder
+from regard.data.prepare.pairs import prepare
+from regard.runs.prepared_data import prepare_data
 
 STEPS = ((os, "fsync"), (os, "rename"), (os, "replace"), (shutil, "rmtree"))
 
@@ -54,7 +54,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def verified_index(folder: Path) -> SimpleNamespace:
-    return SimpleNamespace(fingerprint=verified(folder)["fingerprint"])
+    return SimpleNamespace(fingerprint=verify_folder(folder)["fingerprint"])
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def made(tmp_path: Path) -> Callable[[Path], None]:
     """Prepares a small corpus, with separate vocabularies, into a folder."""
     for side in ("en", "de"):
         (tmp_path / f"a.{side}").write_text("".join(f"the {side} line {n % 7} of {n}\n" for n in range(60)))
-    pairs = corpus(tmp_path / "a.en", tmp_path / "a.de")
+    pairs = open_pairs(tmp_path / "a.en", tmp_path / "a.de")
     recipe = recipe_from(
         {
             "text": {"vocabulary": 320, "joint": False, "bpe_dropout": 0.1},

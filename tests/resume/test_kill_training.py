@@ -8,7 +8,7 @@ import pytest
 from small_runs import FATAL, SEEN, killed, results, train
 from toy import in_child
 
-from regard.training.output import _set_aside, claimed
+from regard.training.checkpoints.output_folder import _set_aside, claim_output
 
 pytestmark = pytest.mark.usefixtures("counted")
 
@@ -74,7 +74,7 @@ def test_killed_while_an_earlier_run_is_set_aside(tmp_path):
             _set_aside(output)
 
         assert in_child(work) == 137
-        with claimed(output, {}, "never"):
+        with claim_output(output, {}, "never"):
             assert sorted(path.name for path in (output / "training").iterdir()) == ["lock"]
         kept = {path.name: path.read_text() for path in output.rglob("*") if path.is_file() and path.name != "lock"}
         assert {"recipe.toml", "model.safetensors", "manifest.json", "metrics.jsonl"} == set(kept)

@@ -9,11 +9,11 @@ from small_runs import FATAL, SEEN, SETTINGS, results
 from toy import StopAt, in_child
 
 import regard
-from regard.errors import Stopped
-from regard.explore.course import Course
-from regard.tasks import train as training
-from regard.training import resolved
-from regard.training.files import Files
+from regard.explore.folders.course import Course
+from regard.runs import train as training
+from regard.system.errors import Stopped
+from regard.training.checkpoints import resolved
+from regard.training.checkpoints.files import Files
 from regard.training.run import Hooks
 
 pytestmark = pytest.mark.usefixtures("counted")
@@ -59,12 +59,12 @@ def whole(corpus, counted, tmp_path_factory):
 
 def test_everything_says_the_new_number(whole):
     output, reporter, _ = whole
-    fields = resolved.read(output / "training")
+    fields = resolved.read_fields(output / "training")
     first, steps = fields["chosen.planned"], fields["chosen.steps"]
     assert 4 < first < steps
     assert fields["chosen.reviewed"] == first // 2
     assert len(fields["chosen.costs"]) == 6
-    assert sum(event.startswith(f"planned anew at step {first // 2}: {steps} steps") for event in reporter.events) == 1
+    assert sum(event.startswith(f"re-planned at step {first // 2}: {steps} steps") for event in reporter.events) == 1
     assert reporter.starts == [(0, first), (first // 2, steps)]
     assert reporter.step == steps
     course = Course(output)
@@ -91,7 +91,7 @@ def test_killed_behind_the_review_it_is_the_same_run(corpus, whole, tmp_path):
     assert len(places) == 2  # at the start and midway
     train(corpus, tmp_path / "model", fatal=places[1] + 1)
     again = train(corpus, tmp_path / "model")
-    assert not any("planned anew" in event for event in again.events)
+    assert not any("re-planned" in event for event in again.events)
     assert results(tmp_path / "model") == results(output)
 
 
@@ -109,24 +109,24 @@ def test_a_run_from_before_there_were_reviews_goes_on_to_its_steps(corpus, whole
     with pytest.raises(Stopped):
         train(corpus, tmp_path / "model", 2)
     place = tmp_path / "model" / "training"
-    fields = resolved.read(place)
+    fields = resolved.read_fields(place)
     del fields["chosen.costs"]
     resolved.write(place, fields, Files())
     again = train(corpus, tmp_path / "model")
     assert (again.starts, again.step) == ([(2, first)], first)
-    assert "chosen.planned" not in resolved.read(place)
+    assert "chosen.planned" not in resolved.read_fields(place)
 
 
 def test_a_run_from_before_final_scores_counted_is_planned_anew_as_it_was(corpus, tmp_path):
     with pytest.raises(Stopped):
         train(corpus, tmp_path / "model", 2)
     place = tmp_path / "model" / "training"
-    fields = resolved.read(place)
+    fields = resolved.read_fields(place)
     assert fields["chosen.costs"][5] > 0
     old = {**fields, "chosen.costs": fields["chosen.costs"][:5]}
     resolved.write(place, old, Files())
     again = train(corpus, tmp_path / "model")
-    steps = resolved.read(place)
+    steps = resolved.read_fields(place)
     assert again.starts == [(2, old["chosen.steps"]), (steps["chosen.reviewed"], steps["chosen.steps"])]
     assert steps["chosen.costs"] == old["chosen.costs"]
 
@@ -135,8 +135,8 @@ def test_finished_it_can_be_made_longer(corpus, tmp_path):
     """Then the steps are given, and of what was planned nothing is left."""
     train(corpus, tmp_path / "model")
     place = tmp_path / "model" / "training"
-    steps = resolved.read(place)["chosen.steps"] + 3
+    steps = resolved.read_fields(place)["chosen.steps"] + 3
     again = train(corpus, tmp_path / "model", steps=steps, allow_mismatch=["training.steps"])
     assert again.step == steps
-    kept = {name for name in resolved.read(place) if name.startswith("chosen.")}
+    kept = {name for name in resolved.read_fields(place) if name.startswith("chosen.")}
     assert kept.isdisjoint({"chosen.costs", "chosen.planned", "chosen.reviewed"})

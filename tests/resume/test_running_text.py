@@ -6,8 +6,8 @@ import pytest
 from toy import StopAt, lines, whole
 
 import regard
-from regard.errors import RegardError, Stopped
-from regard.training import manifest, resolved
+from regard.system.errors import RegardError, Stopped
+from regard.training.checkpoints import manifest, resolved
 
 SETTINGS = (
     "text.vocabulary=380 text.units=pieces data.max_tokens=24 data.documents=line model.d_model=8 model.d_ff=16 "

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from small_commands import CASES, SMALL, write
 
-from regard.errors import Stopped
-from regard.tasks.train import train
-from regard.training.log import Quiet
+from regard.runs.train import train
+from regard.system.errors import Stopped
+from regard.training.log import SilentReporter
 
 STEPS = 10
 
@@ -20,7 +20,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp("tasks"))
 
 
-class StopAt(Quiet):
+class StopAt(SilentReporter):
     """Asks to stop behind a step, once."""
 
     def __init__(self, step: int) -> None:

@@ -7,8 +7,8 @@ import pytest
 from toy import StopAt, lines, whole
 
 import regard
-from regard.errors import Stopped
-from regard.training import manifest
+from regard.system.errors import Stopped
+from regard.training.checkpoints import manifest
 
 SETTINGS = [
     "text.vocabulary=300",

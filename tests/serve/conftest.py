@@ -1,4 +1,4 @@
-"""A server of its own for a test, on a free port of the loopback; what computes is told by the test."""
+"""A server per test on a free loopback port, with answers that the test defines."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from regard.errors import UsageError
 from regard.serve.connection import LIMITS, Limits
 from regard.serve.page import files
-from regard.serve.server import Server, listening
+from regard.serve.server import Server, listen
+from regard.system.errors import UsageError
 
 PATIENCE = 10.0
 """Seconds after which what a test waits for will not come."""
@@ -66,7 +66,7 @@ class Answers:
         self.ended.append(said)
         return b"." * self.LARGE if name == "large" else said.encode()
 
-    def written(self, models: Any, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def stream_tokens(self, models: Any, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
         self.threads.add(threading.get_ident())
         try:
             for number in range(asked["most"]):
@@ -82,7 +82,7 @@ class Answers:
         finally:
             self.ended.append("written")
 
-    def exported(self, models: Any, asked: dict[str, Any]) -> tuple[bytes, str, str]:
+    def export_file(self, models: Any, asked: dict[str, Any]) -> tuple[bytes, str, str]:
         return b"<svg/>", "image/svg+xml", asked["name"]
 
 
@@ -188,7 +188,7 @@ def running(folder: Path, limits: Limits = LIMITS) -> Iterator[Site]:
     """A server until the end of the block."""
     answers = Answers()
     server = Server("models", answers, files(folder), limits=limits)
-    with listening(0) as listener:
+    with listen(0) as listener:
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
         yield Site(server, answers, listener.getsockname()[1])

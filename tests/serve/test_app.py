@@ -1,4 +1,4 @@
-"""What is answered, when somebody leaves, and while something is computed."""
+"""Responses, disconnects, and requests during a computation."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_state_and_course(site) -> None:
     for query in ("model=-1", "model=a", "points=1e3", "points=9999999", "model=%C2%B2", "model="):
         reply = site.get(f"/api/course?{query}")
         assert reply.status == 400
-        assert "a whole number" in reply.json["error"]
+        assert "an integer" in reply.json["error"]
         assert reply.json["where"] == query.partition("=")[0]
     assert site.get("/api/course?points=0").content == b"models 0 0"  # what answers refuses it
 
@@ -114,7 +114,7 @@ def test_a_token_is_sent_when_it_is_decided(site) -> None:
     assert site.answers.begun == ["token 0"]
 
 
-@pytest.mark.parametrize(("kind", "status", "said"), [("usage", 400, "too long"), ("fail", 500, "should not happen")])
+@pytest.mark.parametrize(("kind", "status", "said"), [("usage", 400, "too long"), ("fail", 500, "unexpected error")])
 def test_an_error_before_the_first_token_and_one_later(site, capfd, kind: str, status: int, said: str) -> None:
     first = site.post("/api/write", {"most": 3, kind: 0})
     assert first.status == status

@@ -1,4 +1,4 @@
-"""Who is refused, with which sentence, and what goes with every answer whatever it is."""
+"""Refused requests and their messages, and the headers of every response."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import json
 
 import pytest
 
-import regard.serve.asked as asked
-from regard.explore.asked import Replaced
-from regard.serve.asked import MOST_BYTES
-from regard.serve.guard import Guard, told
+import regard.serve.request_body as asked
+from regard.explore.requests import WeightsReplaced
+from regard.serve.guard import Guard, error_body
+from regard.serve.request_body import MOST_BYTES
 
 POLICY = {
     "default-src": "'none'",
@@ -216,15 +216,15 @@ def test_a_slow_question_delays_nobody_and_is_cut_off(site, reply, monkeypatch, 
 
 
 def test_weights_that_are_gone_are_no_mistake_of_the_question() -> None:
-    assert told(Replaced("look again")) == (409, {"error": "look again", "where": None})
+    assert error_body(WeightsReplaced("look again")) == (409, {"error": "look again", "where": None})
 
 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "no JSON"),
-        (b"{", "no JSON"),
-        (b"{} {}", "no JSON"),
+        (b"", "not valid JSON"),
+        (b"{", "not valid JSON"),
+        (b"{} {}", "not valid JSON"),
         (b"[" * 200_000, "nested too deeply"),
         (b'{"a":' * 100_000, "nested too deeply"),
         (b"[]", "one JSON object"),
@@ -240,7 +240,7 @@ def test_weights_that_are_gone_are_no_mistake_of_the_question() -> None:
         (b'{"a": "\\ud800"}', "not valid Unicode"),
         (b'{"\\udfff": 1}', "not valid Unicode"),
         ('{"a": 1}'.encode("utf-16"), "not valid Unicode"),
-        ("\ufeff{}".encode(), "no JSON"),
+        ("\ufeff{}".encode(), "not valid JSON"),
     ],
     ids=lambda given: str(given[:16]),
 )
@@ -265,7 +265,7 @@ def test_what_is_no_http_is_refused_and_the_server_goes_on(site) -> None:
 
 def test_an_unforeseen_error_is_told_on_stderr_alone(site, capfd) -> None:
     reply = site.post("/api/fail")
-    refused(reply, 500, "the terminal says more")
+    refused(reply, 500, "see the terminal")
     assert b"17" not in reply.content
     assert "ZeroDivisionError: the secret is 17" in capfd.readouterr().err
     assert site.post("/api/look").status == 200

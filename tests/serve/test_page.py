@@ -1,4 +1,4 @@
-"""Which files are the page's."""
+"""The static files of the page."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from regard import explore
-from regard.errors import RegardError
 from regard.serve.page import FOR_EVER, OTHER, File, files
+from regard.system.errors import RegardError
 
 
 def test_the_index_and_the_assets_are_the_page(folder: Path) -> None:
@@ -51,9 +51,9 @@ def test_what_nobody_knows_is_bytes() -> None:
 
 
 def test_what_would_grow_is_not_compressed() -> None:
-    assert File("assets/a.js", b"a").zipped is None
-    assert File("assets/a.png", b"a" * 1000).zipped is None
-    assert File("assets/a.js", b"a" * 1000).zipped is not None
+    assert File("assets/a.js", b"a").gzip_content is None
+    assert File("assets/a.png", b"a" * 1000).gzip_content is None
+    assert File("assets/a.js", b"a" * 1000).gzip_content is not None
 
 
 class Index(HTMLParser):
@@ -62,27 +62,27 @@ class Index(HTMLParser):
     def __init__(self, text: str) -> None:
         super().__init__()
         self.asked: list[str] = []
-        self.refused: list[str] = []
+        self.route_error: list[str] = []
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = dict(attrs)
         self.asked += [given[name] for name in ("src", "href") if given.get(name)]
         if tag == "style" or (tag == "script" and "src" not in given):
-            self.refused.append(tag)
-        self.refused += [name for name in given if name == "style" or name.startswith("on")]
+            self.route_error.append(tag)
+        self.route_error += [name for name in given if name == "style" or name.startswith("on")]
 
 
 def test_what_the_policy_refuses_is_found() -> None:
     found = Index('<p style="a" onclick="b"><style></style><script>c</script><script src="d"></script>')
-    assert found.refused == ["style", "onclick", "style", "script"]
+    assert found.route_error == ["style", "onclick", "style", "script"]
     assert found.asked == ["d"]
 
 
 def test_the_built_page_asks_for_nothing_but_itself() -> None:
     built = files(Path(explore.__file__).parent / "page")
     index = Index(built["index.html"].content.decode())
-    assert index.refused == []
+    assert index.route_error == []
     assert index.asked
     assert {name.removeprefix("./").removeprefix("/") for name in index.asked} <= built.keys()
     assert all(file.headers["Content-Type"] != OTHER for file in built.values())

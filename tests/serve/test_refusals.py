@@ -1,4 +1,4 @@
-"""A refusal ends its connection, and is told in one way, whatever was sent."""
+"""A refusal closes its connection, and is reported uniformly, whatever was sent."""
 
 from __future__ import annotations
 

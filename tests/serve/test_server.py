@@ -1,4 +1,4 @@
-"""Where the page is to be found, and that it is nowhere else."""
+"""The server's address, which is the loopback only."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ import socket
 import pytest
 
 import regard.serve.server as server
-from regard.errors import UsageError
-from regard.serve.server import address, listening
+from regard.serve.server import listen, page_url
+from regard.system.errors import UsageError
 
 
 def test_the_first_free_port_is_taken(monkeypatch) -> None:
-    with listening(0) as free:
+    with listen(0) as free:
         first = free.getsockname()[1]
         monkeypatch.setattr(server, "PORT", first)
-        with listening() as found:
+        with listen() as found:
             assert first < found.getsockname()[1] < first + server.TRIED
-            assert address(found) == f"http://127.0.0.1:{found.getsockname()[1]}/"
+            assert page_url(found) == f"http://127.0.0.1:{found.getsockname()[1]}/"
         monkeypatch.setattr(server, "TRIED", 1)
         with pytest.raises(UsageError, match=f"ports {first} to {first} are taken"):
-            listening()
+            listen()
 
 
 def test_a_port_that_is_named_is_the_one_or_none() -> None:
-    with listening(0) as taken:
+    with listen(0) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(UsageError, match=f"port {port} is taken"):
-            listening(port)
-    with listening(port) as again:
+            listen(port)
+    with listen(port) as again:
         assert again.getsockname() == ("127.0.0.1", port)
 
 
 @pytest.mark.parametrize("port", [-1, 65536, 10**9])
 def test_what_is_no_port_is_refused(port: int) -> None:
     with pytest.raises(UsageError, match=f"there is no port {port}"):
-        listening(port)
+        listen(port)
 
 
 def test_a_port_of_the_system_is_one_sentence(monkeypatch) -> None:
@@ -45,7 +45,7 @@ def test_a_port_of_the_system_is_one_sentence(monkeypatch) -> None:
 
     monkeypatch.setattr(socket.socket, "bind", refuse)
     with pytest.raises(UsageError, match="port 80 is for the system's own"):
-        listening(80)
+        listen(80)
 
 
 def test_no_other_address_of_this_machine_answers(site) -> None:

@@ -1,4 +1,4 @@
-"""Whoever reads nothing is given up; whoever reads slowly reads all, and a refusal too while more is being sent."""
+"""Clients that read nothing time out; slow readers get the whole response, and a refusal while still sending."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from regard.serve.transport import LOOKS, THROWN_AWAY, Watched
+from regard.serve.transport import LOOKS, THROWN_AWAY, TimedTransport
 
 HEAD = b"GET /api/state HTTP/1.1\r\nHost: localhost:%d\r\n"
 POST = b"POST /api/%s HTTP/1.1\r\nHost: localhost:%d\r\nContent-Type: application/json\r\n"
@@ -75,9 +75,9 @@ class Clock:
         return now.seconds
 
 
-def watched(sends: bool = False) -> tuple[Sent, Clock, Watched]:
+def watched(sends: bool = False) -> tuple[Sent, Clock, TimedTransport]:
     sent, clock = Sent(), Clock()
-    return sent, clock, Watched(sent, clock, 20.0, 0.5, lambda: sends)  # type: ignore[arg-type]
+    return sent, clock, TimedTransport(sent, clock, 20.0, 0.5, lambda: sends)  # type: ignore[arg-type]
 
 
 def test_what_is_taken_at_once_is_not_waited_for() -> None:

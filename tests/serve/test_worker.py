@@ -1,4 +1,4 @@
-"""A queue that has an end, and a thread that does one thing after another."""
+"""The worker: a bounded queue, and one item at a time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from regard.serve.worker import BUSY, ENDING, Busy, Worker
+from regard.serve.worker import BUSY, ENDING, Worker, WorkerBusy
 
 PATIENCE = 10.0
 
@@ -36,7 +36,7 @@ def test_what_is_done_first_is_done_before_anything_else(worker: Worker) -> None
         raise ImportError("no torch")
 
     async def ask() -> int:
-        asked = asyncio.ensure_future(worker.one(lambda: done.append("asked") or len(done)))
+        asked = asyncio.ensure_future(worker.call(lambda: done.append("asked") or len(done)))
         await asyncio.sleep(0)
         worker.start(first)
         return await asked
@@ -54,7 +54,7 @@ def test_it_works_in_a_thread_of_its_own_while_the_loop_goes_on(worker: Worker) 
 
     async def ask() -> int:
         worker.start()
-        asked = asyncio.ensure_future(worker.one(work))
+        asked = asyncio.ensure_future(worker.call(work))
         await asyncio.sleep(0.01)
         assert not asked.done()
         go.set()
@@ -67,8 +67,8 @@ def test_an_error_reaches_whoever_asked_and_nobody_else(worker: Worker) -> None:
     async def ask() -> int:
         worker.start()
         with pytest.raises(ZeroDivisionError):
-            await worker.one(lambda: 1 // 0)
-        return await worker.one(lambda: 7)
+            await worker.call(lambda: 1 // 0)
+        return await worker.call(lambda: 7)
 
     assert asyncio.run(ask()) == 7
 
@@ -90,13 +90,13 @@ def test_values_come_until_nobody_wants_them(worker: Worker) -> None:
         worker.start()
         more.release(3)
         found = []
-        async with contextlib.aclosing(worker.each(numbers)) as values:
+        async with contextlib.aclosing(worker.stream(numbers)) as values:
             async for value in values:
                 found.append(value)
                 if len(found) == 3:
                     break
         more.release(100)
-        assert await worker.one(closed.is_set)  # its turn comes after the values' end
+        assert await worker.call(closed.is_set)  # its turn comes after the values' end
         return found
 
     assert asyncio.run(ask()) == [0, 1, 2]
@@ -108,15 +108,15 @@ def test_only_so_many_wait_and_who_leaves_is_forgotten(worker: Worker) -> None:
 
     async def ask() -> None:
         worker.start()
-        running = asyncio.ensure_future(worker.one(lambda: go.wait(PATIENCE)))
+        running = asyncio.ensure_future(worker.call(lambda: go.wait(PATIENCE)))
         await soon(lambda: not worker.free)
-        one, two = (asyncio.ensure_future(worker.one(lambda n=n: done.append(n))) for n in (1, 2))
+        one, two = (asyncio.ensure_future(worker.call(lambda n=n: done.append(n))) for n in (1, 2))
         await soon(lambda: worker.waiting == 2)
-        with pytest.raises(Busy, match=BUSY):
-            await worker.one(lambda: done.append(3))
+        with pytest.raises(WorkerBusy, match=BUSY):
+            await worker.call(lambda: done.append(3))
         one.cancel()
         await soon(lambda: worker.waiting == 1)
-        four = asyncio.ensure_future(worker.one(lambda: done.append(4)))
+        four = asyncio.ensure_future(worker.call(lambda: done.append(4)))
         await asyncio.sleep(0)
         go.set()
         await asyncio.gather(running, two, four)
@@ -130,14 +130,14 @@ def test_at_the_end_all_who_wait_are_told(worker: Worker) -> None:
 
     async def ask() -> list[object]:
         worker.start()
-        asked = [asyncio.ensure_future(worker.one(lambda: go.wait(PATIENCE)))]
+        asked = [asyncio.ensure_future(worker.call(lambda: go.wait(PATIENCE)))]
         await soon(lambda: not worker.free)
-        asked.append(asyncio.ensure_future(worker.one(lambda: done.append(1))))
+        asked.append(asyncio.ensure_future(worker.call(lambda: done.append(1))))
         await soon(lambda: worker.waiting == 1)
         worker.end()
         found = await asyncio.gather(*asked, return_exceptions=True)
-        with pytest.raises(Busy, match=ENDING):
-            await worker.one(lambda: done.append(2))
+        with pytest.raises(WorkerBusy, match=ENDING):
+            await worker.call(lambda: done.append(2))
         return found
 
     assert [str(error) for error in asyncio.run(ask())] == [ENDING] * 2

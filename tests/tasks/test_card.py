@@ -7,9 +7,9 @@ from typing import cast
 import pytest
 
 from regard.config import BUILT, recipe_from
-from regard.data.prepared import Prepared
-from regard.tasks.card import CARD, card, final, kept, left_out, scored, validated
-from regard.tasks.metrics import score
+from regard.data.prepare.pairs import PreparedPairs
+from regard.tasks.card import CARD, best_lines, card, final, left_out, score_lines, validation_lines
+from regard.tasks.metrics.bleu import score
 from regard.training.objective import Validation
 from regard.training.progress import Best
 
@@ -23,11 +23,11 @@ RECIPE = recipe_from(
 )
 
 
-def prepared(**counts: int) -> Prepared:
+def prepared(**counts: int) -> PreparedPairs:
     """The few values of prepared data that a card names."""
     values = SimpleNamespace(count=1000)
     found = SimpleNamespace(pairs=20_500, validation_source=values, fingerprint="f" * 64, left_out={"counts": counts})
-    return cast(Prepared, found)
+    return cast(PreparedPairs, found)
 
 
 def test_a_card_names_what_it_is_of() -> None:
@@ -55,13 +55,13 @@ def test_what_was_left_out_is_counted() -> None:
 
 def test_scores_are_final_once_they_are_searched_for(tmp_path: Path) -> None:
     assert not final(tmp_path)
-    young = validated(Best(40, "loss", 2.5), Validation(2.5, {"bleu": 3.25}))
+    young = validation_lines(Best(40, "loss", 2.5), Validation(2.5, {"bleu": 3.25}))
     assert young == ["At step 40: loss 2.500 nats a token, BLEU 3.2."]
-    assert kept(Best(40, "bleu", 3.25)) == ["At step 40: bleu 3.250."]
+    assert best_lines(Best(40, "bleu", 3.25)) == ["At step 40: bleu 3.250."]
     (tmp_path / CARD).write_text(card(RECIPE, ["data"], "f", 1, young), encoding="utf-8")
     assert not final(tmp_path)
     scores = score(["the cat sees the old dog"], ["the cat sees the old dog"], samples=1)
-    lines = scored(scores, 5)
+    lines = score_lines(scores, 5)
     assert lines[0].startswith("* BLEU 100.00 (beam 5; `nrefs:1")
     assert lines[1].startswith("* chrF 100.00 (beam 5; `nrefs:1")
     (tmp_path / CARD).write_text(card(RECIPE, ["data"], "f", 1, lines), encoding="utf-8")

@@ -16,18 +16,19 @@ import torch
 import regard
 from regard.cli import main
 from regard.config import Recipe
-from regard.data.prepare_examples import PreparedExamples
-from regard.data.survey import silent
-from regard.errors import RegardError, UsageError
-from regard.tasks import guessing, running_text
-from regard.tasks.jobs import JOBS, Given
-from regard.tasks.language_model import LanguageModel
-from regard.tasks.language_modelling import LanguageTeaching, documents
-from regard.tasks.masked_lm import MaskedLm
-from regard.tasks.running_text import thinned
-from regard.tasks.span_corruption import SpanCorruption
-from regard.tasks.teaching import Paths
-from regard.training.log import Quiet
+from regard.data.prepare.examples import PreparedExamples
+from regard.data.prepare.survey import no_progress
+from regard.runs.datasets import JOBS
+from regard.system.errors import RegardError, UsageError
+from regard.tasks.input_files import InputFiles
+from regard.tasks.language import dataset, training
+from regard.tasks.language.dataset import subsample_texts
+from regard.tasks.language.generator import LanguageModel
+from regard.tasks.language.generator_training import LanguageModelTraining, documents
+from regard.tasks.language.masked import MaskedLm
+from regard.tasks.language.spans import SpanCorruption
+from regard.tasks.protocols import DataPaths
+from regard.training.log import SilentReporter
 from trials import evenly, shares
 
 TASKS = {"language-model": LanguageModel, "masked-lm": MaskedLm, "span-corruption": SpanCorruption}
@@ -72,7 +73,7 @@ def text(path: Path, count: int, seed: int = 1) -> Path:
     return path
 
 
-class Told(Quiet):
+class Told(SilentReporter):
     def __init__(self) -> None:
         self.lines: list[str] = []
 
@@ -173,7 +174,7 @@ def test_the_best_fillings_come_first_and_their_text_is_whole(taught) -> None:
 @pytest.mark.parametrize(("before", "after"), [(0, 40), (40, 0), (20, 20), (3, 3)])
 def test_a_long_text_is_read_around_its_gaps_and_stays_whole(taught, before: int, after: int) -> None:
     model = taught["span-corruption"][0]
-    source = model.asked(" one" * before + " [MASK] two [MASK]" + " three" * after).source
+    source = model.gap_source(" one" * before + " [MASK] two [MASK]" + " three" * after).source
     assert len(source) <= 24
     assert source[-1] == model.symbols.end
     assert sum(id in model.assets.tokenizer.sentinels for id in source.tolist()) == 2
@@ -216,9 +217,9 @@ def test_one_task_begins_from_another_of_its_family_only(taught, tmp_path: Path)
 def job(task: str, folder: Path, **more: Any) -> tuple[Any, PreparedExamples]:
     values = recipe(task)
     found = JOBS[task](
-        Given([text(folder / "a.txt", 100)]), lambda count: Recipe(**{**values, **more}), lambda line: None, False
+        InputFiles([text(folder / "a.txt", 100)]), lambda count: Recipe(**{**values, **more}), lambda line: None, False
     )
-    return found, found.prepare(found.recipe, folder / "data", silent)
+    return found, found.prepare(found.recipe, folder / "data", no_progress)
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -227,7 +228,7 @@ def test_a_validation_is_always_the_same_and_its_samples_are_shown(tmp_path: Pat
     losses = []
     for _ in range(2):
         model = found.task.build(found.recipe, found.assets(prepared).sizes, 5).eval()
-        teaching = found.teach(found.task(found.recipe, found.assets(prepared), model), prepared, Paths())
+        teaching = found.teach(found.task(found.recipe, found.assets(prepared), model), prepared, DataPaths())
         validation = teaching.validate(False)
         losses.append(validation.loss)
         assert len(validation.samples) == 2
@@ -246,15 +247,15 @@ def test_the_loss_of_a_language_model_is_that_of_its_windows(tmp_path: Path, mon
     found, prepared = job("language-model", tmp_path)
     model = LanguageModel.build(found.recipe, found.assets(prepared).sizes, 5).eval()
     task = LanguageModel(found.recipe, found.assets(prepared), model)
-    teaching = LanguageTeaching(task, prepared, Paths(), 1)
+    teaching = LanguageModelTraining(task, prepared, DataPaths(), 1)
     whole = list(documents(prepared.validation_text, task.symbols.end))
     assert all(ids[-1] == task.symbols.end for ids in whole)
     nats = np.concatenate(task.surprise(whole))
     assert teaching.validate(False).loss == pytest.approx(float(nats.mean()), rel=1e-5)
     (line, *_) = teaching.finish(task, lambda: False)
     assert line == f"* loss {nats.mean():.4f} nats a token, of {len(nats):,} tokens"
-    monkeypatch.setattr(guessing, "VALIDATED", 40)
-    few = LanguageTeaching(task, prepared, Paths(), 1)
+    monkeypatch.setattr(training, "VALIDATED", 40)
+    few = LanguageModelTraining(task, prepared, DataPaths(), 1)
     assert few.final_seconds(1.0, 1.0) == prepared.validation_text.tokens / 40
     assert sum(batch.tokens for batch in few.validation) < 80
 
@@ -262,9 +263,9 @@ def test_the_loss_of_a_language_model_is_that_of_its_windows(tmp_path: Path, mon
 @pytest.mark.parametrize("task", TASKS)
 def test_what_is_given_to_validate_on_is_validated_on(tmp_path: Path, task: str) -> None:
     valid = text(tmp_path / "v.txt", 7, 9)
-    given = Given([text(tmp_path / "a.txt", 100), text(tmp_path / "b.txt", 50, 3)], valid)
+    given = InputFiles([text(tmp_path / "a.txt", 100), text(tmp_path / "b.txt", 50, 3)], valid)
     found = JOBS[task](given, lambda count: Recipe(**recipe(task)), lambda line: None, False)
-    prepared = found.prepare(found.recipe, tmp_path / "data", silent)
+    prepared = found.prepare(found.recipe, tmp_path / "data", no_progress)
     tokenizer = found.assets(prepared).tokenizer
     said = [tokenizer.decode(prepared.validation_text.sentence(number)) for number in range(7)]
     assert said == valid.read_text().splitlines()
@@ -275,8 +276,8 @@ def test_few_documents_give_their_end(tmp_path: Path) -> None:
     values = recipe("language-model")
     values["data"]["documents"] = "file"
     path = text(tmp_path / "a.txt", 300)
-    found = JOBS["language-model"](Given([path]), lambda count: Recipe(**values), lambda line: None, False)
-    prepared = found.prepare(found.recipe, tmp_path / "data", silent)
+    found = JOBS["language-model"](InputFiles([path]), lambda count: Recipe(**values), lambda line: None, False)
+    prepared = found.prepare(found.recipe, tmp_path / "data", no_progress)
     tokenizer, whole = found.assets(prepared).tokenizer, path.read_text()
     train, held = (side.sentence(0) for side in (prepared.text, prepared.validation_text))
     assert tokenizer.decode(train) + tokenizer.decode(held) == whole
@@ -293,17 +294,17 @@ def test_the_table_goes_by_characters(tmp_path: Path) -> None:
         asked.append(count)
         return Recipe(**recipe("language-model"))
 
-    found = JOBS["language-model"](Given([path]), recipe_for, lambda line: None, False)
+    found = JOBS["language-model"](InputFiles([path]), recipe_for, lambda line: None, False)
     assert asked[-1] == found.text.characters == len(path.read_text()) - 100
 
 
 def test_text_under_a_key_of_jsonl(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("".join(f'{{"body": "number {n:02d}"}}\n' for n in range(33)))
-    given = Given([tmp_path / "a.jsonl"], columns="body")
+    given = InputFiles([tmp_path / "a.jsonl"], columns="body")
     found = JOBS["masked-lm"](given, lambda count: Recipe(**recipe("masked-lm")), lambda line: None, False)
     assert found.text.characters == 33 * 9
     with pytest.raises(RegardError, match="'text'"):
-        JOBS["masked-lm"](Given([tmp_path / "a.jsonl"]), lambda c: Recipe(**recipe("masked-lm")), print, False)
+        JOBS["masked-lm"](InputFiles([tmp_path / "a.jsonl"]), lambda c: Recipe(**recipe("masked-lm")), print, False)
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -311,23 +312,27 @@ def test_where_nothing_but_white_space_is_kept_back_the_file_is_named(tmp_path: 
     path, values = tmp_path / "short.txt", recipe(task)
     path.write_text("one\ntwo\nthree\n")
     values["data"]["documents"] = "file"
-    found = JOBS[task](Given([path]), lambda count: Recipe(**values), lambda line: None, False)
+    found = JOBS[task](InputFiles([path]), lambda count: Recipe(**values), lambda line: None, False)
     with pytest.raises(RegardError, match="nothing is left to validate on: that part is nothing but white") as caught:
-        found.prepare(found.recipe, tmp_path / "data", silent)
+        found.prepare(found.recipe, tmp_path / "data", no_progress)
     assert caught.value.where == str(path)
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_columns_of_plain_text_are_refused(tmp_path: Path, task: str) -> None:
-    given = Given([text(tmp_path / "a.txt", 60)], columns="2")
+    given = InputFiles([text(tmp_path / "a.txt", 60)], columns="2")
     with pytest.raises(UsageError, match="is read as plain text"):
         JOBS[task](given, lambda count: Recipe(**recipe(task)), lambda line: None, False)
 
 
 def test_a_vocabulary_is_learned_from_some_of_very_much_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running_text, "PART", 10)
+    monkeypatch.setattr(dataset, "PART", 10)
     texts = [f"{n:05d}" * 20 for n in range(100)]
-    assert list(thinned(texts, 10_000, 1, most=10_000)) == texts
-    some = list(thinned(texts, 10_000, 1, most=2_000))
+    assert list(subsample_texts(texts, 10_000, 1, most=10_000)) == texts
+    some = list(subsample_texts(texts, 10_000, 1, most=2_000))
     assert 1200 < sum(map(len, some)) < 2800
-    assert some == list(thinned(texts, 10_000, 1, most=2_000)) != list(thinned(texts, 10_000, 2, most=2_000))
+    assert (
+        some
+        == list(subsample_texts(texts, 10_000, 1, most=2_000))
+        != list(subsample_texts(texts, 10_000, 2, most=2_000))
+    )

@@ -11,10 +11,10 @@ import tokenizers
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.errors import RegardError, UsageError
-from regard.text.bpe_dropout import Segmenter
-from regard.text.pieces import ALPHABET, spell
-from regard.text.tokenizer import Tokenizer, learn
+from regard.system.errors import RegardError, UsageError
+from regard.text.tokenizers.bpe_dropout import Segmenter
+from regard.text.tokenizers.byte_pieces import ALPHABET, spell
+from regard.text.tokenizers.tokenizer import Tokenizer, learn
 
 TEXTS = ["the straße\nüber", "東京は大きい 😀 е́ é", "</s> [MASK]"]
 ANY = st.one_of(

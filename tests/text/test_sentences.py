@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.text.sentences import cut, sentences
-from regard.text.tokenizer import Encoding, Tokenizer, learn
+from regard.text.tokenizers.tokenizer import Encoding, Tokenizer, learn
 
 LONG = "Mr. Smith went home. It was late, and he was tired! Was he? Yes. " * 20
 

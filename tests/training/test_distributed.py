@@ -4,7 +4,7 @@ import pytest
 import torch
 from toy import Corpus, Toy, recipe, reseed
 
-from regard.data.batch import Position
+from regard.data.batches.batch import Position
 from regard.training import distributed
 from regard.training.build import schedule
 from regard.training.optim import FlatOptimiser
@@ -40,4 +40,4 @@ def test_alone_every_micro_batch_is_mine():
     assert (distributed.rank(), distributed.world()) == (0, 1)
     assert all(distributed.mine(number) for number in range(5))
     tensor = torch.arange(3.0)
-    assert distributed.summed(tensor) is tensor
+    assert distributed.all_reduce_sum(tensor) is tensor

@@ -7,7 +7,7 @@ import os
 import pytest
 from toy import Fast, Killer, in_child
 
-from regard.errors import RegardError
+from regard.system.errors import RegardError
 from regard.training.log import MetricsLog
 
 

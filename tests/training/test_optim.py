@@ -9,7 +9,7 @@ from torch.testing import assert_close
 from toy import Bigram
 
 from regard.config import Training
-from regard.errors import RegardError
+from regard.system.errors import RegardError
 from regard.training.optim import FlatOptimiser
 
 
@@ -109,7 +109,7 @@ def test_averages_follow_the_weights():
         wanted = decay * wanted + (1 - decay) * flat.weights.double()
     assert_close(flat.averages.double(), wanted, rtol=1e-4, atol=1e-5)
     own = flat.weights.clone()
-    with flat.averaged():
+    with flat.averaged_weights():
         assert torch.equal(model.norm.weight, flat.averages_by_name()["norm.weight"])
         assert not torch.equal(flat.weights, own)
     assert torch.equal(flat.weights, own)

@@ -9,11 +9,11 @@ import pytest
 from toy import Fast
 
 from regard.config import Training
-from regard.data.batch import Position
-from regard.errors import Diverged
-from regard.training.checkpoint import name, write_folder
+from regard.data.batches.batch import Position
+from regard.system.errors import Diverged
+from regard.training.checkpoints.checkpoint import name, write_folder
 from regard.training.objective import Validation
-from regard.training.progress import Best, Progress, saved, scored
+from regard.training.progress import Best, Progress, is_scoring_step, load_progress
 
 
 def test_state_goes_there_and_back():
@@ -29,20 +29,20 @@ def test_state_holds_three_integers_of_data_and_nothing_of_a_generator():
 
 
 def test_the_newest_undamaged_checkpoint_says_how_far_a_run_has_come(tmp_path):
-    assert saved(tmp_path) is None
+    assert load_progress(tmp_path) is None
     (tmp_path / "checkpoints").mkdir()
     for step in (9, 10):
         write_folder(tmp_path / "checkpoints" / name(step), {"state.json": [Progress(step).dump()]}, Fast())
-    assert saved(tmp_path) == Progress(10)
+    assert load_progress(tmp_path) == Progress(10)
     (tmp_path / "checkpoints" / name(10) / "state.json").write_bytes(b"")
-    assert saved(tmp_path) == Progress(9)
+    assert load_progress(tmp_path) == Progress(9)
 
 
 def test_too_many_skips_in_a_row():
     progress = Progress()
     for step in range(1, 4):
         progress.skip(step, Training(max_skipped=4))
-    progress.spiked(1.0)
+    progress.detect_spike(1.0)
     assert progress.in_a_row == 0
     for step in range(5, 8):
         progress.skip(step, Training(max_skipped=4))
@@ -56,9 +56,9 @@ def test_more_than_one_per_cent_of_the_last_thousand():
     progress = Progress()
     for step in range(0, 1000, 100):
         progress.skip(step, Training())
-        progress.spiked(1.0)
+        progress.detect_spike(1.0)
     progress.skip(1001, Training())  # the first fell out of the window
-    progress.spiked(1.0)
+    progress.detect_spike(1.0)
     with pytest.raises(Diverged):
         progress.skip(1002, Training())
 
@@ -74,7 +74,7 @@ def test_a_spike_is_three_losses_above_median_and_six_deviations():
             middle = statistics.median(window)
             deviation = statistics.median([abs(x - middle) for x in window])
             above = above + 1 if loss > middle + 6 * deviation else 0
-        if progress.spiked(loss):
+        if progress.detect_spike(loss):
             found.append(number)
         assert progress.above == above
         seen.append(loss)
@@ -108,7 +108,7 @@ def test_the_last_is_kept_however_it_went():
     for progress.step, loss, bleu in ((20, 3.0, None), (40, 4.0, None), (60, 5.0, 20.0), (80, 6.0, 10.0)):
         progress.count(progress.judge(Validation(loss, {} if bleu is None else {"bleu": bleu}), section))
         kept.append(progress.best)
-        assert scored(progress.step, section) == (progress.step > 50)
+        assert is_scoring_step(progress.step, section) == (progress.step > 50)
     assert kept == [Best(20, "loss", 3.0), Best(40, "loss", 4.0), Best(60, "bleu", 20.0), Best(80, "bleu", 10.0)]
     progress.step = 100
     assert progress.judge(Validation(float("nan")), section) is None

@@ -9,9 +9,17 @@ from typing import Any
 
 import pytest
 
-from regard.training.log import Quiet, Start, StepMetrics, Summary
+from regard.training.log import SilentReporter, Start, StepMetrics, Summary
 from regard.training.objective import Sample, Validation
-from regard.training.reporters import Bar, Line, Lines, Pace, clock, in_notebook, reporter
+from regard.training.reporters import (
+    BarReporter,
+    LineReporter,
+    NotebookReporter,
+    StepRate,
+    clock,
+    in_notebook,
+    reporter,
+)
 
 
 class Clock:
@@ -31,7 +39,7 @@ def metrics(step: int, loss: float = 2.0, skipped: bool = False) -> StepMetrics:
 
 START = Start(step=0, steps=100, parameters=2_600_000, tokens=1024, validate_every=50)
 VALIDATION = Validation(1.5, {"bleu": 33.21}, tuple(Sample(f"s{i}", f"r{i}", "h\x1b[2J[red]") for i in range(5)))
-SUMMARY = Summary(100, 125.0, 50, "bleu", 33.21, 2, "all steps made")
+SUMMARY = Summary(100, 125.0, 50, "bleu", 33.21, 2, "all steps done")
 
 
 @pytest.mark.parametrize(
@@ -43,19 +51,19 @@ def test_durations_read_well(seconds: float, shown: str) -> None:
 
 def test_time_left_follows_the_steps_made_since_the_start() -> None:
     now = Clock()
-    pace = Pace(now)
+    pace = StepRate(now)
     pace.start(Start(40, 100, 1, 1, 1))
-    assert pace.left(40) is None
+    assert pace.seconds_left(40) is None
     now.time += 20
     pace.step(metrics(50))
-    assert pace.left(50) == pytest.approx(100)  # ten steps in twenty seconds, fifty to go
+    assert pace.seconds_left(50) == pytest.approx(100)  # ten steps in twenty seconds, fifty to go
     assert "1:40 left" in pace.line(50)
     pace.start(Start(0, None, 1, 1, 1))
-    assert pace.left(50) is None
+    assert pace.seconds_left(50) is None
 
 
 def test_a_skipped_update_does_not_spoil_the_loss() -> None:
-    pace = Pace(Clock())
+    pace = StepRate(Clock())
     pace.step(metrics(1))
     pace.step(metrics(2, float("nan"), skipped=True))
     assert pace.loss == 2.0
@@ -63,7 +71,7 @@ def test_a_skipped_update_does_not_spoil_the_loss() -> None:
 
 def test_lines_come_every_ten_seconds() -> None:
     stream, now = io.StringIO(), Clock()
-    shown = Lines(stream, every=10, now=now)
+    shown = LineReporter(stream, every=10, now=now)
     shown.on_start(START)
     for step in range(1, 101):
         now.time += 0.5
@@ -76,7 +84,7 @@ def test_lines_come_every_ten_seconds() -> None:
 
 def test_validations_show_scores_and_samples() -> None:
     stream = io.StringIO()
-    shown = Lines(stream)
+    shown = LineReporter(stream)
     shown.on_validation(50, VALIDATION, True)
     shown.on_event("careful")
     shown.on_save(Path("checkpoint"))
@@ -86,7 +94,7 @@ def test_validations_show_scores_and_samples() -> None:
     assert text.count("  > ") == 2
     assert "\x1b" not in text
     assert "careful" in text
-    assert "all steps made: 100 steps in 2:05; best at step 50 (bleu 33.210); 2 updates skipped" in text
+    assert "all steps done: 100 steps in 2:05; best at step 50 (bleu 33.210); 2 updates skipped" in text
 
 
 def test_the_bar_shows_the_same() -> None:
@@ -96,7 +104,7 @@ def test_the_bar_shows_the_same() -> None:
 
     stream = Terminal()
     with reporter(stream) as shown:
-        assert isinstance(shown, Bar)
+        assert isinstance(shown, BarReporter)
         shown.on_start(START)
         for step in range(1, 101):
             shown.on_step(metrics(step))
@@ -106,12 +114,12 @@ def test_the_bar_shows_the_same() -> None:
     assert "step 100/100: loss 2.000" in text
     assert "validation loss 1.500, BLEU 33.2" in text
     assert "h␛[2J[red]" in text  # neither the terminal nor the bar's own markup reads it
-    assert "all steps made" in text
+    assert "all steps done" in text
 
 
 def test_a_pipe_gets_lines() -> None:
     with reporter(io.StringIO()) as shown:
-        assert isinstance(shown, Lines)
+        assert isinstance(shown, LineReporter)
 
 
 class ZMQInteractiveShell:
@@ -123,13 +131,14 @@ class TerminalInteractiveShell:
 
 
 @pytest.mark.parametrize(
-    ("shell", "found"), [(ZMQInteractiveShell(), Line), (TerminalInteractiveShell(), Lines), (None, Lines)]
+    ("shell", "found"),
+    [(ZMQInteractiveShell(), NotebookReporter), (TerminalInteractiveShell(), LineReporter), (None, LineReporter)],
 )
 def test_a_notebook_gets_a_line_written_over(monkeypatch: pytest.MonkeyPatch, shell: object, found: type) -> None:
     notebook: Any = ModuleType("IPython")
     notebook.get_ipython = lambda: shell
     monkeypatch.setitem(sys.modules, "IPython", notebook)
-    assert in_notebook() == (found is Line)
+    assert in_notebook() == (found is NotebookReporter)
     with reporter(io.StringIO()) as shown:
         assert type(shown) is found
 
@@ -141,7 +150,7 @@ def test_half_an_ipython_is_no_notebook(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_in_a_notebook_only_how_it_goes_is_written_over() -> None:
     stream, now = io.StringIO(), Clock()
-    shown = Line(stream, now=now)
+    shown = NotebookReporter(stream, now=now)
     shown.on_event("reading the data")
     shown.on_start(START)
     for step in range(1, 5):
@@ -160,21 +169,21 @@ def test_in_a_notebook_only_how_it_goes_is_written_over() -> None:
 def test_without_a_console_nothing_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", None)
     with reporter() as shown:
-        assert isinstance(shown, Quiet)
+        assert isinstance(shown, SilentReporter)
 
 
 def test_a_reader_that_has_gone_does_not_end_the_training() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     with open(writing, "w") as stream:
-        Lines(stream).on_event("reading the data")
+        LineReporter(stream).on_event("reading the data")
         os.dup2(os.open(os.devnull, os.O_WRONLY), writing)  # what is still in its buffer can leave
-    Lines(stream).on_event("the stream is closed")
+    LineReporter(stream).on_event("the stream is closed")
 
 
 def test_samples_are_introduced_once_and_cropped() -> None:
     stream = io.StringIO()
-    shown = Lines(stream)
+    shown = LineReporter(stream)
     long = Validation(1.0, samples=(Sample("source", "reference", "word " * 100), Sample("second", "zweites", "")))
     shown.on_validation(1, long, False)
     shown.on_validation(2, long, False)

@@ -8,11 +8,11 @@ from typing import Any
 
 from toy import Corpus, Fast, Play, StopAt, Toy, reseed
 
-from regard.data.batch import PairBatch
-from regard.training import resolved
-from regard.training.budget import Costs, Review, length
+from regard.data.batches.batch import PairBatch
+from regard.training.budget.budget import Costs, Replan, length
+from regard.training.budget.measure import measure
+from regard.training.checkpoints import resolved
 from regard.training.log import Summary
-from regard.training.measuring import measure
 from regard.training.objective import Done, Loss, Validation
 from regard.training.run import Hooks
 
@@ -88,12 +88,12 @@ class Minutes(Play):
         self.recipe = self.recipe.model_copy(update={"training": training})
 
     @property
-    def review(self) -> Review | None:
+    def review(self) -> Replan | None:
         """What is written down."""
         folder = self.output / "training"
-        found: dict[str, Any] = resolved.read(folder) if (folder / resolved.NAME).exists() else {}
+        found: dict[str, Any] = resolved.read_fields(folder) if (folder / resolved.NAME).exists() else {}
         names = ("chosen.reviewed", "chosen.planned", "chosen.steps")
-        return Review(*(found[name] for name in names)) if names[0] in found else None
+        return Replan(*(found[name] for name in names)) if names[0] in found else None
 
     def go(self, clock: Clock, files: Fast | None = None, stop: StopAt | None = None) -> Summary:
         """Train, or go on, at the speed of this clock."""

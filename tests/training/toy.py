@@ -16,12 +16,12 @@ from torch import nn
 from torch.nn import functional
 
 from regard.config import Recipe, Training, TransformerSection
-from regard.data.batch import Packed, PairBatch, Position
-from regard.keys import generator
+from regard.data.batches.batch import Packed, PairBatch, Position
 from regard.models import store
-from regard.training import manifest, tensors
-from regard.training.files import Files
-from regard.training.log import Quiet, Summary
+from regard.system.keys import generator
+from regard.training.checkpoints import manifest, tensors
+from regard.training.checkpoints.files import Files
+from regard.training.log import SilentReporter, Summary
 from regard.training.objective import Done, Loss, Sample, Validation
 from regard.training.progress import Best
 from regard.training.trainer import Hooks, fit
@@ -167,7 +167,7 @@ class StopAt:
         return self.reporter.step in self.steps
 
 
-class Counting(Quiet):
+class Counting(SilentReporter):
     """Remembers what it was told."""
 
     step = -1

@@ -1,9 +1,9 @@
-"""``python -m regard.cli``: the same as ``regard``, its signals heard a little later."""
+"""``python -m regard.cli``: the same as ``regard``, but installs signal handlers slightly later."""
 
 import sys
 
 from regard.cli import main
-from regard.interrupts import heard
+from regard.system.interrupts import run_command
 
 if __name__ == "__main__":
-    sys.exit(heard(main))
+    sys.exit(run_command(main))

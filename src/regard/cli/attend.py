@@ -1,4 +1,4 @@
-"""``regard attend``: where each word of a sentence, or a patch of an image, looks: in the terminal or a file."""
+"""``regard attend``: attention between the words of a text or the patches of an image, in the terminal or a file."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
-from regard.cli.opening import (
+from regard.cli.io.opening import (
     IMAGES,
     check_threads,
-    opened,
+    open_model,
     refuse_no_file,
     refuse_other_tasks,
     refuse_unwritable,
     write,
 )
-from regard.errors import UsageError
+from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
-    from regard.explore.fitting import Fitted
-    from regard.explore.ink import Look
+    from regard.explore.forward.text_windows import WindowedRequest
     from regard.explore.kinds import Kind
+    from regard.explore.pictures.colours import ColourScheme
 
 OF_TEXTS = Group("Of texts", sort_key=1)
 OF_IMAGES = Group("Of images", sort_key=2)
@@ -54,7 +54,7 @@ def attend(
     Rows are queries (who looks), columns are keys (what is looked at); every row sums to one. With no head named all
     heads are shown small. Layers and heads count from 1.
 
-    A model of missing spans (T5) is shown a text with gaps: "The [MASK] sleeps." A model of images is shown one image
+    A span-corruption model (T5) is shown a text with gaps: "The [MASK] sleeps." A model of images is shown one image
     of a file, and its patches as they lie: where its class token looks, or another patch; then how far each head
     attends, over the first 128 images of the file, beside what convolutions of as many layers would see.
 
@@ -84,7 +84,7 @@ def attend(
     for option, file in (("--svg", svg), ("--html", html)):
         if file is not None:
             refuse_unwritable(file, option)
-    from regard.cli.terminal import look, result, result_json, say
+    from regard.cli.io.terminal import colour_scheme, result, result_json, say
 
     if html is not None:
         beyond: dict[str, object] = {
@@ -99,7 +99,7 @@ def attend(
         write(html, _page(folder, text, target, window, image, threads).encode())
         say(f"wrote {html}")
         return 0
-    task = opened(folder, device, threads, "attend")
+    task = open_model(folder, device, threads, "attend")
     if task.name == IMAGES:
         elsewhere = None if kind in (None, "encoder") else kind
         given: dict[str, object] = {"--kind": elsewhere, "--beside": beside, "--words": words or None}
@@ -117,16 +117,16 @@ def attend(
         write(svg, shown.svg().encode())
         say(f"wrote {svg}")
     elif not json:
-        result(shown.terminal(look()))
+        result(shown.terminal(colour_scheme()))
     return 0
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What is to be seen, in each of its forms."""
+class AttentionView:
+    """The attention to show, in each output format."""
 
     values: Callable[[], list[dict[str, Any]]]
-    terminal: Callable[[Look], str]
+    terminal: Callable[[ColourScheme], str]
     svg: Callable[[], str]
 
 
@@ -138,15 +138,15 @@ def _texts(
     head: int | None,
     words: bool,
     token: str | None,
-) -> Shown:
-    """One text, or two below each other, each with what is written of it, if that is given, and which part is seen."""
-    from regard.explore.fitting import Fitted
+) -> AttentionView:
+    """One text, or two below each other, each with its given target and the window to show."""
+    from regard.explore.forward.record import WHOLE, record
+    from regard.explore.forward.text_windows import WindowedRequest
     from regard.explore.kinds import KINDS
-    from regard.explore.record import WHOLE, record
-    from regard.explore.view import View, gazes
+    from regard.explore.pictures.view import View, word_svg
 
-    cut = [Fitted.of(task, *one) for one in given]
-    remark = _told(cut, given[0][2])
+    cut = [WindowedRequest.of(task, *one) for one in given]
+    remark = _windows_note(cut, given[0][2])
     made = [record(task, one.asked.text, one.asked.target) for one in cut]
     there: list[Kind] = [one for one in KINDS if one in made[0].weights]
     use = there[0] if kind is None else kind
@@ -156,38 +156,40 @@ def _texts(
     if layer is None and (head is not None or token is not None):
         layer = len(made[0].weights[use])
     views = [View(one, use, layer, head, words or token is not None) for one in made]
-    return Shown(
-        lambda: [{**view.values(), **one.seen} for view, one in zip(views, cut, strict=True)],
+    return AttentionView(
+        lambda: [{**view.values(), **one.cut_values} for view, one in zip(views, cut, strict=True)],
         lambda look: "\n".join(view.terminal(look, token) for view in views),
-        lambda: gazes(views, token or WHOLE, remark) if token or len(views) > 1 else views[0].svg(remark=remark),
+        lambda: word_svg(views, token or WHOLE, remark) if token or len(views) > 1 else views[0].svg(remark=remark),
     )
 
 
-def _told(cut: list[Fitted], window: int | None) -> str:
-    """Which parts are seen of texts that are longer than the model reads; said to the person too.
+def _windows_note(cut: list[WindowedRequest], window: int | None) -> str:
+    """Which windows of over-long texts are shown; also printed to stderr.
 
     Raises:
         UsageError: there is no such part.
     """
-    from regard.cli.terminal import say
+    from regard.cli.io.terminal import say
 
     count = 1 if cut[0].source is None else cut[0].source.count
     if window is not None and not 1 <= window <= count:
         raise UsageError(f"there is no part {window}; the text has {count}, counted from 1", "--window")
-    told = " ".join(one.told for one in cut if one.told)
+    told = " ".join(one.label for one in cut if one.label)
     if told:
         say(f"{told} --window shows another.")
     return told
 
 
-def _image(task: Any, path: Path, number: int | None, who: str | None, layer: int | None, head: int | None) -> Shown:
-    """One image of a file, and how far the heads attend over its first images."""
-    from regard.explore.distance import FIRST, distances
-    from regard.explore.image_view import image_view
-    from regard.tasks.image_files import some_images
+def _image(
+    task: Any, path: Path, number: int | None, who: str | None, layer: int | None, head: int | None
+) -> AttentionView:
+    """One image of a file, and the mean attention distance over its first images."""
+    from regard.explore.pictures.distance import FIRST, distances
+    from regard.explore.pictures.image_view import image_view
+    from regard.tasks.images.files import some_images
 
     refuse_no_file(path)
-    number = _counted(number)
+    number = _image_number(number)
     found = some_images(task, path, max(number, FIRST))
     _refuse_no_image(number, len(found), path)
     pixels, label = found[number - 1]
@@ -195,7 +197,7 @@ def _image(task: Any, path: Path, number: int | None, who: str | None, layer: in
         layer = task.recipe.model.layers
     view = image_view(task, pixels, number, label, who, layer=layer, head=head)
     far = distances(task, [one for one, _ in found[:FIRST]])
-    return Shown(
+    return AttentionView(
         lambda: [{**view.values(), "distances": far.values()}],
         lambda look: f"{view.terminal(look)}\n{far.terminal()}",
         lambda: view.svg(far),
@@ -205,33 +207,33 @@ def _image(task: Any, path: Path, number: int | None, who: str | None, layer: in
 def _page(
     folder: Path, text: str, target: str | None, window: int | None, image: int | None, threads: int | None
 ) -> str:
-    """The page of one pass, whole."""
-    from regard.explore.answers import exported
-    from regard.explore.fitting import Fitted
-    from regard.explore.gallery import Gallery
-    from regard.explore.models import Models
-    from regard.tasks import bundle
+    """The self-contained HTML page of one pass."""
+    from regard.explore.folders.gallery import Gallery
+    from regard.explore.folders.models import Models
+    from regard.explore.forward.text_windows import WindowedRequest
+    from regard.explore.questions.answers import export_file
+    from regard.tasks import model_folder
 
     check_threads(threads)
-    task = bundle.opened(folder)[0].task
+    task = model_folder.load_recipe_and_assets(folder)[0].task
     refuse_other_tasks(folder, task, "attend")
     models, asked = Models([folder], None, threads or 1), dict[str, Any]({"model": 0, "form": "html"})
     if task == IMAGES:
         _refuse({"--target": target, "--window": window}, "is not for this model, which reads images")
         refuse_no_file(Path(text))
-        number = _counted(image)
+        number = _image_number(image)
         models.gallery = Gallery(Path(text), number)
-        _refuse_no_image(number, models.gallery.some(models.loaded(0).task, 0, number).total, Path(text))
+        _refuse_no_image(number, models.gallery.batch(models.load(0).task, 0, number).total, Path(text))
         asked["image"] = {"number": number - 1}
     else:
         _refuse({"--image": image}, "is not for this model, which reads texts")
-        _told([Fitted.of(models.loaded(0).task, text, target, window)], window)
+        _windows_note([WindowedRequest.of(models.load(0).task, text, target, window)], window)
         asked |= {"text": text, "target": target, "window": window}
-    return exported(models, asked)[0].decode()
+    return export_file(models, asked)[0].decode()
 
 
-def _counted(number: int | None) -> int:
-    """Which image of a file, from 1 on."""
+def _image_number(number: int | None) -> int:
+    """The number of the image in the file, from 1."""
     if number is not None and number < 1:
         raise UsageError(f"there is no image {number}; they count from 1", "--image")
     return 1 if number is None else number

@@ -1,4 +1,4 @@
-"""``regard average``: the mean of several checkpoints."""
+"""``regard average``: the mean of several checkpoints' weights."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from regard.errors import UsageError
+from regard.system.errors import UsageError
 
 
 def average(
@@ -25,15 +25,15 @@ def average(
     Args:
         folder: the model folder of the run.
         output: the model folder to make; always needed.
-        last: take the newest so many checkpoints; default: all that are kept.
+        last: number of newest checkpoints to average; default: all that are kept.
         checkpoints: take these checkpoint folders.
     """
     if output is None:
         raise UsageError("say where the averaged model goes: --output DIR")
     if last is not None and checkpoints:
         raise UsageError("give --last or --checkpoints, not both")
-    from regard.cli.terminal import result
-    from regard.tasks import averaging
+    from regard.cli.io.terminal import result
+    from regard.runs import average as averaging
 
     averaging.average(folder, output, last, checkpoints or ())
     result(f"The averaged model is in {output}.")

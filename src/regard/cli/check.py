@@ -1,4 +1,4 @@
-"""``regard check``: whether the data can be learned from, before any time is spent."""
+"""``regard check``: checks training data for problems before training."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from regard.cli.opening import refuse_no_file
-from regard.errors import UsageError
+from regard.cli.io.opening import refuse_no_file
+from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
-    from regard.data.corpora import Corpus
-    from regard.data.findings import Report
-    from regard.data.labels import Kind
+    from regard.data.checks.findings import Report
+    from regard.data.corpora.labels import Kind
+    from regard.data.corpora.pairs import Corpus
 
 MARKS = {"fatal": "✗", "warning": "!", "note": "·"}
 LISTED = 20
-"""Labels named at most."""
+"""Most labels to name."""
 
 
 def check(
@@ -63,16 +63,16 @@ def check(
     if task != "translation":
         others = {"--source": source, "--target": target, "--pairs": pairs, "--test-source": test_source}
         _refuse(others | {"--test-target": test_target, "--model": model}, f"task = {task} takes --train")
-        found = _looked(task, train or [], columns, {"validation": [valid] if valid else [], "test": test or []}, kind)
+        found = _scan(task, train or [], columns, {"validation": [valid] if valid else [], "test": test or []}, kind)
     else:
         _refuse(given, "task = translation takes --source and --target, or name another --task")
         found = _pairs(source, target, pairs, columns, (test_source or [], test_target or []), model, max_tokens)
-    from regard.cli.terminal import result, result_json
+    from regard.cli.io.terminal import result, result_json
 
     if json:
         result_json(found.to_dict())
     else:
-        result(shown(found))
+        result(format_report(found))
     return 0 if found.usable else 1
 
 
@@ -92,18 +92,18 @@ def _pairs(
     model: Path | None,
     max_tokens: int,
 ) -> Report:
-    """A report on what a translator would learn from."""
+    """Check the data of a translator."""
     if bool(source) != bool(target):
         raise UsageError(
             f"give both --source FILE and --target FILE; {'--target' if source else '--source'} is missing"
         )
     if max_tokens < 2:
         raise UsageError(f"{max_tokens} tokens hold no sentence; give 2 or more", "--max-tokens")
-    from regard.data import report
-    from regard.tasks.asked import corpora
-    from regard.text.vocabulary import Vocabularies
+    from regard.data.checks import pairs as report
+    from regard.runs.options import corpora
+    from regard.text.tokenizers.vocabulary import Vocabularies
 
-    return report.check(
+    return report.check_pairs(
         corpora(source or (), target or (), pairs or (), columns),
         _tests(*tests),
         max_tokens,
@@ -111,8 +111,8 @@ def _pairs(
     )
 
 
-def _looked(task: str, train: list[Path], columns: str | None, others: Mapping[str, list[Path]], kind: Kind) -> Report:
-    """A report on what another task would learn from, and on what it would be validated and tested on."""
+def _scan(task: str, train: list[Path], columns: str | None, others: Mapping[str, list[Path]], kind: Kind) -> Report:
+    """Check the training, validation and test data of another task."""
     from regard.config import BUILT, nearest
 
     if task in BUILT and task not in LOOKS:
@@ -138,28 +138,28 @@ def _looked(task: str, train: list[Path], columns: str | None, others: Mapping[s
 
 
 Look = tuple[Callable[[Path, str | None], Any], Callable[..., Any]]
-"""What opens a file as a corpus, and what looks at corpora."""
+"""How to open a file as a corpus, and how to check corpora."""
 
 
 def _texts() -> Look:
-    from regard.data.label_report import look
-    from regard.data.labelled import labelled
+    from regard.data.checks.labels import check_labels
+    from regard.data.corpora.labelled import open_labelled
 
-    return labelled, look
+    return open_labelled, check_labels
 
 
 def _images() -> Look:
-    from regard.data.image_report import look_at_images
-    from regard.data.images import images
+    from regard.data.checks.images import check_images
+    from regard.data.corpora.images import open_images
 
-    return images, look_at_images
+    return open_images, check_images
 
 
 def _tags() -> Look:
-    from regard.data.tag_report import look_at_tags
-    from regard.data.tagged import tagged
+    from regard.data.checks.tags import check_tags
+    from regard.data.corpora.tagged import open_tagged
 
-    return tagged, lambda corpora, kind, others: look_at_tags(corpora, None, others)
+    return open_tagged, lambda corpora, kind, others: check_tags(corpora, None, others)
 
 
 LOOKS: dict[str, Callable[[], Look]] = {
@@ -167,20 +167,20 @@ LOOKS: dict[str, Callable[[], Look]] = {
     "tagging": _tags,
     "image-classification": _images,
 }
-"""A task to how its data is looked at."""
+"""The check of each task's data."""
 
 
 def _tests(source: list[Path], target: list[Path]) -> dict[str, Corpus]:
     if len(source) != len(target):
         raise UsageError(f"{len(source)} --test-source but {len(target)} --test-target; they go in pairs")
-    from regard.tasks.asked import corpora
+    from regard.runs.options import corpora
 
     return {corpus.name: corpus for corpus in (corpora(source, target) if source else ())}
 
 
-def shown(found: Report) -> str:
-    """The report for a person: each finding with examples, worst first, and the verdict at the end."""
-    from regard.text.cells import crop, visible
+def format_report(found: Report) -> str:
+    """The report as text: each finding with examples, worst first, and the verdict at the end."""
+    from regard.text.terminal_cells import crop, visible
 
     lines = []
     for finding in found.findings:
@@ -194,9 +194,9 @@ def shown(found: Report) -> str:
 
 
 def _sizes(found: Report) -> list[str]:
-    """How much there is, and of which labels."""
-    from regard.data.findings import percent
-    from regard.text.cells import crop, visible
+    """Size of the data, and its labels."""
+    from regard.data.checks.findings import percent
+    from regard.text.terminal_cells import crop, visible
 
     labels: dict[str, int] | None = getattr(found, "labels", None)
     if labels is None:

@@ -1,4 +1,4 @@
-"""``regard compare``: several recipes on the same data and budget, side by side."""
+"""``regard compare``: several recipes trained on the same data and budget, compared in tables and charts."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 
-from regard.cli.opening import check_threads
-from regard.errors import UsageError
+from regard.cli.io.opening import check_threads
+from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from regard.tasks.comparison_results import Result
+    from regard.runs.compare.results import Result
 
 DATA = Group("Data", sort_key=1)
 BUDGET = Group("Budget", sort_key=2)
 RUN = Group("Run", sort_key=3)
 PLAIN = re.compile(r"\w[\w.-]{0,79}")
-"""What the name of a file may look like."""
+"""Allowed file names."""
 
 
 def compare(
@@ -49,7 +49,7 @@ def compare(
 
     One table: parameters, speed, sequential steps and path length by formula, quality after equal time and equal
     steps; and BLEU by the length of the source. Table and charts are in the output folder after every run. The
-    comparison can be stopped and killed at any moment; the same command goes on from there.
+    comparison can be stopped or killed at any time; the same command resumes it.
 
     Args:
         recipes: TOML files, e.g. recipes/compare/*.toml; they must read the same text.
@@ -59,8 +59,8 @@ def compare(
         valid_target: their translations.
         test_source: sentences to score the finished models on, each model once.
         test_target: their translations.
-        minutes: each run is done after so many.
-        steps: each run makes so many updates, instead of minutes.
+        minutes: duration of each run.
+        steps: updates of each run, instead of minutes.
         seeds: a run for each, default 1; of several, mean and 95 % interval are shown.
         fraction: a run on each share of the pairs, e.g. 0.125 0.25 0.5 1; default: all.
         output: the folder that will hold results, table, charts, and a model folder for each run; always needed.
@@ -74,16 +74,16 @@ def compare(
     if output is None:
         raise UsageError("say where the comparison goes: --output DIR")
     if not source or len(source) != len(target or ()):
-        raise UsageError("say what is learned from: as many --source FILE as --target FILE, one at least")
-    valid, test = _both("valid", valid_source, valid_target), _both("test", test_source, test_target)
+        raise UsageError("give at least one --source FILE, and as many --target FILE")
+    valid, test = _require_both("valid", valid_source, valid_target), _require_both("test", test_source, test_target)
     if not PLAIN.fullmatch(name):
         raise UsageError(f"{name!r} is no plain name of a file, e.g. table", "--name")
     check_threads(threads)
-    from regard.cli.signals import Stop
-    from regard.cli.terminal import result, result_json
-    from regard.explore.comparison import Compared
-    from regard.tasks import compare as comparing
-    from regard.tasks.comparison_results import to_json
+    from regard.cli.io.signals import Stop
+    from regard.cli.io.terminal import result, result_json
+    from regard.explore.pictures.comparison import ComparisonReport
+    from regard.runs.compare import compare as comparing
+    from regard.runs.compare.results import to_json
     from regard.training.reporters import reporter
 
     budget = comparing.Budget(minutes, steps, tuple(seeds or (1,)), tuple(fraction or (1.0,)))
@@ -104,13 +104,13 @@ def compare(
         for one in results:
             result_json(to_json(one))
         return 0
-    compared = Compared(results, lowercase)
+    compared = ComparisonReport(results, lowercase)
     result(f"{compared.table().terminal()}\n{compared.by_length().terminal()}\nAll of it is in {output / name}.md.")
     return 0
 
 
-def _both(name: str, source: Path | None, target: Path | None) -> tuple[Path, Path] | None:
-    """Two files, or none.
+def _require_both(name: str, source: Path | None, target: Path | None) -> tuple[Path, Path] | None:
+    """Both files, or ``None`` if neither is given.
 
     Raises:
         UsageError: only one is given.
@@ -121,12 +121,12 @@ def _both(name: str, source: Path | None, target: Path | None) -> tuple[Path, Pa
 
 
 def _writer(output: Path, name: str, lowercase: bool) -> Callable[[list[Result]], None]:
-    """Writes page and charts anew; a reader never sees half a file."""
-    from regard.explore.comparison import Compared, files
-    from regard.training.files import Files
+    """A function that rewrites the page and its charts atomically."""
+    from regard.explore.pictures.comparison import ComparisonReport, files
+    from regard.training.checkpoints.files import Files
 
     def write(results: list[Result]) -> None:
-        for file, text in files(Compared(results, lowercase), name).items():
+        for file, text in files(ComparisonReport(results, lowercase), name).items():
             Files().replace(output / file, [text.encode()])
 
     return write

@@ -1,4 +1,4 @@
-"""``regard import`` and ``regard export``: models from and to Hugging Face's layout, and to CTranslate2."""
+"""``regard import`` and ``regard export``: conversion from and to Hugging Face's layout, and to CTranslate2."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ USES = {
     "image-classification": "regard classify {} < images.csv",
     "encoding": "regard encode {} < texts.txt",
 }
-"""What can be done with a model that was brought in, by task."""
+"""Commands that work on an imported model, by task."""
 
 
 def import_(
@@ -36,8 +36,8 @@ def import_(
         folder: holds config.json, model.safetensors and the tokenizer's files.
         output: the model folder to make.
     """
-    from regard.cli.terminal import result
-    from regard.tasks.conversion import import_model
+    from regard.cli.io.terminal import result
+    from regard.runs.conversion import import_model
 
     task = import_model(folder, output)
     use = USES.get(task.name, "regard info {}").format(output)
@@ -65,8 +65,8 @@ def export(
         to: huggingface: config.json, model.safetensors and the tokenizer's files; ctranslate2: by its own converter
             (needs the packages ctranslate2 and transformers).
     """
-    from regard.cli.terminal import result, say
-    from regard.tasks.conversion import export_model
+    from regard.cli.io.terminal import result, say
+    from regard.runs.conversion import export_model
 
     for left in export_model(folder, output, to):
         say(left)

@@ -1,4 +1,4 @@
-"""``regard demo``: the main job on the embedded corpus, from nothing to a picture of attention."""
+"""``regard demo``: trains and evaluates a model on generated data, and shows its attention."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from regard.errors import UsageError
+from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
-    from regard.explore.ink import Look
-    from regard.tasks.demo import Demonstration, Looked, Quality
-    from regard.tasks.image_demo import ImageDemonstration
+    from regard.explore.pictures.colours import ColourScheme
+    from regard.runs.demo.images import ImageDemonstration
+    from regard.runs.demo.translation import Demonstration, PronounAttention, Quality
 
 PRONOUN = "it"
-"""The word whose gaze is shown."""
+"""The word whose attention is shown."""
 
 
 def demo(
@@ -44,10 +44,10 @@ def demo(
     """
     if steps is not None and steps < 1:
         raise UsageError(f"{steps} steps teach nothing; give 1 or more", "--steps")
-    from regard.cli.opening import check_threads
-    from regard.cli.signals import Stop
-    from regard.cli.terminal import look, result, result_json
-    from regard.tasks.demo import demonstrate
+    from regard.cli.io.opening import check_threads
+    from regard.cli.io.signals import Stop
+    from regard.cli.io.terminal import colour_scheme, result, result_json
+    from regard.runs.demo.translation import demonstrate
     from regard.training.reporters import reporter
 
     check_threads(threads)
@@ -61,25 +61,25 @@ def demo(
         result_json(found.to_dict())
     else:
         result(table(found))
-        result(picture(output, found, look()))
+        result(picture(output, found, colour_scheme()))
         result(f"Look into it on a page in the browser, with sentences of your own: {_explore(output)}\n")
     return 0
 
 
 def _images(output: Path, seed: int, steps: int | None, threads: int | None, json: bool) -> int:
-    """The demonstration of images; the picture of distances is written beside the model."""
+    """The image demonstration; the plot of attention distances is written next to the model."""
     from dataclasses import asdict
 
-    from regard.cli.opening import write
-    from regard.cli.signals import Stop
-    from regard.cli.terminal import result, result_json
-    from regard.explore.distance import FIRST, distances
-    from regard.tasks.image_demo import PICTURE, demonstrate_images, made
+    from regard.cli.io.opening import write
+    from regard.cli.io.signals import Stop
+    from regard.cli.io.terminal import result, result_json
+    from regard.explore.pictures.distance import FIRST, distances
+    from regard.runs.demo.images import PICTURE, demonstrate_images, make_images
     from regard.training.reporters import reporter
 
     with Stop() as stop, reporter() as shown:
         found, model = demonstrate_images(output, seed, steps, shown, stop, threads)
-    far = distances(model, list(made(seed)["test"][0][:FIRST]))
+    far = distances(model, list(make_images(seed)["test"][0][:FIRST]))
     write(output / PICTURE, far.svg().encode())
     if json:
         result_json({**asdict(found), "distances": far.values()})
@@ -96,7 +96,7 @@ def _explore(output: Path) -> str:
 
 
 def image_table(found: ImageDemonstration) -> str:
-    """Which digit stands there twice: how often each way of telling is right."""
+    """Accuracy of finding the repeated digit, for each method."""
     lines = [
         f"{found.test:,} test images, {found.train:,} to learn from: four digits each; which one is there twice?",
         "",
@@ -109,7 +109,7 @@ def image_table(found: ImageDemonstration) -> str:
 
 
 def table(found: Demonstration) -> str:
-    """The scores beside the baselines, and where the pronoun looks beside chance."""
+    """The scores next to the baselines, and the pronoun's attention next to chance."""
     lines = [
         f"{found.test:,} test sentences, {found.train:,} to learn from; what is tested was never seen together.",
         "The models translate greedily: the most probable token at each step.",
@@ -122,8 +122,8 @@ def table(found: Demonstration) -> str:
     if found.ablated is not None:
         lines.append(_row("this model without positions", found.ablated))
     lines += ["", f"Where “{PRONOUN}” looks, in the head chosen on validation, and how much any noun gives any other:"]
-    lines.append(_gaze("the English pronoun, encoder self-attention", found.encoder))
-    lines.append(_gaze("the German pronoun, encoder-decoder attention", found.cross))
+    lines.append(_gaze_row("the English pronoun, encoder self-attention", found.encoder))
+    lines.append(_gaze_row("the German pronoun, encoder-decoder attention", found.cross))
     return "\n".join(lines) + "\n"
 
 
@@ -136,7 +136,7 @@ def _of(correct: int, total: int) -> str:
     return f"{correct / total:.1%} ({correct:,} of {total:,})" if total else "none tested"
 
 
-def _gaze(name: str, looked: Looked) -> str:
+def _gaze_row(name: str, looked: PronounAttention) -> str:
     place, test = f"layer {looked.layer} head {looked.head}", looked.test
     antecedent = (
         f"{test.antecedent:.0%} on its antecedent, {test.rival:.0%} on the other noun, chance {test.chance:.0%}"
@@ -144,15 +144,15 @@ def _gaze(name: str, looked: Looked) -> str:
     return f"  {name:<46} {place:<16} {antecedent}"
 
 
-def picture(output: Path, found: Demonstration, look: Look) -> str:
-    """One sentence's attention in the head that finds the antecedent: of the English pronoun, or of the German one."""
+def picture(output: Path, found: Demonstration, look: ColourScheme) -> str:
+    """One sentence's attention in the head that finds the antecedent of the English or German pronoun."""
+    from regard.explore.forward.record import record
     from regard.explore.kinds import Kind
-    from regard.explore.record import record
-    from regard.explore.view import View
-    from regard.tasks.bundle import load
+    from regard.explore.pictures.view import View
+    from regard.tasks.model_folder import load
 
     made = record(load(output / "model"), found.example)
-    places: dict[Kind, Looked] = {"encoder": found.encoder, "cross": found.cross}
+    places: dict[Kind, PronounAttention] = {"encoder": found.encoder, "cross": found.cross}
     kind, place = max(places.items(), key=lambda entry: entry[1].margin)
     view = View(made, kind, place.layer, place.head, whole=True)
     pictures = [f"{made.source_text}\n→ {made.target_text}\n", view.terminal(look)]
@@ -162,7 +162,7 @@ def picture(output: Path, found: Demonstration, look: Look) -> str:
 
 
 def pronoun_of(words: list[str]) -> str | None:
-    """The pronoun among the words of either language: *it*, or what stands behind the last *weil*."""
+    """The pronoun among the words of either language: *it*, or the word after the last *weil*."""
     if PRONOUN in words:
         return PRONOUN
     behind = [word for before, word in pairwise(words) if before == "weil"]

@@ -1,4 +1,4 @@
-"""``regard evaluate``: how good a model is on a test set, by the scores of its task."""
+"""``regard evaluate``: scores of a model on a test set, by its task."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from regard.cli.opening import refuse_no_file
-from regard.errors import RegardError, UsageError
+from regard.cli.io.opening import refuse_no_file
+from regard.system.errors import RegardError, UsageError
 
 if TYPE_CHECKING:
-    from regard.data.corpora import Corpus
+    from regard.data.corpora.pairs import Corpus
 
 
 def evaluate(
@@ -37,7 +37,7 @@ def evaluate(
 
     A translator by BLEU and chrF of sacreBLEU, each with its signature and a 95 % confidence interval; a classifier by
     accuracy, F1 and how far its probabilities can be trusted; a tagger by F1 of spans or accuracy of tags; a language
-    model by perplexity; a model of masked words or missing spans by the loss of what is hidden, drawn by seed as in the
+    model by perplexity; a masked-language model or missing spans by the loss of what is hidden, drawn by seed as in the
     validation of its training.
 
     Args:
@@ -57,15 +57,15 @@ def evaluate(
     """
     if threshold is not None and not 0 <= threshold <= 1:
         raise UsageError(f"{threshold:g} is no probability; give 0 to 1", "--threshold")
-    asked = Asked(source, reference, tuple(test or ()), columns, beam, lowercase, threshold, stride)
+    asked = EvaluateOptions(source, reference, tuple(test or ()), columns, beam, lowercase, threshold, stride)
     if not asked.test:
         if source is None and reference is None:
             raise UsageError("nothing to score on: give --test FILE, or of a translator --source and --reference")
         asked.both()
-    from regard.cli.opening import opened
-    from regard.cli.terminal import result, result_json
+    from regard.cli.io.opening import open_model
+    from regard.cli.io.terminal import result, result_json
 
-    task = opened(folder, device, threads, "evaluate")
+    task = open_model(folder, device, threads, "evaluate")
     scores, show = EVALUATIONS[task.name](task, asked)
     if json:
         result_json(scores.to_dict())
@@ -75,8 +75,8 @@ def evaluate(
 
 
 @dataclass(frozen=True)
-class Asked:
-    """The options, whatever the task."""
+class EvaluateOptions:
+    """The options of all tasks."""
 
     source: Path | None
     reference: Path | None
@@ -106,42 +106,42 @@ class Asked:
 
     @contextmanager
     def corpus(self, opened: Callable[[Path, str | None], Corpus]) -> Iterator[Corpus]:
-        """The test set; in the end the lines of it that were not valid UTF-8 are named.
+        """The test set; invalid UTF-8 lines are reported at the end.
 
         Raises:
-            UsageError: there is none, or several, or it is not there.
+            UsageError: there is none, more than one, or it does not exist.
         """
         if len(self.test) != 1:
             many = f"{len(self.test)} test sets were given; score them one by one"
             raise UsageError(many if self.test else "nothing to score on: give --test FILE", "--test")
         refuse_no_file(self.test[0])
-        from regard.cli.terminal import say_mended
+        from regard.cli.io.terminal import say_invalid_lines
 
         corpus = opened(self.test[0], self.columns)
         yield corpus
         for notes in corpus.notes:
-            say_mended(str(self.test[0]), notes)
+            say_invalid_lines(str(self.test[0]), notes)
 
 
 Found = tuple[Any, Callable[[Any], list[str]]]
-"""Scores, and what shows them as lines."""
+"""Scores, and a function that formats them as lines."""
 
 
-def _translation(task: Any, asked: Asked) -> Found:
+def _translation(task: Any, asked: EvaluateOptions) -> Found:
     asked.refuse_elsewhere("a translator", "give --source and --reference", "test", "columns", "threshold", "stride")
-    from regard.cli.terminal import say_mended
-    from regard.text.lines import Notes, lines
+    from regard.cli.io.terminal import say_invalid_lines
+    from regard.text.files.lines import InvalidLines, lines
 
-    paths, notes = asked.both(), (Notes(), Notes())
+    paths, notes = asked.both(), (InvalidLines(), InvalidLines())
     sources, references = (list(lines(path, mended)) for path, mended in zip(paths, notes, strict=True))
     for path, mended in zip(paths, notes, strict=True):
-        say_mended(str(path), mended)
+        say_invalid_lines(str(path), mended)
     if len(sources) != len(references):
         raise RegardError(
             f"has {len(references)} lines, but {paths[0]} has {len(sources)}; they must match line by line",
             str(paths[1]),
         )
-    from regard.cli.scores import bleu_lines
+    from regard.cli.io.scores import bleu_lines
 
     return task.evaluate(sources, references, beam=asked.beam, lowercase=asked.lowercase), bleu_lines
 
@@ -149,82 +149,82 @@ def _translation(task: Any, asked: Asked) -> Found:
 OF_TRANSLATORS = ("source", "reference", "beam", "lowercase")
 
 
-def _classification(task: Any, asked: Asked) -> Found:
+def _classification(task: Any, asked: EvaluateOptions) -> Found:
     asked.refuse_elsewhere("a classifier", "give --test", *OF_TRANSLATORS, "stride")
-    from regard.cli.scores import class_lines
-    from regard.data.labelled import labelled
+    from regard.cli.io.scores import class_lines
+    from regard.data.corpora.labelled import open_labelled
 
-    with asked.corpus(labelled) as corpus:
+    with asked.corpus(open_labelled) as corpus:
         return task.evaluate(corpus, asked.threshold), class_lines
 
 
-def _images(task: Any, asked: Asked) -> Found:
+def _images(task: Any, asked: EvaluateOptions) -> Found:
     asked.refuse_elsewhere("a classifier of images", "give --test", *OF_TRANSLATORS, "stride")
-    from regard.cli.scores import class_lines
-    from regard.data.images import images
+    from regard.cli.io.scores import class_lines
+    from regard.data.corpora.images import open_images
 
-    with asked.corpus(images) as corpus:
+    with asked.corpus(open_images) as corpus:
         return task.evaluate(corpus, asked.threshold), class_lines
 
 
-def _tagging(task: Any, asked: Asked) -> Found:
+def _tagging(task: Any, asked: EvaluateOptions) -> Found:
     asked.refuse_elsewhere("a tagger", "give --test", *OF_TRANSLATORS, "threshold", "stride")
-    from regard.cli.scores import tag_lines
-    from regard.data.tagged import tagged
+    from regard.cli.io.scores import tag_lines
+    from regard.data.corpora.tagged import open_tagged
 
-    with asked.corpus(tagged) as corpus:
+    with asked.corpus(open_tagged) as corpus:
         return task.evaluate(corpus), tag_lines
 
 
-def _language_model(task: Any, asked: Asked) -> Found:
+def _language_model(task: Any, asked: EvaluateOptions) -> Found:
     asked.refuse_elsewhere("a language model", "give --test", *OF_TRANSLATORS, "threshold")
-    from regard.cli.scores import perplexity_lines
+    from regard.cli.io.scores import perplexity_lines
 
     with asked.corpus(_documents(task)) as corpus:
-        texts = [text for text in _whole(corpus) if text.strip()]
+        texts = [text for text in _whole_documents(corpus) if text.strip()]
         if not texts:
             raise RegardError("nothing to score: there is no text", corpus.name)
         return task.perplexity(texts, asked.stride), perplexity_lines
 
 
-def _masked_words(task: Any, asked: Asked) -> Found:
-    asked.refuse_elsewhere("a model of masked words", "give --test", *OF_TRANSLATORS, "threshold", "stride")
-    from regard.tasks.word_masking import MaskedLmJob, MaskingTeaching
+def _masked_words(task: Any, asked: EvaluateOptions) -> Found:
+    asked.refuse_elsewhere("a masked-language model", "give --test", *OF_TRANSLATORS, "threshold", "stride")
+    from regard.tasks.language.masked_training import MaskedLmJob, MaskedLmTraining
 
-    return _hidden(task, asked, MaskedLmJob.coding, MaskingTeaching.scored)
-
-
-def _missing_spans(task: Any, asked: Asked) -> Found:
-    asked.refuse_elsewhere("a model of missing spans", "give --test", *OF_TRANSLATORS, "threshold", "stride")
-    from regard.tasks.span_corrupting import SpanCorruptionJob, SpanTeaching
-
-    return _hidden(task, asked, SpanCorruptionJob.coding, SpanTeaching.scored)
+    return _score_hidden(task, asked, MaskedLmJob.coding, MaskedLmTraining.validation_scores)
 
 
-def _hidden(task: Any, asked: Asked, coding: Any, scored: Any) -> Found:
-    """The scores on running text of which something is hidden."""
-    from regard.cli.scores import guess_lines
-    from regard.tasks.guess_scores import evaluated
+def _missing_spans(task: Any, asked: EvaluateOptions) -> Found:
+    asked.refuse_elsewhere("a span-corruption model", "give --test", *OF_TRANSLATORS, "threshold", "stride")
+    from regard.tasks.language.spans_training import SpanCorruptionJob, SpanCorruptionTraining
+
+    return _score_hidden(task, asked, SpanCorruptionJob.coding, SpanCorruptionTraining.validation_scores)
+
+
+def _score_hidden(task: Any, asked: EvaluateOptions, coding: Any, scored: Any) -> Found:
+    """The scores of predicting hidden tokens in running text."""
+    from regard.cli.io.scores import guess_lines
+    from regard.tasks.language.scores import evaluate_corpus
 
     with asked.corpus(_documents(task)) as corpus:
-        return evaluated(task, corpus, coding, scored), guess_lines
+        return evaluate_corpus(task, corpus, coding, scored), guess_lines
 
 
 def _documents(task: Any) -> Callable[[Path, str | None], Corpus]:
-    """What opens a file as the running text that the task learned from."""
-    from regard.data.documents import documents, refuse_columns
+    """A function that opens a file as running text, in the format of the task's training data."""
+    from regard.data.corpora.documents import open_documents, refuse_columns
 
-    def opened(path: Path, key: str | None) -> Corpus:
-        corpus = documents(path, task.recipe.data.documents, key or "text")
+    def open_corpus(path: Path, key: str | None) -> Corpus:
+        corpus = open_documents(path, task.recipe.data.documents, key or "text")
         refuse_columns(key, [corpus])
         return corpus
 
-    return opened
+    return open_corpus
 
 
-def _whole(corpus: Corpus) -> Iterator[str]:
-    """The documents of a corpus, which gives long ones in parts."""
-    from regard.data.documents import MORE
+def _whole_documents(corpus: Corpus) -> Iterator[str]:
+    """The documents of a corpus, joined where it yields a long one in parts."""
+    from regard.data.corpora.documents import MORE
 
     parts: list[str] = []
     for text, more in corpus.pairs():
@@ -236,7 +236,7 @@ def _whole(corpus: Corpus) -> Iterator[str]:
         yield "".join(parts)
 
 
-EVALUATIONS: dict[str, Callable[[Any, Asked], Found]] = {
+EVALUATIONS: dict[str, Callable[[Any, EvaluateOptions], Found]] = {
     "translation": _translation,
     "classification": _classification,
     "image-classification": _images,
@@ -245,4 +245,4 @@ EVALUATIONS: dict[str, Callable[[Any, Asked], Found]] = {
     "masked-lm": _masked_words,
     "span-corruption": _missing_spans,
 }
-"""A task to what scores its models."""
+"""The evaluation of each task."""

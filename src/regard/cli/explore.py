@@ -1,4 +1,4 @@
-"""``regard explore``: the attention page, served to the browser of this machine."""
+"""``regard explore``: starts the attention page's server and opens the browser."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from regard.cli.opening import check_threads, refuse_no_file
-from regard.errors import UsageError
+from regard.cli.io.opening import check_threads, refuse_no_file
+from regard.system.errors import UsageError
 
 MOST = 32
-"""Models on one page."""
+"""Most models on one page."""
 
 
 def explore(
@@ -40,30 +40,30 @@ def explore(
         images: a file of images to look at, for models of images: CSV, TSV or .npz, labelled or not.
         threads: processor threads.
     """
-    _refuse(folders, threads, images)
+    _check_arguments(folders, threads, images)
     from regard import explore as exploring
-    from regard.cli.terminal import result
-    from regard.explore import answers
-    from regard.explore.models import Models
+    from regard.cli.io.terminal import result
+    from regard.explore.folders.models import Models
+    from regard.explore.questions import answers
     from regard.serve.page import files
-    from regard.serve.server import Server, address, listening
+    from regard.serve.server import Server, listen, page_url
 
     page = files(Path(exploring.__file__).parent / "page")
-    with listening(port) as listener:
-        server = Server(Models(folders, images, threads), answers, page, lambda: _begin(threads))
-        result(f"The page is at {address(listener)} (Ctrl-C ends it)")
+    with listen(port) as listener:
+        server = Server(Models(folders, images, threads), answers, page, lambda: _import_torch(threads))
+        result(f"The page is at {page_url(listener)} (Ctrl-C ends it)")
         sys.stdout.flush()
         if not no_browser:
-            _show(address(listener))
+            _open_browser(page_url(listener))
         try:
             server.run([listener])
         except KeyboardInterrupt:
-            _leave()
+            _exit_at_once()
     return 0
 
 
-def _refuse(folders: list[Path], threads: int, images: Path | None) -> None:
-    """Raise a UsageError for what cannot be shown."""
+def _check_arguments(folders: list[Path], threads: int, images: Path | None) -> None:
+    """Raise a UsageError for invalid arguments."""
     check_threads(threads)
     if len(folders) > MOST:
         raise UsageError(f"these are {len(folders)} models; a page shows at most {MOST}")
@@ -80,16 +80,16 @@ def _refuse(folders: list[Path], threads: int, images: Path | None) -> None:
         refuse_no_file(images)
 
 
-def _begin(threads: int) -> None:
-    """Load what computes: torch takes a second or two, which the page does not wait for."""
+def _import_torch(threads: int) -> None:
+    """Import torch on the worker thread; this takes a second or two, and the page does not wait for it."""
     import torch
 
-    torch.set_num_threads(threads)  # in the thread that computes, which alone has this number
-    importlib.import_module("regard.tasks.bundle")
+    torch.set_num_threads(threads)  # set on the worker thread, because the number applies to that thread only
+    importlib.import_module("regard.tasks.model_folder")
 
 
-def _show(address: str) -> None:
-    """Open the browser, unless there is nothing to show it on; whether it opens is not our affair."""
+def _open_browser(address: str) -> None:
+    """Open the browser if there is a display; failures are ignored."""
     if not (sys.platform in ("darwin", "win32") or {"DISPLAY", "WAYLAND_DISPLAY", "BROWSER"} & os.environ.keys()):
         return
     import threading
@@ -102,8 +102,8 @@ def _show(address: str) -> None:
     threading.Thread(target=show, daemon=True).start()
 
 
-def _leave() -> None:
-    """End at once: what torch computes cannot be stopped, and to take it down in good order may take a second."""
+def _exit_at_once() -> None:
+    """Exit at once: a running torch computation cannot be stopped, and an orderly shutdown may take a second."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(130)

@@ -1,4 +1,4 @@
-"""``regard info``: the parameters of a model, part by part, beside the paper's figure."""
+"""``regard info``: a model's parameters by part, compared with the paper's figure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from regard.errors import RegardError, UsageError
+from regard.system.errors import RegardError, UsageError
 
 if TYPE_CHECKING:
     from regard.config import Attentive, BertSection, GptSection, Model, TransformerSection, VitSection
@@ -23,7 +23,7 @@ WORDS = {
     "feedforward_residual": "norm of feed-forward",
     "final": "last norm",
 }
-"""The paper's words for the parts' names."""
+"""The paper's terms for the parts."""
 MOST_PIECES = 1_000_000_000
 
 
@@ -42,7 +42,7 @@ def info(
         vocabulary: pieces of a preset's vocabulary; default: the published one's, in the paper 37,000.
         json: print one JSON object.
     """
-    from regard.cli.terminal import result, result_json
+    from regard.cli.io.terminal import result, result_json
     from regard.models import presets
 
     if vocabulary is not None and not 1 <= vocabulary <= MOST_PIECES:
@@ -51,7 +51,7 @@ def info(
     if folder.is_dir():
         if vocabulary is not None:
             raise UsageError("--vocabulary goes with a preset; a model folder has its own")
-        from regard.tasks.model_folder import model_folder
+        from regard.tasks.model_path import model_folder
 
         found = model_folder(folder)
         model, sizes, built, exported = _of_folder(found)
@@ -63,7 +63,7 @@ def info(
         model, sizes = chosen.section, (vocabulary or chosen.pieces,) * 2
         if vocabulary is not None and model.family == "vit":
             raise UsageError(f"{name} reads images, which have no vocabulary", "--vocabulary")
-        built = presets.outlined(model, *sizes)
+        built = presets.meta_model(model, *sizes)
         known = chosen.parameters if vocabulary is None else None
         title, exported = f"{name}, {chosen.what}" if chosen.what else f"{name}, a preset", ""
     parts = presets.parts_of(built)
@@ -79,10 +79,10 @@ def _of_folder(folder: Path) -> tuple[Model, tuple[int, int], Any, str]:
 
     And what it can be exported to, in a line.
     """
-    from regard.tasks.bundle import opened, outline
-    from regard.tasks.conversion import exports_of
+    from regard.runs.conversion import exports_of
+    from regard.tasks.model_folder import load_recipe_and_assets, outline
 
-    recipe, assets = opened(folder)
+    recipe, assets = load_recipe_and_assets(folder)
     return recipe.model, assets.sizes, outline(recipe, assets), f"\n{exports_of(folder, recipe, assets).line}\n"
 
 
@@ -99,15 +99,15 @@ def _values(name: str, model: Model, sizes: tuple[int, int], parts: list[Part], 
 
 
 def table(title: str, model: Model, sizes: tuple[int, int], parts: list[Part], known: int | None) -> str:
-    """The parts as a table; layers that are alike stand in one line."""
+    """The parts as a table; identical layers share a row."""
     total = sum(part.parameters for part in parts)
     lines = [
         title,
-        *described(model, sizes),
+        *describe(model, sizes),
         "",
         f"{'part':<46} {'each':>12} {'parameters':>14} {'share':>7}",
     ]
-    for name, count, each in grouped(parts):
+    for name, count, each in group_parts(parts):
         times = f"{name} × {count}" if count > 1 else name
         alone = f"{each:,}" if count > 1 else ""
         lines.append(f"{times:<46} {alone:>12} {count * each:>14,} {count * each / max(total, 1):>7.1%}")
@@ -121,17 +121,17 @@ def table(title: str, model: Model, sizes: tuple[int, int], parts: list[Part], k
 SHARED = {"none": "nothing shared", "two": "output shared", "three": "embeddings and output shared"}
 
 
-def described(model: Model, sizes: tuple[int, int]) -> list[str]:
-    """What a family is made of, in two lines: its sizes, then its kinds of parts and what it reads."""
+def describe(model: Model, sizes: tuple[int, int]) -> list[str]:
+    """A family in two lines: its sizes, then its components and input."""
     if model.family == "rnn-encoder":
         layers = f"{model.layers} {'layer' if model.layers == 1 else 'layers'} of {model.cell} cells"
-        first = f"d_model {model.d_model}, {layers}, reading {_ways(model.two_way)}"
+        first = f"d_model {model.d_model}, {layers}, reading {_directions(model.two_way)}"
         return [first, f"{sizes[0]:,} pieces, {POOLED[model.pool]}"]
     if model.family == "rnn":
         attention = "no attention" if model.score == "none" else f"{model.score} attention"
-        first = f"d_model {model.d_model}, {model.cell} cells, reading {_ways(model.two_way)}, {attention}"
+        first = f"d_model {model.d_model}, {model.cell} cells, reading {_directions(model.two_way)}, {attention}"
         return [first, f"{_pieces(sizes)}, {SHARED[model.tie]}"]
-    kinds = f"{model.positions} positions, {model.norm_place}-norm; {_read(model, sizes)}"
+    kinds = f"{model.positions} positions, {model.norm_place}-norm; {_attention_text(model, sizes)}"
     return [_sizes(model), kinds]
 
 
@@ -142,7 +142,7 @@ POOLED = {
 }
 
 
-def _ways(two: bool) -> str:
+def _directions(two: bool) -> str:
     return "two ways" if two else "one way"
 
 
@@ -151,8 +151,8 @@ def _sizes(model: Attentive) -> str:
     return f"d_model {model.d_model}, d_ff {model.d_ff}, {heads}"
 
 
-def _read(model: TransformerSection | BertSection | GptSection | VitSection, sizes: tuple[int, int]) -> str:
-    """What a model of attention layers reads, and what of it is shared."""
+def _attention_text(model: TransformerSection | BertSection | GptSection | VitSection, sizes: tuple[int, int]) -> str:
+    """The vocabularies or patches of an attention model, and its shared embeddings."""
     if model.family == "transformer":
         return f"{_pieces(sizes)}, {SHARED[model.tie]}"
     if model.family == "gpt":
@@ -164,12 +164,12 @@ def _read(model: TransformerSection | BertSection | GptSection | VitSection, siz
 
 
 def _pieces(sizes: tuple[int, int]) -> str:
-    both = sizes[1] not in (0, sizes[0])  # what reads and writes running text has one vocabulary, and no second side
+    both = sizes[1] not in (0, sizes[0])  # models of running text have one vocabulary and no target side
     return f"{sizes[0]:,} and {sizes[1]:,} pieces" if both else f"{sizes[0]:,} pieces"
 
 
-def grouped(parts: list[Part]) -> list[tuple[str, int, int]]:
-    """Parts of equal name and size in all layers as one: (name, how many, parameters of each)."""
+def group_parts(parts: list[Part]) -> list[tuple[str, int, int]]:
+    """Group parts of equal name and size over all layers: (name, count, parameters of each)."""
     found: dict[tuple[str, int], int] = {}
     for part in parts:
         words = [WORDS.get(word, word) for word in part.name.split(".") if not word.isdigit()]

@@ -1,4 +1,4 @@
-"""``regard train``: two files in, a translator out."""
+"""``regard train``: trains a model from files of texts, sentence pairs or labelled examples."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from cyclopts import Group, Parameter
 
-from regard.cli.opening import check_threads
-from regard.errors import UsageError
+from regard.cli.io.opening import check_threads
+from regard.system.errors import UsageError
 
 DATA = Group("Data", sort_key=1)
 RECIPE = Group("Recipe", sort_key=2)
@@ -47,16 +47,16 @@ def train(
     """Train a translator from two files of sentences, or a model of another task from one file.
 
     A translator's files are line by line each other's translation. Everything else has a default that suits the size
-    of the data. The run can be stopped (Ctrl-C) and killed at any moment; the same command goes on from there.
+    of the data. The run can be stopped (Ctrl-C) or killed at any time; the same command resumes it.
 
     Args:
-        output: the model folder to make, or to go on with; always needed.
+        output: the model folder to make, or to resume; always needed.
         task: translation (the default), classification, tagging, language-model, masked-lm, span-corruption or
             image-classification.
         train: what another task than translation learns from; may be given several times, plain or gz, xz, zst.
         valid: what it is validated on; default: some split off from the data.
-        start_from: a model folder to begin from: its weights, sizes and vocabulary; not for translation, which begins
-            from nothing.
+        start_from: a model folder to initialise from: its weights, sizes and vocabulary; not for translation, which
+            starts from scratch.
         source: sentences to translate from; may be given several times, plain or gz, xz, zst.
         target: their translations, as many files and lines.
         pairs: a TSV or JSONL file that holds both sides; may be given several times.
@@ -73,12 +73,12 @@ def train(
         preset: a named size that the task has, e.g. tiny, small, base; bert-tiny; gpt-tiny (regard info gpt-tiny shows
             it); an unknown one is answered with all; not beside --from.
         set: one value of the recipe, e.g. model.d_model=512; may be given several times.
-        minutes: be done after about so many minutes, final scores included; the schedule ends with the last step that
+        minutes: finish after about this many minutes, final scores included; the schedule ends with the last step that
             fits.
-        steps: make so many updates, instead of minutes.
+        steps: train for this number of updates, instead of minutes.
         seed: of every random choice.
-        resume: go on with a run in the folder if there is one (auto), insist on it (must), or begin anew (never).
-        allow_mismatch: go on although this field differs from the run's, e.g. training.steps of a finished run.
+        resume: resume the run in the folder if there is one (auto), require one (must), or start over (never).
+        allow_mismatch: resume although this field differs from the run's, e.g. training.steps of a finished run.
         despite_check: train although the check of the data judges that it would spoil the model.
         threads: processor threads.
         device: cpu, cuda, cuda:1 ...; default: the best there is.
@@ -87,13 +87,13 @@ def train(
     if output is None:
         raise UsageError("say where the model goes: --output DIR")
     if task in (None, "translation") and not train:
-        _enough(source, target, pairs)
+        _require_data(source, target, pairs)
     if (valid_source is None) != (valid_target is None):
         raise UsageError("give both --valid-source FILE and --valid-target FILE, or neither")
     check_threads(threads)
-    from regard.cli.signals import Stop
-    from regard.cli.terminal import result
-    from regard.tasks.train import train as trained
+    from regard.cli.io.signals import Stop
+    from regard.cli.io.terminal import result
+    from regard.runs.train import train as trained
     from regard.training.reporters import reporter
 
     with Stop() as stop, reporter() as shown:
@@ -140,11 +140,11 @@ USES = {
     "span-corruption": 'To fill gaps with it:\n\n  echo "The [MASK] sleeps." | regard fill {}',
     "image-classification": "To classify with it:\n\n  regard classify {} < images.csv > labels.tsv",
 }
-"""What comes next, by task."""
+"""The commands to use next, by task."""
 
 
-def _enough(source: list[Path] | None, target: list[Path] | None, pairs: list[Path] | None) -> None:
-    """Raise a UsageError that says which option is missing."""
+def _require_data(source: list[Path] | None, target: list[Path] | None, pairs: list[Path] | None) -> None:
+    """Raise a UsageError that names the missing option."""
     if not (source or target or pairs):
         raise UsageError("nothing to learn from: give --source FILE --target FILE, or --pairs FILE")
     if len(source or ()) != len(target or ()):

@@ -1,4 +1,4 @@
-"""The whole recipe as frozen sections: plain values, no behaviour, no torch.
+"""The recipe: frozen sections of plain values; no behaviour, no torch.
 
 A recipe is a TOML file. Every field has a default that works, a unit and a reason; an unknown key is answered with the
 nearest known one. Recipes hold no paths: data comes from the command line.
@@ -13,7 +13,6 @@ from regard.config.families import (
     TransformerSection,
     VitSection,
 )
-from regard.config.meant import meant, nearest
 from regard.config.reading import (
     check_value,
     dump_toml,
@@ -40,6 +39,7 @@ from regard.config.sections import (
     Text,
     Training,
 )
+from regard.config.suggestions import did_you_mean, nearest
 
 __all__ = [
     "BUILT",
@@ -69,7 +69,7 @@ __all__ = [
     "check_value",
     "dump_toml",
     "known_keys",
-    "meant",
+    "did_you_mean",
     "merge",
     "nearest",
     "override",

@@ -1,4 +1,4 @@
-"""The section ``model``: one class for each family of architectures, told apart by the word ``family``."""
+"""The section ``model``: one class per model family, discriminated by ``family``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Positions = Literal["sinusoidal", "learned", "relative", "none"]
 
 
 class Attentive(Section):
-    """What all families made of attention layers have in common; the defaults are the paper's base model."""
+    """Fields common to all attention families; the defaults are the paper's base model."""
 
     directions: ClassVar[tuple[int, ...]] = (2,)
     """Of each stack: 2 where tokens also see what comes after them, else 1."""
@@ -37,10 +37,10 @@ class Attentive(Section):
     )
     positions: Literal["sinusoidal", "learned", "relative", "grid", "none"] = Field(
         "sinusoidal",
-        description="how a token's place is told; relative: by distance, inside attention; none: not at all",
+        description="positional encoding; relative: a bias by distance in attention; none: no positions",
     )
     max_positions: int = Field(512, ge=1, le=10_000_000, description="learned positions: the longest sequence")
-    relative_buckets: int = Field(32, ge=2, le=65536, description="relative positions: distances told apart")
+    relative_buckets: int = Field(32, ge=2, le=65536, description="relative positions: number of distance buckets")
     relative_distance: int = Field(128, ge=2, le=10_000_000, description="relative positions: from here on all one")
     biases: bool = Field(True, description="biases in projections and feed-forward")
     scale_scores: bool = Field(True, description="scores are divided by the root of d_k, as in the paper")
@@ -83,12 +83,12 @@ class Attentive(Section):
 
     @property
     def divisor(self) -> float:
-        """What scores are divided by."""
+        """Divisor of the attention scores."""
         return float(self.key_size**0.5) if self.scale_scores else 1.0
 
     @property
     def known_positions(self) -> float:
-        """The longest sequence whose positions can be told."""
+        """The longest sequence with known positions."""
         return self.max_positions if self.positions == "learned" else float("inf")
 
 
@@ -101,7 +101,7 @@ class TransformerSection(Attentive):
     decoder_layers: int = Field(6, ge=1, le=256, description="layers that write")
     positions: Positions = Field(
         "sinusoidal",
-        description="how a token's place is told; relative: by distance, inside attention; none: not at all",
+        description="positional encoding; relative: a bias by distance in attention; none: no positions",
     )
     tie: Literal["none", "two", "three"] = Field(
         "three", description="two: target embedding = output; three: source embedding too (needs a joint vocabulary)"
@@ -113,7 +113,7 @@ class TransformerSection(Attentive):
     )
 
     @model_validator(mode="after")
-    def _no_batch_norm_unasked(self) -> TransformerSection:
+    def _refuse_default_batch_norm(self) -> TransformerSection:
         if self.norm == "batch" and self.decoder_norm is None:
             raise ValueError(
                 'norm = "batch" needs a decoder_norm: a decoder that writes word by word is safer with "layer"; '
@@ -142,12 +142,12 @@ class BertSection(Attentive):
     )
     positions: Positions = Field(
         "learned",
-        description="how a token's place is told; relative: by distance, inside attention; none: not at all",
+        description="positional encoding; relative: a bias by distance in attention; none: no positions",
     )
     segments: int = Field(2, ge=0, le=1024, description="kinds of segments, each with an embedding; 0: no such thing")
     embedding_norm: bool = Field(True, description="the sum of the embeddings is normalised")
     pool: Literal["first", "mean", "max"] = Field(
-        "first", description="what stands for a text, or a tagged word: its first token, the mean or largest of all"
+        "first", description="pooling of a text, or a tagged word: its first token, the mean or maximum of all"
     )
     pooler: bool = Field(True, description="a dense layer with tanh between that and the classes, as in BERT")
 
@@ -172,7 +172,7 @@ class GptSection(Attentive):
     )
     positions: Positions = Field(
         "learned",
-        description="how a token's place is told; relative: by distance, inside attention; none: not at all",
+        description="positional encoding; relative: a bias by distance in attention; none: no positions",
     )
     max_positions: int = Field(1024, ge=1, le=10_000_000, description="learned positions: the longest sequence")
 
@@ -209,7 +209,7 @@ class VitSection(Attentive):
         "learned", description="learned: a vector for each patch; grid: one for its row and one for its column"
     )
     pool: Literal["first", "mean", "max"] = Field(
-        "first", description="what stands for the whole image: the class token, or the mean or largest of all"
+        "first", description="pooling of the image: the class token, or the mean or maximum of all tokens"
     )
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""Recipes read and written: TOML in, one clear sentence for what is wrong, TOML with comments out."""
+"""Reading and writing recipes: TOML parsing, validation with one-sentence errors, TOML with comments."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
-from regard import disk
 from regard.config.families import FAMILIES, Model
-from regard.config.meant import nearest
 from regard.config.recipe import Recipe
 from regard.config.section import FORMAT, Section
-from regard.errors import UsageError
+from regard.config.suggestions import nearest
+from regard.system import disk
+from regard.system.errors import UsageError
 
 MOST = 16
 """Keys that are named in a sentence at most."""
 MOST_DOTS = 200
-"""In a line of TOML; no key has so many parts."""
+"""In a line of TOML; no key has as many parts."""
 LARGEST = 1 << 20
 """Bytes a recipe may have; more are not read."""
 
@@ -41,7 +41,7 @@ def known_keys() -> list[str]:
 
 
 def _there(name: str) -> str:
-    """What there is where an unknown key looks for it: the keys of its section, or the sections."""
+    """A hint for an unknown key: the keys of its section, or the sections."""
     section = name.rpartition(".")[0]
     keys = [key.rpartition(".")[2] for key in known_keys() if section and key.rpartition(".")[0] == section]
     if not keys:
@@ -59,7 +59,8 @@ def recipe_from(values: Mapping[str, Any], where: str = "recipe") -> Recipe:
     """
     if isinstance(values.get("format"), int) and values["format"] > FORMAT:
         raise UsageError(
-            f"format {_shown(values['format'])} was written by a newer Regard; this one reads format {FORMAT}", where
+            f"format {_format_value(values['format'])} was written by a newer Regard; this one reads format {FORMAT}",
+            where,
         )
     try:
         return Recipe.model_validate(values)
@@ -97,7 +98,7 @@ def check_value(name: str, value: object, where: str, family: str | None = None)
 
 
 def _place(error: ErrorDetails) -> tuple[str, ...]:
-    """Where an error is, without the family's word, which pydantic puts between ``model`` and the field."""
+    """Location of an error, without the family that pydantic inserts between ``model`` and the field."""
     parts = tuple(str(part) for part in error["loc"])
     if parts[:1] == ("model",) and len(parts) > 1 and parts[1] in FAMILIES:
         return (parts[0], *parts[2:])
@@ -105,7 +106,7 @@ def _place(error: ErrorDetails) -> tuple[str, ...]:
 
 
 def _sentence(error: ErrorDetails) -> str:
-    """What one error of pydantic's means."""
+    """One pydantic error as a sentence."""
     name = ".".join(_place(error))
     if error["type"] == "union_tag_invalid":
         word = str(error.get("ctx", {}).get("tag"))
@@ -128,11 +129,11 @@ def _sentence(error: ErrorDetails) -> str:
         known = re.findall("'([^']*)'", message)
         message = f"{error['input']!r:.80} is not known.{nearest(error['input'], known)} Known: {', '.join(known)}"
         return f"{name}: {message}" if name else message
-    found = "" if isinstance(error["input"], Mapping) else f" (got {_shown(error['input'])})"
+    found = "" if isinstance(error["input"], Mapping) else f" (got {_format_value(error['input'])})"
     return f"{name}: {message}{found}" if name else message
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     try:
         return f"{value!r:.80}"
     except ValueError:  # more digits than Python writes
@@ -156,7 +157,7 @@ def toml_values(text: str) -> dict[str, Any]:
     """The nested plain values of TOML.
 
     Raises:
-        ValueError: it is none, or holds a date that is none, or a whole number of more than 64 bits.
+        ValueError: it is not TOML, or holds an invalid date, or a whole number of more than 64 bits.
     """
     if any(line.count(".") > MOST_DOTS and not line.startswith("#") for line in text.split("\n")):
         raise ValueError(f"a line has more than {MOST_DOTS} dots")  # reading a key of n parts takes n² steps
@@ -227,15 +228,15 @@ def dump_toml(values: Mapping[str, Any]) -> str:
 
 def recipe_toml(recipe: Recipe) -> str:
     """A recipe as TOML text, complete, with what each field is and what can be chosen as comments."""
-    lines = _commented(recipe)
+    lines = _field_lines(recipe)
     for name in Recipe.model_fields:
         section = getattr(recipe, name)
         if name in recipe.sections and isinstance(section, Section):
-            lines += ["", f"# {(section.__doc__ or name).splitlines()[0]}", f"[{name}]", *_commented(section)]
+            lines += ["", f"# {(section.__doc__ or name).splitlines()[0]}", f"[{name}]", *_field_lines(section)]
     return "\n".join(lines) + "\n"
 
 
-def _commented(section: Section) -> list[str]:
+def _field_lines(section: Section) -> list[str]:
     """A line for each plain field; one that is not set is a comment only."""
     lines = []
     fields = type(section).model_fields

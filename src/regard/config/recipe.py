@@ -1,4 +1,4 @@
-"""The whole recipe: its sections, which of them a task has, and what must fit together."""
+"""The whole recipe: its sections, which of them each task uses, and cross-section validation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OWN: dict[str, tuple[str, ...]] = {
     "image-classification": ("classification", "images"),
     "encoding": ("encoding",),
 }
-"""The sections a task has beside those of :data:`EVERYWHERE`."""
+"""The sections a task has in addition to :data:`EVERYWHERE`."""
 BUILT: dict[str, tuple[str, ...]] = {
     "translation": ("transformer", "rnn"),
     "classification": ("bert", "rnn-encoder"),

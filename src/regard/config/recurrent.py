@@ -1,4 +1,4 @@
-"""The section ``model`` of recurrent architectures."""
+"""The section ``model`` for recurrent families."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RnnSection(Section):
 
     @property
     def divisor(self) -> float:
-        """What scores are divided by."""
+        """Divisor of the attention scores."""
         return float(self.d_model**0.5) if self.score == "scaled" else 1.0
 
     @property
@@ -78,7 +78,7 @@ class RnnEncoderSection(Section):
 
     @property
     def divisor(self) -> float:
-        """What scores are divided by: additive ones by nothing."""
+        """Divisor of the attention scores; 1 for additive ones."""
         return 1.0
 
     @property

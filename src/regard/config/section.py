@@ -1,4 +1,4 @@
-"""What every section of a recipe is: a frozen group of plain values, unknown ones refused."""
+"""Base class of recipe sections: frozen, plain values, unknown fields refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sections of a recipe beside ``model``: every field with a default that works, a unit and a reason."""
+"""The sections of a recipe other than ``model``: every field with default, unit and reason."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pydantic import Field, model_validator
 from regard.config.section import Section
 
 LANGUAGE = r"^[A-Za-z0-9_.@-]{1,40}$"
-"""What a language code may look like; it is shown, and may become part of a file's name."""
+"""Pattern of a language code, which is displayed and may become part of a file name."""
 
 
 class Text(Section):
-    """How text becomes ids [Sennrich16]: byte-level BPE, lossless."""
+    """Tokenization [Sennrich16]: byte-level BPE, lossless."""
 
     vocabulary: int = Field(8000, ge=300, le=1_000_000, description="pieces, the symbols included")
     joint: bool = Field(True, description="one vocabulary for both languages (needed for three-way tying)")
@@ -28,7 +28,7 @@ class Text(Section):
 
 
 class Data(Section):
-    """What is learned from, and how batches are packed."""
+    """Training data, and how batches are packed."""
 
     max_tokens: int = Field(256, ge=2, description="pairs longer than this on a side are left out, counted and named")
     validation: int = Field(
@@ -48,7 +48,7 @@ class Data(Section):
 
 
 class Training(Section):
-    """How weights are made [Vaswani17 §5]."""
+    """Training: steps, optimiser, schedule, checkpoints [Vaswani17 §5]."""
 
     steps: int | None = Field(None, ge=1, description="updates; default: from --minutes, else a table by corpus size")
     minutes: float | None = Field(None, gt=0, description="wall minutes from first step to saved model; fixes steps")
@@ -57,17 +57,17 @@ class Training(Section):
     optimiser: Literal["adam", "adamw"] = Field("adam", description="adamw: weight decay apart from the gradient")
     beta1: float = Field(0.9, ge=0.0, lt=1.0, description="decay of the mean of gradients")
     beta2: float = Field(0.98, ge=0.0, lt=1.0, description="decay of the mean of squared gradients")
-    epsilon: float = Field(1e-9, gt=0.0, description="added to the root of that")
-    weight_decay: float = Field(0.0, ge=0.0, description="of weights, not of biases and norms; adamw only")
+    epsilon: float = Field(1e-9, gt=0.0, description="added to the root of the mean squared gradient")
+    weight_decay: float = Field(0.0, ge=0.0, description="applied to weights, not to biases and norms; adamw only")
     schedule: Literal["noam", "inverse_square_root", "cosine", "linear"] = Field(
-        "cosine", description="how the rate falls behind the warm-up"
+        "cosine", description="decay of the learning rate after warm-up"
     )
     rate: float = Field(2e-3, gt=0.0, description="peak rate; for noam a factor of the paper's formula")
     warmup: int = Field(
         400, ge=0, description="steps of linear warm-up; never more than a tenth of the steps if they are known"
     )
     clip: float = Field(1.0, ge=0.0, description="largest gradient norm; 0 = no clipping")
-    label_smoothing: float = Field(0.1, ge=0.0, lt=1.0, description="probability given to all other pieces")
+    label_smoothing: float = Field(0.1, ge=0.0, lt=1.0, description="probability mass given to all other pieces")
     precision: Literal["auto", "fp32", "mixed"] = Field(
         "auto",
         description="mixed: products in bf16, weights and residual stream in fp32; auto: mixed where bf16 is native",
@@ -78,12 +78,12 @@ class Training(Section):
     keep: int = Field(3, ge=2, description="newest checkpoints kept")
     select: Literal["auto", "last", "loss", "bleu", "chrf", "accuracy", "f1"] = Field(
         "auto",
-        description="what is best; auto: the task's own score if it has one; before text is translated, in the first "
-        "half, the loss; last: the weights of the last validation are kept, however it went (for runs whose length is "
-        "known, with a small data.validation, so that nearly all is learned from)",
+        description="metric that selects the saved weights; auto: the task's own score, or in the first "
+        "half of a translation run the loss; last: the weights of the last validation (for runs of known length |"
+        "with a small data.validation)",
     )
     patience: int | None = Field(
-        None, ge=1, description="validations without a better one; only noam and inverse_square_root"
+        None, ge=1, description="validations without improvement before stopping; only for noam and inverse_square_root"
     )
     validation_sentences: int = Field(500, ge=1, description="sentences translated (greedily) at a validation")
     max_skipped: int = Field(
@@ -94,7 +94,7 @@ class Training(Section):
 
 
 class Decoding(Section):
-    """How text is made [Vaswani17 §6.1]."""
+    """Decoding: beam search and sampling [Vaswani17 §6.1]."""
 
     beam: int = Field(5, ge=1, le=100, description="hypotheses kept; 1 is greedy")
     length_penalty: float = Field(0.6, ge=0.0, le=10.0, description="alpha of ((5 + length) / 6) ** alpha [Wu16]")
@@ -102,11 +102,13 @@ class Decoding(Section):
     tokens: int = Field(8192, ge=16, description="source tokens times beam decoded at once")
     temperature: float = Field(1.0, ge=0.0, le=100.0, description="sampling: scores are divided by it; 0 is greedy")
     top_k: int = Field(0, ge=0, description="sampling: only the k most probable pieces; 0: all")
-    top_p: float = Field(1.0, gt=0.0, le=1.0, description="sampling: the fewest pieces of so much probability")
-    min_p: float = Field(0.0, ge=0.0, lt=1.0, description="sampling: pieces of so much of the largest probability")
-    typical: float = Field(1.0, gt=0.0, le=1.0, description="sampling: locally typical pieces of so much probability")
+    top_p: float = Field(1.0, gt=0.0, le=1.0, description="sampling: nucleus of this probability")
+    min_p: float = Field(
+        0.0, ge=0.0, lt=1.0, description="sampling: pieces of at least this share of the largest probability"
+    )
+    typical: float = Field(1.0, gt=0.0, le=1.0, description="sampling: locally typical pieces of this probability")
     repetition_penalty: float = Field(
-        1.0, ge=1.0, le=10.0, description="sampling: scores of pieces already there are damped by it"
+        1.0, ge=1.0, le=10.0, description="sampling: divides the scores of pieces that occurred before"
     )
 
 
@@ -114,7 +116,7 @@ class Classification(Section):
     """A label for each text: one of several, any of several, or a number."""
 
     kind: Literal["single", "multi", "regression"] = Field(
-        "single", description="single: one label a text; multi: any number of labels; regression: a number"
+        "single", description="single: one label per text; multi: any number of labels; regression: a number"
     )
     class_weights: Literal["none", "balanced"] = Field(
         "none", description="balanced: rare labels weigh as much in the loss as frequent ones"
@@ -123,40 +125,40 @@ class Classification(Section):
         0.0,
         ge=0.0,
         le=100.0,
-        description="every text is learned once more with its embeddings moved the way that hurts most, by so many "
-        "lengths of an embedding in all; thrice the time",
+        description="adversarial training: a second pass with the embeddings perturbed along the gradient; the norm in "
+        "embedding norms; training takes about three times as long",
     )
-    out_of_scope: str = Field("", description="the label of texts that belong to no class, if the data has one")
+    out_of_scope: str = Field("", description="label of texts that belong to no class, if the data has one")
     threshold: float = Field(
         0.0,
         ge=0.0,
         le=1.0,
-        description="a text whose best label is less probable is out of scope; 0: chosen at the "
-        "end where the validation texts have the label out_of_scope, else none",
+        description="a text whose best label is less probable is out of scope; 0: tuned at the "
+        "end if the validation texts have the label out_of_scope, else off",
     )
     threshold_by: Literal["balanced", "accuracy", "f1"] = Field(
         "balanced",
-        description="what a threshold is chosen by; balanced: the mean of accuracy in scope and recall out of scope, "
-        "however many of each there are; accuracy: of all texts; f1: of being out of scope",
+        description="metric that tunes the threshold; balanced: the mean of accuracy in scope and recall out of scope, "
+        "whatever their counts; accuracy: of all texts; f1: of out of scope",
     )
     calibrate: bool = Field(True, description="probabilities are fitted to the validation texts by one temperature")
 
 
 class Images(Section):
-    """What is done to images while they are learned from."""
+    """Image augmentation during training."""
 
     shift: int = Field(
         0,
         ge=0,
         le=1024,
-        description="pixels that an image is moved by, up to so many, each time anew; fewer than its shorter side has",
+        description="random shift of an image by up to this many pixels; below its shorter side",
     )
     warp: float = Field(
         0.0,
         ge=0.0,
         lt=1.0,
-        description="how far an image is turned, sheared and stretched, each time anew: the entries of a map of its "
-        "plane change by up to so much; 0.1 turns by up to 6 degrees",
+        description="random rotation, shear and stretch of an image: the entries of the linear map "
+        "change by up to this much; 0.1 turns by up to 6 degrees",
     )
 
 
@@ -164,18 +166,18 @@ class Tagging(Section):
     """A tag for each word; or entities, which are spans of words."""
 
     scheme: Literal["auto", "none", "io", "bio", "bilou"] = Field(
-        "auto", description="how spans become tags; none: each word has a tag of its own; auto: as the data looks"
+        "auto", description="how spans become tags; none: each word has a tag of its own; auto: detected in the data"
     )
     crf: bool = Field(False, description="tags are scored as whole sequences by a conditional random field")
-    stride: int = Field(64, ge=1, description="tokens that the windows of a text that is too long have in common")
+    stride: int = Field(64, ge=1, description="tokens shared by neighbouring windows of a long text")
 
 
 class Masking(Section):
-    """What is hidden to be guessed [Devlin19 §3.1; for spans Raffel20 §3.1.4]."""
+    """Masking of tokens [Devlin19 §3.1] and spans [Raffel20 §3.1.4]."""
 
-    share: float = Field(0.15, gt=0.0, lt=1.0, description="of the tokens are hidden")
-    mask: float = Field(0.8, ge=0.0, le=1.0, description="of these: become the symbol [MASK]")
-    random: float = Field(0.1, ge=0.0, le=1.0, description="of these: become a random piece; the rest stays")
+    share: float = Field(0.15, gt=0.0, lt=1.0, description="share of the tokens that are hidden")
+    mask: float = Field(0.8, ge=0.0, le=1.0, description="share of these replaced by [MASK]")
+    random: float = Field(0.1, ge=0.0, le=1.0, description="share of these replaced by a random piece; the rest stays")
     whole_words: bool = Field(True, description="all pieces of a word are hidden together")
     span: float = Field(3.0, ge=1.0, le=100.0, description="mean length of a span (span corruption)")
 
@@ -187,6 +189,6 @@ class Masking(Section):
 
 
 class Encoding(Section):
-    """A vector for each text, by an encoder that was brought in; what stands for a text is ``model.pool``."""
+    """A vector for each text, by an imported encoder; pooled by ``model.pool``."""
 
     normalise: bool = Field(False, description="a text's vector gets length one, so that products are cosines")

@@ -1,7 +1,7 @@
-"""Models brought in and taken out: one table of names for each format; ``tasks/conversion.py`` makes the folders."""
+"""Import and export of Hugging Face models: one table of tensor names per format; used by ``runs/conversion.py``."""
 
 from regard.convert.exportable import DECIDING, Exports, exports
-from regard.convert.incoming import Brought, brought
-from regard.convert.outgoing import taken
+from regard.convert.incoming import ImportedModel, read_hub_model
+from regard.convert.outgoing import hub_files
 
-__all__ = ["DECIDING", "Brought", "Exports", "brought", "exports", "taken"]
+__all__ = ["DECIDING", "ImportedModel", "Exports", "exports", "hub_files", "read_hub_model"]

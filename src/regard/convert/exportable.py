@@ -1,4 +1,4 @@
-"""What a model can be exported to, and what of its recipe stands in the way: known before it is trained."""
+"""Export formats available for a recipe, and obstacles to each; known before training."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 
 from regard.config import BUILT, FAMILIES, GptSection, Recipe, TransformerSection
-from regard.convert import t5
 from regard.convert.formats import FORMATS
+from regard.convert.layouts import t5
 from regard.convert.obstacles import Obstacle, refuse
-from regard.text.foreign import ForeignTokenizer
-from regard.text.vocabulary import AnyTokenizer
+from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
+from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 CANDIDATES: dict[str, tuple[str, ...]] = {
     "transformer": ("marian", "pegasus", "t5"),
@@ -26,22 +26,22 @@ EPSILON = 1e-5
 """The largest ε of the norms of a GPT-2 or T5 with which CTranslate2, which has one of its own, computes the same."""
 
 TO = "--to ctranslate2"
-"""What is to blame where it is no value of the recipe."""
+"""The cause where it is not a value of the recipe."""
 SETTINGS = "the settings of docs/convert.md"
 """Where another family has to be taken, what else it needs."""
 DECIDING = t5.TABLES
-"""The weights that decide beside the recipe."""
+"""The weights that matter besides the recipe."""
 
 
 @dataclass(frozen=True)
 class Exports:
-    """What a model can be exported to.
+    """Formats that a model can be exported to, and obstacles.
 
     Args:
         format: the nearest in Hugging Face's layout, of :data:`~regard.convert.formats.FORMATS`; ``None``: there is
             none for the family.
-        obstacles: what it has no form for; nothing: the model can be exported.
-        further: what CTranslate2 has no form for beside that.
+        obstacles: what the format cannot express; empty: the model can be exported.
+        further: what else CTranslate2 cannot express.
         own: the symbol that starts a text has a row of its own in the table of embeddings there.
     """
 
@@ -57,7 +57,7 @@ class Exports:
 
     @property
     def line(self) -> str:
-        """What it can be exported to; if to nothing, all that would have to be another for the nearest format."""
+        """The available formats; if there are none, the changes needed for the nearest format."""
         if self.obstacles:
             changes = ", ".join(obstacle.change for obstacle in self.obstacles)
             more = "" if self.format else f", with {SETTINGS}"
@@ -79,7 +79,7 @@ class Exports:
 def exports(
     recipe: Recipe, tokenizer: AnyTokenizer | None = None, weights: Mapping[str, Tensor] | None = None
 ) -> Exports:
-    """What the model of a recipe can be exported to.
+    """Formats that the model of a recipe can be exported to.
 
     Args:
         recipe: what it is made by.
@@ -97,7 +97,7 @@ def exports(
 
 
 def _other_family(recipe: Recipe) -> list[Obstacle]:
-    """That the family is another one, and what beside the model no format of a fitting one has a form for either."""
+    """The obstacle of an unsupported family, and obstacles outside the model section."""
     family = recipe.model.family
     (fits,) = (name for name in BUILT[recipe.task] if name in CANDIDATES)
     why = (
@@ -110,7 +110,7 @@ def _other_family(recipe: Recipe) -> list[Obstacle]:
 
 
 def _starts_alone(weights: Mapping[str, Tensor] | None) -> bool:
-    """Whether a T5's start symbol has a row of its own, which nothing in its weights keeps from being said.
+    """Whether a T5's start symbol has a row of its own, which could be generated.
 
     It has one where its row is another than that of T5's pad piece: where the model was trained here.
     """
@@ -119,11 +119,11 @@ def _starts_alone(weights: Mapping[str, Tensor] | None) -> bool:
 
 
 def _not_for_ctranslate2(recipe: Recipe, format: str, own: bool, tokenizer: AnyTokenizer | None) -> list[Obstacle]:
-    """What CTranslate2 has no form for, although Hugging Face's layout has."""
+    """Obstacles of CTranslate2 that Hugging Face's layout does not have."""
     model, found = recipe.model, []
     if model.family == "vit":
         found.append(Obstacle("model.family", "vit", "", "CTranslate2 knows no models of images"))
-    if isinstance(tokenizer, ForeignTokenizer):
+    if isinstance(tokenizer, HuggingFaceTokenizer):
         if format == "t5" and own:
             why = "CTranslate2 needs a name for the symbol that a text starts with, and a tokenizer of others has none"
             found.append(Obstacle(TO, "", "", why))

@@ -1,4 +1,4 @@
-"""The formats that are known, by the word ``model_type`` of their ``config.json``."""
+"""Registry of model formats by ``model_type`` of ``config.json``."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from regard.config import Recipe
-from regard.convert import bert, gpt2, t5, translator, vit
-from regard.convert.fields import Fields
-from regard.convert.names import Row
+from regard.convert.config_fields import Fields
+from regard.convert.layouts import bert, gpt2, t5, translator, vit
+from regard.convert.layouts.names import Row
 from regard.convert.obstacles import Obstacle
-from regard.errors import RegardError
+from regard.system.errors import RegardError
 
 NONE = re.compile(r"(?!)")
 """No name at all."""
@@ -40,7 +40,7 @@ class Format:
         own: those of them that may also be tensors of their own.
         outputs: by task the copy that is the matrix before the softmax; an untied model must hold it.
         old: parts of names as the first releases wrote them, to today's.
-        told: ``config.json`` and ``generation_config.json`` → what else the table of names must know of them; ``own``
+        row_options: ``config.json`` and ``generation_config.json`` → keyword arguments of ``rows``; ``own``
             where the last row of the table of embeddings is no piece's, but that of the symbol that starts a text.
         further: our section and their ``config.json`` → tensors that are no weights of ours.
     """
@@ -59,27 +59,29 @@ class Format:
     own: tuple[str, ...] = ()
     outputs: Mapping[str, str] = field(default_factory=dict)
     old: Mapping[str, str] = field(default_factory=dict)
-    told: Callable[[Fields, Fields], dict[str, Any]] = lambda config, generation: {}
+    row_options: Callable[[Fields, Fields], dict[str, Any]] = lambda config, generation: {}
     further: Callable[[Any, Mapping[str, Any]], dict[str, Tensor]] = lambda model, config: {}
 
-    def today(self, name: str) -> str:
+    def current_name(self, name: str) -> str:
         """A tensor's name as the table has it."""
         for old, new in self.old.items():
             name = name.replace(old, new)
         return name if name.startswith((self.prefix, *self.heads)) else self.prefix + name
 
-    def once(self, tensors: Mapping[str, Tensor], where: str, untied: str | None = None) -> dict[str, Tensor]:
-        """The tensors under today's names, without those that say nothing and without copies.
+    def canonical_tensors(
+        self, tensors: Mapping[str, Tensor], where: str, untied: str | None = None
+    ) -> dict[str, Tensor]:
+        """The tensors under current names, without unused buffers and copies.
 
         Args:
             tensors: by the names of the file.
             where: the file.
-            untied: what is said to be no copy; it stays one of its own where such a model has a form here.
+            untied: a tensor declared not to be a copy; kept if the format supports it.
 
         Raises:
-            RegardError: what should be a copy has become a tensor of its own, or what should be none is not there.
+            RegardError: a copy differs from its original, or an untied tensor is missing.
         """
-        named = {self.today(name): tensor for name, tensor in tensors.items()}
+        named = {self.current_name(name): tensor for name, tensor in tensors.items()}
         if untied is not None and untied not in named:
             raise RegardError(f"lacks {untied!r}, which its config.json says is a matrix of its own", where)
         found = {name: tensor for name, tensor in named.items() if not self.silent.fullmatch(name)}
@@ -105,7 +107,7 @@ def _translator(kind: str, name: str) -> Format:
         lambda recipe, _: translator.obstacles(recipe, kind),
         spare=translator.SPARE,
         copies=translator.COPIES,
-        told=translator.told,
+        row_options=translator.row_options,
         further=translator.further,
     )
 
@@ -152,7 +154,7 @@ FORMATS: dict[str, Format] = {
         copies=t5.COPIES,
         own=("lm_head.weight",),
         outputs={"span-corruption": "lm_head.weight"},
-        told=t5.told,
+        row_options=t5.row_options,
     ),
     "vit": Format(
         "ViT",

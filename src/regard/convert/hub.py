@@ -1,4 +1,4 @@
-"""A model folder in Hugging Face's layout, read with care: ``config.json``, weights and labels."""
+"""Reader of a model folder in Hugging Face's layout: ``config.json``, weights and labels."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from regard import disk
-from regard.convert.fields import Fields, shown
-from regard.errors import RegardError
+from regard.convert.config_fields import Fields, format_value
+from regard.system import disk
+from regard.system.errors import RegardError
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 GENERATION = "generation_config.json"
@@ -21,7 +21,7 @@ PICKLED, OF_CTRANSLATE2 = "pytorch_model.bin", "model.bin"
 
 
 def values_of(path: Path) -> dict[str, Any]:
-    """What a JSON file says, which is an object.
+    """Read the object in a JSON file.
 
     Raises:
         RegardError: it is missing, too large, or no object.
@@ -43,7 +43,7 @@ class HubFolder:
 
     Args:
         path: where it lies.
-        config: what its ``config.json`` says.
+        config: the fields of its ``config.json``.
     """
 
     path: Path
@@ -73,7 +73,7 @@ class HubFolder:
         kind = self.config.get("model_type")
         if kind is None and (self.path / OF_CTRANSLATE2).exists():
             raise RegardError(
-                "is a model for CTranslate2, which only computes: what it is made of does not stand there; bring in "
+                "is a CTranslate2 model, which holds no source weights; import "
                 "the folder that it was converted from (regard export DIR OUTPUT writes one that regard import reads)",
                 str(self.path),
             )
@@ -83,13 +83,13 @@ class HubFolder:
 
     @cached_property
     def generation(self) -> Fields:
-        """What ``generation_config.json`` says; nothing where there is none."""
+        """The fields of ``generation_config.json``; empty if it is missing."""
         path = self.path / GENERATION
         return fields_of(path) if path.exists() else Fields({}, str(path))
 
     @property
     def architecture(self) -> str | None:
-        """The class it was saved from, where it says one.
+        """The class it was saved from, if given.
 
         Raises:
             RegardError: what is there is no list of names.
@@ -140,7 +140,7 @@ class HubFolder:
         raise RegardError(f"has no {WEIGHTS}", str(self.path))
 
     def labels(self, count: int) -> tuple[str, ...]:
-        """The names of classes or tags by number, ``LABEL_0`` and so on where the folder names none.
+        """The names of classes or tags by number, ``LABEL_0`` and so on if the folder has no names.
 
         Raises:
             RegardError: there are not as many names as scores, or a name twice.
@@ -150,9 +150,9 @@ class HubFolder:
         try:
             found = {int(number): label for number, label in named.items()}
         except (AttributeError, TypeError, ValueError):
-            raise RegardError("id2label is no list of names by number", where) from None
+            raise RegardError("id2label does not map numbers to names", where) from None
         if strange := [label for label in found.values() if not isinstance(label, str | int | float)]:
-            raise RegardError(f"id2label has {shown(strange[0])}, where a name is expected", where)
+            raise RegardError(f"id2label has {format_value(strange[0])}, where a name is expected", where)
         if sorted(found) != list(range(count)):
             raise RegardError(f"id2label has {len(found)} names, the model's scores are {count}", where)
         names = (found[number] for number in range(count))

@@ -1,4 +1,4 @@
-"""Bringing in: a folder in Hugging Face's layout → a model of ours, its recipe, tokenizer and labels."""
+"""Import: a folder in Hugging Face's layout → our weights, recipe, tokenizer and labels."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from regard.convert import pixels
 from regard.convert.formats import FORMATS, Format
 from regard.convert.hub import HubFolder
 from regard.convert.labels import refuse_labels
-from regard.convert.names import inward, refuse_surplus
-from regard.convert.sentences import SETTINGS, Sentences
-from regard.convert.spelling import longest_of, spoken_of, tokenizer_of
-from regard.data.patches import Scale
-from regard.errors import RegardError
+from regard.convert.layouts.names import inward, refuse_surplus
+from regard.convert.sentence_transformers import SETTINGS, SentenceTransformersConfig
+from regard.convert.tokenizer_files import language_codes, max_length_of, tokenizer_of
+from regard.data.batches.patches import Scale
 from regard.models import build
-from regard.text.schemes import parts
-from regard.text.tokenizer import Tokenizer
-from regard.text.vocabulary import AnyTokenizer
+from regard.system.errors import RegardError
+from regard.text.tag_schemes import split_tag
+from regard.text.tokenizers.tokenizer import Tokenizer
+from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 LONGEST = 1024
 """Tokens a text may have where the model is not one of ours and could read more; a recipe's batch has as many."""
@@ -41,13 +41,13 @@ KINDS = {
 
 
 @dataclass(frozen=True)
-class Brought:
+class ImportedModel:
     """A model of others in our terms.
 
     Args:
-        recipe: its model section and task; what says how it was trained are the defaults.
+        recipe: its model section and task; the training sections are the defaults.
         weights: by our names, in float32.
-        tokenizer: theirs, or ours where we had written it; a model of images has none.
+        tokenizer: theirs, or ours if we had written it; None for image models.
         labels: the names of classes or tags.
         scale: of pixel values, for a model of images.
     """
@@ -59,34 +59,34 @@ class Brought:
     scale: Scale | None = None
 
 
-def brought(folder: Path | str) -> Brought:
+def read_hub_model(folder: Path | str) -> ImportedModel:
     """The model of a folder in Hugging Face's layout: BERT, GPT-2, T5, ViT, or a translator that we had written.
 
     Raises:
-        RegardError: it is no such folder, of a kind that has no counterpart here, or a file of it is damaged.
+        RegardError: it is no such folder, of a kind that is not supported, or a file of it is damaged.
     """
     hub = HubFolder.open(folder)
-    format, said = _format(hub), Sentences.of(hub.path)
+    format, said = _format(hub), SentenceTransformersConfig.of(hub.path)
     task = "encoding" if said.pool else _task(hub, format)
-    told = format.told(hub.config, hub.generation)
-    pieces = 0 if task == "image-classification" else hub.config.whole("vocab_size") - told.get("own", False)
+    options = format.row_options(hub.config, hub.generation)
+    pieces = 0 if task == "image-classification" else hub.config.whole("vocab_size") - options.get("own", False)
     untied = None if hub.config.flag("tie_word_embeddings", True) else format.outputs.get(task)
-    tensors = format.once(hub.tensors, hub.where, untied)
+    tensors = format.canonical_tensors(hub.tensors, hub.where, untied)
     count = len(tensors["classifier.weight"]) if task in LABELLED and "classifier.weight" in tensors else 0
     labels = hub.labels(count) if count else ()
     model = format.section(hub.config, tensors)
     if task == "encoding":
-        model |= _pooled(said, model)
+        model |= _pooling(said, model)
     values = _recipe(hub, task, model, pieces, labels, said)
     recipe = recipe_from(values, hub.config.where)
     refuse_labels(task, recipe.classification.kind, labels, hub.config.where)
-    rows = format.rows(recipe.model, task, **told)
+    rows = format.rows(recipe.model, task, **options)
     refuse_surplus(rows, tensors, format.spare, hub.where)
     weights = inward(rows, tensors, hub.where)
     with torch.device("meta"):
         outline = OUTLINES[task](recipe.model, pieces, count)
     _fit(weights, outline, hub.where)
-    tokenizer = tokenizer_of(hub.path, pieces) if pieces else None  # now that there is a table of so many rows
+    tokenizer = tokenizer_of(hub.path, pieces) if pieces else None  # only after the table's rows are known
     if isinstance(tokenizer, Tokenizer):
         recipe = recipe_from(merge(values, _as_ours(hub, task, model, said, tokenizer)), hub.config.where)
     elif task == "translation":
@@ -94,43 +94,48 @@ def brought(folder: Path | str) -> Brought:
         raise RegardError(message, str(hub.path))
     _refuse_lowering(said, tokenizer, hub)
     scale = pixels.scale_of(hub.path, recipe.model.channels) if isinstance(recipe.model, VitSection) else None
-    return Brought(recipe, {name: tensor.float() for name, tensor in weights.items()}, tokenizer, labels, scale)
+    return ImportedModel(recipe, {name: tensor.float() for name, tensor in weights.items()}, tokenizer, labels, scale)
 
 
 def _format(hub: HubFolder) -> Format:
     if hub.kind not in FORMATS:
         known = ", ".join(FORMATS)
-        raise RegardError(f"model_type {hub.kind!r} has no counterpart here; known: {known}", str(hub.path))
+        raise RegardError(f"model_type {hub.kind!r} is not supported; known: {known}", str(hub.path))
     return FORMATS[hub.kind]
 
 
 def _task(hub: HubFolder, format: Format) -> str:
-    """What the model is for, as its architecture says."""
+    """The task of the model, by its architecture."""
     architecture = hub.architecture or [*format.tasks][-1]  # files without a word hold the bare model
     if architecture not in format.tasks:
         known = ", ".join(format.tasks)
-        raise RegardError(f"{architecture} has no counterpart here; known: {known}", hub.config.where)
+        raise RegardError(f"{architecture} is not supported; known: {known}", hub.config.where)
     return format.tasks[architecture]
 
 
-def _pooled(said: Sentences, model: Mapping[str, Any]) -> dict[str, Any]:
-    """What stands for a text: what the folder says, without a dense layer; else BERT's dense layer, or the mean."""
+def _pooling(said: SentenceTransformersConfig, model: Mapping[str, Any]) -> dict[str, Any]:
+    """Pooling: as the folder says if there is no dense layer; else BERT's pooler, or the mean."""
     if said.pool:
         return {"pool": said.pool, "pooler": False}
     return {} if model.get("pooler") else {"pool": "mean"}
 
 
-def _refuse_lowering(said: Sentences, tokenizer: AnyTokenizer | None, hub: HubFolder) -> None:
+def _refuse_lowering(said: SentenceTransformersConfig, tokenizer: AnyTokenizer | None, hub: HubFolder) -> None:
     """Raise a RegardError where texts are lower-cased before a tokenizer that tells capitals from small letters."""
     if said.lowers and tokenizer is not None:
         capital, small = tokenizer.ids_batch(["A B", "a b"])
         if not np.array_equal(capital, small):
             where = str(hub.path / SETTINGS)
-            raise RegardError("lower-cases texts, but the tokenizer does not: this has no counterpart here", where)
+            raise RegardError("lower-cases texts, but the tokenizer does not: this is not supported", where)
 
 
 def _recipe(
-    hub: HubFolder, task: str, model: dict[str, Any], pieces: int, labels: Sequence[str], said: Sentences
+    hub: HubFolder,
+    task: str,
+    model: dict[str, Any],
+    pieces: int,
+    labels: Sequence[str],
+    said: SentenceTransformersConfig,
 ) -> dict[str, Any]:
     """The values of a recipe: what is known of the model, and defaults."""
     values: dict[str, Any] = {"task": task, "model": model}
@@ -149,13 +154,15 @@ def _recipe(
     return values
 
 
-def _longest(hub: HubFolder, said: Sentences) -> list[int]:
-    """What the files of the folder say of how many tokens a text may have."""
-    return [longest for longest in (longest_of(hub.path), said.longest) if longest is not None]
+def _longest(hub: HubFolder, said: SentenceTransformersConfig) -> list[int]:
+    """Maximum text lengths in tokens given by the folder's files."""
+    return [longest for longest in (max_length_of(hub.path), said.longest) if longest is not None]
 
 
-def _as_ours(hub: HubFolder, task: str, model: dict[str, Any], said: Sentences, tokenizer: Tokenizer) -> dict[str, Any]:
-    """What else is known of a recipe where the tokenizer is ours, so that we had written the folder.
+def _as_ours(
+    hub: HubFolder, task: str, model: dict[str, Any], said: SentenceTransformersConfig, tokenizer: Tokenizer
+) -> dict[str, Any]:
+    """Further recipe values of a folder that we exported (its tokenizer is ours).
 
     Of an encoder-decoder the tokenizer tells what it is for, since spans have symbols; a text may be as long as it was.
     """
@@ -171,12 +178,12 @@ def _as_ours(hub: HubFolder, task: str, model: dict[str, Any], said: Sentences, 
     if task in ("translation", "span-corruption"):
         values["task"] = "span-corruption" if tokenizer.sentinels else "translation"
         if not tokenizer.sentinels:
-            text |= spoken_of(hub.path)
+            text |= language_codes(hub.path)
     return values
 
 
 def _kind(hub: HubFolder, count: int) -> str:
-    """What kind of labels there are; one label alone, where nobody says more, is there or not.
+    """What kind of labels there are; a single label is binary unless the config says otherwise.
 
     Raises:
         RegardError: a word that is unknown, or several numbers at once.
@@ -191,7 +198,7 @@ def _kind(hub: HubFolder, count: int) -> str:
 
 def _scheme(labels: Sequence[str]) -> str:
     """The tag scheme that the names of tags show."""
-    letters = {parts(label)[0] for label in labels if label != "O"}
+    letters = {split_tag(label)[0] for label in labels if label != "O"}
     if "O" in letters or not letters:
         return "none"
     if letters & {"L", "U"}:
@@ -209,7 +216,7 @@ OUTLINES: dict[str, Callable[[Any, int, int], nn.Module]] = {
     "translation": lambda model, pieces, _: build.transformer(model, pieces, pieces),
     "image-classification": lambda model, _, count: build.vit(model, count),
 }
-"""How the model of a task is built from section, pieces and labels."""
+"""Builders of the model of a task from section, pieces and labels."""
 
 
 def _fit(weights: dict[str, Tensor], outline: nn.Module, where: str) -> None:

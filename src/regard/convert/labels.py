@@ -1,4 +1,4 @@
-"""Names of labels from elsewhere, held to what a line of a corpus and every output can show."""
+"""Validation of imported label names."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 import re
 from collections.abc import Sequence
 
-from regard.data.labels import joined_labels
-from regard.errors import RegardError
-from regard.text.normalisation import well_formed
+from regard.data.corpora.labels import join_labels
+from regard.system.errors import RegardError
+from regard.text.normalisation import replace_surrogates
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _NO_SPAN = re.compile(r"[BIMLEUS]-")
@@ -46,19 +46,19 @@ def odd_label(task: str, kind: str, labels: Sequence[str]) -> tuple[str, str] | 
 
 
 def _wrong(label: str) -> str:
-    """What is wrong with a label of any kind, if anything is."""
+    """The problem with a label, if any."""
     if not label.strip():
         return "is empty"
     if _CONTROL.search(label):
         return "holds a tab, a line break or another control character"
     if label != label.strip():
         return "begins or ends with a blank"
-    return "" if label == well_formed(label) else "holds half a character (a surrogate)"
+    return "" if label == replace_surrogates(label) else "holds half a character (a surrogate)"
 
 
 def _not_one_of_several(label: str) -> str:
     try:
-        joined_labels([label])
+        join_labels([label])
     except ValueError:
         return "holds '|', the sign between the labels of a text"
     return ""

@@ -1,4 +1,4 @@
-"""Obstacles to an export: values of a recipe for which a format has no form, and the values that would fit."""
+"""Obstacles to an export: recipe values that a format cannot express, and values that would fit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from regard.config import Attentive, Recipe
-from regard.errors import UsageError
+from regard.system.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Obstacle:
 
     @property
     def change(self) -> str:
-        """What would have to be another, e.g. ``model.norm = layer instead of rms``."""
+        """The required change, e.g. ``model.norm = layer instead of rms``."""
         return f"{self.field} = {self.fits} instead of {word(self.value)}"
 
 

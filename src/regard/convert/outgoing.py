@@ -1,4 +1,4 @@
-"""Taking out: a model of ours → a folder in Hugging Face's layout that ``transformers`` and CTranslate2 read."""
+"""Export: our model → a folder in Hugging Face's layout, readable by ``transformers`` and CTranslate2."""
 
 from __future__ import annotations
 
@@ -9,26 +9,27 @@ import safetensors.torch
 from torch import Tensor
 
 from regard.config import BertSection, Recipe, TransformerSection, VitSection
-from regard.convert import pixels, sentences, t5
+from regard.convert import pixels, sentence_transformers
 from regard.convert.exportable import Exports, exports
 from regard.convert.formats import FORMATS
 from regard.convert.hub import CONFIG, GENERATION, WEIGHTS
 from regard.convert.incoming import KINDS, LABELLED
 from regard.convert.labels import odd_label
-from regard.convert.names import Row, outward
-from regard.convert.spelling import as_json
-from regard.convert.spelling import files as spelled
-from regard.data.patches import Scale
-from regard.errors import RegardError
-from regard.text.foreign import ForeignTokenizer
-from regard.text.vocabulary import AnyTokenizer
+from regard.convert.layouts import t5
+from regard.convert.layouts.names import Row, outward
+from regard.convert.tokenizer_files import as_json
+from regard.convert.tokenizer_files import files as spelled
+from regard.data.batches.patches import Scale
+from regard.system.errors import RegardError
+from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
+from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 MODEL = "model.safetensors"
 LONGEST = 512
 """Tokens their outputs may have."""
 
 
-def taken(
+def hub_files(
     recipe: Recipe,
     weights: Mapping[str, Tensor],
     tokenizer: AnyTokenizer | None,
@@ -45,7 +46,7 @@ def taken(
     Args:
         recipe: what the model was made by.
         weights: by our names.
-        tokenizer: of texts; a model of images has none.
+        tokenizer: None for image models.
         labels: the names of classes or tags.
         scale: of pixel values, for a model of images.
 
@@ -60,9 +61,9 @@ def taken(
         return _written_texts(recipe, found, weights, tokenizer)
     format, task = FORMATS[found.format], recipe.task
     pieces = tokenizer.size if tokenizer else 0
-    config = format.config(recipe, pieces) | _symbols(tokenizer) | _labelled(recipe, labels)
+    config = format.config(recipe, pieces) | _symbols(tokenizer) | _label_config(recipe, labels)
     config["architectures"] = [next(name for name, known in format.tasks.items() if known == task)]
-    tensors = _renamed(format.rows(recipe.model, task), weights)
+    tensors = _rename(format.rows(recipe.model, task), weights)
     if task == "encoding":  # a model without a head has no prefix to tell it from one
         tensors = {name.removeprefix(format.prefix): tensor for name, tensor in tensors.items()}
     files = {CONFIG: as_json(config), WEIGHTS: _bytes(tensors)}
@@ -85,11 +86,11 @@ def _written_texts(
     assert found.format is not None
     format, own = FORMATS[found.format], found.own
     start = tokenizer.size if own else t5.PAD
-    foreign = isinstance(tokenizer, ForeignTokenizer)  # it has a pad of its own, and no text needs the start's name
-    pad = tokenizer.pad if isinstance(tokenizer, ForeignTokenizer) and tokenizer.pad is not None else start
+    foreign = isinstance(tokenizer, HuggingFaceTokenizer)  # it has a pad of its own, and no text needs the start's name
+    pad = tokenizer.pad if isinstance(tokenizer, HuggingFaceTokenizer) and tokenizer.pad is not None else start
     symbols = {"decoder_start_token_id": start, "pad_token_id": pad, "eos_token_id": tokenizer.end}
     config = format.config(recipe, tokenizer.size + own) | symbols
-    tensors = _renamed(format.rows(recipe.model, recipe.task, own=own), weights) | format.further(recipe.model, config)
+    tensors = _rename(format.rows(recipe.model, recipe.task, own=own), weights) | format.further(recipe.model, config)
     never = {"bad_words_ids": [[start]]} if own else {}
     text = recipe.text if recipe.task == "translation" else None
     generation = {**symbols, **never, "num_beams": recipe.decoding.beam, "max_length": LONGEST}
@@ -102,12 +103,14 @@ def _written_texts(
 
 
 def _around(recipe: Recipe) -> dict[str, bytes]:
-    """What makes a folder that of an encoder of sentences; one with BERT's dense layer is none."""
+    """Files that make the folder a sentence encoder; none with BERT's pooler."""
     model = recipe.model
     assert isinstance(model, BertSection)
     if model.pooler:
         return {}
-    said = sentences.files(model.pool, model.d_model, recipe.data.max_tokens, normalise=recipe.encoding.normalise)
+    said = sentence_transformers.files(
+        model.pool, model.d_model, recipe.data.max_tokens, normalise=recipe.encoding.normalise
+    )
     return {name: as_json(values) for name, values in said.items()}
 
 
@@ -115,11 +118,11 @@ def _symbols(tokenizer: AnyTokenizer | None) -> dict[str, Any]:
     """The ids of symbols that ``config.json`` tells."""
     if tokenizer is None:
         return {}
-    pad = tokenizer.pad if isinstance(tokenizer, ForeignTokenizer) else None
+    pad = tokenizer.pad if isinstance(tokenizer, HuggingFaceTokenizer) else None
     return {"eos_token_id": tokenizer.end, "bos_token_id": None, "pad_token_id": pad}
 
 
-def _labelled(recipe: Recipe, labels: Sequence[str]) -> dict[str, Any]:
+def _label_config(recipe: Recipe, labels: Sequence[str]) -> dict[str, Any]:
     """The names of labels by number, and of what kind they are."""
     if recipe.task not in LABELLED:
         return {}
@@ -135,7 +138,7 @@ def _labelled(recipe: Recipe, labels: Sequence[str]) -> dict[str, Any]:
     return named
 
 
-def _renamed(rows: list[Row], weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _rename(rows: list[Row], weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     for row in rows:
         for name in row.ours:
             if name not in weights:

@@ -1,4 +1,4 @@
-"""How pixel values are scaled for a model of images: ``preprocessor_config.json``."""
+"""Pixel scaling of image models: ``preprocessor_config.json``."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import VitSection
-from regard.convert.fields import Fields
+from regard.convert.config_fields import Fields
 from regard.convert.hub import fields_of
-from regard.data.patches import Scale
-from regard.errors import RegardError
+from regard.data.batches.patches import Scale
+from regard.system.errors import RegardError
 
 THEIRS = "preprocessor_config.json"
 BRIGHTEST = 255.0
 
 
 def scale_of(folder: Path, channels: int) -> Scale:
-    """The scale that a folder of theirs tells for images of so many channels; without a word it is that of ViT.
+    """The scale in a Hugging Face folder for images of ``channels`` channels; default: that of ViT.
 
     Raises:
         RegardError: the file is damaged, divides by what is not above zero, or has numbers for other channels.

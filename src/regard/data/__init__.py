@@ -1,1 +1,1 @@
-"""Corpora, shards of ids and packed batches; NumPy only."""
+"""Corpora, prepared shards of token ids, and packed batches; NumPy only."""

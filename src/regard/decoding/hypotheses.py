@@ -1,4 +1,4 @@
-"""What a search finds: hypotheses, their length-penalised score, and the n best of a sentence."""
+"""Hypotheses, their length-penalised score, and the n-best list of a sentence."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def length_penalty(length: Length, alpha: float) -> Length:
 
 
 class NBest:
-    """The n best hypotheses of one sentence so far, best first; of two that are equal the earlier one stands first."""
+    """The n best hypotheses of one sentence so far, best first; ties keep the earlier one first."""
 
     def __init__(self, size: int) -> None:
         self.size = size

@@ -1,4 +1,4 @@
-"""The rows of a search as the host knows them: one hypothesis a row, rows of a sentence side by side."""
+"""Rows of a search batch: one hypothesis per row, the rows of a sentence adjacent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Symbols:
-    """The ids that search must know. ``without`` are never produced; ``start`` lies outside the output vocabulary."""
+    """Special ids for search. ``without`` are never produced; ``start`` lies outside the output vocabulary."""
 
     start: int
     end: int = 0
@@ -36,22 +36,22 @@ class Sentence:
     first: int | None = None
     """The last token of a prompt, whose other tokens are ``source``: the first that a language model is stepped with.
 
-    None: the start symbol, behind a source that is no part of the output (translation).
+    None: the start symbol, after a source that is not part of the output (translation).
     """
     sample: int = 0
 
     @property
     def tokens(self) -> int:
-        """What a row has to remember, in tokens: the source; without one, or for a prompt, also what is written."""
+        """Tokens a row keeps in memory: the source; for language models also the output."""
         own = self.limit if self.first is not None or not len(self.source) else 0
         return len(self.source) + own
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What a step decided: new row ``i`` is old row ``parent_M[i]`` and one more token.
+    """The choice of a step: new row ``i`` is old row ``parent_M[i]`` and one more token.
 
-    Parents of one sentence stay side by side, sentences in their order; inside a sentence the best row comes first.
+    Rows of one sentence stay adjacent, sentences in order; within a sentence the best row comes first.
     """
 
     parent_M: Ints
@@ -78,7 +78,7 @@ class Rows:
         return len(self.sentence_N)
 
     def extend(self, choice: Choice) -> Rows:
-        """The rows after a step: each parent's history with the chosen token behind it."""
+        """The rows after a step: each parent's tokens plus the chosen token."""
         parent_M = choice.parent_M
         length_M = self.length_N[parent_M]
         places = (np.arange(len(parent_M)), length_M)
@@ -115,7 +115,7 @@ class Rows:
         )
 
     def open(self, sentences: list[Sentence], start: int) -> Rows:
-        """These rows, and behind them one empty row for each new sentence, before its ``first`` token or ``start``."""
+        """These rows, followed by one empty row for each new sentence, before its ``first`` token or ``start``."""
         more, longest = len(sentences), self.tokens_NT.shape[1]
         first = [start if sentence.first is None else sentence.first for sentence in sentences]
         return Rows(
@@ -151,15 +151,15 @@ NO_ROWS = Rows(
 )
 
 Choose = Callable[[Rows, Answer], Choice]
-"""A way to search: which rows go on with which token. Greedy, beam, forced and sampled are four."""
+"""A search strategy: which rows continue with which token (greedy, beam, forced, sampling)."""
 
 Stop = Callable[[Ints], bool]
-"""Whether an output ends here although the model did not say so: asked after each step with the tokens of a row."""
+"""A stopping criterion beyond ``</s>``: called after each step with the tokens of a row."""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """A token of an output as it is chosen; ``last`` says that this output is complete (``sentence.best`` has it)."""
+    """A token of an output as it is chosen; ``last``: this output is complete (``sentence.best`` has it)."""
 
     sentence: Sentence
     token: int | None

@@ -1,7 +1,7 @@
-"""Sampling: outputs drawn at random from the model's distribution, or from what the recipe's limits leave of it.
+"""Random sampling from the model's distribution, after the recipe's logits filters.
 
-What is drawn is a pure function of (seed, index of the source, number of the sample, step): each row draws by a number
-of its own, so that a sample never depends on its company (law *refilling*) nor on the order of a batch.
+Each draw is a pure function of (seed, index of the source, number of the sample, step): every row has its own random
+number, so a sample depends neither on the other rows (law *refilling*) nor on the order of the batch.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from regard.decoding.rows import Choice, Choose, Floats, Ints, Rows, Stop, Symbo
 from regard.decoding.scheduler import Scheduler
 from regard.decoding.search import enqueue
 from regard.decoding.step import Answer, Step
-from regard.errors import RegardError, UsageError
-from regard.keys import key
+from regard.system.errors import RegardError, UsageError
+from regard.system.keys import key
 
 
-def sampled(decoding: Decoding, seed: int, without: Sequence[int] = ()) -> Choose:
-    """Each row goes on with one token drawn at random; at temperature 0 with the most probable one, as greedy search.
+def random_sampling(decoding: Decoding, seed: int, without: Sequence[int] = ()) -> Choose:
+    """Each row continues with one random token; at temperature 0 with the most probable one, as in greedy search.
 
     The log-probabilities noted are those of the model, before temperature, limits and penalty. The repetition penalty
-    looks at the row's own tokens, and at the prompt where there is one; not at a source in another language.
+    sees the row's own tokens and its prompt, if any; not a source in another language.
     """
 
     def choose(rows: Rows, answer: Answer) -> Choice:
-        seen_NS = None if decoding.repetition_penalty == 1.0 else seen(rows)
+        seen_NS = None if decoding.repetition_penalty == 1.0 else seen_tokens(rows)
         token_N = answer.sample(uniforms(rows, seed), decoding, without, seen_NS)
         log_probability_N = answer.of(np.maximum(token_N, 0))
         if np.isnan(log_probability_N).any():
@@ -49,7 +49,7 @@ def uniforms(rows: Rows, seed: int) -> Floats:
     return np.array([(key(seed, "sample", *names[place], step) >> 11) * 2.0**-53 for place, step in pairs])
 
 
-def seen(rows: Rows) -> Ints:
+def seen_tokens(rows: Rows) -> Ints:
     """The tokens that each row has already, its prompt's before its own; -1 where it has fewer: ``seen_NS``."""
     prompts = [[] if s.first is None else [*s.source.tolist(), s.first] for s in rows.sentences]
     longest = max((len(prompt) for prompt in prompts), default=0)
@@ -88,7 +88,7 @@ def sampler(
     """
     if samples < 1:
         raise UsageError(f"{samples} samples of a text cannot be drawn; at least one can", "samples")
-    choose = sampled(decoding, seed, symbols.without)
+    choose = random_sampling(decoding, seed, symbols.without)
     scheduler = Scheduler(step, choose, decoding.model_copy(update={"beam": 1}), symbols, stop=stop)
     enqueue(scheduler, sources, decoding.max_extra, samples=samples, firsts=firsts, limits=limits)
     return scheduler

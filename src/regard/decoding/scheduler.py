@@ -1,6 +1,6 @@
-"""The scheduler: finished rows leave, waiting sentences enter, the batch stays full.
+"""Continuous batching: finished rows leave, waiting sentences enter, the batch stays full.
 
-A sentence's result never depends on its company (law *refilling*): rows meet only inside their sentence.
+A sentence's result never depends on the rest of the batch (law *refilling*): rows interact only within their sentence.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from regard.decoding.hypotheses import NBest, length_penalty
 from regard.decoding.rows import NO_ROWS, Choice, Choose, Chosen, Ints, Rows, Sentence, Stop, Symbols
 from regard.decoding.step import Step
 from regard.decoding.trace import Trace
-from regard.errors import UsageError
+from regard.system.errors import UsageError
 
 
 class Scheduler:
-    """Searches sentences side by side, one step for all rows at a time; sentences may be put in at any time.
+    """Searches sentences side by side, one step for all rows at a time; sentences may be added at any time.
 
     Args:
         choose: how to search; :func:`regard.decoding.search.beam`, for one.
         decoding: ``tokens`` is the budget: source tokens (a prompt's limit counts too) times beam under search at
             once. A sentence above it runs alone.
-        trace: told of every step, if given.
-        stop: ends outputs that the model would go on with, e.g. :class:`regard.text.streaming.Stops`; such an output
+        trace: records every step, if given.
+        stop: ends outputs that the model would continue, e.g. at a stop string; such an output
             is not ``finished``, and keeps all its tokens.
     """
 
@@ -61,7 +61,7 @@ class Scheduler:
         """Queue a sentence; ``index`` is its name, ``limit`` the most tokens (``</s>`` counted) of its outputs.
 
         ``first`` is the last token of a prompt whose others are ``source`` (which may be empty); the start symbol if it
-        is not given. ``sample`` tells the samples of one source apart.
+        is not given. ``sample`` numbers the samples of one source.
         """
         self._waiting.append(Sentence(index, source, limit, NBest(nbest), first, sample))
 
@@ -108,7 +108,7 @@ class Scheduler:
         choice = self._choose(self._rows, answer)
         grown = self._rows.extend(choice)
         ended_M = grown.token_N == self._symbols.end
-        stopped_M = self._stopped(grown) & ~ended_M
+        stopped_M = self._hits_stop_string(grown) & ~ended_M
         self._finish(grown, ended_M, stopped_M)
         live_M = ~ended_M & ~stopped_M & self._can_improve(grown)
         if self._trace is not None:
@@ -117,7 +117,7 @@ class Scheduler:
         self._leave(grown.keep(live_M), choice, live_M)
         return grown, closed
 
-    def _stopped(self, grown: Rows) -> NDArray[np.bool_]:
+    def _hits_stop_string(self, grown: Rows) -> NDArray[np.bool_]:
         if self._stop is None:
             return np.zeros(grown.count, np.bool_)
         rows = zip(grown.tokens_NT, grown.length_N.tolist(), strict=True)
@@ -181,7 +181,7 @@ class Scheduler:
         return closed
 
     def _leave(self, kept: Rows, choice: Choice, live_M: NDArray[np.bool_]) -> None:
-        """Go on with the live rows; the step is told only if that changes anything for it."""
+        """Continue with the live rows; the step's state is reordered only if the rows changed."""
         rows = choice.parent_M[live_M]
         if not kept.count:
             self._state = None

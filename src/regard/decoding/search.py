@@ -2,7 +2,7 @@
 
 Beam search in one sentence: of all continuations of a sentence's rows the N best survive; those that end in ``</s>``
 are finished, the others are the rows of the next step. Greedy search is N = 1. The scheduler does the rest: it keeps
-the batch full, and it lets a row go when it can no longer beat what is finished.
+the batch full and drops a row once it can no longer beat the finished hypotheses.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from regard.decoding.rows import Choice, Choose, Floats, Ints, Rows, Symbols
 from regard.decoding.scheduler import Scheduler
 from regard.decoding.step import Answer, Step
 from regard.decoding.trace import Trace
-from regard.errors import RegardError, UsageError
+from regard.system.errors import RegardError, UsageError
 
 
 def greedy(without: Sequence[int] = ()) -> Choose:
-    """Each row goes on with its most probable token (ties to the smaller id)."""
+    """Each row continues with its most probable token (ties to the smaller id)."""
 
     def choose(rows: Rows, answer: Answer) -> Choice:
         ids_Nk, log_probability_Nk = _best(answer, 1, without)
@@ -33,7 +33,7 @@ def greedy(without: Sequence[int] = ()) -> Choose:
 
 
 def beam(width: int, without: Sequence[int] = ()) -> Choose:
-    """The ``width`` best continuations of each sentence go on [Wu16 §7].
+    """Keep the ``width`` best continuations of each sentence [Wu16 §7].
 
     Ties go to the smaller parent row, then to the row's own order (the more probable token, then the smaller id).
     ``width`` candidates a row are enough: the ``width`` best of a sentence hold at most ``width`` of one row, and those
@@ -93,7 +93,7 @@ def search(
             finished, the rows cut off by the limit are returned, marked ``finished=False``.
         firsts: the last token of each prompt; without them every row begins with the start symbol.
         limits: the most tokens of each source's outputs, ``</s>`` counted; default: its length + ``max_extra``.
-        trace: told of every step, if given; it slows the search.
+        trace: records every step, if given; it slows the search.
     """
     found: list[list[Hypothesis]] = [[] for _ in sources]
     results = stream(step, sources, decoding, symbols, nbest=nbest, firsts=firsts, limits=limits, trace=trace)

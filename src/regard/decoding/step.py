@@ -1,7 +1,7 @@
-"""What search knows of a model: a step, and a lazy answer to it (ARCHITECTURE idea 3).
+"""The protocols a model implements for search: a step, and its lazily evaluated scores (ARCHITECTURE idea 3).
 
-Search is a function of a step. It runs on the host in NumPy and knows no network. A model (``models/answer.py``, later
-the fast engine) fits these protocols by shape; nothing inherits from them.
+Search is a function of a step. It runs on the host in NumPy and knows no network. A model
+(``models/decoding``, later the fast engine) fits these protocols by shape; nothing inherits from them.
 
 Rows: a *row* is one hypothesis being grown. Several rows may share one sentence's memory (a beam). Rows of one sentence
 stay next to each other: search keeps them so in every call of ``select``.
@@ -21,7 +21,7 @@ State = TypeVar("State")
 
 
 class Answer(Protocol):
-    """The distribution over the next token of every row; it stays on the device until asked."""
+    """The distribution over the next token of every row, kept on the device until queried."""
 
     def best(self, k: int, without: Sequence[int] = ()) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The ``k`` most probable tokens of each row, best first, ties to the smaller id: (ids_Nk, log_probability_Nk).
@@ -47,7 +47,7 @@ class Answer(Protocol):
         Args:
             uniform_N: where in the distribution each row draws: the inverse of its cumulative function is taken.
             decoding: temperature (0: the most probable token, ties to the smaller id), top_k, top_p, min_p, typical,
-                in this order; each limits what the one before it left.
+                in this order; each filters what the one before it left.
             without: tokens that are never drawn.
             seen_NS: tokens that each row has already, for ``repetition_penalty``, which comes before all of these;
                 -1 where a row has fewer. Without it there is no penalty.
@@ -59,7 +59,7 @@ class Answer(Protocol):
         ...
 
     def context(self) -> NDArray[np.float64] | None:
-        """Cross-attention weights of this step, ``weight_NHS`` (S = longest memory), if asked for at the start."""
+        """Cross-attention weights of this step, ``weight_NHS`` (S = longest memory), if requested at the start."""
         ...
 
 
@@ -71,7 +71,7 @@ class Step(Protocol[State]):
         ...
 
     def admit(self, state: State, sources: Sequence[NDArray[np.int64]]) -> State:
-        """Encode further sentences and append one row for each behind the rows there are."""
+        """Encode further sentences and append one row for each."""
         ...
 
     def step(self, state: State, tokens_N: NDArray[np.int64]) -> tuple[State, Any]:
@@ -81,6 +81,6 @@ class Step(Protocol[State]):
     def select(self, state: State, rows_M: NDArray[np.int64]) -> State:
         """New row ``i`` continues old row ``rows_M[i]``: rows are reordered, repeated (a beam) or left out (retired).
 
-        A sentence whose last row is left out is forgotten.
+        A sentence without rows is dropped.
         """
         ...

@@ -1,4 +1,4 @@
-"""The trace of a search, on request: enough to draw the tree of what was considered, kept and given up."""
+"""Optional trace of a search: the candidates of each step, with those kept and pruned, to draw the search tree."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Trace:
     def record(
         self, rows: Rows, answer: Answer, choice: Choice, ended_M: NDArray[np.bool_], live_M: NDArray[np.bool_]
     ) -> None:
-        """Note one step of every sentence: the rows it had, what they might have become, what was chosen."""
+        """Record one step of every sentence: its rows, their candidates, and the choice."""
         ids_Nk, log_probability_Nk = answer.best(self.k, self.without)
         total_M = rows.log_probability_N[choice.parent_M] + choice.token_log_probability_M
         for place, sentence in enumerate(rows.sentences):

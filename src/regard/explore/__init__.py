@@ -1,1 +1,1 @@
-"""One pass recorded and shown: attention as pictures."""
+"""Attention exploration: records of one forward pass, pictures of it, and the answers behind the page."""

@@ -1,4 +1,4 @@
-"""The uses of attention, and what they are called: three of [Vaswani17 §3.2.3], and one of [Yang16 §2.2]."""
+"""The uses of attention and their names: three of [Vaswani17 §3.2.3], and one of [Yang16 §2.2]."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ TITLES: dict[Kind, str] = {
     "pool": "Attention pooling",
 }
 NAMES: dict[Kind, str] = {"encoder": "encoder", "decoder": "decoder", "cross": "encoder–decoder", "pool": "pooling"}
-"""In a head's name."""
+"""Short names, in the name of a head."""
 
 
 def as_kind(word: str) -> Kind:
-    """One of :data:`KINDS`, which it must be."""
+    """Check that a word is one of :data:`KINDS`."""
     kind: Kind = word  # type: ignore[assignment]  # one of KINDS, as Kind says them
     return kind
 
 
-def within(kind: Kind) -> bool:
-    """Whether the tokens of a text look at each other."""
+def is_self_attention(kind: Kind) -> bool:
+    """Whether queries and keys are tokens of the same text."""
     return kind in ("encoder", "decoder")

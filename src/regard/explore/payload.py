@@ -1,8 +1,8 @@
-"""Numbers for a page: plain values as JSON, and arrays behind them as they lie in memory, small ones for many heads.
+"""Binary payloads for the page: JSON values followed by aligned raw arrays; downsampling of attention maps.
 
-A payload is the length of the JSON as four bytes (little-endian), the JSON, zeros up to a multiple of eight, then the
-arrays, each from a multiple of eight on. The JSON's ``arrays`` name each array's type, shape and first byte, counted
-from where the first array lies. So a page lays typed arrays over the bytes, and copies nothing.
+A payload is the length of the JSON as four bytes (little-endian), the JSON, zeros to a multiple of eight, then the
+arrays, each at a multiple of eight. The JSON's ``arrays`` name each array's type, shape and first byte, counted
+from the start of the first array. The page maps typed arrays onto these bytes without copying.
 """
 
 from __future__ import annotations
@@ -15,52 +15,52 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.errors import RegardError
+from regard.system.errors import RegardError
 
 NO_NUMBERS = "what the model computes are no numbers; are its weights damaged?"
 ALIGNED = 8
-"""Bytes; what every array begins at a multiple of."""
+"""Alignment of every array, in bytes."""
 TYPES = {np.dtype(kind): kind for kind in ("float32", "uint8", "uint16", "int32")}
-"""What a page can lay over bytes."""
+"""Types for which the page has typed arrays."""
 
 Answer = tuple[Mapping[str, Any], Mapping[str, NDArray[Any]]]
-"""What :func:`packed` takes."""
+"""Values and arrays: the arguments of :func:`pack`."""
 
 
-def packed(values: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """One payload.
+def pack(values: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """Encode values and arrays as one payload.
 
     Args:
         values: what JSON can hold; ``arrays`` is taken.
         arrays: of a type in :data:`TYPES`.
 
     Raises:
-        RegardError: a value is a number that is none.
+        RegardError: a value is NaN or infinite.
     """
     places, body, place = {}, list[bytes](), 0
     for name, array in arrays.items():
         content = np.ascontiguousarray(array).tobytes()
         places[name] = {"type": TYPES[array.dtype], "shape": list(array.shape), "begin": place}
-        body += [content, _filling(len(content))]
+        body += [content, _padding(len(content))]
         place += len(content) + len(body[-1])
     try:
         head = json.dumps({**values, "arrays": places}, ensure_ascii=False, allow_nan=False).encode()
     except ValueError:
         raise RegardError(NO_NUMBERS) from None
-    return b"".join([struct.pack("<I", len(head)), head, _filling(4 + len(head)), *body])
+    return b"".join([struct.pack("<I", len(head)), head, _padding(4 + len(head)), *body])
 
 
-def refuse_no_numbers(*arrays: NDArray[Any]) -> None:
-    """Raise a RegardError where a number is none, or is not finite."""
+def check_finite(*arrays: NDArray[Any]) -> None:
+    """Raise a RegardError for a NaN or infinite number."""
     if not all(np.isfinite(array).all() for array in arrays):
         raise RegardError(NO_NUMBERS)
 
 
-def unpacked(payload: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The values and the arrays of a payload."""
+def unpack(payload: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Decode the values and arrays of a payload."""
     (length,) = struct.unpack_from("<I", payload)
     values = json.loads(payload[4 : 4 + length])
-    first = 4 + length + len(_filling(4 + length))
+    first = 4 + length + len(_padding(4 + length))
     arrays = {}
     for name, each in values.pop("arrays").items():
         count = int(np.prod(each["shape"]))
@@ -69,17 +69,17 @@ def unpacked(payload: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     return values, arrays
 
 
-def _filling(length: int) -> bytes:
+def _padding(length: int) -> bytes:
     return b"\0" * (-length % ALIGNED)
 
 
 def bytes_of(weight: NDArray[Any]) -> NDArray[np.uint8]:
-    """Weights from 0 to 1 as 0 to 255, for pictures: half a 255th is the error at most."""
+    """Weights from 0 to 1 quantised to 0 to 255, for pictures; the error is at most half a step."""
     return np.rint(np.clip(weight, 0, 1) * 255).astype(np.uint8)
 
 
-def small(weight_HQK: NDArray[Any], most: int) -> NDArray[Any]:
-    """Pictures of heads with at most so many rows and columns.
+def downsample(weight_HQK: NDArray[Any], most: int) -> NDArray[Any]:
+    """Downsample attention maps to at most ``most`` rows and columns.
 
     A cell holds what its queries give to its keys, on average: rows still sum to one, and a query that looks at one key
     alone is seen at any size.
@@ -92,6 +92,6 @@ def small(weight_HQK: NDArray[Any], most: int) -> NDArray[Any]:
 
 
 def _edges(size: int, most: int) -> NDArray[np.int64]:
-    """Where each of at most ``most`` parts of as equal size as can be begins."""
+    """Start indices of at most ``most`` parts of nearly equal size."""
     parts = min(size, most)
     return np.arange(parts) * size // parts

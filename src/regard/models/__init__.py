@@ -1,1 +1,1 @@
-"""Assemblies of parts: one page for each architecture."""
+"""Model architectures, assembled from the parts in ``nn``: one module for each."""

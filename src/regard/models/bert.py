@@ -1,4 +1,4 @@
-"""Encoder-only models [Devlin19]: the Transformer's encoder, and one head: words, a text's classes, tags, a vector."""
+"""Encoder-only models [Devlin19]: the Transformer encoder and one head: masked LM, classes, tags or a vector."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from regard.models.inputs import Tokens
 from regard.models.transformer import Encoder
 from regard.nn.dropout import Dropout
 from regard.nn.embeddings import TokenEmbedding
+from regard.nn.heads.pooling import Pool
+from regard.nn.heads.tag_decoder import Chain
 from regard.nn.layout import Sequences
 from regard.nn.ops import Linear
-from regard.nn.pooling import Pool
-from regard.nn.tag_chain import Chain
 
 
 class Bert(nn.Module):
@@ -26,7 +26,7 @@ class Bert(nn.Module):
         self.head = head
 
     def forward(self, tokens: Tokens) -> Tensor:
-        """What is said: ``hidden_TD`` of masked words, ``score_TC`` of tags, ``score_BC`` or ``vector_BD`` of texts."""
+        """The output: ``hidden_TD`` of masked words, ``score_TC`` of tags, ``score_BC`` or ``vector_BD`` of texts."""
         said: Tensor = self.head(self.encoder(tokens), tokens.sequences)
         return said
 
@@ -54,10 +54,10 @@ class WordHead(nn.Module):
 
 
 class VectorHead(nn.Module):
-    """A vector for each text: what stands for it all, and BERT's dense layer on that where there is one.
+    """A vector for each text: pooled token vectors, then BERT's dense layer if there is one.
 
     Args:
-        pool: what stands for a text.
+        pool: pooling of a text's tokens.
         dense: the layer with tanh, as BERT's pretraining left it [Devlin19 §3.1]; ``None``: there is none.
     """
 
@@ -93,13 +93,13 @@ class TextHead(VectorHead):
 
 
 class TagHead(nn.Module):
-    """Tags: what stands for a word, dropout, a score for each tag, then the choice among them [Devlin19 §5.3].
+    """Tag scores for each word: pooling of its pieces, dropout, a linear layer, then the decoder [Devlin19 §5.3].
 
     Args:
         classes: from d_model to a score for each tag.
         dropout: probability.
-        pool: what stands for a word: its first piece, as in BERT, or the mean or largest of all.
-        chain: how tags are learned and chosen.
+        pool: pooling of a word's pieces: the first, as in BERT, or the mean or maximum.
+        chain: the tag decoder, independent or CRF.
     """
 
     def __init__(self, classes: Linear, dropout: float, pool: Pool, chain: Chain) -> None:
@@ -122,4 +122,4 @@ class TagHead(nn.Module):
 ReadingHead = Callable[[TokenEmbedding], TextHead | TagHead | VectorHead]
 """Makes a head for texts or their words, which needs no table of embeddings."""
 Head = Callable[[TokenEmbedding], WordHead | TextHead | TagHead | VectorHead]
-"""Makes the head that stands on an encoder with this table of embeddings."""
+"""Makes the head on an encoder with these embeddings."""

@@ -1,4 +1,4 @@
-"""From a recipe section to parts: the only place where a word becomes a class."""
+"""Builds models and their parts from a recipe section: the only module that maps recipe words to model classes."""
 
 from __future__ import annotations
 
@@ -22,24 +22,23 @@ from regard.config import (
 from regard.models.bert import Bert, Head, ReadingHead, TagHead, TextHead, VectorHead, WordHead
 from regard.models.gpt import Gpt
 from regard.models.rnn import FeedingDecoder, Rnn, RnnDecoder, RnnEncoder
-from regard.models.rnn_reader import Reader, RnnReader, TextEncoder
+from regard.models.rnn_encoder import Reader, RecurrentEncoder, TextEncoder
 from regard.models.transformer import Decoder, Encoder, Transformer
 from regard.models.vit import Vit
-from regard.nn import pooling
-from regard.nn.alignment import Additive, Alignment, Cosine, Dot, General, NoAlignment, ScaledDot
-from regard.nn.attention import MultiHeadAttention, Scoring
+from regard.nn.attention.multi_head import MultiHeadAttention, Scoring
 from regard.nn.dropout import Dropout
 from regard.nn.embeddings import InputEmbedding, PatchEmbedding, Segments, TokenEmbedding
 from regard.nn.feedforward import FeedForward, GatedFeedForward
+from regard.nn.heads import pooling
+from regard.nn.heads.tag_decoder import CRFTags, IndependentTags
+from regard.nn.hooks import name_parts
 from regard.nn.init import initialise
-from regard.nn.layers import DecoderLayer, EncoderLayer
+from regard.nn.layers import DecoderLayer, EncoderLayer, PostNorm, PreNorm, Residual
 from regard.nn.normalization import BatchNorm, GroupNorm, LayerNorm, RMSNorm, Scaled
 from regard.nn.ops import Linear
 from regard.nn.positions import Grid, Learned, NoPositions, Positions, Relative, Sinusoidal
-from regard.nn.probe import name_parts
-from regard.nn.recurrent import Bridge, Elman, Gru, Lstm, Recurrent, Stack
-from regard.nn.residual import PostNorm, PreNorm, Residual
-from regard.nn.tag_chain import Alone, Together
+from regard.nn.recurrent.alignment import Additive, Alignment, Cosine, Dot, General, NoAlignment, ScaledDot
+from regard.nn.recurrent.cells import Bridge, Elman, Gru, Lstm, Recurrent, Stack
 
 Built = TypeVar("Built", bound=nn.Module)
 
@@ -76,8 +75,8 @@ POOLS: dict[str, Callable[[int], pooling.Pool]] = {
     "max": lambda d_model: pooling.largest,
     "attention": pooling.Attention,
 }
-"""What stands for a text."""
-CHAINS: dict[str, type[Alone] | type[Together]] = {"alone": Alone, "crf": Together}
+"""Pooling of a text."""
+CHAINS: dict[str, type[IndependentTags] | type[CRFTags]] = {"alone": IndependentTags, "crf": CRFTags}
 """How the tags of a sentence are learned and chosen."""
 CELLS: dict[str, type[Recurrent]] = {"elman": Elman, "gru": Gru, "lstm": Lstm}
 SCORES: dict[str, Callable[[int], Alignment | NoAlignment]] = {
@@ -143,7 +142,7 @@ def tags(model: BertSection | RnnEncoderSection, count: int, chain: str = "alone
 
 
 def vectors(model: BertSection | RnnEncoderSection) -> ReadingHead:
-    """The head that makes a vector of a text, and learned nothing of its own but what pools, and BERT's dense layer."""
+    """The head that makes a vector of a text; its only parameters are the pooling's and BERT's dense layer."""
     return lambda table: VectorHead(_pool(model), _pooler(model))
 
 
@@ -198,11 +197,13 @@ def rnn(model: RnnSection, source_pieces: int, target_pieces: int, key: int = 0)
     )
 
 
-def rnn_encoder(model: RnnEncoderSection, pieces: int, head: ReadingHead, key: int = 0) -> RnnReader:
+def rnn_encoder(model: RnnEncoderSection, pieces: int, head: ReadingHead, key: int = 0) -> RecurrentEncoder:
     """The recurrent reader a section describes, with a head: :func:`classes`, :func:`tags`, :func:`vectors`."""
     table = TokenEmbedding(pieces, model.d_model, start=0)
     stack = _recurrent(model, model.layers, model.d_model, 2 if model.two_way else 1)
-    return _ready(RnnReader(TextEncoder(InputEmbedding(table, NoPositions(), model.dropout), stack), head(table)), key)
+    return _ready(
+        RecurrentEncoder(TextEncoder(InputEmbedding(table, NoPositions(), model.dropout), stack), head(table)), key
+    )
 
 
 def reader(model: Model, pieces: int, head: ReadingHead, key: int = 0) -> Reader:
@@ -238,7 +239,7 @@ def outline(model: TransformerSection, source_pieces: int, target_pieces: int) -
 
 
 def _ready(built: Built, key: int) -> Built:
-    """Every part told its path, and weights drawn from the key, unless it is an outline."""
+    """Set every module's path and draw weights from the key, unless it is on the meta device."""
     name_parts(built)
     if not any(parameter.is_meta for parameter in built.parameters()):
         initialise(built, key)

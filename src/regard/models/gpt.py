@@ -1,18 +1,12 @@
-"""Decoder-only models [Radford18, Radford19]: the encoder's layers under ``causal``, and the table as output."""
+"""Decoder-only models [Radford18, Radford19]: encoder layers with a causal mask, and tied output embeddings."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import torch
 from torch import Tensor, nn
 
 from regard.models.inputs import Tokens
 from regard.models.transformer import Encoder
 from regard.nn.embeddings import TokenEmbedding
-
-if TYPE_CHECKING:
-    from regard.models.gpt_stepper import GptStepper
 
 
 class Gpt(nn.Module):
@@ -32,9 +26,3 @@ class Gpt(nn.Module):
     def pieces(self) -> int:
         """Pieces that can be predicted."""
         return self.output.pieces
-
-    def stepper(self, device: torch.device | str = "cpu", *, window: int | None = None) -> GptStepper:
-        """The model step by step, for search and sampling; a token sees at most ``window``."""
-        from regard.models.gpt_stepper import GptStepper
-
-        return GptStepper(self, device, window=window)

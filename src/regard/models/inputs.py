@@ -1,4 +1,4 @@
-"""A packed batch as tensors: the way from data (NumPy) into a model."""
+"""Packed batches from NumPy to model inputs: token ids, layouts and patches as tensors."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.data.batch import Packed, PairBatch
-from regard.data.patches import ImageBatch
+from regard.data.batches.batch import Packed, PairBatch
+from regard.data.batches.patches import ImageBatch
 from regard.nn.layout import Sequences
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """One side of a batch: ids end to end, and where each sentence lies; segments where a text has several."""
+    """One side of a batch: packed ids and their layout, with segment ids if a text has several segments."""
 
     ids_T: Tensor
     sequences: Sequences
@@ -24,7 +24,7 @@ class Tokens:
 
     @property
     def content(self) -> Tensor:
-        """What the first part of a model reads."""
+        """Input of an encoder."""
         return self.ids_T
 
 
@@ -38,13 +38,13 @@ class Patches:
 
     @property
     def content(self) -> Tensor:
-        """What the first part of a model reads."""
+        """Input of an encoder."""
         return self.pixels_TP
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """A batch of sentence pairs: what the encoder reads, what the decoder reads, what it must predict."""
+    """A batch of sentence pairs: encoder input, decoder input, decoder target."""
 
     source: Tokens
     target: Tokens

@@ -1,4 +1,4 @@
-"""Named sizes: every row of the paper's Table 3, the published models of its relatives, and some for small data.
+"""Named model sizes: every row of the paper's Table 3, published related models, and small ones for small data.
 
 The rows of the table are [Vaswani17 §6.2, Table 3]; the relatives' are [Devlin19 §3; Radford19 Table 2; Raffel20 §3.7;
 Dosovitskiy21 Table 1].
@@ -14,8 +14,8 @@ import torch
 from torch import nn
 
 from regard.config import FAMILIES, Model, TransformerSection, nearest
-from regard.errors import UsageError
 from regard.models import build
+from regard.system.errors import UsageError
 
 PAPER_VOCABULARY = 37_000
 """Shared byte-pair pieces of the paper's English-German models [Vaswani17 §5.1]."""
@@ -23,7 +23,7 @@ PAPER_VOCABULARY = 37_000
 
 @dataclass(frozen=True)
 class Preset:
-    """Values of the model section, and what is published of them.
+    """Values of the model section, and the published figures.
 
     Args:
         model: values that differ from the defaults of the family.
@@ -153,7 +153,7 @@ PRESETS: dict[str, Preset] = {
     "bert-small": Preset(
         {"layers": 4, "d_model": 256, "d_ff": 1024, "heads": 4, "norm_place": "pre", "dropout": 0.1}
         | {"pool": "mean", "pooler": False, "norm_epsilon": 1e-5},
-        what="reads texts; to be begun from, learned from millions of words",
+        what="encoder; for initialisation, pretrained on millions of words",
         family="bert",
         pieces=8000,
     ),
@@ -220,7 +220,7 @@ class Part:
 
 def parts(model: TransformerSection, source_pieces: int, target_pieces: int) -> list[Part]:
     """Parameters of a Transformer part by part, in the order of Figure 1; what is shared is counted once."""
-    return parts_of(outlined(model, source_pieces, target_pieces))
+    return parts_of(meta_model(model, source_pieces, target_pieces))
 
 
 OUTLINES: dict[str, Callable[[Any, int, int], nn.Module]] = {
@@ -235,7 +235,7 @@ OUTLINES: dict[str, Callable[[Any, int, int], nn.Module]] = {
 a recurrent one makes a vector."""
 
 
-def outlined(model: Model, pieces: int, target_pieces: int | None = None) -> nn.Module:
+def meta_model(model: Model, pieces: int, target_pieces: int | None = None) -> nn.Module:
     """The model of a section without memory for its weights: to count."""
     with torch.device("meta"):
         return OUTLINES[model.family](model, pieces, pieces if target_pieces is None else target_pieces)

@@ -8,17 +8,16 @@ import torch
 from torch import Tensor, nn
 
 from regard.models.inputs import Pairs, Tokens
-from regard.models.rnn_stepper import RnnStepper
-from regard.nn.alignment import Alignment, NoAlignment
 from regard.nn.dropout import Dropout
 from regard.nn.embeddings import InputEmbedding, TokenEmbedding
 from regard.nn.layout import Layout, Sequences
-from regard.nn.recurrent import Bridge, Stack
+from regard.nn.recurrent.alignment import Alignment, NoAlignment
+from regard.nn.recurrent.cells import Bridge, Stack
 
 
 @dataclass(frozen=True)
 class Memory:
-    """What an encoder hands over: its state at every token, to attend to, and its state where each sentence ended."""
+    """An encoder's output: its state at every token, to attend to, and its final state for each sentence."""
 
     memory_SD: Tensor
     last_BX: Tensor
@@ -73,7 +72,7 @@ class RnnDecoder(nn.Module):
     def step(
         self, ids_N: Tensor, carried: list[Tensor], key_SD: Tensor, memory_SD: Tensor, layout: Layout
     ) -> tuple[Tensor, list[Tensor]]:
-        """``hidden_ND`` after one more token a row, and what the rows carry on."""
+        """``hidden_ND`` after one more token per row, and the rows' new state."""
         x_ND = self.input(ids_N, torch.zeros_like(ids_N), 1)
         hidden_ND, carried = self.advance(x_ND, carried, key_SD, memory_SD, layout)
         return self.dropout(hidden_ND), carried
@@ -112,14 +111,14 @@ class FeedingDecoder(RnnDecoder):
         return self.dropout(hidden_TD)
 
     def first(self, last_NX: Tensor) -> list[Tensor]:
-        """The states of the layers, and zeros for what was attended to."""
+        """The states of the layers, and zeros for the attentional vector."""
         states = self.bridge(last_NX)
         return [*states, last_NX.new_zeros(len(last_NX), self.stack.size)]
 
     def advance(
         self, x_ND: Tensor, carried: list[Tensor], key_SD: Tensor, memory_SD: Tensor, layout: Layout
     ) -> tuple[Tensor, list[Tensor]]:
-        """The attentional vector is what is said, and what is carried on beside the states."""
+        """The attentional vector is the output, and is also carried to the next step."""
         *states, fed_ND = carried
         hidden_ND, states = self.stack.step(torch.cat([x_ND, fed_ND], 1), states)
         attentional_ND = self.cross(hidden_ND, key_SD, memory_SD, layout)
@@ -150,7 +149,3 @@ class Rnn(nn.Module):
     def pieces(self) -> int:
         """Target pieces that can be predicted; also the id of the start symbol."""
         return self.output.pieces
-
-    def stepper(self, device: torch.device | str = "cpu", *, weights: bool = False) -> RnnStepper:
-        """The model step by step, for search; ``weights``: also what each step attended to."""
-        return RnnStepper(self, device, weights=weights)

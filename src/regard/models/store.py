@@ -1,4 +1,4 @@
-"""Weights to a file and back: safetensors only, checked before anything is allocated."""
+"""Saving and loading weights: safetensors only, checked before anything is allocated."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from regard import disk
-from regard.checksum import refuse_newer_text
 from regard.config import FORMAT
-from regard.errors import RegardError
+from regard.config.checksum import refuse_newer_text
+from regard.system import disk
+from regard.system.errors import RegardError
 
 LARGEST_HEADER = 10_000_000
 """Bytes a file's header may have; a larger one is refused before it is parsed."""
@@ -34,11 +34,11 @@ _CODES = {
 
 def weights(model: nn.Module) -> dict[str, Tensor]:
     """The parameters by name, each tied one once, and the buffers a model keeps, as contiguous CPU tensors."""
-    return {name: tensor.detach().to("cpu").contiguous() for name, tensor in named(model).items()}
+    return {name: tensor.detach().to("cpu").contiguous() for name, tensor in named_tensors(model).items()}
 
 
-def named(model: nn.Module) -> dict[str, Tensor]:
-    """What a file holds of a model: every parameter under its first name, and the buffers it keeps."""
+def named_tensors(model: nn.Module) -> dict[str, Tensor]:
+    """The tensors saved for a model: every parameter under its first name, and its persistent buffers."""
     every = dict(model.named_parameters(remove_duplicate=False))
     buffers = {name: tensor for name, tensor in model.state_dict().items() if name not in every}
     return {**dict(model.named_parameters()), **buffers}
@@ -65,17 +65,17 @@ def to_bytes(tensors: Mapping[str, Tensor]) -> bytes:
     return b"".join(chunks(tensors))
 
 
-def read(path: Path, model: nn.Module) -> None:
+def load_weights(path: Path, model: nn.Module) -> None:
     """Fill ``model`` with the weights of a file.
 
     Raises:
         RegardError: the file is missing, broken, newer than this Regard, or its names, shapes or types are not those
             of the model.
     """
-    fits(path, model)
+    check_weights(path, model)
     try:
         with safe_open(path, "pt") as file, torch.no_grad():
-            for name, tensor in named(model).items():
+            for name, tensor in named_tensors(model).items():
                 tensor.copy_(file.get_tensor(name))
     except (SafetensorError, OSError) as error:
         raise RegardError(f"is broken: {error}", str(path)) from None
@@ -89,7 +89,7 @@ def take(path: Path, model: nn.Module) -> list[str]:
     """
     header = _header(path)
     _check_format(path, header.pop("__metadata__", {}))
-    wanted = named(model)
+    wanted = named_tensors(model)
     try:
         with safe_open(path, "pt") as file, torch.no_grad():
             fitting = [name for name in wanted if name in header and _shape(header[name]) == list(wanted[name].shape)]
@@ -119,19 +119,19 @@ def _shape(entry: Any) -> Any:
     return entry.get("shape") if isinstance(entry, dict) else None
 
 
-def fits(path: Path, model: nn.Module) -> None:
-    """Check that a file holds the weights of ``model``, of which an outline suffices; as :func:`read`, but no weight.
+def check_weights(path: Path, model: nn.Module) -> None:
+    """Check that a file holds the weights of ``model``, which may be on the meta device; no weight is read.
 
     Raises:
-        RegardError: as :func:`read`.
+        RegardError: as :func:`load_weights`.
     """
     header = _header(path)
     _check_format(path, header.pop("__metadata__", {}))
-    _check(path, header, named(model))
+    _check(path, header, named_tensors(model))
 
 
 def _header(path: Path) -> dict[str, Any]:
-    with disk.opened(path, "model file") as file:
+    with disk.open_binary(path, "model file") as file:
         size = int.from_bytes(file.read(8), "little")
         if size > LARGEST_HEADER:
             raise RegardError(f"is broken: a header of {size} bytes", str(path))

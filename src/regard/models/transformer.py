@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import torch
 from torch import Tensor, nn
 
 from regard.models.inputs import Pairs, Patches, Tokens
@@ -12,9 +9,6 @@ from regard.nn.embeddings import InputEmbedding, PatchEmbedding, TokenEmbedding
 from regard.nn.layers import DecoderLayer, EncoderLayer
 from regard.nn.layout import Layout
 from regard.nn.normalization import counting
-
-if TYPE_CHECKING:
-    from regard.models.stepper import Stepper
 
 
 class Encoder(nn.Module):
@@ -30,7 +24,7 @@ class Encoder(nn.Module):
         self.final = final
 
     def forward(self, source: Tokens | Patches, *, causal: bool = False) -> Tensor:
-        """``memory_SD``: what a decoder will attend to, or a head will read; ``causal`` in a decoder-only model."""
+        """``memory_SD``, for a decoder to attend to or as a head's input; ``causal`` in a decoder-only model."""
         sequences = source.sequences
         layout = Layout(sequences, sequences)
         with counting(sequences.inside_T if self.training else None):
@@ -81,9 +75,3 @@ class Transformer(nn.Module):
     def pieces(self) -> int:
         """Target pieces that can be predicted; also the id of the start symbol."""
         return self.output.pieces
-
-    def stepper(self, device: torch.device | str = "cpu", *, weights: bool = False) -> Stepper:
-        """The model step by step, for search; ``weights``: also what each step attended to."""
-        from regard.models.stepper import Stepper
-
-        return Stepper(self, device, weights=weights)

@@ -1,4 +1,4 @@
-"""Images as sequences of patches [Dosovitskiy21]: the encoder of the Transformer, and the classes of an image."""
+"""Vision Transformer [Dosovitskiy21]: an image as a sequence of patches, the Transformer encoder, and a classifier."""
 
 from __future__ import annotations
 

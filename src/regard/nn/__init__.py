@@ -1,1 +1,1 @@
-"""The parts of a network, tensors only, in the order of the paper."""
+"""The layers of a network, on tensors only, in the order of the paper."""

@@ -1,7 +1,7 @@
 """Dropout from keyed random bytes: a pure function of the key last given to :func:`reseed` (ARCHITECTURE idea 5).
 
-A byte an entry decides, so the probability is rounded to 1/256 and the scale is exact for the rounded one. It is
-several times faster than drawing a float an entry, and the mask is a quarter of the size.
+One byte decides each entry, so the probability is rounded to 1/256 and the scale is exact for the rounded one. This is
+several times faster than drawing a float per entry, and the mask is a quarter of the size.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def reseed(key: int) -> None:
     torch.manual_seed(key & 0x7FFF_FFFF_FFFF_FFFF)
 
 
-def _kept(shape: torch.Size, threshold: int, device: torch.device) -> Tensor:
+def _keep_mask(shape: torch.Size, threshold: int, device: torch.device) -> Tensor:
     """1 with probability ``1 - threshold / 256``, else 0, as int8 (multiplied faster than booleans)."""
     if device.type != "cpu":
         return (torch.randint(0, 256, shape, dtype=torch.uint8, device=device) >= threshold).to(torch.int8)
@@ -37,11 +37,11 @@ def _kept(shape: torch.Size, threshold: int, device: torch.device) -> Tensor:
 
 
 class _Drop(torch.autograd.Function):
-    """y · kept / (1 - p); only the mask, a byte an entry, is kept for the way back."""
+    """y · kept / (1 - p); only the mask, one byte per entry, is saved for backward."""
 
     @staticmethod
     def forward(ctx, y, threshold):  # type: ignore[no-untyped-def]
-        kept = _kept(y.shape, threshold, y.device)
+        kept = _keep_mask(y.shape, threshold, y.device)
         ctx.save_for_backward(kept)
         ctx.scale = 256 / (256 - threshold)
         return (y * kept).mul_(ctx.scale)
@@ -57,7 +57,7 @@ class _AddDropped(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, x, y, threshold):  # type: ignore[no-untyped-def]
-        kept = _kept(y.shape, threshold, y.device)
+        kept = _keep_mask(y.shape, threshold, y.device)
         ctx.save_for_backward(kept)
         ctx.scale, ctx.type = 256 / (256 - threshold), y.dtype
         return torch.add(x, y * kept, alpha=ctx.scale)

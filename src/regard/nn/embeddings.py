@@ -1,4 +1,4 @@
-"""Embeddings: ids → vectors, times √d_model, plus positions, then dropout [Vaswani17 §3.4, §3.5, §5.4]."""
+"""Token embeddings: ids → vectors, times √d_model, plus positions, then dropout [Vaswani17 §3.4, §3.5, §5.4]."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.nn import probe
+from regard.nn import hooks
 from regard.nn.dropout import Dropout
 from regard.nn.ops import Linear, Path, matmul
 from regard.nn.positions import Positions
 
 
 class TokenEmbedding(nn.Module):
-    """A table of one vector a piece; a row behind the pieces is the start symbol's, zero and never learned.
+    """A table of one vector per piece; a row after the pieces is the start symbol's, zero and never trained.
 
     The table may be shared: source and target embedding and the output projection are one matrix in the paper
     [Vaswani17 §3.4, Press17].
@@ -21,7 +21,7 @@ class TokenEmbedding(nn.Module):
     Args:
         pieces: V, what ids are below.
         d_model: entries of a vector.
-        start: rows behind the pieces: 1 for the start symbol of a decoder that reads what an encoder read, else 0.
+        start: rows after the pieces: 1 for the start symbol of a decoder that reads what an encoder read, else 0.
     """
 
     product: Path = "exact"
@@ -42,7 +42,7 @@ class TokenEmbedding(nn.Module):
 
 
 class InputEmbedding(nn.Module):
-    """What enters a stack: ``Dropout(Embedding(ids) · √d_model + positions)`` [Vaswani17 §3.4, §3.5, §5.4].
+    """Input of a stack: ``Dropout(Embedding(ids) · √d_model + positions)`` [Vaswani17 §3.4, §3.5, §5.4].
 
     Args:
         tokens, positions: parts.
@@ -72,8 +72,8 @@ class InputEmbedding(nn.Module):
 
     def forward(self, ids_T: Tensor, positions_T: Tensor, longest: int, segments_T: Tensor | None = None) -> Tensor:
         """``x_TD``; positions count from 0 in each sentence and are below ``longest``; segments are 0 by default."""
-        x_TD = probe.passing(f"{self.path}.embedding", self.tokens(ids_T) * self.scale)
-        x_TD = probe.passing(f"{self.path}.positions", self.positions.embed(x_TD, positions_T, longest))
+        x_TD = hooks.hook_point(f"{self.path}.embedding", self.tokens(ids_T) * self.scale)
+        x_TD = hooks.hook_point(f"{self.path}.positions", self.positions.embed(x_TD, positions_T, longest))
         if self.segments is not None:
             x_TD = self.segments(x_TD, segments_T)
         return self.dropout(self.norm(x_TD))
@@ -87,7 +87,7 @@ class Segments(nn.Module):
         self.weight = nn.Parameter(torch.empty(kinds, d_model))
 
     def forward(self, x_TD: Tensor, segments_T: Tensor | None) -> Tensor:
-        """``x_TD`` plus each token's segment; all are of the first where nothing is said."""
+        """``x_TD`` plus each token's segment; the first segment by default."""
         return x_TD + (self.weight[0] if segments_T is None else self.weight[segments_T])
 
 
@@ -109,8 +109,8 @@ class PatchEmbedding(nn.Module):
         self.path = ""
 
     def forward(self, pixels_TP: Tensor, positions_T: Tensor, longest: int, segments_T: Tensor | None = None) -> Tensor:
-        """``x_TD``; where the position is 0 the class token stands, and the pixels say nothing; no segments here."""
+        """``x_TD``; position 0 is the class token, whose pixels are ignored; no segments here."""
         patch_TD = torch.where(positions_T[:, None] > 0, self.project(pixels_TP), self.first)
-        patch_TD = probe.passing(f"{self.path}.embedding", patch_TD)
-        x_TD = probe.passing(f"{self.path}.positions", self.positions.embed(patch_TD, positions_T, longest))
+        patch_TD = hooks.hook_point(f"{self.path}.embedding", patch_TD)
+        x_TD = hooks.hook_point(f"{self.path}.positions", self.positions.embed(patch_TD, positions_T, longest))
         return self.dropout(x_TD)

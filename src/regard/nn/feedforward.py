@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from regard.nn import probe
+from regard.nn import hooks
 from regard.nn.dropout import Dropout
 from regard.nn.ops import Linear, project
 
@@ -28,11 +28,11 @@ class FeedForward(nn.Module):
     def forward(self, x_TD: Tensor) -> Tensor:
         """Every token on its own."""
         inner_TF = self.dropout(self.activation(self.inner(x_TD)))
-        return probe.passing(f"{self.path}.output", self.outer(inner_TF))
+        return hooks.hook_point(f"{self.path}.output", self.outer(inner_TF))
 
 
 class GatedFeedForward(FeedForward):
-    """``FFN(x) = (g(x W_1) ⊗ x W_g) W_2``: a second projection lets through what the activation opens [Shazeer20]."""
+    """``FFN(x) = (g(x W_1) ⊗ x W_g) W_2``: gated by the activation [Shazeer20]."""
 
     def __init__(
         self, d_model: int, d_ff: int, activation: nn.Module, dropout: float = 0.0, biases: bool = True
@@ -43,4 +43,4 @@ class GatedFeedForward(FeedForward):
     def forward(self, x_TD: Tensor) -> Tensor:
         """Every token on its own."""
         inner_TF, gate_TF = project(x_TD, [self.inner, self.gate])
-        return probe.passing(f"{self.path}.output", self.outer(self.dropout(self.activation(inner_TF) * gate_TF)))
+        return hooks.hook_point(f"{self.path}.output", self.outer(self.dropout(self.activation(inner_TF) * gate_TF)))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from regard.nn.arena import Arena
-from regard.nn.attention import MultiHeadAttention
+from regard.nn import hooks
+from regard.nn.attention.kv_cache import KVCache
+from regard.nn.attention.multi_head import MultiHeadAttention
+from regard.nn.dropout import Dropout
 from regard.nn.feedforward import FeedForward
 from regard.nn.layout import Layout
-from regard.nn.residual import Residual
 
 
 class EncoderLayer(nn.Module):
@@ -24,7 +25,7 @@ class EncoderLayer(nn.Module):
         self.attention_residual, self.feedforward_residual = residuals
 
     def forward(self, x_TD: Tensor, layout: Layout, *, causal: bool = False) -> Tensor:
-        """The stream behind this layer."""
+        """This layer's output."""
         h_TD = self.attention_residual.enter(x_TD)
         x_TD = self.attention_residual.leave(x_TD, self.attention(h_TD, h_TD, layout, causal=causal))
         h_TD = self.feedforward_residual.enter(x_TD)
@@ -48,7 +49,7 @@ class DecoderLayer(nn.Module):
         self.attention_residual, self.cross_residual, self.feedforward_residual = residuals
 
     def forward(self, x_TD: Tensor, memory_SD: Tensor, layout: Layout, cross_layout: Layout) -> Tensor:
-        """The stream behind this layer, all positions at once (teacher forcing)."""
+        """This layer's output, all positions at once (teacher forcing)."""
         h_TD = self.attention_residual.enter(x_TD)
         x_TD = self.attention_residual.leave(x_TD, self.attention(h_TD, h_TD, layout, causal=True))
         h_TD = self.cross_residual.enter(x_TD)
@@ -57,9 +58,9 @@ class DecoderLayer(nn.Module):
         return self.feedforward_residual.leave(x_TD, self.feedforward(h_TD))
 
     def step(
-        self, x_ND: Tensor, past: Arena, memory: Arena, places_N: Tensor, layout: Layout, cross_layout: Layout
+        self, x_ND: Tensor, past: KVCache, memory: KVCache, places_N: Tensor, layout: Layout, cross_layout: Layout
     ) -> Tensor:
-        """The stream behind this layer for one new token a row; its key and value go to ``places_N`` of the past."""
+        """This layer's output for one new token per row; its key and value go to ``places_N`` of the cache."""
         h_ND = self.attention_residual.enter(x_ND)
         past.write(places_N, *self.attention.remember(h_ND))
         x_ND = self.attention_residual.leave(x_ND, self.attention.recall(h_ND, past, layout))
@@ -67,3 +68,43 @@ class DecoderLayer(nn.Module):
         x_ND = self.cross_residual.leave(x_ND, self.cross.recall(h_ND, memory, cross_layout))
         h_ND = self.feedforward_residual.enter(x_ND)
         return self.feedforward_residual.leave(x_ND, self.feedforward(h_ND))
+
+
+class PostNorm(nn.Module):
+    """``LayerNorm(x + Dropout(Sublayer(x)))``: the paper [Vaswani17 §3.1, §5.4]."""
+
+    def __init__(self, norm: nn.Module, dropout: Dropout) -> None:
+        super().__init__()
+        self.norm = norm
+        self.dropout = dropout
+        self.path = ""
+
+    def enter(self, x_TD: Tensor) -> Tensor:
+        """Input of the sub-layer: the residual stream itself."""
+        return x_TD
+
+    def leave(self, x_TD: Tensor, output_TD: Tensor) -> Tensor:
+        """The residual stream after the sub-layer."""
+        return hooks.hook_point(f"{self.path}.residual", self.norm(self.dropout.add(x_TD, output_TD)))
+
+
+class PreNorm(nn.Module):
+    """``x + Dropout(Sublayer(LayerNorm(x)))``: trains without a long warm-up; the stack ends with a norm [Xiong20]."""
+
+    def __init__(self, norm: nn.Module, dropout: Dropout) -> None:
+        super().__init__()
+        self.norm = norm
+        self.dropout = dropout
+        self.path = ""
+
+    def enter(self, x_TD: Tensor) -> Tensor:
+        """Input of the sub-layer: the residual stream, normalised."""
+        entered_TD: Tensor = self.norm(x_TD)
+        return entered_TD
+
+    def leave(self, x_TD: Tensor, output_TD: Tensor) -> Tensor:
+        """The residual stream after the sub-layer."""
+        return hooks.hook_point(f"{self.path}.residual", self.dropout.add(x_TD, output_TD))
+
+
+Residual = PostNorm | PreNorm

@@ -1,4 +1,4 @@
-"""Where sequences lie in a packed batch: all that attention and positions know of sentences (ARCHITECTURE idea 1)."""
+"""Layout of a packed batch: sequence boundaries, for attention and positions (ARCHITECTURE idea 1)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ByTime:
         order_N: the sequences that have tokens, longest first.
         live_L: how many of them have a token at each time; on the host, where the recurrence's loop is.
         tokens_R: the axis's index of every token of a sequence, in this order.
-        homes_T: for each token of the axis its place in this order; the place behind the last if it is of no sequence.
+        homes_T: for each token of the axis its place in this order; the place after the last if it is of no sequence.
     """
 
     order_N: Tensor
@@ -30,7 +30,7 @@ class ByTime:
     homes_T: Tensor
 
     def gather(self, x_TD: Tensor) -> Tensor:
-        """``x_RD``: what the tokens of sequences hold, by time."""
+        """``x_RD``: the sequences' tokens, time-major."""
         return x_TD.index_select(0, self.tokens_R)
 
     def back(self, x_RD: Tensor) -> Tensor:
@@ -68,7 +68,7 @@ class Sequences:
 
     @classmethod
     def rows(cls, lengths_B: Tensor, longest: int, stride: int) -> Sequences:
-        """Sequences that lie in the rows of an arena, row *b* from ``b * stride``; as in decoding."""
+        """Sequences in the rows of a KV cache, row *b* from ``b * stride``; as in decoding."""
         count = len(lengths_B)
         starts_B = torch.arange(count, device=lengths_B.device) * stride
         return cls(starts_B, lengths_B, count, longest, count * stride, stride)
@@ -114,7 +114,7 @@ class Sequences:
         return inside_T
 
     @cached_property
-    def covered(self) -> bool:
+    def covers_all_tokens(self) -> bool:
         """Whether every token belongs to a sequence."""
         return bool(self.inside_T.all())
 
@@ -167,20 +167,20 @@ class Layout:
         return (queries_B > keys_B) if causal else (queries_B > 0) & (keys_B == 0)
 
     @cached_property
-    def _made(self) -> dict[Hashable, Any]:
+    def _cache(self) -> dict[Hashable, Any]:
         return {}
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """What a way of attention derives from this layout, made at the first layer and used by all."""
-        if key not in self._made:
-            self._made[key] = make()
-        made: Made = self._made[key]
+        """Values an attention backend derives from this layout, computed at the first layer and reused."""
+        if key not in self._cache:
+            self._cache[key] = make()
+        made: Made = self._cache[key]
         return made
 
     def allowed_BLM(self, causal: bool) -> Tensor:
         """True where query *l* of sequence *b* may attend to key *m*.
 
-        Under ``causal`` the last query stands at the last key, so a query sees the keys up to its own place
+        Under ``causal`` the last query aligns with the last key, so a query sees the keys up to its own place
         [Vaswani17 §3.2.3]; one query of a decoding step thus sees all keys of its row.
         """
         real_BM = self.keys.real_BL

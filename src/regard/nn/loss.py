@@ -1,7 +1,7 @@
 """The training loss: label-smoothed cross-entropy, computed with its gradient in chunks of tokens.
 
-The T×V matrix of scores never exists whole: a chunk of tokens is projected, its loss and gradient are taken, and it is
-gone.
+The T×V matrix of scores never exists as a whole: each chunk of tokens is projected, its loss and gradient are taken,
+and its scores are freed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ CHUNK = 512
 
 
 class _ChunkedLoss(torch.autograd.Function):
-    """Sum of losses and its gradient with respect to hidden and table, both made on the way forward.
+    """Sum of losses and its gradient with respect to hidden and table, both computed in the forward pass.
 
     The smoothed target is ``(1 - ε) one-hot + ε / V``. Its uniform part needs no pass over the scores: their mean is
     the hidden vector times the mean row of the table, and its gradient is a product of two vectors, taken once at the
@@ -86,7 +86,7 @@ class SmoothedCrossEntropy(nn.Module):
 
         Args:
             table_V1D: the pre-softmax projection; only its first ``pieces`` (V) rows can be predicted, not the start
-                symbol behind them.
+                symbol after them.
             weight_T: 0 for a token that does not count.
         """
         smoothing, path = (self.smoothing, self.product) if self.training else (0.0, "exact")

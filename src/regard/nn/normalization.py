@@ -1,4 +1,4 @@
-"""Normalisation, each kind a class: of each token's vector on its own, or over the tokens of a batch."""
+"""Normalisation layers: layer norm and RMS norm over each token's vector, batch norm over the tokens of a batch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 EPSILON = 1e-5
-"""ε where nothing else is said: that of the 2017 Transformer's descendants, so that models can be taken elsewhere."""
+"""Default ε: that of the 2017 Transformer's descendants, so that models can be exported."""
 
 
 class LayerNorm(nn.LayerNorm):
@@ -44,8 +44,8 @@ class GroupNorm(nn.GroupNorm):
 class BatchNorm(nn.Module):
     """``(x - mean) / √(variance + ε) · gain + bias`` of each entry over the tokens of a batch [Ioffe15].
 
-    Statistics are those of the real tokens, which :func:`counting` names; tokens behind the last sentence take part in
-    nothing. While training a token thus sees its batch; in evaluation mode the running averages stand in, and a
+    Statistics are those of the real tokens, which :func:`counting` names; tokens after the last sentence are
+    ignored. While training a token thus sees its batch; in evaluation mode the running averages stand in, and a
     sentence alone is the same among others.
     """
 

@@ -1,14 +1,14 @@
-"""Matrix products and how they are computed: the one place where a product's path is chosen (later: native kernels).
+"""Matrix products: the one module that chooses how a product is computed (later: native kernels).
 
 A product computes ``y = x Wᵀ + b``. Paths:
 
 * ``exact``: torch's own, any precision, any device.
 * ``onednn``: the same fp32 arithmetic through oneDNN, twice as fast on processors where torch's default library uses
   half of their width. Its switch is named "bf16" and does round to bf16 on some processors, and set globally it slows
-  attention's small products; so it is set only inside a product, and only after :func:`faithful` measured its error.
+  attention's small products; so it is set only inside a product, and only after :func:`is_accurate` measured its error.
 * ``bf16``: factors rounded to bf16, sums in fp32 within a product; the weights themselves stay fp32 (mixed precision).
 
-``use(model, path)`` chooses from outside; the readable model never learns of it.
+``use(model, path)`` sets the path from outside; the model's own code does not mention it.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def product(x_TD: Tensor, weight_FD: Tensor, bias_F: Tensor | None, path: Path) 
 
 
 def matmul(left: Tensor, right: Tensor, path: Path, out: Tensor | None = None) -> Tensor:
-    """``left @ right`` of 2-d tensors by the given path, no gradient; the caller has made them bf16 for ``bf16``."""
+    """``left @ right`` of 2-d tensors by the given path, no gradient; the caller casts them to bf16 for ``bf16``."""
     if path != "onednn":
         return torch.mm(left, right, out=out)
     with _onednn():
@@ -133,7 +133,7 @@ def use(model: nn.Module, path: Path) -> None:
             module.product = path  # type: ignore[assignment]  # a plain string attribute
 
 
-def faithful(size: int = 256, tolerance: float = 4.0) -> bool:
+def is_accurate(size: int = 256, tolerance: float = 4.0) -> bool:
     """Whether the ``onednn`` path's error against float64 is at most ``tolerance`` times that of torch's default."""
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(size, size, generator=generator)
@@ -165,7 +165,7 @@ def native_bf16(device: torch.device | str = "cpu") -> bool:
     return any(getattr(torch.cpu, name, lambda: False)() for name in known)
 
 
-def narrow(cpuinfo: str = "/proc/cpuinfo") -> bool:
+def has_narrow_vectors(cpuinfo: str = "/proc/cpuinfo") -> bool:
     """Whether torch's default library uses half of the processor's width: it does on AMD's."""
     try:
         lines = pathlib.Path(cpuinfo).read_text(errors="replace").splitlines()
@@ -179,9 +179,9 @@ def narrow(cpuinfo: str = "/proc/cpuinfo") -> bool:
 def full(device: str = "cpu") -> Path:
     """The path of full precision: ``onednn`` where torch's default is slow and oneDNN is faithful, else ``exact``.
 
-    No clock is asked: two runs of one recipe on one machine are the same run, however busy it is.
+    Nothing is timed: two runs of one recipe on one machine are the same run, however busy it is.
     """
-    return "onednn" if torch.device(device).type == "cpu" and narrow() and faithful() else "exact"
+    return "onednn" if torch.device(device).type == "cpu" and has_narrow_vectors() and is_accurate() else "exact"
 
 
 def choose(precision: Literal["auto", "fp32", "mixed"], device: str = "cpu") -> Path:

@@ -1,7 +1,7 @@
-"""Positions: where in its sentence a token stands, told to the model by one door, which attention never asks for.
+"""Positional encodings, each with one hook: ``embed`` (added to embeddings) or ``bias`` (added to attention scores).
 
-``embed`` adds something to the embedding (sinusoidal, learned, the grid of an image); ``bias`` adds something to the
-scores (relative). Later kinds may open a third: ``rotate`` will turn queries and keys.
+``embed``: sinusoidal, learned, and the grid of an image; ``bias``: relative. Later kinds may add a third hook:
+``rotate`` will turn queries and keys.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 import torch
 from torch import Tensor, nn
 
-from regard.nn.ways import Bias
+from regard.nn.attention.backends import Bias
 
 
 class Positions(nn.Module, ABC):
@@ -20,7 +20,7 @@ class Positions(nn.Module, ABC):
 
     @abstractmethod
     def embed(self, x_TD: Tensor, positions_T: Tensor, longest: int) -> Tensor:
-        """``x_TD`` with each token's position told; ``positions_T`` count from 0, all below ``longest``."""
+        """``x_TD`` with positions added; ``positions_T`` count from 0, all below ``longest``."""
 
     def bias(self) -> Bias | None:
         """What attention adds to its scores, evaluated from positions; most kinds add nothing there."""
@@ -88,7 +88,7 @@ class Learned(Positions):
 class Grid(Positions):
     """The place of a patch in an image: half of a vector for its row, half for its column [Dosovitskiy21 §D.4].
 
-    Position 0 is the class token's, which stands nowhere and has a vector of its own.
+    Position 0 is the class token's, which has no place and a separate vector.
     """
 
     def __init__(self, d_model: int, rows: int, columns: int) -> None:
@@ -121,8 +121,8 @@ class Relative(Positions):
     ``distance`` on all are alike. One table serves all layers of a stack.
 
     Args:
-        two_way: keys behind and before the query have buckets of their own, half of them each; else a query looks
-            back only.
+        two_way: keys after and before the query have separate buckets, half of them each; else only keys before
+            the query.
     """
 
     def __init__(self, heads: int, buckets: int, distance: int, two_way: bool) -> None:
@@ -132,7 +132,7 @@ class Relative(Positions):
         self.two_way = two_way
 
     def nearby(self) -> Tensor:
-        """Numbers to begin with, so that heads look at what stands near, each pair less sharply than the one before.
+        """Initial biases that make heads attend to nearby tokens, each pair less sharply than the one before.
 
         They fall by a slope a token, as in [Press22 §3], but not below :data:`FAINTEST`: nothing is out of reach. The
         first head of a pair begins to fall at the token before the query, the second at the one behind it (or, looking

@@ -1,8 +1,8 @@
-"""The key to every tensor's name: the letters behind its last underscore are its dimensions, in order.
+"""Shape suffixes: the letters after a tensor name's last underscore are its dimensions, in order.
 
 ``query_THK`` is a tensor of T tokens by H heads by K entries per head [Shazeer24]. Within one call a letter means one
 size; a digit makes a letter of its own (``offsets_B1`` has one entry more than there are sentences). The test suite
-watches this.
+checks this.
 """
 
 from __future__ import annotations
@@ -27,4 +27,4 @@ DIMENSIONS: dict[str, str] = {
     "R": "rows of a chunk or of a selection",
     "X": "entries of a tensor of any shape, laid flat",
 }
-"""What each letter stands for; one key for the whole project."""
+"""The meaning of each letter, for the whole project."""

@@ -1,1 +1,1 @@
-"""The attention page served to the browser of this machine, and to nobody else."""
+"""HTTP server of the attention page, reachable from this machine only."""

@@ -1,4 +1,4 @@
-"""The page and its questions over HTTP: questions go to the thread that computes, the page is answered at once."""
+"""HTTP routes of the page; model computations run on a worker thread."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from regard.errors import UsageError
-from regard.serve.asked import Gone, body, values
-from regard.serve.guard import API, Guard, told
+from regard.serve.guard import API, Guard, error_body
 from regard.serve.page import INDEX, File
+from regard.serve.request_body import ClientDisconnected, parse_object, read_body
 from regard.serve.worker import Worker
+from regard.system.errors import UsageError
 
 GET, POST = ("state", "course"), ("write", "export")
-"""Questions that are answered each in its own way."""
+"""Endpoints with a method of their own."""
 NUMBER = re.compile(r"\d{1,6}", re.ASCII)
 POINTS = 600
-"""Of a training's course, where none are asked."""
+"""Default number of points of a training's curves."""
 
 T = TypeVar("T")
 
 
 class Answers(Protocol):
-    """What answers: :mod:`regard.explore.answers`, or what stands for it in a test."""
+    """The module :mod:`regard.explore.questions.answers`, or its stand-in in tests."""
 
     @property
     def ANSWERS(self) -> Mapping[str, object]: ...
@@ -45,21 +45,21 @@ class Answers(Protocol):
 
     def answer(self, models: Any, name: str, asked: dict[str, Any], /) -> bytes: ...
 
-    def written(self, models: Any, asked: dict[str, Any], /) -> Iterator[dict[str, Any]]: ...
+    def stream_tokens(self, models: Any, asked: dict[str, Any], /) -> Iterator[dict[str, Any]]: ...
 
-    def exported(self, models: Any, asked: dict[str, Any], /) -> tuple[bytes, str, str]: ...
+    def export_file(self, models: Any, asked: dict[str, Any], /) -> tuple[bytes, str, str]: ...
 
 
 class Site:
-    """The page, and what it asks.
+    """The page's HTTP endpoints.
 
     Args:
-        models: what is looked into.
-        answers: what is asked of it.
+        models: to explore.
+        answers: the answer functions.
         files: of the page, by name.
-        computing: the thread for what computes.
-        reading: the thread for what only looks at files, which does not wait for the other.
-        following: the thread for what reads a log, which may be long, and neither waits for.
+        computing: the thread for model computations.
+        reading: the thread for file access, independent of the first.
+        following: the thread that reads logs, which may be long.
     """
 
     def __init__(
@@ -79,60 +79,62 @@ class Site:
         self.following = following
 
     async def file(self, request: Request) -> Response:
-        """A file of the page."""
+        """A static file of the page."""
         file = self.files.get(request.scope["path"].removeprefix("/") or INDEX)
         if file is None:
             raise HTTPException(404)
         headers = {**file.headers, "Vary": "Accept-Encoding"}
-        if "gzip" in request.headers.get("accept-encoding", "") and file.zipped is not None:
-            return Response(file.zipped, headers={**headers, "Content-Encoding": "gzip"})
+        if "gzip" in request.headers.get("accept-encoding", "") and file.gzip_content is not None:
+            return Response(file.gzip_content, headers={**headers, "Content-Encoding": "gzip"})
         return Response(file.content, headers=headers)
 
     async def state(self, request: Request) -> Response:
-        """What there is."""
-        return JSONResponse(await _there(request, self.reading.one(lambda: self.answers.state(self.models))))
+        """The state of all models."""
+        return JSONResponse(await _unless_left(request, self.reading.call(lambda: self.answers.state(self.models))))
 
     async def course(self, request: Request) -> Response:
-        """How a training went, or goes."""
+        """The metrics of a training."""
         number, points = _number(request, "model", 0), _number(request, "points", POINTS)
-        work = self.following.one(lambda: self.answers.course(self.models, number, points))
-        return _payload(await _there(request, work))
+        work = self.following.call(lambda: self.answers.course(self.models, number, points))
+        return _binary_response(await _unless_left(request, work))
 
     async def answer(self, request: Request) -> Response:
-        """The answer to a question by name."""
+        """The answer of an endpoint, by name."""
         name = request.path_params["name"]
         if name not in self.answers.ANSWERS:
             raise HTTPException(405, headers={"Allow": "GET"}) if name in GET else HTTPException(404)
-        asked = values(await body(request))
-        work = self.computing.one(lambda: self.answers.answer(self.models, name, asked))
-        return _payload(await _there(request, work))
+        asked = parse_object(await read_body(request))
+        work = self.computing.call(lambda: self.answers.answer(self.models, name, asked))
+        return _binary_response(await _unless_left(request, work))
 
     async def export(self, request: Request) -> Response:
-        """A file to keep."""
-        asked = values(await body(request))
-        work = self.computing.one(lambda: self.answers.exported(self.models, asked))
-        content, kind, name = await _there(request, work)
+        """A file to download."""
+        asked = parse_object(await read_body(request))
+        work = self.computing.call(lambda: self.answers.export_file(self.models, asked))
+        content, kind, name = await _unless_left(request, work)
         disposition = f"attachment; filename*=UTF-8''{quote(name, safe='')}"
         return Response(content, headers={"Content-Type": kind, "Content-Disposition": disposition})
 
     async def write(self, request: Request) -> Response:
-        """Each token as it is decided, a line each."""
-        asked = values(await body(request))
-        said = self.computing.each(lambda: self.answers.written(self.models, asked))
-        first = await _there(request, anext(said, None))  # before the first token an error is an error, not a line
-        return Lines(first, said)
+        """Generated tokens, streamed one JSON object per line."""
+        asked = parse_object(await read_body(request))
+        said = self.computing.stream(lambda: self.answers.stream_tokens(self.models, asked))
+        first = await _unless_left(
+            request, anext(said, None)
+        )  # before the first token, an error becomes an HTTP status instead of a line
+        return StreamingLines(first, said)
 
-    def refused(self, request: Request, error: Exception) -> Response:
-        """What is not there, or is asked in another way; what is not there can be asked in no way."""
+    def route_error(self, request: Request, error: Exception) -> Response:
+        """Response to an unknown path or a wrong method; unknown paths answer every method alike."""
         path = request.scope["path"]
         if path.startswith(API) and path.removeprefix(API) not in {*GET, *POST, *self.answers.ANSWERS}:
             error = HTTPException(404)
-        status, said = told(error)
+        status, said = error_body(error)
         return JSONResponse(said, status, headers=getattr(error, "headers", None))
 
 
-class Lines(StreamingResponse):
-    """Values as lines of JSON, as they come; an error is the last. Whoever leaves ends what makes them.
+class StreamingLines(StreamingResponse):
+    """Streams values as JSON lines; an error becomes the last line. A disconnect ends the generator.
 
     Args:
         first: the first value, or none.
@@ -151,39 +153,39 @@ class Lines(StreamingResponse):
     async def _lines(self) -> AsyncGenerator[bytes, None]:
         try:
             if self._first is not None:
-                yield _line(self._first)
+                yield _json_line(self._first)
             async for value in self._rest:
-                yield _line(value)
+                yield _json_line(value)
         except Exception as error:
-            yield _line({"error": told(error)[1]["error"]})
+            yield _json_line({"error": error_body(error)[1]["error"]})
 
 
-def _line(value: dict[str, Any]) -> bytes:
+def _json_line(value: dict[str, Any]) -> bytes:
     return json.dumps(value, ensure_ascii=False, allow_nan=False).encode() + b"\n"
 
 
-def _payload(content: bytes) -> Response:
+def _binary_response(content: bytes) -> Response:
     return Response(content, media_type="application/octet-stream")
 
 
 def _number(request: Request, name: str, default: int) -> int:
     text = request.query_params.get(name, str(default))
     if not NUMBER.fullmatch(text):
-        raise UsageError(f"a whole number from 0 to 999999 is wanted, not {text[:20]!r}", name)
+        raise UsageError(f"expected an integer from 0 to 999999, not {text[:20]!r}", name)
     return int(text)
 
 
-async def _there(request: Request, work: Awaitable[T]) -> T:
-    """What the work gives, which is given up when whoever asked leaves.
+async def _unless_left(request: Request, work: Awaitable[T]) -> T:
+    """The result of the work, which is cancelled when the client disconnects.
 
     Raises:
-        Gone: nobody waits any more.
+        ClientDisconnected: the client has disconnected.
     """
-    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_left(request.receive))
+    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_wait_for_disconnect(request.receive))
     try:
         await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
-            raise Gone
+            raise ClientDisconnected
         return working.result()
     finally:
         working.cancel()
@@ -191,13 +193,13 @@ async def _there(request: Request, work: Awaitable[T]) -> T:
         await asyncio.gather(working, leaving, return_exceptions=True)
 
 
-async def _left(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-def app(site: Site) -> Starlette:
-    """The page and its questions."""
+def create_app(site: Site) -> Starlette:
+    """The page's web application."""
     routes = [
         Route("/", site.file, methods=["GET"]),
         Route("/assets/{name:path}", site.file, methods=["GET"]),
@@ -205,6 +207,8 @@ def app(site: Site) -> Starlette:
         *(Route(f"{API}{name}", getattr(site, name), methods=["POST"]) for name in POST),
         Route(f"{API}{{name}}", site.answer, methods=["POST"]),
     ]
-    found = Starlette(routes=routes, middleware=[Middleware(Guard)], exception_handlers={HTTPException: site.refused})
+    found = Starlette(
+        routes=routes, middleware=[Middleware(Guard)], exception_handlers={HTTPException: site.route_error}
+    )
     found.router.redirect_slashes = False
     return found

@@ -1,4 +1,4 @@
-"""A connection that ends: who asks nothing, is refused, or does not read what is answered holds no place for long."""
+"""HTTP connections with timeouts: idle, refused or slow clients are closed to free their place."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from regard.serve.guard import HEADERS
-from regard.serve.transport import Watched
+from regard.serve.transport import TimedTransport
 
 MALFORMED = "this is no HTTP question"
 IN_THE_SYSTEM = 1 << 16
@@ -22,15 +22,15 @@ that the fewer there are the slower one may read and is still seen to read."""
 
 @dataclass(frozen=True)
 class Limits:
-    """How long, and how many, a server bears.
+    """Timeouts and limits of the server.
 
     Args:
-        head: seconds that the head of a question may take to arrive, the first from when the connection was made.
+        head: seconds for a request head to arrive, for the first one counted from the connection.
         whole: seconds that what belongs to a question may take behind its head, whether it was answered meanwhile or
-            not: more than :data:`regard.serve.asked.SLOW`, so that whoever asks too slowly reads why.
-        stalled: seconds in which at least some of an answer must be taken by whoever asked.
-        drained: seconds in which what is still sent behind a refusal is thrown away, so that the refusal can be read.
-        most: connections at once; a browser makes six.
+            not: more than :data:`regard.serve.request_body.SLOW`, so that whoever asks too slowly reads why.
+        stalled: seconds in which the client must read at least some of a response.
+        drained: seconds for which input after a refusal is discarded, so that the refusal can be read.
+        most: simultaneous connections; a browser opens six.
     """
 
     head: float = 20.0
@@ -60,9 +60,9 @@ class Connection(H11Protocol):
         self._limits = limits
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait."""
+        """Start waiting for a request."""
         limits = self._limits
-        watched = Watched(transport, self.loop, limits.stalled, limits.drained, self._sends)
+        watched = TimedTransport(transport, self.loop, limits.stalled, limits.drained, self._sends)
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, IN_THE_SYSTEM)
         super().connection_made(watched)  # type: ignore[arg-type]
         self._since = self.loop.time()
@@ -72,10 +72,7 @@ class Connection(H11Protocol):
             self._wait()
 
     def _make_room(self) -> None:
-        """End the connection that has asked nothing for the longest time, else the one that reads nothing for it.
-
-        Where all others are at work, it is this one.
-        """
+        """Close the connection that has been idle longest, else the one that reads nothing; else this one."""
         others: list[Any] = [one for one in self.connections if one is not self and isinstance(one, Connection)]
         idle = [one for one in others if one.idle]
         stuck = [one for one in others if one.transport.stuck]
@@ -86,16 +83,16 @@ class Connection(H11Protocol):
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is computed, or sent, for whoever is at the other end; its question may be on its way."""
+        """Whether nothing is being computed or sent for the client; a request may be arriving."""
         answered = self.cycle is None or self.cycle.response_complete or self._sends()
         return bool(answered and not self.transport.get_write_buffer_size())
 
     def _sends(self) -> bool:
-        """Whether more is to come of what was begun to be asked, or has come unasked."""
+        """Whether the client is still sending: the rest of a request, or data that nobody asked for."""
         return self.conn.their_state in (h11.SEND_BODY, h11.ERROR) or bool(self.conn.trailing_data[0])
 
     def data_received(self, data: bytes) -> None:
-        """Wait until the head is whole, then what belongs to it; bytes that come one by one give no more time."""
+        """Time out until the head is complete, then until the body is; single bytes do not extend the time."""
         if self.transport.is_closing():
             self.transport.throw_away(data)
             return
@@ -103,14 +100,14 @@ class Connection(H11Protocol):
         self._wait()
 
     def on_response_complete(self) -> None:
-        """An answer that came before all was asked does not keep a connection open; one that rests may rest."""
+        """Time out the rest of a request that was answered early; an idle connection is kept open."""
         super().on_response_complete()
         self._since = self.loop.time()
         if self.conn.their_state is h11.SEND_BODY:
             self._wait()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP as all else is refused; in the midst of an answer nothing can be said any more."""
+        """Answer malformed HTTP like any other error; once a response has started nothing more can be sent."""
         if self.cycle is not None and not self.cycle.response_complete:
             self.cycle.disconnected = True
             self.cycle.message_event.set()
@@ -124,13 +121,13 @@ class Connection(H11Protocol):
         self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no more."""
+        """Stop waiting."""
         self._forget()
         self.transport.forget()
         super().connection_lost(exc)
 
     def _wait(self) -> None:
-        """For what has yet to come, so long from when it was first waited for."""
+        """Start the timeout for what has yet to arrive, measured from the first wait."""
         awaited = self.conn.their_state
         if awaited is not self._awaited or self.transport.is_closing():
             self._forget()

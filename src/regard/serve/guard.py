@@ -1,8 +1,8 @@
-"""Who may ask, and what goes with every answer.
+"""Request guard: checks host, origin and content type, adds security headers, and turns errors into JSON.
 
-Every page that a browser shows can reach a server of its own machine. So a name that was made to point here is refused
-by its Host (DNS rebinding), another page's question by Origin and Sec-Fetch-Site, and a form, which asks no browser for
-leave, by its type.
+Any page in a browser can send requests to a local server. The guard therefore refuses foreign Host names (DNS
+rebinding), requests of other pages (by Origin and Sec-Fetch-Site), and form posts (by content type), which need no CORS
+preflight.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from regard.errors import RegardError
-from regard.explore.asked import Replaced
-from regard.serve.asked import Gone, Refused
-from regard.serve.worker import Busy
+from regard.explore.requests import WeightsReplaced
+from regard.serve.request_body import ClientDisconnected, RequestRefused
+from regard.serve.worker import WorkerBusy
+from regard.system.errors import RegardError
 
 NAMES = ("127.0.0.1", "localhost", "[::1]")
-"""What this machine calls itself."""
+"""Names of the loopback address."""
 OURS = ("same-origin", "none")
-"""What a browser says of a question that no other page asks."""
+"""Values of Sec-Fetch-Site on requests from no other page."""
 API = "/api/"
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
@@ -35,15 +35,15 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""What goes with every answer that does not say otherwise itself."""
-SAID = {404: "there is nothing of this name", 405: "this is asked in another way"}
-STATUS = {Busy: 503, Replaced: 409}
-"""Of what is no mistake of the question's; of all else 400."""
-UNEXPECTED = "this should not happen; the terminal says more"
+"""Default headers of every response."""
+SAID = {404: "not found", 405: "method not allowed"}
+STATUS = {WorkerBusy: 503, WeightsReplaced: 409}
+"""Statuses of errors that are not the request's fault; all others are 400."""
+UNEXPECTED = "unexpected error; see the terminal for details"
 
 
 class Guard:
-    """Lets through what may be asked, and makes one clear sentence of every error.
+    """Middleware that lets allowed requests through and turns every exception into one clear message.
 
     Args:
         app: that answers.
@@ -57,34 +57,34 @@ class Guard:
             return
         started = False
 
-        async def guarded(message: Message) -> None:
+        async def send_guarded(message: Message) -> None:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
-                if message["status"] >= 400:  # whoever asks what it may not ask holds no connection
+                if message["status"] >= 400:  # a refused client keeps no connection
                     headers["Connection"] = "close"
             await send(message)
 
         try:
             refuse(scope)
-            await self.app(scope, receive, guarded)
-        except Gone:
+            await self.app(scope, receive, send_guarded)
+        except ClientDisconnected:
             return
         except Exception as error:
             if started:
                 traceback.print_exception(error, file=sys.stderr)
                 raise
-            status, values = told(error)
-            await JSONResponse(values, status)(scope, receive, guarded)
+            status, values = error_body(error)
+            await JSONResponse(values, status)(scope, receive, send_guarded)
 
 
-def told(error: Exception) -> tuple[int, dict[str, Any]]:
-    """The status of an answer, and what is said of an error; what nobody foresaw is shown on stderr."""
+def error_body(error: Exception) -> tuple[int, dict[str, Any]]:
+    """Status and JSON body of an error; an unexpected one is printed to stderr."""
     if isinstance(error, RegardError):
-        status = error.status if isinstance(error, Refused) else STATUS.get(type(error), 400)
+        status = error.status if isinstance(error, RequestRefused) else STATUS.get(type(error), 400)
         return status, {"error": error.message, "where": _field(error.where)}
     if isinstance(error, HTTPException):
         return error.status_code, {"error": SAID.get(error.status_code, error.detail), "where": None}
@@ -93,21 +93,23 @@ def told(error: Exception) -> tuple[int, dict[str, Any]]:
 
 
 def _field(where: str | None) -> str | None:
-    """What an error is about, by the name of a question's field where it has that of a command's option."""
+    """The request field that an error is about, also if it is named as a command's option."""
     return where.lstrip("-").replace("-", "_") if where and where.startswith("--") else where
 
 
 def refuse(scope: Scope) -> None:
-    """Raise a Refused for what may not be asked."""
+    """Raise a RequestRefused for a forbidden request."""
     headers, port = Headers(scope=scope), scope["server"][1]
     host = headers.get("host", "").lower()
     if host not in [f"{name}:{port}" for name in NAMES] and not (port == 80 and host in NAMES):
-        raise Refused(421, f"this is http://{NAMES[0]}:{port}/ and answers to no other name, and at no other port")
+        raise RequestRefused(
+            421, f"this is http://{NAMES[0]}:{port}/ and answers to no other name, and at no other port"
+        )
     if not scope["path"].startswith(API):
         return
     origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
     if origin not in (None, f"http://{host}") or site not in OURS:
-        raise Refused(403, "another page may not ask this")
+        raise RequestRefused(403, "requests from another page are refused")
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if scope["method"] == "POST" and kind != "application/json":
-        raise Refused(415, "what is asked is JSON: Content-Type: application/json")
+        raise RequestRefused(415, "a request must be JSON: Content-Type: application/json")

@@ -1,4 +1,4 @@
-"""The built page, read once and kept in memory: nothing that a request names is ever looked for on the disk."""
+"""Static files of the built page, read once into memory; request paths never reach the file system."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from regard.errors import RegardError
+from regard.system.errors import RegardError
 
 INDEX = "index.html"
 ASSETS = "assets"
@@ -23,9 +23,9 @@ TYPES = {
 }
 OTHER = "application/octet-stream"
 PRESSED = {".png", ".woff2"}
-"""What does not become smaller."""
+"""Endings of files that do not compress further."""
 HASHED = re.compile(r"-[\w-]{8}\.\w+$")
-"""The end of a name that changes with the content."""
+"""File names that contain a content hash."""
 FOR_EVER = "public, max-age=31536000, immutable"
 
 
@@ -43,13 +43,13 @@ class File:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What it is, and how long it may be kept; without a word on the latter it is asked for every time."""
+        """Content type and caching; files without a hash in their name are revalidated every time."""
         kept = {"Cache-Control": FOR_EVER} if HASHED.search(self.name) else {}
         return {"Content-Type": TYPES.get(Path(self.name).suffix, OTHER), **kept}
 
     @cached_property
-    def zipped(self) -> bytes | None:
-        """Its bytes compressed, if that makes them fewer."""
+    def gzip_content(self) -> bytes | None:
+        """The gzipped content, if that is smaller."""
         if Path(self.name).suffix in PRESSED:
             return None
         found = gzip.compress(self.content, mtime=0)
@@ -57,13 +57,13 @@ class File:
 
 
 def files(folder: Path) -> dict[str, File]:
-    """The files of a page by their names: its index, and what lies in its assets.
+    """The files of a page by name: its index and its assets.
 
     Raises:
         RegardError: there is no page.
     """
     if not (folder / INDEX).is_file():
-        raise RegardError("the page is not there; install Regard anew, or build it (web/)", str(folder))
+        raise RegardError("the page is not there; reinstall Regard, or build it (web/)", str(folder))
     paths = [folder / INDEX, *sorted(path for path in (folder / ASSETS).rglob("*") if path.is_file())]
     names = [path.relative_to(folder).as_posix() for path in paths]
     return {name: File(name, path.read_bytes()) for name, path in zip(names, paths, strict=True)}

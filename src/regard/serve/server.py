@@ -1,4 +1,4 @@
-"""The server: on this machine's own address only, quiet, and at an end as soon as it is told."""
+"""The HTTP server: bound to the loopback address, stopped by a signal."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from typing import Any
 
 import uvicorn
 
-from regard.errors import UsageError
-from regard.serve.app import Answers, Site, app
+from regard.serve.app import Answers, Site, create_app
 from regard.serve.connection import LIMITS, Connection, Limits
 from regard.serve.page import File
 from regard.serve.worker import Worker
+from regard.system.errors import UsageError
 
 HOST = "127.0.0.1"
 PORT = 8017
 TRIED = 100
-"""How many ports from there on are tried."""
+"""Number of ports to try."""
 KEPT = 60
-"""Seconds that an idle connection is kept."""
+"""Seconds to keep an idle connection."""
 
 
-def listening(port: int | None = None) -> socket.socket:
-    """A socket that listens on this machine's own address.
+def listen(port: int | None = None) -> socket.socket:
+    """A socket listening on the loopback address.
 
     Args:
         port: exactly this one, 0: any; default: the first that is free from ``PORT`` on.
@@ -53,18 +53,18 @@ def listening(port: int | None = None) -> socket.socket:
     raise UsageError(f"{taken}; name another, or 0 for any that is free", "--port")
 
 
-def address(listener: socket.socket) -> str:
-    """Where a browser finds the page."""
+def page_url(listener: socket.socket) -> str:
+    """The URL of the page."""
     return f"http://{HOST}:{listener.getsockname()[1]}/"
 
 
 class Server(uvicorn.Server):
-    """Serves the page until a signal comes.
+    """Serves the page until a signal arrives.
 
     Args:
         models, answers, files: as of :class:`regard.serve.app.Site`.
-        first: what the computing thread does before it is asked anything.
-        limits: of every connection.
+        first: what the computing thread does first.
+        limits: of each connection.
     """
 
     def __init__(
@@ -77,13 +77,13 @@ class Server(uvicorn.Server):
     ) -> None:
         self.computing, self.reading, self.following, self._first = Worker(), Worker(), Worker(), first
         config = uvicorn.Config(
-            app(Site(models, answers, files, self.computing, self.reading, self.following)),
+            create_app(Site(models, answers, files, self.computing, self.reading, self.following)),
             loop="asyncio",
             http=partial(Connection, limits=limits),  # type: ignore[arg-type]
             ws="none",
             lifespan="off",
             log_config=None,
-            log_level="critical",  # errors are told by the app
+            log_level="critical",  # the app reports errors
             access_log=False,
             proxy_headers=False,
             server_header=False,
@@ -96,7 +96,7 @@ class Server(uvicorn.Server):
         """Serve on these sockets.
 
         Raises:
-            KeyboardInterrupt: that is how it was ended.
+            KeyboardInterrupt: it was ended by Ctrl-C.
         """
         self.computing.start(self._first)
         self.reading.start()
@@ -107,7 +107,7 @@ class Server(uvicorn.Server):
             self._end()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End; who still waits for an answer is told so before connections are closed."""
+        """Shut down; waiting clients get an answer before their connections close."""
         self._end()
         await super().shutdown(sockets)
         for connection in self.server_state.connections:

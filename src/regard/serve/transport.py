@@ -1,4 +1,4 @@
-"""The way out of a connection: given up where nobody reads, and closed so that the last answer can be read."""
+"""An asyncio transport with write timeouts, which drains unread input before closing."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 LOOKS = 10
-"""How often it is looked whether something was read, in the time in which something must be."""
+"""Checks per timeout interval."""
 THROWN_AWAY = 16 << 20
-"""Bytes that are thrown away behind a refusal at most."""
+"""Most bytes to discard after a refusal."""
 
 
-class Watched:
-    """A transport of asyncio; what is not said here is as there.
+class TimedTransport:
+    """Wraps an asyncio transport; other attributes are passed through.
 
     Args:
         transport: of the connection.
@@ -45,22 +45,22 @@ class Watched:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
-        """Send; what is not taken at once is waited for, as long as some of it is taken in time."""
+        """Write; data that is not sent at once must make some progress within the timeout."""
         if self.is_closing():
             return
         self._written += len(data)
         self._transport.write(data)
         if self._look is None:
-            self._watch(self._taken, 0)
+            self._watch(self._bytes_taken, 0)
 
     @property
-    def _taken(self) -> int:
-        """Bytes that the system took over for the other end: it takes more only where that reads."""
+    def _bytes_taken(self) -> int:
+        """Bytes that the system has accepted; it accepts more only while the client reads."""
         return self._written - self._transport.get_write_buffer_size()
 
     def _watch(self, before: int, times: int) -> None:
-        """Look again in a moment while something is left, or end it where nothing was taken for too many."""
-        self._look, taken = None, self._taken
+        """Check again later while data is left; abort after too many checks without progress."""
+        self._look, taken = None, self._bytes_taken
         if taken == self._written:
             self.stuck = 0
             return
@@ -71,33 +71,33 @@ class Watched:
             self._look = self._loop.call_later(self._stalled / LOOKS, self._watch, taken, times)
 
     def is_closing(self) -> bool:
-        """Whether nothing more is written."""
+        """Whether the transport is closed for writing."""
         return self._end is not None or self._transport.is_closing()
 
     def close(self) -> None:
-        """Send what was written, and end; where the other end is still sending, throw that away for a moment."""
+        """Flush and close; if the client is still sending, discard that for a moment."""
         if self.is_closing():
             return
         if not self._sends():
             self._transport.close()
             return
         self._end = self._loop.call_later(self._drained, self._transport.close)
-        with contextlib.suppress(OSError):  # the other end has left already
+        with contextlib.suppress(OSError):  # the client has disconnected already
             self._transport.write_eof()
         self._transport.resume_reading()
 
     def throw_away(self, data: bytes) -> None:
-        """What came after the last answer."""
+        """Discard data received after the last response."""
         self._room -= len(data)
         if self._room < 0:
             self.abort()
 
     def abort(self) -> None:
-        """End at once, whatever was not sent."""
+        """Close at once and discard unsent data."""
         self._transport.abort()
 
     def forget(self) -> None:
-        """Nothing is waited for any more."""
+        """Cancel all timers."""
         for timer in (self._look, self._end):
             if timer is not None:
                 timer.cancel()

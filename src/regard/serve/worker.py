@@ -1,4 +1,4 @@
-"""A thread that works while pages are answered: one thing at a time, in a queue that has an end."""
+"""A worker thread for an event loop, with a bounded queue and cancellation."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from regard.errors import RegardError
+from regard.system.errors import RegardError
 
 WAITING = 16
-"""How many may wait; one page asks at most six things at once."""
+"""Most waiting items; one page sends at most six requests at once."""
 BUSY = "too much is being asked at once; ask again in a moment"
 ENDING = "Regard is ending"
 
 T = TypeVar("T")
 
 
-class Busy(RegardError):
-    """This cannot be done now."""
+class WorkerBusy(RegardError):
+    """The worker's queue is full, or the worker has stopped."""
 
 
 @dataclass(frozen=True)
 class _Failed:
-    """What was raised instead of a value."""
+    """An exception in place of a value."""
 
     error: Exception
 
@@ -35,14 +35,14 @@ _END = object()
 
 
 @dataclass(eq=False)
-class _Turn:
-    """What somebody waits for.
+class _WorkItem:
+    """A queued piece of work.
 
     Args:
-        work: what is to be done when the turn comes.
-        loop: of whoever waits.
-        said: values, then ``_END``; or ``_Failed`` in their midst.
-        left: whether nobody waits any more.
+        work: the function to run.
+        loop: the caller's.
+        said: a queue of values, then ``_END``; a ``_Failed`` may come in between.
+        left: whether the caller is gone.
     """
 
     work: Callable[[], Iterable[Any]]
@@ -51,61 +51,61 @@ class _Turn:
     left: bool = False
 
     def take(self) -> None:
-        """Do it; between one value and the next it ends if nobody waits."""
+        """Run the work; it stops between two values if the caller is gone."""
         try:
             values = self.work()
             for value in values:
                 if self.left:
                     break
-                self.tell(value)
+                self.deliver(value)
             if isinstance(values, Generator):
                 values.close()
-            self.tell(_END)
+            self.deliver(_END)
         except Exception as error:
-            self.tell(_Failed(error))
+            self.deliver(_Failed(error))
 
-    def tell(self, value: object) -> None:
-        """Hand a value over to the other thread; if its loop is closed, nobody waits."""
+    def deliver(self, value: object) -> None:
+        """Hand a value to the event loop's thread; a closed loop means the caller is gone."""
         with contextlib.suppress(RuntimeError):
             self.loop.call_soon_threadsafe(self.said.put_nowait, value)
 
 
 class Worker:
-    """One thread, and who waits for it. It is asked from an event loop, which goes on meanwhile.
+    """One thread with a queue, used from an event loop without blocking it.
 
     Args:
-        most: how many may wait for their turn.
+        most: longest queue.
     """
 
     def __init__(self, most: int = WAITING) -> None:
         self._most = most
-        self._waiting: deque[_Turn] = deque()
-        self._now: _Turn | None = None
+        self._waiting: deque[_WorkItem] = deque()
+        self._now: _WorkItem | None = None
         self._ended = False
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
 
     @property
     def waiting(self) -> int:
-        """How many wait, without the one whose turn it is."""
+        """Number of waiting items, without the running one."""
         return len(self._waiting)
 
     @property
     def free(self) -> bool:
-        """Whether it is nobody's turn."""
+        """Whether nothing is running."""
         return self._now is None
 
     def start(self, first: Callable[[], object] | None = None) -> None:
-        """Begin.
+        """Start the thread.
 
         Args:
-            first: done before anything that is asked; what it raises will be met again by whoever needs it.
+            first: run before any work; its exceptions are ignored, as later work meets them again.
         """
         self._thread = threading.Thread(target=self._run, args=(first,))
         self._thread.start()
 
     def end(self) -> None:
-        """Tell all who wait that there will be nothing, and begin nothing more."""
+        """Fail all waiting items and accept no more."""
         with self._changed:
             self._ended = True
             turns = [*self._waiting, *([self._now] if self._now else [])]
@@ -113,32 +113,32 @@ class Worker:
             self._changed.notify_all()
         for turn in turns:
             turn.left = True
-            turn.tell(_Failed(Busy(ENDING)))
+            turn.deliver(_Failed(WorkerBusy(ENDING)))
 
     def idle(self, seconds: float) -> bool:
-        """Whether the thread is through, or is within so many seconds."""
+        """Whether the thread has ended, now or within this many seconds."""
         if self._thread is not None:
             self._thread.join(seconds)
         return self._thread is None or not self._thread.is_alive()
 
-    async def one(self, work: Callable[[], T]) -> T:
-        """What the work gives, when its turn has come.
+    async def call(self, work: Callable[[], T]) -> T:
+        """Run the work on the thread and return its result.
 
         Raises:
-            Busy: too many wait, or the end has come.
+            WorkerBusy: the queue is full, or the worker has stopped.
             Exception: what the work raises.
         """
-        async with contextlib.aclosing(self.each(lambda: [work()])) as values:
+        async with contextlib.aclosing(self.stream(lambda: [work()])) as values:
             return await anext(values)
 
-    async def each(self, work: Callable[[], Iterable[T]]) -> AsyncGenerator[T, None]:
-        """What the work gives one by one; the work ends when this is closed, or is never begun.
+    async def stream(self, work: Callable[[], Iterable[T]]) -> AsyncGenerator[T, None]:
+        """Yield the work's values one by one; closing the generator ends the work, or keeps it from starting.
 
         Raises:
-            Busy: too many wait, or the end has come.
+            WorkerBusy: the queue is full, or the worker has stopped.
             Exception: what the work raises.
         """
-        turn = _Turn(work, asyncio.get_running_loop())
+        turn = _WorkItem(work, asyncio.get_running_loop())
         self._queue(turn)
         try:
             while (value := await turn.said.get()) is not _END:
@@ -148,16 +148,16 @@ class Worker:
         finally:
             self._leave(turn)
 
-    def _queue(self, turn: _Turn) -> None:
+    def _queue(self, turn: _WorkItem) -> None:
         with self._changed:
             if self._ended:
-                raise Busy(ENDING)
+                raise WorkerBusy(ENDING)
             if len(self._waiting) >= self._most:
-                raise Busy(BUSY)
+                raise WorkerBusy(BUSY)
             self._waiting.append(turn)
             self._changed.notify_all()
 
-    def _leave(self, turn: _Turn) -> None:
+    def _leave(self, turn: _WorkItem) -> None:
         turn.left = True
         with self._changed, contextlib.suppress(ValueError):
             self._waiting.remove(turn)
@@ -169,7 +169,7 @@ class Worker:
         while (turn := self._next()) is not None:
             turn.take()
 
-    def _next(self) -> _Turn | None:
+    def _next(self) -> _WorkItem | None:
         with self._changed:
             self._now = None
             self._changed.wait_for(lambda: self._waiting or self._ended)

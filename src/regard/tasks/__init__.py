@@ -1,1 +1,1 @@
-"""Text to text: what a person wants, one file each."""
+"""Tasks: translation, language models, classification, tagging, encoding, images; one package each."""

@@ -1,13 +1,13 @@
-"""``card.md``: what a model is, what it learned from, how well it does; for whoever finds the folder in a year."""
+"""The model card, ``card.md``: architecture, training data and scores."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from regard import disk
 from regard.config import Model, Recipe, RnnEncoderSection, RnnSection, TransformerSection
-from regard.tasks.metrics import Scores
-from regard.tasks.teaching import Prepared
+from regard.system import disk
+from regard.tasks.metrics.bleu import Scores
+from regard.tasks.protocols import PreparedData
 from regard.training.objective import TITLES, Validation
 from regard.training.progress import Best
 
@@ -37,15 +37,15 @@ def card(recipe: Recipe, data: list[str], fingerprint: str, parameters: int, lin
     """The card's text.
 
     Args:
-        recipe: what the model was made by.
-        data: lines about what it learned from; ``fingerprint``: of it.
+        recipe: of the model.
+        data: lines about the training data; ``fingerprint``: of the data.
         parameters: of the model.
-        lines: say how well it does.
+        lines: its scores.
     """
     training = recipe.training
     return "\n".join(
         [
-            *_named(recipe, parameters),
+            *_header_lines(recipe, parameters),
             "## Data",
             "",
             f"{data[0]}; fingerprint {fingerprint[:16]}.",
@@ -58,23 +58,23 @@ def card(recipe: Recipe, data: list[str], fingerprint: str, parameters: int, lin
             "## Training",
             "",
             f"{training.steps or 'open number of'} steps of up to {training.tokens * training.accumulate:,} "
-            f"tokens, seed {recipe.seed}; everything else stands in recipe.toml.",
+            f"tokens, seed {recipe.seed}; everything else is in recipe.toml.",
             "",
         ]
     )
 
 
-def brought_in(recipe: Recipe, parameters: int, lines: list[str]) -> str:
-    """The card of a model that was not trained here; ``lines`` say where it is from."""
+def imported_card(recipe: Recipe, parameters: int, lines: list[str]) -> str:
+    """The card of an imported model; ``lines`` give its source."""
     known = ["No scores are known of it; `regard evaluate` makes some.", ""] if recipe.task in SCORED else []
-    return "\n".join([*_named(recipe, parameters), "## Where it is from", "", *lines, "", *known])
+    return "\n".join([*_header_lines(recipe, parameters), "## Where it is from", "", *lines, "", *known])
 
 
 SCORED = ("translation", "classification", "tagging", "language-model", "image-classification")
-"""Tasks whose models can be scored on data of one's own."""
+"""Tasks whose models can be scored on user data."""
 
 
-def _named(recipe: Recipe, parameters: int) -> list[str]:
+def _header_lines(recipe: Recipe, parameters: int) -> list[str]:
     sizes = _sizes(recipe.model)
     said = f"A {FAMILIES[recipe.model.family]} of {parameters / 1e6:.1f} million parameters: {sizes}."
     return [f"# {_title(recipe)}", "", said, ""]
@@ -107,7 +107,7 @@ def final(output: Path) -> bool:
     return path.exists() and "\n* " in disk.content(path, kind="card").decode("utf-8", "replace")
 
 
-def left_out(prepared: Prepared) -> list[str]:
+def left_out(prepared: PreparedData) -> list[str]:
     """How many examples were not learned from, and why; nothing where all were."""
     counts = {kind: count for kind, count in prepared.left_out.get("counts", {}).items() if count}
     if not counts:
@@ -115,19 +115,19 @@ def left_out(prepared: Prepared) -> list[str]:
     return ["Left out: " + ", ".join(f"{count:,} {kind}" for kind, count in counts.items()) + "."]
 
 
-def validated(best: Best, validation: Validation) -> list[str]:
-    """The scores of the validation that made this model the best so far."""
+def validation_lines(best: Best, validation: Validation) -> list[str]:
+    """Card lines with the scores of the best validation."""
     parts = [f"loss {validation.loss:.3f} nats a token"]
     parts += [f"{TITLES.get(name, name)} {value:.1f}" for name, value in validation.scores.items()]
     return [f"At step {best.step:,}: {', '.join(parts)}."]
 
 
-def kept(best: Best) -> list[str]:
-    """The score by which this model was the best so far, where no more is known of its validation."""
+def best_lines(best: Best) -> list[str]:
+    """Card lines with the best score, if nothing more is known of its validation."""
     return [f"At step {best.step:,}: {best.metric} {best.value:.3f}."]
 
 
-def scored(scores: Scores, beam: int) -> list[str]:
+def score_lines(scores: Scores, beam: int) -> list[str]:
     """Final scores with their signatures."""
     return [
         f"* BLEU {scores.bleu:.2f} (beam {beam}; `{scores.bleu_signature}`)",

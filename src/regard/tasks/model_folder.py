@@ -1,50 +1,114 @@
-"""Which model folder a path means: itself, or the one inside a folder such as ``regard demo`` makes."""
+"""Loads a model folder: ``recipe.toml``, ``model.safetensors``, assets, ``card.md``, one manifest."""
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
+from typing import Any
 
-from regard.errors import RegardError
-from regard.training.manifest import NAME, NEXT
+import torch
 
-RECIPE = "recipe.toml"
-INSIDE = "model"
-"""Where the demonstration's model lies in its folder."""
-SHOWN = 5
-"""Models named in a sentence."""
+from regard.config import Recipe, recipe_from, recipe_values
+from regard.models.store import check_weights, load_weights
+from regard.nn import ops
+from regard.system.errors import RegardError, UsageError
+from regard.tasks.classification.classifier import Classification
+from regard.tasks.encoding.encoder import Encoding
+from regard.tasks.images.classifier import ImageClassification
+from regard.tasks.language.generator import LanguageModel
+from regard.tasks.language.masked import MaskedLm
+from regard.tasks.language.spans import SpanCorruption
+from regard.tasks.model_path import RECIPE as RECIPE
+from regard.tasks.model_path import model_folder
+from regard.tasks.protocols import Assets
+from regard.tasks.tagging.tagger import Tagging
+from regard.tasks.translation.translator import Translation
+from regard.training.checkpoints.manifest import verify
+
+MODEL = "model.safetensors"
 
 
-def model_folder(path: Path | str) -> Path:
-    """The model folder meant by a path: itself; else ``model`` inside; else the only model inside; else itself again.
+TASKS: dict[str, type[Any]] = {
+    task.name: task
+    for task in (
+        *(Translation, Classification, ImageClassification, Tagging),
+        *(LanguageModel, MaskedLm, SpanCorruption, Encoding),
+    )
+}
+"""The word ``task`` of a recipe to its class."""
 
-    What is made of a path that is no model folder at all is left to who opens it.
+
+def load(folder: Path | str, device: str | None = None) -> Any:
+    """Load the task of a model folder, ready to use; the folder's manifest is verified first.
+
+    Args:
+        folder: what ``regard train`` wrote, or ``regard demo``.
+        device: ``cpu``, ``cuda``, ``cuda:1`` …; default: a GPU if there is one.
 
     Raises:
-        RegardError: several models lie inside; the sentence lists them.
+        RegardError: it is no model folder, or a file of it is damaged.
     """
-    path = Path(path)
-    if begun(path) or not path.is_dir():
-        return path
-    if begun(path / INSIDE):
-        return path / INSIDE
-    inside = sorted(inner for inner in path.iterdir() if (inner / RECIPE).exists())
-    if len(inside) > 1:
-        names = ", ".join(str(inner) for inner in inside[:SHOWN])
-        more = f" and {len(inside) - SHOWN} more" if len(inside) > SHOWN else ""
-        raise RegardError(f"holds {len(inside)} models; name one of them: {names}{more}", str(path))
-    return inside[0] if inside else path
+    folder = model_folder(folder)
+    _refuse_others(folder)
+    if not (folder / MODEL).exists():
+        unfinished = (folder / "training").is_dir()
+        wait = "training has not validated yet, or it was lost; wait for it, or resume it by the same command"
+        raise RegardError(f"has no {MODEL}: {wait if unfinished else 'is no model folder'}", str(folder))
+    verify(folder, extra=True)  # first, for a damaged file may look like anything
+    recipe, assets = load_recipe_and_assets(folder)
+    kind = TASKS[recipe.task]
+    check_weights(folder / MODEL, outline(recipe, assets))  # before memory is taken for what a recipe claims
+    model = kind.build(recipe, assets.sizes)
+    load_weights(folder / MODEL, model)
+    return ready(recipe, assets, model, device)
 
 
-def begun(path: Path) -> bool:
-    """Whether a folder is that of a model, or will be: its training has begun."""
-    return (path / RECIPE).exists() or (path / "training").is_dir()
+def outline(recipe: Recipe, assets: Assets) -> torch.nn.Module:
+    """The model of a recipe without memory for its weights: to count and to check shapes."""
+    with torch.device("meta"):
+        model: torch.nn.Module = TASKS[recipe.task].build(recipe, assets.sizes)
+    return model
 
 
-def fingerprint(path: Path | str) -> str | None:
-    """The sha256 of a model folder's manifest, which names that of every file; ``None`` where there is none."""
-    folder, digest = model_folder(path), hashlib.sha256()
-    there = [folder / name for name in (NAME, NEXT) if (folder / name).is_file()]
-    for manifest in there:
-        digest.update(manifest.read_bytes())
-    return digest.hexdigest() if there else None
+def ready(recipe: Recipe, assets: Assets, model: torch.nn.Module, device: str | None = None) -> Any:
+    """A model in evaluation mode on its device, its products computed the fastest exact way."""
+    model.eval().requires_grad_(False).to(choose_device(device))
+    ops.use(model, ops.full(str(choose_device(device))))
+    return TASKS[recipe.task](recipe, assets, model)
+
+
+def load_recipe_and_assets(folder: Path) -> tuple[Recipe, Any]:
+    """Recipe and assets of a model folder."""
+    folder = model_folder(folder)
+    _refuse_others(folder)
+    path = folder / RECIPE
+    recipe = recipe_from(recipe_values(path), str(path))
+    return recipe, TASKS[recipe.task].load_assets(folder)
+
+
+def _refuse_others(folder: Path) -> None:
+    """Raise a RegardError for a path that is not a model folder, even an unfinished one."""
+    if not folder.exists():
+        raise RegardError("no such folder", str(folder))
+    if not (folder / RECIPE).exists():
+        raise RegardError(f"is no model folder: it has no {RECIPE}", str(folder))
+    for path in folder.iterdir():  # reading a pipe waits for a writer, and a device may have no end
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise RegardError("is a pipe or a device; a model folder holds files", str(path))
+
+
+def choose_device(device: str | None) -> torch.device:
+    """The named device, else CUDA if available, else the CPU.
+
+    Raises:
+        UsageError: torch knows no such device here.
+    """
+    if device is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        chosen = torch.device(device)
+        torch.empty(0, device=chosen)
+        if chosen.type == "meta" or (chosen.type == "cpu" and chosen.index):  # torch takes these
+            raise RuntimeError
+    except (RuntimeError, AssertionError):
+        raise UsageError(f"{device!r} is no device of this machine; try cpu", "--device") from None
+    return chosen

@@ -1,1 +1,1 @@
-"""Strings and ids: byte-level BPE with character offsets, normalisation, languages, sentences. No torch."""
+"""Tokenizers with character offsets, normalisation, languages, sentences and text files. No torch."""

@@ -1,4 +1,4 @@
-"""Languages: what a file's name says, and which of sacreBLEU's tokenisers scores them."""
+"""Language codes: guessed from file names, and the sacreBLEU tokenizer of each."""
 
 from __future__ import annotations
 
@@ -56,5 +56,5 @@ def bleu_tokeniser(language: str) -> str:
 
 
 def joiner(language: str) -> str:
-    """What stands between two sentences of a language."""
+    """The separator between two sentences of a language."""
     return "" if primary(language) in WITHOUT_SPACES else " "

@@ -1,4 +1,4 @@
-"""Words beyond all measure in texts at use: nothing can be made of them, and a model would read them for hours."""
+"""Truncation of extremely long words before inference."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import re
 _WORD = re.compile(r"\S+")
 
 
-def shortened(text: str, longest: int, *, end: bool = False) -> tuple[str, int]:
-    """A text whose words, what stands between white space, have ``longest`` characters at most, and how many it lost.
+def shorten_words(text: str, longest: int, *, end: bool = False) -> tuple[str, int]:
+    """Cut white-space separated words to ``longest`` characters; the text and the number of characters lost.
 
     Args:
-        text: any text; of most, all is kept.
+        text: any text.
         longest: characters of a word that are kept.
         end: the last ones, not the first.
     """

@@ -1,4 +1,4 @@
-"""Unicode normalisation and lower-casing before encoding; a choice of the recipe, saved with the tokenizer."""
+"""Unicode normalisation and lower-casing before encoding; set in the recipe, saved with the tokenizer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FORMS: dict[str, normalizers.Normalizer | None] = {
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def well_formed(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """``text`` without surrogates, which are no characters: pairs are joined, lone ones become U+FFFD."""
     if text.isascii() or not _SURROGATE.search(text):
         return text
@@ -42,8 +42,8 @@ def normaliser(form: Normalisation, lowercase: bool = False) -> normalizers.Norm
 
 
 def normalise(text: str, form: Normalisation, lowercase: bool = False) -> str:
-    """``text`` in one Unicode normal form, in small letters if wished; ``none`` only makes it well-formed."""
-    text = well_formed(text)
+    """``text`` in one Unicode normal form, lower-cased on request; ``none`` only replaces lone surrogates."""
+    text = replace_surrogates(text)
     if text.isascii():
         return text.lower() if lowercase else text
     found = normaliser(form, lowercase)

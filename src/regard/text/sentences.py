@@ -1,4 +1,4 @@
-"""Long texts cut into what a model can read: sentences, then hard windows (ARCHITECTURE, text at use)."""
+"""Sentence splitting, and hard windows for sentences that are too long (ARCHITECTURE, text at use)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from sentencex import segment
 
 from regard.text.languages import UNKNOWN, primary
-from regard.text.tokenizer import Tokenizer
+from regard.text.tokenizers.tokenizer import Tokenizer
 
 _WIDE = re.compile("[。！？．｡]")
 _NEAR = 10_000
@@ -19,15 +19,15 @@ _WORD = re.compile(r"\S")
 
 def sentences(text: str, language: str = UNKNOWN) -> list[str]:
     """The sentences of a text, without the white space around them."""
-    found = _segmented("en" if language == UNKNOWN else primary(language), text)
+    found = _segment("en" if language == UNKNOWN else primary(language), text)
     return [sentence.strip() for sentence in found if sentence.strip()]
 
 
-def _segmented(language: str, text: str) -> Iterator[str]:
+def _segment(language: str, text: str) -> Iterator[str]:
     begin, room = 0, _NEAR if _WIDE.search(text) else max(len(text), 1)
     while begin < len(text):
         found = list(segment(language, text[begin : begin + room]))
-        if begin + room < len(text):  # the last may go on behind what was looked at
+        if begin + room < len(text):  # the last may continue after this part
             if len(found) < 2:
                 room *= 2
                 continue
@@ -52,7 +52,7 @@ def cut(
         text: any text.
         tokenizer: of the model.
         max_tokens: of a part.
-        language: by whose rules sentences end.
+        language: whose rules of sentence ends apply.
         shortened: makes another of each sentence before it is cut.
     """
     limit = max_tokens - 1
@@ -63,7 +63,7 @@ def cut(
 
 
 def _may_fit(text: str, tokenizer: Tokenizer, limit: int) -> bool:
-    """Whether so many of the longest pieces could hold a text, which is known before it is encoded."""
+    """Whether ``room`` of the longest pieces could hold a text; known before encoding."""
     return len(text) <= limit or len(tokenizer.normalise(text).encode()) <= limit * tokenizer.longest
 
 
@@ -90,7 +90,7 @@ def _windows(sentence: str, tokenizer: Tokenizer, limit: int) -> Iterator[str]:
 
 
 def _end(text: str, offsets: list[tuple[int, int]], limit: int) -> int:
-    """Where the first window of at most ``limit`` pieces ends, in characters."""
+    """End of the first window of at most ``limit`` pieces, in characters."""
     hard = offsets[limit][0] if len(offsets) > limit else len(text)
     space = text.rfind(" ", hard // 2, hard + 1)
     return max(1, space if space > 0 else hard)

@@ -1,4 +1,4 @@
-"""How weights are made: the loop, its schedule and optimiser, and checkpoints that survive anything.
+"""Training: the loop, schedule, optimiser, and crash-safe checkpoints.
 
-``files`` and ``manifest`` know no torch, so that opening a model folder does not load it.
+``files`` and ``manifest`` know no torch, so opening a model folder does not load it.
 """

@@ -1,18 +1,18 @@
-"""The only place of training where a word of the recipe becomes a function or a class."""
+"""Maps recipe words of the training section to functions and classes, for all of training."""
 
 from __future__ import annotations
 
 import torch
 
 from regard.config import Training
-from regard.errors import UsageError
-from regard.training.budget import Review
-from regard.training.schedule import Schedule, bent, cosine, inverse_square_root, linear, noam
+from regard.system.errors import UsageError
+from regard.training.budget.budget import Replan
+from regard.training.schedule import Schedule, cosine, inverse_square_root, linear, noam, stretch
 
 OPTIMISERS: dict[str, type[torch.optim.Adam]] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
 
 
-def schedule(section: Training, d_model: int, review: Review | None = None) -> Schedule:
+def schedule(section: Training, d_model: int, review: Replan | None = None) -> Schedule:
     """The schedule a recipe names; its warm-up is never more than a tenth of the steps, where they are known.
 
     Args:
@@ -31,4 +31,4 @@ def schedule(section: Training, d_model: int, review: Review | None = None) -> S
     if section.steps is None:
         raise UsageError(f"{section.schedule} schedules end at the last step: give steps or minutes", "training.steps")
     end = {"cosine": cosine, "linear": linear}[section.schedule](section.rate, warmup, section.steps)
-    return bent(end, review.at, review.planned, review.steps) if review else end
+    return stretch(end, review.at, review.planned, review.steps) if review else end

@@ -1,4 +1,4 @@
-"""Where several processes will meet: rank, world size and the sums over them. One process now.
+"""Rank, world size and all-reduce for several processes; one process for now.
 
 The global micro-batches of a step are numbered; a rank takes number *k* where ``k mod world == rank``, so the same step
 consumes the same data whatever the number of processes (ARCHITECTURE idea 5).
@@ -24,6 +24,6 @@ def mine(number: int) -> bool:
     return number % world() == rank()
 
 
-def summed(tensor: torch.Tensor) -> torch.Tensor:
+def all_reduce_sum(tensor: torch.Tensor) -> torch.Tensor:
     """The sum of a tensor over all processes, in place; the whole gradient is one tensor."""
     return tensor

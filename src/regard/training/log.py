@@ -1,4 +1,4 @@
-"""What a run says while it goes: ``metrics.jsonl``, TensorBoard, and the reporter that draws the bar."""
+"""Logs of a run: ``metrics.jsonl``, TensorBoard, and the protocol of progress reporters."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from regard import disk
-from regard.errors import RegardError
-from regard.training.files import Files
+from regard.system import disk
+from regard.system.errors import RegardError
+from regard.training.checkpoints.files import Files
 from regard.training.objective import Validation
 
 
 @dataclass(frozen=True)
 class Start:
-    """What is known before the first step, and where a run goes on or is planned anew."""
+    """Facts known before the first step, or when a run resumes or is re-planned."""
 
     step: int
-    """Steps already made."""
+    """Steps already done."""
     steps: int | None
     parameters: int
     tokens: int
-    """Target tokens an update is made of, at most."""
+    """Largest number of target tokens per update."""
     validate_every: int
 
 
@@ -70,8 +70,8 @@ class Reporter(Protocol):
     def on_end(self, summary: Summary) -> None: ...
 
 
-class Quiet:
-    """A reporter that says nothing."""
+class SilentReporter:
+    """A reporter that prints nothing."""
 
     def on_start(self, start: Start) -> None:
         """Nothing."""
@@ -142,7 +142,7 @@ class MetricsLog:
             self.files.replace(self.path, [b"".join(head)])
 
 
-class Board:
+class TensorBoardLog:
     """The same numbers for TensorBoard (needs the ``track`` extra)."""
 
     def __init__(self, folder: Path, step: int) -> None:
@@ -162,7 +162,7 @@ class Board:
 
 
 def _step(line: bytes) -> float:
-    """The step of a line; a torn one (the machine died while it was written) counts as behind every step."""
+    """The step of a line; a torn one (the machine died while it was written) counts as after every step."""
     try:
         return int(json.loads(line)["step"]) if line.endswith(b"\n") else math.inf
     except (ValueError, KeyError, TypeError):

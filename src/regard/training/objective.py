@@ -1,4 +1,4 @@
-"""What training knows of a task and of its data: two protocols and their plain results."""
+"""Protocols between training and tasks: the objective (loss, validation) and the batch source."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 import torch
 from torch import nn
 
-from regard.data.batch import Batch, Position
+from regard.data.batches.batch import Batch, Position
 
 
 @dataclass(frozen=True)
@@ -21,12 +21,12 @@ class Loss:
     nll: torch.Tensor
     """Scalar without: the negative log-likelihood in nats."""
     count: int
-    """What the sums are over: target tokens, hidden words, texts."""
+    """The unit of the sums: target tokens, masked tokens, texts."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One validation example and what the model made of it, as people read them."""
+    """One validation example with the model's output, as display text."""
 
     source: str
     reference: str
@@ -38,9 +38,9 @@ class Validation:
     """The scores of one validation."""
 
     loss: float
-    """Negative log-likelihood in nats, of a target token where there are such, without label smoothing."""
+    """Negative log-likelihood in nats, per target token if there are any, without label smoothing."""
     scores: Mapping[str, float] = field(default_factory=dict)
-    """By name, larger is better; the first is the one the task is judged by. Empty where they were not asked for."""
+    """Scores by name, larger is better; the first is the task's own. Empty if not requested."""
     samples: tuple[Sample, ...] = ()
 
 
@@ -49,16 +49,16 @@ TITLES = {"bleu": "BLEU", "chrf": "chrF", "f1": "F1"}
 
 
 Done = Callable[[float], None]
-"""Told what share of a work is done, from 0 to 1."""
+"""Callback with the share of work done, from 0 to 1."""
 _Part = TypeVar("_Part")
 
 
-def unheard(share: float) -> None:
-    """Where nobody wants to know what is done."""
+def ignore_progress(share: float) -> None:
+    """The default callback: ignores progress."""
 
 
 def tick(parts: Sequence[_Part], done: Done) -> Iterator[_Part]:
-    """The parts of a work in turn; behind each of them ``done`` is told the share that is done."""
+    """Iterate over parts, calling ``done`` with the share of parts done after each."""
     for number, part in enumerate(parts, 1):
         yield part
         done(number / len(parts))
@@ -83,14 +83,14 @@ class Objective(Protocol):
     def trial(self, generate: bool, done: Done) -> None:
         """The work of a validation for the sake of its time: of one without what takes long, or that part alone.
 
-        ``done`` is told now and then what share of the work is done, and may end it by raising: 0 before the part that
+        ``done`` is called now and then with the share of work done, and may end it by raising: 0 before the part that
         takes long, if there is one.
         """
         ...
 
 
-class Feed(Protocol):
-    """Batches from any position on, for ever; a pure function of the position."""
+class BatchSource(Protocol):
+    """Endless batches from any position on; a pure function of the position."""
 
     @property
     def fingerprint(self) -> str:

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from regard.config import Training
-from regard.errors import RegardError
+from regard.system.errors import RegardError
 from regard.training.build import OPTIMISERS
 
 Tensors = Mapping[str, torch.Tensor]
@@ -43,9 +43,9 @@ class FlatOptimiser:
         self.averages = self.weights.clone() if self.decay else None
         self.first = torch.zeros_like(self.weights)
         self.second = torch.zeros_like(self.weights)
-        self._adam = self._fused(section)
+        self._adam = self._fused_adam(section)
 
-    def _fused(self, section: Training) -> torch.optim.Optimizer:
+    def _fused_adam(self, section: Training) -> torch.optim.Optimizer:
         """The fused Adam(W) of torch over two long ranges: what decays and what does not."""
         groups, states = [], []
         for start, end, weight_decay in (
@@ -111,13 +111,13 @@ class FlatOptimiser:
         return {name: t.clone() for name, t in self.buffers.items()}
 
     def restore_buffers(self, before: Tensors) -> None:
-        """Take back what a pass did to the buffers."""
+        """Restore the buffers from before a forward pass."""
         for name, tensor in before.items():
             self.buffers[name].copy_(tensor)
 
     @contextmanager
-    def averaged(self) -> Iterator[None]:
-        """Within, the model has the averaged weights, if there are any; behind, its own again, bit for bit."""
+    def averaged_weights(self) -> Iterator[None]:
+        """Use the averaged weights, if any, inside the block; then restore the model's own, bit for bit."""
         if self.averages is None:
             yield
             return
@@ -133,7 +133,7 @@ class FlatOptimiser:
         return {**{name: p.detach() for name, p in self.model.named_parameters()}, **self.buffers}
 
     def moments_by_name(self) -> dict[str, torch.Tensor]:
-        """Adam's first and second moments by parameter, and the number of updates made."""
+        """Adam's first and second moments by parameter, and the number of updates."""
         moments = {f"first.{name}": self._view(self.first, name) for name in self.parameters}
         moments |= {f"second.{name}": self._view(self.second, name) for name in self.parameters}
         return {**moments, "updates": torch.tensor(self.updates)}
@@ -143,7 +143,7 @@ class FlatOptimiser:
         return {} if self.averages is None else {name: self._view(self.averages, name) for name in self.parameters}
 
     def restore(self, weights: Tensors, moments: Tensors, averages: Tensors) -> None:
-        """Take back what the three ``…_by_name`` gave, bit for bit.
+        """Restore the state from the three ``…_by_name``, bit for bit.
 
         Raises:
             RegardError: a name or shape differs from this model's.
@@ -189,7 +189,7 @@ def _layer(name: str) -> str:
 
 def _copy(found: Tensors, places: Tensors) -> None:
     if odd := set(found) ^ set(places):
-        raise RegardError("stands in the checkpoint or in the model, but not in both", min(odd))
+        raise RegardError("is in the checkpoint or in the model, but not in both", min(odd))
     for name, place in places.items():
         if found[name].shape != place.shape:
             raise RegardError(f"has shape {list(found[name].shape)} in the checkpoint, {list(place.shape)} here", name)

@@ -1,4 +1,4 @@
-"""How far a run has come: the plain values a checkpoint keeps beside its tensors (``state.json``)."""
+"""Progress of a run: the plain values that a checkpoint keeps in ``state.json``."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from typing import Any, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from regard.config import FORMAT, Training
-from regard.data.batch import Position
-from regard.errors import Damaged, Diverged
-from regard.training import manifest
-from regard.training.checkpoint import STATE, state_of, whole
+from regard.data.batches.batch import Position
+from regard.system.errors import Damaged, Diverged
+from regard.training.checkpoints import manifest
+from regard.training.checkpoints.checkpoint import STATE, state_of, whole
 from regard.training.objective import Validation
 
 _WINDOW = 200
@@ -25,7 +25,7 @@ _WINDOW = 200
 _YOUNG = 50
 """Fewer losses than this judge nothing."""
 OWN_SCORE = ("auto", "last")
-"""What ``training.select`` may be for the task's own score to be looked at."""
+"""Values of ``training.select`` that use the task's own score."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,12 @@ class Progress:
     """Steps skipped within the last thousand."""
     losses: list[float] = field(default_factory=list)
     above: int = 0
-    """Steps one after the other whose loss stood out."""
+    """Consecutive steps whose loss was an outlier."""
     finished: bool = False
 
     @property
     def best_step(self) -> int | None:
-        """Behind which the best validation was."""
+        """Step of the best validation."""
         return self.best.step if self.best else None
 
     def skip(self, step: int, section: Training) -> None:
@@ -72,11 +72,11 @@ class Progress:
         self.in_a_row += 1
         self.recent = [s for s in self.recent if s > step - 1000] + [step]
         if self.in_a_row >= section.max_skipped or len(self.recent) > 10:
-            raise diverged(
+            raise divergence_error(
                 f"{self.in_a_row} updates in a row and {len(self.recent)} of the last 1000 had no finite gradient", step
             )
 
-    def spiked(self, loss: float) -> bool:
+    def detect_spike(self, loss: float) -> bool:
         """Count a finite loss; true at the third in a row above median + 6 · MAD of those before, once per spike."""
         self.in_a_row = 0
         stands_out = False
@@ -102,7 +102,7 @@ class Progress:
         self.best, self.worse = (best, 0) if best else (self.best, self.worse + 1)
 
     def dump(self, resolved: Mapping[str, object] = MappingProxyType({})) -> bytes:
-        """The bytes of ``state.json``; ``resolved`` is what ``resolved.toml`` says, should that be lost."""
+        """The bytes of ``state.json``; ``resolved`` is a copy of ``resolved.toml``, in case that is lost."""
         return json.dumps({"format": FORMAT, **asdict(self), "resolved": dict(resolved)}, indent=1).encode()
 
     @staticmethod
@@ -120,11 +120,11 @@ class Progress:
 
 
 _KINDS = {name: TypeAdapter[Any](kind) for name, kind in get_type_hints(Progress).items()}
-"""What the values of a checkpoint must be."""
+"""Required types of a checkpoint's values."""
 
 
-def saved(training: Path) -> Progress | None:
-    """What the newest undamaged checkpoint of a run says; ``None`` where there is none."""
+def load_progress(training: Path) -> Progress | None:
+    """Progress from the newest undamaged checkpoint of a run; ``None`` if there is none."""
     for path in reversed(whole(training / "checkpoints")):
         try:
             manifest.verify(path)
@@ -134,15 +134,15 @@ def saved(training: Path) -> Progress | None:
     return None
 
 
-def diverged(what: str, step: int) -> Diverged:
-    """The error of a run whose numbers went bad, with what to do."""
+def divergence_error(what: str, step: int) -> Diverged:
+    """The error of a diverged run, with advice."""
     return Diverged(f"{what}; try a lower training.rate or a longer training.warmup", f"step {step}")
 
 
-def scored(step: int, section: Training) -> bool:
-    """Whether scores that take long are made at this step.
+def is_scoring_step(step: int, section: Training) -> bool:
+    """Whether slow scores are computed at this step.
 
-    ``auto`` and ``last``: not in the first half, when they say little.
+    ``auto`` and ``last``: not in the first half, when they mean little.
     """
     if section.select in OWN_SCORE:
         return section.steps is not None and 2 * step > section.steps

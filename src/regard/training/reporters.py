@@ -1,6 +1,6 @@
-"""What a person sees while a model learns: a bar on a terminal, a line in a notebook, lines elsewhere; all on stderr.
+"""Progress reporters on stderr: a bar on a terminal, a live line in a notebook, plain lines elsewhere.
 
-Importing this loads no torch, so that the command line can say something at once.
+Importing this loads no torch, so the command line can print at once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from regard.text.cells import crop, visible
+from regard.text.terminal_cells import crop, visible
 
 if TYPE_CHECKING:
     from regard.training.log import Reporter, Start, StepMetrics, Summary
@@ -45,7 +45,7 @@ def scores(step: int, validation: Validation, best: bool) -> str:
 
 
 class Samples:
-    """A few validation sentences: what they are and should become at first, then what the model makes of them."""
+    """A few validation examples: input and reference at first, then the model's outputs."""
 
     def __init__(self) -> None:
         self.known = False
@@ -55,18 +55,18 @@ class Samples:
         lines = []
         for sample in validation.samples[:SAMPLES]:
             if not self.known:
-                lines += [f"    {shorn(sample.source)}", f"  = {shorn(sample.reference)}"]
-            lines.append(f"  > {shorn(sample.hypothesis)}")
+                lines += [f"    {one_line(sample.source)}", f"  = {one_line(sample.reference)}"]
+            lines.append(f"  > {one_line(sample.hypothesis)}")
         self.known = True
         return lines
 
 
-def shorn(text: str) -> str:
+def one_line(text: str) -> str:
     """A sentence on one harmless line."""
     return crop(visible(text), 100) if text else "(nothing)"
 
 
-class Pace:
+class StepRate:
     """Speed and time left, from the steps seen since the start; smoothed, so that it can be read."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
@@ -77,13 +77,13 @@ class Pace:
         self.loss = 0.0
 
     def start(self, start: Start) -> None:
-        """The run begins, or goes on, at a step."""
+        """The run starts or resumes at a step."""
         self.first_step, self.steps, self.begun = start.step, start.steps or 0, self.now()
         self.tokens_per_second = self.loss = 0.0
 
     def step(self, metrics: StepMetrics) -> None:
-        """One update was made."""
-        if not self.first_step:  # the first steps of a run may be made before it is told of
+        """One update is done."""
+        if not self.first_step:  # the first steps of a run may be done before it is reported
             self.begun = self.now() - metrics.seconds
         young = self.tokens_per_second == 0.0
         keep = 0.0 if young else 0.95
@@ -91,7 +91,7 @@ class Pace:
         if not metrics.skipped:
             self.loss = keep * self.loss + (1 - keep) * metrics.loss
 
-    def left(self, step: int) -> float | None:
+    def seconds_left(self, step: int) -> float | None:
         """Seconds to the last step, validations included; unknown at first."""
         made = step - self.first_step
         if not self.steps or made < 5:
@@ -100,18 +100,18 @@ class Pace:
 
     def line(self, step: int) -> str:
         """All of it in one line."""
-        left = self.left(step)
+        left = self.seconds_left(step)
         of = f"/{self.steps:,}" if self.steps else ""
         remaining = "" if left is None else f", {clock(left)} left"
         return f"step {step:,}{of}: loss {self.loss:.3f}, {self.tokens_per_second:,.0f} tokens/s{remaining}"
 
 
-class Lines:
+class LineReporter:
     """A reporter for a pipe or a log file: a plain line every ten seconds, and each validation."""
 
     def __init__(self, stream: TextIO, every: float = EVERY, now: Callable[[], float] = time.monotonic) -> None:
         self.stream, self.every, self.now = stream, every, now
-        self.pace, self.samples = Pace(now), Samples()
+        self.pace, self.samples = StepRate(now), Samples()
         self.said = now()
 
     def write(self, text: str) -> None:
@@ -119,22 +119,22 @@ class Lines:
         self.put(f"{text}\n")
 
     def put(self, text: str) -> None:
-        """Characters, at once; where nobody reads them any more, training goes on all the same."""
+        """Write text immediately; if nobody reads it any more, training continues."""
         with contextlib.suppress(OSError, ValueError):
             self.stream.write(text)
             self.stream.flush()
 
     def pass_on(self, line: str) -> None:
-        """Say how it goes."""
+        """Print progress."""
         self.write(line)
 
     def on_start(self, start: Start) -> None:
-        """Say how much there is to do."""
+        """Print the size of the run."""
         self.pace.start(start)
-        self.write(began(start))
+        self.write(start_line(start))
 
     def on_step(self, metrics: StepMetrics) -> None:
-        """Say how it goes, now and then."""
+        """Print progress, now and then."""
         self.pace.step(metrics)
         if self.now() - self.said >= self.every:
             self.said = self.now()
@@ -153,11 +153,11 @@ class Lines:
         self.write(visible(text))
 
     def on_end(self, summary: Summary) -> None:
-        """Say how it ended."""
-        self.write(ended(summary))
+        """Print the summary."""
+        self.write(summary_line(summary))
 
 
-class Line(Lines):
+class NotebookReporter(LineReporter):
     """A reporter for a notebook: how it goes is one line, written over twice a second; the rest stays above it."""
 
     def __init__(self, stream: TextIO, every: float = 0.5, now: Callable[[], float] = time.monotonic) -> None:
@@ -176,9 +176,9 @@ class Line(Lines):
         self.there = len(line)
 
 
-def began(start: Start) -> str:
+def start_line(start: Start) -> str:
     """The first line."""
-    verb = f"going on from step {start.step:,}" if start.step else "training"
+    verb = f"resuming from step {start.step:,}" if start.step else "training"
     many = ""
     if start.steps:
         many = f"{' of' if start.step else ''} {steps(start.steps)}"
@@ -190,7 +190,7 @@ def steps(count: int) -> str:
     return f"{count:,} step{'s' if count > 1 else ''}"
 
 
-def ended(summary: Summary) -> str:
+def summary_line(summary: Summary) -> str:
     """The last line."""
     skipped = f"; {summary.skipped} updates skipped" if summary.skipped else ""
     best = (
@@ -201,7 +201,7 @@ def ended(summary: Summary) -> str:
     return f"{summary.reason}: {steps(summary.step)} in {clock(summary.seconds)}{best}{skipped}"
 
 
-class Bar:
+class BarReporter:
     """A reporter for a terminal: one live line below, validations scroll away above it."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -218,16 +218,16 @@ class Bar:
         )
         self.task = self.progress.add_task("preparing", total=None)
         self.running = False
-        self.pace, self.samples = Pace(), Samples()
+        self.pace, self.samples = StepRate(), Samples()
 
     def write(self, text: str, style: str | None = None) -> None:
         """A line above the bar."""
         self.console.print(text, style=style, soft_wrap=True)
 
     def on_start(self, start: Start) -> None:
-        """Say how much there is to do."""
+        """Print the size of the run."""
         self.pace.start(start)
-        self.write(began(start))
+        self.write(start_line(start))
         self.running = True
         self.progress.update(self.task, total=start.steps, completed=start.step)
 
@@ -248,29 +248,29 @@ class Bar:
     def on_event(self, text: str) -> None:
         """Pass on what happened."""
         self.write(visible(text), "yellow")
-        if not self.running:  # before and behind the steps the bar tells the stage
+        if not self.running:  # before and after the steps the bar shows the stage
             self.progress.update(self.task, description=crop(visible(text), 60))
 
     def on_end(self, summary: Summary) -> None:
-        """Say how it ended."""
+        """Print the summary."""
         self.running = False
-        self.write(ended(summary), "bold")
+        self.write(summary_line(summary), "bold")
 
 
 @contextmanager
 def reporter(stream: TextIO | None = None) -> Iterator[Reporter]:
-    """The reporter that suits stderr: a bar on a terminal, a line in a notebook, lines on a pipe, none without it."""
+    """The reporter for stderr: a bar on a terminal, a line in a notebook, lines on a pipe, none without it."""
     stream = stream or sys.stderr
     if stream is None:  # a program without a console
-        from regard.training.log import Quiet
+        from regard.training.log import SilentReporter
 
-        yield Quiet()
+        yield SilentReporter()
     elif in_notebook():
-        yield Line(stream)
+        yield NotebookReporter(stream)
     elif not stream.isatty():
-        yield Lines(stream)
+        yield LineReporter(stream)
     else:
-        bar = Bar(stream)
+        bar = BarReporter(stream)
         with bar.progress:
             yield bar
 

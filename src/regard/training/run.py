@@ -1,4 +1,4 @@
-"""What a run holds while it goes, and how it goes back to its newest whole checkpoint."""
+"""State of a run while it trains, and how it resumes from its newest valid checkpoint."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from pathlib import Path
 import torch
 
 from regard.config import Recipe, Training
-from regard.training import tensors
-from regard.training.budget import Costs, Review
+from regard.training.budget.budget import Costs, Replan
+from regard.training.budget.measured_steps import MeasuredSteps
 from regard.training.build import schedule
-from regard.training.checkpoint import Checkpoints
-from regard.training.files import Files
-from regard.training.kept import Kept
-from regard.training.log import Board, MetricsLog, Quiet, Reporter, Start
-from regard.training.objective import Feed, Objective, Validation, Weights
+from regard.training.checkpoints import tensors
+from regard.training.checkpoints.checkpoint import Checkpoints
+from regard.training.checkpoints.files import Files
+from regard.training.checkpoints.resolved import Fields
+from regard.training.log import MetricsLog, Reporter, SilentReporter, Start, TensorBoardLog
+from regard.training.objective import BatchSource, Objective, Validation, Weights
 from regard.training.optim import FlatOptimiser
 from regard.training.progress import Best, Progress
-from regard.training.resolved import Fields
 from regard.training.update import Updates
 
 
-def _dropout_reseed(key: int) -> None:
+def _reseed_dropout(key: int) -> None:
     from regard.nn.dropout import reseed
 
     reseed(key)
@@ -36,49 +36,49 @@ def _never() -> bool:
 
 
 def _ignore(weights: Weights, best: Best, validation: Validation) -> None:
-    """Where nobody wants the model folder."""
+    """The default: writes no model folder."""
 
 
-def _unheard(steps: int) -> None:
-    """Where nobody wants to know."""
+def _ignore_steps(steps: int) -> None:
+    """The default: does nothing."""
 
 
 @dataclass(frozen=True)
 class Hooks:
-    """What a caller may give ``fit`` beside the work itself."""
+    """Optional callbacks and settings of ``fit``."""
 
-    reporter: Reporter = field(default_factory=Quiet)
+    reporter: Reporter = field(default_factory=SilentReporter)
     should_stop: Callable[[], bool] = _never
-    """Asked before every step; the command line turns SIGTERM and SIGINT into it."""
+    """Called before every step; the command line sets it on SIGTERM and SIGINT."""
     save_model: Callable[[Weights, Best, Validation], None] = _ignore
     """Writes the model folder whenever a new best is found; must replace atomically (``manifest.replace``)."""
-    reseed: Callable[[int], None] = _dropout_reseed
+    reseed: Callable[[int], None] = _reseed_dropout
     clock: Callable[[], float] = time.monotonic
     files: Files = field(default_factory=Files)
     resolved: Fields = field(default_factory=dict)
-    """What ``resolved.toml`` says; every checkpoint says it too."""
+    """The contents of ``resolved.toml``; also in every checkpoint."""
     costs: Costs | None = None
-    """What the steps of a run of so many minutes were planned by; such a run is planned anew midway."""
-    review: Review | None = None
+    """The costs by which a ``--minutes`` run was planned; such a run is re-planned at half-time."""
+    review: Replan | None = None
     """What came of that, where an earlier process did it."""
-    kept: Kept | None = None
-    """The run's first steps, where they were made while it was measured; only a run at its start takes them."""
-    planned: Callable[[int], None] = _unheard
-    """Told how many steps there are to be, where they are planned anew."""
+    kept: MeasuredSteps | None = None
+    """The run's first steps, if made while measuring; only a run at its start takes them."""
+    planned: Callable[[int], None] = _ignore_steps
+    """Called with the new number of steps when the run is re-planned."""
     track: bool = False
     """Write TensorBoard files too."""
 
 
 class Run:
-    """What a run holds while it goes; saved are ``progress``, the optimiser's tensors and what was ``resolved``."""
+    """State of a run; saved are ``progress``, the optimiser's tensors and ``resolved``."""
 
-    def __init__(self, objective: Objective, feed: Feed, recipe: Recipe, folder: Path, hooks: Hooks) -> None:
+    def __init__(self, objective: Objective, feed: BatchSource, recipe: Recipe, folder: Path, hooks: Hooks) -> None:
         section = recipe.training
         self.objective, self.feed, self.recipe, self.folder, self.hooks = objective, feed, recipe, folder, hooks
         self.optimiser = FlatOptimiser(objective.model, section)
         self.resolved = hooks.resolved
         self.updates = Updates(objective, self.optimiser, recipe, schedule(section, recipe.model.d_model), hooks.reseed)
-        self.review: Review | None = None
+        self.review: Replan | None = None
         self.first = self.last = section
         if hooks.review:
             self.follow(hooks.review)
@@ -91,10 +91,10 @@ class Run:
         self.progress = Progress()
         self.failed_saves = 0
         self.started = hooks.clock()
-        self.board: Board | None = None
+        self.board: TensorBoardLog | None = None
 
-    def follow(self, review: Review) -> None:
-        """Make the steps that were planned first up to the review, and behind it those planned anew."""
+    def follow(self, review: Replan) -> None:
+        """Make the first planned steps up to the review, and after it the re-planned ones."""
         self.review = review
         self.first = self.first.model_copy(update={"steps": review.planned})
         self.last = self.first.model_copy(update={"steps": review.steps})
@@ -102,7 +102,7 @@ class Run:
 
     @property
     def section(self) -> Training:
-        """How weights are made; of so many steps as are planned where the run is, a function of its step alone."""
+        """The training section with the number of steps planned at the run's current step."""
         return self.last if self.review and self.progress.step > self.review.at else self.first
 
     @property
@@ -111,7 +111,7 @@ class Run:
         return self.progress.seconds + self.hooks.clock() - self.started
 
     def event(self, text: str) -> None:
-        """Say and log that something happened."""
+        """Report and log an event."""
         self.hooks.reporter.on_event(text)
         self.log.write("event", self.progress.step, text=text)
 
@@ -130,7 +130,7 @@ def resume(run: Run) -> None:
     if loaded:
         run.progress = Progress.of(loaded.state, loaded.path)
         section = run.section
-        run.progress.finished &= run.progress.over(section.steps, section.patience)  # more may be asked for than before
+        run.progress.finished &= run.progress.over(section.steps, section.patience)  # more may be requested
         with contextlib.suppress(OSError):  # the next save does it too
             run.checkpoints.settle(loaded.path, run.progress.best_step, run.progress.finished)
         averages = loaded.path / "ema.safetensors"
@@ -142,13 +142,13 @@ def resume(run: Run) -> None:
     run.log.truncate(run.progress.step)
     run.objective.model.train()
     if run.hooks.track:
-        run.board = Board(run.folder / "tensorboard", run.progress.step)
+        run.board = TensorBoardLog(run.folder / "tensorboard", run.progress.step)
     announce(run)
     run.started = run.hooks.clock()
 
 
 def announce(run: Run) -> None:
-    """Say and log from where the run goes to where."""
+    """Report and log the first and last step."""
     start = beginning(run)
     run.hooks.reporter.on_start(start)
     run.log.write("start", **asdict(start), torch=torch.__version__)

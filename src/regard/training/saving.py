@@ -1,11 +1,11 @@
-"""Saving: checkpoints, snapshots and the model folder; a full disk costs a save, not the run."""
+"""Saves checkpoints, snapshots and the model folder; a full disk costs a save, not the run."""
 
 from __future__ import annotations
 
-from regard import disk
-from regard.errors import RegardError
 from regard.models import store
-from regard.training import checkpoint
+from regard.system import disk
+from regard.system.errors import RegardError
+from regard.training.checkpoints import checkpoint
 from regard.training.objective import Validation
 from regard.training.progress import Best
 from regard.training.run import Run
@@ -13,7 +13,7 @@ from regard.training.run import Run
 _SNAPSHOTS = (1, 2, 5, 10, 20, 50, 100)
 """Per cent of the steps after which weights are kept for good, to watch a head learn."""
 _FAILED_SAVES = 3
-"""So many saves one after the other may fail before training does."""
+"""Consecutive failed saves before training fails."""
 
 
 def save(run: Run, last: bool = False) -> None:
@@ -31,7 +31,7 @@ def save(run: Run, last: bool = False) -> None:
         run.log.sync()
         path = run.checkpoints.save(progress.step, contents, progress.best_step, progress.finished)
     except OSError as error:
-        failed(run, error, last=last or progress.finished)
+        count_failed_save(run, error, last=last or progress.finished)
         return
     run.failed_saves = 0
     if run.board:
@@ -40,18 +40,18 @@ def save(run: Run, last: bool = False) -> None:
     run.hooks.reporter.on_save(path)
 
 
-def model_saved(run: Run, best: Best, validation: Validation) -> bool:
-    """Write the model folder, before the checkpoint that says it is the best: a kill in between only does it again."""
+def save_best_model(run: Run, best: Best, validation: Validation) -> bool:
+    """Write the model folder before the checkpoint that marks it as best; after a kill in between it is rewritten."""
     try:
         run.hooks.save_model(run.optimiser.weights_by_name(), best, validation)
     except OSError as error:
-        failed(run, error, last=run.progress.step == run.section.steps)
+        count_failed_save(run, error, last=run.progress.step == run.section.steps)
         return False
     return True
 
 
 def snapshot_steps(steps: int) -> set[int]:
-    """The steps of a run behind which weights are kept for good."""
+    """The steps after which snapshots are kept permanently."""
     return {max(1, round(steps * percent / 100)) for percent in _SNAPSHOTS}
 
 
@@ -61,18 +61,18 @@ def keep_snapshot(run: Run) -> None:
     place = run.folder / "snapshots" / checkpoint.name(step)
     if steps is None or step not in snapshot_steps(steps) or place.exists():
         return
-    with run.optimiser.averaged():
+    with run.optimiser.averaged_weights():
         contents = {"weights.safetensors": store.chunks(run.optimiser.weights_by_name())}
         try:
             checkpoint.write_folder(place, contents, run.hooks.files)
         except OSError as error:
-            failed(run, error)
+            count_failed_save(run, error)
 
 
-def failed(run: Run, error: OSError, last: bool = False) -> None:
-    """Count a save that failed; training goes on with the older ones, but not for ever."""
+def count_failed_save(run: Run, error: OSError, last: bool = False) -> None:
+    """Count a failed save; training continues with older ones, up to a limit."""
     run.failed_saves += 1
-    run.event(f"saving at step {run.progress.step} failed ({disk.fault_of(error)}); what was saved before stands")
+    run.event(f"saving at step {run.progress.step} failed ({disk.fault_of(error)}); earlier saves are intact")
     if last or run.failed_saves >= _FAILED_SAVES:
         raise RegardError(
             f"saving failed ({disk.fault_of(error)}); make room and run the same command again", str(run.folder)

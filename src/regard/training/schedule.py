@@ -1,4 +1,4 @@
-"""The learning rate as a pure function of the step, counted from 1 [Vaswani17 §5.3, eq. 3]."""
+"""Learning-rate schedules: pure functions of the step, counted from 1 [Vaswani17 §5.3, eq. 3]."""
 
 from __future__ import annotations
 
@@ -20,15 +20,17 @@ def inverse_square_root(peak: float, warmup: int) -> Schedule:
 
 def cosine(peak: float, warmup: int, steps: int) -> Schedule:
     """Linear to ``peak``, then half a cosine to zero at exactly the last step."""
-    return lambda step: peak * _warm(step, warmup) * 0.5 * (1.0 + math.cos(math.pi * _done(step, warmup, steps)))
+    return lambda step: (
+        peak * _warm(step, warmup) * 0.5 * (1.0 + math.cos(math.pi * _decay_progress(step, warmup, steps)))
+    )
 
 
 def linear(peak: float, warmup: int, steps: int) -> Schedule:
     """Linear to ``peak``, then linear to zero at exactly the last step."""
-    return lambda step: peak * _warm(step, warmup) * (1.0 - _done(step, warmup, steps))
+    return lambda step: peak * _warm(step, warmup) * (1.0 - _decay_progress(step, warmup, steps))
 
 
-def bent(rate: Schedule, at: int, planned: int, steps: int) -> Schedule:
+def stretch(rate: Schedule, at: int, planned: int, steps: int) -> Schedule:
     """A schedule up to step ``at``; what it still has to go to ``planned`` it goes slower or faster, to ``steps``."""
     return lambda step: rate(step if step <= at else at + (step - at) * (planned - at) / (steps - at))
 
@@ -37,6 +39,6 @@ def _warm(step: float, warmup: int) -> float:
     return min(1.0, step / warmup) if warmup else 1.0
 
 
-def _done(step: float, warmup: int, steps: int) -> float:
-    """The share of the way down that lies behind: 0 while warming up, 1 from the last step on."""
+def _decay_progress(step: float, warmup: int, steps: int) -> float:
+    """The completed share of the decay: 0 during warmup, 1 from the last step on."""
     return min(1.0, max(0, step - warmup) / max(1, steps - warmup))

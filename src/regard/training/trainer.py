@@ -1,7 +1,7 @@
-"""``fit``: how weights are made, from the first step to the last [Vaswani17 §5].
+"""``fit``: the training loop [Vaswani17 §5].
 
-What happens at a step is a pure function of the recipe and the step's number, so a run that was stopped, or killed at
-any moment, and started again ends with the same bits as one that was not.
+A step is a pure function of the recipe and the step's number, so a run that was stopped or killed at any moment and
+then resumed ends with the same bits as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -14,47 +14,47 @@ from pathlib import Path
 import torch
 
 from regard.config import Recipe
-from regard.data.batch import Batch, Position
-from regard.errors import Diverged, Stopped
-from regard.training.kept import Made, make
+from regard.data.batches.batch import Batch, Position
+from regard.system.errors import Diverged, Stopped
+from regard.training.budget.measured_steps import MeasuredStep, make
 from regard.training.log import StepMetrics, Summary
-from regard.training.objective import Feed, Objective, Validation
-from regard.training.progress import diverged, scored
-from regard.training.review import review
+from regard.training.objective import BatchSource, Objective, Validation
+from regard.training.progress import divergence_error, is_scoring_step
+from regard.training.replanning import review
 from regard.training.run import Hooks, Run, resume
-from regard.training.saving import keep_snapshot, model_saved, save
+from regard.training.saving import keep_snapshot, save, save_best_model
 
 
-def fit(objective: Objective, feed: Feed, recipe: Recipe, folder: Path, hooks: Hooks | None = None) -> Summary:
-    """Train from the newest whole checkpoint in ``folder``, or from the start where there is none, to the last step.
+def fit(objective: Objective, feed: BatchSource, recipe: Recipe, folder: Path, hooks: Hooks | None = None) -> Summary:
+    """Train from the newest valid checkpoint in ``folder``, or from the start if there is none, to the last step.
 
     Args:
         objective: the task: its model, loss and validation.
         feed: batches from any position on.
         recipe: everything that decides the run; ``training.steps`` is set unless the schedule has no end. Where
-            ``hooks`` hold what they were planned by, they are planned anew midway.
+            ``hooks`` hold what they were planned by, the run is re-planned at half-time.
         folder: the private ``training/`` folder of the run, locked by the caller.
         hooks: reporter, stop flag, what saves the model folder.
 
     Raises:
-        Stopped: ``should_stop`` said so; all is saved (exit code 75).
+        Stopped: ``should_stop`` returned true; all is saved (exit code 75).
         Diverged: too many gradients, the weights or a validation's loss are not finite (76).
         NoValidCheckpoint: there are checkpoints, but each is damaged (3).
-        RegardError: saving failed three times one after the other.
+        RegardError: saving failed three times in a row.
     """
     run = Run(objective, feed, recipe, folder, hooks or Hooks())
     resume(run)
     try:
-        take_kept(run)
-        go(run)
+        apply_measured_steps(run)
+        run_steps(run)
     except Diverged as error:
         run.event(str(error))
         raise
     return end(run)
 
 
-def take_kept(run: Run) -> None:
-    """Take over the steps that were made while the run was measured, if it is at its start."""
+def apply_measured_steps(run: Run) -> None:
+    """Take over the steps made while measuring, if the run is at its start."""
     kept = run.hooks.kept
     if kept is None or run.progress.step:
         return
@@ -64,12 +64,12 @@ def take_kept(run: Run) -> None:
         count(run, made)
 
 
-def go(run: Run) -> None:
+def run_steps(run: Run) -> None:
     """Step, validate and save until the run is over; midway, look whether the steps planned are the right number."""
     batches = run.feed.iterate(run.progress.position)
     review(run)  # a run that an earlier Regard left midway, where it planned before the next step
     while not run.progress.finished:
-        stop_if_asked(run)
+        check_stop(run)
         step(run, list(islice(batches, run.section.accumulate)))
         best = validate(run) if validation_due(run) else False
         keep_snapshot(run)
@@ -80,12 +80,12 @@ def go(run: Run) -> None:
 
 
 def refuse_bad_weights(run: Run) -> None:
-    """Raise ``Diverged`` where the weights are no numbers any more, so that what was saved before stands."""
+    """Raise ``Diverged`` if the weights are not finite, so that earlier saves stay intact."""
     if not run.optimiser.finite():
-        raise diverged("the weights are not finite any more", run.progress.step)
+        raise divergence_error("the weights are not finite", run.progress.step)
 
 
-def stop_if_asked(run: Run) -> None:
+def check_stop(run: Run) -> None:
     """Save and raise ``Stopped`` if the flag is up."""
     if run.hooks.should_stop():
         refuse_bad_weights(run)
@@ -94,17 +94,17 @@ def stop_if_asked(run: Run) -> None:
         if run.last.steps is not None:
             said += f" of {run.last.steps}"
         run.event(said)
-        raise Stopped(f"{said}; all is saved, the same command goes on from here")
+        raise Stopped(f"{said}; all is saved; rerun the same command to resume")
 
 
 def step(run: Run, micro: list[tuple[Batch, Position]]) -> None:
-    """One update; the position moves behind its last micro-batch."""
+    """One update; the position moves past its last micro-batch."""
     clock = run.hooks.clock
     count(run, make(run.updates, run.progress.step + 1, micro, clock(), clock))
 
 
-def count(run: Run, made: Made) -> None:
-    """Count an update that is made."""
+def count(run: Run, made: MeasuredStep) -> None:
+    """Count a completed update."""
     progress, update = run.progress, made.update
     progress.step += 1
     progress.position = made.position
@@ -112,11 +112,11 @@ def count(run: Run, made: Made) -> None:
     if not update.applied:
         run.event(f"update {progress.step} skipped: its gradient is not finite")
         progress.skip(progress.step, run.section)
-    elif progress.spiked(update.loss):
-        run.event(f"the loss stands out at step {progress.step}: {update.loss:.4f}")
+    elif progress.detect_spike(update.loss):
+        run.event(f"loss spike at step {progress.step}: {update.loss:.4f}")
 
 
-def record(run: Run, made: Made) -> None:
+def record(run: Run, made: MeasuredStep) -> None:
     """Log an update."""
     update = made.update
     metrics = StepMetrics(
@@ -139,20 +139,20 @@ def record(run: Run, made: Made) -> None:
 
 
 def validation_due(run: Run) -> bool:
-    """Every so many steps, and at the last."""
+    """Every ``validate_every`` steps, and at the last."""
     return run.progress.step % run.validate_every == 0 or run.progress.step == run.section.steps
 
 
 def validate(run: Run) -> bool:
-    """Validate the weights that would be saved; save the model folder if they are the best so far, and say whether."""
+    """Validate the weights to be saved; save the model folder if they are the best so far, and return whether."""
     progress, section = run.progress, run.section
     refuse_bad_weights(run)
-    with run.optimiser.averaged():
+    with run.optimiser.averaged_weights():
         validation = scores(run)
         if not math.isfinite(validation.loss):
-            raise diverged("the loss of the validation is not finite", progress.step)
+            raise divergence_error("the loss of the validation is not finite", progress.step)
         best = progress.judge(validation, section)
-        if best and not model_saved(run, best, validation):
+        if best and not save_best_model(run, best, validation):
             best = None
     progress.count(best)
     progress.finished = progress.over(section.steps, section.patience)
@@ -167,19 +167,19 @@ def validate(run: Run) -> bool:
 
 
 def scores(run: Run) -> Validation:
-    """A validation in evaluation mode; scores that take long are made where they decide."""
+    """A validation in evaluation mode; slow scores are computed only where they decide."""
     run.objective.model.eval()
     try:
         with torch.no_grad():
-            return run.objective.validate(scored(run.progress.step, run.section))
+            return run.objective.validate(is_scoring_step(run.progress.step, run.section))
     finally:
         run.objective.model.train()
 
 
 def end(run: Run) -> Summary:
-    """Say how the run ended."""
+    """Report how the run ended."""
     progress, best = run.progress, run.progress.best
-    reason = "all steps made" if progress.step == run.section.steps else "no better validation for a while"
+    reason = "all steps done" if progress.step == run.section.steps else "no better validation for a while"
     summary = Summary(
         step=progress.step,
         seconds=run.seconds,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import torch
 
 from regard.config import Recipe
-from regard.data.batch import Batch
-from regard.keys import key
+from regard.data.batches.batch import Batch
+from regard.system.keys import key
 from regard.training import distributed
 from regard.training.objective import Objective
 from regard.training.optim import FlatOptimiser
@@ -21,7 +21,7 @@ _NORMS_EVERY = 50
 
 @dataclass(frozen=True)
 class Update:
-    """What one update was; loss and nll are means over what the losses of all its micro-batches count."""
+    """Result of one update; loss and nll are means over the units of all its micro-batches."""
 
     loss: float
     nll: float
@@ -33,7 +33,7 @@ class Update:
 
 
 class Updates:
-    """Makes updates; holds no state of its own, so nothing of it needs saving."""
+    """Makes updates; stateless, so nothing needs saving."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Updates:
                 loss = self.objective.loss(batch)
                 loss.total.backward()
                 sums += torch.stack([loss.total.detach(), loss.nll.detach(), loss.total.new_tensor(loss.count)])
-        distributed.summed(sums)
-        distributed.summed(self.optimiser.gradients)
+        distributed.all_reduce_sum(sums)
+        distributed.all_reduce_sum(self.optimiser.gradients)
         total, nll, count, norm = torch.cat([sums, self.optimiser.norm().double().reshape(1)]).tolist()
         return [total, nll, max(count, 1.0), norm]

@@ -1,0 +1,111 @@
+"""``regard encode``: a vector for each text, token, image or patch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
+
+from cyclopts import Parameter
+
+from regard.cli.io.exchange import Exchange
+from regard.cli.io.given import Input, InputTexts, Text
+from regard.cli.io.opening import IMAGES
+from regard.cli.io.target import OutputTarget
+from regard.system.errors import UsageError
+
+if TYPE_CHECKING:
+    from regard.cli.io.vectors import VectorWriter
+    from regard.tasks.encoding.vectors import Pool
+
+
+def encode(
+    folder: Annotated[Path, Parameter(name="DIR")],
+    /,
+    *texts: Text,
+    pool: Literal["first", "mean", "max", "last"] | None = None,
+    each: Literal["text", "token", "image", "patch"] | None = None,
+    layer: int | None = None,
+    normalise: bool = False,
+    input: Input = None,
+    output: Path | None = None,
+    device: str | None = None,
+    threads: int | None = None,
+) -> int:
+    """Turn texts into vectors, by the encoder of any model: arguments, or the lines of a file or of stdin.
+
+    A JSON object comes out for each. Of a translator the encoder speaks, of a language model the whole stack. An empty
+    text has the zero vector, and no tokens. A model of images reads an image a line, as regard classify does; an empty
+    line, and a header, have no vector.
+
+    Args:
+        folder: the model folder.
+        pool: what stands for a text or an image: its first or last token, or the mean or the largest of all, with the
+            symbols around it (of images the first is the class token); default: mean, but of images and of an encoder
+            that was brought in what the model was made with.
+        each: text (the default): {"text", "vector"} a line; token: {"text", "tokens"}, of each token its text, its
+            characters (start, end) in the line's text as the model sees it, and its vector. Of images: image (the
+            default): {"line", "vector"}; patch: {"line", "patches"}, of each patch its row, its column and its vector.
+        layer: whose vectors, counted from 1; default: the last.
+        normalise: every vector gets length one, so that products are cosines; some encoders were made with that.
+        output: write to a file instead of stdout; it is there whole or not at all, and what was stopped or killed
+            resumes with the same command. One that ends in .jsonl gets the same JSON objects; one in .npz arrays:
+            "vectors", a row a text; with --each token a row a token, beside it "lines" (from 0), "ids" and "offsets".
+            Of images a row an image, beside it "lines"; with --each patch a row a patch, and "patches", its row and
+            column (from 0).
+        device: cpu, cuda ...
+        threads: processor threads.
+    """
+    if each in PARTS and pool is not None:
+        raise UsageError(f"is for whole texts and images; with --each {each} every {each} has its vector", "--pool")
+    given = InputTexts(texts, input)
+    target = OutputTarget(output, given)
+    arrays = output is not None and output.suffix == ".npz"
+    if target.file is not None and output is not None and output.suffix not in KINDS:
+        raise UsageError(f"must end in {' or '.join(KINDS)}; without --output JSON goes to stdout", str(output))
+    options = {"--pool": pool, "--each": each, "--layer": layer, "--normalise": normalise, "arrays": arrays}
+    with Exchange("encode", folder, given, target, options) as exchange:
+        task = exchange.open_model(device, threads)
+        way = (_images if task.name == IMAGES else _texts)(task, each, layer, pool, normalise)
+        if arrays:
+            _write_npz(exchange, way)
+        else:
+            exchange.answer(way.objects)
+    return 0
+
+
+KINDS = (".npz", ".jsonl")
+"""File endings allowed for vectors."""
+
+
+def _write_npz(exchange: Exchange, way: VectorWriter) -> None:
+    """Write an .npz file from the arrays of all chunks."""
+    from regard.cli.io.vectors import frame_arrays, join_arrays, pack_npz, read_frames
+
+    def whole(file: BinaryIO) -> memoryview:
+        return pack_npz(join_arrays(list(read_frames(file)) or [way.arrays([], 1)]))
+
+    exchange.keep(lambda texts, first: frame_arrays(way.arrays(texts, first)), whole=whole)
+
+
+PARTS = ("token", "patch")
+"""The units that may get a vector each, other than the whole."""
+
+
+def _texts(task: Any, each: str | None, layer: int | None, pool: Pool | None, normalise: bool) -> VectorWriter:
+    from regard.cli.io.vectors import TextWriter, TokenWriter
+    from regard.tasks.encoding.vectors import TextVectors
+
+    if each not in (None, "text", "token"):
+        raise UsageError("this model reads texts; a vector is of each text or token", "--each")
+    vectors = TextVectors(task, layer)
+    return TokenWriter(vectors, normalise) if each == "token" else TextWriter(vectors, pool, normalise or None)
+
+
+def _images(task: Any, each: str | None, layer: int | None, pool: Pool | None, normalise: bool) -> VectorWriter:
+    from regard.cli.io.vectors import ImageWriter, PatchWriter
+    from regard.tasks.images.vectors import ImageVectors
+
+    if each not in (None, "image", "patch"):
+        raise UsageError("this model reads images; a vector is of each image or patch", "--each")
+    vectors = ImageVectors(task, layer)
+    return PatchWriter(vectors, normalise) if each == "patch" else ImageWriter(vectors, pool, normalise)

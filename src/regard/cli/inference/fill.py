@@ -1,0 +1,116 @@
+"""``regard fill``: the most probable words at the gaps of each text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from regard.cli.io.exchange import Exchange
+from regard.cli.io.given import Input, InputTexts, Text
+from regard.cli.io.target import Output, OutputTarget
+from regard.system.errors import UsageError
+
+
+def fill(
+    folder: Annotated[Path, Parameter(name="DIR")],
+    /,
+    *texts: Text,
+    k: Annotated[int, Parameter(name=("--k", "-k"))] = 5,
+    json: bool = False,
+    input: Input = None,
+    output: Output = None,
+    device: str | None = None,
+    threads: int | None = None,
+) -> int:
+    """Guess what stood at each [MASK] of texts: arguments, or the lines of a file or of stdin.
+
+    A line comes out for each guess, the best first: the probability, what is guessed and the whole text with it,
+    between tabs.
+
+    A masked-language model guesses the piece at each gap (▁ is a space): a text with several [MASK] gives the guesses
+    of the first, then those of the second, and so on, the others filled with their best. A longer word needs several
+    consecutive [MASK].
+
+    A span-corruption model (T5) guesses all gaps of a text together, any number of words at each, with | between; a
+    gap may also be written by its own name, as in "The <extra_0> sleeps on <extra_1>."
+
+    Args:
+        folder: the model folder.
+        k: guesses for each gap, or for all gaps of a text together.
+        json: one JSON object for each text instead: the text, and the guesses of each gap (gaps) or of all together
+            (fillings).
+        device: cpu, cuda ...
+        threads: processor threads.
+    """
+    if k < 1:
+        raise UsageError(f"{k} guesses cannot be given; ask for 1 or more", "--k")
+    given = InputTexts(texts, input)
+    with Exchange("fill", folder, given, OutputTarget(output, given), {"--k": k, "--json": json}) as exchange:
+        task = exchange.open_model(device, threads)
+        answer = FILLERS[task.name]
+        exchange.answer(lambda lines, first: answer(task, lines, first, k, json))
+    return 0
+
+
+def _words(task: Any, lines: list[str], first: int, k: int, json: bool) -> Iterator[str]:
+    """Fill each gap independently."""
+    from regard.cli.io.lines import json_line
+
+    for number, (line, gaps) in enumerate(zip(lines, task.fill(lines, k), strict=True), first):
+        if json:
+            yield json_line({"text": line, "gaps": [[asdict(one) for one in gap] for gap in gaps]})
+            continue
+        _note_none(gaps, line, number)
+        yield from (_format_guess(f"{one.probability:.4f}", one.piece, one.text) for gap in gaps for one in gap)
+
+
+def _spans(task: Any, lines: list[str], first: int, k: int, json: bool) -> Iterator[str]:
+    """Fill all gaps of a text jointly; lines before an unreadable one are answered first."""
+    from regard.cli.io.lines import json_line, read_until_error
+
+    read, wrong = read_until_error(_check_line(task, line, number) for number, line in enumerate(lines, first))
+    for number, (line, fillings) in enumerate(zip(read, task.fillings(read, k), strict=True), first):
+        if json:
+            yield json_line({"text": line, "fillings": [asdict(one) for one in fillings]})
+            continue
+        _note_none(fillings, line, number)
+        yield from (_format_guess(f"{one.probability:.4g}", " | ".join(one.spans), one.text) for one in fillings)
+    if wrong:
+        raise wrong
+
+
+def _check_line(task: Any, line: str, number: int) -> str:
+    """The line itself, if its gaps can be filled.
+
+    Raises:
+        UsageError: they cannot; with the line's number.
+    """
+    try:
+        task.gap_source(line)
+    except UsageError as error:
+        raise UsageError(error.message, f"line {number}") from None
+    return line
+
+
+def _format_guess(probability: str, guess: str, text: str) -> str:
+    from regard.cli.io.lines import one_cell
+
+    return f"{probability}\t{one_cell(guess)}\t{one_cell(text)}"
+
+
+def _note_none(found: list[Any], line: str, number: int) -> None:
+    from regard.cli.io.terminal import say
+
+    if not found and line.strip():
+        say(f"line {number} has no [MASK]")
+
+
+FILLERS: dict[str, Callable[[Any, list[str], int, int, bool], Iterator[str]]] = {
+    "masked-lm": _words,
+    "span-corruption": _spans,
+}
+"""By task, the function that answers lines, given the number of the first."""

@@ -1,0 +1,69 @@
+"""``regard translate``: one line of translation for each text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from regard.cli.io.exchange import Exchange
+from regard.cli.io.given import Input, InputTexts, Text
+from regard.cli.io.lines import json_line, one_line
+from regard.cli.io.target import Output, OutputTarget
+from regard.system.errors import UsageError
+
+if TYPE_CHECKING:
+    from regard.tasks.translation.translator import Translation
+
+
+def translate(
+    folder: Annotated[Path, Parameter(name="DIR")],
+    /,
+    *texts: Text,
+    beam: int | None = None,
+    nbest: int = 1,
+    json: bool = False,
+    input: Input = None,
+    output: Output = None,
+    device: str | None = None,
+    threads: int | None = None,
+) -> int:
+    """Translate texts, a line out for each: arguments, the lines of a file, or those of stdin.
+
+    Lines of stdin are translated as they come; a pause in the input brings out what there is. Empty texts stay empty.
+
+    Args:
+        folder: the model folder.
+        beam: hypotheses kept while searching; 1 is fastest; default: the recipe's.
+        nbest: show this many translations of each line, each as line number, score and text, separated by tabs;
+            the beam is widened if necessary, and one given may not be narrower.
+        json: one JSON object a line, with text, tokens and score.
+        device: cpu, cuda ...
+        threads: processor threads.
+    """
+    if nbest < 1 or (beam is not None and not nbest <= beam <= 100):
+        raise UsageError(f"--nbest {nbest} must lie between 1 and the beam, and the beam between 1 and 100")
+    given = InputTexts(texts, input)
+    options = {"--beam": beam, "--nbest": nbest, "--json": json}
+    with Exchange("translate", folder, given, OutputTarget(output, given), options) as exchange:
+        task: Translation = exchange.open_model(device, threads)
+
+        def answer(lines: list[str], first: int) -> Iterator[str]:
+            found = task.nbest(lines, n=nbest, beam=beam, first=first)
+            for number, hypotheses in enumerate(found, first):
+                yield from _format_hypotheses(number, hypotheses, nbest, json)
+
+        exchange.answer(answer)
+    return 0
+
+
+def _format_hypotheses(number: int, hypotheses: list[Any], nbest: int, json: bool) -> list[str]:
+    """The lines for one sentence."""
+    if json:
+        found = [{"text": one_line(h.text), "tokens": list(h.tokens), "score": round(h.score, 6)} for h in hypotheses]
+        return [json_line(found[0] if nbest == 1 else {**found[0], "nbest": found})]
+    if nbest == 1:
+        return [one_line(hypotheses[0].text)]
+    return [f"{number}\t{h.score:.4f}\t{one_line(h.text)}" for h in hypotheses]

@@ -1,0 +1,150 @@
+"""Input texts of a command: arguments, a file or stdin."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from regard.cli.io.opening import refuse_no_file
+from regard.system.errors import UsageError
+
+if TYPE_CHECKING:
+    from regard.text.files.lines import InvalidLines
+
+Text = Annotated[
+    str,
+    Parameter(
+        name="TEXT...",
+        help="texts, each between quotes; default: the lines of --input, or of stdin. Behind -- if one begins with -.",
+    ),
+]
+"""Arguments that are texts."""
+Input = Annotated[
+    Path | None,
+    Parameter(help="a file of texts instead of arguments and stdin, a line each, plain or gz, xz, zst; -: stdin."),
+]
+"""An option that names a file of texts."""
+LONGEST_WORD = 1 << 17
+"""Most characters read between two blanks of a text."""
+STDIN = Path("-")
+"""The name of stdin in place of a file."""
+
+
+class InputTexts:
+    """The source of the texts: arguments if any, else a named file, else stdin.
+
+    Args:
+        texts: arguments, each a text.
+        input: a file of texts, a line each.
+
+    Raises:
+        UsageError: both are given, or the input is not a file.
+    """
+
+    def __init__(self, texts: Sequence[str] = (), input: Path | None = None) -> None:
+        if texts and input is not None:
+            raise UsageError("the texts are arguments already; give these or a file of texts", "--input")
+        self.arguments = [os.fsencode(text).decode(errors="replace") for text in texts]
+        self._mended = [n for n, text in enumerate(texts, 1) if text != self.arguments[n - 1]]
+        self.path = None if input == STDIN else input
+        self.rows = False
+        """Whether a line is a row of numbers instead of text."""
+        self.end = False
+        """Whether truncation keeps the end of a text instead of its start."""
+        self.read = 0
+        """Approximate bytes of the lines read so far."""
+        if self.path is not None:
+            refuse_no_file(self.path)
+
+    @property
+    def name(self) -> str:
+        """The source's name in messages about its lines."""
+        return "arguments" if self.arguments else "stdin" if self.path is None else str(self.path)
+
+    @property
+    def stat(self) -> os.stat_result | None:
+        """The file status of the source; ``None`` if unknown."""
+        if self.arguments:
+            return None
+        try:
+            return os.fstat(sys.stdin.fileno()) if self.path is None else self.path.stat()
+        except (OSError, ValueError):  # a stand-in without a descriptor
+            return None
+
+    @property
+    def steady(self) -> bool:
+        """Whether all input exists already, so that reading never waits for a writer."""
+        return bool(self.arguments) or (self.path is not None and self.path.is_file())
+
+    @property
+    def share(self) -> float | None:
+        """The fraction of the input that was read, from 0 to 1; ``None`` if unknown."""
+        return min(self.read / self.size, 1.0) if self.size else None
+
+    @cached_property
+    def size(self) -> int | None:
+        """Total bytes of all lines; ``None`` if unknown before reading."""
+        from regard.text.files.lines import MAGIC
+
+        if self.arguments:
+            return sum(len(text.encode()) + 1 for text in self.arguments)
+        found = self.stat
+        if found is None or not stat.S_ISREG(found.st_mode):
+            return None
+        if self.path is not None:
+            with self.path.open("rb") as file:
+                if file.read(8).startswith(tuple(MAGIC.values())):
+                    return None
+        return found.st_size
+
+    def lines(self, notes: InvalidLines) -> Iterator[str]:
+        """The texts; invalid UTF-8 lines are noted, and excessively long words are truncated with a message."""
+        for number, text in enumerate(self._lines(notes), 1):
+            self.read += len(text.encode("utf-8", "replace")) + 1
+            yield text if self.rows or len(text) <= LONGEST_WORD else self._shorten(text, number)
+
+    def _shorten(self, text: str, number: int) -> str:
+        from regard.cli.io.terminal import say
+        from regard.text.long_words import shorten_words
+
+        kept, lost = shorten_words(text, LONGEST_WORD, end=self.end)
+        if lost:
+            which = f"the {'last' if self.end else 'first'} {LONGEST_WORD:,} characters of each word"
+            say(f"warning: {self.name}: of line {number} {which} are read; {lost:,} characters are left out")
+        return kept
+
+    def _lines(self, notes: InvalidLines) -> Iterator[str]:
+        if self.arguments:
+            for number in self._mended:
+                notes.note(number)
+            return iter(self.arguments)
+        from regard.cli.io.stdin import raw_lines
+        from regard.text.files.lines import decode_lines, lines
+
+        if self.path is not None:
+            return lines(self.path, notes)
+        if sys.stdin.isatty():
+            from regard.cli.io.terminal import say
+
+            say("reading from the terminal, a text a line; Ctrl-D ends it")
+        return decode_lines(raw_lines(), notes)
+
+
+def refuse_file_names(texts: Sequence[str]) -> None:
+    """Refuse arguments that name existing files: they were probably meant for ``--input``.
+
+    Raises:
+        UsageError: a text is the name of a file, or stands for stdin.
+    """
+    for text in texts:
+        if text == str(STDIN):
+            raise UsageError("stdin is read where there are no texts, or by --input -", text)
+        if os.path.exists(text) and not os.path.isdir(text):
+            raise UsageError("is a file, but arguments are texts; give it as --input, or put its name after --", text)

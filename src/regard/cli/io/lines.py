@@ -1,0 +1,216 @@
+"""Answers texts line by line: in bulk for a fast writer, at once for a slow one."""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from regard.system.errors import RegardError
+
+if TYPE_CHECKING:
+    from regard.cli.io.given import InputTexts
+    from regard.cli.io.target import OutputTarget
+
+One = TypeVar("One")
+
+BURST = 1024
+"""Most lines to read ahead."""
+LINGER = 0.05
+"""Seconds to wait for another line before answering those at hand."""
+AHEAD = 1 << 20
+"""Most characters to read ahead."""
+ROOM = 1 << 15
+"""Most characters of a chunk, unless a single text has more."""
+
+
+def answer_each(
+    answer: Callable[[list[str], int], Iterable[str]],
+    given: InputTexts,
+    target: OutputTarget,
+    joined: Callable[[Iterator[str]], Iterator[str]] = iter,
+) -> None:
+    """Write the answer to each text as it comes; report invalid UTF-8 lines at the end.
+
+    Args:
+        answer: from texts and the number of the first (from 1) to the lines to write.
+        given: the input; a complete one is answered in chunks, another as it arrives.
+        target: the output.
+        joined: merges lines that are answered together; default: none.
+    """
+    from regard.cli.io.terminal import say_invalid_lines
+    from regard.text.files.lines import InvalidLines
+
+    notes = InvalidLines()
+    texts = joined(given.lines(notes))
+    with target.stream() as stream:
+        for burst, first in number_groups(chunks(texts) if given.steady else bursts(texts)):
+            for line in answer(burst, first):
+                stream.write(encode_line(line))
+            stream.flush()
+    say_invalid_lines(given.name, notes)
+
+
+def number_groups(groups: Iterable[list[str]]) -> Iterator[tuple[list[str], int]]:
+    """Each group of texts with the number of its first, from 1."""
+    first = 1
+    for group in groups:
+        yield group, first
+        first += len(group)
+
+
+def encode_line(line: str) -> bytes:
+    """A line encoded as UTF-8, with its line feed."""
+    return line.encode("utf-8", "replace") + b"\n"
+
+
+def read_until_error(given: Iterator[One]) -> tuple[list[One], RegardError | None]:
+    """The items before the first unreadable line, and the error of that line, so that the former can be answered."""
+    read = []
+    try:
+        for one in given:
+            read.append(one)
+    except RegardError as error:
+        return read, error
+    return read, None
+
+
+def image_of(task: Any, line: str, number: int) -> Any:
+    """The pixel values of a line for an image model; ``None`` for an empty line or a header, which is reported.
+
+    Raises:
+        RegardError: the line holds no image of the size the model reads; with its number.
+    """
+    found = task.parse_lines([line], number)
+    if not found and line.strip():
+        from regard.cli.io.terminal import say
+
+        say(f"line {number} names columns; it is taken for a header, not for an image")
+    return found[0] if found else None
+
+
+def one_line(text: str) -> str:
+    """The text with line breaks replaced by spaces, so that each input line gives one output line."""
+    return text.replace("\r\n", " ").replace("\n", " ").replace("\r", " ")
+
+
+def one_cell(text: str) -> str:
+    """The same with tabs replaced by spaces, so that it stays one column."""
+    return one_line(text).replace("\t", " ")
+
+
+def json_line(value: Any) -> str:
+    """A JSON object on one line."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def chunks(texts: Iterable[str], most: int = BURST, room: int = ROOM) -> Iterator[list[str]]:
+    """Deterministic groups of texts: resuming after any group yields the same groups.
+
+    Raises:
+        RegardError: a text cannot be read; what comes before it is given first.
+    """
+    chunk, size, wrong = list[str](), 0, None
+    try:
+        for text in texts:
+            if chunk and (len(chunk) == most or size + len(text) > room):
+                yield chunk
+                chunk, size = [], 0
+            chunk.append(text)
+            size += len(text)
+    except RegardError as error:
+        wrong = error
+    if chunk:
+        yield chunk
+    if wrong:
+        raise wrong
+
+
+def bursts(lines: Iterable[str], most: int = BURST, linger: float = LINGER, *, room: int = ROOM) -> Iterator[list[str]]:
+    """Groups of all lines available so far: a slow writer is answered at once, a fast one in bulk.
+
+    A line of more characters than ``room`` is answered alone, once those before it are.
+    """
+    waiting = ReadAhead(most)
+    threading.Thread(target=_read_ahead, args=(lines, waiting), daemon=True).start()
+    item = waiting.get()
+    while isinstance(item, str):
+        burst, size, item = [item], len(item), NOTHING
+        deadline = time.monotonic() + linger
+        while item is NOTHING and len(burst) < most:
+            try:
+                item = waiting.get(timeout=max(deadline - time.monotonic(), 0.0))
+            except queue.Empty:
+                break
+            if isinstance(item, str) and size + len(item) <= room:
+                burst.append(item)
+                size, item = size + len(item), NOTHING
+        yield burst
+        item = waiting.get() if item is NOTHING else item
+    if item is not None:
+        raise item
+
+
+NOTHING = object()
+"""Stands for a line that has not arrived yet."""
+
+
+class ReadAhead(queue.Queue[Any]):
+    """A read-ahead queue, bounded by a number of lines and by :data:`AHEAD` characters, but never below one line.
+
+    Args:
+        most: lines.
+    """
+
+    def __init__(self, most: int = BURST) -> None:
+        self._each = max(1, AHEAD // most)
+        super().__init__(self._each * most)
+
+    def _init(self, maxsize: int) -> None:
+        super()._init(maxsize)
+        self._size = 0
+
+    def _cost(self, item: Any) -> int:
+        return self._each + (len(item) if isinstance(item, str) else 0)
+
+    def _qsize(self) -> int:
+        return self._size
+
+    def _put(self, item: Any) -> None:
+        super()._put(item)
+        self._size += self._cost(item)
+
+    def _get(self) -> Any:
+        item = super()._get()
+        self._size -= self._cost(item)
+        return item
+
+
+def poll_lines(lines: Iterable[str], check: Callable[[], None]) -> Iterator[str]:
+    """The lines, read ahead; while waiting, ``check`` is called periodically and may raise."""
+    waiting = ReadAhead()
+    threading.Thread(target=_read_ahead, args=(lines, waiting), daemon=True).start()
+    while True:
+        try:
+            item = waiting.get(timeout=0.2)
+        except queue.Empty:
+            check()
+            continue
+        if item is None:
+            return
+        if isinstance(item, BaseException):
+            raise item
+        yield item
+
+
+def _read_ahead(lines: Iterable[str], waiting: queue.Queue[Any]) -> None:
+    """Put each line into the queue, then ``None``, or the error that ended them."""
+    try:
+        for line in lines:
+            waiting.put(line)
+        waiting.put(None)
+    except BaseException as error:
+        waiting.put(error)

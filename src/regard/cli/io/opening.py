@@ -1,0 +1,133 @@
+"""Opens a model folder for a command; checks of paths, threads and tasks."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from regard.system.errors import RegardError, UsageError
+
+KINDS = {
+    "translation": ("a translator", "regard translate"),
+    "classification": ("a classifier", "regard classify"),
+    "image-classification": ("a classifier of images", "regard classify"),
+    "tagging": ("a tagger", "regard tag"),
+    "language-model": ("a language model", "regard generate"),
+    "masked-lm": ("a masked-language model", "regard fill"),
+    "encoding": ("an encoder of texts", "regard encode"),
+    "span-corruption": ("a span-corruption model", "regard fill"),
+}
+"""Each task's model and its use, in words."""
+READING = tuple(name for name in KINDS if name != "image-classification")
+"""Tasks whose models read texts."""
+IMAGES = "image-classification"
+SERVED = {
+    "translate": ("translation",),
+    "classify": ("classification", IMAGES),
+    "tag": ("tagging",),
+    "generate": ("language-model",),
+    "fill": ("masked-lm", "span-corruption"),
+    "encode": (*READING, IMAGES),
+    "attend": (*READING, IMAGES),
+    "evaluate": tuple(name for name in KINDS if name != "encoding"),
+}
+"""The tasks that each command serves; other commands serve all."""
+MOST_THREADS = 1024
+"""An upper bound above any machine's; far larger numbers crash torch."""
+
+
+def check_threads(threads: int | None) -> None:
+    """Refuse an impossible number of threads.
+
+    Raises:
+        UsageError: it is not in 1 ... ``MOST_THREADS``.
+    """
+    if threads is not None and not 1 <= threads <= MOST_THREADS:
+        raise UsageError(f"{threads} threads cannot work; give 1 or more, at most {MOST_THREADS}", "--threads")
+
+
+def refuse_no_file(path: Path) -> None:
+    """Refuse an input path that is no file.
+
+    Raises:
+        UsageError: it does not exist, or is a folder.
+    """
+    if not path.exists():
+        raise UsageError("no such file", str(path))
+    if path.is_dir():
+        raise UsageError("is a folder; a file is needed", str(path))
+
+
+def refuse_unwritable(path: Path, option: str) -> None:
+    """Refuse an unwritable output file before computing anything.
+
+    Args:
+        path: of the file, which is replaced where it is there.
+        option: that names it.
+
+    Raises:
+        UsageError: it is a folder, or lies in none, or may not be written.
+    """
+    if path == Path():
+        raise UsageError("name a file", option)
+    if path.is_dir():
+        raise UsageError("is a folder; name a file", str(path))
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise UsageError(f"cannot be written: there is no folder {folder}", str(path))
+    plain = not path.exists() or path.is_file()  # a regular file is replaced by renaming; a pipe is written directly
+    if not all(os.access(one, os.W_OK) for one in (path, folder) if one.exists() and (plain or one == path)):
+        raise UsageError("cannot be written: this is not allowed here", str(path))
+
+
+def write(path: Path, content: bytes | memoryview) -> None:
+    """Write a file atomically; a pipe or device is written directly.
+
+    Raises:
+        RegardError: the disk is full, or it cannot be written.
+    """
+    from regard.training.checkpoints.files import Files
+
+    try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)
+        else:
+            Files().replace(path.resolve(), [content])
+    except OSError as error:
+        raise RegardError(f"cannot be written: {error.strerror}", str(path)) from None
+
+
+def open_model(folder: Path, device: str | None = None, threads: int | None = None, command: str | None = None) -> Any:
+    """Load the task of a model folder.
+
+    Args:
+        folder: the model folder.
+        device: cpu, cuda ...; default: the best there is.
+        threads: of the processor.
+        command: that the model is for; default: one for all.
+
+    Raises:
+        UsageError: the model is for another task.
+    """
+    check_threads(threads)
+    if threads is not None:
+        import torch
+
+        torch.set_num_threads(threads)
+    from regard.tasks.model_folder import load
+
+    task = load(folder, device=device)
+    refuse_other_tasks(folder, task.name, command)
+    return task
+
+
+def refuse_other_tasks(folder: Path, name: str, command: str | None) -> None:
+    """Refuse a model whose task the command does not serve.
+
+    Raises:
+        UsageError: the command does not serve its task.
+    """
+    if name not in SERVED.get(command or "", (name,)):
+        what, instead = KINDS.get(name, (f"a model for {name}", "another command"))
+        raise UsageError(f"is {what}; use {instead}", str(folder))

@@ -1,0 +1,202 @@
+"""CoNLL and CoNLL-U reader: one word per line in columns; streamed sentence by sentence."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from regard.data.corpora.conllu import FIELDS, ConlluSentence
+from regard.data.corpora.records import Record, Records
+from regard.system.errors import RegardError, UsageError
+from regard.text.files.lines import InvalidLines, lines
+from regard.text.tag_schemes import OUTSIDE
+from regard.text.tagged_words import TaggedWords
+
+WORDS = ("word", "words", "token", "tokens", "form", "text")
+TAGS = ("tag", "tags", "ner", "ner_tags", "ner_tag", "label", "labels", "upos", "pos", "spans", "entities")
+"""Column names that are recognised, the likeliest first."""
+
+DOCUMENT = "-DOCSTART-"
+"""In place of a word it marks the start of a document."""
+
+_NUMBER = re.compile(r"[0-9]+")
+_MARKED = re.compile(r"#[^ \t]")
+_PROPERTY = re.compile(r"# ?[\w.:-]+ = |# *$")
+Line = tuple[int, str]
+
+
+@dataclass
+class ConllFile(Records):
+    """A file of sentences; ``columns`` names the column of the words and that of the tags, or counts them from 1."""
+
+    columns: tuple[str, str] | None = None
+
+    def records(self, notes: InvalidLines) -> Iterator[Record]:
+        """Every sentence.
+
+        Raises:
+            RegardError: a sentence cannot be read; or there is none.
+        """
+        none = True
+        for line, words in self.sentences(notes):
+            none = False
+            yield line, (words.text, words.to_string())
+        if none:
+            raise RegardError("holds no sentence", self.name)
+
+    @abstractmethod
+    def sentences(self, notes: InvalidLines) -> Iterator[tuple[int, TaggedWords]]:
+        """Every sentence, with the line it begins in."""
+
+    def blocks(self, notes: InvalidLines) -> Iterator[list[Line]]:
+        """Numbered blocks of lines, separated by blank lines."""
+        block: list[Line] = []
+        for number, line in enumerate(lines(self.path, notes), 1):
+            if line.strip(" \t"):
+                block.append((number, line))
+            elif block:
+                yield block
+                block = []
+        if block:
+            yield block
+
+
+@dataclass
+class Conll(ConllFile):
+    """CoNLL: one word per line, columns separated by tabs (blanks if the first line has no tab), empty lines between
+    sentences.
+
+    The word comes first and the tag last, by default; a first line that names both (:data:`WORDS`,
+    :data:`TAGS`) is a header. ``-DOCSTART-`` lines are passed over, and so are lines that begin with ``#`` where the
+    columns do not fit, or with ``# name =``; an empty word with the tag O, of which corpora of tweets have some, too.
+    """
+
+    def sentences(self, notes: InvalidLines) -> Iterator[tuple[int, TaggedWords]]:
+        form: ConllFormat | None = None
+        for block in self.blocks(notes):
+            rows = []
+            for number, line in block:
+                if form is None:
+                    if line.startswith("# ") and self._before_words(line, block):
+                        continue
+                    form = self._form(line, number)
+                    if form.header:
+                        continue
+                if form.comment(line):
+                    continue
+                cells = form.cells(line)
+                if len(cells) != form.width:
+                    message = f"has {_columns(len(cells))}, but line {form.line} has {form.width}"
+                    raise RegardError(f"{message}; an empty line ends a sentence", self.at(number))
+                lost = not cells[form.word] and cells[form.tag].strip() == OUTSIDE
+                if not form.begins_document(line) and not lost:
+                    rows.append((number, cells[form.word], cells[form.tag]))
+            if rows:
+                yield rows[0][0], self._words(rows)
+
+    def _before_words(self, line: str, block: Sequence[Line]) -> bool:
+        """Whether a line that begins with # is a comment, before any word tells how many columns there are."""
+        return ConllFormat.of([other for _, other in block]).comment(line)
+
+    def _form(self, line: str, number: int) -> ConllFormat:
+        """The line format, inferred from the first line with words."""
+        form = ConllFormat(line, number)
+        cells = form.cells(line)
+        names = [cell.strip().casefold() for cell in cells]
+        if self.columns is None:
+            if names[0] in WORDS and names[-1] in TAGS:
+                form.header = True
+            form.word, form.tag = 0, len(cells) - 1
+            if len(cells) < 2:
+                raise RegardError("has 1 column, but a word and its tag are needed", self.at(number))
+            return form
+        form.word, form.tag = (self._place(one, names, number) for one in self.columns)
+        named = not all(map(_NUMBER.fullmatch, self.columns))
+        form.header = named or (names[form.word] in WORDS and names[form.tag] in TAGS)
+        return form
+
+    def _place(self, wanted: str, names: Sequence[str], number: int) -> int:
+        if _NUMBER.fullmatch(wanted):
+            if not 1 <= int(wanted) <= len(names):
+                message = f"has {_columns(len(names))}, counted from 1; there is no column {wanted}"
+                raise RegardError(message, self.at(number))
+            return int(wanted) - 1
+        if wanted.casefold() not in names:
+            message = f"the first line names no column {wanted!r}; give its number, from 1"
+            raise RegardError(message, self.at(number))
+        return names.index(wanted.casefold())
+
+    def _words(self, rows: Sequence[tuple[int, str, str]]) -> TaggedWords:
+        for number, word, tag in rows:
+            if not word or not tag.strip():
+                raise RegardError(f"has no {'tag' if word else 'word'}", self.at(number))
+        return TaggedWords.from_words([word for _, word, _ in rows], [tag.strip() for _, _, tag in rows])
+
+
+class ConllFormat:
+    """Line format of a CoNLL file: the separator (tabs or blanks) and the number of columns."""
+
+    def __init__(self, line: str, number: int = 0) -> None:
+        self.tabs = "\t" in line
+        self.line = number
+        self.width = len(self.cells(line))
+        self.word, self.tag, self.header = 0, self.width - 1, False
+
+    @classmethod
+    def of(cls, lines: Sequence[str]) -> ConllFormat:
+        """Infer the format from a block of lines; words may begin with #, a comment has a blank after it.
+
+        Without any word there are no columns.
+        """
+        words = (line for line in lines if not line.startswith("#") and line.split(maxsplit=1)[:1] != [DOCUMENT])
+        return cls(next(words, None) or next(filter(_MARKED.match, lines), ""))
+
+    def cells(self, line: str) -> list[str]:
+        """The columns of a line."""
+        return line.split("\t") if self.tabs else [cell for cell in re.split("[ \t]+", line) if cell]
+
+    def comment(self, line: str) -> bool:
+        """Whether a line is a comment: it begins with #, and its columns do not fit or it looks like a property."""
+        return line.startswith("#") and (len(self.cells(line)) != self.width or _PROPERTY.match(line) is not None)
+
+    def begins_document(self, line: str) -> bool:
+        """Whether a line only marks the start of a document."""
+        return self.cells(line)[:1] == [DOCUMENT]
+
+
+@dataclass
+class ConllU(ConllFile):
+    """CoNLL-U: ten tab-separated columns, by name or number; FORM and UPOS by default.
+
+    Spacing follows ``SpaceAfter=No``; the words of a multiword token share its characters; empty nodes are left out.
+    """
+
+    def sentences(self, notes: InvalidLines) -> Iterator[tuple[int, TaggedWords]]:
+        wanted = self.columns or ("form", "upos")
+        word, tag = (self._field(name) for name in wanted)
+        for block in self.blocks(notes):
+            sentence = ConlluSentence(word, tag)
+            begin = 0
+            for number, line in block:
+                if line.startswith("#"):
+                    continue
+                begin = begin or number
+                try:
+                    sentence.add(line.split("\t"))
+                except ValueError as error:
+                    raise RegardError(str(error), self.at(number)) from None
+            if begin:
+                yield begin, sentence.words()
+
+    def _field(self, wanted: str) -> int:
+        if wanted.casefold() in FIELDS:
+            return FIELDS.index(wanted.casefold())
+        if _NUMBER.fullmatch(wanted) and 1 <= int(wanted) <= len(FIELDS):
+            return int(wanted) - 1
+        raise UsageError(f"{wanted!r} is no column of CoNLL-U; they are {', '.join(FIELDS)}", "--columns")
+
+
+def _columns(count: int) -> str:
+    return "1 column" if count == 1 else f"{count} columns"

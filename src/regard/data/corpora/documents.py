@@ -1,0 +1,194 @@
+"""Running text for language models, split into documents; plain or gz, xz, zst; streamed in a few MB of memory.
+
+A pair is a document and an empty string. A document of more than ``PART`` characters comes in parts, pair after pair:
+all but the last have :data:`MORE` for the empty string. The parts joined are the document, to the character.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from regard.data.corpora.pairs import Corpus
+from regard.data.corpora.records import Record, Records, plain_name
+from regard.system.errors import RegardError, UsageError
+from regard.text.files.lines import BOM, FAULTS, InvalidLines, _error_text, lines, open_text
+from regard.text.normalisation import replace_surrogates
+
+Unit = Literal["file", "paragraph", "line"]
+MORE = "+"
+"""In place of the empty string: the next pair continues this document."""
+
+PART = 1 << 20
+"""Characters of a document that come at once; also bytes of a line that are read at once."""
+
+_NEAR = 4096
+_KEPT = 8
+
+
+def read_chunks(path: Path | str, notes: InvalidLines, most: int = PART) -> Iterator[tuple[int, str]]:
+    """A file's text line by line, each with its number and its line feed; a line of more bytes than ``most`` in pieces.
+
+    As :func:`~regard.text.files.lines.lines` does: a carriage return before the line feed and a leading byte order
+    mark are removed, invalid UTF-8 becomes U+FFFD and is noted.
+
+    Raises:
+        RegardError: as :func:`~regard.text.files.lines.lines`.
+    """
+    number, kept, first = 1, b"", True
+    with open_text(path) as stream:
+        try:
+            while read := stream.readline(most):
+                raw = kept + (read.removeprefix(BOM) if first else read)
+                first, ended = False, read.endswith(b"\n")
+                cut = _cut(raw) if len(read) == most and not ended else len(raw)
+                raw, kept = raw[:cut], raw[cut:]
+                if ended:
+                    raw = raw.removesuffix(b"\n").removesuffix(b"\r") + b"\n"
+                elif len(read) < most:  # the file's last line has no line feed
+                    raw = raw.removesuffix(b"\r")
+                if raw:
+                    yield number, _text(raw, number, notes)
+                number += ended
+            if kept := kept.removesuffix(b"\r"):
+                yield number, _text(kept, number, notes)
+        except FAULTS as error:
+            raise RegardError(_error_text(error, f" or cut off in line {number}"), f"{path}:{number}") from None
+
+
+def _text(raw: bytes, number: int, notes: InvalidLines) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        if not notes.invalid_lines or notes.invalid_lines[-1] != number:
+            notes.note(number)
+        return raw.decode(errors="replace")
+
+
+def _cut(raw: bytes) -> int:
+    """End of a piece of a line: before a nearby blank, else between two characters.
+
+    A few bytes are always kept back, so that the line's end never comes alone.
+    """
+    end = max(1, len(raw) - _KEPT)
+    blank = raw.rfind(b" ", max(1, end - _NEAR), end)
+    if blank > 0:
+        return blank
+    while end > 1 and raw[end] & 0xC0 == 0x80 and len(raw) - end < 2 * _KEPT:  # inside a character
+        end -= 1
+    return end
+
+
+class _Part:
+    """The collected part of a document."""
+
+    def __init__(self, whole: bool) -> None:
+        self._whole = whole
+        self._texts: list[str] = []
+        self._size, self._line = 0, 0
+
+    def add(self, line: int, text: str) -> Iterator[Record]:
+        """Take more of the document; the part before it, where it would grow too long."""
+        if self._texts and self._size + len(text) > PART:
+            yield self._line, ("".join(self._texts), MORE)
+            self._texts.clear()
+            self._size = 0
+        if not self._texts:
+            self._line = line
+        self._texts.append(text)
+        self._size += len(text)
+
+    def end(self) -> Iterator[Record]:
+        """The last part of the document; without its last line feed, unless the document is a whole file."""
+        if self._texts:
+            text = "".join(self._texts)
+            yield self._line, (text if self._whole else text.removesuffix("\n"), "")
+        self._texts.clear()
+        self._size = 0
+
+
+@dataclass
+class PlainDocuments(Records):
+    """Plain text. ``unit``: a document is the whole file with all its lines, what stands between lines of nothing but
+    white space, or a line. Empty lines are no documents.
+    """
+
+    unit: Unit = "file"
+
+    def records(self, notes: InvalidLines) -> Iterator[Record]:
+        """Every document, or part of one, with the line it begins in."""
+        part, fresh = _Part(self.unit == "file"), True
+        for line, text in read_chunks(self.path, notes):
+            empty = fresh and len(text) < PART // 2 and not text.strip()  # a longer one may be a piece of a line
+            fresh = text.endswith("\n")
+            if empty and self.unit != "file":
+                yield from part.end()
+                continue
+            yield from part.add(line, text)
+            if fresh and self.unit == "line":
+                yield from part.end()
+        yield from part.end()
+
+
+@dataclass
+class JsonDocuments(Records):
+    """JSONL: a document a line, its text under ``key``; empty ones are passed over."""
+
+    key: str = "text"
+
+    def records(self, notes: InvalidLines) -> Iterator[Record]:
+        """Every document, or part of one, with its line.
+
+        Raises:
+            RegardError: a line is no JSON object, or has no text under the key.
+        """
+        for number, line in enumerate(lines(self.path, notes), 1):
+            if line.strip():
+                part = _Part(whole=True)
+                for piece in _split_text(self._text(line, number)):
+                    yield from part.add(number, piece)
+                yield from part.end()
+
+    def _text(self, line: str, number: int) -> str:
+        try:
+            entry: Any = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise RegardError(f"is not JSON: {error}", self.at(number)) from None
+        if not isinstance(entry, dict) or not isinstance(entry.get(self.key), str):
+            raise RegardError(f"is no object with a text under {self.key!r}", self.at(number))
+        return replace_surrogates(entry[self.key])
+
+
+def _split_text(text: str) -> Iterable[str]:
+    """A text that is in memory, cut as one that is read."""
+    begin = 0
+    while begin < len(text):
+        end = begin + PART
+        if end < len(text) and (near := max(text.rfind(" ", begin + 1, end), text.rfind("\n", begin + 1, end))) > 0:
+            end = near if end - near < _NEAR else end
+        yield text[begin:end]
+        begin = end
+
+
+def open_documents(path: Path | str, unit: Unit = "file", key: str = "text") -> Corpus:
+    """The documents of a file: ``.jsonl`` by lines, anything else as plain text by ``unit``.
+
+    Raises:
+        UsageError: no such unit.
+    """
+    path = Path(path)
+    if unit not in ("file", "paragraph", "line"):
+        raise UsageError(f"a document is a file, a paragraph or a line, not a {unit!r}", "data.documents")
+    if plain_name(path).endswith((".jsonl", ".ndjson", ".json")):
+        return JsonDocuments(path, key)
+    return PlainDocuments(path, unit)
+
+
+def refuse_columns(columns: str | None, corpora: Sequence[Corpus]) -> None:
+    """Raise a UsageError for the key of a text where no file is JSONL: plain running text is learned from whole."""
+    if columns is not None and not any(isinstance(corpus, JsonDocuments) for corpus in corpora):
+        message = f"{columns!r} would be the key of a text in JSONL, but {corpora[0].name} is read as plain text"
+        raise UsageError(f"{message}, all of it; leave it out, or give .jsonl", "--columns")

@@ -1,0 +1,275 @@
+"""Labelled texts: CSV, TSV, JSONL, or one label and text per line; plain or gz, xz, zst; streamed."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from regard.data.corpora.labels import join_labels
+from regard.data.corpora.pairs import Corpus
+from regard.data.corpora.records import Record, Records, plain_name
+from regard.system.errors import RegardError, UsageError
+from regard.text.files.lines import InvalidLines, lines
+from regard.text.normalisation import replace_surrogates
+
+TEXTS = ("text", "sentence", "utterance", "question", "review", "query", "tweet", "comment", "document", "content")
+LABELS = ("label", "labels", "class", "classes", "category", "categories", "intent", "target", "sentiment", "score")
+"""Column names that are recognised, the likeliest first."""
+
+_BREAKS = re.compile("[\r\n]+")
+_NUMBER = re.compile(r"[0-9]+")
+_PICTURE = re.compile(r"\s*label(:\w+)?\s+text\s*")
+Row = tuple[int, list[str]]
+
+
+@dataclass
+class LabelledRows(Records):
+    """A table with a text and a label in two of its columns; ``columns`` names them, or counts them from 1.
+
+    Without ``columns``: where the first row names a text and a label (:data:`TEXTS`, :data:`LABELS`, in any case), it
+    is a header; else no row is one, and the text is in column 1 and the label in column 2.
+    """
+
+    hint: ClassVar[str]
+    """Likely cause of a row with too many or too few columns."""
+
+    columns: tuple[str, str] | None = None
+
+    def records(self, notes: InvalidLines) -> Iterator[Record]:
+        """Every text and its label; empty rows are passed over.
+
+        Raises:
+            RegardError: a row has another number of columns than the first, or a column is not there.
+        """
+        chosen: tuple[int, int] | None = None
+        first = (0, 0)
+        for line, cells in self.rows(notes):
+            if chosen is None:
+                chosen, header = self._choose_columns(cells, line)
+                first = line, len(cells)
+                if header:
+                    continue
+            if len(cells) != first[1]:
+                message = f"has {_columns(len(cells))}, but line {first[0]} has {first[1]}; {self.hint}"
+                raise RegardError(message, self.at(line))
+            yield line, (_BREAKS.sub(" ", cells[chosen[0]]), _BREAKS.sub(" ", cells[chosen[1]]).strip())
+
+    def _choose_columns(self, cells: Sequence[str], line: int) -> tuple[tuple[int, int], bool]:
+        """The two columns from 0, and whether these cells of the first row are a header."""
+        names = [cell.strip().casefold() for cell in cells]
+        known = [next((names.index(name) for name in group if name in names), None) for group in (TEXTS, LABELS)]
+        if self.columns is None:
+            if known[0] is not None and known[1] is not None:
+                return (known[0], known[1]), True
+            wanted = ("1", "2")
+        else:
+            wanted = self.columns
+        places = [self._place(one, names, line) for one in wanted]
+        named = not all(map(_NUMBER.fullmatch, wanted))
+        header = named or (names[places[0]] in TEXTS and names[places[1]] in LABELS)
+        return (places[0], places[1]), header
+
+    def _place(self, wanted: str, names: Sequence[str], line: int) -> int:
+        if not _NUMBER.fullmatch(wanted):
+            if wanted.casefold() not in names:
+                there = ", ".join(repr(name[:30]) for name in names[:8])
+                raise RegardError(f"the first line names no column {wanted!r}; it has {there}", self.at(line))
+            return names.index(wanted.casefold())
+        if int(wanted) < 1:
+            raise UsageError(f"columns count from 1, not {wanted}", self.name)
+        if int(wanted) > len(names):
+            raise RegardError(f"has {_columns(len(names))}, but column {wanted} is needed; {self.hint}", self.at(line))
+        return int(wanted) - 1
+
+    @abstractmethod
+    def rows(self, notes: InvalidLines) -> Iterator[Row]:
+        """The cells of every row that is not empty, with the line it begins in."""
+
+
+@dataclass
+class LabelledTsv(LabelledRows):
+    """TSV: a row a line, a tab between two cells, quotes are characters like any other."""
+
+    hint: ClassVar[str] = "are tabs between the columns, and none inside a text?"
+
+    def rows(self, notes: InvalidLines) -> Iterator[Row]:
+        for number, line in enumerate(lines(self.path, notes), 1):
+            if line.strip():
+                yield number, line.split("\t")
+
+
+@dataclass
+class LabelledCsv(LabelledRows):
+    """CSV, strictly: a cell with a comma, a quote or a line break in it stands in quotes, its own quotes doubled."""
+
+    hint: ClassVar[str] = "are commas between the columns, and does every text with a comma stand in quotes?"
+
+    def rows(self, notes: InvalidLines) -> Iterator[Row]:
+        """The rows, each with the line it begins in.
+
+        Raises:
+            RegardError: a quote is not closed, or followed by something other than a comma.
+        """
+        reader = csv.reader((f"{line}\n" for line in lines(self.path, notes)), strict=True)
+        while True:
+            begin = reader.line_num + 1
+            try:
+                cells = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                raise RegardError(self._csv_error(str(error), begin, reader.line_num), self.at(begin)) from None
+            if any(cell.strip() for cell in cells):
+                yield begin, cells
+
+    def _csv_error(self, error: str, begin: int, end: int) -> str:
+        if "expected after" in error:
+            until = "" if begin == end else f" (found in line {end})"
+            return f"a quote is closed, but no comma follows{until}; a quote inside a quoted cell is written twice"
+        if "unexpected end" in error:
+            return "a quote is opened in this row and not closed"
+        if "field limit" in error:
+            return f"a cell is longer than {csv.field_size_limit():,} characters; is a quote opened and not closed?"
+        return f"is not CSV: {error}"
+
+
+@dataclass
+class LabelledJsonLines(Records):
+    """JSONL: an object a line. A label is a text, a number, true or false, a list of texts (several labels), or null.
+
+    ``keys`` names those of text and label; without it the first object's keys are looked through for :data:`TEXTS`
+    and :data:`LABELS`.
+    """
+
+    keys: tuple[str, str] | None = None
+
+    def records(self, notes: InvalidLines) -> Iterator[Record]:
+        """Every text and its label; several labels are joined by ``|``.
+
+        Raises:
+            RegardError: a line is no JSON object, lacks a key, or its values are of another kind.
+        """
+        keys = self.keys
+        for number, line in enumerate(lines(self.path, notes), 1):
+            if not line.strip():
+                continue
+            entry = self._entry(line, number)
+            keys = keys or self._keys(entry, number)
+            text, label = (self._value(entry, key, number) for key in keys)
+            if not isinstance(text, str):
+                raise RegardError(f"{keys[0]!r} is not a text", self.at(number))
+            yield number, (_BREAKS.sub(" ", replace_surrogates(text)), self._label(label, keys[1], number))
+
+    def _entry(self, line: str, number: int) -> dict[str, Any]:
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise RegardError(f"is not JSON: {error}", self.at(number)) from None
+        if not isinstance(entry, dict):
+            raise RegardError("is JSON, but no object with keys", self.at(number))
+        return entry
+
+    def _keys(self, entry: dict[str, Any], number: int) -> tuple[str, str]:
+        names = {name.casefold(): name for name in entry}
+        text, label = (next((names[name] for name in group if name in names), None) for group in (TEXTS, LABELS))
+        if text is None or label is None:
+            what = "text" if text is None else "label"
+            raise RegardError(f"no key says {what!r}; {_there(entry)}", self.at(number))
+        return text, label
+
+    def _value(self, entry: dict[str, Any], key: str, number: int) -> Any:
+        if key not in entry:
+            raise RegardError(f"has no key {key!r}; {_there(entry)}", self.at(number))
+        return entry[key]
+
+    def _label(self, label: Any, key: str, number: int) -> str:
+        if label is None:
+            return ""
+        if isinstance(label, str):
+            return _BREAKS.sub(" ", replace_surrogates(label)).strip()
+        if isinstance(label, bool | int | float):
+            return json.dumps(label)
+        if isinstance(label, list) and all(isinstance(one, str) for one in label):
+            try:
+                return join_labels([_BREAKS.sub(" ", replace_surrogates(one)) for one in label])
+            except ValueError as error:
+                raise RegardError(str(error), self.at(number)) from None
+        raise RegardError(f"{key!r} is neither a text, a number, true or false, nor a list of texts", self.at(number))
+
+
+@dataclass
+class FirstWordLabels(Records):
+    """A label, a blank and the text in each line, as TREC has it; ``cut``: the label ends before its first colon."""
+
+    cut: bool = False
+
+    def records(self, notes: InvalidLines) -> Iterator[Record]:
+        """Every text and its label; empty lines are passed over.
+
+        Raises:
+            RegardError: a line has a single word only, or no colon where one is expected.
+        """
+        for number, line in enumerate(lines(self.path, notes), 1):
+            if not line.strip():
+                continue
+            label, *rest = line.split(maxsplit=1)
+            if not rest:
+                raise RegardError("has no text after its first word, the label", self.at(number))
+            if self.cut:
+                label, colon, _ = label.partition(":")
+                if not colon:
+                    raise RegardError(f"the label {label[:30]!r} has no colon", self.at(number))
+            yield number, (rest[0], label)
+
+
+def open_labelled(path: Path | str, columns: str | None = None) -> Corpus:
+    """The labelled texts of a file; its name's ending tells the form: ``.csv``, ``.tsv``, ``.jsonl``.
+
+    Args:
+        path: the file, plain or compressed.
+        columns: ``"text,label"``: first the column of the text, then that of the label, by name or counted from 1; of
+            JSONL the keys. Or a picture of a line: ``"label text"`` where a line begins with its label;
+            ``"label:rest text"`` where only the part before the colon is the label. Default: what
+            :class:`LabelledRows` and :class:`LabelledJsonLines` say.
+
+    Raises:
+        UsageError: neither the ending nor ``columns`` tells the form.
+    """
+    path = Path(path)
+    if columns is not None and (picture := _PICTURE.fullmatch(columns)):
+        return FirstWordLabels(path, cut=picture[1] is not None)
+    two = None if columns is None else _two(columns)
+    name = plain_name(path)
+    if name.endswith(".csv"):
+        return LabelledCsv(path, two)
+    if name.endswith((".jsonl", ".ndjson", ".json")):
+        return LabelledJsonLines(path, two)
+    if name.endswith((".tsv", ".tab")) or two is not None:
+        return LabelledTsv(path, two)
+    raise UsageError(
+        'is neither .csv, .tsv nor .jsonl; where every line is a label, a blank and a text, say --columns "label text" '
+        '(or "label:rest text" if the label ends at a colon); where tabs are between them, --columns 1,2',
+        str(path),
+    )
+
+
+def _two(columns: str) -> tuple[str, str]:
+    names = [name.strip() for name in columns.split(",")]
+    if len(names) != 2 or not all(names):
+        raise UsageError(f"{columns!r} must name two columns, the text's first, such as text,label or 2,1", "--columns")
+    return names[0], names[1]
+
+
+def _columns(count: int) -> str:
+    return "1 column" if count == 1 else f"{count} columns"
+
+
+def _there(entry: dict[str, Any]) -> str:
+    there = ", ".join(repr(name[:30]) for name in list(entry)[:5]) or "none"
+    return f"its keys are {there}: name two by --columns"

@@ -1,0 +1,133 @@
+"""Scores of the demonstration: exact match, pronoun gender accuracy, attention on the antecedent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.data.demo.grammar.lexicon.declension import PRONOUN
+from regard.data.demo.grammar.pair import Pair, Pronoun, words_of
+from regard.system.errors import RegardError
+
+
+def exact_match(hypotheses: Sequence[str], references: Sequence[str]) -> float:
+    """The share of hypotheses equal to their reference, character by character."""
+    _same_length(hypotheses, references)
+    equal = sum(hypothesis == reference for hypothesis, reference in zip(hypotheses, references, strict=True))
+    return equal / len(references)
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How many of how many were right."""
+
+    correct: int
+    total: int
+
+    @property
+    def share(self) -> float:
+        """Right ones over all; not a number where there were none."""
+        return self.correct / self.total if self.total else float("nan")
+
+
+def chosen_pronoun(hypothesis: str) -> str | None:
+    """The German pronoun a translation chose: the word after its last *weil*; None where that is no er, sie or es."""
+    words = [word.lower() for word in words_of(hypothesis)]
+    if "weil" not in words[:-1]:
+        return None
+    after = words[len(words) - words[-2::-1].index("weil") - 1]
+    return after if after in PRONOUN.values() else None
+
+
+def pronoun_accuracy(pairs: Sequence[Pair], hypotheses: Sequence[str]) -> Accuracy:
+    """How often the translation has the antecedent's gender, over pairs whose two antecedents differ in gender."""
+    _same_length(hypotheses, pairs)
+    correct = total = 0
+    for pair, hypothesis in zip(pairs, hypotheses, strict=True):
+        if pair.pronoun is not None and pair.pronoun.decides:
+            total += 1
+            correct += chosen_pronoun(hypothesis) == PRONOUN[pair.pronoun.antecedent_gender]
+    return Accuracy(correct, total)
+
+
+def over_words(
+    weight_QK: NDArray[np.floating], query_words: Sequence[int], key_words: Sequence[int]
+) -> NDArray[np.float64]:
+    """Attention weights between tokens, gathered to words: summed over a key's tokens, averaged over a query's.
+
+    ``query_words`` and ``key_words`` give each token's word, -1 for none (:func:`.words_of_tokens`); the columns of
+    tokens without a word are left out, so that a row may sum to less than one.
+    """
+    keys_KW = _indicator(key_words)
+    queries_QW = _indicator(query_words)
+    counts_W = np.maximum(queries_QW.sum(axis=0), 1)
+    gathered: NDArray[np.float64] = (queries_QW / counts_W).T @ np.asarray(weight_QK, dtype=np.float64) @ keys_KW
+    return gathered
+
+
+def _indicator(word_of_token: Sequence[int]) -> NDArray[np.float64]:
+    words = np.asarray(word_of_token)
+    return np.asarray(words[:, None] == np.arange(words.max(initial=-1) + 1), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Shares:
+    """A pronoun's attention, as shares of one.
+
+    antecedent: on the gold antecedent. rival: on the other possible antecedent. nouns: on a noun of the sentence, on
+    average. chance: what one noun gives another, the mean over all ordered pairs of different nouns.
+    """
+
+    antecedent: float
+    rival: float
+    nouns: float
+    chance: float
+
+
+def encoder_shares(pair: Pair, weight_QK: NDArray[np.floating]) -> Shares:
+    """The shares of the English pronoun in encoder self-attention; weights between source words."""
+    pronoun = _pronoun(pair)
+    return _shares(pair, weight_QK, pronoun.source_word, {noun: noun for noun in pair.nouns})
+
+
+def cross_shares(pair: Pair, weight_QK: NDArray[np.floating]) -> Shares:
+    """The shares of the German pronoun in cross-attention; weights of target words (rows) on source words."""
+    translated = {source: target for source, target in pair.alignment if source in pair.nouns}
+    return _shares(pair, weight_QK, _pronoun(pair).target_word, translated)
+
+
+def _shares(pair: Pair, weight_QK: NDArray[np.floating], query: int, rows: dict[int, int]) -> Shares:
+    """``rows`` gives for each source noun the row of its own attention."""
+    pronoun = _pronoun(pair)
+    between = [weight_QK[rows[one], other] for one in rows for other in pair.nouns if one != other]
+    return Shares(
+        antecedent=float(sum(weight_QK[query, word] for word in pronoun.antecedent_words)),
+        rival=float(sum(weight_QK[query, word] for word in pronoun.rival_words)),
+        nouns=float(np.mean([weight_QK[query, word] for word in pair.nouns])),
+        chance=float(np.mean(between)),
+    )
+
+
+def mean_shares(shares: Iterable[Shares]) -> Shares:
+    """The mean of each share over sentences."""
+    found = list(shares)
+    if not found:
+        raise RegardError("no sentence with a pronoun was given; the mean of no shares is not defined", "shares")
+    table = np.array([(one.antecedent, one.rival, one.nouns, one.chance) for one in found])
+    return Shares(*(float(column) for column in table.mean(axis=0)))
+
+
+def _pronoun(pair: Pair) -> Pronoun:
+    if pair.pronoun is None:
+        raise RegardError(f"the sentence has no pronoun with two antecedents: {pair.source}", "pair")
+    return pair.pronoun
+
+
+def _same_length(hypotheses: Sequence[object], references: Sequence[object]) -> None:
+    if len(hypotheses) != len(references) or not references:
+        raise RegardError(
+            f"{len(hypotheses)} hypotheses cannot be scored against {len(references)} references", "hypotheses"
+        )

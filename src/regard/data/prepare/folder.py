@@ -1,0 +1,183 @@
+"""Folders of prepared data: created atomically, described by an index, verified when opened."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, ValidationError
+
+from regard.config import FORMAT, checksum
+from regard.system import disk
+from regard.system.errors import Damaged, RegardError
+
+INDEX = "index.json"
+
+
+@contextmanager
+def atomic_folder(folder: Path) -> Iterator[Path]:
+    """A temporary folder to write into; renamed to ``folder`` on success."""
+    partial = folder.with_name(f"{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)  # only ever ours, cut off half-way
+    partial.mkdir(parents=True)
+    yield partial
+    os.rename(partial, folder)
+
+
+def finish(folder: Path, index: Mapping[str, Any], files: Mapping[str, Any]) -> None:
+    """Write the index, the last of a folder's files.
+
+    Args:
+        folder: what is being made.
+        index: everything but format, fingerprint and files; the fingerprint is over its ``rests``.
+        files: entries of files hashed while they were written; the others are read and flushed.
+    """
+    entries = dict(files)
+    for path in sorted(folder.iterdir()):
+        if path.name not in entries:
+            _flush(path)
+            entries[path.name] = {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
+    rests = json.dumps(index["rests"], sort_keys=True)
+    whole = {"format": FORMAT, **index, "fingerprint": hashlib.sha256(rests.encode()).hexdigest(), "files": entries}
+    with disk.naming(folder / INDEX):
+        (folder / INDEX).write_bytes(checksum.dump_json(whole))
+    _flush(folder / INDEX)
+
+
+def verify_folder(folder: Path) -> dict[str, Any]:
+    """The index of a folder after checking its sha256 and every file's; older indices have no sha256 of their own.
+
+    Raises:
+        Damaged: the index or a file is missing or not as it was written.
+        RegardError: a newer Regard wrote it.
+    """
+    where = folder / INDEX
+    try:
+        index = checksum.load_json(disk.content(where, kind="index", error=Damaged), where)
+        files = {name: (entry["bytes"], entry["sha256"]) for name, entry in index["files"].items()}
+        if not isinstance(index["inputs"], dict):
+            raise TypeError("its inputs have no names")
+    except (KeyError, TypeError, AttributeError) as error:
+        raise Damaged(f"is missing or damaged ({error})", str(where)) from None
+    for name, (size, digest) in files.items():
+        if not disk.is_plain(name):
+            raise Damaged(f"names {name!r:.80}, which lies outside of the folder", str(where))
+        path = folder / name
+        if not path.is_file() or path.stat().st_size != size or sha256_of(path) != digest:
+            raise Damaged("is missing or damaged", str(path))
+    return index
+
+
+def is_reusable(folder: Path, inputs: Mapping[str, Any]) -> bool:
+    """Whether ``folder`` exists and was prepared from the same inputs.
+
+    Raises:
+        Damaged: it is not as it was written.
+        RegardError: it was prepared from other inputs (names the difference), or by a newer Regard.
+    """
+    if not folder.exists():
+        return False
+    before = verify_folder(folder)["inputs"]
+    for name in sorted(before.keys() | inputs.keys()):
+        if before.get(name) != inputs.get(name):
+            what = "other data" if name in ("data", "validation") else f"another {name}"
+            raise RegardError(f"was prepared from {what}; choose another output folder", str(folder))
+    return True
+
+
+def sha256_of(path: Path) -> str:
+    """The sha256 of a file's content."""
+    with disk.open_binary(path) as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _flush(path: Path) -> None:
+    with disk.naming(path), path.open("rb") as stream:
+        os.fsync(stream.fileno())
+
+
+Count = Annotated[int, Field(ge=0, strict=True)]
+
+
+class Side(BaseModel):
+    """Index entry of the files of one side of a corpus; see :class:`~regard.data.prepare.shards.SideWriter`."""
+
+    sentences: Count
+    tokens: Count
+    longest: Count
+    type: Literal["<u2", "<u4"]
+    begins: list[Count]
+    ids: list[str]
+    offsets: str
+
+
+class Table(BaseModel):
+    """Index entry of the segmentations of words; see :class:`~regard.data.prepare.bpe_dropout.WordTable`."""
+
+    rows: Side
+    words: str
+
+
+class LeftOut(BaseModel):
+    """Counts of left-out examples, and the places of some."""
+
+    counts: dict[str, Count]
+    examples: dict[str, list[str]]
+
+
+class BaseIndex(BaseModel):
+    """Fields of every index."""
+
+    fingerprint: str
+    sides: dict[str, Side]
+    left_out: LeftOut
+    mended: list[str]
+
+
+class PairsIndex(BaseIndex):
+    """Index of prepared sentence pairs."""
+
+    sizes: list[Count]
+    tables: dict[str, Table]
+    seed: int
+    max_tokens: int
+
+
+class ExamplesIndex(BaseIndex):
+    """Index of prepared texts or images with labels."""
+
+    own: dict[str, Any]
+    wholes: dict[str, str] = {}
+
+
+def read_index(folder: Path, kind: type[PairsIndex] | type[ExamplesIndex], sides: tuple[str, ...]) -> dict[str, Any]:
+    """The index of a folder, every file verified and every entry of the kind.
+
+    Args:
+        folder: of prepared data.
+        kind: the schema of its index.
+        sides: names that it must have.
+
+    Raises:
+        Damaged: it is not as it was written.
+        RegardError: a newer Regard wrote it.
+    """
+    index = verify_folder(folder)
+    try:
+        kind.model_validate(index)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise Damaged(f"is damaged: {place:.80}: {first['msg']:.80}", str(folder / INDEX)) from None
+    named = [index["sides"].get(side) for side in sides] + [table["rows"] for table in index.get("tables", {}).values()]
+    files = [name for side in named if side for name in (*side["ids"], side["offsets"])]
+    files += [table["words"] for table in index.get("tables", {}).values()] + [*index.get("wholes", {}).values()]
+    if None in named or not all(map(disk.is_plain, files)) or not set(files) <= index["files"].keys():
+        raise Damaged("is damaged: it lacks a side of the data, or the sha256 of a file", str(folder / INDEX))
+    return index

@@ -1,0 +1,131 @@
+"""Special tokens around a text, and overlapping windows of long texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.data.prepare.shards import ShardFile
+
+Ids = NDArray[np.int64]
+
+
+class Framing(Protocol):
+    """The symbols that a tokenizer puts around a text."""
+
+    @property
+    def begin(self) -> tuple[int, ...]:
+        """Ids put before a text."""
+        ...
+
+    @property
+    def end(self) -> int:
+        """The id put after a text."""
+        ...
+
+
+@dataclass(frozen=True)
+class Window:
+    """A part of a text, from piece ``start`` on, framed."""
+
+    start: int
+    ids: Ids
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Symbols around texts, and the maximum length of a window.
+
+    Args:
+        begin, end: the symbols before and after a text.
+        max_tokens: of a window, the symbols counted.
+        stride: pieces that neighbouring windows of one text have in common.
+    """
+
+    begin: tuple[int, ...]
+    end: int
+    max_tokens: int
+    stride: int = 64
+
+    @classmethod
+    def of(cls, tokenizer: Framing, max_tokens: int, stride: int = 64) -> Frame:
+        """The frame of a tokenizer."""
+        return cls(tuple(tokenizer.begin), tokenizer.end, max_tokens, stride)
+
+    @property
+    def room(self) -> int:
+        """Pieces of a text that fit into a window."""
+        return max(1, self.max_tokens - len(self.begin) - 1)
+
+    def add_symbols(self, pieces: Ids) -> Ids:
+        """The pieces with the symbols around them."""
+        return np.concatenate([np.array(self.begin, np.int64), pieces, np.array([self.end], np.int64)])
+
+    def starts(self, pieces: int) -> list[int]:
+        """Starts of the windows of a text of ``pieces`` pieces; the last window ends with the text."""
+        if pieces <= self.room:
+            return [0]
+        step = max(1, self.room - min(self.stride, self.room // 2))
+        return [*range(0, pieces - self.room, step), pieces - self.room]
+
+    def windows(self, pieces: Ids) -> Iterator[Window]:
+        """The text whole, or in windows that overlap."""
+        for start in self.starts(len(pieces)):
+            yield Window(start, self.add_symbols(pieces[start : start + self.room]))
+
+    def align(self, values: Ids, start: int, outside: int) -> Ids:
+        """Per-piece values aligned with the window from ``start`` on; symbols get the value ``outside``."""
+        inner = values[start : start + self.room]
+        before = np.full(len(self.begin), outside, np.int64)
+        return np.concatenate([before, inner, np.array([outside], np.int64)])
+
+
+class DocumentIndexWriter:
+    """Writes the number of windows of each example.
+
+    Args:
+        folder: where the file goes.
+        name: of the file.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._file, self._windows = ShardFile(folder / name), 0
+        self._file.write(np.zeros(1, dtype="<i8"))
+
+    def add(self, windows: Sequence[int]) -> None:
+        """Append the window counts of some examples."""
+        begins = self._windows + np.cumsum(windows, dtype=np.int64)
+        self._file.write(begins.astype("<i8"))
+        self._windows = int(begins[-1]) if len(begins) else self._windows
+
+    def close(self) -> tuple[str, dict[str, Any]]:
+        """Finish the file: its name, and its entries for the index."""
+        return self._file.name, {self._file.name: self._file.close()}
+
+    def release(self) -> None:
+        """Close the file, finished or not."""
+        self._file.release()
+
+
+class DocumentIndex:
+    """The examples of one side: of example *b* the windows from ``first_B[b]`` on, ``windows_B[b]`` of them."""
+
+    def __init__(self, path: Path) -> None:
+        begins = np.fromfile(path, dtype="<i8").astype(np.int64)
+        self.first_B: Ids = begins[:-1]
+        self.windows_B: Ids = np.diff(begins)
+        self.count = len(self.first_B)
+
+    def windows(self, number: int) -> Ids:
+        """The windows of one example, by their numbers."""
+        return np.arange(self.first_B[number], self.first_B[number] + self.windows_B[number])
+
+    def format_count(self, what: str) -> str:
+        """Number of examples, and of windows if some have several, as text."""
+        windows = int(self.windows_B.sum())
+        return f"{self.count:,} {what}" + (f" ({windows:,} windows)" if windows > self.count else "")

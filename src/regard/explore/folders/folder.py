@@ -1,0 +1,247 @@
+"""State of a model folder without loading its weights: recipe, assets, parameter count, progress of its run.
+
+Nothing here needs torch, so the page can show it while torch is still loading.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from regard.config import Recipe, recipe_from, recipe_values
+from regard.explore.folders.course import LOG
+from regard.explore.folders.examples import examples
+from regard.explore.folders.facts import NOTHING, facts, has_labels
+from regard.explore.folders.regular_files import refuse_irregular
+from regard.explore.folders.runs import is_preparing, is_running, snapshots
+from regard.system import disk
+from regard.system.errors import RegardError
+from regard.tasks.model_path import model_folder
+
+Stamp = tuple[int, int, int]
+"""Modification time, size and inode of a file; another stamp means another file."""
+
+RECIPE, MODEL, MANIFEST, LABELS = "recipe.toml", "model.safetensors", "manifest.json", "labels.json"
+PREPARING = "training has just begun and prepares its data; the model can be looked at after its first validation"
+WAITING = "training has not validated yet, so it has saved no model to look at; wait for it"
+STOPPED = "training stopped before its first validation, so there are no weights; go on with it by the same command"
+UNBEGUN = "there is no recipe yet: its training stopped while it prepared the data; begin it again by the same command"
+LOST = f"its {RECIPE} is missing; restore it, or rerun the training command, which rewrites it"
+EMPTY = "is empty; put it back, or give the command that trained the model again, which writes it anew"
+UNREADABLE = "this folder cannot be read"
+UNNAMED = f"its {LABELS} is missing, and without it labels have no names; restore it, or train again"
+
+UNKNOWN: dict[str, Any] = {"parameters": None, "snapshots": [], "course": False, "running": False, "examples": []}
+"""Message for a folder that cannot be read."""
+
+
+@dataclass(frozen=True)
+class FolderAssets:
+    """Recipe and assets of a model, without its weights.
+
+    Args:
+        recipe: of the model; ``assets``: as its task has them.
+        stamps: of the files it was read from.
+    """
+
+    recipe: Recipe
+    assets: Any
+    stamps: tuple[Stamp | None, ...]
+
+
+class Folder:
+    """A model folder, possibly of a running training; its state can be read repeatedly from any thread.
+
+    Args:
+        path: of the folder; or of one with the model inside, as ``regard demo`` makes.
+
+    Raises:
+        RegardError: it is no model folder, and no training has just begun in it; or a file of it is damaged.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        given = Path(path)
+        self.given = str(path)
+        with explain_os_errors(self.given):
+            self.path = model_folder(given)
+        whole = Path(os.path.realpath(given))
+        self.name = whole.parent.name if whole.name == "model" else whole.name
+        self._examples: list[str] = []
+        self._examined: tuple[Stamp | None, ...] | None = None
+        self._counted: tuple[Stamp | None, int | None] = None, None
+        self._last: FolderAssets | None = None
+        self._lock = threading.Lock()
+        self._open()
+
+    def _open(self) -> FolderAssets | None:
+        """Load recipe and assets, again if their files changed; ``None`` if a training has not written them yet.
+
+        Raises:
+            RegardError: they are not there, or damaged.
+        """
+        with self._lock, explain_os_errors(self.given):
+            stamps = tuple(stamp_of(self.path / name) for name in (RECIPE, LABELS))
+            if stamps[0] is None:
+                if is_preparing(self.path):
+                    return None
+                raise RegardError(_missing(self.path, self._last is not None), self.given)
+            refuse_irregular(self.path)
+            if self._last is None or stamps != self._last.stamps:
+                values = recipe_values(self.path / RECIPE)
+                if not values:
+                    raise RegardError(EMPTY, str(self.path / RECIPE))
+                recipe = recipe_from(values, str(self.path / RECIPE))
+                self._last = FolderAssets(recipe, load_assets(self.path, recipe.task), stamps)
+            return self._last
+
+    @property
+    def recipe(self) -> Recipe:
+        """The model's recipe, as last read.
+
+        Raises:
+            RegardError: its training has not written it yet.
+        """
+        if self._last is None:
+            raise RegardError(PREPARING, self.given)
+        return self._last.recipe
+
+    @property
+    def weights(self) -> Path:
+        """The file of the best weights, which may not exist yet."""
+        return self.path / MODEL
+
+    @property
+    def stamps(self) -> tuple[Stamp | None, ...]:
+        """Stamps that change with the best weights: of the file, and of the manifest, which is written last."""
+        return stamp_of(self.weights), stamp_of(self.path / MANIFEST)
+
+    @property
+    def why(self) -> str | None:
+        """Why the model cannot be loaded yet; ``None`` if it can."""
+        try:
+            return self._why()
+        except RegardError as error:
+            return error.message if error.where == self.given else str(error)
+
+    def _why(self) -> str | None:
+        opened = self._open()
+        if opened is None:
+            return PREPARING
+        with explain_os_errors(self.given):
+            if not self.weights.exists():
+                return WAITING if is_running(self.path) else STOPPED
+        return UNNAMED if has_labels(opened.recipe) and not opened.assets.labels else None
+
+    def state(self, number: int) -> dict[str, Any]:
+        """The folder's state for the page; a folder that cannot be read reports its own error only."""
+        why, last = self.why, self._last
+        found = {
+            "number": number,
+            "name": self.name,
+            "folder": self.given,
+            **(NOTHING if last is None else facts(last.recipe, last.assets)),
+            **UNKNOWN,
+        }
+        try:
+            with explain_os_errors(self.given):
+                found |= self._status()
+        except RegardError as error:
+            why = why or error.message
+        return {**found, "ready": why is None, "why": why, "weights": None if why else weights_name(self.stamps)}
+
+    def _status(self) -> dict[str, Any]:
+        return {
+            "parameters": self.parameters,
+            "snapshots": list(snapshots(self.path)),
+            "course": (self.path / LOG).exists(),
+            "running": is_running(self.path),
+            "examples": self.examples,
+        }
+
+    @property
+    def parameters(self) -> int | None:
+        """Number of parameters; counted again when the weights change."""
+        stamp = stamp_of(self.weights)
+        if stamp != self._counted[0]:
+            self._counted = stamp, count_parameters(self.weights)
+        return self._counted[1]
+
+    @property
+    def examples(self) -> list[str]:
+        """Example texts; searched again in each new log until some are found."""
+        if self._last is not None and not self._examples and (stamp := self._example_stamps()) != self._examined:
+            self._examples, self._examined = examples(self.path, self._last.recipe), stamp
+        return self._examples
+
+    def _example_stamps(self) -> tuple[Stamp | None, ...]:
+        """Stamps that change when there may be other examples."""
+        return stamp_of(self.path / RECIPE), stamp_of(self.path / LOG)
+
+
+@contextmanager
+def explain_os_errors(where: str) -> Iterator[None]:
+    """Turn an OSError about a folder into a readable RegardError.
+
+    Raises:
+        RegardError: it cannot be read.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise RegardError(f"{UNREADABLE}: {error.strerror or error}", where) from None
+
+
+def _missing(path: Path, before: bool) -> str:
+    """Message for a folder without a recipe, which it had before or never."""
+    if not path.exists():
+        return "this folder is not there any more" if before else "no such folder"
+    training = path / LOG.parent
+    if not training.is_dir():
+        return f"is no model folder: it has no {RECIPE}"
+    return LOST if (path / MODEL).exists() or (training / "checkpoints").exists() else UNBEGUN
+
+
+def load_assets(path: Path, task: str) -> Any:
+    """Load a model's assets the way its task does, but without importing torch."""
+    from regard.tasks.images.assets import ImageAssets
+    from regard.tasks.tagging.assets import TagAssets
+    from regard.tasks.text.assets import TextAssets
+    from regard.text.tokenizers.vocabulary import Vocabularies
+
+    kinds: dict[str, Any] = {"translation": Vocabularies, "tagging": TagAssets, "image-classification": ImageAssets}
+    return kinds.get(task, TextAssets).load(path)
+
+
+def count_parameters(path: Path) -> int | None:
+    """Number of parameters in a weights file, from its header; ``None`` if there is no file yet."""
+    from safetensors import SafetensorError, safe_open
+
+    if not path.is_file():
+        return None
+    try:
+        disk.refuse_irregular(path)
+        with safe_open(path, "np") as file:
+            return sum(prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
+    except (OSError, RegardError, SafetensorError):
+        return None
+
+
+def weights_name(stamps: tuple[Stamp | None, ...]) -> str:
+    """A short name for the weights with these stamps; other weights get another name."""
+    return sha256(repr(stamps).encode()).hexdigest()[:12]
+
+
+def stamp_of(path: Path) -> Stamp | None:
+    """The stamp of a file; ``None`` if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

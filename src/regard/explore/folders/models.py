@@ -1,0 +1,193 @@
+"""The explored models: described without their weights, loaded on first use, reloaded when a training replaces them."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regard.explore.folders.course import Course
+from regard.explore.folders.folder import Folder, Stamp, explain_os_errors, stamp_of, weights_name
+from regard.explore.folders.gallery import Gallery
+from regard.explore.folders.lru_cache import LruCache
+from regard.explore.folders.regular_files import refuse_irregular
+from regard.explore.folders.runs import snapshots
+from regard.explore.requests import Request, WeightsReplaced
+from regard.system.errors import RegardError, UsageError
+
+LOADED = 4
+"""Models kept in memory."""
+TRIES = 3
+"""Attempts at loading a model that a training is replacing."""
+ROOM = 256 << 20
+"""Bytes of cached passes."""
+CUT = 32
+"""Texts whose windows are cached."""
+
+REPLACED = "newer weights are there than those that were looked at; look again"
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedModel:
+    """A loaded task.
+
+    Args:
+        task: with its model.
+        key: another key, other weights.
+    """
+
+    task: Any
+    key: tuple[int, str | None, tuple[Stamp | None, ...]]
+
+    @property
+    def weights(self) -> str:
+        """The name of its weights, as in the folder's state for the best ones."""
+        return weights_name(self.key[2])
+
+
+class Models:
+    """The models of some folders, in order; loaded on first use, and again when their files change.
+
+    Args:
+        folders: model folders, or those of trainings that have not validated yet.
+        images: a file of images to put before models of images.
+        threads: that torch computes with, in whatever thread loads a model.
+
+    Raises:
+        RegardError: one of them is no model folder.
+    """
+
+    def __init__(self, folders: Sequence[Path | str], images: Path | str | None = None, threads: int = 1) -> None:
+        self.threads = threads
+        self.folders = [Folder(folder) for folder in folders]
+        self.courses = [Course(folder.path) for folder in self.folders]
+        self.gallery = Gallery(None if images is None else Path(images))
+        self.passes: LruCache[Any] = LruCache(ROOM, lambda one: one.size)
+        self.written: LruCache[tuple[int, ...]] = LruCache(1000)
+        self.cut: LruCache[Any] = LruCache(CUT)
+        self._tasks: dict[tuple[int, str | None], LoadedModel] = {}
+        self._lock = threading.Lock()
+
+    def states(self) -> list[dict[str, Any]]:
+        """The state of each folder, for the page."""
+        found = [folder.state(number) for number, folder in enumerate(self.folders)]
+        names = Counter(one["name"] for one in found)
+        return [{**one, "name": one["folder"] if names[one["name"]] > 1 else one["name"]} for one in found]
+
+    def folder(self, number: int) -> Folder:
+        """The folder of a model.
+
+        Raises:
+            UsageError: there is no such model.
+        """
+        if not 0 <= number < len(self.folders):
+            raise UsageError(f"there is no model {number}; they count from 0 to {len(self.folders) - 1}", "model")
+        return self.folders[number]
+
+    def load_for(self, asked: Request) -> LoadedModel:
+        """Load the model of a request, as :meth:`load`."""
+        return self.load(asked.model, asked.snapshot, asked.weights)
+
+    def load(self, number: int, snapshot: str | None = None, weights: str | None = None) -> LoadedModel:
+        """Load a model with its best weights, or with a snapshot of its run.
+
+        Args:
+            number: of the model.
+            snapshot: what its run kept; ``None``: the best.
+            weights: the name of those that are meant; they answer as long as they are in memory, though there are
+                others. ``None``: those that are there now.
+
+        Raises:
+            UsageError: there is no such model, or nothing was kept by that name.
+            WeightsReplaced: the requested weights no longer exist.
+            RegardError: it has no weights yet, or they are damaged.
+        """
+        folder = self.folder(number)
+        with self._lock:
+            found = self._tasks.get((number, snapshot))
+            if found is None or found.weights != weights:
+                place = _snapshot_path(folder, snapshot)
+                stamps = _stamps(folder, place)
+                refuse_replaced_weights(weights, weights_name(stamps))
+                if found is None or found.key != (number, snapshot, stamps):
+                    self._tasks.pop((number, snapshot), None)
+                    del found  # release the old weights before loading new ones
+                    self._thread()
+                    found = _load_stable(folder, place, number, snapshot)
+                    refuse_replaced_weights(weights, found.weights)
+            self._tasks.pop((number, snapshot), None)
+            self._tasks[number, snapshot] = found
+            while len(self._tasks) > LOADED:
+                self._tasks.pop(next(iter(self._tasks)))
+        return found
+
+    def _thread(self) -> None:
+        import torch
+
+        torch.set_num_threads(self.threads)
+
+
+def refuse_replaced_weights(wanted: str | None, there: str) -> None:
+    """Raise a WeightsReplaced if the weights are not the requested ones."""
+    if wanted not in (None, there):
+        raise WeightsReplaced(REPLACED)
+
+
+def _snapshot_path(folder: Folder, snapshot: str | None) -> Path | None:
+    """The folder of a snapshot."""
+    if snapshot is None:
+        return None
+    with explain_os_errors(folder.given):
+        there = snapshots(folder.path)
+    if snapshot not in there:
+        names = f"there are {', '.join(there)}" if there else "the run kept none"
+        raise UsageError(f"there is no snapshot {snapshot[:40]!r}; {names}", "snapshot")
+    return there[snapshot]
+
+
+def _stamps(folder: Folder, place: Path | None) -> tuple[Stamp | None, ...]:
+    """Stamps that change with the weights."""
+    if place is not None:
+        return (stamp_of(place / "weights.safetensors"),)
+    return folder.stamps
+
+
+def _load_stable(folder: Folder, place: Path | None, number: int, snapshot: str | None) -> LoadedModel:
+    """Load a model, and retry if a training replaced it meanwhile, so that weights and name match."""
+    for left in reversed(range(TRIES)):
+        if place is None and (why := folder.why):
+            raise RegardError(why, folder.given)
+        before = _stamps(folder, place)
+        for read in (folder.path, place):
+            if read is not None:
+                refuse_irregular(read)
+        try:
+            task = _load_task(folder.path, place)
+        except RegardError:
+            if not left or before == _stamps(folder, place):
+                raise
+            continue
+        behind = _stamps(folder, place)
+        if before == behind:
+            return LoadedModel(task, (number, snapshot, before))
+        if left:
+            del task  # release it before loading another
+    return LoadedModel(task, (number, snapshot, (*before, *behind)))
+
+
+def _load_task(folder: Path, place: Path | None) -> Any:
+    """The task of a folder with its best weights, or with a snapshot's."""
+    from regard.models import store
+    from regard.tasks.model_folder import TASKS, load, load_recipe_and_assets, ready
+    from regard.training.checkpoints import manifest
+
+    if place is None:
+        return load(folder)
+    manifest.verify(place)
+    recipe, assets = load_recipe_and_assets(folder)
+    model = TASKS[recipe.task].build(recipe, assets.sizes)
+    store.load_weights(place / "weights.safetensors", model)
+    return ready(recipe, assets, model)

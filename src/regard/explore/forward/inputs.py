@@ -1,0 +1,224 @@
+"""Model inputs for one forward pass, by task: a text, a source and target, a cloze text or an image."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from regard.explore.forward.tokens import Token, mark, piece
+from regard.system.errors import RegardError, UsageError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from regard.models.inputs import Tokens
+    from regard.models.rnn_encoder import RecurrentEncoder
+    from regard.tasks.images.classifier import Image, ImageClassification
+    from regard.tasks.language.spans import SpanCorruption
+    from regard.tasks.text.task import Read
+    from regard.tasks.translation.translator import Translation
+    from regard.text.tokenizers.vocabulary import AnyTokenizer
+
+    Side = tuple[AnyTokenizer, str, Sequence[Read]]
+    """A tokenizer, a text and its pieces without special symbols."""
+
+Target = str | Sequence[int] | None
+"""The target: a text or piece ids; ``None``: the model's own output."""
+BEGINNING = 16
+"""Most characters per token; of a longer text only a prefix is checked first."""
+CLASS = "class"
+"""The token before the patches of an image."""
+
+
+@dataclass(frozen=True)
+class ModelInputs:
+    """The inputs of one pass: a text, a source and target, or an image whose tokens are its patches.
+
+    ``target`` is what the decoder reads: ``<s>``, then the target's tokens. ``written`` is what it predicts at each of
+    these places: the target's tokens, then ``</s>``. A single-text model has the same tokens in all three.
+
+    Args:
+        task: the model, ready to use.
+        source_text, target_text: what the tokens stand for.
+        run: one pass over all; ``hidden_TD`` of the stack that is looked at last, without a head.
+        read_ids, written_ids: the numbers of the pieces of ``source`` and ``written``; an image has none.
+    """
+
+    task: Any
+    source_text: str
+    target_text: str
+    source: tuple[Token, ...]
+    target: tuple[Token, ...]
+    written: tuple[Token, ...]
+    run: Callable[[], Tensor]
+    read_ids: tuple[int, ...] = ()
+    written_ids: tuple[int, ...] = ()
+
+
+def text_inputs(task: Any, source_text: str, target: Target = None) -> ModelInputs:
+    """Inputs for a sentence and its translation, or whatever the task reads and writes.
+
+    Args:
+        task: a loaded translator, or a span-corruption model; or another model of texts, which has a source alone.
+        source_text: one sentence; of a span-corruption model with gaps.
+        target: its translation, or what is missing; the model's own (greedy) one if none is given. Of a language model
+            the pieces that it goes on with, if any.
+
+    Raises:
+        RegardError: the source is empty or longer than the model's sentences were.
+        UsageError: a target for a model that writes none, or pieces that the model never writes.
+    """
+    if not source_text.strip():
+        raise RegardError("there is nothing to look at: the text is empty")
+    _refuse_endless(task, source_text)
+    return INPUTS.get(task.name, _single_text_inputs)(task, source_text, target)
+
+
+def image_inputs(task: ImageClassification, image: Image) -> ModelInputs:
+    """Inputs for an image: the class token, then its patches, named by row and column from 1,1 on.
+
+    Raises:
+        RegardError: the image is not of the size the model reads.
+    """
+    (batch,) = task.batches(task.images([image]))
+    rows, columns = task.cut.shape.height // task.cut.patch, task.cut.shape.width // task.cut.patch
+    names = [f"{row},{column}" for row in range(1, rows + 1) for column in range(1, columns + 1)]
+    patches = (Token(name, place, place + 1) for place, name in enumerate(names))
+    tokens = (Token(CLASS, 0, 0), *patches)
+    return ModelInputs(task, "", "", tokens, tokens, tokens, lambda: task.model.encoder(batch))
+
+
+def _single_text_inputs(task: Any, text: str, target: Target) -> ModelInputs:
+    """Inputs for one text."""
+    if target is not None and (isinstance(target, str) or task.name != "language-model"):
+        raise UsageError("this model reads a text and writes none", "--target")
+    known, read = task.reads(text)
+    tokenizer = task.assets.tokenizer
+    if target is not None:
+        more, said = _decode_target(task, tokenizer, target)
+        read = [*read, *((id, start + len(known), end + len(known)) for id, start, end in said)]
+        known += more
+    _refuse_long("text", len(read), task.recipe.data.max_tokens, "a part of it")
+    from regard.models.inspect.captured_attention import pack_sentences
+
+    ids = tuple(id for id, _, _ in read)
+    given = pack_sentences([ids], next(task.model.parameters()).device)
+    run = PASSES[task.recipe.model.family]
+    tokens = _tokens(tokenizer, read)
+    return ModelInputs(task, known, known, tokens, tokens, tokens, lambda: run(task.model, given), ids, ids)
+
+
+def _cloze_inputs(task: SpanCorruption, text: str, target: Target) -> ModelInputs:
+    """Inputs for a text with gaps and their fillings."""
+    given, tokenizer, longest = task.gap_source(text), task.assets.tokenizer, task.recipe.data.max_tokens
+    _refuse_long("text", 1 + len(given.text.ids), longest, "a part of it")
+    if isinstance(target, str):
+        forced = task.gaps.parse(target)
+        _refuse_long("text that is missing", 1 + len(forced.read), longest, "a part of it")
+        written, read = forced.text, list(forced.read)
+    else:
+        ids = task.greedy_output(given.source) if target is None else target
+        written, read = _decode_target(task, tokenizer, ids, tokenizer.sentinels)
+    return _encoder_decoder_inputs(task, (tokenizer, given.text.text, given.text.read), (tokenizer, written, read))
+
+
+def _translation_inputs(task: Translation, source_text: str, target: Target) -> ModelInputs:
+    """Inputs for a sentence and its translation."""
+    from regard.tasks.text.task import read_as
+
+    source_side, target_side = task.vocabularies.source, task.vocabularies.target
+    longest = task.recipe.data.max_tokens
+    known, read = read_as(source_side, source_text, ())
+    _refuse_long("text", 1 + len(read), longest, "one sentence")
+    if target is None:
+        said = read_as(target_side, task.translate(source_text, beam=1), ())  # may be as long as the output limit
+    elif isinstance(target, str):
+        said = read_as(target_side, target, ())
+        _refuse_long("translation", 1 + len(said[1]), longest, "one sentence")
+    else:
+        said = _decode_target(task, target_side, target)
+    return _encoder_decoder_inputs(task, (source_side, known, read), (target_side, *said))
+
+
+def _run_rnn_encoder(model: RecurrentEncoder, given: Tokens) -> Tensor:
+    """Run the encoder and its head, so that the attention of its pooling is captured."""
+    hidden_TD: Tensor = model.encoder(given)
+    model.head(hidden_TD, given.sequences)
+    return hidden_TD
+
+
+PASSES: dict[str, Callable[[Any, Any], Tensor]] = {
+    "bert": lambda model, given: model.encoder(given),
+    "rnn-encoder": _run_rnn_encoder,
+    "gpt": lambda model, given: model(given),
+}
+"""The forward pass of a single-text model, by family; ``hidden_TD`` of the encoder, before a head."""
+INPUTS: dict[str, Callable[[Any, str, Target], ModelInputs]] = {
+    "translation": _translation_inputs,
+    "span-corruption": _cloze_inputs,
+}
+"""By task, for inputs other than a single text."""
+
+
+def _encoder_decoder_inputs(task: Any, read: Side, said: Side) -> ModelInputs:
+    """Inputs of an encoder-decoder: for each side a tokenizer, a text and its pieces without special symbols."""
+    from regard.models.inspect.captured_attention import pass_over
+
+    (source_side, source_text, source), (target_side, target_text, target) = read, said
+    read_ids = (*(id for id, _, _ in source), source_side.end)
+    ids = [id for id, _, _ in target]
+    return ModelInputs(
+        task,
+        source_text,
+        target_text,
+        (*_tokens(source_side, source), mark(source_side, source_side.end, len(source_text))),
+        (mark(target_side, target_side.start, 0), *_tokens(target_side, target)),
+        (*_tokens(target_side, target), mark(target_side, target_side.end, len(target_text))),
+        pass_over(task.model, [read_ids], [[target_side.start, *ids]]),
+        read_ids,
+        (*ids, target_side.end),
+    )
+
+
+def _decode_target(
+    task: Any, tokenizer: AnyTokenizer, ids: Sequence[int], symbols: Collection[int] = ()
+) -> tuple[str, list[Read]]:
+    """The text of target pieces, and each piece with its characters; a final ``</s>`` is optional.
+
+    Raises:
+        RegardError: they are more than the model writes.
+        UsageError: the model never writes one of them.
+    """
+    from regard.tasks.language.sentinels import decode_with_offsets
+    from regard.tasks.text.task import read_as
+
+    ids = list(ids[:-1] if ids and ids[-1] == tokenizer.end else ids)
+    never = {*task.symbols.without, tokenizer.end}
+    for id in ids:
+        if id in never or not 0 <= id < tokenizer.size:
+            raise UsageError(f"piece {id} is never written by this model", "branch")
+    data, decoding = task.recipe.data, task.recipe.decoding
+    _refuse_long("text that is written", len(ids), data.max_tokens + decoding.max_extra, "fewer pieces")
+    text, read = read_as(tokenizer, tokenizer.decode(ids), ())
+    return (text, read) if [id for id, _, _ in read] == ids else decode_with_offsets(tokenizer, ids, symbols)
+
+
+def _tokens(tokenizer: AnyTokenizer, read: Sequence[Read]) -> tuple[Token, ...]:
+    return tuple(Token(piece(tokenizer, id), start, end) for id, start, end in read)
+
+
+def _refuse_endless(task: Any, text: str) -> None:
+    """Refuse a far too long text by its prefix, so that the rest is not tokenized."""
+    limit = task.recipe.data.max_tokens
+    begun = text[: BEGINNING * limit]
+    if len(begun) < len(text):
+        tokenizer = task.vocabularies.source if task.name == "translation" else task.assets.tokenizer
+        tokens = len(tokenizer.encode(begun).ids)
+        if tokens > 2 * limit:
+            _refuse_long("beginning of the text", tokens, limit, "a part of it")
+
+
+def _refuse_long(name: str, tokens: int, limit: int, instead: str) -> None:
+    if tokens > limit:
+        raise RegardError(f"the {name} has {tokens} tokens, the model learned from {limit} at most; give {instead}")

@@ -1,0 +1,186 @@
+"""Cached forward passes: attention record, next-token candidates and model output in one result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.explore.folders.models import LoadedModel, Models
+from regard.explore.forward import outputs
+from regard.explore.forward.candidates import PIECE_SCORES, Candidate, candidates, scores
+from regard.explore.forward.inputs import ModelInputs, image_inputs, text_inputs
+from regard.explore.forward.record import AttentionRecord, record_attention
+from regard.explore.forward.searches import LANGUAGE_MODEL, SEARCHED, beam_search, prepare_search
+from regard.explore.forward.text_windows import fit_request
+from regard.explore.payload import NO_NUMBERS
+from regard.explore.requests import Request
+from regard.system.errors import RegardError, UsageError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+IMAGES = "image-classification"
+OF_A_TOKEN = 500
+"""Approximate bytes of a token or candidate with its strings."""
+
+
+@dataclass(frozen=True)
+class ForwardPass:
+    """The results of one forward pass; the model itself is not referenced.
+
+    Args:
+        record: tokens and weights.
+        output: what the model makes of the text, by itself.
+        said: the most probable pieces at each place; ``None`` if it predicts none.
+        probability: of the piece that was written at each place, where it had one before it was known.
+        branch: the numbers of the pieces that were written, where the model writes a text of its own.
+        pixels: of an image, height × width × channels from 0 to 255.
+        grid: its patches from top to bottom and from left to right.
+        label: that the image has by itself; ``None`` where it is not known.
+    """
+
+    record: AttentionRecord
+    output: outputs.Output
+    said: list[list[Candidate]] | None = None
+    probability: list[float | None] | None = None
+    branch: tuple[int, ...] | None = None
+    pixels: NDArray[np.uint8] | None = None
+    grid: tuple[int, int] | None = None
+    label: str | None = None
+
+    @property
+    def size(self) -> int:
+        """Approximate bytes."""
+        weights = sum(weight.nbytes for layers in self.record.weights.values() for weight in layers)
+        tokens = len(self.record.source) + len(self.record.written) * 6
+        return weights + OF_A_TOKEN * tokens + (0 if self.pixels is None else self.pixels.nbytes)
+
+
+def forward_pass(models: Models, asked: Request) -> ForwardPass:
+    """The requested forward pass, cached.
+
+    Of a text that is longer than the model reads it is that of a window.
+
+    Raises:
+        RegardError: it cannot be computed, or has NaN or infinite values.
+    """
+    loaded = models.load_for(asked)
+    asked = fit_request(models, loaded, asked).asked
+    made: ForwardPass = models.passes.get((loaded.key, asked), lambda: _run_pass(models, loaded, asked))
+    return made
+
+
+def _run_pass(models: Models, loaded: LoadedModel, asked: Request) -> ForwardPass:
+    task = loaded.task
+    with ablated_inputs(models, loaded, asked) as seen:
+        hidden: list[Tensor] = []
+
+        def run() -> Tensor:
+            hidden.append(seen.run())
+            return hidden[-1]
+
+        record = record_attention(replace(seen, run=run))
+        if not hidden[0].isfinite().all():
+            raise RegardError(NO_NUMBERS)
+        if task.name == IMAGES:
+            return _of_image(models, task, asked, record)
+        output = _output(models, loaded, asked)
+        if task.name not in PIECE_SCORES:
+            return ForwardPass(record, output)
+        score_TV = scores(replace(seen, run=lambda: hidden[0]))  # reuse what is already computed
+        branch = seen.written_ids if task.name in SEARCHED else None
+        return ForwardPass(record, output, candidates(task, score_TV), probabilities(seen, score_TV), branch)
+
+
+def _of_image(models: Models, task: Any, asked: Request, record: AttentionRecord) -> ForwardPass:
+    image, cut = pixels_of(models, task, asked), task.cut
+    pixels = np.rint(np.clip(image / cut.scale.largest, 0, 1) * 255).astype(np.uint8)
+    grid = cut.shape.height // cut.patch, cut.shape.width // cut.patch
+    label = None if asked.image is None else models.gallery.label(task, asked.image)
+    return ForwardPass(record, outputs.of_image(task, image), pixels=pixels, grid=grid, label=label)
+
+
+def _output(models: Models, loaded: LoadedModel, asked: Request) -> outputs.Output:
+    """The model's own output, regardless of a forced target."""
+    task = loaded.task
+    if task.name in SEARCHED:
+        return {"kind": "text", "text": prepare_search(task, asked.text, 1).text(greedy_output(models, loaded, asked))}
+    return outputs.OF_TEXTS[task.name](task, asked.text)
+
+
+@contextmanager
+def ablated_inputs(models: Models, loaded: LoadedModel, asked: Request) -> Iterator[ModelInputs]:
+    """A context with the requested inputs, in which the requested ablations are applied.
+
+    Raises:
+        UsageError: it is not what this model reads or writes, or has nothing of the kind that is to be taken away.
+        RegardError: it is empty or too long.
+    """
+    with asked.without.changes.apply(loaded.task.recipe.model):
+        yield inputs_of(models, loaded, asked)
+
+
+def inputs_of(models: Models, loaded: LoadedModel, asked: Request) -> ModelInputs:
+    """The requested inputs; a missing target is decoded from the model in its current state."""
+    task = loaded.task
+    if task.name == IMAGES:
+        return image_inputs(task, pixels_of(models, task, asked))
+    if asked.image is not None or asked.pixels is not None:
+        raise UsageError("this model reads texts", "image")
+    asked = fit_request(models, loaded, asked).asked
+    target = asked.branch if asked.target is None else asked.target
+    if target is None and task.name in SEARCHED:
+        target = greedy_output(models, loaded, asked)
+    return text_inputs(task, asked.text, target)
+
+
+def greedy_output(models: Models, loaded: LoadedModel, asked: Request) -> tuple[int, ...]:
+    """The pieces of the model's own greedy output."""
+
+    def search() -> tuple[int, ...]:
+        return beam_search(prepare_search(loaded.task, asked.text, 1), 1)[0].tokens
+
+    return models.written.get((loaded.key, asked.own), search)
+
+
+def pixels_of(models: Models, task: Any, asked: Request) -> NDArray[Any]:
+    """The pixel values of the requested image, height × width × channels.
+
+    Raises:
+        UsageError: there is none.
+        RegardError: it is not of the size the model reads.
+    """
+    if asked.pixels is not None:
+        drawn: NDArray[Any] = task.images([np.array(asked.pixels, np.int64)])[0]
+        return drawn
+    if asked.image is None:
+        raise UsageError("this model reads images: name one by its number, or give its pixels", "image")
+    return models.gallery.image(task, asked.image)
+
+
+def probabilities(seen: ModelInputs, score_TV: Tensor) -> list[float | None] | None:
+    """The probability of each written piece given those before it; for a language model also of the prompt.
+
+    ``None`` where a model sees a piece before it says anything of it.
+
+    Args:
+        seen: a scene.
+        score_TV: what :func:`~regard.explore.forward.candidates.scores` says of it.
+    """
+    import torch
+
+    task = seen.task
+    if task.name not in (*SEARCHED, LANGUAGE_MODEL):
+        return None
+    with torch.inference_mode():
+        ids_T = torch.tensor(seen.written_ids, device=score_TV.device)
+        if task.name == LANGUAGE_MODEL:
+            score_TV, ids_T = score_TV[:-1], ids_T[1:]
+        surprise_T = score_TV.logsumexp(1) - score_TV.gather(1, ids_T[:, None])[:, 0]
+        found = (-surprise_T).exp().cpu().tolist()
+    return [None, *found] if task.name == LANGUAGE_MODEL else found

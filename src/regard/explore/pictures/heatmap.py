@@ -1,0 +1,108 @@
+"""Attention heat maps for terminals: one head with token labels, or all heads as thumbnails."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.explore.pictures.colours import RESET, ColourScheme, ground, paint, scale, shade
+from regard.explore.pictures.labels import fit, upright
+from regard.text.terminal_cells import crop, visible, width
+
+Weights = NDArray[Any]
+LABEL = 16
+"""Most cells of a row label."""
+UPRIGHT = 12
+"""Most lines of a vertical column label."""
+ROWS = 60
+"""Most rows of a picture, to fit the screen."""
+
+
+def heatmap(
+    weight_QK: Weights, queries: Sequence[str], keys: Sequence[str], look: ColourScheme, title: str = ""
+) -> str:
+    """One head as a heat map: a row per query, a column per key, bright for large weights.
+
+    A row of the weights sums to one. Colours run from nothing to the largest weight shown. Where there is room the
+    weight stands in its cell as a percentage. What does not fit is left out, and a line says so.
+
+    Args:
+        weight_QK: the weights of one head.
+        queries: the labels of the rows, as many as the weights have.
+        keys: the labels of the columns.
+        look: what the terminal can show.
+        title: a line above the picture.
+    """
+    rows, columns = [visible(q) for q in queries], [visible(k) for k in keys]
+    label = min(max(map(width, rows), default=0), LABEL)
+    room = look.columns - label - 1
+    cell, heading = _columns(columns, room, look)
+    shown_Q, shown_K = min(len(rows), ROWS), min(len(columns), max(room // cell, 1))
+    weight_QK = np.asarray(weight_QK, dtype=np.float64)[:shown_Q, :shown_K]
+    top = float(weight_QK.max(initial=0.0)) or 1.0
+    lines = [_crop(title, look)] if title else []
+    lines += [" " * (label + 1) + line[: shown_K * cell].rstrip() for line in heading(columns[:shown_K])]
+    for name, weight_K in zip(rows, weight_QK, strict=False):
+        cells = "".join(paint(w / top, _percent(w, cell), cell, look) for w in weight_K)
+        lines.append(fit(name, label, ">", look.mark) + " " + cells)
+    lines.append(" " * (label + 1) + scale(top, look, min(24, max(room - 8, 2))))
+    return "\n".join(lines + _cropping_note(len(rows) - shown_Q, len(columns) - shown_K)) + "\n"
+
+
+def _crop(title: str, look: ColourScheme) -> str:
+    """A title, possibly with a whole sentence, cropped to one line of the screen."""
+    return crop(visible(title), look.columns, look.mark)
+
+
+def _columns(labels: Sequence[str], room: int, look: ColourScheme) -> tuple[int, Any]:
+    """The width of a cell, and a function that lays out its labels: horizontal if they fit, else vertical."""
+    across = max(map(width, labels), default=1) + 1
+    if across * len(labels) <= room:
+        cell = max(across, 4)
+        if cell * len(labels) <= room:
+            return cell, lambda shown: ["".join(fit(k, cell, "^", look.mark) for k in shown)]
+    cell = min(max(room // max(len(labels), 1), 2), 4)
+    return cell, lambda shown: upright(shown, cell, UPRIGHT, look.mark)
+
+
+def _percent(weight: float, cell: int) -> str:
+    """A weight as a percentage, if it fits and is large enough."""
+    return f"{min(round(weight * 100), 99):d}" if cell >= 3 and weight >= 0.1 else ""
+
+
+def _cropping_note(rows: int, columns: int) -> list[str]:
+    parts = [f"{n} {what}{'s' if n > 1 else ''}" for n, what in ((rows, "row"), (columns, "column")) if n > 0]
+    return [f"({' and '.join(parts)} left out: too long for this screen; --svg FILE shows all)"] if parts else []
+
+
+def thumbnail(weight_QK: Weights, look: ColourScheme, columns: int | None = None) -> list[str]:
+    """One head without labels; two rows of weights share a line where half blocks can be coloured."""
+    weight_QK = np.asarray(weight_QK, dtype=np.float64)[:ROWS, : columns or look.columns]
+    share_QK = weight_QK / (float(weight_QK.max(initial=0.0)) or 1.0)
+    if look.colours not in ("true", "256") or not look.unicode:
+        return ["".join(shade(w, look) for w in share_K) for share_K in share_QK]
+    if len(share_QK) % 2:
+        share_QK = np.vstack([share_QK, np.zeros_like(share_QK[:1])])
+    return [
+        "".join(ground(u, look, front=True) + ground(v, look) + "▀" for u, v in zip(upper, lower, strict=True)) + RESET
+        for upper, lower in zip(share_QK[::2], share_QK[1::2], strict=True)
+    ]
+
+
+def heads(weight_HQK: Weights, names: Sequence[str], look: ColourScheme, title: str = "") -> str:
+    """Thumbnails of many heads side by side, each scaled to its own largest weight."""
+    across = min(max(weight_HQK.shape[2], max(map(width, names), default=0)), look.columns)
+    per_row = max((look.columns + 2) // (across + 2), 1)
+    lines = [_crop(title, look), ""] if title else []
+    for first in range(0, len(names), per_row):
+        some = slice(first, first + per_row)
+        lines.append("  ".join(fit(name, across, "<", look.mark) for name in names[some]).rstrip())
+        pictures = [thumbnail(weight_QK, look, across) for weight_QK in weight_HQK[some]]
+        blank = " " * (across - min(weight_HQK.shape[2], across))
+        lines += ["  ".join(line + blank for line in together).rstrip(" ") for together in zip(*pictures, strict=True)]
+        lines.append("")
+    left_out = _cropping_note(weight_HQK.shape[1] - ROWS, weight_HQK.shape[2] - across)
+    return "\n".join(lines[:-1] + left_out) + "\n"

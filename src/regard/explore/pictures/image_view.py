@@ -1,0 +1,242 @@
+"""Attention over image patches: views for terminal, JSON and SVG; a minimal PNG encoder."""
+
+from __future__ import annotations
+
+import base64
+import re
+import struct
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.explore.pictures import heatmap, svg
+from regard.explore.pictures.colours import ColourScheme
+from regard.system.errors import UsageError
+
+if TYPE_CHECKING:
+    from regard.explore.pictures.distance import Distances
+    from regard.tasks.images.classifier import Image, ImageClassification
+
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
+GREY, COLOUR = 0, 2
+"""PNG colour types: grey, or red, green and blue."""
+
+
+def png_bytes(pixels: NDArray[np.uint8]) -> bytes:
+    """Height × width × 1 (grey) or 3 (colour) values as a PNG file."""
+    height, width, channels = pixels.shape
+    head = struct.pack(">IIBBBBB", width, height, 8, GREY if channels == 1 else COLOUR, 0, 0, 0)
+    rows = np.pad(pixels.reshape(height, width * channels), ((0, 0), (1, 0)))  # filter type 0: none
+    return SIGNATURE + _chunk(b"IHDR", head) + _chunk(b"IDAT", zlib.compress(rows.tobytes(), 9)) + _chunk(b"IEND", b"")
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def data_url(pixels: NDArray[Any], largest: float) -> str:
+    """An image as a data URL for SVG; other numbers of channels than 1 and 3 are averaged.
+
+    Args:
+        pixels: height × width × channels.
+        largest: what full brightness is.
+    """
+    shown = pixels if pixels.shape[2] in (1, 3) else pixels.mean(2, keepdims=True)
+    bright = np.clip(shown * (255.0 / largest), 0, 255).round().astype(np.uint8)
+    return "data:image/png;base64," + base64.b64encode(png_bytes(bright)).decode()
+
+
+Weights = NDArray[Any]
+CLASS, MEAN = "class", "mean"
+"""Names of queries other than patches: the class token, and the mean over all patches."""
+SIDE = 176.0
+"""Pixels of a picture's longer side."""
+ACROSS = 4
+"""Pictures per row."""
+
+
+@dataclass(frozen=True)
+class ImageName:
+    """An image's number in its file from 1 (``None``: drawn by hand), its label, and the model's prediction."""
+
+    number: int | None
+    label: str | None
+    said: str
+
+    def __str__(self) -> str:
+        label = "" if self.label is None else f", labelled {self.label}" if self.label else ", without a label"
+        name = "a drawn image" if self.number is None else f"image {self.number:,}"
+        return f"{name}{label}, read as {self.said}"
+
+
+@dataclass(frozen=True)
+class ImageView:
+    """What to show of one pass over an image.
+
+    Args:
+        pixels: height × width × channels.
+        largest: what full brightness is.
+        grid: patches from top to bottom, and from left to right.
+        weights: of each layer heads × (1 + patches) × (1 + patches), the class token first.
+        name: which image it is, and what the model says of it.
+        who: what looks: ``class``, ``mean``, or a patch as ``row,column``, counted from 1.
+        layer: counted from 1; ``None``: all.
+        head: counted from 1; ``None``: all.
+
+    Raises:
+        UsageError: there is no such layer, head or patch.
+    """
+
+    pixels: NDArray[np.int64]
+    largest: float
+    grid: tuple[int, int]
+    weights: Sequence[Weights]
+    name: ImageName
+    who: str = CLASS
+    layer: int | None = None
+    head: int | None = None
+
+    def __post_init__(self) -> None:
+        layers, heads = len(self.weights), len(self.weights[0])
+        if self.layer is not None and not 1 <= self.layer <= layers:
+            raise UsageError(f"there is no layer {self.layer}; this model has layers 1 to {layers}", "--layer")
+        if self.head is not None and not 1 <= self.head <= heads:
+            raise UsageError(f"there is no head {self.head}; this model has heads 1 to {heads}", "--head")
+        self._row(self.weights[0])
+
+    def _row(self, weight_HQK: Weights) -> Weights:
+        """``weight_HK`` of the chosen query."""
+        if self.who == MEAN:
+            mean_HK: Weights = weight_HQK[:, 1:].mean(1)
+            return mean_HK
+        if self.who == CLASS:
+            return weight_HQK[:, 0]
+        rows, columns = self.grid
+        place = re.fullmatch(r"\s*(\d{1,9})\s*,\s*(\d{1,9})\s*", self.who)
+        if place is None or not (1 <= int(place[1]) <= rows and 1 <= int(place[2]) <= columns):
+            last = f"{rows},{columns}"
+            raise UsageError(
+                f"{self.who!r} is no patch; there are row,column from 1,1 to {last}, and {CLASS} and {MEAN}", "--token"
+            )
+        return weight_HQK[:, 1 + (int(place[1]) - 1) * columns + int(place[2]) - 1]
+
+    @property
+    def title(self) -> str:
+        """The title, in words."""
+        looks = {CLASS: "the class token", MEAN: "the mean of all patches"}.get(self.who, f"patch {self.who}")
+        parts = [f"Where {looks} looks", self.layer and f"layer {self.layer}", self.head and f"head {self.head}"]
+        return ", ".join(str(part) for part in parts if part)
+
+    def heads(self) -> tuple[list[str], Weights, Weights]:
+        """The heads shown: names, and the weights of each on the class token and on the grid of patches."""
+        layers = range(len(self.weights)) if self.layer is None else [self.layer - 1]
+        heads = range(len(self.weights[0])) if self.head is None else [self.head - 1]
+        names = [f"layer {layer + 1} head {head + 1}" for layer in layers for head in heads]
+        rows = np.stack([self._row(self.weights[layer])[head] for layer in layers for head in heads])
+        return names, rows[:, 0], rows[:, 1:].reshape(len(rows), *self.grid)
+
+    def terminal(self, look: ColourScheme) -> str:
+        """The picture for a terminal: the image as patch brightness, then the heads."""
+        names, first, grids = self.heads()
+        if len(names) > 1:
+            bright = np.concatenate([self._brightness()[None], grids])
+            shares = f"given to the class token: {first.min():.0%} to {first.max():.0%}"
+            return f"{self.name}\n{heatmap.heads(bright, ['the image', *names], look, self.title)}{shares}\n"
+        rows, columns = ([str(place + 1) for place in range(side)] for side in self.grid)
+        picture = heatmap.heatmap(grids[0], rows, columns, look, self.title)
+        return f"{self.name}\n{picture}given to the class token: {first[0]:.0%}\n"
+
+    def _brightness(self) -> Weights:
+        """The mean brightness of each patch."""
+        rows, columns = self.grid
+        height, width = self.pixels.shape[:2]
+        mean: Weights = self.pixels.reshape(rows, height // rows, columns, width // columns, -1).mean((1, 3, 4))
+        return mean
+
+    def values(self) -> dict[str, Any]:
+        """Plain values for JSON: each head's weights on the class token and on the patches, row by row."""
+        names, first, grids = self.heads()
+        return {
+            "image": self.name.number,
+            "label": self.name.label,
+            "said": self.name.said,
+            "looks": self.who,
+            "layer": self.layer,
+            "head": self.head,
+            "heads": [
+                {"name": name, "class_token": round(float(one), 6), "patches": np.round(grid.astype(float), 6).tolist()}
+                for name, one, grid in zip(names, first, grids, strict=True)
+            ],
+        }
+
+    def svg(self, beside: Distances | None = None, remark: str = "") -> str:
+        """The image and the heads' pictures, darkest at the largest weight; below, the attention distances.
+
+        Args:
+            beside: how far; ``remark``: a caption below all of it.
+        """
+        names, first, grids = self.heads()
+        rows, columns = self.grid
+        cell = SIDE / max(rows, columns)
+        wide, high = columns * cell, rows * cell
+        body = [f'<text class="title" x="{svg.MARGIN}" y="{svg.MARGIN + 12}">{svg.safe(self.title)}</text>']
+        body.append(svg.small_text(svg.MARGIN, svg.MARGIN + 32, str(self.name)))
+        for place, name in enumerate(["the image", *names]):
+            left = svg.MARGIN + place % ACROSS * (wide + 20)
+            above = svg.MARGIN + 68 + place // ACROSS * (high + 36)
+            body.append(svg.small_text(left, above - 6, name))
+            if place:
+                body.append(f"<g><title>{first[place - 1]:.0%} to the class token</title>")
+                body += [*svg.squares(grids[place - 1], left, above, cell), "</g>"]
+            else:
+                body.append(self._draw_image(left, above, wide, high))
+            body.append(svg.frame(left, above, wide, high))
+        pictures = 1 + len(names)
+        width = svg.MARGIN * 2 + min(pictures, ACROSS) * (wide + 20) - 20
+        widest = max(svg.text_width(self.title, 15), svg.text_width(str(self.name), 11))
+        width = max(width, svg.MARGIN * 2 + widest)
+        height = svg.MARGIN + 58 + -(-pictures // ACROSS) * (high + 36)
+        told = f"{self.name}; {len(names)} heads, a small heat map over its patches each."
+        if beside is not None:
+            below = beside.chart()
+            body += [f'<g transform="translate(0 {svg.number(height)})">', *below.body, "</g>"]
+            width, height, told = max(width, below.width), height + below.height, f"{told} {below.told}"
+        return svg.document(width, height, self.title, told, body, remark)
+
+    def _draw_image(self, left: float, above: float, wide: float, high: float) -> str:
+        place = f'x="{svg.number(left)}" y="{svg.number(above)}" width="{svg.number(wide)}" height="{svg.number(high)}"'
+        address = data_url(self.pixels, self.largest)
+        return f'<image {place} preserveAspectRatio="none" style="image-rendering: pixelated" href="{address}"/>'
+
+
+def image_view(
+    task: ImageClassification, image: Image, number: int, label: str | None, who: str | None, **shown: int | None
+) -> ImageView:
+    """Run a model once over an image and record its attention.
+
+    Args:
+        task: a loaded classifier of images.
+        image: its pixel values.
+        number: which one it is.
+        label: that it has, if it has one.
+        who: what looks; default: the class token where the model classifies by it, else the mean of all patches.
+        shown: ``layer`` and ``head``.
+
+    Raises:
+        RegardError: the image is not of the size the model reads.
+    """
+    from regard.models.inspect.captured_attention import image_weights
+
+    pixels = task.images([image])
+    (batch,) = task.batches(pixels)
+    weights = [layer[0].float().cpu().numpy() for layer in image_weights(task.model, batch)]
+    shape, patch = task.cut.shape, task.cut.patch
+    verdict = task.predictions(task.scores([pixels[0]]))[0]
+    said = f"{verdict.value:.6g}" if verdict.value is not None else f"{verdict.label} ({verdict.probability:.2f})"
+    grid, largest = (shape.height // patch, shape.width // patch), task.cut.scale.largest
+    usual = CLASS if getattr(task.recipe.model, "pool", CLASS) == "first" else MEAN
+    return ImageView(pixels[0], largest, grid, weights, ImageName(number, label, said), who or usual, **shown)

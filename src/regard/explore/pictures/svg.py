@@ -1,0 +1,230 @@
+"""Attention heat maps as SVG, self-contained, for light and dark themes; shared SVG elements."""
+
+from __future__ import annotations
+
+import textwrap
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Any
+from xml.sax.saxutils import escape
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.text.terminal_cells import visible
+
+Weights = NDArray[Any]
+
+FONT = "ui-sans-serif, system-ui, 'Segoe UI', 'Noto Sans', 'DejaVu Sans', Helvetica, Arial, sans-serif"
+STYLE = f"""
+text {{ font-family: {FONT}; font-size: 13px; fill: #1f2328 }}
+.title {{ font-size: 15px; font-weight: 600 }}
+.soft {{ fill: #656d76; font-size: 11px }}
+.page {{ fill: #ffffff }}
+.frame {{ fill: none; stroke: #d0d7de }}
+.ink {{ fill: #1a4fc4 }}
+.word {{ font-size: 17px }}
+.line {{ fill: none; stroke: #1a4fc4; stroke-linecap: round }}
+.from {{ fill: #b3400a; font-weight: 600 }}
+.spot {{ fill: #b3400a }}
+@media (prefers-color-scheme: dark) {{
+text {{ fill: #e6edf3 }}
+.soft {{ fill: #9198a1 }}
+.page {{ fill: #0d1117 }}
+.frame {{ stroke: #3d444d }}
+.ink {{ fill: #79b8ff }}
+.line {{ stroke: #79b8ff }}
+.from, .spot {{ fill: #ffa657 }}
+}}"""
+CELL = 24
+"""Side of a weight's square, in pixels."""
+MARGIN = 20
+LABEL = 26
+"""Most characters of a token."""
+LINE = 60
+"""Most characters of a line of a remark."""
+
+_NARROW, _BROAD = frozenset("iljtfrI.,:;'’!|()[] -/"), frozenset("mwMW@%—…")
+
+
+def text_width(text: str, size: float = 13) -> float:
+    """Approximate width of ``text`` in pixels, in a sans-serif font of ``size``."""
+    return size * sum(map(_advance, text))
+
+
+def _advance(character: str) -> float:
+    if unicodedata.combining(character):
+        return 0.0
+    if unicodedata.east_asian_width(character) in "WF":
+        return 1.0
+    if character in _NARROW:
+        return 0.36
+    if character in _BROAD:
+        return 0.92
+    return 0.7 if character.isupper() else 0.58
+
+
+def label(text: str) -> str:
+    """A token with visible characters, truncated and escaped."""
+    text = visible(text)
+    return safe(text if len(text) <= LABEL else text[: LABEL - 1] + "…")
+
+
+def safe(text: str) -> str:
+    """``text`` escaped for XML, without characters that XML forbids."""
+    return escape("".join(filter(_writable, text)), {'"': "&quot;"})
+
+
+def _writable(character: str) -> bool:
+    return character in "\t\n" or (
+        character >= " " and character not in "\ufffe\uffff" and not "\ud800" <= character <= "\udfff"
+    )
+
+
+def frame(x: float, y: float, width: float, height: float) -> str:
+    """The frame of a picture."""
+    place = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
+    return f'<rect class="frame" {place}/>'
+
+
+def number(value: float) -> str:
+    """A coordinate, formatted briefly."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def document(width: float, height: float, title: str, description: str, body: Iterable[str], remark: str = "") -> str:
+    """A complete SVG document with a description for screen readers; light and dark, no scripts, self-contained.
+
+    Args:
+        width, height: of the picture.
+        title: what is seen; ``description``: the same for screen readers.
+        body: its elements.
+        remark: a caption below the picture, also for screen readers.
+    """
+    if remark:
+        lines = textwrap.wrap(visible(remark), LINE)
+        body = [*body, *(small_text(MARGIN, height + 16 * line, text) for line, text in enumerate(lines))]
+        width = max(width, MARGIN * 2 + max(text_width(line, 11) for line in lines))
+        height, description = height + 16 * len(lines), f"{remark} {description}"
+    return "\n".join([
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{number(width)}" height="{number(height)}" '
+        f'viewBox="0 0 {number(width)} {number(height)}" role="img" aria-labelledby="title description">',
+        f'<title id="title">{safe(title)}</title>',
+        f'<desc id="description">{safe(description)}</desc>',
+        f"<style>{STYLE}\n</style>",
+        '<rect class="page" width="100%" height="100%" rx="6"/>',
+        *body,
+        "</svg>\n",
+    ])  # fmt: skip
+
+
+def heatmap(
+    weight_QK: Weights,
+    queries: Sequence[str],
+    keys: Sequence[str],
+    title: str = "Attention",
+    note: str = "",
+    remark: str = "",
+) -> str:
+    """One head: a square per query (row) and key (column), darker for larger weights, with the weight as tooltip.
+
+    Args:
+        weight_QK: the weights of one head.
+        queries: row labels.
+        keys: column labels.
+        title: stands above the picture.
+        note: a line below it; ``remark``: as in :func:`document`.
+    """
+    weight_QK = np.asarray(weight_QK, dtype=np.float64)
+    top = float(weight_QK.max(initial=0.0)) or 1.0
+    rows, columns = [label(q) for q in queries], [label(k) for k in keys]
+    left = MARGIN + max((text_width(visible(q)[:LABEL]) for q in queries), default=0) + 8
+    slanted = [text_width(visible(k)[:LABEL]) * 0.71 for k in keys]
+    above = MARGIN + 28 + max(slanted, default=0) + 10
+    wide, high = len(keys) * CELL, len(queries) * CELL
+    reach = max((x * CELL + CELL / 2 + w for x, w in enumerate(slanted)), default=0)  # rotated labels reach right
+    width = max(left + max(wide, reach) + MARGIN, MARGIN * 2 + text_width(title, 15), left + 170 + MARGIN)
+    body = [f'<text class="title" x="{MARGIN}" y="{MARGIN + 12}">{safe(title)}</text>']
+    for x, name in enumerate(columns):
+        place = f"{number(left + x * CELL + CELL / 2 + 4)} {number(above - 8)}"
+        body.append(f'<text transform="translate({place}) rotate(-45)">{name}</text>')
+    for y, name in enumerate(rows):
+        place = f'x="{number(left - 8)}" y="{number(above + y * CELL + 16.5)}"'
+        body.append(f'<text {place} text-anchor="end">{name}</text>')
+    body += squares(weight_QK, left, above, CELL, rows, columns)
+    body.append(frame(left, above, wide, high))
+    body += scale(left, above + high + 18, top)
+    if note:
+        body.append(small_text(MARGIN, above + high + 54, note))
+        width = max(width, MARGIN * 2 + text_width(note, 11))
+    told = f"Heat map of {len(queries)} queries (rows) by {len(keys)} keys (columns). "
+    told += strongest(weight_QK, queries, keys)
+    return document(width, above + high + (70 if note else 48), title, told, body, remark)
+
+
+def squares(
+    weight_QK: Weights, left: float, above: float, cell: float, rows: Sequence[str] = (), columns: Sequence[str] = ()
+) -> list[str]:
+    """A square per weight, full colour at the largest; labels add tooltips."""
+    top = float(weight_QK.max(initial=0.0)) or 1.0
+    lines = ['<g class="ink">']
+    side = number(cell - 1 if cell >= 8 else cell)
+    for y, weight_K in enumerate(weight_QK):
+        for x, weight in enumerate(weight_K):
+            place = f'x="{number(left + x * cell)}" y="{number(above + y * cell)}" width="{side}" height="{side}"'
+            opacity = f'fill-opacity="{min(max(float(weight) / top, 0.0), 1.0):.3f}"'
+            if rows and columns:
+                told = f"{rows[y]} → {columns[x]}: {float(weight):.3f}"
+                lines.append(f"<rect {place} {opacity}><title>{told}</title></rect>")
+            else:
+                lines.append(f"<rect {place} {opacity}/>")
+    return [*lines, "</g>"]
+
+
+def scale(left: float, y: float, top: float) -> list[str]:
+    """The colour scale."""
+    steps = [
+        f'<path class="ink" fill-opacity="{i / 19:.3f}" d="M{number(left + 12 + i * 6)} {number(y)}h6v10h-6z"/>'
+        for i in range(20)
+    ]
+    return [
+        small_text(left, y + 9, "0"),
+        '<g shape-rendering="crispEdges">',
+        *steps,
+        "</g>",
+        small_text(left + 140, y + 9, f"{top:.2f}"),
+    ]
+
+
+def small_text(x: float, y: float, text: str, anchor: str = "start") -> str:
+    """A small remark."""
+    return f'<text class="soft" x="{number(x)}" y="{number(y)}" text-anchor="{anchor}">{safe(text)}</text>'
+
+
+def strongest(weight_QK: Weights, queries: Sequence[str], keys: Sequence[str], count: int = 5) -> str:
+    """The strongest links, in words."""
+    order = np.argsort(np.asarray(weight_QK), axis=None, kind="stable")[::-1][:count]
+    pairs = [divmod(int(i), len(keys)) for i in order]
+    said = [f"{visible(queries[q])} to {visible(keys[k])} {float(weight_QK[q][k]):.2f}" for q, k in pairs]
+    return "Strongest: " + "; ".join(said) + "." if said else ""
+
+
+def heads(
+    weight_HQK: Weights, names: Sequence[str], title: str = "All heads", across: int = 4, remark: str = ""
+) -> str:
+    """Thumbnails of many heads, each scaled to its own largest weight."""
+    count_H, rows_Q, columns_K = weight_HQK.shape
+    cell = max(min(176 / max(rows_Q, columns_K, 1), 12.0), 2.0)
+    wide, high = columns_K * cell, rows_Q * cell
+    body = [f'<text class="title" x="{MARGIN}" y="{MARGIN + 12}">{safe(title)}</text>']
+    for h in range(count_H):
+        left = MARGIN + (h % across) * (wide + 20)
+        above = MARGIN + 50 + (h // across) * (high + 36)
+        weight_QK = np.asarray(weight_HQK[h], dtype=np.float64)
+        body.append(small_text(left, above - 6, names[h]))
+        body += squares(weight_QK, left, above, cell)
+        body.append(frame(left, above, wide, high))
+    rows = -(-count_H // across)
+    width = max(MARGIN * 2 + min(count_H, across) * (wide + 20) - 20, MARGIN * 2 + text_width(title, 15))
+    told = f"{count_H} heads, a small heat map each."
+    return document(width, MARGIN + 40 + rows * (high + 36), title, told, body, remark)

@@ -1,0 +1,41 @@
+"""Text tables, rendered for a terminal and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from regard.explore.pictures.labels import fit
+from regard.text.terminal_cells import visible, width
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells under headings, which may have several lines; ``notes`` explain the table."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+
+    def markdown(self) -> str:
+        """As Markdown; all columns but the first are right-aligned."""
+        rule = "|" + "|".join(" --: " if column else " --- " for column in range(len(self.headings))) + "|"
+        lines = [_markdown_row(self.headings), rule, *map(_markdown_row, self.rows)]
+        return "\n\n".join(["\n".join(lines), *self.notes]) + "\n"
+
+    def terminal(self) -> str:
+        """As text for a terminal."""
+        heads = [heading.split("\n") for heading in self.headings]
+        tall = max(map(len, heads))
+        stacked = [[""] * (tall - len(head)) + head for head in heads]
+        rows = [[head[line] for head in stacked] for line in range(tall)]
+        rows += [[visible(cell) for cell in row] for row in self.rows]
+        widths = [max(width(row[column]) for row in rows) for column in range(len(heads))]
+        lines = [
+            "  ".join(fit(cell, widths[i], ">" if i else "<") for i, cell in enumerate(row)).rstrip() for row in rows
+        ]
+        return "\n".join([*lines, *([""] if self.notes else []), *self.notes]) + "\n"
+
+
+def _markdown_row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"

@@ -1,0 +1,221 @@
+"""Input attribution by gradient × input, for a generated token, a label or a tag."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.explore.folders.models import Models
+from regard.explore.forward.candidates import PIECE_SCORES
+from regard.explore.forward.inputs import ModelInputs
+from regard.explore.forward.passes import inputs_of
+from regard.explore.forward.searches import LANGUAGE_MODEL
+from regard.explore.payload import Answer, check_finite
+from regard.explore.requests import AblationRequest, Fields, Request
+from regard.system.errors import UsageError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from regard.nn.layout import Sequences
+
+Score = Callable[["Tensor"], "Tensor"]
+"""From ``hidden_TD`` of a pass to a scalar."""
+_READS = {"source": "encoder"}
+STACKS = {"bert": _READS, "rnn-encoder": _READS, "vit": _READS, "gpt": {"source": "decoder"}}
+"""The stack that reads each side, by family; an encoder-decoder has two."""
+
+
+def input_attribution(models: Models, given: Fields) -> Answer:
+    """Gradient × input of a log-probability or a regression value, for each token read and each token written before.
+
+    Raises:
+        RegardError: the model computes NaN or infinite values.
+    """
+    asked = Request.from_fields(given)
+    place, label = given.whole("place", 0, 1 << 20, None), given.text("label", None)
+    given.end()
+    loaded = models.load_for(asked)
+    with asked.without.changes.apply(loaded.task.recipe.model):
+        seen = inputs_of(models, loaded, asked)
+    score, shares = attribute(seen, asked.without, explained_score(seen, place, label))
+    check_finite(np.array(score), *shares.values())
+    return {"score": score}, {name: share.astype(np.float32) for name, share in shares.items()}
+
+
+def attribute(seen: ModelInputs, without: AblationRequest, score: Score) -> tuple[float, dict[str, NDArray[Any]]]:
+    """A score and its attribution to the ``source`` tokens, and for an encoder-decoder to the ``target`` tokens.
+
+    The model is changed inside of what is followed backwards: an embedding is watched before anything is taken away.
+    """
+    from regard.models.inspect.saliency import gradient_times_input
+
+    task, told = seen.task, list[float]()
+
+    def run() -> Tensor:
+        with without.changes.apply(task.recipe.model):
+            found = score(seen.run())
+        told.append(float(found.detach()))
+        return found
+
+    stacks = STACKS.get(task.recipe.model.family, {"source": "encoder", "target": "decoder"})
+    shares = {side: gradient_times_input(task.model, stack, run) for side, stack in stacks.items()}
+    return told[0], {side: share.detach().cpu().numpy() for side, share in shares.items()}
+
+
+def explained_score(seen: ModelInputs, place: int | None, label: str | None) -> Score:
+    """The score to be explained.
+
+    Args:
+        seen: a scene.
+        place: of a token among those that are written; of a tagger of any token of a word.
+        label: of a classifier, or of a tagger; default: the most probable.
+
+    Returns:
+        The score. What is most probable is chosen when it is first asked for, and then stays what is meant.
+
+    Raises:
+        UsageError: the model says nothing of the kind, or not there.
+    """
+    name = seen.task.name
+    if name in ("classification", "image-classification"):
+        if place is not None:
+            raise UsageError("this model predicts nothing for a single token; name a label", "place")
+        return _class(seen, label)
+    if name not in (*PIECE_SCORES, "tagging"):
+        raise UsageError("this model predicts nothing that could be explained", "model")
+    if place is None or place >= len(seen.written):
+        raise UsageError(f"a token is named by its place, from 0 to {len(seen.written) - 1}", "place")
+    if name == "tagging":
+        return _tag(seen, place, label)
+    if label is not None:
+        raise UsageError("this model knows no labels; name a place", "label")
+    return _piece(seen, place)
+
+
+def _piece(seen: ModelInputs, place: int) -> Score:
+    """The piece written at a place; in a gap the most probable one."""
+    task, id = seen.task, seen.written_ids[place]
+    row = place
+    if task.name == LANGUAGE_MODEL:
+        if not place:
+            raise UsageError("the first token was given: nothing came before it", "place")
+        row = place - 1
+    chosen = [] if task.name == "masked-lm" and id == task.mask else [id]
+
+    def score(hidden_TD: Tensor) -> Tensor:
+        score_V = PIECE_SCORES[task.name](task.model, hidden_TD)[row].double()
+        if not chosen:
+            chosen.append(most_probable_piece(task, score_V))
+        return score_V.log_softmax(0)[chosen[0]]
+
+    return score
+
+
+def most_probable_piece(task: Any, score_V: Tensor) -> int:
+    """The most probable piece; special symbols are excluded."""
+    ordinary = task.assets.tokenizer.ordinary
+    return int(ordinary[score_V.detach().cpu().numpy()[ordinary].argmax()])
+
+
+def _class(seen: ModelInputs, label: str | None) -> Score:
+    """A label's log-probability, or a regression's value."""
+    task = seen.task
+    section, assets = task.recipe.classification, task.assets
+    chosen = _label_index(assets.labels, label)
+
+    def score(hidden_TD: Tensor) -> Tensor:
+        score_C = task.model.head(hidden_TD, _whole(hidden_TD))[0].double()
+        if section.kind == "regression":
+            return score_C[0]
+        score_C = score_C / assets.fitted.temperature
+        if not chosen:
+            chosen.append(int(score_C.argmax()))
+        probable_C = score_C.sigmoid().log() if section.kind == "multi" else score_C.log_softmax(0)
+        return probable_C[chosen[0]]
+
+    return score
+
+
+def _tag(seen: ModelInputs, place: int, label: str | None) -> Score:
+    """The tag of the word that a token belongs to."""
+    task = seen.task
+    chosen = _label_index(task.assets.labels, label)
+    starts, lengths, words = _pieces_of_words(seen)
+    word = words[place]
+    if word is None:
+        raise UsageError(f"the token at {place} is part of no word", "place")
+
+    def score(hidden_TD: Tensor) -> Tensor:
+        import torch
+
+        from regard.nn.layout import Sequences
+
+        device, head = hidden_TD.device, task.model.head
+        places_R, lengths_R = (torch.tensor(side, device=device) for side in (starts, lengths))
+        pieces = Sequences(places_R, lengths_R, len(starts), max(lengths), len(hidden_TD))
+        score_RC = head.words(hidden_TD, pieces).double()
+        together = _whole(score_RC)
+        if not chosen:
+            chosen.append(int(head.chain.decode(score_RC, together)[word]))
+        return _tag_log_probability(head.chain, score_RC / task.assets.fitted.temperature, together, word, chosen[0])
+
+    return score
+
+
+def _tag_log_probability(chain: Any, score_RC: Tensor, words: Sequences, word: int, tag: int) -> Tensor:
+    """A tag's log-probability; with a CRF its marginal over all other tags."""
+    if not hasattr(chain, "field"):
+        return score_RC.log_softmax(1)[word, tag]
+    from regard.nn.heads.crf import NEVER
+
+    only_RC = score_RC.clone()
+    only_RC[word] = score_RC[word] + NEVER
+    only_RC[word, tag] = score_RC[word, tag]
+    tags_R = chain.decode(only_RC.detach(), words)
+    # log Z restricted to this tag minus log Z: the path score that both losses contain cancels out
+    return (chain.field(only_RC, tags_R, words) - chain.field(score_RC, tags_R, words))[0]
+
+
+def _pieces_of_words(seen: ModelInputs) -> tuple[list[int], list[int], list[int | None]]:
+    """The index of each word's first piece, its number of pieces, and the word of each token."""
+    from regard.text.tagged_words import places_of
+
+    ends = [end for _, end in places_of(seen.source_text)]
+    found = [bisect_left(ends, token.end) if token.end > token.start else None for token in seen.source]
+    there = sorted({word for word in found if word is not None})
+    starts = [found.index(word) for word in there]
+    return starts, [found.count(word) for word in there], [None if w is None else there.index(w) for w in found]
+
+
+def distinct_places(seen: ModelInputs, places: Sequence[int]) -> list[int]:
+    """Places with distinct predictions: duplicates are removed, and a tagged word is represented by its first token."""
+    there = list(dict.fromkeys(places))
+    if seen.task.name != "tagging":
+        return there
+    words = _pieces_of_words(seen)[2]
+    known = [words[place] if place < len(words) else None for place in there]
+    return [place for n, place in enumerate(there) if known[n] is None or known.index(known[n]) == n]
+
+
+def _label_index(labels: tuple[str, ...], label: str | None) -> list[int]:
+    """The index of a label; empty if none is given."""
+    if label is not None and label not in labels:
+        raise UsageError(f"{label[:40]!r} is no label of this model; there are {', '.join(labels[:20])}", "label")
+    return [] if label is None else [labels.index(label)]
+
+
+def _whole(rows: Tensor) -> Sequences:
+    """All rows as one sequence."""
+    from regard.nn.layout import Sequences
+
+    return Sequences.end_to_end([len(rows)], rows.device)
+
+
+def is_number(task: Any) -> bool:
+    """Whether the model is a regression."""
+    return task.name == "classification" and task.recipe.classification.kind == "regression"

@@ -1,0 +1,164 @@
+"""Incremental decoder of the Transformer, with a KV cache (a ``decoding.step.Step``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regard.models.decoding.next_token import NextTokenScores
+from regard.models.inputs import Tokens
+from regard.models.transformer import Transformer
+from regard.nn import hooks
+from regard.nn.attention.kv_cache import KVCache
+from regard.nn.layout import Layout, Sequences
+
+ROOM = 32
+"""Tokens a row's arena has room for at first; it doubles when they are used."""
+
+
+@dataclass
+class TransformerState:
+    """Search state: consumed by every call, use the returned one.
+
+    Args:
+        lengths_N: tokens each row has read; on the host.
+        sentence_N: which sentence a row belongs to, ascending, so that rows of one sentence are neighbours.
+        pasts: for each layer keys and values of the rows' own tokens.
+        memories: for each layer keys and values of the sentences' encoder output, shared by a sentence's rows.
+        memory_lengths_B: tokens of each sentence's memory.
+    """
+
+    lengths_N: NDArray[np.int64]
+    sentence_N: NDArray[np.int64]
+    pasts: list[KVCache]
+    memories: list[KVCache]
+    memory_lengths_B: NDArray[np.int64]
+
+
+class TransformerStepper:
+    """One token a row at a time, for search.
+
+    Args:
+        weights: also hand out the last layer's cross-attention weights with each answer.
+    """
+
+    def __init__(self, model: Transformer, device: torch.device | str = "cpu", *, weights: bool = False) -> None:
+        self.model = model
+        self.device = torch.device(device)
+        self.weights = weights
+
+    @torch.inference_mode()
+    def start(self, sources: Sequence[NDArray[np.int64]]) -> TransformerState:
+        """Encode sentences (ids with ``</s>``) and open one row for each."""
+        lengths = [len(source) for source in sources]
+        sequences = Sequences.end_to_end(lengths, self.device)
+        ids_T = torch.from_numpy(np.concatenate(sources)).to(self.device)
+        memory_SD = self.model.encoder(Tokens(ids_T, sequences))
+        places_T = sequences.positions_T + _rows_T(sequences) * sequences.longest
+        memories, pasts = [], []
+        for layer in self.model.decoder.layers:
+            key_SHK, value_SHU = layer.cross.remember(memory_SD)  # type: ignore[operator,union-attr]
+            memory = KVCache.empty((key_SHK, value_SHU), len(sources), sequences.longest)
+            memory.write(places_T, key_SHK, value_SHU)
+            memories.append(memory)
+            pasts.append(KVCache.empty((key_SHK, value_SHU), len(sources), ROOM))
+        rows = np.arange(len(sources))
+        return TransformerState(np.zeros(len(sources), np.int64), rows, pasts, memories, np.asarray(lengths, np.int64))
+
+    @torch.inference_mode()
+    def admit(self, state: TransformerState, sources: Sequence[NDArray[np.int64]]) -> TransformerState:
+        """Encode further sentences and append their rows."""
+        new = self.start(sources)
+        old_rows, old_sentences = len(state.lengths_N), len(state.memory_lengths_B)
+        return TransformerState(
+            np.concatenate([state.lengths_N, new.lengths_N]),
+            np.concatenate([state.sentence_N, new.sentence_N + old_sentences]),
+            [concat_caches(a, old_rows, b, len(sources)) for a, b in zip(state.pasts, new.pasts, strict=True)],
+            [
+                concat_caches(a, old_sentences, b, len(sources))
+                for a, b in zip(state.memories, new.memories, strict=True)
+            ],
+            np.concatenate([state.memory_lengths_B, new.memory_lengths_B]),
+        )
+
+    @torch.inference_mode()
+    def step(self, state: TransformerState, tokens_N: NDArray[np.int64]) -> tuple[TransformerState, NextTokenScores]:
+        """Append one token to each row; the answer is the distribution of the next."""
+        count, longest = len(tokens_N), int(state.lengths_N.max(initial=0)) + 1
+        if longest > state.pasts[0].stride:
+            state.pasts = [past.grow(past.rows, 2 * past.stride) for past in state.pasts]
+        lengths_N = torch.from_numpy(state.lengths_N).to(self.device)
+        layout, cross_layout = self._layouts(state, lengths_N + 1, longest)
+        places_N = lengths_N + torch.arange(count, device=self.device) * state.pasts[0].stride
+        decoder = self.model.decoder
+        with hooks.capture([self._last()] if self.weights else []) as heard:
+            x_ND = decoder.input(torch.from_numpy(tokens_N).to(self.device), lengths_N, longest)
+            for layer, past, memory in zip(decoder.layers, state.pasts, state.memories, strict=True):
+                x_ND = layer.step(x_ND, past, memory, places_N, layout, cross_layout)  # type: ignore[operator]
+        score_NV = self.model.output.scores(decoder.final(x_ND))
+        state.lengths_N = state.lengths_N + 1
+        return state, NextTokenScores(score_NV, _stack_weights(heard.get(self._last(), [])))
+
+    @torch.inference_mode()
+    def select(self, state: TransformerState, rows_M: NDArray[np.int64]) -> TransformerState:
+        """New row *i* continues old row ``rows_M[i]``; a sentence without rows is dropped."""
+        longest = int(state.lengths_N[rows_M].max(initial=0))
+        sentence_M = state.sentence_N[rows_M]
+        if not (len(rows_M) <= len(state.lengths_N) and np.array_equal(rows_M, np.arange(len(rows_M)))):
+            rows = torch.from_numpy(rows_M).to(self.device)
+            state.pasts = [past.select(rows, longest) for past in state.pasts]
+        state.lengths_N = state.lengths_N[rows_M]
+        begins_M = np.diff(sentence_M, prepend=-1) != 0
+        state.sentence_N = begins_M.cumsum() - 1
+        return self._keep(state, sentence_M[begins_M])
+
+    def _keep(self, state: TransformerState, kept_B: NDArray[np.int64]) -> TransformerState:
+        """The memories of these sentences in this order, that of their rows; the others are forgotten."""
+        state.memory_lengths_B = state.memory_lengths_B[kept_B]
+        if not np.array_equal(kept_B, np.arange(len(kept_B))):
+            longest = int(state.memory_lengths_B.max(initial=0))
+            kept = torch.from_numpy(kept_B).to(self.device)
+            state.memories = [memory.select(kept, longest) for memory in state.memories]
+        return state
+
+    def _layouts(self, state: TransformerState, lengths_N: Tensor, longest: int) -> tuple[Layout, Layout]:
+        """Each row's query with the row's own past; each sentence's rows, side by side, with its memory."""
+        queries = Sequences.rows(torch.ones_like(lengths_N), 1, 1)
+        layout = Layout(queries, Sequences.rows(lengths_N, longest, state.pasts[0].stride))
+        rows_B = np.bincount(state.sentence_N, minlength=len(state.memory_lengths_B))
+        memory_lengths_B = torch.from_numpy(state.memory_lengths_B).to(self.device)
+        memory = Sequences.rows(memory_lengths_B, int(state.memory_lengths_B.max(initial=0)), state.memories[0].stride)
+        return layout, Layout(Sequences.end_to_end(rows_B.tolist(), self.device), memory)
+
+    def _last(self) -> str:
+        return f"decoder.{len(self.model.decoder.layers) - 1}.cross.weight"
+
+
+def _rows_T(sequences: Sequences) -> Tensor:
+    return torch.repeat_interleave(
+        torch.arange(sequences.count, device=sequences.lengths_B.device), sequences.lengths_B
+    )
+
+
+def concat_caches(first: KVCache, first_rows: int, second: KVCache, second_rows: int) -> KVCache:
+    """The rows in use of two caches, concatenated."""
+    arena = first.grow(max(first.rows, first_rows + second_rows), second.stride)
+    last = first_rows + second_rows
+    for new, old in ((arena.key_SHK, second.key_SHK), (arena.value_SHU, second.value_SHU)):
+        room = new.unflatten(0, (-1, arena.stride))
+        room[first_rows:last, : second.stride] = old.unflatten(0, (-1, second.stride))[:second_rows]
+    return arena
+
+
+def _stack_weights(heard: list[Tensor]) -> Tensor | None:
+    """Per sentence (heads, rows, memory) → ``weight_NHS``, zero-padded after a shorter memory."""
+    if not heard:
+        return None
+    longest = max(weight.shape[2] for weight in heard)
+    return torch.cat([F.pad(weight, (0, longest - weight.shape[2])).transpose(0, 1) for weight in heard])

@@ -1,0 +1,213 @@
+"""Recurrent layers: Elman, GRU and LSTM, stacked [Bahdanau15 §A.1, Luong15 §2].
+
+torch's kernels run a layer over a whole packed batch. In training on CPU :mod:`regard.nn.recurrent.bptt` computes
+the same in less time, and its equations also make the single steps of a search. A layer's state is one tensor,
+``state_NX``: for an Elman or GRU cell its hidden vector, for an LSTM the hidden vector followed by the memory cell.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
+
+from regard.nn.dropout import Dropout
+from regard.nn.layout import Sequences
+from regard.nn.ops import Linear, Path, product
+from regard.nn.recurrent.bptt import ElmanEquations, Equations, GruEquations, LstmEquations, full, run_bptt
+
+
+class Recurrent(nn.Module):
+    """One recurrent layer; each kind of cell is a class.
+
+    Its weights are torch's: for each direction ``weight_ih``, ``weight_hh`` and two biases, the gates side by side.
+
+    Args:
+        size_in: entries of what enters.
+        size: entries of a hidden vector in each direction.
+        directions: 1 reads forwards; 2 also backwards, the hidden vectors side by side [Bahdanau15 §3.2].
+    """
+
+    kind: ClassVar[type[nn.RNN] | type[nn.GRU] | type[nn.LSTM]]
+    gates: ClassVar[int]
+    """Blocks of the weights, one below the other."""
+    open_gates: ClassVar[tuple[int, ...]] = ()
+    """Blocks whose bias starts at one: those that keep what is remembered."""
+    states: ClassVar[int] = 1
+    """Vectors that are carried: the hidden one, and the LSTM's memory cell."""
+    equations: ClassVar[Equations]
+    product: Path = "exact"
+
+    def __init__(self, size_in: int, size: int, directions: int = 1) -> None:
+        super().__init__()
+        self.size = size
+        self.directions = directions
+        self.kernel = self.kind(size_in, size, bidirectional=directions == 2)
+
+    @property
+    def state_size(self) -> int:
+        """X, entries of a state."""
+        return self.states * self.directions * self.size
+
+    def forward(self, entering: Tensor, live_L: Tensor, first_NX: Tensor) -> tuple[Tensor, Tensor]:
+        """``hidden_RD, last_NX``: the hidden vector of every token, and each sequence's state at its end.
+
+        A backward direction ends at the first token.
+
+        Args:
+            entering: tokens by time (:class:`regard.nn.layout.ByTime`) × ``size_in``.
+            live_L: how many sequences have a token at each time.
+            first_NX: what the sequences' states are before their first token.
+        """
+        if torch.is_grad_enabled() and entering.device.type == "cpu":
+            return self._unroll(entering, live_L, first_NX)
+        states = self._apart(first_NX).permute(1, 2, 0, 3).contiguous()
+        hidden, last = self.kernel(PackedSequence(entering, live_L), self._kernel_state(states))
+        return hidden.data, self._from_kernel_state(last).permute(2, 0, 1, 3).flatten(1)
+
+    def _unroll(self, entering: Tensor, live_L: Tensor, first_NX: Tensor) -> tuple[Tensor, Tensor]:
+        """The same, each direction by itself; what enters is multiplied for all tokens and directions at once."""
+        times = list(zip((live_L.cumsum(0) - live_L).tolist(), live_L.tolist(), strict=True))
+        every = [self._weights(suffix) for suffix in ("", "_reverse")[: self.directions]]
+        weight, bias = (torch.cat([weights[i] for weights in every]) for i in (0, 2))
+        entered = product(entering, weight, bias, self.product).to(entering.dtype)
+        hidden, last = [], []
+        for d, (weights, part) in enumerate(zip(every, entered.chunk(self.directions, 1), strict=True)):
+            first, order = self._apart(first_NX)[:, :, d].flatten(1), times[::-1] if d else times
+            found = run_bptt(part, (weights[1], weights[3]), first, order, self.equations, self.product)
+            hidden.append(found[0])
+            last.append(found[1].unflatten(1, (self.states, self.size)))
+        return torch.cat(hidden, 1), torch.stack(last, 2).flatten(1)
+
+    def _apart(self, state_NX: Tensor) -> Tensor:
+        """(rows, states, directions, size)."""
+        return state_NX.unflatten(1, (self.states, self.directions, self.size))
+
+    def step(self, entering: Tensor, state_NX: Tensor) -> tuple[Tensor, Tensor]:
+        """``hidden_ND, state_NX`` after one more token a row; forwards only."""
+        entering_weight, weight_FD, entering_bias_F, bias_F = self._weights()
+        entered_NF = product(entering, entering_weight, entering_bias_F, full(self.product))
+        carried_NF = product(state_NX[:, : self.size], weight_FD, bias_F, full(self.product))
+        after, _ = self.equations.step(entered_NF, carried_NF, state_NX)
+        return after[:, : self.size], after
+
+    def _weights(self, suffix: str = "") -> list[Tensor]:
+        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        return [getattr(self.kernel, f"{name}_l0{suffix}") for name in names]
+
+    def _kernel_state(self, states: Tensor) -> Any:
+        """The first state in the form of torch's kernel; here (states, directions, sequences, size)."""
+        return states[0]
+
+    def _from_kernel_state(self, last: Any) -> Tensor:
+        """The inverse, for the kernel's last state."""
+        states: Tensor = last[None]
+        return states
+
+
+class Elman(Recurrent):
+    """``h_t = tanh(W x_t + U h_{t-1} + b)``: the plain recurrent network."""
+
+    kind = nn.RNN
+    equations = ElmanEquations()
+    gates = 1
+
+
+class Gru(Recurrent):
+    """The gated unit of [Bahdanau15 §A.1.1]: ``h_t = z ∘ h_{t-1} + (1 - z) ∘ tanh(W x_t + r ∘ (U h_{t-1} + b) + b')``.
+
+    As in torch, the reset gate ``r`` acts after the product with ``U``, and ``z`` weighs what is kept.
+    """
+
+    kind = nn.GRU
+    equations = GruEquations()
+    gates = 3
+
+
+class Lstm(Recurrent):
+    """Long short-term memory: ``c_t = f ∘ c_{t-1} + i ∘ tanh(…)``, ``h_t = o ∘ tanh(c_t)``, as in [Luong15 §2]."""
+
+    kind = nn.LSTM
+    equations = LstmEquations()
+    gates = 4
+    open_gates = (1,)
+    states = 2
+
+    def _kernel_state(self, states: Tensor) -> Any:
+        return states[0], states[1]
+
+    def _from_kernel_state(self, last: Any) -> Tensor:
+        return torch.stack(last)
+
+
+class Stack(nn.Module):
+    """Recurrent layers, each reading the hidden vectors of the one below, dropout between them."""
+
+    def __init__(self, layers: list[Recurrent], dropout: float) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+        self.dropout = Dropout(dropout)
+
+    def forward(self, x_TD: Tensor, sequences: Sequences, first: list[Tensor] | None = None) -> tuple[Tensor, Tensor]:
+        """``hidden_TD, last_BX``: the top layer's hidden vectors of all tokens, and its state at each sequence's end.
+
+        A token of no sequence gets zeros, and so does the state of an empty sequence.
+
+        Args:
+            first: for each layer ``first_BX``, what the states are before the first token; default zeros.
+        """
+        by_time, count = sequences.by_time(), sequences.count
+        hidden_RD = by_time.gather(x_TD)
+        last_BX = x_TD.new_zeros(count, self.state_size)
+        if not len(hidden_RD):
+            return x_TD.new_zeros(len(x_TD), self.size), last_BX
+        for i, layer in enumerate(self.layers):
+            first_BX = torch.zeros_like(last_BX) if first is None else first[i]
+            entering = self.dropout(hidden_RD) if i else hidden_RD
+            hidden_RD, last_NX = layer(entering, by_time.live_L, first_BX.index_select(0, by_time.order_N))
+        return by_time.back(hidden_RD), last_BX.index_copy(0, by_time.order_N, last_NX)
+
+    def step(self, entering: Tensor, states: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
+        """``hidden_ND`` of the top layer after one more token a row, and the layers' new states."""
+        after = []
+        for i, (layer, state_NX) in enumerate(zip(self.layers, states, strict=True)):
+            if i:
+                entering = self.dropout(entering)
+            entering, state_NX = layer.step(entering, state_NX)  # type: ignore[operator]
+            after.append(state_NX)
+        return entering, after
+
+    @property
+    def size(self) -> int:
+        """Entries of the top layer's hidden vectors, all directions."""
+        return self._top.directions * self._top.size
+
+    @property
+    def state_size(self) -> int:
+        """X, entries of the top layer's state."""
+        return self._top.state_size
+
+    @property
+    def _top(self) -> Recurrent:
+        top: Recurrent = self.layers[-1]  # type: ignore[assignment]
+        return top
+
+
+class Bridge(nn.Module):
+    """A decoder's initial states from the encoder's final state: ``s_0 = tanh(W h + b)`` [Bahdanau15 §A.2.2].
+
+    Each layer has a W of its own. Being learned, it fits any number of layers to any, and a two-way encoder to a
+    one-way decoder.
+    """
+
+    def __init__(self, state_size: int, layers: int) -> None:
+        super().__init__()
+        self.project = Linear(state_size, layers * state_size)
+        self.layers = layers
+
+    def forward(self, last_BX: Tensor) -> list[Tensor]:
+        """For each layer of the decoder its ``first_BX``."""
+        first = self.project(last_BX).to(last_BX.dtype).tanh()
+        return list(first.chunk(self.layers, 1))

@@ -1,0 +1,73 @@
+"""Averages several checkpoints of a run into a new model [Vaswani17 §6.1: the last five, or twenty]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+
+from regard.config import recipe_toml
+from regard.models import store
+from regard.system.errors import RegardError, UsageError
+from regard.tasks.model_folder import MODEL, RECIPE, load, load_recipe_and_assets, outline
+from regard.tasks.model_path import model_folder
+from regard.training.checkpoints import average as averages
+from regard.training.checkpoints import checkpoint, manifest
+from regard.training.checkpoints.files import Files
+from regard.training.checkpoints.fresh_folder import refuse_other, whole
+
+
+def average(
+    folder: Path | str, output: Path | str, last: int | None = None, checkpoints: Sequence[Path | str] = ()
+) -> Any:
+    """Average checkpoints of the run in ``folder`` into a new model folder ``output``, and load that.
+
+    Args:
+        folder: the model folder of a run.
+        output: must not exist, be empty, or hold this very model already.
+        last: the newest n checkpoints; default: all that are kept.
+        checkpoints: these checkpoint or snapshot folders instead.
+
+    Raises:
+        RegardError: too few checkpoints, a damaged one, one of another model, or an output that holds something.
+    """
+    folder, output = model_folder(folder), Path(output)
+    recipe, assets = load_recipe_and_assets(folder)
+    refuse_other(output)
+    chosen = [Path(path) for path in checkpoints] or select_checkpoints(folder, last)
+    weights = averages.average(chosen)
+    _fit(weights, outline(recipe, assets), chosen[0])
+    contents = {
+        RECIPE: recipe_toml(recipe).encode(),
+        MODEL: store.to_bytes(weights),
+        "card.md": _card(chosen),
+        **assets.contents,
+    }
+    with whole(output) as fresh:
+        manifest.replace(fresh, {name: [content] for name, content in contents.items()}, Files())
+    return load(output)
+
+
+def select_checkpoints(folder: Path, last: int | None = None) -> list[Path]:
+    """The newest ``last`` checkpoints of a run, oldest first; all of them if no number is given."""
+    if last is not None and last < 1:
+        raise UsageError(f"{last} checkpoints cannot be averaged; give 1 or more", "--last")
+    found = checkpoint.whole(folder / "training" / "checkpoints")
+    if not found:
+        raise RegardError("has no checkpoints below training/; was it removed?", str(folder))
+    return found if last is None else averages.newest(folder / "training", last)
+
+
+def _fit(weights: dict[str, Tensor], model: nn.Module, where: Path) -> None:
+    """Raise a RegardError where the weights are not the model's, before anything is written."""
+    shapes = {name: tuple(weight.shape) for name, weight in weights.items()}
+    if shapes != {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}:
+        raise RegardError("is a checkpoint of another model: names or shapes differ from the recipe's", str(where))
+
+
+def _card(checkpoints: Sequence[Path]) -> bytes:
+    title = f"# The mean of {len(checkpoints)} checkpoints"
+    lines = [title, "", *(f"* {path.name}" for path in checkpoints), "", "Not scored yet: `regard evaluate`.", ""]
+    return "\n".join(lines).encode()

@@ -1,0 +1,172 @@
+"""Runs of a comparison: the settings each depends on, whether it is finished, its training and scoring."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard.config import Recipe
+from regard.data.corpora.pairs import Corpus, Pair
+from regard.data.corpora.subset import Subset
+from regard.data.prepare.pairs import PreparedPairs
+from regard.data.prepare.survey import survey
+from regard.models.inspect.complexity import costs
+from regard.runs.compare import results as comparison_results
+from regard.runs.compare.results import Quality, Result, Shape
+from regard.runs.plan import processor
+from regard.runs.run import Machine, TrainingRun, run
+from regard.system.errors import Diverged, RegardError
+from regard.tasks.model_writer import StoppableTrace
+from regard.tasks.translation.training import TranslationJob
+from regard.tasks.translation.translator import Translation
+from regard.training.checkpoints import resolved
+from regard.training.checkpoints.files import Files
+from regard.training.run import Hooks
+
+RESULTS = "results.jsonl"
+TRANSLATIONS = "translations"
+"""Folder below the output: each model's translations of the scored sentences."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One of them: a recipe with a seed, on a share of the data."""
+
+    recipe: str
+    seed: int
+    share: float
+    made_by: Recipe
+
+    @property
+    def name(self) -> str:
+        """Its folder: ``gru-additive-seed1``, ``gru-additive-of0.125-seed1``."""
+        part = "" if self.share == 1 else f"-of{self.share:g}"
+        return f"{self.recipe}{part}-seed{self.seed}"
+
+
+@dataclass(frozen=True)
+class CorpusSplit:
+    """What all runs read: corpora to learn from, to validate on (or a part of the former), and to score in the end."""
+
+    learned: Sequence[Corpus]
+    validation: Corpus | None = None
+    test: Corpus | None = None
+
+    def fingerprints(self) -> dict[str, str]:
+        """Of each, by name; one pass over all of it."""
+        found = {"data.learned": survey(self.learned).fingerprint}
+        found["data.validation"] = survey([self.validation]).fingerprint if self.validation else "split"
+        return found | ({"data.test": survey([self.test]).fingerprint} if self.test else {})
+
+    def share(self, one: Run) -> Sequence[Corpus]:
+        """Training, validation and test data of a run."""
+        return self.learned if one.share == 1 else [Subset(c, one.share, one.seed) for c in self.learned]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The setting of all runs, and the steps for each.
+
+    Args:
+        output: the folder of results, translations and a folder for each run.
+        read: the data.
+        machine: where it is computed.
+        hooks: reporter and stop flag.
+        fingerprints: of the data, by name.
+    """
+
+    output: Path
+    read: CorpusSplit
+    machine: Machine
+    hooks: Hooks
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
+
+    def rests(self, one: Run) -> dict[str, Any]:
+        """Everything a run depends on, as in the results."""
+        fields: dict[str, Any] = {**resolved.recipe_fields(one.made_by), **self.fingerprints, "data.share": one.share}
+        fields |= {f"decoding.{name}": value for name, value in one.made_by.decoding.model_dump().items()}
+        found: dict[str, Any] = json.loads(json.dumps({**fields, "threads": self.machine.threads}))
+        return found
+
+    def known_result(self, one: Run, results: Mapping[str, Result]) -> Result | None:
+        """The result of a finished run that is scored on all requested sets, or ``None``.
+
+        Raises:
+            RegardError: there is a run of that name, but of something else.
+        """
+        result = results.get(one.name)
+        if result is None:
+            return None
+        was, now = result.rests, self.rests(one)
+        more, less = "data.test" in now and "data.test" not in was, "data.test" not in now
+        for name in sorted((was.keys() | now.keys()) - ({"data.test"} if more or less else set())):
+            if was.get(name) != now.get(name):
+                said = f"{name} was {was.get(name)!r} in the run {one.name}, and is {now.get(name)!r} now"
+                raise RegardError(f"{said}; name another --output", str(self.output / RESULTS))
+        return None if more and result.failed is None else result
+
+    def train_and_score(self, one: Run) -> Result:
+        """Train, resume, or load the finished model; then score. A run that diverges has a result without scores.
+
+        Raises:
+            Stopped: ``should_stop`` returned true; all is saved.
+        """
+        folder, failed, task = self.output / one.name, None, None
+        job = TranslationJob(self.read.share(one), self.read.validation)
+        try:
+            task = run(TrainingRun(folder, one.made_by, job, self.machine, self.hooks))
+        except Diverged as error:
+            failed = str(error)
+            self.hooks.reporter.on_event(f"{one.name} has no score: {failed}")
+        log = comparison_results.score_curve(folder / "training" / "metrics.jsonl")
+        result = Result(
+            one.name, one.recipe, one.seed, one.share, self.rests(one), log, failed=failed, about=self._about()
+        )
+        return result if task is None else self._score(result, task)
+
+    def _score(self, result: Result, task: Translation) -> Result:
+        if self.machine.threads is not None:  # a finished run that was only loaded has not set them
+            torch.set_num_threads(self.machine.threads)
+        prepared = self.output / result.run / "training" / "data"
+        held, test = self.read.validation, self.read.test
+        valid = list(held.pairs() if held else PreparedPairs(prepared).validation_pairs())
+        result = replace(result, shape=shape(task, valid), valid=self._quality(task, f"{result.run}.validation", valid))
+        return replace(result, test=self._quality(task, f"{result.run}.test", list(test.pairs()))) if test else result
+
+    def _quality(self, task: Translation, name: str, pairs: Sequence[Pair]) -> Quality:
+        self.hooks.reporter.on_event(f"translating {len(pairs):,} sentences: {name}")
+        sources, references = [source for source, _ in pairs], [target for _, target in pairs]
+        best = task.nbest(sources, 1, trace=StoppableTrace(self.hooks.should_stop))
+        said = [hypotheses[0].text for hypotheses in best]
+        folder = self.output / TRANSLATIONS
+        folder.mkdir(exist_ok=True)
+        Files().replace(folder / f"{name}.txt", ["".join(f"{text}\n" for text in said).encode()])
+        text = task.recipe.text
+        return comparison_results.quality(sources, said, references, (text.source_language, text.target_language))
+
+    def _about(self) -> dict[str, Any]:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        return {"date": now, "processor": processor(self.machine.device), "torch": torch.__version__}
+
+
+def shape(task: Translation, pairs: Sequence[Pair]) -> Shape:
+    """What a model is by formula, for sentences of mean length, each with its ``</s>`` [Vaswani17 §4]."""
+    vocabularies = task.vocabularies
+    sources = vocabularies.source.ids_batch([source for source, _ in pairs])
+    targets = vocabularies.target.ids_batch([target for _, target in pairs])
+    n, m = (round(1 + sum(map(len, ids)) / len(pairs)) for ids in (sources, targets))
+    found = costs(task.recipe.model, n, m)
+    return Shape(n, m, found.sequential, found.within, found.across)
+
+
+def append(path: Path, result: Result) -> None:
+    """Append a result, replacing a torn last line left by a kill."""
+    line = json.dumps(comparison_results.to_json(result), ensure_ascii=False, allow_nan=False) + "\n"
+    before, end, _ = (path.read_bytes() if path.exists() else b"").rpartition(b"\n")
+    Files().replace(path, [before + end, line.encode()])

@@ -1,0 +1,211 @@
+"""Conversion of models: import from and export to Hugging Face's layout, export to CTranslate2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, get_args
+
+from torch import Tensor
+
+from regard.config import Recipe, recipe_toml
+from regard.convert import DECIDING, Exports, ImportedModel, exports, hub_files, read_hub_model
+from regard.data.prepare.folder import sha256_of
+from regard.models import store
+from regard.system.errors import RegardError, UsageError
+from regard.tasks import card
+from regard.tasks.images.assets import ImageAssets
+from regard.tasks.model_folder import MODEL, RECIPE, TASKS, load
+from regard.tasks.protocols import Assets
+from regard.tasks.tagging.assets import TagAssets
+from regard.tasks.text.assets import TextAssets
+from regard.text.tokenizers.tokenizer import Tokenizer
+from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
+from regard.training.checkpoints import manifest
+from regard.training.checkpoints.files import Files
+from regard.training.checkpoints.fresh_folder import refuse_other, whole
+
+Form = Literal["huggingface", "ctranslate2"]
+"""Export formats."""
+NEEDED = ("ctranslate2", "transformers")
+"""Packages by which CTranslate2 converts."""
+
+
+def import_model(folder: Path | str, output: Path | str) -> Any:
+    """Import a model in Hugging Face's layout as a model folder, and load it.
+
+    Args:
+        folder: with ``config.json``, ``model.safetensors`` and the files of a tokenizer.
+        output: must not exist, be empty, or hold this very model already.
+
+    Raises:
+        RegardError: it is no such folder, or of a model that has no counterpart here; the sentence names what.
+    """
+    folder, output = Path(folder), Path(output)
+    refuse_other(output)
+    found = read_hub_model(folder)
+    if found.recipe.task not in TASKS:
+        raise RegardError(f"is a model for {found.recipe.task}, which is not used here", str(folder))
+    count = sum(weight.numel() for weight in found.weights.values())
+    text = card.imported_card(found.recipe, count, _source(folder, found))
+    contents: dict[str, Iterable[bytes | memoryview]] = {
+        RECIPE: [recipe_toml(found.recipe).encode()],
+        MODEL: store.chunks(found.weights),
+        card.CARD: [text.encode()],
+        **{name: [content] for name, content in _assets(found).contents.items()},
+    }
+    with whole(output) as fresh:
+        manifest.replace(fresh, contents, Files())
+        return load(fresh, "cpu")  # what cannot be loaded is not left there
+
+
+def _assets(found: ImportedModel) -> Assets:
+    """The assets of the model."""
+    if found.tokenizer is None:
+        assert found.scale is not None
+        return ImageAssets(found.scale, found.labels)
+    if found.recipe.task == "translation":
+        assert isinstance(found.tokenizer, Tokenizer)
+        return Vocabularies(found.tokenizer, found.tokenizer, joint=True)
+    if found.recipe.task == "tagging":
+        scheme = found.recipe.tagging.scheme
+        assert scheme != "auto"
+        return TagAssets(found.tokenizer, found.labels, scheme=scheme)
+    return TextAssets(found.tokenizer, found.labels)
+
+
+def _source(folder: Path, found: ImportedModel) -> list[str]:
+    """Where the model is from, for its card."""
+    config = sha256_of(folder / "config.json")
+    return [
+        f"Imported from the folder `{folder.resolve().name}`, Hugging Face's layout; its config.json has the sha256 "
+        f"{config[:16]}.",
+        "For training data and licence see where it was published. Of the recipe only what the",
+        "model is made of is known; how it was trained is not, and those sections are defaults.",
+    ]
+
+
+def export_model(folder: Path | str, output: Path | str, to: Form = "huggingface") -> list[str]:
+    """Export a model folder for ``transformers`` or CTranslate2; returns notes on what is lost.
+
+    Args:
+        folder: a model folder; its manifest is verified.
+        output: must not exist, be empty, or hold this very model already.
+        to: ``huggingface``, or ``ctranslate2`` by its own converter.
+
+    Raises:
+        UsageError: the target format cannot hold the model (names the field), or a package is missing.
+        RegardError: it is no model folder, or damaged.
+    """
+    folder, output = Path(folder), Path(output)
+    if to not in get_args(Form):
+        raise UsageError(f"{to!r} is no form; known are {', '.join(get_args(Form))}", "--to")
+    refuse_other(output)
+    fast = to == "ctranslate2"
+    if fast and (missing := [name for name in NEEDED if find_spec(name) is None]):
+        raise UsageError(f"not installed: pip install {' '.join(missing)}", f"--to {to}")
+    task = load(folder, "cpu")
+    found = _exports(task)
+    found.refuse(to)
+    files = _files(task)
+    with whole(output) as fresh:
+        if fast:
+            with TemporaryDirectory(dir=fresh) as between:
+                theirs, made = Path(between, "theirs"), Path(between, "made")
+                theirs.mkdir()
+                _write(theirs, files)
+                _run_converter(theirs, made)
+                for path in made.iterdir():
+                    path.rename(fresh / path.name)
+        else:
+            _write(fresh, files)
+    return [*_unsupported_fields(task), *(_left_by_ctranslate2(found) if fast else [])]
+
+
+def exports_of(folder: Path, recipe: Recipe, assets: Any) -> Exports:
+    """Export formats of a model folder; of one still in training, its later formats.
+
+    Args:
+        folder: a model folder, of whose weights those are read that decide.
+        recipe: of the model.
+        assets: of the model.
+
+    Raises:
+        RegardError: the file of the weights is damaged.
+    """
+    tokenizer, there = _tokenizer(assets), (folder / MODEL).exists()
+    found = exports(recipe, tokenizer)
+    if found.format == "t5" and there:
+        return exports(recipe, tokenizer, store.some(folder / MODEL, DECIDING))
+    return found
+
+
+def _exports(task: Any) -> Exports:
+    return exports(task.recipe, _tokenizer(task.assets), dict(task.model.named_parameters()))
+
+
+def _tokenizer(assets: Any) -> AnyTokenizer | None:
+    """The tokenizer of a model of texts, the source's of a translator."""
+    found: AnyTokenizer | None = (
+        assets.source if isinstance(assets, Vocabularies) else getattr(assets, "tokenizer", None)
+    )
+    return found
+
+
+def _files(task: Any) -> dict[str, bytes]:
+    """What Hugging Face's layout holds of a loaded model."""
+    recipe, assets = task.recipe, task.assets
+    labels, scale = getattr(assets, "labels", ()), getattr(assets, "scale", None)
+    return hub_files(recipe, _weights_with_temperature(task), _tokenizer(assets), labels, scale)
+
+
+def _weights_with_temperature(task: Any) -> dict[str, Tensor]:
+    """The weights, the scores of labels divided by the temperature that was fitted, for which there is no field."""
+    weights = store.weights(task.model)
+    fitted = getattr(task.assets, "fitted", None)
+    if fitted is not None and fitted.temperature != 1.0:
+        for name in ("head.classes.weight", "head.classes.bias"):
+            weights[name] = weights[name] / fitted.temperature
+    return weights
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+    layer = Files()
+    for name, content in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        layer.write(folder / name, [content])
+
+
+def _run_converter(folder: Path, output: Path) -> None:
+    """CTranslate2's own converter, from one folder to another; the tokenizer goes with it."""
+    import transformers
+    from ctranslate2.converters import TransformersConverter
+
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    copied = sorted(path.name for path in folder.iterdir() if "token" in path.name)
+    try:
+        TransformersConverter(str(folder), copy_files=copied).convert(str(output), force=True)
+    except (ValueError, RuntimeError, NotImplementedError) as error:
+        raise RegardError(f"CTranslate2 cannot convert it: {error}", "--to ctranslate2") from None
+
+
+def _unsupported_fields(task: Any) -> list[str]:
+    """What Hugging Face's layout has no place for, in sentences."""
+    recipe, found = task.recipe, []
+    if recipe.task in ("classification", "image-classification"):
+        threshold = recipe.classification.threshold or task.assets.fitted.threshold
+        if threshold:
+            found.append(f"the probability {threshold:.3g} below which nothing is believed has no place there")
+    return found
+
+
+def _left_by_ctranslate2(found: Exports) -> list[str]:
+    """What CTranslate2 has no place for."""
+    if found.format == "bert":
+        return ["CTranslate2 holds the encoder alone, without what a head makes of its vectors"]
+    if found.format == "t5" and found.own:
+        return ['it could write the symbol <pad>, which it never should: give suppress_sequences=[["<pad>"]]']
+    return []

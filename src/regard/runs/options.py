@@ -1,0 +1,286 @@
+"""Command options → one recipe. Layers, later ones win: size table, preset, recipe file, options, settings.
+
+A model that training is initialised from replaces table and preset, and its tokenizer settings override everything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from regard.config import (
+    BUILT,
+    FAMILIES,
+    Data,
+    Recipe,
+    Training,
+    check_value,
+    merge,
+    override,
+    recipe_from,
+    recipe_values,
+)
+from regard.data.corpora.pairs import Corpus, Table, open_pairs
+from regard.models.presets import PRESETS, preset
+from regard.system.errors import UsageError
+from regard.tasks.defaults import defaults
+from regard.tasks.input_files import Files
+from regard.text.languages import language_of
+
+
+@dataclass(frozen=True)
+class RecipeOptions:
+    """The options that override a recipe; ``None`` leaves it unchanged."""
+
+    recipe: Path | str | Mapping[str, Any] | None = None
+    preset: str | None = None
+    settings: Sequence[str] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Dotted keys, e.g. ``training.minutes``."""
+    guessed: Mapping[str, str | None] = field(default_factory=dict)
+    """Dotted keys guessed from the data; the recipe overrides them, as it overrides the table."""
+    begun: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Sections of the pretrained model, in place of the table's; its ``text`` also replaces the recipe's."""
+
+
+def recipe_from_options(wishes: RecipeOptions, pairs: int, seems: Mapping[str, Any] | None = None) -> Recipe:
+    """The recipe for a corpus of n pairs or texts.
+
+    Args:
+        wishes: the options.
+        pairs: their number.
+        seems: dotted keys suggested by the data; a preset keeps its patch size.
+
+    Raises:
+        UsageError: an unknown key or a value that does not fit, naming where it was written.
+    """
+    given, chosen, where = _merge_options(wishes)
+    schedule = chosen.get("training", {}).get("schedule")
+    task = chosen.get("task", Recipe().task)
+    with_model = "model" not in given and "model" not in wishes.begun
+    family = _family_option(wishes, given, chosen, task)
+    model = {**chosen.get("model", {}), **({"family": family} if family else {})}
+    table = defaults(task, pairs, wishes.preset, with_model, schedule, model)
+    if family is not None and family != table.get("model", {}).get("family", family):
+        table.pop("model", None)  # the sizes of another family
+    kept = {"model.patch"} if wishes.preset else set()
+    guessed = {name: value for name, value in (seems or {}).items() if name not in kept}
+    sized = merge(table, wishes.begun, _nest({**wishes.guessed, **guessed}))
+    tokens = sized["training"]["tokens"]
+    recipe_from(merge(sized, _complete(given, tokens)), where)
+    return recipe_from(merge(sized, _complete(chosen, tokens)), "--set" if wishes.settings else where)
+
+
+def _family_option(wishes: RecipeOptions, given: Mapping[str, Any], chosen: Mapping[str, Any], task: str) -> str | None:
+    """The family named by options, recipe or pretrained model; ``None``: any.
+
+    Raises:
+        UsageError: a preset, or the pretrained model, is of another family.
+    """
+    usual = BUILT[task][0] if "model" in given else None
+    family = chosen.get("model", {}).get("family", usual)
+    begun = wishes.begun.get("model", {}).get("family")
+    if begun and family and begun != family:
+        message = f"is a model of the family {begun}, but the one that is asked for is of the family {family}"
+        raise UsageError(message, "--from")
+    named = PRESETS[wishes.preset].family if wishes.preset else None
+    if named and family and named != family:
+        message = f"{wishes.preset} is of the family {named}, but model.family = {family!r} is asked for; leave one out"
+        raise UsageError(message, "--preset")
+    return family or begun or named
+
+
+def _complete(given: dict[str, Any], tokens: int = Training().tokens) -> dict[str, Any]:
+    """With what goes without saying: three-way tying needs one vocabulary, and a batch has room for any sentence."""
+    text, data, model, training = (given.get(name, {}) for name in ("text", "data", "model", "training"))
+    if not all(isinstance(section, Mapping) for section in (text, data, model, training)):
+        return given  # it is refused for that
+    if text.get("joint") is False and "tie" not in model:
+        given = merge(given, {"model": {"tie": "two"}})
+    longest = data.get("max_tokens")
+    if isinstance(longest, int) and longest > tokens and "tokens" not in training:
+        given = merge(given, {"training": {"tokens": longest}})
+    return given
+
+
+def max_tokens_option(wishes: RecipeOptions) -> int:
+    """``data.max_tokens``, known before the pairs are counted; no table chooses it.
+
+    Raises:
+        UsageError: an unknown key or preset, before any time is spent on the data.
+    """
+    found = _merge_options(wishes)[1].get("data", {}).get("max_tokens")
+    return found if isinstance(found, int) else Data().max_tokens
+
+
+def task_option(wishes: RecipeOptions) -> str:
+    """The task, known before the data: an option, else the recipe's, else translation.
+
+    Raises:
+        UsageError: an unknown key, or no such task.
+    """
+    found: str = _merge_options(wishes)[1].get("task", Recipe().task)
+    check_value("task", found, "--task")
+    return found
+
+
+def weights_option(wishes: RecipeOptions) -> Sequence[float]:
+    """``data.weights``, known before the data; no table chooses them."""
+    found = _merge_options(wishes)[1].get("data", {}).get("weights", ())
+    return tuple(found)
+
+
+def _merge_options(wishes: RecipeOptions) -> tuple[dict[str, Any], dict[str, Any], str]:
+    """The recipe given; that with options and settings laid over; and where the recipe was written."""
+    given, where = _read_recipe(wishes.recipe)
+    if wishes.preset:
+        _refuse_begun(wishes)
+        _refuse_other_task(wishes, given)
+    if (task := wishes.options.get("task")) is not None:
+        check_value("task", task, "--task")
+    known = {"task": task or Recipe().task, **given}
+    recipe_from(_complete(known), where)  # a mistake in the file is reported as the file's
+    options = _nest(wishes.options)
+    for name, value in wishes.options.items():
+        if value is not None:
+            check_value(name, value, _option(name))
+    families = _families(wishes, given)
+    for setting in wishes.settings:
+        _check(setting, families)
+    wished = override(options, wishes.settings)
+    _refuse_other_text(wishes, wished)
+    if "text" in wishes.begun:
+        given = merge(given, {"text": wishes.begun["text"]})
+    return given, merge(_without_length(given, wished), wished), where
+
+
+def _check(setting: str, families: Sequence[str | None]) -> None:
+    """Raise a UsageError for a setting that is unknown, or whose value fits none of these families."""
+    name = setting.partition("=")[0].strip()
+    section, _, inner = name.rpartition(".")
+    alone = override({}, [setting])
+    value, refused = alone[section][inner] if section else alone[inner], list[UsageError]()
+    for family in families:
+        try:
+            return check_value(name, value, f"--set {setting}", family)
+        except UsageError as error:
+            refused.append(error)
+    raise next((error for error in refused if "Did you mean" in error.message), refused[0])
+
+
+def _families(wishes: RecipeOptions, given: Mapping[str, Any]) -> Sequence[str | None]:
+    """The families whose fields are valid: the recipe's, else the task's; ``None`` if unknown."""
+    model = given.get("model", {})
+    if isinstance(model, Mapping) and "family" in model:
+        return (str(model["family"]),)
+    if any(setting.partition("=")[0].strip() == "model.family" for setting in wishes.settings):
+        return (None, *FAMILIES)
+    task = wishes.options.get("task") or given.get("task")
+    return BUILT[task] if isinstance(task, str) and task in BUILT else (None,)
+
+
+def _refuse_begun(wishes: RecipeOptions) -> None:
+    """Raise a UsageError for a preset together with a pretrained model, which has its own sizes."""
+    if wishes.begun:
+        raise UsageError("names the sizes of a fresh model, but --from keeps those it has; leave one out", "--preset")
+
+
+def _refuse_other_text(wishes: RecipeOptions, wished: Mapping[str, Any]) -> None:
+    """Raise a UsageError for a setting that contradicts the pretrained model's tokenizer."""
+    kept = wishes.begun.get("text", {})
+    for name, value in wished.get("text", {}).items():
+        if name in kept and value != kept[name]:
+            message = f"the model of --from keeps its vocabulary, which has {name} = {json.dumps(kept[name])}"
+            raise UsageError(f"{message}; leave this setting out", f"--set text.{name}={value}")
+
+
+def _refuse_other_task(wishes: RecipeOptions, given: Mapping[str, Any]) -> None:
+    """Raise a UsageError for an unknown preset, or one of a family that cannot do the task."""
+    task = wishes.options.get("task") or given.get("task") or Recipe().task
+    can = [name for name, one in PRESETS.items() if task not in BUILT or one.family in BUILT[task]]
+    preset(str(wishes.preset), can, "--preset")
+    if wishes.preset not in can:
+        raise UsageError(f"{wishes.preset} is not for {task}; these are: {', '.join(can)}", "--preset")
+
+
+def _nest(dotted: Mapping[str, Any]) -> dict[str, Any]:
+    """Dotted keys as nested sections, without those that are ``None``."""
+    found: dict[str, Any] = {}
+    for name, value in dotted.items():
+        section, _, inner = name.rpartition(".")
+        if value is not None:
+            found = merge(found, {section: {inner: value}} if section else {inner: value})
+    return found
+
+
+def _without_length(given: dict[str, Any], wished: Mapping[str, Any]) -> dict[str, Any]:
+    """The given recipe, without its own steps and minutes if options give the length.
+
+    Raises:
+        UsageError: the options give both.
+    """
+    lengths = {"steps", "minutes"}
+    asked = lengths & wished.get("training", {}).keys()
+    if asked == lengths:
+        raise UsageError("give either steps or minutes; a run has one length", "--steps, --minutes")
+    if not asked or "training" not in given:
+        return given
+    return {**given, "training": {name: value for name, value in given["training"].items() if name not in lengths}}
+
+
+def _option(name: str) -> str:
+    """The option that fills a field: ``--steps`` for ``training.steps``."""
+    return "--weight" if name == "data.weights" else "--" + name.rpartition(".")[2].replace("_", "-")
+
+
+def _read_recipe(recipe: Path | str | Mapping[str, Any] | None) -> tuple[dict[str, Any], str]:
+    if recipe is None:
+        return {}, "recipe"
+    if isinstance(recipe, Mapping):
+        return dict(recipe), "recipe"
+    return recipe_values(Path(recipe)), str(recipe)
+
+
+def corpora(source: Files, target: Files, pairs: Files = (), columns: str | None = None) -> list[Corpus]:
+    """The corpora that options name: pairs of files, then files that hold both sides.
+
+    Raises:
+        UsageError: not as many targets as sources, nothing at all, or columns that are no two.
+    """
+    if len(source) != len(target):
+        raise UsageError(f"{len(source)} --source but {len(target)} --target; they go in pairs")
+    if not source and not pairs:
+        raise UsageError("nothing to learn from: give --source FILE --target FILE, or --pairs FILE")
+    if columns is not None and not pairs:
+        raise UsageError("columns are those of --pairs FILE; --source and --target hold a sentence a line", "--columns")
+    for path in (*source, *target, *pairs):
+        if not Path(path).exists():
+            raise UsageError("no such file", str(path))
+        if Path(path).is_dir():
+            raise UsageError("is a folder; a file is needed", str(path))
+    two = [open_pairs(one, other) for one, other in zip(source, target, strict=True)]
+    return two + [_table(path, columns) for path in pairs]
+
+
+def _table(path: Path | str, columns: str | None) -> Corpus:
+    if columns is None:
+        return open_pairs(path)
+    names = [name.strip() for name in columns.split(",")]
+    if len(names) != 2 or not all(names):
+        raise UsageError(f"{columns!r} must be two columns like 1,2, or two keys like en,de", "--columns")
+    numbers = [int(name) for name in names if name.isdecimal() and len(name) < 10 and int(name) > 0]
+    columned = (numbers[0], numbers[1]) if len(numbers) == 2 else (1, 2)
+    found = open_pairs(path, columns=columned, keys=(names[0], names[1]))
+    if isinstance(found, Table) and len(numbers) != 2:
+        raise UsageError(f"{columns!r} must be two columns like 1,2, as {path} is a TSV", "--columns")
+    return found
+
+
+def languages(source: Files, target: Files) -> dict[str, str | None]:
+    """Language codes from the extensions of the first files; ``None`` if unknown."""
+    found = {"text.source_language": source[:1], "text.target_language": target[:1]}
+    codes = {name: language_of(files[0]) if files else "und" for name, files in found.items()}
+    return {name: code if code != "und" else None for name, code in codes.items()}

@@ -1,0 +1,240 @@
+"""Settings resolved once, at the first start, by measurement or from the machine: steps, batch, precision, threads."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from dataclasses import asdict, astuple, dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import torch
+from pydantic import Field, PositiveInt, TypeAdapter, ValidationError
+
+from regard.config import Recipe, Training
+from regard.data.batches.batch import Position
+from regard.nn import ops
+from regard.system.errors import Damaged
+from regard.tasks.protocols import TrainingTask
+from regard.training.budget import budget, measure, memory
+from regard.training.budget.measured_steps import MeasuredSteps
+from regard.training.checkpoints import resolved
+from regard.training.run import Hooks, validation_interval
+from regard.training.saving import snapshot_steps
+
+Teach = Callable[[Recipe, ops.Path], TrainingTask]
+"""Makes the objective of a recipe, its weights fresh."""
+LENGTH = tuple(f"chosen.{name}" for name in ("steps", "validate_every", "costs", "planned", "reviewed", "select"))
+"""Fields of a run's length; they follow from the options, which are checked instead."""
+_PATIENCE = 30.0
+"""Most seconds of measuring without a minutes budget, where it only predicts the run's duration."""
+_ENOUGH = 10
+"""Steps to measure by; where they are the run's own, they can be kept."""
+
+
+@dataclass(frozen=True)
+class ResolvedSettings:
+    """Fixed in ``resolved.toml`` at the first start and reused afterwards.
+
+    Args:
+        steps: updates; None if the schedule has no end.
+        validate_every: steps between validations.
+        tokens, accumulate: target tokens of a batch and batches of an update, fitted to memory.
+        product, exact: how products are computed while training, and while validating; see ``nn/ops.py``.
+        threads: processor threads; sums depend on them in the last bits.
+        costs: of a ``--minutes`` run, the measured costs: the fields of ``budget.Costs``.
+        planned, reviewed: after re-planning at half-time, the first number of steps, and the step of re-planning.
+        select: selection metric, if the minutes leave no time for the recipe's own.
+    """
+
+    steps: PositiveInt | None
+    validate_every: PositiveInt
+    tokens: PositiveInt
+    accumulate: PositiveInt
+    product: ops.Path
+    exact: ops.Path
+    threads: PositiveInt
+    costs: Annotated[tuple[float, ...], Field(min_length=5, max_length=6)] | None = None
+    planned: PositiveInt | None = None
+    reviewed: PositiveInt | None = None
+    select: str | None = None
+
+    def override(self, recipe: Recipe, threads: int | None) -> ResolvedSettings:
+        """These settings overridden by the current options: only :data:`resolved.ALLOWED` can differ."""
+        section = recipe.training
+        every, threads = section.validate_every or self.validate_every, threads or self.threads
+        found = replace(self, validate_every=every, threads=threads)
+        if section.steps is None:
+            return found
+        return replace(found, steps=section.steps, costs=None, planned=None, reviewed=None, select=None)
+
+    def apply(self, recipe: Recipe) -> Recipe:
+        """The recipe that ``fit`` follows."""
+        fixed = {name: getattr(self, name) for name in ("steps", "validate_every", "tokens", "accumulate")}
+        if self.select and recipe.training.select == "auto":
+            fixed["select"] = self.select
+        return recipe.model_copy(update={"training": recipe.training.model_copy(update=fixed)})
+
+    @property
+    def review(self) -> budget.Replan | None:
+        """The result of re-planning, if it was done."""
+        if self.reviewed is None or self.planned is None or self.steps is None:
+            return None
+        return budget.Replan(self.reviewed, self.planned, self.steps)
+
+    def fields(self) -> dict[str, resolved.Plain]:
+        """The fields as in ``resolved.toml``."""
+        return {f"chosen.{name}": value for name, value in asdict(self).items()}
+
+
+def load_settings(training: Path, device: torch.device) -> ResolvedSettings | None:
+    """The settings of an earlier start, if there was one."""
+    if not (training / resolved.NAME).exists():
+        return None
+    found = {
+        "chosen.exact": ops.full(str(device)),
+        **resolved.read_fields(training),
+    }  # the first runs did not write it
+    values = {name: found.get(f"chosen.{name}") for name in ResolvedSettings.__dataclass_fields__}
+    try:
+        return TypeAdapter(ResolvedSettings).validate_python(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        what = f"chosen.{first['loc'][0]}: {first['msg']}"
+        raise Damaged(f"is damaged: {what:.80}", str(training / resolved.NAME)) from None
+
+
+def fingerprints(teaching: TrainingTask, device: torch.device) -> dict[str, resolved.Plain]:
+    """Fingerprints of what a run depends on besides its recipe."""
+    return {
+        "fingerprint.data": teaching.prepared.fingerprint,
+        "fingerprint.tokenizer": teaching.task.assets.sha256,
+        "fingerprint.torch": torch.__version__,
+        "fingerprint.processor": processor(device),
+    }
+
+
+def processor(device: torch.device) -> str:
+    """The name of what computes: another one may give other bits."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    try:
+        lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def choose(
+    recipe: Recipe, teach: Teach, training: Path, hooks: Hooks, device: torch.device
+) -> tuple[ResolvedSettings, MeasuredSteps | None]:
+    """Measure and choose settings; also returns the steps made while measuring if they equal the run's to the bit."""
+    product, exact = ops.choose(recipe.training.precision, str(device)), ops.full(str(device))
+    tokens, accumulate = _fit_batch(recipe, teach, product, device)
+    fitting = recipe.training.model_copy(update={"tokens": tokens, "accumulate": accumulate})
+    teaching = teach(recipe.model_copy(update={"training": fitting}), product)
+    plan = _plan(teaching, training, hooks)
+    chosen = ResolvedSettings(
+        plan.steps,
+        plan.validate_every,
+        tokens,
+        accumulate,
+        product,
+        exact,
+        torch.get_num_threads(),
+        astuple(plan.costs) if plan.costs else None,
+        select=plan.select,
+    )
+    return chosen, plan.kept
+
+
+def _fit_batch(recipe: Recipe, teach: Teach, product: ops.Path, device: torch.device) -> tuple[int, int]:
+    """Tokens of a batch and batches of an update that fit into memory."""
+    section = recipe.training
+
+    def peak_bytes(tokens: int) -> int | None:
+        smaller = recipe.model_copy(update={"training": section.model_copy(update={"tokens": tokens})})
+        teaching = teach(smaller, product)
+        batch = next(iter(teaching.batches.iterate(Position())))[0]
+        return memory.peak_memory(lambda: teaching.loss(batch).total.backward(), device)
+
+    free = memory.free_memory(device)
+    return memory.fit_batch_to_memory(section.tokens, section.accumulate, recipe.data.max_tokens, peak_bytes, free)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """The length of a run, its measured costs, and the steps made while measuring."""
+
+    steps: int | None
+    validate_every: int
+    costs: budget.Costs | None = None
+    select: str | None = None
+    kept: MeasuredSteps | None = None
+
+
+def _plan(teaching: TrainingTask, training: Path, hooks: Hooks) -> _Plan:
+    """Steps and steps between validations: as the recipe says, open, from its minutes, or from the table by size."""
+    section = teaching.task.recipe.training
+    if section.steps is not None:
+        return _Plan(section.steps, section.validate_every or validation_interval(section.steps))
+    if section.minutes is None and section.patience is not None:
+        return _Plan(None, section.validate_every or validation_interval(None))
+    hooks.reporter.on_event("measuring how fast this machine is")
+    if section.minutes is not None:
+        return _of_minutes(section.minutes, teaching, training, hooks)
+    return _of_table(teaching, training, hooks)
+
+
+def _of_minutes(minutes: float, teaching: TrainingTask, training: Path, hooks: Hooks) -> _Plan:
+    """As many steps as fit, including the measured ones if a run of that length makes the same, else without."""
+    recipe, section = teaching.task.recipe, teaching.task.recipe.training
+    limit = budget.MEASURING * 60 * minutes
+    found, made = measure.measure(teaching, teaching.batches, recipe, training, hooks, limit)
+    without = replace(found, final=teaching.final_seconds(found.loss, found.text))
+    costs = replace(without, spent=without.spent - sum(step.seconds for step in made.made))
+    kept = _same_steps(made, recipe, length := budget.length(minutes, costs, section))
+    if kept is None:
+        costs, length = without, budget.length(minutes, without, section)
+    if warning := budget.poor(minutes, costs, length):
+        hooks.reporter.on_event(warning)
+    return _Plan(length.steps, length.validate_every, costs, length.select, kept)
+
+
+def _of_table(teaching: TrainingTask, training: Path, hooks: Hooks) -> _Plan:
+    """As many steps as the default passes over the data; reports the predicted duration."""
+    recipe, epochs = teaching.task.recipe, teaching.epochs
+    section = recipe.training
+    steps = max(1, round(epochs * teaching.batches.batches_per_epoch / section.accumulate))
+    length = budget.Length(steps, section.validate_every or validation_interval(steps))
+    known = _of(recipe, length)
+    undisturbed = first_event(known.training) - 1
+    most = undisturbed if _ENOUGH <= undisturbed < measure.MOST else measure.MOST
+    costs, made = measure.measure(teaching, teaching.batches, known, training, hooks, _PATIENCE, most)
+    expected = steps * costs.step + steps / length.validate_every * (costs.loss + costs.text) / 2
+    hooks.reporter.on_event(f"{steps:,} steps ({epochs} passes over the data) will take about {_readable(expected)}")
+    return _Plan(steps, length.validate_every, kept=_same_steps(made, recipe, length))
+
+
+def _of(recipe: Recipe, length: budget.Length) -> Recipe:
+    fixed = {"steps": length.steps, "validate_every": length.validate_every}
+    return recipe.model_copy(update={"training": recipe.training.model_copy(update=fixed)})
+
+
+def _same_steps(made: MeasuredSteps, recipe: Recipe, length: budget.Length) -> MeasuredSteps | None:
+    """Steps that were measured, if a run of this length makes the very same, with nothing to do in between."""
+    known = _of(recipe, length)
+    return made if len(made.made) < first_event(known.training) and made.exact(known) else None
+
+
+def first_event(section: Training) -> int:
+    """The first step after which a run of n steps validates, saves, keeps weights or is re-planned."""
+    assert section.steps is not None
+    every = section.validate_every or validation_interval(section.steps)
+    review = [budget.midway(section.steps)] if section.minutes is not None else []
+    return min(section.steps, every, section.save_every or every, *snapshot_steps(section.steps), *review)
+
+
+def _readable(seconds: float) -> str:
+    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"

@@ -1,0 +1,173 @@
+"""A training run for any task: prepare data, resolve settings, train, keep the best model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from regard.config import Recipe
+from regard.convert import exports
+from regard.convert.labels import odd_label
+from regard.nn import ops
+from regard.runs.plan import LENGTH, ResolvedSettings, choose, fingerprints, load_settings
+from regard.runs.prepared_data import prepare_data
+from regard.system.errors import Damaged
+from regard.system.keys import key
+from regard.tasks import card
+from regard.tasks.defaults import FEWEST, refuse_too_large
+from regard.tasks.model_folder import load
+from regard.tasks.model_writer import ModelFolderWriter
+from regard.tasks.protocols import DataPaths, TrainingJob, TrainingTask
+from regard.text.tokenizers.vocabulary import AnyTokenizer
+from regard.training.budget.budget import Costs, time_summary
+from regard.training.budget.measure import seconds_of
+from regard.training.budget.memory import keep_pages
+from regard.training.checkpoints import manifest, resolved
+from regard.training.checkpoints.output_folder import Action, Resume, claim_output
+from regard.training.run import Hooks
+from regard.training.trainer import fit
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The device and threads of a run."""
+
+    device: torch.device
+    threads: int | None
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """A run to do.
+
+    Args:
+        output: the model folder.
+        recipe: of the run.
+        job: the task on its data.
+        machine: where it runs.
+        hooks: reporter and stop flag.
+        tokenizer: of the pretrained model.
+    """
+
+    output: Path
+    recipe: Recipe
+    job: TrainingJob
+    machine: Machine
+    hooks: Hooks
+    tokenizer: AnyTokenizer | None = None
+
+
+def run(work: TrainingRun, resume: Resume = "auto", allow: tuple[str, ...] = ()) -> Any:
+    """Start a run, resume it, or report it finished; then load its model.
+
+    Args:
+        work: the run.
+        resume: ``auto``, ``must`` or ``never``; ``allow``: fields that may differ from an existing run's.
+
+    Raises:
+        RegardError: the model does not fit into memory, the data cannot be used, or the folder is in other use.
+    """
+    recipe, told = work.recipe, work.hooks.reporter.on_event
+    refuse_too_large(recipe.model, _maker(work, (FEWEST, FEWEST)), work.machine.device)
+    with claim_output(work.output, resolved.recipe_fields(recipe), resume, allow, told) as action:
+        if action is Action.FINISHED and _complete(work.output):
+            _same_data(work)
+            manifest.settle(work.output, work.hooks.files)  # killed at its very last file operation
+            told(f"{work.output} is finished already; nothing to do")
+        else:
+            learn(work, allow)
+    return load(work.output, str(work.machine.device))
+
+
+def _maker(work: TrainingRun, sizes: tuple[int, int]) -> Callable[[], nn.Module]:
+    return lambda: work.job.task.build(work.recipe, sizes)
+
+
+def learn(work: TrainingRun, allow: tuple[str, ...] = ()) -> None:
+    """Prepare data, resolve settings, train to the end; the caller holds the output folder's lock."""
+    keep_pages()
+    training, told = work.output / "training", work.hooks.reporter.on_event
+    told(exports(work.recipe, work.tokenizer).line)
+    prepared = prepare_data(work.job, work.recipe, training, told)
+    for line in card.left_out(prepared):
+        told(line)
+    assets = work.job.assets(prepared)
+    if odd := odd_label(work.recipe.task, work.recipe.classification.kind, getattr(assets, "labels", ())):
+        told(f"the label {odd[0]} {odd[1]}: a model that has it cannot be exported")
+    refuse_too_large(work.recipe.model, _maker(work, assets.sizes), work.machine.device)
+    earlier = load_settings(training, work.machine.device)
+    chosen = earlier.override(work.recipe, work.machine.threads) if earlier else None
+    torch.set_num_threads(work.machine.threads or (chosen.threads if chosen else torch.get_num_threads()))
+    exact = chosen.exact if chosen else ops.full(str(work.machine.device))
+    teach = _teacher(work, prepared, exact)
+    kept = None
+    if chosen is None:
+        chosen, kept = choose(work.recipe, teach, training, work.hooks, work.machine.device)
+    recipe = chosen.apply(work.recipe)
+    teaching = teach(recipe, chosen.product)
+    fixed = _fix(work, chosen, teaching, allow)
+    saver = ModelFolderWriter(work.output, teaching, work.hooks.files)
+    saver.begin(told)
+    costs = Costs(*chosen.costs) if chosen.costs else None
+    hooks = replace(
+        work.hooks,
+        save_model=saver.best,
+        resolved=fixed,
+        costs=costs,
+        review=chosen.review,
+        kept=kept,
+        planned=saver.set_steps,
+    )
+    summary = fit(teaching, teaching.batches, recipe, training, hooks)
+    final = seconds_of(lambda: saver.end(told, work.hooks.should_stop), hooks)
+    if costs and (took := time_summary(recipe.training.minutes, costs.spent, summary.seconds, final)):
+        told(took)
+
+
+def _complete(output: Path) -> bool:
+    """Whether a finished run's model folder is intact and has its final scores."""
+    try:
+        manifest.verify(output, extra=True)
+    except Damaged:
+        return False
+    return card.final(output)
+
+
+def _same_data(work: TrainingRun) -> None:
+    """Raise a RegardError if a finished run was made from other data, if its prepared data still exists."""
+    training = work.output / "training"
+    if (training / "data").exists():
+        prepare_data(work.job, work.recipe, training, work.hooks.reporter.on_event)
+
+
+def _teacher(work: TrainingRun, prepared: Any, exact: ops.Path) -> Callable[[Recipe, ops.Path], TrainingTask]:
+    """A function recipe → training task on this data, with weights from the seed or a pretrained model."""
+    job, assets = work.job, work.job.assets(prepared)
+
+    def teach(recipe: Recipe, product: ops.Path) -> TrainingTask:
+        model = job.task.build(recipe, assets.sizes, key(recipe.seed, "weights"))
+        job.begin(model)
+        return job.teach(job.task(recipe, assets, model.to(work.machine.device)), prepared, DataPaths(product, exact))
+
+    return teach
+
+
+def _fix(
+    work: TrainingRun, chosen: ResolvedSettings, teaching: TrainingTask, allow: tuple[str, ...]
+) -> resolved.Fields:
+    """Write the run's fields at its first start; later require the same, except those allowed to differ."""
+    training = work.output / "training"
+    fields = {**chosen.fields(), **fingerprints(teaching, work.machine.device), **work.job.more()}
+    before = resolved.read_fields(training) if (training / resolved.NAME).exists() else {}
+    if before:
+        held = {name: fields[name] for name in fields if name not in LENGTH}
+        resolved.check({"chosen.exact": chosen.exact, **before}, held, allow, work.hooks.reporter.on_event)
+    whole = {**resolved.recipe_fields(work.recipe), **fields}
+    whole = {name: value for name, value in whole.items() if value is not None}
+    resolved.write(training, whole, work.hooks.files)
+    return whole

@@ -1,0 +1,227 @@
+"""``train``: options → recipe → training run, for every task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from regard.config import BUILT, Recipe
+from regard.data.batches.sampler import refuse_weights
+from regard.data.corpora.pairs import Corpus
+from regard.runs.checks import CHECKING, inspect
+from regard.runs.datasets import JOBS
+from regard.runs.options import (
+    RecipeOptions,
+    corpora,
+    languages,
+    max_tokens_option,
+    recipe_from_options,
+    task_option,
+    weights_option,
+)
+from regard.runs.run import Machine, TrainingRun, run
+from regard.system.errors import UsageError
+from regard.tasks.input_files import Files, InputFiles, refuse_pipes
+from regard.tasks.model_folder import choose_device
+from regard.tasks.text.pretrained import Pretrained
+from regard.tasks.translation.training import TranslationJob
+from regard.training import reporters
+from regard.training.checkpoints import resolved
+from regard.training.checkpoints.output_folder import Resume, refuse_unusable
+from regard.training.log import Reporter, SilentReporter
+from regard.training.run import Hooks
+
+TRANSLATION_TAKES = "task = translation takes --source; for other tasks give --task"
+TRANSLATION_BEGINS = (
+    "a translator begins from nothing; --from is for the tasks that learn from --train, named by --task "
+    "(to resume a run, name its --output)"
+)
+
+
+def _never() -> bool:
+    return False
+
+
+def train(
+    source: Files | Path | str | None = None,
+    target: Files | Path | str | None = None,
+    output: Path | str = "model",
+    *,
+    task: str | None = None,
+    train: Files | Path | str | None = None,
+    valid: Path | str | None = None,
+    start_from: Path | str | None = None,
+    valid_source: Path | str | None = None,
+    valid_target: Path | str | None = None,
+    pairs: Files | Path | str | None = None,
+    columns: str | None = None,
+    weights: Sequence[float] = (),
+    source_language: str | None = None,
+    target_language: str | None = None,
+    recipe: Path | str | Mapping[str, Any] | None = None,
+    preset: str | None = None,
+    settings: Iterable[str] = (),
+    minutes: float | None = None,
+    steps: int | None = None,
+    seed: int | None = None,
+    resume: Resume = "auto",
+    allow_mismatch: Iterable[str] = (),
+    despite_check: bool = False,
+    threads: int | None = None,
+    device: str | None = None,
+    tensorboard: bool = False,
+    reporter: Reporter | None = None,
+    quiet: bool = False,
+    should_stop: Callable[[], bool] = _never,
+) -> Any:
+    """Train a translator from two files of sentences, or a model of another task from one file.
+
+    Progress goes to stderr: a bar on a terminal, a line in a notebook, lines elsewhere. After a stop or kill at
+    any moment, the same call resumes and ends with the same bits.
+
+    Args:
+        source, target: of a translator: one file or several each, line by line each other's translation; plain or gz,
+            xz, zst.
+        output: the model folder to make, or to resume.
+        task: what the model is for; default: the recipe's, else translation.
+        train: of any other task: training data, one file or several.
+        valid: validation data; default: a tenth, at most ``data.validation``, split off by seed.
+        start_from: a model folder to initialise weights, sizes and vocabulary from; not for translation.
+        valid_source, valid_target: sentences to validate on; default: some split off from the data.
+        pairs: one TSV or JSONL file that holds both sides, or several; ``columns`` says where.
+        columns: of ``pairs``, or of ``train``: the columns of text and label.
+        weights: of a translator: how often to draw from each corpus; default: by size.
+        source_language, target_language: codes; default: the recipe's, else from the files' extensions.
+        recipe: a TOML file, or its values; ``preset``: a named size; ``settings``: ``section.key=value`` strings.
+        minutes: time budget; ``steps``: number of updates; default: the recipe's, else by corpus size.
+        seed: of every random choice.
+        resume: ``auto``, ``must`` or ``never``; ``allow_mismatch``: fields that may differ from the run's, of
+            ``regard.training.checkpoints.resolved.ALLOWED``; more ``training.steps`` make a finished run continue.
+        despite_check: train although the check of the data judges that it would spoil the model.
+        threads: of the processor; ``device``: ``cpu``, ``cuda`` …
+        tensorboard: write TensorBoard files too, into ``training/tensorboard`` (needs the extra ``track``).
+        reporter: receives progress instead of stderr; ``quiet``: no output.
+        should_stop: called before every step.
+
+    Raises:
+        UsageError: an option, a recipe key or a value does not fit.
+        RegardError: the data cannot be used, or the output folder belongs to something else.
+        Stopped: ``should_stop`` returned true; all is saved.
+    """
+    if tensorboard and find_spec("tensorboard") is None:
+        raise UsageError("is not installed; pip install 'regard[track]'", "tensorboard")
+    resolved.refuse_others(allow := tuple(allow_mismatch))
+    options = {
+        "task": task,
+        "text.source_language": source_language or None,
+        "text.target_language": target_language or None,
+        "training.minutes": minutes,
+        "training.steps": steps,
+        "seed": seed,
+        "data.weights": tuple(weights) or None,
+    }
+    guessed = languages(_several(source), _several(target))
+    wishes = RecipeOptions(recipe, preset, tuple(settings), options, guessed)
+    if (word := task_option(wishes)) == "translation":
+        _refuse_elsewhere({"--train": train, "--valid": valid}, TRANSLATION_TAKES)
+        _refuse_elsewhere({"--from": start_from}, TRANSLATION_BEGINS)
+    with _reporter(reporter, quiet) as shown:
+        begun = Pretrained.load(start_from) if start_from is not None else None
+        wishes = replace(wishes, begun=begun.values(word) if begun else {})
+        asked = _Asked(wishes, Path(output), resume, despite_check, shown)
+        place = choose_device(device)
+        if word == "translation":
+            both = _Both(_several(source), _several(target), _several(pairs), columns, valid_source, valid_target)
+            found, job = _translation(asked, both)
+        else:
+            others = {"--source": source, "--target": target, "--pairs": pairs, "--valid-source": valid_source}
+            _refuse_elsewhere(others, f"task = {word} takes --train")
+            weighs = {"--weight" if weights else "data.weights": weights_option(wishes) or None}
+            _refuse_elsewhere(weighs, f"task = {word} draws from all files by size; only translation weighs them")
+            job = _other(asked, word, InputFiles(_several(train), valid, columns, begun))
+            found = job.recipe
+        hooks = Hooks(shown, should_stop, track=tensorboard)
+        tokenizer = begun.tokenizer if begun else None
+        return run(TrainingRun(asked.output, found, job, Machine(place, threads), hooks, tokenizer), resume, allow)
+
+
+def _reporter(given: Reporter | None, quiet: bool) -> AbstractContextManager[Reporter]:
+    """The given reporter; else none if quiet, or stderr's."""
+    return nullcontext(given) if given is not None else nullcontext(SilentReporter()) if quiet else reporters.reporter()
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The options common to all tasks."""
+
+    wishes: RecipeOptions
+    output: Path
+    resume: Resume
+    despite_check: bool
+    reporter: Reporter
+
+
+@dataclass(frozen=True)
+class _Both:
+    """The files of a translator."""
+
+    sources: Files
+    targets: Files
+    pairs: Files
+    columns: str | None
+    valid_source: Path | str | None
+    valid_target: Path | str | None
+
+
+def _translation(asked: _Asked, files: _Both) -> tuple[Recipe, TranslationJob]:
+    """Look at everything that can be wrong without the data, then at the data."""
+    learned = corpora(files.sources, files.targets, files.pairs, files.columns)
+    validating = [path for path in (files.valid_source, files.valid_target) if path]
+    refuse_pipes([*files.sources, *files.targets, *files.pairs, *validating])
+    validation = _validation(files.valid_source, files.valid_target)
+    longest = max_tokens_option(asked.wishes)
+    refuse_weights(weights_option(asked.wishes), len(learned))
+    refuse_unusable(asked.output, asked.resume)
+    inspected = inspect(learned, validation, longest, asked.reporter.on_event, asked.despite_check)
+    return recipe_from_options(asked.wishes, inspected.pairs), TranslationJob(learned, validation)
+
+
+def _other(asked: _Asked, task: str, given: InputFiles) -> Any:
+    """The job of a task that learns from one side, after a look at everything that can be wrong without the data."""
+    _refuse_other_family(given.begun, task)
+    refuse_unusable(asked.output, asked.resume)
+
+    def make_recipe(count: int, seems: Mapping[str, Any] | None = None) -> Recipe:
+        return recipe_from_options(asked.wishes, count, seems)
+
+    asked.reporter.on_event(CHECKING)
+    return JOBS[task](given, make_recipe, asked.reporter.on_event, asked.despite_check)
+
+
+def _refuse_elsewhere(options: Mapping[str, object], instead: str) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise UsageError(f"is not for this task: {instead}", name)
+
+
+def _refuse_other_family(begun: Pretrained | None, task: str) -> None:
+    """Raise a UsageError if the pretrained model's family cannot do the task."""
+    if begun and begun.recipe.model.family not in BUILT[task]:
+        family, can = begun.recipe.model.family, " or ".join(BUILT[task])
+        raise UsageError(f"is a model of the family {family}; task = {task} needs {can}", f"--from {begun.folder}")
+
+
+def _several(files: Files | Path | str | None) -> Files:
+    if files is None:
+        return ()
+    return [files] if isinstance(files, Path | str) else list(files)
+
+
+def _validation(source: Path | str | None, target: Path | str | None) -> Corpus | None:
+    if source is None and target is None:
+        return None
+    return corpora([source] if source else [], [target] if target else [])[0]

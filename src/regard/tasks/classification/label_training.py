@@ -1,0 +1,234 @@
+"""Training of text and image classifiers: loss, validation, and calibration at the end."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from regard.config import Classification as Section
+from regard.config import nearest
+from regard.data.corpora.labels import split_labels
+from regard.data.corpora.pairs import Corpus
+from regard.data.prepare.encoders import LabelIds
+from regard.data.prepare.examples import PreparedExamples
+from regard.models.adversarial import EMBEDDING, adversarial_perturbation
+from regard.models.inputs import Patches, Tokens
+from regard.nn import hooks, ops
+from regard.system.errors import RegardError
+from regard.tasks.classification.losses import CRITERIA, Labels
+from regard.tasks.classification.predictions import Scores
+from regard.tasks.defaults import epochs_for
+from regard.tasks.protocols import DataPaths, ShouldStop
+from regard.tasks.text.batched_forward import mean_over_windows
+from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, tick
+
+SAMPLES = 3
+"""Texts or images shown at a validation."""
+
+
+class LabelNames:
+    """The labels of the examples that are learned from, counted while they pass."""
+
+    def __init__(self, section: Section) -> None:
+        self._section, self._counts = section, Counter[str]()
+
+    def see(self, label: str) -> None:
+        """Count the label, or the labels, of an example; a number is not counted."""
+        if self._section.kind != "regression":
+            self._counts.update(split_labels(label) if self._section.kind == "multi" else [label])
+
+    @property
+    def ids(self) -> LabelIds:
+        """Every label once, in order, as ids; the out-of-scope label is separate."""
+        outside = self._section.out_of_scope
+        names = sorted(label for label in self._counts if label and label != outside)
+        return LabelIds(self._section.kind, names, outside)
+
+
+def refuse_nothing_outside(section: Section, corpora: Sequence[Corpus], validation: Corpus | None) -> None:
+    """Raise a RegardError if an out-of-scope label is named, but no example has it to fit a threshold.
+
+    Args:
+        section: names it; a threshold that it gives needs nothing to be fitted to.
+        corpora: training data, also for validation if there is no ``validation``.
+    """
+    if section.kind != "single" or not section.out_of_scope or section.threshold:
+        return
+    there = dict[str, None]()
+    every = [*corpora, *([validation] if validation else [])]
+    for _, label in (pair for corpus in every for pair in corpus.pairs()):
+        if label == section.out_of_scope:
+            return
+        there[label] = None
+    raise RegardError(
+        f"nothing to learn from or to validate on has the label {section.out_of_scope!r}, so no threshold can be "
+        f"chosen; name another, or give classification.threshold.{nearest(section.out_of_scope, there)}",
+        "classification.out_of_scope",
+    )
+
+
+class LabelTrainingTask(ABC):
+    """Training task for labels of whole examples; implements :class:`~regard.tasks.protocols.TrainingTask`.
+
+    While it is learned from, each window of a text that is too long for one is an example of its own. Where the model
+    is judged, or something fitted, a text counts once, by the mean of its windows' scores, as in use.
+
+    Args:
+        task: the model to train.
+        prepared: examples and labels as ids.
+        paths: how products are computed.
+    """
+
+    noun: ClassVar[str]
+    """Plural noun for the labelled examples."""
+
+    def __init__(self, task: Any, prepared: PreparedExamples, paths: DataPaths) -> None:
+        self.task, self.prepared, self.paths = task, prepared, paths
+        self._refuse_nothing_to_tell_apart()
+        section = task.recipe.classification
+        self.criterion = CRITERIA[section.kind](
+            section, task.recipe.training.label_smoothing, len(task.assets.labels), self._weights()
+        )
+        ops.use(task.model, paths.training)
+
+    @abstractmethod
+    def model_inputs(self, batch: Any) -> Tokens | Patches:
+        """The model's input for a batch."""
+
+    @abstractmethod
+    def validating(self) -> list[Any]:
+        """All windows of the validation examples, in order, packed."""
+
+    @abstractmethod
+    def example_text(self, place: int) -> str:
+        """A validation example as people see it."""
+
+    @property
+    def model(self) -> nn.Module:
+        """The model to train."""
+        found: nn.Module = self.task.model
+        return found
+
+    @property
+    def epochs(self) -> int:
+        """By the table of sizes."""
+        return epochs_for(self.task.recipe.task, self.prepared.wholes.count, self.task.recipe.model.family)
+
+    def _refuse_nothing_to_tell_apart(self) -> None:
+        """Raise a RegardError where one class alone is learned, or no validation example is of a class."""
+        if self.task.recipe.classification.kind != "single":
+            return
+        classes, held_out = len(self.task.assets.labels), self._held_out
+        if classes < 2:
+            raise RegardError(f"{classes or 'no'} class is left to learn from: there is nothing to classify")
+        if (held_out.labels_X >= classes).all():
+            message = f"none of the {len(held_out.counts_B):,} has a label of the training data"
+            raise RegardError(message, f"the {self.noun} to validate on")
+
+    @cached_property
+    def _held_out(self) -> Labels:
+        """The labels of the validation examples."""
+        return Labels(*self.prepared.validation_labels.gather(0, self.prepared.validation_wholes.first_B))
+
+    def _weights(self) -> Tensor | None:
+        """A weight for each class, the mean over all windows being one, where they are to be balanced."""
+        section = self.task.recipe.classification
+        if section.class_weights == "none" or section.kind == "regression":
+            return None
+        labels, _ = self.prepared.labels.gather(0, np.arange(self.prepared.count))
+        counts_C = np.bincount(labels, minlength=len(self.task.assets.labels))[: len(self.task.assets.labels)]
+        return torch.from_numpy(counts_C.sum() / (len(counts_C) * np.maximum(counts_C, 1))).float()
+
+    def loss(self, batch: Any) -> Loss:
+        """The loss of a batch's windows; those with unknown labels are ignored.
+
+        In training it may be the mean (in the paper the sum) of that and of the loss when embeddings are moved against
+        it [Miyato17 §3].
+        """
+        given, size = self.model_inputs(batch), self.task.recipe.classification.adversarial
+        if not size or not self.model.training:
+            return self._loss(given, batch)
+        with hooks.capture([EMBEDDING]) as heard:
+            plain = self._loss(given, batch)
+        moved_TD = adversarial_perturbation(plain.total, heard[EMBEDDING][0], given.sequences, size)
+        with hooks.intervene(EMBEDDING, lambda x_TD: x_TD + moved_TD):
+            moved = self._loss(given, batch)
+        return Loss((plain.total + moved.total) / 2, plain.nll, plain.count)
+
+    def _loss(self, given: Tokens | Patches, batch: Any) -> Loss:
+        score_BC = self.model(given)
+        return self.criterion.loss(score_BC, self.criterion.targets(batch, score_BC.device), self.model.training)
+
+    @torch.no_grad()
+    def validate(self, generate: bool) -> Validation:
+        """Loss and scores of the validation examples, in full precision."""
+        score_BC, wanted = self._validation_scores(), self._targets
+        loss = self.criterion.loss(torch.from_numpy(score_BC), wanted, False)
+        scores = self.criterion.scores(score_BC, wanted.numpy())
+        return Validation(float(loss.nll) / max(1, loss.count), scores, self._samples(score_BC))
+
+    def trial(self, generate: bool, done: Done) -> None:
+        """Every validation example through the model; nothing takes longer."""
+        if not generate:
+            self._validation_scores(done)
+
+    @torch.no_grad()
+    def _validation_scores(self, done: Done = ignore_progress) -> Scores:
+        """``score_BC`` of the validation examples, by the model as it is, in full precision."""
+        with ops.using(self.model, self.paths.exact):
+            found = [self.model(self.model_inputs(batch)) for batch in tick(self.validation, done)]
+        return mean_over_windows(torch.cat(found).cpu().numpy(), self.prepared.validation_wholes.windows_B)
+
+    @cached_property
+    def validation(self) -> list[Any]:
+        """The windows of the validation examples, packed once."""
+        return self.validating()
+
+    @cached_property
+    def _targets(self) -> Tensor:
+        return self.criterion.targets(self._held_out, torch.device("cpu"))
+
+    def _samples(self, score_BC: Scores) -> tuple[Sample, ...]:
+        places = np.linspace(0, len(score_BC) - 1, min(SAMPLES, len(score_BC))).astype(np.int64)
+        verdicts = self.task.predictions(score_BC[places])
+        return tuple(
+            Sample(
+                self.example_text(place),
+                self.criterion.label_text(self._label(place), self.task.assets.labels),
+                f"{verdict.label} {verdict.probability:.2f}" if verdict.value is None else f"{verdict.value:.3g}",
+            )
+            for place, verdict in zip(places.tolist(), verdicts, strict=True)
+        )
+
+    def _label(self, place: int) -> NDArray[np.int64]:
+        return self.prepared.validation_labels.sentence(self.prepared.validation_wholes.first_B[place])
+
+    def data_lines(self) -> list[str]:
+        """How many examples and labels there are, and how many windows where a text has several."""
+        prepared, labels = self.prepared, len(self.task.assets.labels)
+        said = [prepared.wholes.format_count(f"{self.noun} to learn from")]
+        said.append(prepared.validation_wholes.format_count("to validate on"))
+        if self.task.recipe.classification.kind != "regression":
+            said.append(f"{labels:,} labels")
+        return [", ".join(said)]
+
+    def final_seconds(self, loss: float, text: float) -> float:
+        """As a validation."""
+        return loss
+
+    def finish(self, task: Any, should_stop: ShouldStop) -> list[str]:
+        """Fit temperature and threshold to the validation examples; returns their scores as card lines."""
+        score_BC, wanted = type(self)(task, self.prepared, self.paths)._validation_scores(), self._targets.numpy()
+        fitted = self.criterion.fit(score_BC, wanted)
+        task.assets = replace(task.assets, fitted=fitted)
+        scores = [f"{name} {value:.2f}" for name, value in self.criterion.scores(score_BC, wanted).items()]
+        return [f"* {line}" for line in scores + self.criterion.notes(score_BC, wanted, fitted)]

@@ -1,0 +1,203 @@
+"""Losses, scores and calibration of classifiers: single-label, multi-label and regression."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
+
+from regard.config import Classification as Section
+from regard.data.prepare.encoders import OUTSIDE
+from regard.tasks.metrics import calibration
+from regard.tasks.metrics.labels import class_scores, label_scores, number_scores
+from regard.tasks.text.assets import FittedValues
+from regard.training.objective import Loss
+
+Floats = NDArray[np.float64]
+Ids = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+NUMBER = "number"
+"""Name of a regression's only score."""
+
+
+class LabelledBatch(Protocol):
+    """The batch fields a loss needs: the labels of all texts or images, packed, and how many each has."""
+
+    @property
+    def labels_X(self) -> Ids:
+        """The labels of all, packed."""
+        ...
+
+    @property
+    def counts_B(self) -> Ids:
+        """How many labels each has."""
+        ...
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The labels alone; fits :class:`LabelledBatch`."""
+
+    labels_X: Ids
+    counts_B: Ids
+
+
+class SingleLabel:
+    """One label per text: cross-entropy with label smoothing and optional class weights.
+
+    Args:
+        section: options of calibration and of the out-of-scope label.
+        smoothing: probability given to all other classes.
+        classes: how many there are.
+        weights: of the classes.
+    """
+
+    def __init__(self, section: Section, smoothing: float, classes: int, weights: Tensor | None) -> None:
+        self.section, self.smoothing, self.classes, self.weights = section, smoothing, classes, weights
+
+    def targets(self, batch: LabelledBatch, device: torch.device) -> Tensor:
+        """The class of each text; values after the last: unknown, or out of scope, see ``data.prepare.encoders``."""
+        return torch.from_numpy(batch.labels_X).to(device)
+
+    def loss(self, score_BC: Tensor, wanted_B: Tensor, training: bool) -> Loss:
+        """Summed over texts whose class is known."""
+        known_B = wanted_B < self.classes
+        score_BC, wanted_B = score_BC[known_B], wanted_B[known_B]
+        nll = F.cross_entropy(score_BC.float(), wanted_B, reduction="sum")
+        if not training:
+            return Loss(nll, nll.detach(), len(wanted_B))
+        weights = None if self.weights is None else self.weights.to(score_BC.device)
+        total = F.cross_entropy(score_BC.float(), wanted_B, weights, reduction="sum", label_smoothing=self.smoothing)
+        return Loss(total, nll.detach(), len(wanted_B))
+
+    def scores(self, score_BC: Floats, wanted_B: Ids) -> dict[str, float]:
+        """Accuracy and macro F1 over texts whose class is known."""
+        known_B = wanted_B < self.classes
+        if not known_B.any():
+            return {}
+        names = [str(place) for place in range(self.classes)]
+        found = class_scores(wanted_B[known_B], score_BC[known_B].argmax(1), names)
+        return {"accuracy": found.accuracy, "f1": found.macro_f1}
+
+    def label_text(self, label: Ids, labels: Sequence[str]) -> str:
+        """The label of a text, for people."""
+        if len(label) and label[0] < len(labels):
+            return labels[label[0]]
+        return self.section.out_of_scope if len(label) and label[0] == len(labels) + OUTSIDE else "(not known)"
+
+    def fit(self, score_BC: Floats, wanted_B: Ids) -> FittedValues:
+        """Temperature by texts whose class is known; threshold by those, and by those that have none."""
+        known_B, outside_B = wanted_B < self.classes, wanted_B == self.classes + OUTSIDE
+        warm = 1.0
+        if self.section.calibrate and known_B.any():
+            warm = calibration.temperature(score_BC[known_B], wanted_B[known_B])
+        if self.section.threshold or not outside_B.any():
+            return FittedValues(warm, self.section.threshold)
+        confidence_B, right_B = self._confidence(score_BC, wanted_B, warm)
+        some_B = known_B | outside_B
+        chosen = calibration.choose_threshold(
+            confidence_B[some_B], right_B[some_B], outside_B[some_B], self.section.threshold_by
+        )
+        return FittedValues(warm, chosen.value)
+
+    def _confidence(self, score_BC: Floats, wanted_B: Ids, warm: float) -> tuple[Floats, Bools]:
+        score_BC = score_BC / warm
+        return np.exp(score_BC.max(1) - calibration.log_sum_exp(score_BC)), score_BC.argmax(1) == wanted_B
+
+    def notes(self, score_BC: Floats, wanted_B: Ids, fitted: FittedValues) -> list[str]:
+        """Card lines of calibration, and of the threshold's effect in scope and out of scope."""
+        known_B, outside_B = wanted_B < self.classes, wanted_B == self.classes + OUTSIDE
+        confidence_B, right_B = self._confidence(score_BC, wanted_B, fitted.temperature)
+        lines = calibration.calibration_lines(confidence_B[known_B], right_B[known_B], fitted.temperature)
+        some_B = known_B | outside_B
+        return lines + self._scope(confidence_B[some_B], right_B[some_B], outside_B[some_B], fitted.threshold)
+
+    def _scope(self, confidence_B: Floats, right_B: Bools, outside_B: Bools, threshold: float) -> list[str]:
+        """Accuracy in scope and recall out of scope, with the threshold; nothing if none is requested."""
+        section = self.section
+        if not threshold and not outside_B.any():
+            said = "nothing that is validated on has it, so no threshold was chosen"
+            return [f"out of scope {section.out_of_scope!r}: {said}"] if section.out_of_scope else []
+        found = calibration.acceptance_scores(confidence_B, right_B, outside_B, np.array([threshold]))
+        chosen = "as the recipe says" if section.threshold else f"chosen by {section.threshold_by}"
+        recall = f", recall out of scope {found.recall[0]:.2f}" if outside_B.any() else ""
+        return [
+            f"out of scope below probability {threshold:.3f}, {chosen}: accuracy in scope "
+            f"{found.in_scope_accuracy[0]:.2f}{recall}; the accuracy above is without it"
+        ]
+
+
+class MultiLabel(SingleLabel):
+    """Any number of labels a text: each is there or not, on its own."""
+
+    def targets(self, batch: LabelledBatch, device: torch.device) -> Tensor:
+        """1.0 where a text has a label."""
+        rows = np.repeat(np.arange(len(batch.counts_B)), batch.counts_B)
+        there_BC = np.zeros((len(batch.counts_B), self.classes + 2), np.float32)
+        there_BC[rows, batch.labels_X] = 1.0
+        return torch.from_numpy(there_BC[:, : self.classes]).to(device)
+
+    def loss(self, score_BC: Tensor, wanted_BC: Tensor, training: bool) -> Loss:
+        """Summed over texts and labels, divided by the number of labels."""
+        target_BC = wanted_BC * (1 - self.smoothing) + self.smoothing / 2 if training else wanted_BC
+        weights = None if self.weights is None or not training else self.weights.to(score_BC.device)
+        nll = F.binary_cross_entropy_with_logits(score_BC.float(), wanted_BC, reduction="sum") / self.classes
+        total = F.binary_cross_entropy_with_logits(score_BC.float(), target_BC, weights, reduction="sum")
+        return Loss(total / self.classes, nll.detach(), len(score_BC))
+
+    def scores(self, score_BC: Floats, wanted_BC: Ids) -> dict[str, float]:
+        """F1 over all labels, and exact-match accuracy."""
+        names = [str(place) for place in range(self.classes)]
+        found = label_scores(wanted_BC > 0.5, score_BC > 0, names)
+        return {"f1": found.micro.f1, "accuracy": found.exact}
+
+    def label_text(self, label: Ids, labels: Sequence[str]) -> str:
+        return "|".join(labels[one] for one in label if one < len(labels)) or "(none)"
+
+    def fit(self, score_BC: Floats, wanted_BC: Ids) -> FittedValues:
+        if not self.section.calibrate:
+            return FittedValues()
+        return FittedValues(calibration.temperature_of_labels(score_BC, wanted_BC > 0.5))
+
+    def notes(self, score_BC: Floats, wanted_BC: Ids, fitted: FittedValues) -> list[str]:
+        confidence_BC = 1 / (1 + np.exp(-np.abs(score_BC) / fitted.temperature))
+        right_BC = (score_BC > 0) == (wanted_BC > 0.5)
+        return calibration.calibration_lines(confidence_BC.ravel(), right_BC.ravel(), fitted.temperature)
+
+
+class Regression(SingleLabel):
+    """A number a text: squared error."""
+
+    def targets(self, batch: LabelledBatch, device: torch.device) -> Tensor:
+        """The number of each text."""
+        return torch.from_numpy(batch.labels_X.astype(np.uint32).view(np.float32)).to(device)
+
+    def loss(self, score_BC: Tensor, wanted_B: Tensor, training: bool) -> Loss:
+        """Summed over texts."""
+        total = F.mse_loss(score_BC[:, 0].float(), wanted_B, reduction="sum")
+        return Loss(total, total.detach(), len(wanted_B))
+
+    def scores(self, score_BC: Floats, wanted_B: Ids) -> dict[str, float]:
+        """Correlations."""
+        found = number_scores(wanted_B, score_BC[:, 0])
+        return {"pearson": found.pearson, "spearman": found.spearman}
+
+    def label_text(self, label: Ids, labels: Sequence[str]) -> str:
+        return f"{label.astype(np.uint32).view(np.float32)[0]:.3g}"
+
+    def fit(self, score_BC: Floats, wanted_B: Ids) -> FittedValues:
+        return FittedValues()
+
+    def notes(self, score_BC: Floats, wanted_B: Ids, fitted: FittedValues) -> list[str]:
+        error = float(np.sqrt(np.square(score_BC[:, 0] - wanted_B).mean()))
+        return [f"root of the mean squared error {error:.4g}"]
+
+
+CRITERIA: dict[str, type[SingleLabel]] = {"single": SingleLabel, "multi": MultiLabel, "regression": Regression}
+"""The classes for the words of ``classification.kind``."""

@@ -1,0 +1,245 @@
+"""Default model sizes and training settings by task and number of examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args, get_origin
+
+import torch
+from torch import nn
+
+from regard.config import FAMILIES, Model, Training, merge
+from regard.models.presets import PRESETS, preset
+from regard.system.errors import RegardError
+from regard.training.budget.memory import free_memory
+
+
+@dataclass(frozen=True)
+class SizeDefaults:
+    """Defaults for corpora below ``pairs`` sentence pairs.
+
+    Args:
+        tokens: target tokens of a batch; small data wants small batches (docs/experiments.md).
+        epochs: passes over the corpus if neither steps nor minutes are given.
+    """
+
+    pairs: float
+    preset: str
+    vocabulary: int
+    tokens: int
+    epochs: int
+    training: tuple[tuple[str, Any], ...] = ()
+
+
+SIZES = (
+    SizeDefaults(10_000, "tiny", 2_000, 1024, 60, (("rate", 3e-3),)),
+    SizeDefaults(80_000, "tiny", 6_000, 1024, 30, (("rate", 3e-3),)),
+    SizeDefaults(500_000, "small", 8_000, 2048, 20),
+    SizeDefaults(3_000_000, "base", 16_000, 8192, 8, (("rate", 7e-4), ("warmup", 4000))),
+    SizeDefaults(float("inf"), "base", 32_000, 25_000, 4, (("rate", 7e-4), ("warmup", 4000))),
+)
+"""The documented table (docs/recipes.md): the first row a corpus is below."""
+
+
+def size_for(pairs: int) -> SizeDefaults:
+    """The row of the table for n pairs."""
+    return next(size for size in SIZES if pairs < size.pairs)
+
+
+@dataclass(frozen=True)
+class ReadingDefaults:
+    """Defaults of a task below a number of texts.
+
+    Args:
+        count: texts, or documents.
+        epochs: passes over them if neither steps nor minutes are given.
+        values: of the recipe.
+        other: the same for a family other than the preset's.
+    """
+
+    count: float
+    preset: str
+    epochs: int
+    values: Mapping[str, Mapping[str, Any]]
+    other: ReadingDefaults | None = None
+
+    @property
+    def family(self) -> str:
+        """Of the preset."""
+        return PRESETS[self.preset].family
+
+    def of(self, family: str) -> ReadingDefaults:
+        """The defaults for a family: these, or the other's; for a third family those outside the model section."""
+        return self.other if self.other and self.other.family == family else self
+
+    def family_for(self, model: Mapping[str, Any]) -> str:
+        """The family that is named; else the first that has the fields named, and the words that are given to them."""
+        found = [one.family for one in (self, self.other) if one]
+        return str(model["family"]) if "family" in model else next((f for f in found if _has(f, model)), found[0])
+
+
+def _has(family: str, model: Mapping[str, Any]) -> bool:
+    """Whether a family has these fields, and knows their words; numbers are judged later, by their own sentences."""
+    fields = FAMILIES[family].model_fields
+    return all(
+        name in fields and (get_origin(kind := fields[name].annotation) is not Literal or value in get_args(kind))
+        for name, value in model.items()
+    )
+
+
+_CLASSES: dict[str, dict[str, Any]] = {"text": {"vocabulary": 4000}, "training": {"rate": 1e-3, "ema": 0.99}}
+_MANY: dict[str, dict[str, Any]] = {"text": {"vocabulary": 8000}, "training": {"rate": 1e-3}}
+_MOVED = {**_CLASSES, "classification": {"adversarial": 0.5}}
+_GUESSING: dict[str, Any] = {
+    "rate": 2e-3,
+    "warmup": 100,
+    "label_smoothing": 0.0,
+    "optimiser": "adamw",
+    "weight_decay": 0.1,
+}
+_WORDS: dict[str, Any] = {"training": {**_GUESSING, "tokens": 2048}}
+"""Of tasks that guess words of running text, which are judged by their likelihood; small batches learn most from it."""
+_CHARACTERS: dict[str, Any] = {
+    "text": {"units": "characters"},
+    "data": {"max_tokens": 128},
+    "training": {**_GUESSING, "tokens": 768},
+}
+READINGS: dict[str, tuple[ReadingDefaults, ...]] = {
+    "classification": (
+        ReadingDefaults(10_000, "classifier-rnn", 17, _MOVED, ReadingDefaults(10_000, "classifier-tiny", 12, _CLASSES)),
+        ReadingDefaults(
+            100_000, "classifier-tiny", 15, _CLASSES, ReadingDefaults(100_000, "classifier-rnn", 15, _MOVED)
+        ),
+        ReadingDefaults(
+            float("inf"), "classifier-tiny", 4, _MANY, ReadingDefaults(float("inf"), "classifier-rnn", 4, _MANY)
+        ),
+    ),
+    "tagging": (
+        ReadingDefaults(8_000, "tagger-tiny", 25, {"text": {"vocabulary": 3000}, "training": {"tokens": 512}}),
+        ReadingDefaults(100_000, "tagger-tiny", 17, {"text": {"vocabulary": 3000}, "training": {"tokens": 512}}),
+        ReadingDefaults(float("inf"), "tagger-tiny", 4, {"text": {"vocabulary": 8000}}),
+    ),
+    "image-classification": (
+        ReadingDefaults(10_000, "vit-tiny", 85, {"training": {"rate": 1e-3}, "images": {"warp": 0.2}}),
+        ReadingDefaults(100_000, "vit-tiny", 15, {"training": {"rate": 1e-3}, "images": {"warp": 0.2}}),
+        ReadingDefaults(float("inf"), "vit-tiny", 4, {"training": {"rate": 1e-3}, "images": {"warp": 0.2}}),
+    ),
+    "masked-lm": (
+        ReadingDefaults(5_000_000, "bert-small", 20, {**_WORDS, "data": {"max_tokens": 128}}),
+        ReadingDefaults(float("inf"), "bert-small", 5, {**_WORDS, "data": {"max_tokens": 128}}),
+    ),
+    "span-corruption": (
+        ReadingDefaults(5_000_000, "t5-tiny", 20, {**_WORDS, "data": {"max_tokens": 128}}),
+        ReadingDefaults(float("inf"), "t5-tiny", 5, {**_WORDS, "data": {"max_tokens": 128}}),
+    ),
+    "language-model": (
+        ReadingDefaults(5_000_000, "gpt-tiny", 25, _CHARACTERS),
+        ReadingDefaults(float("inf"), "gpt-tiny", 10, _WORDS),
+    ),
+}
+"""The documented table (docs/recipes.md) of the tasks beside translation: the first row the data is below."""
+
+
+def reading_for(task: str, count: int) -> ReadingDefaults:
+    """The row of the table for n texts."""
+    return next(row for row in READINGS[task] if count < row.count)
+
+
+def epochs_for(task: str, count: int, family: str) -> int:
+    """Default number of passes over n texts."""
+    return reading_for(task, count).of(family).epochs
+
+
+def defaults(
+    task: str,
+    count: int,
+    name: str | None,
+    with_model: bool,
+    schedule: str | None,
+    model: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Default recipe values for a task and number of examples.
+
+    Args:
+        task: the recipe's word.
+        count: pairs or texts.
+        name: a preset to use instead of the table's.
+        with_model: False if the recipe has a model section, which is used as it is.
+        schedule: the requested one; the table's peak rates are not for ``noam``.
+        model: requested model fields; the preset is of a family that has them.
+    """
+    if task == "translation":
+        return values(size_for(count), name, with_model, schedule)
+    first = reading_for(task, count)
+    row = first.of(preset(name).family if name else first.family_for(model or {}))
+    chosen = preset(name or row.preset)
+    found = {section: dict(fields) for section, fields in row.values.items()}
+    found = merge({"task": task, "training": {"tokens": Training().tokens}}, found, {"training": chosen.training})
+    found["training"].pop("steps", None)  # a paper's number of steps belongs to its corpus
+    if schedule == "noam":
+        found["training"]["rate"] = NOAM
+    if with_model or name:
+        found["model"] = {"family": chosen.family, **pool_fields(task, chosen.model)}
+    return found
+
+
+def pool_fields(task: str, model: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a model for a task: what weighs whole texts pools no tagged word; there the usual pool stays."""
+    weighs = task == "tagging" and model.get("pool") == "attention"
+    return {name: value for name, value in model.items() if not (weighs and name == "pool")}
+
+
+NOAM = 1.0
+"""The rate under ``noam``, where it is a factor of the paper's formula: the paper's [Vaswani17 §5.3, eq. 3]."""
+
+
+def values(size: SizeDefaults, name: str | None, with_model: bool, schedule: str | None = None) -> dict[str, Any]:
+    """The row as recipe values.
+
+    Args:
+        size: the row.
+        name: a preset to use instead of the row's.
+        with_model: False if the recipe has a model section, which is used as it is.
+        schedule: the requested one; the row's peak rates are not for ``noam``.
+    """
+    chosen = preset(name or size.preset)
+    found: dict[str, Any] = {
+        "text": {"vocabulary": size.vocabulary},
+        "training": {"tokens": size.tokens, **dict(size.training), **chosen.training},
+    }
+    if schedule == "noam":
+        found["training"]["rate"] = NOAM
+    found["training"].pop("steps", None)  # the paper's number of steps belongs to its corpus
+    if with_model or name:
+        found["model"] = {"family": chosen.family, **chosen.model}
+    return found
+
+
+BYTES = 16
+"""Of a parameter in training: fp32 weight, gradient and Adam's two moments."""
+SHOWN = ("d_model", "d_ff", "encoder_layers", "decoder_layers", "layers")
+"""Fields by which a person knows a model's size."""
+FEWEST = 258
+"""Pieces of the smallest vocabulary: the bytes and two symbols."""
+
+
+def refuse_too_large(model: Model, make: Callable[[], nn.Module], device: torch.device) -> None:
+    """Raise a RegardError if a model cannot be trained in the memory there is, before any of it is taken.
+
+    Args:
+        model: its sizes, for the sentence.
+        make: makes it; on paper only.
+        device: where it would be trained.
+    """
+    free = free_memory(device)
+    with torch.device("meta"):
+        count = sum(parameter.numel() for parameter in make().parameters())
+    if free is None or BYTES * count <= free:
+        return
+    sizes = ", ".join(f"{name} {value:,}" for name, value in model if name in SHOWN)
+    raise RegardError(
+        f"{count:,} parameters ({sizes}) need {BYTES * count / 1e9:,.1f} GB to be trained, but "
+        f"{free / 1e9:,.1f} GB are free; choose a smaller preset or model",
+        "model",
+    )

@@ -1,0 +1,166 @@
+"""Image classification: pixel values → one label, several labels, or a number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, overload
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from regard.config import Recipe, VitSection
+from regard.data.batches.patches import ImageBatch, PatchGrid, pack_images
+from regard.data.corpora.images import LARGEST, Pixels, Shape, is_header, parse_cells
+from regard.data.corpora.pairs import Corpus
+from regard.models.build import vit
+from regard.models.inputs import Patches, patches
+from regard.models.vit import Vit
+from regard.system.errors import RegardError
+from regard.tasks.classification.evaluation import ClassEvaluation, evaluate_labels
+from regard.tasks.classification.predictions import Prediction, Predictor, Scores
+from regard.tasks.images.assets import PIXELS, ImageAssets
+from regard.tasks.protocols import device_of
+from regard.tasks.text.batched_forward import ROOM
+
+Image = str | NDArray[Any]
+"""Pixel values: a line with commas or tabs between them, or an array height × width (× channels)."""
+
+
+class ImageClassification:
+    """A classifier of images, ready to use.
+
+    Args:
+        recipe: of the model.
+        assets: the scale of pixel values, labels and calibration values.
+        model: the trained encoder with its head, on its device.
+    """
+
+    name: ClassVar[str] = "image-classification"
+
+    def __init__(self, recipe: Recipe, assets: ImageAssets, model: Vit) -> None:
+        self.recipe, self.assets, self.model = recipe, assets, model
+        self.cut = patch_grid(recipe, assets)
+
+    @staticmethod
+    def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Vit:
+        """The encoder of a recipe with a head for n labels."""
+        assert isinstance(recipe.model, VitSection)
+        return vit(recipe.model, max(1, sizes[1]), key)
+
+    @staticmethod
+    def load_assets(folder: Path) -> ImageAssets:
+        """Scale and labels of a model folder."""
+        return ImageAssets.load(folder)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return device_of(self.model)
+
+    @overload
+    def classify(self, image: Image) -> Prediction: ...
+    @overload
+    def classify(self, image: list[Any]) -> list[Prediction]: ...
+    def classify(self, image: Image | list[Any]) -> Prediction | list[Prediction]:
+        """The prediction for an image, or for each image of a list.
+
+        A line may have a label after its pixel values, as in training files; it is ignored.
+
+        Raises:
+            RegardError: an image is not of the size the model reads, or a value is no pixel.
+        """
+        if isinstance(image, str | np.ndarray):
+            return self.predictions(self.scores([image]))[0]
+        return self.predictions(self.scores(image))
+
+    def parse_lines(self, lines: Sequence[str], first: int = 1) -> list[Pixels]:
+        """The pixel values of lines of CSV or TSV; a header in line 1, and empty lines, are passed over.
+
+        Args:
+            lines: some of a file's.
+            first: the number of the first of them.
+
+        Raises:
+            RegardError: a line has too few values or too many, or one is no pixel; with its number.
+        """
+        numbered = [(number, line) for number, line in enumerate(lines, first) if line.strip()]
+        if numbered and numbered[0][0] == 1 and is_header(_cells(numbered[0][1])):
+            numbered = numbered[1:]
+        return [self._line(line, f"line {number}") for number, line in numbered]
+
+    def _line(self, line: str, where: str | None = None) -> Pixels:
+        """The pixel values of a line, without anything after them."""
+        cells, wanted = _cells(line), self.cut.shape.values
+        if len(cells) not in (wanted, wanted + 1):
+            raise RegardError(f"has {len(cells):,} values; images of {self.cut.shape} have {wanted:,}", where)
+        try:
+            return parse_cells(cells[:wanted])
+        except ValueError as error:
+            raise RegardError(str(error), where) from None
+
+    def images(self, given: Sequence[Image]) -> Pixels:
+        """Images as one array: count × height × width × channels.
+
+        Raises:
+            RegardError: as :meth:`classify`.
+        """
+        shape = self.cut.shape
+        sizes = (shape.height, shape.width, shape.channels)
+        rows = [self._line(one) if isinstance(one, str) else _array(one, shape) for one in given]
+        return np.array(rows, np.int64).reshape(len(rows), *sizes)
+
+    def batches(self, images: Pixels) -> list[Patches]:
+        """Images packed as patches, on the model's device, a few thousand tokens at a time."""
+        room, nothing = max(1, ROOM // self.cut.tokens), np.zeros(0, np.int64)
+        parts = [images[begin : begin + room] for begin in range(0, len(images), room)]
+        made = [(pack_images(self.cut, part, len(part)), len(part)) for part in parts]
+        return [patches(ImageBatch(*one, count, nothing, nothing, nothing), self.device) for one, count in made]
+
+    @torch.inference_mode()
+    def scores(self, images: Sequence[Image]) -> Scores:
+        """``score_BC``: the scores of every label before temperature and softmax; of a regression the number."""
+        found = [self.model(batch).double().cpu().numpy() for batch in self.batches(self.images(images))]
+        score_BC: Scores = np.concatenate([np.zeros((0, len(self.assets.labels))), *found])
+        return score_BC
+
+    def evaluate(self, corpus: Corpus, threshold: float | None = None) -> ClassEvaluation:
+        """Scores of the model on labelled test images."""
+        return evaluate_labels(self.predictor(threshold), self.scores, corpus)
+
+    def predictions(self, score_BC: Scores) -> list[Prediction]:
+        """Scores as labels and probabilities."""
+        return self.predictor().predictions(score_BC)
+
+    def predictor(self, threshold: float | None = None) -> Predictor:
+        """What turns scores into labels and probabilities."""
+        return Predictor(self.recipe.classification, self.assets.labels, self.assets.fitted, threshold)
+
+
+def patch_grid(recipe: Recipe, assets: ImageAssets) -> PatchGrid:
+    """How images become patches, by recipe and scale.
+
+    Raises:
+        RegardError: the scale is for images of other channels.
+    """
+    model = recipe.model
+    assert isinstance(model, VitSection)
+    assets.scale.refuse_others(model.channels, PIXELS)
+    return PatchGrid(Shape(model.height, model.width, model.channels), model.patch, assets.scale)
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip().strip('"') for cell in line.split("\t" if "\t" in line else ",")]
+
+
+def _array(image: NDArray[Any], shape: Shape) -> Pixels:
+    """An array's pixel values; a single channel needs no dimension."""
+    sizes = (shape.height, shape.width, shape.channels)
+    fits = image.shape == sizes or (shape.channels == 1 and image.shape == sizes[:2]) or image.shape == (shape.values,)
+    if not fits:
+        raise RegardError(f"has the shape {image.shape}; the model reads images of {shape}", "image")
+    if image.dtype.kind not in "biu" or image.min() < 0 or image.max() > LARGEST:
+        raise RegardError(f"holds values that are no whole numbers from 0 to {LARGEST:,}", "image")
+    pixels: Pixels = image.astype(np.int64).ravel()
+    return pixels

@@ -1,0 +1,146 @@
+"""Training of image classifiers: their data, and what differs from text classifiers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import gcd, isqrt
+from pathlib import Path
+from typing import Any, ClassVar
+
+from torch import nn
+
+from regard.config import Recipe, VitSection
+from regard.data.batches.patches import ImageBatch, ImageEncoder, ImageExamples, Scale
+from regard.data.corpora.images import Shape, parse_pixels
+from regard.data.corpora.pairs import Corpus, Pair
+from regard.data.prepare.encoders import ExampleEncoder
+from regard.data.prepare.examples import OF_IMAGES, PreparedExamples, prepare_examples
+from regard.data.prepare.survey import Progress
+from regard.models.inputs import Patches, patches
+from regard.system.errors import RegardError, UsageError
+from regard.tasks.classification.label_training import LabelNames, LabelTrainingTask, refuse_nothing_outside
+from regard.tasks.classification.losses import NUMBER
+from regard.tasks.images.assets import ImageAssets
+from regard.tasks.images.classifier import ImageClassification
+from regard.tasks.protocols import DataPaths, device_of
+
+IMAGES = 64
+"""Default number of images per batch."""
+
+
+class ImageTraining(LabelTrainingTask):
+    """Classification of images as training sees it."""
+
+    noun: ClassVar[str] = "images"
+
+    def __init__(self, task: ImageClassification, prepared: PreparedExamples, paths: DataPaths) -> None:
+        super().__init__(task, prepared, paths)
+        recipe = task.recipe
+        self.examples = ImageExamples.of(prepared.text, prepared.labels, task.cut, recipe.training.tokens)
+        self.batches = self.examples.feed(recipe, prepared.fingerprint)
+
+    def model_inputs(self, batch: ImageBatch) -> Patches:
+        """The patches of a batch."""
+        return patches(batch, device_of(self.model))
+
+    def validating(self) -> list[ImageBatch]:
+        """The validation images, packed."""
+        return self.examples.others(self.prepared.validation_text, self.prepared.validation_labels).all()
+
+    def example_text(self, place: int) -> str:
+        """A validation image, named by its number."""
+        return f"validation image {place + 1:,}"
+
+
+@dataclass(frozen=True)
+class ImageJob:
+    """Classification from corpora of labelled images."""
+
+    recipe: Recipe
+    corpora: Sequence[Corpus]
+    validation: Corpus | None = None
+    task = ImageClassification
+
+    def prepare(self, recipe: Recipe, folder: Path, progress: Progress) -> PreparedExamples:
+        """The images and labels as ids."""
+        section = recipe.classification
+        rests = {"classification.kind": section.kind, "classification.out_of_scope": section.out_of_scope}
+        return prepare_examples(
+            self.corpora,
+            recipe,
+            folder,
+            lambda pairs: self._coding(recipe, pairs),
+            rests,
+            self.validation,
+            progress,
+            OF_IMAGES,
+        )
+
+    def _coding(self, recipe: Recipe, pairs: Iterator[Pair]) -> ExampleEncoder:
+        refuse_nothing_outside(recipe.classification, self.corpora, self.validation)
+        names, largest = LabelNames(recipe.classification), 0
+        for text, label in pairs:
+            names.see(label)
+            largest = max(largest, int(parse_pixels(text).max()))
+        if not largest:
+            raise RegardError("all pixels of all images are 0: there is nothing to see", self.corpora[0].name)
+        return ImageEncoder(names.ids, largest)
+
+    def assets(self, prepared: PreparedExamples) -> ImageAssets:
+        """Scale and labels."""
+        regression = self.recipe.classification.kind == "regression"
+        labels = (NUMBER,) if regression else tuple(prepared.own["labels"])
+        return ImageAssets(Scale(float(prepared.own["largest"])), labels)
+
+    def begin(self, model: nn.Module) -> None:
+        """From nothing."""
+
+    def teach(self, task: ImageClassification, prepared: PreparedExamples, paths: DataPaths) -> ImageTraining:
+        """The teaching of a fresh model."""
+        return ImageTraining(task, prepared, paths)
+
+    def more(self) -> dict[str, str]:
+        """Nothing else."""
+        return {}
+
+
+def size_defaults(shape: Shape | int) -> dict[str, Any]:
+    """Recipe defaults from the images: their size, and patches of about the root of their shorter side."""
+    if isinstance(shape, int):
+        return {}
+    both = gcd(shape.height, shape.width)
+    root = isqrt(min(shape.height, shape.width))
+    patch = max(side for side in range(1, both + 1) if both % side == 0 and side <= max(1, root))
+    sizes = {"height": shape.height, "width": shape.width, "channels": shape.channels, "patch": patch}
+    return {f"model.{name}": value for name, value in sizes.items()}
+
+
+def batch_defaults(recipe: Recipe) -> dict[str, Any]:
+    """Default number of tokens per image and per batch."""
+    assert isinstance(recipe.model, VitSection)
+    tokens = 1 + recipe.model.patches
+    return {"data.max_tokens": tokens, "training.tokens": max(IMAGES * tokens, 16)}
+
+
+def refuse_other_sizes(recipe: Recipe, shape: Shape | int, where: str) -> None:
+    """Raise a UsageError where the images are not of the size that the recipe's model reads, or do not suit it."""
+    model = recipe.model
+    assert isinstance(model, VitSection)
+    wanted = Shape(model.height, model.width, model.channels)
+    values = shape if isinstance(shape, int) else shape.values
+    if values != wanted.values or (isinstance(shape, Shape) and shape != wanted and Shape.square(values) != shape):
+        there = f"{shape:,} pixel values" if isinstance(shape, int) else str(shape)
+        raise UsageError(
+            f"its images have {there}, but the model reads {wanted} = {wanted.values:,}; say model.height, model.width "
+            "and model.channels (by --set, or in the recipe)",
+            where,
+        )
+    if (shift := recipe.images.shift) >= (side := min(model.height, model.width)):
+        message = f"moving images by up to {shift} pixels would empty them, as they are {model.height} x {model.width}"
+        raise UsageError(f"{message}; choose less than {side}", "images.shift")
+    if 1 + model.patches > recipe.training.tokens:
+        raise UsageError(
+            f"an image has {1 + model.patches:,} tokens, a patch each and the class token, but training.tokens is "
+            f"{recipe.training.tokens:,}; choose a larger one, or a larger model.patch"
+        )

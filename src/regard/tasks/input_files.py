@@ -1,0 +1,62 @@
+"""Input files of a task: opened as corpora; refused if they cannot be read more than once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from regard.system.errors import UsageError
+
+if TYPE_CHECKING:
+    from regard.tasks.text.pretrained import Pretrained
+
+Files = Sequence[Path | str]
+Opened = TypeVar("Opened")
+
+
+@dataclass(frozen=True)
+class InputFiles:
+    """The input files of a task with one kind of file.
+
+    Args:
+        train: training files.
+        valid: validation files, if not split off.
+        columns: their columns or keys.
+        begun: a model to initialise from.
+    """
+
+    train: Files
+    valid: Path | str | None = None
+    columns: str | None = None
+    begun: Pretrained | None = None
+
+    def corpora(self, opened: Callable[[Path | str, str | None], Opened]) -> tuple[list[Opened], Opened | None]:
+        """The corpora of the files, and that to validate on.
+
+        Raises:
+            UsageError: no file is given, or one is not there, or can be read only once.
+        """
+        files = [*self.train, *([self.valid] if self.valid is not None else [])]
+        if not self.train:
+            raise UsageError("nothing to learn from: give --train FILE")
+        for path in files:
+            if not Path(path).exists():
+                raise UsageError("no such file", str(path))
+            if Path(path).is_dir():
+                raise UsageError("is a folder; a file is needed", str(path))
+        refuse_pipes(files)
+        learned = [opened(path, self.columns) for path in self.train]
+        return learned, opened(self.valid, self.columns) if self.valid is not None else None
+
+
+def refuse_pipes(files: Files) -> None:
+    """Name the first file that can be read only once; training reads its data several times.
+
+    Raises:
+        UsageError: it is a pipe, or a device.
+    """
+    for path in files:
+        if Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir():
+            raise UsageError("is a pipe or a device, but training reads more than once; give a file", str(path))

@@ -1,0 +1,247 @@
+"""Text generation, scoring and perplexity with a trained decoder-only model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.config import Decoding, GptSection, Recipe, check_value
+from regard.decoding.hypotheses import Hypothesis
+from regard.decoding.rows import Stop, Symbols
+from regard.decoding.sampling import random_sampling, sample
+from regard.decoding.scheduler import Scheduler
+from regard.models.build import gpt
+from regard.models.decoding.stepper import stepper
+from regard.models.gpt import Gpt
+from regard.system.errors import UsageError
+from regard.tasks.metrics.perplexity import Perplexity, surprisals
+from regard.tasks.text.assets import TextAssets
+from regard.tasks.text.task import Read, TextTask, read_as, refuse_others
+from regard.text.stop_strings import Decoder, StopStrings
+
+Ids = NDArray[np.int64]
+MAX_TOKENS = 256
+"""Default number of generated tokens."""
+
+
+@dataclass(frozen=True)
+class GeneratedText:
+    """Generated continuation of a prompt.
+
+    Args:
+        text: without the prompt and without the stop string.
+        tokens: the ids of its pieces, stop string included.
+        log_probability: natural logarithm, of all tokens, by the model before temperature and limits.
+        end: what ended it: the model, a stop string, or the limit of tokens.
+    """
+
+    text: str
+    tokens: tuple[int, ...]
+    log_probability: float
+    end: Literal["model", "stop", "limit"]
+
+
+@dataclass(frozen=True)
+class ScoredText:
+    """A text as a model sees it: its pieces, and the natural logarithm of the probability each had, the end's last."""
+
+    pieces: tuple[str, ...]
+    log_probabilities: tuple[float, ...]
+
+    @property
+    def log_probability(self) -> float:
+        """Of the whole text."""
+        return sum(self.log_probabilities)
+
+
+class LanguageModel(TextTask):
+    """A language model, ready to use.
+
+    A document begins after ``</s>``, as in training, so a prompt is read as the beginning of one. A token sees at most
+    ``data.max_tokens`` before it; a longer text is written all the same, in a window that slides.
+
+    Args:
+        recipe: of the model; its section ``decoding`` gives the defaults.
+        assets: the tokenizer.
+        model: the trained model, on its device.
+    """
+
+    model: Gpt
+    name: ClassVar[str] = "language-model"
+
+    def __init__(self, recipe: Recipe, assets: TextAssets, model: Gpt) -> None:
+        self.recipe, self.assets, self.model = recipe, assets, model
+        tokenizer = assets.tokenizer
+        never = np.setdiff1d(np.arange(tokenizer.size), np.append(tokenizer.ordinary, tokenizer.end))
+        self.symbols = Symbols(tokenizer.start, tokenizer.end, tuple(never.tolist()))
+
+    @staticmethod
+    def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Gpt:
+        """The decoder-only model of a recipe, for n pieces."""
+        assert isinstance(recipe.model, GptSection)
+        return gpt(recipe.model, sizes[0], key)
+
+    @overload
+    def generate(self, prompt: str = "", n: int = 1, **options: Any) -> list[GeneratedText]: ...
+    @overload
+    def generate(self, prompt: list[str], n: int = 1, **options: Any) -> list[list[GeneratedText]]: ...
+    def generate(
+        self, prompt: str | list[str] = "", n: int = 1, **options: Any
+    ) -> list[GeneratedText] | list[list[GeneratedText]]:
+        """``n`` continuations of a prompt, or of each of a list.
+
+        Samples are a pure function of the seed, the prompt's place in the list and the text's number, whatever else is
+        in the batch.
+
+        Args:
+            prompt: one text or several; an empty one is the beginning of a document.
+            n: texts drawn for each.
+            max_tokens: most tokens of a text, its end counted; default 256.
+            stop: stop strings; not part of the output.
+            seed: another seed, other texts; default: the recipe's.
+            temperature, top_k, top_p, min_p, typical, repetition_penalty: default: the recipe's section ``decoding``;
+                a temperature of 0 takes the most probable token every time.
+
+        Raises:
+            UsageError: an option that is none of these, or a value that does not fit.
+        """
+        asked = self.generation_options(**options)
+        one = isinstance(prompt, str)
+        prompts = [prompt] if isinstance(prompt, str) else prompt
+        refuse_others(prompts)
+        found = self.continue_ids([self._ids(text) for text in prompts], n, asked)
+        written = [[self._generated_text(one, asked) for one in group] for group in found]
+        return written[0] if one else written
+
+    def stream(self, prompt: str = "", number: int = 0, **options: Any) -> Iterator[str]:
+        """A continuation of a prompt as a stream of parts, each as soon as it is final.
+
+        Args:
+            prompt: a text, or none.
+            number: of the text, where several are drawn: that which :meth:`generate` gives at this place.
+            options: as for :meth:`generate`.
+        """
+        asked = self.generation_options(**options)
+        refuse_others([prompt])
+        source, first = self._prompt(self._ids(prompt))
+        choose = random_sampling(asked.decoding, asked.seed, self.symbols.without)
+        decoding = asked.decoding.model_copy(update={"beam": 1})
+        scheduler = Scheduler(self._step(), choose, decoding, self.symbols, stop=asked.stop)
+        scheduler.put(0, source, asked.max_tokens, first=first, sample=number)
+        return self._parts(scheduler, asked.stops)
+
+    def _parts(self, scheduler: Scheduler, stops: StopStrings) -> Iterator[str]:
+        reader = Decoder(self.assets.tokenizer, stops)
+        for chosen in scheduler.tokens():
+            if chosen.token is not None and chosen.token != self.symbols.end and (part := reader.feed(chosen.token)):
+                yield part
+        if rest := reader.finish():
+            yield rest
+
+    def perplexity(self, texts: str | list[str], stride: int | None = None) -> Perplexity:
+        """Perplexity of texts, each a document with its end.
+
+        Args:
+            texts: one or several.
+            stride: a longer text is read in windows of ``data.max_tokens``, each with so many new tokens; default: all
+                are new, so that the first tokens of a window have little before them.
+        """
+        texts = [texts] if isinstance(texts, str) else texts
+        refuse_others(texts)
+        nats = self.surprise([np.append(self._ids(text), self.symbols.end) for text in texts], stride)
+        words, size = sum(len(text.split()) for text in texts), sum(len(text.encode()) for text in texts)
+        return Perplexity(sum(float(one.sum()) for one in nats), sum(map(len, nats)), words, size)
+
+    def score(self, text: str, ended: bool = True) -> ScoredText:
+        """The pieces of a text and how probable each was.
+
+        Args:
+            text: read as a whole document.
+            ended: whether its end is guessed too.
+        """
+        refuse_others([text])
+        ids = self._ids(text)
+        ids = np.append(ids, self.symbols.end) if ended else ids
+        (nats,) = self.surprise([ids], max(1, self.recipe.data.max_tokens // 2))
+        tokenizer = self.assets.tokenizer
+        return ScoredText(tuple(map(tokenizer.piece, ids.tolist())), tuple((-nats).tolist()))
+
+    def reads(self, text: str) -> tuple[str, list[Read]]:
+        """The model's input for a document and its characters, for inspection; ``</s>`` comes first."""
+        return read_as(self.assets.tokenizer, text, (self.assets.tokenizer.end,))
+
+    def surprise(self, documents: Sequence[Ids], stride: int | None = None) -> list[NDArray[np.float64]]:
+        """Nats of every token of documents that are ids already; see ``metrics.perplexity.surprisals``."""
+        length = self.recipe.data.max_tokens
+        return surprisals(self.model, documents, length, length if stride is None else stride, self.symbols.end)
+
+    def continue_ids(self, prompts: Sequence[Ids], n: int, asked: GenerationOptions) -> list[list[Hypothesis]]:
+        """Continuations of prompts given as ids."""
+        if not prompts:
+            return []
+        parts = [self._prompt(ids) for ids in prompts]
+        return sample(
+            self._step(),
+            [source for source, _ in parts],
+            asked.decoding,
+            self.symbols,
+            seed=asked.seed,
+            samples=n,
+            firsts=[first for _, first in parts],
+            limits=[asked.max_tokens] * len(parts),
+            stop=asked.stop,
+        )
+
+    def generation_options(
+        self, max_tokens: int = MAX_TOKENS, seed: int | None = None, stop: str | Sequence[str] = (), **sampling: Any
+    ) -> GenerationOptions:
+        given = {name: value for name, value in sampling.items() if value is not None}
+        if strange := sorted(given.keys() - SAMPLING):
+            raise UsageError(f"is no option of generate; known are {', '.join(SAMPLING)}", strange[0])
+        for name, value in given.items():
+            check_value(f"decoding.{name}", value, name)
+        if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
+            raise UsageError(f"{max_tokens!r} tokens cannot be written; give 1 or more", "max_tokens")
+        stops = StopStrings([stop] if isinstance(stop, str) else stop, self.assets.tokenizer)
+        decoding = self.recipe.decoding.model_copy(update=given)
+        return GenerationOptions(decoding, max_tokens, self.recipe.seed if seed is None else seed, stops)
+
+    def _generated_text(self, found: Hypothesis, asked: GenerationOptions) -> GeneratedText:
+        text = self.assets.tokenizer.decode(found.tokens)
+        stopped = not found.finished and asked.stops(found.tokens)
+        end: Literal["model", "stop", "limit"] = "model" if found.finished else "stop" if stopped else "limit"
+        return GeneratedText(asked.stops.cut(text) if stopped else text, found.tokens, found.log_probability, end)
+
+    def _step(self) -> Any:
+        return stepper(self.model, self.device, window=self.recipe.data.max_tokens)
+
+    def _ids(self, text: str) -> Ids:
+        return self.assets.tokenizer.ids_batch([text])[0]
+
+    def _prompt(self, ids: Ids) -> tuple[Ids, int]:
+        """The tokens to prefill, and the token of the first step."""
+        whole = np.append(np.int64(self.symbols.end), ids)
+        return whole[:-1], int(whole[-1])
+
+
+SAMPLING = ("temperature", "top_k", "top_p", "min_p", "typical", "repetition_penalty")
+"""Fields of the section ``decoding`` by which a text is drawn."""
+
+
+@dataclass(frozen=True)
+class GenerationOptions:
+    """How texts are to be written."""
+
+    decoding: Decoding
+    max_tokens: int
+    seed: int
+    stops: StopStrings
+
+    @property
+    def stop(self) -> Stop | None:
+        """The stopping criterion, if there are stop strings."""
+        return (lambda tokens: self.stops(tokens.tolist())) if self.stops.texts else None

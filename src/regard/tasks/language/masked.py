@@ -1,0 +1,174 @@
+"""Fill-mask: predictions for ``[MASK]`` in a text, with a trained encoder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, overload
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from regard.config import BertSection, Recipe
+from regard.data.batches.packing import batches_in_order, pack_sources
+from regard.models.bert import Bert
+from regard.models.build import bert, words
+from regard.models.inputs import tokens
+from regard.system.errors import RegardError, UsageError
+from regard.tasks.text.assets import TextAssets
+from regard.tasks.text.batched_forward import ROOM
+from regard.tasks.text.task import Read, TextReader, read_as, refuse_others
+from regard.text.tokenizers.tokenizer import MASK
+
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One candidate piece for a gap.
+
+    Args:
+        piece: for display: ``▁`` is a space.
+        probability: by the model, given all the rest.
+        text: the whole text with it, the other gaps filled with their most probable pieces.
+    """
+
+    piece: str
+    probability: float
+    text: str
+
+
+@dataclass(frozen=True)
+class _MaskedText:
+    """A text as ids, its gaps, and for each gap the window that has most around it."""
+
+    ids: Ids
+    gaps: tuple[int, ...]
+    starts: tuple[int, ...]
+
+
+class MaskedLm(TextReader):
+    """A masked language model, ready to use.
+
+    A gap is one piece: a word of several pieces needs as many consecutive ``[MASK]``. The space before a gap
+    belongs to it, as it belongs to a word's first piece; characters as units have their spaces apart.
+
+    Args:
+        recipe: of the model.
+        assets: the tokenizer.
+        model: the trained encoder with its head, on its device.
+
+    Raises:
+        RegardError: the vocabulary has no mask token.
+    """
+
+    name: ClassVar[str] = "masked-lm"
+
+    def __init__(self, recipe: Recipe, assets: TextAssets, model: Bert) -> None:
+        super().__init__(recipe, assets, model)
+        tokenizer = assets.tokenizer
+        if tokenizer.mask is None:
+            raise RegardError(f"the vocabulary has no symbol {MASK} for hidden words", "tokenizer.json")
+        self.mask: int = tokenizer.mask
+        names = sorted({MASK, tokenizer.piece(self.mask)})
+        self._gap = re.compile("|".join(map(re.escape, names)))
+        self._apart = getattr(tokenizer, "units", "pieces") == "characters"
+
+    @staticmethod
+    def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Bert:
+        """The encoder of a recipe with a head that guesses pieces."""
+        assert isinstance(recipe.model, BertSection)
+        return bert(recipe.model, sizes[0], words(recipe.model), key)
+
+    @overload
+    def fill(self, text: str, k: int = 5) -> list[list[Candidate]]: ...
+    @overload
+    def fill(self, text: list[str], k: int = 5) -> list[list[list[Candidate]]]: ...
+    def fill(self, text: str | list[str], k: int = 5) -> list[list[Candidate]] | list[list[list[Candidate]]]:
+        """For each ``[MASK]`` of a text, or of each text of a list, the ``k`` most probable pieces, best first.
+
+        Each gap is guessed with all the others still open. A text longer than the model ever saw is read in windows
+        that overlap, each gap in that which has most around it.
+
+        Raises:
+            UsageError: ``k`` is less than 1, or ``text`` is no text.
+        """
+        if k < 1:
+            raise UsageError(f"{k} candidates cannot be given; ask for 1 or more", "k")
+        texts = [text] if isinstance(text, str) else text
+        refuse_others(texts)
+        asked = [self._masked_text(one) for one in texts]
+        scores = self._scores(asked)
+        found = [self._candidates(one, rows, k) for one, rows in zip(asked, scores, strict=True)]
+        return found[0] if isinstance(text, str) else found
+
+    def reads(self, text: str) -> tuple[str, list[Read]]:
+        """The model's input for a text and its characters, for inspection; a gap is one token."""
+        known, inner = "", list[Read]()
+        parts, names = self._gap.split(text), [*self._gap.findall(text), ""]
+        for part, name in zip(parts, names, strict=True):
+            taken = part if self._apart or not name else part.removesuffix(" ")
+            plain, read = read_as(self.assets.tokenizer, taken, ())
+            inner += [(id, start + len(known), end + len(known)) for id, start, end in read]
+            known += plain + part[len(taken) :]
+            inner += [(self.mask, len(known), len(known))] if name else []
+            known += name
+        begin, last = self.frame.begin, len(known)
+        return known, [*((id, 0, 0) for id in begin), *inner, (self.frame.end, last, last)]
+
+    def _masked_text(self, text: str) -> _MaskedText:
+        parts = self._gap.split(text)
+        if not self._apart:
+            parts = [part.removesuffix(" ") for part in parts[:-1]] + parts[-1:]
+        pieces = self.assets.tokenizer.ids_batch(parts)
+        gaps = tuple((np.cumsum([len(part) + 1 for part in pieces[:-1]]) - 1).tolist())
+        ids = np.concatenate([*(np.append(part, self.mask) for part in pieces[:-1]), pieces[-1]])
+        starts = self.frame.starts(len(ids))
+        middle = self.frame.room / 2
+        chosen = tuple(min(starts, key=lambda start: abs(start + middle - gap)) for gap in gaps)
+        return _MaskedText(ids, gaps, chosen)
+
+    @torch.inference_mode()
+    def _scores(self, asked: Sequence[_MaskedText]) -> list[list[NDArray[np.float64]]]:
+        """For each gap of each text the logarithm of every piece's probability."""
+        windows = [(number, start) for number, one in enumerate(asked) for start in dict.fromkeys(one.starts)]
+        framed = [
+            self.frame.add_symbols(asked[number].ids[start : start + self.frame.room]) for number, start in windows
+        ]
+        rows: dict[tuple[int, int], NDArray[np.float64]] = {}
+        lengths = np.array([len(ids) for ids in framed], np.int64)
+        for part in batches_in_order([lengths], [ROOM], len(framed)) if framed else ():
+            begins = lengths[part].cumsum() - lengths[part]
+            gaps = [
+                (number, gap, int(begin) + len(self.frame.begin) + gap - start)
+                for (number, start), begin in zip((windows[place] for place in part), begins, strict=True)
+                for gap, of in zip(asked[number].gaps, asked[number].starts, strict=True)
+                if of == start
+            ]
+            read = tokens(pack_sources([framed[place] for place in part]), self.device)
+            places_N = torch.tensor([place for _, _, place in gaps], device=self.device)
+            head: Any = self.model.head
+            hidden_ND = head(self.model.encoder(read)[places_N], read.sequences)
+            probable_NV = head.scores(hidden_ND).double().log_softmax(1).cpu().numpy()
+            rows |= {(number, gap): row_V for (number, gap, _), row_V in zip(gaps, probable_NV, strict=True)}
+        return [[rows[number, gap] for gap in one.gaps] for number, one in enumerate(asked)]
+
+    def _candidates(self, asked: _MaskedText, scores: Sequence[NDArray[np.float64]], k: int) -> list[list[Candidate]]:
+        """Pieces only: texts contain no symbols."""
+        tokenizer = self.assets.tokenizer
+        ordinary = tokenizer.ordinary
+        ranked = [ordinary[np.argsort(-row_V[ordinary], kind="stable")[:k]] for row_V in scores]
+        best = asked.ids.copy()
+        best[list(asked.gaps)] = [ids[0] for ids in ranked]
+        found = []
+        for gap, row_V, ids in zip(asked.gaps, scores, ranked, strict=True):
+            candidates = []
+            for id in ids.tolist():
+                whole = best.copy()
+                whole[gap] = id
+                probability = float(np.exp(row_V[id]))
+                candidates.append(Candidate(tokenizer.piece(id), probability, tokenizer.decode(whole.tolist())))
+            found.append(candidates)
+        return found

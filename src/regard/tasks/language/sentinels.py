@@ -1,0 +1,98 @@
+"""Gapped texts as token ids with sentinels, as T5 reads and writes them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from regard.system.errors import UsageError
+from regard.tasks.text.task import Read
+from regard.text.tokenizers.tokenizer import MASK
+from regard.text.tokenizers.vocabulary import AnyTokenizer
+
+
+@dataclass(frozen=True)
+class GappedText:
+    """A text with gaps.
+
+    Args:
+        text: as the tokenizer has it, each gap by its sentinel's name.
+        read: its pieces and sentinels, each with its characters; a sentinel has none, as other symbols.
+        gaps: which of these are sentinels.
+    """
+
+    text: str
+    read: tuple[Read, ...]
+    gaps: tuple[int, ...]
+
+    @property
+    def ids(self) -> list[int]:
+        """Of pieces and sentinels."""
+        return [id for id, _, _ in self.read]
+
+
+class Gaps:
+    """Finds the gaps of texts: ``[MASK]``, or a sentinel's own name, such as ``<extra_0>``.
+
+    The space before a gap belongs to it, as it belongs to a word's first piece; characters as units have their spaces
+    apart.
+    """
+
+    def __init__(self, tokenizer: AnyTokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._named = {tokenizer.piece(id): id for id in tokenizer.sentinels}
+        names = sorted([*self._named, MASK], key=len, reverse=True)
+        self._gap = re.compile("|".join(map(re.escape, names)))
+        self._apart = getattr(tokenizer, "units", "pieces") == "characters"
+
+    def parse(self, text: str) -> GappedText:
+        """A text with its gaps, if it has any; each ``[MASK]`` is the next sentinel that the text does not name.
+
+        Raises:
+            UsageError: a sentinel stands there twice, or there are more gaps than sentinels.
+        """
+        parts, sentinels = self._gap.split(text), self._sentinels(text)
+        known, found, gaps = "", [], []
+        for number, part in enumerate(parts):
+            last = number == len(parts) - 1
+            encoding = self._tokenizer.encode(part if last or self._apart else part.removesuffix(" "))
+            shift = len(known)
+            known += encoding.text
+            places = zip(encoding.ids, encoding.offsets, strict=True)
+            found += [(id, start + shift, end + shift) for id, (start, end) in places]
+            if not last:
+                known += " " if part.endswith(" ") and not self._apart else ""
+                gaps.append(len(found))
+                found.append((sentinels[number], len(known), len(known)))
+                known += self._tokenizer.piece(sentinels[number])
+        return GappedText(known, tuple(found), tuple(gaps))
+
+    def _sentinels(self, text: str) -> list[int]:
+        """The sentinel of each gap."""
+        names = self._gap.findall(text)
+        named = [self._named[name] for name in names if name != MASK]
+        if len(set(named)) < len(named):
+            raise UsageError("every <extra_0>, <extra_1> … of a text must have another number", text[:40])
+        if len(names) > len(self._named):
+            raise UsageError(f"{len(names)} gaps are more than the {len(self._named)} the model knows", text[:40])
+        free = iter(id for id in self._tokenizer.sentinels if id not in named)
+        return [next(free) if name == MASK else self._named[name] for name in names]
+
+
+def decode_with_offsets(
+    tokenizer: AnyTokenizer, ids: Iterable[int], symbols: Collection[int]
+) -> tuple[str, list[Read]]:
+    """Generated ids as text, symbols by name after a space; and each id with its characters."""
+    text, read, begun, run = "", list[Read](), 0, list[int]()
+    for id in ids:
+        if id in symbols:
+            text, run = text + ("" if not text or text[-1].isspace() else " "), []
+            read.append((id, len(text), len(text)))
+            text += tokenizer.piece(id)
+            continue
+        begun = begun if run else len(text)
+        run.append(id)
+        start, text = len(text), text[:begun] + tokenizer.decode(run)
+        read.append((id, min(start, len(text)), len(text)))
+    return text, read

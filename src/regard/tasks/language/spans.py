@@ -1,0 +1,183 @@
+"""Filling of missing spans in a text, with an encoder-decoder trained by span corruption."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.config import Recipe, TransformerSection
+from regard.decoding.hypotheses import Hypothesis
+from regard.decoding.rows import Symbols
+from regard.decoding.search import search
+from regard.models.build import transformer
+from regard.models.decoding.stepper import stepper
+from regard.models.transformer import Transformer
+from regard.system.errors import RegardError, UsageError
+from regard.tasks.language.sentinels import GappedText, Gaps
+from regard.tasks.text.assets import TextAssets
+from regard.tasks.text.task import TextTask, refuse_others
+from regard.text.tokenizers.tokenizer import MASK
+
+Ids = NDArray[np.int64]
+MOST = 100
+"""Hypotheses that a search keeps at most."""
+
+
+@dataclass(frozen=True)
+class Filling:
+    """A joint filling of all gaps of a text.
+
+    Args:
+        spans: for each gap, in the order of the text; empty if the model predicts that nothing is missing.
+        probability: of the whole output, given the text.
+        text: the whole text with them.
+    """
+
+    spans: tuple[str, ...]
+    probability: float
+    text: str
+
+
+@dataclass(frozen=True)
+class _GapSource:
+    """A text with gaps and its model input: all tokens, or those near the gaps if there are too many."""
+
+    text: GappedText
+    source: Ids
+
+
+class SpanCorruption(TextTask):
+    """A span-corruption model, ready to use, mainly to initialise others from.
+
+    Args:
+        recipe: of the model; its section ``decoding`` gives the defaults.
+        assets: the tokenizer.
+        model: the trained encoder-decoder, on its device.
+
+    Raises:
+        RegardError: the vocabulary has fewer than two sentinels.
+    """
+
+    model: Transformer
+    name: ClassVar[str] = "span-corruption"
+
+    def __init__(self, recipe: Recipe, assets: TextAssets, model: Transformer) -> None:
+        self.recipe, self.assets, self.model = recipe, assets, model
+        tokenizer = assets.tokenizer
+        if len(tokenizer.sentinels) < 2:
+            raise RegardError("the vocabulary has no symbols for missing spans, like <extra_0>", "tokenizer.json")
+        said = [*tokenizer.ordinary.tolist(), *tokenizer.sentinels, tokenizer.end]
+        never = np.setdiff1d(np.arange(tokenizer.size), said)
+        self.symbols = Symbols(tokenizer.start, tokenizer.end, tuple(never.tolist()))
+        self.gaps = Gaps(tokenizer)
+
+    @staticmethod
+    def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Transformer:
+        """The encoder-decoder of a recipe, for n pieces on both sides."""
+        assert isinstance(recipe.model, TransformerSection)
+        return transformer(recipe.model, sizes[0], sizes[0], key)
+
+    @overload
+    def fill(self, text: str, beam: int | None = None) -> list[str]: ...
+    @overload
+    def fill(self, text: list[str], beam: int | None = None) -> list[list[str]]: ...
+    def fill(self, text: str | list[str], beam: int | None = None) -> list[str] | list[list[str]]:
+        """The filling of each gap of a text, or of each text of a list.
+
+        Args:
+            text: one or several; a gap is ``[MASK]``, or ``<extra_0>``, ``<extra_1>`` and so on, each another one.
+            beam: hypotheses kept while searching; default: the recipe's.
+
+        Raises:
+            UsageError: a text has no gap, or the same twice, or its gaps are too far from each other.
+        """
+        texts = [text] if isinstance(text, str) else text
+        found = self.fillings(texts, 1, beam)
+        for one, fillings in zip(texts, found, strict=True):
+            if not fillings:
+                raise UsageError(f"a text needs a gap: {MASK}, or <extra_0>, <extra_1> …", one[:40])
+        spans = [list(fillings[0].spans) for fillings in found]
+        return spans[0] if isinstance(text, str) else spans
+
+    def fillings(self, texts: list[str], k: int = 5, beam: int | None = None) -> list[list[Filling]]:
+        """The ``k`` best ways to fill all gaps of each text, best first; none for a text without a gap.
+
+        There are fewer if hypotheses coincide. A text longer than any in training is read around its
+        gaps.
+
+        Args:
+            texts: as :meth:`fill` has them.
+            k: ways for each text.
+            beam: hypotheses kept while searching, ``k`` at least; default: the recipe's.
+
+        Raises:
+            UsageError: as :meth:`fill`; or ``k`` is not in 1 … ``MOST``.
+        """
+        if not 1 <= k <= MOST:
+            raise UsageError(f"{k} fillings cannot be given; ask for 1 to {MOST}", "k")
+        refuse_others(texts)
+        asked = [self.gap_source(one) for one in texts]
+        gapped = [one for one in asked if one.text.gaps]
+        searched = iter(self._search([one.source for one in gapped], k, beam))
+        return [self._fillings(one, next(searched)) if one.text.gaps else [] for one in asked]
+
+    def gap_source(self, text: str) -> _GapSource:
+        """The model input for a text with gaps.
+
+        Raises:
+            UsageError: its gaps are too far from each other, or there are too many.
+        """
+        gapped, room = self.gaps.parse(text), self.recipe.data.max_tokens - 1
+        ids, start = gapped.ids, 0
+        if len(ids) > room:
+            first, last = (gapped.gaps[0], gapped.gaps[-1]) if gapped.gaps else (0, 0)
+            if last - first >= room:
+                apart = f"from its first gap to its last there are {last - first + 1} tokens"
+                raise UsageError(f"{apart}, more than the {room} of the model's texts", text[:40])
+            start = min(max(0, (first + last - room + 1) // 2), len(ids) - room)
+        source = [*ids[start : start + room], self.assets.tokenizer.end]
+        return _GapSource(gapped, np.array(source, np.int64))
+
+    def spans(self, sources: list[Ids], beam: int | None = None) -> list[dict[int, list[int]]]:
+        """The span of each sentinel, for sources given as ids with ``</s>``."""
+        return [self._split_spans(hypotheses[0].tokens) for hypotheses in self._search(sources, 1, beam)]
+
+    def greedy_output(self, source: Ids) -> list[int]:
+        """Greedy output for one such source."""
+        return list(self._search([source], 1, 1)[0][0].tokens)
+
+    def _search(self, sources: list[Ids], k: int, beam: int | None) -> list[list[Hypothesis]]:
+        decoding = self.recipe.decoding
+        decoding = decoding.model_copy(update={"beam": max(k, decoding.beam if beam is None else beam)})
+        limits = [len(source) + decoding.max_extra for source in sources]
+        return search(stepper(self.model, self.device), sources, decoding, self.symbols, nbest=k, limits=limits)
+
+    def _fillings(self, asked: _GapSource, hypotheses: Sequence[Hypothesis]) -> list[Filling]:
+        tokenizer, found = self.assets.tokenizer, dict[tuple[str, ...], Filling]()
+        for hypothesis in hypotheses:
+            spans = self._split_spans(hypothesis.tokens)
+            said = {asked.text.read[gap][0]: spans.get(asked.text.read[gap][0], []) for gap in asked.text.gaps}
+            texts = tuple(tokenizer.decode(span).strip() for span in said.values())
+            whole = [part for id in asked.text.ids for part in said.get(id, [id])]
+            found.setdefault(texts, Filling(texts, math.exp(hypothesis.log_probability), tokenizer.decode(whole)))
+        return list(found.values())
+
+    @property
+    def _sentinels(self) -> frozenset[int]:
+        return frozenset(self.assets.tokenizer.sentinels)
+
+    def _split_spans(self, tokens: Iterable[int]) -> dict[int, list[int]]:
+        """The tokens after each sentinel, up to the next; tokens before the first are dropped."""
+        spans: dict[int, list[int]] = {}
+        current: list[int] = []
+        for token in tokens:
+            if token in self._sentinels:
+                current = spans.setdefault(token, [])
+            else:
+                current.append(token)
+        return spans

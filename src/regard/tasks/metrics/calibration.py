@@ -1,0 +1,226 @@
+"""Temperature scaling and out-of-scope thresholds, both fitted on validation texts.
+
+Framework-free: logits and probabilities are arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.system.errors import RegardError, UsageError
+
+Floats = NDArray[np.float64]
+Score = Callable[["AcceptanceScores"], Floats]
+
+COLDEST, HOTTEST = 0.1, 10.0
+"""Limits of the temperature: where every validation text is right, the best one would be 0."""
+
+_GOLDEN = (5**0.5 - 1) / 2
+_STEPS = 60
+
+
+def expected_calibration_error(confidence_B: Floats, right_B: NDArray[np.bool_], bins: int = 15) -> float:
+    """How far probabilities are from the share of right answers, on average over bins of equal width [Guo17 §2, eq. 3].
+
+    Args:
+        confidence_B: the probability of the prediction, 0 to 1.
+        right_B: whether it is correct.
+        bins: number of bins in 0 to 1.
+    """
+    bin_B = np.clip(np.ceil(confidence_B * bins).astype(np.int64) - 1, 0, bins - 1)
+    gap = np.bincount(bin_B, right_B - confidence_B, minlength=bins)
+    return float(np.abs(gap).sum()) / max(1, len(confidence_B))
+
+
+def temperature(logits_BC: Floats, gold_B: NDArray[np.int64]) -> float:
+    """What logits are divided by before the softmax, so that the right labels are most probable [Guo17 §4.2].
+
+    Right labels are wanted with :func:`sure`, not with certainty: else a few texts that are all right would make every
+    later probability one.
+
+    Raises:
+        RegardError: no texts.
+    """
+    rows, wanted, others = np.arange(len(gold_B)), sure(len(gold_B)), max(1, logits_BC.shape[1] - 1)
+    right_B = logits_BC[rows, gold_B]
+    target_B = wanted * right_B + (1 - wanted) * (logits_BC.sum(1) - right_B) / others
+
+    def loss(heat: float) -> float:
+        return float((log_sum_exp(logits_BC / heat) - target_B / heat).mean())
+
+    return _coolest(loss, len(gold_B))
+
+
+def temperature_of_labels(logits_BC: Floats, gold_BC: NDArray[np.bool_]) -> float:
+    """The same for labels that are each there or not: what logits are divided by before the sigmoid.
+
+    Raises:
+        RegardError: no texts.
+    """
+    wrong_BC, wanted = np.where(gold_BC, -1.0, 1.0) * logits_BC, sure(len(gold_BC))
+
+    def loss(heat: float) -> float:
+        each_BC = wanted * np.logaddexp(0.0, wrong_BC / heat) + (1 - wanted) * np.logaddexp(0.0, -wrong_BC / heat)
+        return float(each_BC.mean())
+
+    return _coolest(loss, len(gold_BC))
+
+
+def sure(texts: int) -> float:
+    """Highest probability of the right label that n texts can support: ``(n + 1) / (n + 2)`` [Platt99]."""
+    return (texts + 1) / (texts + 2)
+
+
+def _coolest(loss: Callable[[float], float], texts: int) -> float:
+    """The temperature of least loss, by golden section: the loss is convex in its inverse, so it has one valley."""
+    if not texts:
+        raise RegardError("no texts to fit a temperature to")
+    low, high = np.log(COLDEST), np.log(HOTTEST)
+    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    left_loss, right_loss = loss(float(np.exp(left))), loss(float(np.exp(right)))
+    for _ in range(_STEPS):
+        if left_loss <= right_loss:
+            high, right, right_loss = right, left, left_loss
+            left = high - _GOLDEN * (high - low)
+            left_loss = loss(float(np.exp(left)))
+        else:
+            low, left, left_loss = left, right, right_loss
+            right = low + _GOLDEN * (high - low)
+            right_loss = loss(float(np.exp(right)))
+    return float(np.exp((low + high) / 2))
+
+
+def calibration_lines(confidence_B: Floats, right_B: NDArray[np.bool_], temperature: float) -> list[str]:
+    """Lines for a card: how far probabilities at a temperature can be trusted, and whether it ended at a limit."""
+    error = expected_calibration_error(confidence_B, right_B)
+    lines = [f"expected calibration error {error:.4f} at temperature {temperature:.3f}"]
+    for limit, sure in ((COLDEST, "less sure"), (HOTTEST, "surer")):
+        if abs(temperature - limit) < 1e-3 * limit:
+            lines.append(
+                f"the temperature ended at its limit of {limit:g}: probabilities are {sure} than they should be"
+            )
+    return lines
+
+
+def log_sum_exp(values_BC: Floats) -> Floats:
+    """``log Σ exp`` of each row, without overflow."""
+    most_B1 = values_BC.max(1, keepdims=True)
+    return np.asarray(most_B1[:, 0] + np.log(np.exp(values_BC - most_B1).sum(1)))
+
+
+@dataclass(frozen=True)
+class AcceptanceScores:
+    """Counts for each threshold; texts with lower confidence are classified as out of scope."""
+
+    right_in: Floats
+    """Texts that are in scope, accepted, and given the right label."""
+    right_out: Floats
+    """Texts out of scope, classified as such."""
+    said_out: Floats
+    inside: int
+    outside: int
+
+    @property
+    def accuracy(self) -> Floats:
+        """The share of all texts that were treated rightly, 0 to 100."""
+        return 100 * (self.right_in + self.right_out) / max(1, self.inside + self.outside)
+
+    @property
+    def in_scope_accuracy(self) -> Floats:
+        """The share of texts in scope with the right label; out-of-scope predictions are wrong."""
+        return 100 * self.right_in / max(1, self.inside)
+
+    @property
+    def recall(self) -> Floats:
+        """The share of texts out of scope classified as such [Larson19 §3]."""
+        return 100 * self.right_out / max(1, self.outside)
+
+    @property
+    def f1(self) -> Floats:
+        """F1 of being out of scope."""
+        return 200 * self.right_out / np.maximum(1, self.said_out + self.outside)
+
+    @property
+    def balanced_score(self) -> Floats:
+        """The mean of accuracy in scope and recall out of scope."""
+        return (self.in_scope_accuracy + self.recall) / 2
+
+
+SCORES: dict[str, Score] = {
+    "balanced": lambda accepted: accepted.balanced_score,
+    "accuracy": lambda accepted: accepted.accuracy,
+    "f1": lambda accepted: accepted.f1,
+}
+"""Criteria to choose a threshold."""
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """The lowest accepted probability, and its scores on the texts it was chosen on, 0 to 100."""
+
+    value: float
+    accuracy: float
+    in_scope_accuracy: float
+    recall: float
+    f1: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return vars(self)
+
+
+def acceptance_scores(
+    confidence_B: Floats, right_B: NDArray[np.bool_], outside_B: NDArray[np.bool_], thresholds: Floats
+) -> AcceptanceScores:
+    """Counts for each threshold: texts with a lower confidence are classified as out of scope.
+
+    Args:
+        confidence_B: the probability of the best label that is in scope.
+        right_B: whether that label is the right one (of texts out of scope it does not matter).
+        outside_B: whether the text is out of scope.
+        thresholds: in any order.
+    """
+
+    def below(chosen_B: NDArray[np.bool_]) -> Floats:
+        return np.searchsorted(np.sort(confidence_B[chosen_B]), thresholds, "left").astype(np.float64)
+
+    right_B = right_B & ~outside_B
+    right_out = below(outside_B)
+    return AcceptanceScores(
+        right_in=int(right_B.sum()) - below(right_B),
+        right_out=right_out,
+        said_out=right_out + below(~outside_B),
+        inside=int((~outside_B).sum()),
+        outside=int(outside_B.sum()),
+    )
+
+
+def choose_threshold(
+    confidence_B: Floats, right_B: NDArray[np.bool_], outside_B: NDArray[np.bool_], score: str = "balanced"
+) -> Threshold:
+    """The threshold with the highest score on these texts; of several the lowest, half-way between two confidences.
+
+    Args:
+        confidence_B, right_B, outside_B: as :func:`acceptance_scores`.
+        score: one of :data:`SCORES`. ``balanced`` does not depend on how many texts out of scope validation happens
+            to have; ``accuracy`` and ``f1`` do.
+
+    Raises:
+        UsageError: no such score.
+        RegardError: no text is out of scope, or all are; then there is nothing to choose by.
+    """
+    if score not in SCORES:
+        raise UsageError(f"{score!r} is no score to choose a threshold by; they are {', '.join(SCORES)}")
+    if not outside_B.any() or outside_B.all():
+        raise RegardError("a threshold needs validation texts of both kinds: in scope and out of scope")
+    known = np.unique(confidence_B)
+    thresholds = np.concatenate([[0.0], (known[1:] + known[:-1]) / 2, [1.0]])
+    found = acceptance_scores(confidence_B, right_B, outside_B, thresholds)
+    best = int(SCORES[score](found).argmax())
+    shown = (found.accuracy, found.in_scope_accuracy, found.recall, found.f1)
+    return Threshold(float(thresholds[best]), *(float(one[best]) for one in shown))

@@ -1,0 +1,50 @@
+"""Resolves a path to a model folder: itself, or the ``model`` folder inside it, such as ``regard demo`` makes."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from regard.system.errors import RegardError
+from regard.training.checkpoints.manifest import NAME, NEXT
+
+RECIPE = "recipe.toml"
+INSIDE = "model"
+"""Name of the demonstration's model folder."""
+SHOWN = 5
+"""Models named in a sentence."""
+
+
+def model_folder(path: Path | str) -> Path:
+    """The model folder meant by a path: itself; else ``model`` inside; else the only model inside; else itself again.
+
+    A path that is not a model folder is returned; its opener refuses it.
+
+    Raises:
+        RegardError: there are several models inside; the message lists them.
+    """
+    path = Path(path)
+    if is_model_folder(path) or not path.is_dir():
+        return path
+    if is_model_folder(path / INSIDE):
+        return path / INSIDE
+    inside = sorted(inner for inner in path.iterdir() if (inner / RECIPE).exists())
+    if len(inside) > 1:
+        names = ", ".join(str(inner) for inner in inside[:SHOWN])
+        more = f" and {len(inside) - SHOWN} more" if len(inside) > SHOWN else ""
+        raise RegardError(f"holds {len(inside)} models; name one of them: {names}{more}", str(path))
+    return inside[0] if inside else path
+
+
+def is_model_folder(path: Path) -> bool:
+    """Whether a folder is that of a model, or will be: its training has begun."""
+    return (path / RECIPE).exists() or (path / "training").is_dir()
+
+
+def fingerprint(path: Path | str) -> str | None:
+    """The sha256 of a model folder's manifest, which names that of every file; ``None`` where there is none."""
+    folder, digest = model_folder(path), hashlib.sha256()
+    there = [folder / name for name in (NAME, NEXT) if (folder / name).is_file()]
+    for manifest in there:
+        digest.update(manifest.read_bytes())
+    return digest.hexdigest() if there else None

@@ -1,0 +1,159 @@
+"""Protocols of tasks, their assets, and their training jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+import torch
+from torch import nn
+
+from regard.config import Recipe
+from regard.data.prepare.survey import Progress
+from regard.nn import ops
+from regard.training.objective import BatchSource, Objective
+
+ShouldStop = Callable[[], bool]
+
+
+class Assets(Protocol):
+    """Assets of a model besides its weights: vocabularies and label names."""
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Number of input pieces and of outputs (target pieces or labels)."""
+        ...
+
+    @property
+    def contents(self) -> Mapping[str, bytes]:
+        """The files of a model folder that hold it, by name."""
+        ...
+
+    @property
+    def sha256(self) -> str:
+        """One fingerprint of it all."""
+        ...
+
+
+class Task(Protocol):
+    """A loaded model with its assets; each task has its own class."""
+
+    name: ClassVar[str]
+    recipe: Recipe
+
+    @property
+    def model(self) -> Any:
+        """The model, on its device."""
+        ...
+
+    @property
+    def assets(self) -> Any:
+        """The assets besides the weights."""
+        ...
+
+    @staticmethod
+    def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> nn.Module:
+        """The model of a recipe, its weights drawn from a key."""
+        ...
+
+    @staticmethod
+    def load_assets(folder: Path) -> Any:
+        """The assets of a model folder."""
+        ...
+
+
+class PreparedData(Protocol):
+    """Data ready to be learned from."""
+
+    fingerprint: str
+    left_out: dict[str, Any]
+    mended: list[str]
+
+
+class BatchedData(BatchSource, Protocol):
+    """A feed that knows how long a pass over the data is."""
+
+    @property
+    def batches_per_epoch(self) -> float:
+        """About how many batches a pass has."""
+        ...
+
+
+class TrainingTask(Objective, Protocol):
+    """A training task: objective and data, and the card lines at the end."""
+
+    @property
+    def task(self) -> Task:
+        """The task, its model in training."""
+        ...
+
+    @property
+    def prepared(self) -> PreparedData:
+        """The data."""
+        ...
+
+    @property
+    def batches(self) -> BatchedData:
+        """The training batches."""
+        ...
+
+    @property
+    def epochs(self) -> int:
+        """Default passes over the data."""
+        ...
+
+    def data_lines(self) -> list[str]:
+        """The data in a line or two, for the card."""
+        ...
+
+    def final_seconds(self, loss: float, text: float) -> float:
+        """About how long :meth:`finish` takes, by the seconds of a validation without and with what takes long."""
+        ...
+
+    def finish(self, task: Any, should_stop: ShouldStop) -> list[str]:
+        """Card lines with the saved model's scores on the validation data.
+
+        It may fit values on that data, e.g. a threshold, and keep them in the assets.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class DataPaths:
+    """How products are computed while training, and while validating (``nn/ops.py``)."""
+
+    training: ops.Path = "exact"
+    exact: ops.Path = "exact"
+
+
+class TrainingJob(Protocol):
+    """One task on its data, before there is a model."""
+
+    task: type[Any]
+
+    def prepare(self, recipe: Recipe, folder: Path, progress: Progress) -> Any:
+        """The prepared data of the run, made or reused in ``folder``."""
+        ...
+
+    def assets(self, prepared: Any) -> Any:
+        """The assets of the model."""
+        ...
+
+    def begin(self, model: nn.Module) -> None:
+        """Put into a fresh model what another one has learned already, if one was named."""
+        ...
+
+    def teach(self, task: Any, prepared: Any, paths: DataPaths) -> TrainingTask:
+        """The training task for a freshly initialised model."""
+        ...
+
+    def more(self) -> dict[str, str]:
+        """What else the run rests on, by name: the fingerprint of a model it begins from."""
+        ...
+
+
+def device_of(model: nn.Module) -> torch.device:
+    """Where a model is."""
+    return next(model.parameters()).device

@@ -1,0 +1,267 @@
+"""Training of taggers: data, loss, validation, and temperature fitting at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from regard.config import Recipe
+from regard.data.batches.packing import pack_sources
+from regard.data.batches.texts import Examples, TextBatch
+from regard.data.corpora.pairs import Corpus, Pair
+from regard.data.prepare.encoders import ExampleEncoder, TagEncoder, word_parts
+from regard.data.prepare.examples import PreparedExamples, prepare_examples
+from regard.data.prepare.survey import Progress
+from regard.data.prepare.windowing import Frame
+from regard.data.prepare.word_tags import WordMarks, text_lengths
+from regard.models.rnn_encoder import Reader
+from regard.nn import ops
+from regard.nn.layout import Sequences
+from regard.tasks.defaults import epochs_for
+from regard.tasks.metrics import calibration
+from regard.tasks.metrics.tags import TagScores, tag_scores
+from regard.tasks.protocols import DataPaths, ShouldStop, device_of
+from regard.tasks.tagging.assets import TagAssets
+from regard.tasks.tagging.tagger import Tagging
+from regard.tasks.tagging.word_scores import decode_tags, head_of, split_by, word_scores
+from regard.tasks.text.assets import FittedValues, TextAssets
+from regard.tasks.text.bpe_dropout import learned_from
+from regard.tasks.text.pretrained import Pretrained, learned_tokenizer
+from regard.text.tag_schemes import Scheme, detect, inventory, spans_of, split_tag
+from regard.text.tagged_words import TaggedWords
+from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, tick
+
+SAMPLES = 3
+"""Texts shown at a validation."""
+LARGEST = 100_000
+"""Words that a temperature is fitted to."""
+
+
+@dataclass(frozen=True)
+class FoundTags:
+    """Predictions for the validation words, packed."""
+
+    score_RC: NDArray[np.float32]
+    gold_R: NDArray[np.int64]
+    lengths_B: NDArray[np.int64]
+    counts_W: NDArray[np.int64]
+    """Words of each window."""
+    loss: float
+    """In nats a word."""
+
+
+class TaggingTraining:
+    """Training task of tagging; implements :class:`~regard.tasks.protocols.TrainingTask`.
+
+    Args:
+        task: the model to train.
+        prepared: texts as ids, and the marks of their words.
+        paths: how products are computed.
+    """
+
+    def __init__(self, task: Tagging, prepared: PreparedExamples, paths: DataPaths) -> None:
+        self.task, self.prepared, self.paths = task, prepared, paths
+        self.examples = Examples.of(*learned_from(prepared, task.recipe), task.recipe.training.tokens)
+        self.batches = self.examples.feed(task.recipe, prepared.fingerprint, self.examples.plain)
+        self.names = (*task.assets.labels, *prepared.own["others"])
+        ops.use(task.model, paths.training)
+
+    @property
+    def model(self) -> Reader:
+        """The model to train."""
+        return self.task.model
+
+    @property
+    def epochs(self) -> int:
+        """By the table of sizes."""
+        return epochs_for(self.task.recipe.task, self.prepared.count, self.task.recipe.model.family)
+
+    def loss(self, batch: TextBatch) -> Loss:
+        """The loss of a batch's words; those with unknown tags are ignored."""
+        score_RC, marks = word_scores(self.model, batch, device_of(self.model))
+        smoothing = self.task.recipe.training.label_smoothing if self.model.training else 0.0
+        return self._loss(score_RC, marks, smoothing)
+
+    def _loss(self, score_RC: Tensor, marks: WordMarks, smoothing: float) -> Loss:
+        known_R, counts_B = marks.known_words(len(self.task.assets.labels))
+        device = score_RC.device
+        score = score_RC[torch.from_numpy(known_R).to(device)]
+        labels = torch.from_numpy(marks.tags_R[known_R]).to(device)
+        sequences = Sequences.end_to_end(counts_B.tolist(), device)
+        return Loss(*head_of(self.model).chain.loss(score, labels, sequences, smoothing), len(labels))
+
+    @torch.no_grad()
+    def validate(self, generate: bool) -> Validation:
+        """Loss and scores of the validation texts, in full precision, their tags chosen as in use."""
+        found = self._predict_validation()
+        tags_R, _ = decode_tags(head_of(self.model).chain, found.score_RC, found.lengths_B, device_of(self.model))
+        return Validation(found.loss, self._scores(found, tags_R).values, self._samples(found, tags_R))
+
+    def trial(self, generate: bool, done: Done) -> None:
+        """Every validation text through the model; nothing takes longer."""
+        if not generate:
+            self._predict_validation(done)
+
+    def _predict_validation(self, done: Done = ignore_progress) -> FoundTags:
+        """Every validation text through the model as it is."""
+        with torch.no_grad(), ops.using(self.model, self.paths.exact):
+            read = [word_scores(self.model, batch, device_of(self.model)) for batch in tick(self.validation, done)]
+            losses = [self._loss(score_RC, marks, 0.0) for score_RC, marks in read]
+        counts_W = np.concatenate([marks.counts_B for _, marks in read])
+        more_W = np.concatenate([marks.more_B for _, marks in read])
+        return FoundTags(
+            torch.cat([score_RC for score_RC, _ in read]).float().cpu().numpy(),
+            np.concatenate([marks.tags_R for _, marks in read]),
+            text_lengths(counts_W, more_W),
+            counts_W,
+            sum(float(part.nll) for part in losses) / max(1, sum(part.count for part in losses)),
+        )
+
+    def _scores(self, found: FoundTags, tags_R: NDArray[np.int64]) -> TagScores:
+        gold, said = (split_by([self.names[tag] for tag in side], found.lengths_B) for side in (found.gold_R, tags_R))
+        return tag_scores(gold, said, self.task.assets.scheme)
+
+    @cached_property
+    def validation(self) -> list[TextBatch]:
+        """The validation texts, packed."""
+        prepared = self.prepared
+        return replace(self.examples, text=prepared.validation_text, labels=prepared.validation_labels).all()
+
+    def _samples(self, found: FoundTags, tags_R: NDArray[np.int64]) -> tuple[Sample, ...]:
+        windows = len(found.counts_W)
+        ends = found.counts_W.cumsum()
+        samples = []
+        for place in np.linspace(0, windows - 1, min(SAMPLES, windows)).astype(np.int64).tolist():
+            words = self._words(place)
+            mine = slice(int(ends[place] - found.counts_W[place]), int(ends[place]))
+            sides = ([self.names[tag] for tag in side[mine]] for side in (found.gold_R, tags_R))
+            samples.append(Sample("".join(words), *(self._sample_text(words, side) for side in sides)))
+        return tuple(samples)
+
+    def _words(self, place: int) -> list[str]:
+        """The words of a validation window, each with the white space before it."""
+        ids = self.prepared.validation_text.sentence(place)
+        marks = WordMarks.of(pack_sources([ids]), self.prepared.validation_labels.sentence(place))
+        spans = zip(marks.starts_R, marks.starts_R + marks.lengths_R, strict=True)
+        return self.task.assets.tokenizer.decode_batch([ids[begin:end].tolist() for begin, end in spans])
+
+    def _sample_text(self, words: list[str], names: list[str]) -> str:
+        if self.task.assets.scheme == "none":
+            return " ".join(f"{word.strip()}/{name}" for word, name in zip(words, names, strict=True))
+        spans = spans_of(names, self.task.assets.scheme)
+        return "; ".join(f"{label}: {''.join(words[begin:end]).strip()}" for begin, end, label in spans) or "(none)"
+
+    def data_lines(self) -> list[str]:
+        """How many texts and tags there are."""
+        scheme, labels = self.task.assets.scheme, self.task.assets.labels
+        written = "a tag for each word" if scheme == "none" else f"spans written as {scheme.upper()}"
+        learned, held_out = self.prepared.wholes, self.prepared.validation_wholes
+        counts = f"{learned.format_count('texts to learn from')}, {held_out.format_count('to validate on')}"
+        return [f"{counts}, {len(labels):,} tags ({written})"]
+
+    def final_seconds(self, loss: float, text: float) -> float:
+        """As a validation."""
+        return loss
+
+    def finish(self, task: Tagging, should_stop: ShouldStop) -> list[str]:
+        """Fit a temperature on the validation words, if decoded independently; returns the scores as card lines."""
+        teaching = TaggingTraining(task, self.prepared, self.paths)
+        found = teaching._predict_validation()
+        known_R = found.gold_R < len(task.assets.labels)
+        if not task.recipe.tagging.crf and known_R.any():
+            some = np.flatnonzero(known_R)[:LARGEST]
+            heat = calibration.temperature(found.score_RC[some].astype(np.float64), found.gold_R[some])
+            task.assets = replace(task.assets, fitted=FittedValues(heat))
+        heat = task.assets.fitted.temperature
+        tags_R, sure_R = decode_tags(
+            head_of(task.model).chain, found.score_RC, found.lengths_B, device_of(task.model), heat
+        )
+        calibrated = calibration.calibration_lines(sure_R, tags_R == found.gold_R, heat)
+        return [f"* {line}" for line in (*teaching._scores(found, tags_R).lines(), *calibrated)]
+
+
+@dataclass(frozen=True)
+class TaggingJob:
+    """Tagging from corpora of tagged texts; from another model, where one is named."""
+
+    recipe: Recipe
+    corpora: Sequence[Corpus]
+    validation: Corpus | None = None
+    pretrained: Pretrained | None = None
+    task = Tagging
+
+    def prepare(self, recipe: Recipe, folder: Path, progress: Progress) -> PreparedExamples:
+        """The texts as ids, and the marks of their words."""
+        rests = {f"tagging.{name}": getattr(recipe.tagging, name) for name in ("scheme", "stride")}
+        return prepare_examples(
+            self.corpora,
+            recipe,
+            folder,
+            lambda pairs: self._coding(recipe, pairs),
+            {**rests, **self.more()},
+            self.validation,
+            progress,
+        )
+
+    def _coding(self, recipe: Recipe, pairs: Iterator[Pair]) -> ExampleEncoder:
+        """The scheme and tags of all corpora; tokenizer and encoder from the training pairs."""
+        every, learned = dict[str, None](), dict[str, None]()
+        found = detect(_collect_tags(self.corpora, every))
+        wanted = recipe.tagging.scheme
+        scheme: Scheme = wanted if wanted != "auto" else "bio" if found == "iob1" else found
+        for _ in _collect_tags([self.validation] if self.validation else [], every):
+            pass
+
+        def texts() -> Iterator[str]:
+            """Texts as they will be encoded: a line break keeps the pieces of two words apart."""
+            for pair in pairs:
+                words = TaggedWords.parse(*pair)
+                learned.update(dict.fromkeys(words.tags))
+                yield "\n".join(word_parts(words))
+
+        tokenizer = learned_tokenizer(recipe.text, texts(), self.pretrained)
+        tags = inventory(_labels(learned, scheme), scheme)
+        others = [tag for tag in inventory(_labels(every, scheme), scheme) if tag not in tags]
+        frame = Frame.of(tokenizer, recipe.data.max_tokens, recipe.tagging.stride)
+        return TagEncoder(tokenizer, frame, scheme, tags, others)
+
+    def assets(self, prepared: PreparedExamples) -> TagAssets:
+        """Tokenizer, tags and scheme."""
+        found = TextAssets.load(prepared.folder)
+        return TagAssets(found.tokenizer, tuple(prepared.own["labels"]), found.fitted, prepared.own["scheme"])
+
+    def begin(self, model: nn.Module) -> None:
+        """Copy the encoder of the pretrained model."""
+        if self.pretrained:
+            self.pretrained.give(model)
+
+    def teach(self, task: Tagging, prepared: PreparedExamples, paths: DataPaths) -> TaggingTraining:
+        """The teaching of a fresh model."""
+        return TaggingTraining(task, prepared, paths)
+
+    def more(self) -> dict[str, str]:
+        """The fingerprint of the pretrained model."""
+        return self.pretrained.fingerprint if self.pretrained else {}
+
+
+def _collect_tags(corpora: Sequence[Corpus], every: dict[str, None]) -> Iterator[tuple[str, ...]]:
+    """The tags of every sentence, noted in ``every`` as they pass."""
+    for corpus in corpora:
+        for pair in corpus.pairs():
+            tags = TaggedWords.parse(*pair).tags
+            every.update(dict.fromkeys(tags))
+            yield tags
+
+
+def _labels(tags: dict[str, None], scheme: Scheme) -> list[str]:
+    """The labels of tags, in order; under ``none`` the tags themselves."""
+    if scheme == "none":
+        return sorted(tags)
+    return sorted({label for letter, label in map(split_tag, tags) if letter != "O"})

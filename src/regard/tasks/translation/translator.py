@@ -1,0 +1,204 @@
+"""Translation with a trained encoder-decoder: texts in one language → texts in another."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, overload
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from regard.config import Decoding, Recipe
+from regard.decoding import hypotheses as found
+from regard.decoding.rows import Symbols
+from regard.decoding.search import search
+from regard.decoding.trace import Trace
+from regard.models.build import encoder_decoder
+from regard.models.decoding.stepper import stepper
+from regard.models.rnn import Rnn
+from regard.models.transformer import Transformer
+from regard.system.errors import UsageError
+from regard.tasks.metrics.bleu import Scores, score
+from regard.tasks.text.task import refuse_others
+from regard.text.languages import joiner
+from regard.text.long_words import shorten_words
+from regard.text.sentences import cut
+from regard.text.tokenizers.vocabulary import Vocabularies
+
+LONGEST_WORD = 4096
+"""Characters of a word, in a text that must be cut, that are translated: no language has a longer one."""
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One translation of a text.
+
+    Args:
+        text: the translation, one line.
+        tokens: its pieces' ids, without ``</s>``.
+        score: length-penalised log-probability, larger is better; summed over the parts of a text that was cut.
+        finished: False where the length limit cut it off.
+    """
+
+    text: str
+    tokens: tuple[int, ...]
+    score: float
+    finished: bool = True
+
+
+class Translation:
+    """A translator, ready to use.
+
+    Args:
+        recipe: of the model; its section ``decoding`` gives the defaults.
+        vocabularies: text ↔ ids of both languages.
+        model: the trained encoder-decoder, on its device.
+    """
+
+    name: ClassVar[str] = "translation"
+
+    def __init__(self, recipe: Recipe, vocabularies: Vocabularies, model: Transformer | Rnn) -> None:
+        self.recipe = recipe
+        self.vocabularies = vocabularies
+        self.model = model
+        self.symbols = Symbols(vocabularies.target.start)
+
+    @staticmethod
+    def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Transformer | Rnn:
+        """The encoder-decoder of a recipe, for n source and target pieces."""
+        return encoder_decoder(recipe.model, *sizes, key)
+
+    @staticmethod
+    def load_assets(folder: Path) -> Vocabularies:
+        """The vocabularies of a model folder."""
+        return Vocabularies.load(folder)
+
+    @property
+    def assets(self) -> Vocabularies:
+        """The assets of the model."""
+        return self.vocabularies
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return next(self.model.parameters()).device
+
+    @overload
+    def translate(self, text: str, beam: int | None = None) -> str: ...
+    @overload
+    def translate(self, text: list[str], beam: int | None = None) -> list[str]: ...
+    def translate(self, text: str | list[str], beam: int | None = None) -> str | list[str]:
+        """The best translation of a text, or of each text of a list.
+
+        Args:
+            text: one text or several; an empty one stays empty.
+            beam: hypotheses kept while searching; 1 is greedy; default: the recipe's.
+        """
+        one = isinstance(text, str)
+        best = [hypotheses[0].text for hypotheses in self.nbest([text] if isinstance(text, str) else text, 1, beam)]
+        return best[0] if one else best
+
+    def nbest(
+        self,
+        texts: Sequence[str],
+        n: int = 1,
+        beam: int | None = None,
+        *,
+        max_extra: int | None = None,
+        trace: Trace | None = None,
+        first: int = 1,
+    ) -> list[list[Hypothesis]]:
+        """The n best translations of each text, best first.
+
+        A text longer than any in training (``data.max_tokens``) is split into sentences, or windows if one is too
+        long; the parts are translated and joined, with a warning.
+
+        Args:
+            texts: in any order and of any length; empty ones stay empty.
+            n: at most the beam, if one is given.
+            beam: hypotheses kept while searching; default: the recipe's, or ``n`` where that is more.
+            max_extra: tokens an output may have more than its source; default: the recipe's.
+            trace: told of every step of the search, numbered by part.
+            first: line number of the first text, for warnings.
+
+        Raises:
+            UsageError: ``texts`` is no list of texts, or ``n`` and ``beam`` do not fit.
+        """
+        refuse_others(texts)
+        decoding = self._decoding(n, beam, max_extra)
+        parts = [self._parts(text, line) for line, text in enumerate(texts, first)]
+        flat = [part for group in parts for part in group]
+        sources = [self._ids(part) for part in flat]
+        step = stepper(self.model, self.device)
+        results = iter(search(step, sources, decoding, self.symbols, nbest=n, trace=trace) if sources else [])
+        return [self._join_parts([next(results) for _ in group], n) for group in parts]
+
+    def evaluate(
+        self,
+        sources: Sequence[str],
+        references: Sequence[str],
+        beam: int | None = None,
+        lowercase: bool = False,
+        trace: Trace | None = None,
+    ) -> Scores:
+        """BLEU and chrF of the translations of ``sources`` against ``references``, with signatures and intervals."""
+        found = self.nbest(sources, 1, beam, trace=trace)
+        return score([best[0].text for best in found], references, self.recipe.text.target_language, lowercase)
+
+    def _decoding(self, n: int, beam: int | None, max_extra: int | None) -> Decoding:
+        width = max(n, self.recipe.decoding.beam) if beam is None else beam
+        if not isinstance(n, int) or not isinstance(width, int):
+            raise UsageError(f"n and beam are whole numbers, not {n!r} and {width!r}")
+        if not 1 <= n <= width <= 100:
+            raise UsageError(f"{n} best of a beam of {width}: n must lie between 1 and the beam, the beam below 101")
+        extra = self.recipe.decoding.max_extra if max_extra is None else max_extra
+        return self.recipe.decoding.model_copy(update={"beam": width, "max_extra": extra})
+
+    def _parts(self, text: str, line: int) -> list[str]:
+        if not text.strip():
+            return []
+        limit = self.recipe.data.max_tokens
+        left = 0
+
+        def shorten(sentence: str) -> str:
+            nonlocal left
+            kept, lost = shorten_words(sentence, LONGEST_WORD)
+            left += lost
+            return kept
+
+        parts = [part for part in cut(text, self.vocabularies.source, limit, self._language, shorten) if part]
+        if len(parts) > 1:
+            longer = f"line {line} is longer than {limit} tokens and is cut into {len(parts):,} parts"
+            more = f"; of words with more than {LONGEST_WORD:,} characters {left:,} are left out" if left else ""
+            warnings.warn(f"{longer}{more}: {text[:40] + '…'!r}", stacklevel=4)
+        return parts
+
+    @property
+    def _language(self) -> str:
+        return self.recipe.text.source_language
+
+    def _ids(self, text: str) -> NDArray[np.int64]:
+        source = self.vocabularies.source
+        return np.append(source.ids_batch([text])[0], source.end).astype(np.int64)
+
+    def _join_parts(self, parts: list[list[found.Hypothesis]], n: int) -> list[Hypothesis]:
+        """The i-th best of every part, joined; a part with fewer gives its last."""
+        if not parts:
+            return [Hypothesis("", (), 0.0)]
+        return [
+            self._join([part[min(i, len(part) - 1)] for part in parts]) for i in range(min(n, max(map(len, parts))))
+        ]
+
+    def _join(self, parts: list[found.Hypothesis]) -> Hypothesis:
+        target = self.vocabularies.target
+        texts = [" ".join(target.decode(part.tokens).split("\n")) for part in parts]
+        return Hypothesis(
+            joiner(self.recipe.text.target_language).join(texts) if len(texts) > 1 else texts[0],
+            tuple(token for part in parts for token in part.tokens),
+            sum(part.score for part in parts),
+            all(part.finished for part in parts),
+        )

@@ -1,0 +1,83 @@
+"""Byte-level pieces: the mapping between bytes and the letters a vocabulary spells them with [Radford19 §2.2]."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+
+WORD = r"'s|'t|'re|'ve|'m|'ll|'d| ?[\p{L}\p{M}]+| ?\p{N}+| ?[^\s\p{L}\p{M}\p{N}]+|\s+(?!\S)|\s+"
+"""A word takes the space before it; letters keep their combining marks, so Hindi words stay whole.
+
+Letters and punctuation never share a word, hence no merge can ever build ``</s>`` or ``<unk>``: in text they stay text.
+"""
+
+
+CHARACTER = r"[\s\S]"
+
+Units = Literal["pieces", "characters"]
+SPLIT: dict[Units, str] = {"pieces": WORD, "characters": CHARACTER}
+
+_ESCAPED = re.compile("[\udc80-\udcff]")
+
+
+def byte_letters() -> dict[int, str]:
+    """The printable letter each byte is written as: itself where printable in Latin-1, else one from U+0100 on."""
+    own = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    letters = {byte: chr(byte) for byte in own}
+    others = (byte for byte in range(256) if byte not in letters)
+    return letters | {byte: chr(0x100 + place) for place, byte in enumerate(others)}
+
+
+LETTER_OF = byte_letters()
+BYTE_OF = {letter: byte for byte, letter in LETTER_OF.items()}
+ALPHABET = sorted(BYTE_OF)
+
+
+def spell(text: str) -> str:
+    """``text`` as the letters of its UTF-8 bytes."""
+    return "".join(LETTER_OF[byte] for byte in text.encode())
+
+
+def unspell(letters: str) -> bytes:
+    """The bytes that a piece's letters stand for."""
+    return bytes(BYTE_OF[letter] for letter in letters)
+
+
+def assemble(model: models.BPE, normaliser: normalizers.Normalizer | None, units: Units = "pieces") -> Tokenizer:
+    """A library tokenizer: normalise, split, write bytes as letters, merge; it never adds a symbol.
+
+    The text is split into words, within which pieces are merged, or where units are characters into these.
+    """
+    core = Tokenizer(model)
+    if normaliser is not None:
+        core.normalizer = normaliser
+    core.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(SPLIT[units]), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, trim_offsets=False, use_regex=False),
+        ]
+    )
+    core.decoder = decoders.ByteLevel()
+    return core
+
+
+def word_starts(held: Sequence[bytes], splitter: pre_tokenizers.PreTokenizer) -> NDArray[np.bool_]:
+    """Which byte strings begin a word when ``splitter`` splits their concatenation.
+
+    Bytes that are no UTF-8, which only a model or chance puts there, count as one strange character each.
+    """
+    whole = b"".join(held)
+    text = whole.decode("utf-8", "surrogateescape")
+    words = splitter.pre_tokenize_str(_ESCAPED.sub("\ufffd", text))
+    begin_of = np.array([begin for _, (begin, _) in words], np.int64)
+    if not text.isascii():
+        # A character's first byte: an escaped one is one byte, any other as many as UTF-8 has.
+        widths = [len(character.encode("utf-8", "surrogateescape")) for character in text]
+        begin_of = np.cumsum([0, *widths])[begin_of]
+    lengths = np.fromiter(map(len, held), np.int64, len(held))
+    return np.isin(np.cumsum(lengths) - lengths, begin_of)

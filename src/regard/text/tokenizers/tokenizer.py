@@ -1,0 +1,271 @@
+"""Byte-level BPE tokenizer: lossless, with character offsets [Sennrich16 §3.2, Radford19 §2.2].
+
+Characters as units are the same with another split: each character is a word, a known one is a piece as it stands, and
+any other falls into its bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import models, trainers
+
+from regard.config import FORMAT
+from regard.system.errors import RegardError, UsageError
+from regard.text.normalisation import Normalisation, normalise, normaliser
+from regard.text.stop_strings import ByteDecoder, Incremental
+from regard.text.tokenizers.byte_pieces import ALPHABET, Units, assemble, spell, unspell, word_starts
+from regard.text.tokenizers.tokenizer_file import END, UNKNOWN, parse_document, read_document, write
+
+CLASS, MASK = "[CLS]", "[MASK]"
+SENTINEL = re.compile(r"<extra_([0-9]+)>")
+"""Symbols of tasks: before a text that is read as a whole, for a hidden word, for each span that was taken out."""
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """The pieces of one text: ``offsets[i]`` are the characters of ``text`` whose bytes piece ``ids[i]`` holds.
+
+    Pieces that share the bytes of one character share that character's span. ``text`` is the normalised text.
+    """
+
+    ids: list[int]
+    offsets: list[tuple[int, int]]
+    text: str
+
+
+class Tokenizer:
+    """Text to ids and back: ``decode(encode(x).ids) == normalise(x)`` for every string.
+
+    Ids: ``</s>`` 0, ``<unk>`` 1, the task's symbols, then pieces. The start symbol ``start`` is the number of pieces:
+    it is no entry here. Encoding never adds a symbol, and a symbol's name in a text stays text.
+
+    Args:
+        vocabulary: every symbol and piece, in the order of their ids; the first 256 pieces are the bytes.
+        merges: pairs of pieces, the earliest learned first.
+        normalisation: the Unicode form texts are brought into before encoding.
+        units: with ``characters`` there are no merges, and every piece is a byte or a character.
+        lowercase: texts are lower-cased before encoding.
+    """
+
+    end = 0
+    unknown = 1
+
+    def __init__(
+        self,
+        vocabulary: Sequence[str],
+        merges: Sequence[tuple[str, str]],
+        normalisation: Normalisation = "nfc",
+        units: Units = "pieces",
+        lowercase: bool = False,
+    ) -> None:
+        self.normalisation: Normalisation = normalisation
+        self.units: Units = units
+        self.lowercase = lowercase
+        self.merges = tuple(merges)
+        self.names = tuple(vocabulary)
+        self.size = len(self.names)
+        self.start = self.size
+        self.symbols = self.names.index(ALPHABET[0])
+        symbols = {name: place for place, name in enumerate(self.names[: self.symbols])}
+        self.mask = symbols.get(MASK)
+        self.begin = (symbols[CLASS],) if CLASS in symbols else ()
+        self.sentinels = ids_by_number(symbols, SENTINEL)
+        # The core gets text that is normalised already, so that its offsets count characters of that text.
+        self._core = assemble(self._model(), None, units)
+        self._words = assemble(models.BPE(), None).pre_tokenizer
+        self._bytes = [b"" if place < self.symbols else unspell(name) for place, name in enumerate(self.names)]
+        self._fragment = [place >= self.symbols and not _whole(held) for place, held in enumerate(self._bytes)]
+        self.longest = max(map(len, self._bytes))
+        """Bytes of the longest piece."""
+        self._file = self._to_json()
+        self.sha256 = hashlib.sha256(self._file).hexdigest()
+
+    @property
+    def ordinary(self) -> NDArray[np.int64]:
+        """The ids of pieces, which are not symbols."""
+        return np.arange(self.symbols, self.size)
+
+    def normalise(self, text: str) -> str:
+        """``text`` as the model sees it: in the recipe's Unicode form and case, lone surrogates replaced."""
+        return normalise(text, self.normalisation, self.lowercase)
+
+    def encode(self, text: str) -> Encoding:
+        """The pieces of ``text`` with their offsets."""
+        return self.encode_batch([text])[0]
+
+    def encode_batch(self, texts: Sequence[str]) -> list[Encoding]:
+        """The pieces of each text with their offsets; faster than one by one."""
+        normal = [self.normalise(text) for text in texts]
+        found = self._core.encode_batch(normal, add_special_tokens=False)
+        return [Encoding(one.ids, one.offsets, text) for one, text in zip(found, normal, strict=True)]
+
+    def ids_batch(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+        """The ids alone of each text; the fastest way in."""
+        normal = [self.normalise(text) for text in texts]
+        found = self._core.encode_batch_fast(normal, add_special_tokens=False)
+        return [np.array(one.ids, dtype=np.int64) for one in found]
+
+    def words(self, text: str) -> list[str]:
+        """The words within which pieces are merged, written in byte letters, in order."""
+        splitter = self._core.pre_tokenizer
+        return [word for word, _ in splitter.pre_tokenize_str(self.normalise(text))] if splitter else []
+
+    def word_starts(self, ids: Iterable[int]) -> NDArray[np.bool_]:
+        """Which of these tokens begin a word; a symbol counts as a word.
+
+        The pieces between two symbols are one text, whose words are those within which pieces are merged.
+        """
+        ids = list(ids)
+        found = np.ones(len(ids), np.bool_)
+        symbols = [place for place, id in enumerate(ids) if id < self.symbols or id == self.start]
+        for begin, end in zip([0, *(place + 1 for place in symbols)], [*symbols, len(ids)], strict=True):
+            if end > begin:
+                found[begin:end] = word_starts([self._bytes[id] for id in ids[begin:end]], self._words)
+        return found
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of pieces; symbols are skipped, and bytes that are not UTF-8 become U+FFFD."""
+        held = self._bytes
+        try:
+            return b"".join([held[i] for i in ids if i != self.start]).decode("utf-8", "replace")
+        except IndexError:
+            raise RegardError(f"an id is not below the vocabulary's {self.size} pieces") from None
+
+    def decode_batch(self, batch: Iterable[Iterable[int]]) -> list[str]:
+        """The text of each sequence of pieces."""
+        return [self.decode(ids) for ids in batch]
+
+    def incremental(self) -> Incremental:
+        """Incremental decoder; its outputs together equal :meth:`decode` of all ids."""
+        return ByteDecoder(lambda id: b"" if id == self.start else self._bytes[id])
+
+    def piece(self, id: int) -> str:
+        """A piece as people read it: a space is ``▁``, a fragment of a character its bytes, e.g. ``<0xE2>``."""
+        if id == self.start:
+            return "<s>"
+        if id < self.symbols:
+            return self.names[id]
+        held = self._bytes[id]
+        if self._fragment[id]:
+            return "".join(f"<0x{byte:02X}>" for byte in held)
+        text = held.decode().replace(" ", "▁")
+        return "".join(c if c.isprintable() else f"<0x{ord(c):02X}>" for c in text)
+
+    def is_byte(self, id: int) -> bool:
+        """Whether a piece holds a fragment of a character: the sign of a character the vocabulary does not know."""
+        return id < self.size and self._fragment[id]
+
+    def _model(self) -> models.BPE:
+        ids = {name: place for place, name in enumerate(self.names)}
+        whole = self.units == "characters"  # a split that is a piece is taken as it is
+        return models.BPE(ids, list(self.merges), ignore_merges=whole)
+
+    def _to_json(self) -> bytes:
+        core = assemble(self._model(), normaliser(self.normalisation, self.lowercase), self.units)
+        document = json.loads(core.to_str())
+        document["model"]["format"] = FORMAT  # the one place where the library lets a foreign key pass
+        return (json.dumps(document, ensure_ascii=False) + "\n").encode()
+
+    @property
+    def content(self) -> bytes:
+        """The bytes that :meth:`save` writes."""
+        return self._file
+
+    def save(self, path: Path | str) -> None:
+        """Write one ``tokenizer.json``, which the ``tokenizers`` library reads too; replaces the file at once."""
+        write(path, self._file)
+
+    @classmethod
+    def load(cls, path: Path | str) -> Tokenizer:
+        """The tokenizer that :meth:`save` wrote.
+
+        Raises:
+            RegardError: the file is missing, too large, damaged, or not one of ours.
+        """
+        return cls(*parse_document(read_document(path), str(path)))
+
+
+def ids_by_number(ids: Mapping[str, int], pattern: re.Pattern[str]) -> tuple[int, ...]:
+    """The ids of the names that match, in the order of the number in the pattern's first group."""
+    found = {name: match for name in ids if (match := pattern.fullmatch(name))}
+    return tuple(ids[name] for name in sorted(found, key=lambda name: int(found[name][1])))
+
+
+def _whole(held: bytes) -> bool:
+    try:
+        held.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+LONGEST = 10_000
+"""Characters that a vocabulary is learned from at once: the time grows with the square of a word's length."""
+
+
+def learn(
+    texts: Iterable[str],
+    vocabulary: int,
+    normalisation: Normalisation = "nfc",
+    symbols: Sequence[str] = (),
+    *,
+    units: Units = "pieces",
+    lowercase: bool = False,
+) -> Tokenizer:
+    """A tokenizer of at most ``vocabulary`` entries learned from texts [Sennrich16 §3.2]; a pure function of them.
+
+    Pairs seen once are never merged, so a small corpus gives fewer entries; of characters the most frequent are taken.
+    A text longer than ``LONGEST`` is learned from in parts of that length. ``symbols`` are the task's own, e.g.
+    ``[MASK]``.
+
+    Raises:
+        UsageError: fewer entries than the 256 bytes and the symbols need.
+    """
+    names = [END, UNKNOWN, *symbols]
+    if vocabulary < len(names) + 256:
+        message = f"{vocabulary} is too few: 256 bytes and {len(names)} symbols are always there"
+        raise UsageError(message, "text.vocabulary")
+    normal = (normalise(part, normalisation, lowercase) for text in texts for part in _in_parts(text))
+    if units == "characters":
+        pieces = ALPHABET + _characters(normal, vocabulary - len(names) - 256)
+        merges: list[tuple[str, str]] = []
+    else:
+        pieces, merges = _learn_merges(normal, vocabulary - len(names))
+    if clash := set(names) & set(pieces):
+        raise UsageError(f"the symbol {min(clash)!r} could be part of a text; choose one with brackets", "symbols")
+    if len(set(names)) < len(names):
+        raise UsageError(f"the symbols {', '.join(names)} are not all different", "symbols")
+    return Tokenizer(names + pieces, merges, normalisation, units, lowercase)
+
+
+def _learn_merges(texts: Iterable[str], size: int) -> tuple[list[str], list[tuple[str, str]]]:
+    """At most ``size`` pieces, the bytes first, and the merges that build them."""
+    core = assemble(models.BPE(), None)
+    trainer = trainers.BpeTrainer(vocab_size=size, min_frequency=2, initial_alphabet=ALPHABET, show_progress=False)
+    core.train_from_iterator(texts, trainer)
+    model = json.loads(core.to_str())["model"]
+    merges = [(left, right) for left, right in model["merges"]]
+    return sorted(model["vocab"], key=model["vocab"].__getitem__), merges
+
+
+def _in_parts(text: str) -> Iterator[str]:
+    return (text[begin : begin + LONGEST] for begin in range(0, len(text), LONGEST))
+
+
+def _characters(texts: Iterable[str], most: int) -> list[str]:
+    """The characters of more than one byte, spelled in byte letters, the most frequent first."""
+    counts: Counter[str] = Counter()
+    for text in texts:
+        if not text.isascii():
+            counts.update(text)
+    seen = sorted((c for c in counts if not c.isascii()), key=lambda c: (-counts[c], c))
+    return [spell(character) for character in seen[:most]]

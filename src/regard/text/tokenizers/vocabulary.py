@@ -1,0 +1,104 @@
+"""Vocabularies of a translator: one joint tokenizer for both languages, or one per language."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from regard.system.errors import RegardError
+from regard.text.normalisation import Normalisation
+from regard.text.tokenizers.byte_pieces import Units
+from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
+from regard.text.tokenizers.tokenizer import Tokenizer, learn
+from regard.text.tokenizers.tokenizer_file import parse_document, read_document
+
+JOINT, SOURCE, TARGET = "tokenizer.json", "tokenizer.source.json", "tokenizer.target.json"
+
+
+AnyTokenizer = Tokenizer | HuggingFaceTokenizer
+
+
+def read_tokenizer(path: Path | str) -> AnyTokenizer:
+    """Read a tokenizer file, ours or a foreign one; ours has a format field.
+
+    Raises:
+        RegardError: the file is missing, too large or damaged.
+    """
+    document = read_document(path)
+    model = document.get("model") if isinstance(document, dict) else None
+    foreign = isinstance(model, dict) and "format" not in model
+    return (
+        HuggingFaceTokenizer(document, where=str(path)) if foreign else Tokenizer(*parse_document(document, str(path)))
+    )
+
+
+@dataclass(frozen=True)
+class Vocabularies:
+    """A tokenizer for each side; the same one twice where ``joint``."""
+
+    source: Tokenizer
+    target: Tokenizer
+    joint: bool
+
+    @property
+    def sha256(self) -> str:
+        """One fingerprint of both."""
+        return hashlib.sha256(f"{self.source.sha256} {self.target.sha256}".encode()).hexdigest()
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Pieces of each side."""
+        return self.source.size, self.target.size
+
+    @property
+    def contents(self) -> dict[str, bytes]:
+        """The files that :meth:`save` writes, by name."""
+        return {name: tokenizer.content for name, tokenizer in self.files.items()}
+
+    @property
+    def files(self) -> dict[str, Tokenizer]:
+        """File name to tokenizer: ``tokenizer.json``, or ``tokenizer.source.json`` and ``tokenizer.target.json``."""
+        return {JOINT: self.source} if self.joint else {SOURCE: self.source, TARGET: self.target}
+
+    def save(self, folder: Path | str) -> None:
+        """Write :attr:`files` into a folder."""
+        for name, tokenizer in self.files.items():
+            tokenizer.save(Path(folder) / name)
+
+    @classmethod
+    def load(cls, folder: Path | str) -> Vocabularies:
+        """Load what :meth:`save` wrote.
+
+        Raises:
+            RegardError: no tokenizer is there, or one is damaged.
+        """
+        folder = Path(folder)
+        if (folder / JOINT).exists():
+            both = Tokenizer.load(folder / JOINT)
+            return cls(both, both, joint=True)
+        if not (folder / SOURCE).exists():
+            raise RegardError(f"holds neither {JOINT} nor {SOURCE}; is it a model folder?", str(folder))
+        return cls(Tokenizer.load(folder / SOURCE), Tokenizer.load(folder / TARGET), joint=False)
+
+
+def learn_vocabularies(
+    pairs: Iterable[tuple[str, str]],
+    vocabulary: int,
+    joint: bool = True,
+    normalisation: Normalisation = "nfc",
+    *,
+    units: Units = "pieces",
+    lowercase: bool = False,
+) -> Vocabularies:
+    """Tokenizers learned from sentence pairs; ``vocabulary`` entries at most on each side, or in the joint one."""
+
+    def learn_side(texts: Iterable[str]) -> Tokenizer:
+        return learn(texts, vocabulary, normalisation, units=units, lowercase=lowercase)
+
+    pairs = list(pairs)
+    if joint:
+        both = learn_side(text for pair in pairs for text in pair)
+        return Vocabularies(both, both, joint=True)
+    return Vocabularies(learn_side(pair[0] for pair in pairs), learn_side(pair[1] for pair in pairs), joint=False)

@@ -1,0 +1,176 @@
+"""Crash-safe checkpoints that detect every flipped bit.
+
+Order of a save: everything into ``step-000500.partial-<uuid>/``, each file synced to disk, the manifest
+last, then one rename, then ``latest`` (only a hint), and only then are surplus checkpoints deleted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from regard.config import checksum
+from regard.system import disk
+from regard.system.errors import Damaged, NoValidCheckpoint
+from regard.training.checkpoints import manifest
+from regard.training.checkpoints.files import Files
+
+Contents = Mapping[str, Iterable[bytes | memoryview]]
+"""File name to its bytes."""
+
+STATE = "state.json"
+_WHOLE = re.compile(r"step-(\d{6,})")
+_REMAINS = re.compile(r"step-\d{6,}\.(partial|removing)-.*")
+
+
+@dataclass(frozen=True)
+class LoadedCheckpoint:
+    """A verified checkpoint."""
+
+    path: Path
+    state: dict[str, Any]
+
+
+class Checkpoints:
+    """The checkpoints ``step-000500/`` of a run in one folder."""
+
+    def __init__(
+        self, folder: Path, files: Files, keep: int = 3, report: Callable[[str], None] = lambda text: None
+    ) -> None:
+        self.folder = folder
+        self.files = files
+        self.keep = keep
+        self.report = report
+        self.resumed_from: Path | None = None
+
+    def paths(self) -> list[Path]:
+        """Complete checkpoints, oldest first; only :meth:`load` verifies them."""
+        return whole(self.folder)
+
+    def load(self) -> LoadedCheckpoint | None:
+        """The newest undamaged checkpoint, or ``None`` if there never was one; damaged ones are renamed.
+
+        Raises:
+            NoValidCheckpoint: there are checkpoints, but none is valid.
+        """
+        for path in reversed(self.paths()):
+            try:
+                manifest.verify(path)
+                state = state_of(path)
+            except Damaged as error:
+                with contextlib.suppress(OSError):  # where nothing can be renamed it is passed over again next time
+                    self._set_aside(path, error)
+                continue
+            self.resumed_from = path
+            return LoadedCheckpoint(path, state)
+        if self.folder.exists() and any(".corrupt-" in path.name for path in self.folder.iterdir()):
+            raise NoValidCheckpoint(
+                "no checkpoint is whole; put a good one there, or start again with --resume never (nothing is deleted)",
+                str(self.folder),
+            )
+        return None
+
+    def save(self, step: int, contents: Contents, best: int | None = None, finished: bool = False) -> Path:
+        """Write a checkpoint, then delete surplus ones; see :meth:`settle`.
+
+        Raises:
+            OSError: the disk is full or broken; earlier checkpoints are untouched.
+        """
+        final = self.folder / name(step)
+        if not self._stands(final):
+            write_folder(final, contents, self.files)
+        self.settle(final, best, finished)
+        return final
+
+    def settle(self, path: Path, best: int | None = None, finished: bool = False) -> None:
+        """Point ``latest`` to the newest checkpoint and delete surplus ones; also finishes a save killed before this.
+
+        Args:
+            path: the newest.
+            best: step of the best checkpoint so far, which is kept.
+            finished: whether the run is over; then no other is kept than if it had never been resumed.
+        """
+        latest, hint = self.folder / "latest", f"{path.name}\n".encode()
+        if not latest.is_file() or latest.read_bytes() != hint:
+            self.files.replace(latest, [hint])
+        if finished:
+            self.resumed_from = None
+        self._prune(best)
+
+    def sweep(self) -> None:
+        """Remove files left half-written or half-removed by a kill."""
+        for path in sorted(self.folder.iterdir()):
+            if _REMAINS.fullmatch(path.name) or path.name.startswith(".latest.partial-"):
+                self.files.remove(path)
+
+    def _stands(self, final: Path) -> bool:
+        if not final.exists():
+            return False
+        try:
+            manifest.verify(final)
+        except Damaged as error:
+            self._set_aside(final, error)
+            return False
+        return True
+
+    def _set_aside(self, path: Path, error: Damaged) -> None:
+        self.report(f"checkpoint {path.name} is damaged and set aside: {error}")
+        aside = path.with_name(f"{path.name}.corrupt-{time.strftime('%Y%m%dT%H%M%S')}")
+        while aside.exists():
+            aside = aside.with_name(aside.name + "-again")
+        self.files.rename(path, aside)
+
+    def _prune(self, best: int | None) -> None:
+        paths = self.paths()
+        kept = {*paths[-self.keep :], self.resumed_from, None if best is None else self.folder / name(best)}
+        for path in paths:
+            if path not in kept:
+                remains = path.with_name(f"{path.name}.removing-{uuid.uuid4().hex}")
+                self.files.rename(path, remains)  # a kill while removing must not leave half a checkpoint by its name
+                self.files.remove(remains)
+
+
+def state_of(path: Path) -> dict[str, Any]:
+    """The plain values of a checkpoint that was verified.
+
+    Raises:
+        Damaged: it holds something else.
+        RegardError: a newer Regard wrote it.
+    """
+    return checksum.load_json(disk.content(path / STATE, error=Damaged), path / STATE)
+
+
+def name(step: int) -> str:
+    """``step-000500``."""
+    return f"step-{step:06d}"
+
+
+def whole(folder: Path) -> list[Path]:
+    """The completely written ``step-…`` folders, oldest first; none if there is no folder."""
+    try:
+        inner = list(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    found = [(int(match[1]), path) for path in inner if (match := _WHOLE.fullmatch(path.name))]
+    return [path for _, path in sorted(found)]
+
+
+def write_folder(final: Path, contents: Contents, files: Files) -> None:
+    """Write a folder of files with its manifest so that it is there whole or not at all."""
+    partial = final.with_name(f"{final.name}.partial-{uuid.uuid4().hex}")
+    try:
+        files.mkdir(partial)
+        entries = {name: files.write(partial / name, chunks) for name, chunks in contents.items()}
+        manifest.seal(partial, entries, files)
+        files.rename(partial, final)
+    except OSError:
+        with contextlib.suppress(OSError):
+            files.remove(partial)
+        raise
+    files.fsync_folder(final.parent)

@@ -1,0 +1,181 @@
+"""The output folder of a run: start, resume, report it finished, or refuse; never overwrites anything by mistake."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import Literal
+
+from regard.system.errors import NoValidCheckpoint, RegardError, UsageError
+from regard.training.checkpoints import manifest, resolved
+from regard.training.checkpoints.checkpoint import state_of, whole
+from regard.training.checkpoints.files import Files
+from regard.training.checkpoints.locks import alone
+from regard.training.progress import Progress
+
+Resume = Literal["auto", "must", "never"]
+_MODEL = ("recipe.toml", "model.safetensors", "card.md", manifest.NAME, manifest.NEXT)
+_ASSETS = ("labels.json", "pixels.json")
+"""Asset files other than tokenizers: labels and scales."""
+_BEFORE = "training.before-"
+
+
+class Action(Enum):
+    """What to do with an output folder."""
+
+    START = "start"
+    RESUME = "resume"
+    FINISHED = "finished"
+
+
+@contextmanager
+def claim_output(
+    output: Path,
+    fields: resolved.Fields,
+    resume: Resume = "auto",
+    allow: Iterable[str] = (),
+    warn: Callable[[str], None] = lambda text: None,
+) -> Iterator[Action]:
+    """Lock the output folder against a second writer, and decide what to do with it.
+
+    Absent or empty: start. A run of the same fields: resume, or finished. ``resume="never"`` moves an earlier run into
+    ``training.before-<time>/`` and starts.
+
+    Raises:
+        RegardError: it belongs to another recipe (naming the field), to something else, or to a process at work.
+        NoValidCheckpoint: ``resume="must"``, and there is no checkpoint.
+    """
+    allow = tuple(allow)
+    decide(output, fields, resume, allow)  # before anything is made in a folder that may not be ours
+    training = output / "training"
+    training.mkdir(parents=True, exist_ok=True)
+    with _hold_lock(training):
+        if resume != "never":
+            _restore(training, warn)
+            yield decide(output, fields, resume, allow, warn)
+            return
+        if not _set_aside(output):
+            yield Action.START
+            return
+        training.mkdir()
+        with _hold_lock(training):
+            yield Action.START
+
+
+def decide(
+    output: Path,
+    fields: resolved.Fields,
+    resume: Resume = "auto",
+    allow: Iterable[str] = (),
+    warn: Callable[[str], None] = lambda text: None,
+) -> Action:
+    """Decide what to do with an output folder; changes nothing. See :func:`claim_output`."""
+    refuse_unusable(output, resume)
+    if resume == "never":
+        return Action.START
+    training = output / "training"
+    old, _ = resolved.known_fields(training)
+    if old:
+        resolved.check(old, fields, allow, warn)
+    checkpoints = _checkpoints(training)
+    if checkpoints and not old:
+        raise RegardError(
+            "is missing beside checkpoints; start again with --resume never", str(training / resolved.NAME)
+        )
+    steps = _number(fields, "training.steps") or _number(old, "chosen.steps")
+    if is_complete(training, steps, _number(fields, "training.patience")):
+        return Action.FINISHED
+    return Action.RESUME if checkpoints else Action.START
+
+
+def refuse_unusable(output: Path, resume: Resume) -> None:
+    """Raise a RegardError for an unusable output folder before anything is read: see :func:`claim_output`."""
+    names = _names(output)
+    foreign = sorted(name for name in names if not _ours(name))
+    if foreign:
+        raise RegardError(f"is not empty and not a run of ours: it holds {foreign[0]!r}; choose another", str(output))
+    above = next(path for path in (output, *output.absolute().parents) if path.exists())
+    if not (above.is_dir() and os.access(above, os.W_OK | os.X_OK)):
+        raise RegardError(f"cannot be made: {above} is {'not writable' if above.is_dir() else 'a file'}", str(output))
+    if resume == "must" and not _checkpoints(output / "training"):
+        raise NoValidCheckpoint("there is no checkpoint to resume from", str(output))
+    if resume != "never" and "training" not in names and any(not name.startswith(_BEFORE) for name in names):
+        what = "holds a model without the training/ it came from; choose another, or --resume never keeps it aside"
+        raise RegardError(what, str(output))
+
+
+def _checkpoints(training: Path) -> list[str]:
+    """Names of the checkpoints there are, whole or not."""
+    return [name for name in _names(training / "checkpoints") if re.fullmatch(r"step-\d+(\.corrupt-.*)?", name)]
+
+
+def is_complete(training: Path, steps: int | None = None, patience: int | None = None) -> bool:
+    """Whether the newest checkpoint is valid and its run is finished, given the number of steps if known.
+
+    Raises:
+        UsageError: fewer steps are requested than are done.
+    """
+    for path in reversed(whole(training / "checkpoints")):
+        try:
+            manifest.verify(path)
+            progress = Progress.of(state_of(path), path)
+        except RegardError:
+            return False  # resuming sets it aside and says so
+        if steps is not None and progress.step > steps - (not progress.finished):
+            raise UsageError(f"{progress.step} steps are done already; set more than {steps}", "training.steps")
+        return progress.finished and (steps is None or progress.over(steps, patience))
+    return False
+
+
+def _restore(training: Path, warn: Callable[[str], None]) -> None:
+    """Restore a lost or damaged ``resolved.toml`` from the newest checkpoint that has its fields."""
+    fields, checkpoint = resolved.known_fields(training)
+    if checkpoint is not None:
+        resolved.write(training, fields, Files())
+        warn(f"{resolved.NAME} was lost or damaged; it is taken from the checkpoint {checkpoint.name}")
+    elif not fields and (training / resolved.NAME).exists():
+        Files().remove(training / resolved.NAME)
+        warn(f"{resolved.NAME} was damaged, and no step is saved yet; the run starts from its first step")
+
+
+def _number(fields: resolved.Fields, name: str) -> int | None:
+    value = fields.get(name)
+    return value if isinstance(value, int) else None
+
+
+def _names(folder: Path) -> set[str]:
+    if folder.exists() and not folder.is_dir():
+        raise RegardError("is a file; an output must be a folder", str(folder))
+    return {path.name for path in folder.iterdir()} if folder.exists() else set()
+
+
+def _ours(name: str) -> bool:
+    tokenizer = name.startswith("tokenizer.") and name.endswith((".json", ".json.partial"))
+    return name in (*_MODEL, *_ASSETS, "training") or tokenizer or name.startswith(_BEFORE) or ".partial-" in name
+
+
+def _set_aside(output: Path) -> bool:
+    """Keep an earlier run, its model and tokeniser with it, so that old and new files never mix; if there is one."""
+    earlier = [name for name in sorted(_names(output)) if name != "training" and not name.startswith(_BEFORE)]
+    if not earlier and _names(output / "training") <= {"lock"}:
+        return False
+    aside = output / f"{_BEFORE}{time.strftime('%Y%m%dT%H%M%S')}"
+    while aside.exists():
+        aside = aside.with_name(aside.name + "-again")
+    files = Files()
+    files.rename(output / "training", aside)
+    for name in earlier:
+        files.rename(output / name, aside / name)
+    files.fsync_folder(aside)
+    files.fsync_folder(output)
+    return True
+
+
+def _hold_lock(training: Path) -> AbstractContextManager[None]:
+    """Hold ``training/lock`` while the block runs."""
+    return alone(training / "lock", "another process is training into this folder", training.parent)

@@ -1,0 +1,122 @@
+"""``regard fill``: k lines for each gap, or one JSON object per line of input."""
+
+import json
+from dataclasses import dataclass
+
+import pytest
+
+from regard.system.errors import UsageError
+
+
+@dataclass
+class Candidate:
+    piece: str
+    probability: float
+    text: str
+
+
+class Letters:
+    """Fills every gap with a, b, c …"""
+
+    name = "masked-lm"
+
+    def fill(self, texts: list[str], k: int) -> list[list[list[Candidate]]]:
+        return [
+            [
+                [Candidate(f"▁{letter}", 0.5 / n, text.replace("[MASK]", letter)) for n, letter in enumerate("abc", 1)][
+                    :k
+                ]
+                for _ in range(text.count("[MASK]"))
+            ]
+            for text in texts
+        ]
+
+
+def test_a_line_for_each_guess(regard, loaded) -> None:
+    loaded(Letters())
+    done = regard("fill", "model", "-k", "2", stdin="the [MASK]\t.\n[MASK] ä [MASK]\n".encode())
+    assert done.code == 0
+    assert done.out.splitlines() == [
+        "0.5000\t▁a\tthe a .",
+        "0.2500\t▁b\tthe b .",
+        "0.5000\t▁a\ta ä a",
+        "0.2500\t▁b\tb ä b",
+        "0.5000\t▁a\ta ä a",
+        "0.2500\t▁b\tb ä b",
+    ]
+
+
+def test_a_line_without_a_gap_is_told_but_an_empty_one_is_not(regard, loaded) -> None:
+    loaded(Letters())
+    done = regard("fill", "model", stdin=b"[MASK]\n\nnothing here\n")
+    assert len(done.out.splitlines()) == 3
+    assert "line 3 has no [MASK]" in done.err
+    assert "line 2" not in done.err
+
+
+def test_json_has_an_object_for_each_line(regard, loaded) -> None:
+    loaded(Letters())
+    done = regard("fill", "model", "--json", "--k", "1", stdin=b"[MASK] x [MASK]\nno gap\n\n")
+    first, second, third = map(json.loads, done.out.splitlines())
+    assert first == {
+        "text": "[MASK] x [MASK]",
+        "gaps": [[{"piece": "▁a", "probability": 0.5, "text": "a x a"}]] * 2,
+    }
+    assert second == {"text": "no gap", "gaps": []}
+    assert third == {"text": "", "gaps": []}
+    assert done.err == ""
+
+
+@pytest.mark.parametrize("k", ["0", "-3"])
+def test_no_guesses_are_refused(regard, k: str) -> None:
+    done = regard("fill", "nowhere", "--k", k)
+    assert done.code == 2
+    assert "--k" in done.err
+
+
+def test_a_model_of_another_task_is_refused_by_name(regard, loaded) -> None:
+    class Writer:
+        name = "language-model"
+
+    loaded(Writer())
+    done = regard("fill", "model", stdin=b"[MASK]\n")
+    assert done.code == 2
+    assert "regard generate" in done.err
+
+
+@dataclass
+class Filling:
+    spans: tuple[str, ...]
+    probability: float
+    text: str
+
+
+class Spans:
+    """Fills all gaps of a text with its number of words, at every guess one more."""
+
+    name = "span-corruption"
+
+    def gap_source(self, text: str) -> None:
+        if "far" in text:
+            raise UsageError("its gaps are too far apart", text)
+
+    def fillings(self, texts: list[str], k: int) -> list[list[Filling]]:
+        return [self._filled(text, k) if "[MASK]" in text else [] for text in texts]
+
+    def _filled(self, text: str, k: int) -> list[Filling]:
+        words = [str(len(text.split()) + number) for number in range(k)]
+        return [Filling((word,) * text.count("[MASK]"), 1e-6, text.replace("[MASK]", word)) for word in words]
+
+
+def test_missing_spans_are_filled_together(regard, loaded) -> None:
+    loaded(Spans())
+    given = b"a [MASK]\tb [MASK]\n\nnone\n[MASK] far\nnever [MASK]\n"
+    done = regard("fill", "model", "-k", "2", stdin=given)
+    assert done.out.splitlines() == ["1e-06\t4 | 4\ta 4 b 4", "1e-06\t5 | 5\ta 5 b 5"]
+    assert done.code == 2
+    assert "line 3 has no [MASK]" in done.err
+    assert done.err.splitlines()[-1] == "regard: line 4: its gaps are too far apart"
+    done = regard("fill", "model", "-k", "1", "--json", stdin=b"[MASK] x\n\n")
+    first, second = map(json.loads, done.out.splitlines())
+    assert first == {"text": "[MASK] x", "fillings": [{"spans": ["2"], "probability": 1e-06, "text": "2 x"}]}
+    assert second == {"text": "", "fillings": []}

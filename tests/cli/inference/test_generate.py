@@ -1,0 +1,177 @@
+"""``regard generate``: streaming, several texts, JSON, and errors before a model is loaded."""
+
+import io
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from regard.cli.inference.generate import generate
+from regard.cli.io.given import LONGEST_WORD
+
+
+@dataclass
+class Written:
+    text: str
+    tokens: tuple[int, ...]
+    log_probability: float
+    end: str
+
+
+class Echoes:
+    """Writes the prompt backwards, letter by letter."""
+
+    name = "language-model"
+
+    def __init__(self) -> None:
+        self.options: dict[str, Any] = {}
+        self.prompts: list[str] = []
+
+    def stream(self, prompt: str, number: int, **options: Any) -> Iterator[str]:
+        self.options = options
+        self.prompts.append(prompt)
+        yield from prompt[::-1][: options["max_tokens"]] + str(number)
+
+    def generate(self, prompt: str, n: int, **options: Any) -> list[Written]:
+        self.options = options
+        return [Written(f"{prompt[::-1]}{number}", (1, 2), -0.5, "limit") for number in range(n)]
+
+
+@pytest.mark.parametrize(
+    ("stdin", "prompt"),
+    [
+        (b"", ""),
+        (b"abc", "abc"),
+        (b"abc\n", "abc"),
+        (b"abc\n\n", "abc\n"),
+        (b"a\r\nb\n", "a\nb"),
+        (b"\xef\xbb\xbfa", "a"),
+    ],
+)
+def test_stdin_is_the_prompt(regard, loaded, stdin: bytes, prompt: str) -> None:
+    model = Echoes()
+    loaded(model)
+    done = regard("generate", "model", stdin=stdin)
+    assert done.code == 0
+    assert model.prompts == [prompt]
+    assert done.out == prompt[::-1] + "0\n"
+
+
+def test_of_a_prompt_without_blanks_the_end_is_read(regard, loaded) -> None:
+    model = Echoes()
+    loaded(model)
+    done = regard("generate", "model", stdin=b"first " + b"a" * (LONGEST_WORD + 5) + b"b\n")
+    assert done.code == 0
+    assert model.prompts == [f"first {'a' * (LONGEST_WORD - 1)}b"]
+    assert "line 1 the last 131,072 characters of each word are read; 6 characters are left out" in done.err
+
+
+def test_a_prompt_that_would_fill_the_memory_is_refused(regard, loaded, monkeypatch) -> None:
+    loaded(Echoes())
+    monkeypatch.setattr(sys.modules["regard.cli.inference.generate"], "LONGEST", 10)
+    assert regard("generate", "model", stdin=b"a b\nc d\n").code == 0
+    done = regard("generate", "model", stdin=b"a b\n" * 99)
+    assert (done.code, done.out) == (1, "")
+    assert "stdin: is longer than 10 characters" in done.err
+
+
+def test_a_prompt_is_taken_as_it_is_and_stdin_left_alone(regard, loaded) -> None:
+    model = Echoes()
+    loaded(model)
+    assert regard("generate", "model", "--prompt", " a b ", stdin=b"other").out == " b a 0\n"
+    assert regard("generate", "model", "--prompt", "", stdin=b"other").out == "0\n"
+
+
+def test_bad_bytes_are_replaced_and_told(regard, loaded) -> None:
+    loaded(Echoes())
+    done = regard("generate", "model", stdin=b"a\xffb")
+    assert done.out == "b\ufffda0\n"
+    assert "not valid UTF-8" in done.err
+
+
+def test_several_texts_are_written_one_after_the_other(regard, loaded) -> None:
+    loaded(Echoes())
+    assert regard("generate", "model", "--prompt", "ab", "--n", "3").out == "ba0\n---\nba1\n---\nba2\n"
+
+
+def test_every_option_arrives(regard, loaded) -> None:
+    model = Echoes()
+    loaded(model)
+    words = (
+        "--max-tokens 7 --seed 3 --stop x --stop y --temperature 0.5 --top-k 4 --top-p 0.9 --min-p 0.1 --typical 0.8 "
+        "--repetition-penalty 1.2"
+    )
+    assert regard("generate", "model", "--prompt", "a", *words.split()).code == 0
+    assert model.options == {
+        "max_tokens": 7,
+        "seed": 3,
+        "stop": ("x", "y"),
+        "temperature": 0.5,
+        "top_k": 4,
+        "top_p": 0.9,
+        "min_p": 0.1,
+        "typical": 0.8,
+        "repetition_penalty": 1.2,
+    }
+
+
+def test_json_has_an_object_for_each_text(regard, loaded) -> None:
+    loaded(Echoes())
+    done = regard("generate", "model", "--prompt", "ä", "--n", "2", "--json")
+    first, second = map(json.loads, done.out.splitlines())
+    assert first == {"prompt": "ä", "text": "ä0", "tokens": [1, 2], "log_probability": -0.5, "end": "limit"}
+    assert second["text"] == "ä1"
+
+
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["--n", "0"], "--n"),
+        (["--max-tokens", "0"], "--max-tokens"),
+        (["--top-p", "2"], "--top-p"),
+        (["--temperature", "-1"], "--temperature"),
+        (["--repetition-penalty", "0.5"], "--repetition-penalty"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_a_model_is_loaded(regard, words: list[str], what: str) -> None:
+    done = regard("generate", "nowhere", *words)
+    assert done.code == 2
+    assert what in done.err
+    assert done.out == ""
+
+
+def test_each_part_is_out_before_the_next_is_made(regard, loaded, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bytes] = []
+
+    class Watched(Echoes):
+        def stream(self, prompt: str, number: int, **options: Any) -> Iterator[str]:
+            for letter in "xyz":
+                seen.append(out.getvalue())
+                yield letter
+
+    class Out(io.BytesIO):
+        flushed = 0
+
+        def flush(self) -> None:
+            self.flushed += 1
+
+    out = Out()
+    loaded(Watched())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out))
+    assert generate("model") == 0
+    assert seen == [b"", b"x", b"xy"]
+    assert out.flushed >= 3
+
+
+def test_a_model_of_another_task_is_refused_by_name(regard, loaded) -> None:
+    class Translator:
+        name = "translation"
+
+    loaded(Translator())
+    done = regard("generate", "model", "--prompt", "a")
+    assert done.code == 2
+    assert "regard translate" in done.err

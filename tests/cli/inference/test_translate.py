@@ -1,0 +1,214 @@
+"""``regard translate``: one line of output per line of input."""
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from regard.cli.io.given import LONGEST_WORD
+from regard.cli.io.lines import bursts, one_line
+
+
+@dataclass
+class Hypothesis:
+    text: str
+    tokens: tuple[int, ...]
+    score: float
+
+
+class Shouts:
+    """A translator into capitals."""
+
+    name = "translation"
+
+    def nbest(self, texts: list[str], n: int = 1, beam: int | None = None, first: int = 1) -> list[list[Hypothesis]]:
+        return [[Hypothesis(text.upper() + "!" * i, (len(text), i), -0.5 - i) for i in range(n)] for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (b"", ""),
+        (b"a\nb\n", "A\nB\n"),
+        (b"a\nb", "A\nB\n"),
+        (b"\n\na\n\n", "\n\nA\n\n"),
+        (b"a\r\nb\r\n", "A\nB\n"),
+        (b"\xef\xbb\xbfa\n", "A\n"),
+        (b"a\xe2\x80\xa8b\x0cc\x85\n", "A\u2028B\x0cC\ufffd\n"),
+        (b"a\x00b\n", "A\x00B\n"),
+        (b"x\ry\n", "X Y\n"),
+    ],
+)
+def test_lines_out_are_lines_in(regard, loaded, given: bytes, expected: str) -> None:
+    loaded(Shouts())
+    done = regard("translate", "model", stdin=given)
+    assert done.code == 0
+    assert done.out == expected
+
+
+def test_bad_bytes_are_replaced_and_told(regard, loaded) -> None:
+    loaded(Shouts())
+    done = regard("translate", "model", stdin=b"good\nb\xffd\nfine\n\xc3\n")
+    assert done.out == "GOOD\nB\ufffdD\nFINE\n\ufffd\n"
+    assert "2 lines were not valid UTF-8" in done.err
+    assert "2, 4" in done.err
+
+
+def test_a_line_of_a_million_characters(regard, loaded) -> None:
+    loaded(Shouts())
+    done = regard("translate", "model", stdin=b"a " * 500_000 + b"\nb\n")
+    assert done.out == "A " * 500_000 + "\nB\n"
+    assert done.err == ""
+
+
+def test_a_word_of_a_million_characters_is_cut_and_told(regard, loaded) -> None:
+    loaded(Shouts())
+    done = regard("translate", "model", stdin=b"b\na " + b"a" * 1_000_000 + b" c\nd\n")
+    assert done.out == f"B\nA {'A' * LONGEST_WORD} C\nD\n"
+    assert "line 2" in done.err
+    assert f"{1_000_000 - LONGEST_WORD:,} characters are left out" in done.err
+
+
+def test_json_is_one_object_a_line(regard, loaded) -> None:
+    loaded(Shouts())
+    values = [json.loads(line) for line in regard("translate", "model", "--json", stdin=b"a\n\n").out.splitlines()]
+    assert values[0] == {"text": "A", "tokens": [1, 0], "score": -0.5}
+    assert values[1]["text"] == ""
+    done = regard("translate", "model", "--json", "--nbest", "2", stdin=b"a\n")
+    value = json.loads(done.out)
+    assert value["text"] == "A"
+    assert [h["text"] for h in value["nbest"]] == ["A", "A!"]
+
+
+def test_nbest_is_number_score_and_text(regard, loaded) -> None:
+    loaded(Shouts())
+    done = regard("translate", "model", "--nbest", "2", stdin=b"a\nb\n")
+    assert [line.split("\t") for line in done.out.splitlines()] == [
+        ["1", "-0.5000", "A"],
+        ["1", "-1.5000", "A!"],
+        ["2", "-0.5000", "B"],
+        ["2", "-1.5000", "B!"],
+    ]
+
+
+def test_generated_line_breaks_become_spaces() -> None:
+    assert one_line("a\nb\r\nc\rd") == "a b c d"
+
+
+def test_bursts_keep_order_and_lose_nothing() -> None:
+    lines = [str(i) for i in range(10_000)]
+    found = list(bursts(iter(lines), most=64))
+    assert [line for burst in found for line in burst] == lines
+    assert max(map(len, found)) <= 64
+    assert list(bursts(iter([]))) == []
+
+
+def test_a_slow_writer_is_answered_before_it_goes_on() -> None:
+    answered: queue.Queue[list[str]] = queue.Queue()
+
+    def lines() -> Iterator[str]:
+        yield "first"
+        assert answered.get(timeout=20) == ["first"]  # else no second line ever comes
+        yield "second"
+
+    found = []
+    for burst in bursts(lines()):
+        found.append(burst)
+        answered.put(burst)
+    assert found == [["first"], ["second"]]
+
+
+def test_an_error_while_reading_comes_through() -> None:
+    def lines() -> Iterator[str]:
+        yield "a"
+        raise OSError("gone")
+
+    found = bursts(lines())
+    assert next(found) == ["a"]
+    with pytest.raises(OSError, match="gone"):
+        next(found)
+
+
+CHILD = """
+import signal, sys, types
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs begin with it ignored
+sys.path.insert(0, {here!r})
+import test_translate
+bundle = types.ModuleType("regard.tasks.model_folder")
+bundle.load = lambda folder, device=None, **rest: test_translate.Shouts()
+sys.modules["regard.tasks.model_folder"] = bundle
+from regard.cli import main
+sys.exit(main(["translate", "model"]))
+"""
+
+
+@pytest.fixture
+def child() -> Iterator[subprocess.Popen[bytes]]:
+    code, pipe = CHILD.format(here=os.path.dirname(__file__)), subprocess.PIPE
+    process = subprocess.Popen([sys.executable, "-c", code], stdin=pipe, stdout=pipe, stderr=pipe)
+    yield process
+    process.kill()
+    process.wait()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        with contextlib.suppress(BrokenPipeError):
+            stream.close()
+
+
+def test_a_closed_pipe_ends_it_quietly(child) -> None:
+    def feed() -> None:
+        with contextlib.suppress(BrokenPipeError):
+            for _ in range(20_000):
+                child.stdin.write(b"word " * 20 + b"\n")
+            child.stdin.close()
+
+    writer = threading.Thread(target=feed)
+    writer.start()
+    assert child.stdout.readline() == b"WORD " * 20 + b"\n"
+    child.stdout.close()
+    assert child.wait(timeout=30) == 0
+    writer.join(timeout=30)
+    assert child.stderr.read() == b""
+
+
+def test_each_line_is_answered_while_the_pipe_stays_open(child) -> None:
+    for word in (b"one\n", b"two\n"):
+        child.stdin.write(word)
+        child.stdin.flush()
+        assert child.stdout.readline() == word.upper()
+    child.stdin.close()
+    assert child.wait(timeout=30) == 0
+
+
+def test_an_interrupt_is_quiet(child) -> None:
+    child.stdin.write(b"one\n")
+    child.stdin.flush()
+    assert child.stdout.readline() == b"ONE\n"
+    child.send_signal(signal.SIGINT)
+    assert child.wait(timeout=30) == 130
+    assert child.stderr.read() == b""
+
+
+def test_warnings_are_sentences_too(regard, loaded, recwarn, monkeypatch) -> None:
+    import warnings
+
+    class Warns(Shouts):
+        def nbest(self, texts: list[str], n: int = 1, beam: int | None = None, first: int = 1) -> Any:
+            warnings.simplefilter("always")
+            for line in range(first, first + len(texts)):
+                warnings.warn(f"line {line} is cut", stacklevel=2)
+            return super().nbest(texts, n, beam, first)
+
+    loaded(Warns())
+    monkeypatch.setattr(bursts, "__defaults__", (2, 0.05))
+    done = regard("translate", "model", stdin=b"a\nb\nc\n")
+    assert done.out == "A\nB\nC\n"
+    assert done.err == "".join(f"regard: warning: line {line} is cut\n" for line in (1, 2, 3))

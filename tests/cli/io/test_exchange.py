@@ -1,0 +1,409 @@
+"""Results in a file: equal to stdout, written atomically, and identical after being stopped or killed and resumed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from regard.cli import main
+from regard.cli.io import lines
+from regard.runs import results_file
+from regard.tasks import model_folder
+from regard.training.checkpoints.files import Files
+from small_tasks import PIXELS, SOURCE, classifier, encoder, filler, put, spanner, speaker, tagger, translator
+from small_tasks import viewer as images
+
+MODELS: dict[str, Callable[[], Any]] = {
+    "translator": translator,
+    "classifier": classifier,
+    "images": images,
+    "tagger": tagger,
+    "filler": filler,
+    "spanner": spanner,
+    "encoder": encoder,
+    "speaker": speaker,
+}
+WORDS = SOURCE.split()
+WAYS: dict[str, tuple[str, ...]] = {
+    "translate": ("translate", "translator", "--beam", "1"),
+    "nbest": ("translate", "translator", "--nbest", "3", "--json"),
+    "classify": ("classify", "classifier", "--all"),
+    "images": ("classify", "images"),
+    "tag": ("tag", "tagger"),
+    "conll": ("tag", "tagger", "--conll"),
+    "fill": ("fill", "filler", "-k", "2"),
+    "spans": ("fill", "spanner", "-k", "1", "--json"),
+    "vectors": ("encode", "encoder"),
+    "arrays": ("encode", "encoder", "--each", "token"),
+    "generate": ("generate", "speaker", "--n", "7", "--max-tokens", "4"),
+    "objects": ("generate", "speaker", "--n", "2", "--max-tokens", "4", "--json"),
+}
+"""Commands without the end of --output, which says what kind of file it is."""
+ENDS = {"vectors": ".jsonl", "arrays": ".npz"}
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models")
+    for name, make in MODELS.items():
+        put(folder / name, make())
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _small(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Chunks of three texts, each saved; one thread, for forked children must not meet a pool of them."""
+    monkeypatch.chdir(tmp_path)
+    for model in models.iterdir():
+        Path(model.name).symlink_to(model)
+    monkeypatch.setattr(lines.chunks, "__defaults__", (3, 1 << 15))
+    monkeypatch.setattr(results_file, "EVERY", -1.0)
+    monkeypatch.setattr(Files, "sync", lambda files, handle: None)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def texts(way: str) -> list[str]:
+    draw, count = random.Random(4), 7 if way in ("translate", "nbest", "spans") else 11
+    if way == "images":
+        return [",".join(str(draw.randrange(10)) for _ in PIXELS) for _ in range(count)]
+    if way in ("fill", "spans"):
+        return ["The [MASK] cat" if draw.random() < 0.7 else "" for _ in range(count)]
+    found = [" ".join(draw.choices(WORDS, k=draw.randrange(4))) for _ in range(count)]
+    return [word for text in found for word in [*text.split(), ""]] if way == "conll" else found
+
+
+def written(way: str, name: str = "in") -> Path:
+    """The input of a command."""
+    path = Path(name)
+    path.write_text("".join(f"{text}\n" for text in texts(way)))
+    return path
+
+
+def out(way: str, name: str = "out") -> Path:
+    return Path(name + ENDS.get(way, ".txt"))
+
+
+def command(way: str, *more: object) -> list[str]:
+    return [str(word) for word in (*WAYS[way], "--input", "in", *more)]
+
+
+def in_child(argv: list[str], prepared: Callable[[], None] = lambda: None) -> int:
+    """The exit code of a process that runs a command; negative: the signal that killed it."""
+    child = started(argv, prepared)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def started(argv: list[str], prepared: Callable[[], None] = lambda: None) -> int:
+    """A process that runs a command; what it says is in ``said``."""
+    child = os.fork()
+    if child == 0:
+        code = 99
+        try:
+            with open("said", "w") as said:
+                os.dup2(said.fileno(), 2)
+            sys.stderr, sys.stdout = open(2, "w", closefd=False), open(os.devnull, "w")  # noqa: SIM115
+            prepared()
+            code = main(argv)
+        except SystemExit as end:
+            code = int(end.code or 0)
+        finally:
+            os._exit(code)
+    return child
+
+
+def before(operation: int, do: Callable[[], None]) -> Callable[[], None]:
+    """Makes a process do something before one of its file operations."""
+
+    def prepared() -> None:
+        seen = [0]
+
+        def count(files: Files, name: str, path: Path) -> None:
+            seen[0] += 1
+            if seen[0] == operation:
+                do()
+
+        Files.before = count  # type: ignore[method-assign]
+
+    return prepared
+
+
+def kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def names() -> list[str]:
+    return sorted(path.name for path in Path().iterdir() if not path.is_symlink() and path.name not in ("in", "said"))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_file_has_the_bytes_of_stdout(regard, way: str) -> None:
+    written(way)
+    shown = regard(*command(way))
+    done = regard(*command(way, "--output", out(way)))
+    assert (done.code, done.out, done.err) == (0, "", f"{shown.err}regard: wrote {out(way)}\n")
+    assert names() == [out(way).name]
+    if way == "arrays":
+        with np.load(out(way), allow_pickle=False) as found:
+            assert len(found["vectors"]) == len(found["ids"]) == len(found["lines"]) > len(texts(way))
+            assert found["lines"].tolist() == sorted(found["lines"].tolist())
+    else:
+        assert out(way).read_bytes().decode() == shown.out
+        assert shown.out
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way not in ("conll", "arrays", "generate", "objects")])
+@pytest.mark.one_of(2)
+def test_arguments_become_what_lines_become(regard, way: str) -> None:
+    given = texts(way)
+    written(way)
+    shown = regard(*command(way))
+    done = regard(*WAYS[way], "--", *given)
+    assert (done.code, done.out) == (0, shown.out)
+    assert regard(*WAYS[way], "--output", out(way), "--", *given).code == 0
+    assert out(way).read_bytes().decode() == shown.out
+
+
+def test_prompts_as_arguments_are_written_on_as_if_they_were_alone(regard) -> None:
+    words = "generate", "speaker", "--n", "2", "--max-tokens", "4"
+    alone = [regard(*words, "--prompt", prompt).out for prompt in ("The", "", "a\nb")]
+    assert len(set(alone)) == 3
+    done = regard(*words, "The", "", "a\nb")
+    assert done.out == "---\n".join(alone)
+    assert regard(*words, "The", "", "a\nb", "--output", "out.txt").code == 0
+    assert Path("out.txt").read_bytes().decode() == done.out
+    objects = regard(*WAYS["objects"], "The", "a\nb").out
+    assert [json.loads(line)["prompt"] for line in objects.splitlines()] == ["The", "The", "a\nb", "a\nb"]
+    Path("in").touch()
+    for more in (["The"], ["--input", "in"]):
+        assert "--prompt: a prompt is there already" in regard(*words, "--prompt", "a", *more).err
+
+
+def test_conll_is_no_argument(regard) -> None:
+    done = regard(*WAYS["conll"], "The\ncat")
+    assert (done.code, done.out) == (2, "")
+    assert "--conll: CoNLL has a word a line; give it by --input or on stdin" in done.err
+
+
+def test_a_text_with_line_feeds_is_one_text(regard) -> None:
+    assert (
+        regard(*WAYS["tag"], "--words", "The cat\nsleeps").out.split()
+        == regard(*WAYS["tag"], "The cat sleeps").out.split()
+    )
+    for way in ("translate", "classify", "vectors"):
+        assert len(regard(*WAYS[way], "a\nb", "c").out.splitlines()) == 2
+
+
+def operations(way: str) -> int:
+    """How many file operations a run has that is not killed; it leaves ``never``."""
+    counted = [0]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Files, "before", lambda files, name, path: counted.__setitem__(0, counted[0] + 1))
+        assert main(command(way, "--output", out(way, "never"))) == 0
+    return counted[0]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.one_of(3, minutes=0.05)
+def test_killed_at_some_moment_and_resumed(regard, way: str) -> None:
+    written(way)
+    count, draw = operations(way), random.Random(f"moments of {way}")
+    for fatal in sorted(draw.sample(range(1, count + 1), 2)):
+        out(way).write_text("before")
+        assert in_child(command(way, "--output", out(way)), before(fatal, kill)) == -signal.SIGKILL
+        whole = out(way).read_bytes() != b"before"
+        assert not whole or out(way).read_bytes() == out(way, "never").read_bytes()
+        done = regard(*command(way, "--output", out(way)))
+        assert done.code == 0, done.err
+        assert out(way).read_bytes() == out(way, "never").read_bytes()
+        assert names() == sorted([out(way).name, out(way, "never").name])
+
+
+@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.one_of(15, minutes=0.05)
+def test_killed_from_outside_again_and_again(regard, seed: int) -> None:
+    """By whoever cares for nothing, whenever some results have come; what was saved is not made anew."""
+    way = list(WAYS)[seed % len(WAYS)]
+    written(way)
+    operations(way)
+    draw, argv = random.Random(seed), command(way, "--output", out(way))
+    for _ in range(2):
+        Path("said").unlink(missing_ok=True)
+        child, wanted = started(argv, endless), log_size(way) + draw.randrange(300)
+        while log_size(way) <= wanted and "at the end" not in said():
+            assert os.waitpid(child, os.WNOHANG)[0] == 0, said()
+            time.sleep(0.001)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        assert not out(way).exists()
+    assert regard(*argv).code == 0
+    assert out(way).read_bytes() == out(way, "never").read_bytes()
+    assert names() == sorted([out(way).name, out(way, "never").name])
+
+
+def endless() -> None:
+    """Leaves time to be killed between two file operations, and never puts the file in its place."""
+
+    def wait(files: Files, name: str, path: Path) -> None:
+        if name == "rename":
+            os.write(2, b"at the end")
+        time.sleep(600 if name == "rename" else 0.002)
+
+    Files.before = wait  # type: ignore[method-assign]
+
+
+def said() -> str:
+    with contextlib.suppress(FileNotFoundError):
+        return Path("said").read_text()
+    return ""
+
+
+def log_size(way: str) -> int:
+    with contextlib.suppress(FileNotFoundError):
+        return Path(f"{out(way)}.partial.log").stat().st_size
+    return -1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
+@pytest.mark.parametrize("way", ["translate", "arrays", "generate"])
+@pytest.mark.one_of(3, minutes=0.02)
+def test_stopped_it_saves_and_says_how_it_goes_on(regard, way: str, number: signal.Signals) -> None:
+    written(way)
+    count = operations(way)
+    argv = command(way, "--output", out(way))
+    assert in_child(argv, before(count // 2, lambda: os.kill(os.getpid(), number))) == 75
+    assert said().splitlines() == [
+        "regard: stopping: saving the results so far (a second signal ends it at once)",
+        f"regard: {out(way)}: stopped; rerun the same command to resume",
+    ]
+    assert not out(way).exists()
+    done = regard(*argv)
+    assert done.code == 0
+    assert f"{out(way)}: resuming after text " in done.err
+    assert out(way).read_bytes() == out(way, "never").read_bytes()
+
+
+def test_stopped_while_the_model_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    written("classify")
+    monkeypatch.setattr(model_folder, "load", lambda *given, **named: os.kill(os.getpid(), signal.SIGTERM))
+    assert in_child(command("classify", "--output", "out.txt")) == 75
+    assert names() == []
+
+
+def test_stopped_while_it_waits_for_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    def waiting() -> Iterator[bytes]:
+        yield b"a\n"
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(60)
+
+    monkeypatch.setattr("regard.cli.io.stdin.raw_lines", waiting)
+    before = time.monotonic()
+    assert in_child([*WAYS["classify"], "--output", "out.txt"]) == 75
+    assert time.monotonic() - before < 60
+    assert names() == []
+
+
+def test_another_model_input_or_option_begins_anew(regard) -> None:
+    written("classify")
+    argv = command("classify", "--output", "out.txt")
+    stop = before(operations("classify") // 2, lambda: os.kill(os.getpid(), signal.SIGTERM))
+
+    def begun() -> None:
+        assert in_child(argv, stop) == 75
+
+    begun()
+    done = regard(*[word for word in argv if word != "--all"])
+    assert "out.txt.partial was made with other values of --all; starting over" in done.err
+    assert Path("out.txt").read_bytes().decode() == regard(*[w for w in argv[:-2] if w != "--all"]).out
+    begun()
+    Path("classifier").unlink()
+    put(Path("classifier"), classifier(layers=1))
+    done = regard(*argv)
+    assert "was made with other values of model; starting over" in done.err
+    assert Path("out.txt").read_bytes().decode() == regard(*argv[:-2]).out
+    begun()
+    given = texts("classify")
+    Path("in").write_text("\n".join([*given[:4], "another", *given[5:]]) + "\n")
+    done = regard(*argv)
+    assert "the input is another one after text 3 than that of" in done.err
+    assert Path("out.txt").read_bytes().decode() == regard(*argv[:-2]).out
+
+
+def test_what_comes_on_stdin_is_resumed_too(regard) -> None:
+    given = written("classify").read_bytes()
+    argv = [*WAYS["classify"], "--output", "out.txt"]
+    wanted = regard(*command("classify")).out
+
+    def stdin() -> None:
+        sys.stdin = open("in")  # noqa: SIM115
+        before(20, kill)()
+
+    assert in_child(argv, stdin) == -signal.SIGKILL
+    done = regard(*argv, stdin=given)
+    assert "resuming after text" in done.err
+    assert Path("out.txt").read_text() == wanted
+
+
+def test_a_line_that_cannot_be_read_keeps_what_was_before_it(regard) -> None:
+    given = texts("images")
+    Path("in").write_text("\n".join([*given[:10], "1,2", *given[11:]]) + "\n")
+    argv = command("images", "--output", "out.txt")
+    done = regard(*argv)
+    assert (done.code, done.out) == (1, "")
+    assert "line 11: has 2 values" in done.err
+    assert names() == ["out.txt.partial", "out.txt.partial.log"]
+    written("images")
+    done = regard(*argv)
+    assert "resuming after text 9" in done.err
+    assert Path("out.txt").read_bytes().decode() == regard(*argv[:-2]).out
+
+
+def test_a_full_disk_names_the_file(regard, monkeypatch: pytest.MonkeyPatch) -> None:
+    written("translate")
+    argv = command("translate", "--output", "out.txt")
+    put_whole, left = Files.put, [4]
+
+    def full(files: Files, handle: Any, piece: memoryview) -> None:
+        left[0] -= 1
+        if left[0] == 0:
+            raise OSError(28, "No space left on device")
+        put_whole(files, handle, piece)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Files, "put", full)
+        done = regard(*argv)
+    where = Path("out.txt").resolve()
+    assert (done.code, done.out) == (1, "")
+    assert done.err == (
+        f"regard: {where}: cannot be written: No space left on device; what is finished is kept in out.txt.partial; "
+        "rerun the same command to resume\n"
+    )
+    assert regard(*argv).code == 0
+    assert Path("out.txt").read_bytes().decode() == regard(*argv[:-2]).out
+
+
+def test_a_pipe_gets_arrays_whole(regard) -> None:
+    written("arrays")
+    assert regard(*command("arrays", "--output", "out.npz")).code == 0
+    os.mkfifo("pipe.npz")
+    found: list[bytes] = []
+    reader = threading.Thread(target=lambda: found.append(Path("pipe.npz").read_bytes()))
+    reader.start()
+    assert regard(*command("arrays", "--output", "pipe.npz")).code == 0
+    reader.join()
+    assert found == [Path("out.npz").read_bytes()]

@@ -1,0 +1,197 @@
+"""Texts as arguments, in a file or on stdin: the same results, and an error for probable mistakes."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+import os
+import sys
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import zstandard
+
+from regard.cli.io.given import InputTexts
+from regard.system.errors import UsageError
+from regard.text.files.lines import InvalidLines
+
+
+class Shouts:
+    """A translator into capitals."""
+
+    name = "translation"
+
+    def nbest(self, texts: list[str], **options: Any) -> list[list[Any]]:
+        return [[SimpleNamespace(text=text.upper(), tokens=(), score=0.0)] for text in texts]
+
+
+OF_TEXTS = ("translate", "classify", "tag", "fill", "encode", "generate")
+
+
+@pytest.fixture
+def shout(regard, loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    loaded(Shouts())
+    monkeypatch.chdir(tmp_path)
+    Path("in.txt").write_bytes(b"a\nb c\r\n\nd")
+    return lambda *words, **more: regard("translate", "model", *words, **more)
+
+
+@pytest.mark.parametrize(
+    ("texts", "out"),
+    [
+        (["A man sleeps."], "A MAN SLEEPS.\n"),
+        (["a", "b c", "a"], "A\nB C\nA\n"),
+        ([""], "\n"),
+        (["", "a", ""], "\nA\n\n"),
+        (["a\nb\r\nc"], "A B C\n"),
+        (["-1"], "-1\n"),
+        (["--", "--beam", "-x", "-", "", "in.txt"], "--BEAM\n-X\n-\n\nIN.TXT\n"),
+        (["a", "--", "--b"], "A\n--B\n"),
+        (["a", "--beam", "2", "b"], "A\nB\n"),
+        (["--beam", "2", "a", "b"], "A\nB\n"),
+        (["--json", "--", "--json"], '{"text": "--JSON", "tokens": [], "score": 0.0}\n'),
+        (["a=b", "['x']", '{"y": 1}'], "A=B\n['X']\n{\"Y\": 1}\n"),
+        (["x" * 5000], "X" * 5000 + "\n"),
+        (["日本 🙂"], "日本 🙂\n"),
+        ([str(number) for number in range(2500)], "".join(f"{number}\n" for number in range(2500))),
+    ],
+    ids=lambda value: None if len(str(value)) > 40 else str(value),
+)
+def test_a_line_out_for_each_argument(shout, texts: list[str], out: str) -> None:
+    done = shout(*texts, stdin=b"never read\n")
+    assert (done.code, done.out, done.err) == (0, out, "")
+
+
+def test_the_folder_may_stand_behind_two_dashes_too(shout, regard) -> None:
+    assert regard("translate", "--", "model", "in.txt", "--a").out == "IN.TXT\n--A\n"
+
+
+def test_bytes_that_are_not_valid_are_replaced(shout) -> None:
+    done = shout("a", os.fsdecode(b"a\xffb"))
+    assert done.out == "A\nA\ufffdB\n"
+    assert done.err == "regard: arguments: 1 line was not valid UTF-8 and had bytes replaced: 2\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["in.txt"], "in.txt: is a file, but arguments are texts; give it as --input, or put its name after --"),
+        (["a", "in.txt", "b"], "in.txt: is a file, but arguments are texts"),
+        (["pipe"], "pipe: is a file, but arguments are texts"),
+        (["-"], "stdin is read where there are no texts, or by --input -"),
+        (["- item"], "there is no option '- item'; put a text that begins with - after --."),
+        (["-5 degrees"], "there is no option '-5 degrees'; put a text that begins with - after --."),
+        (["--item one"], "there is no option '--item one'; put a text that begins with - after --."),
+        (["-x"], "there is no option '-x'; put a text that begins with - after --."),
+        (["--beem", "3"], "unknown option '--beem'. Did you mean '--beam'?"),
+        (["a", "--input", "in.txt"], "--input: the texts are arguments already; give these or a file of texts"),
+        (["a", "--input", "-"], "--input: the texts are arguments already"),
+        (["", "--input", "in.txt"], "--input: the texts are arguments already"),
+        (["--input", "absent"], "absent: no such file"),
+        (["--input", "."], ".: is a folder; a file is needed"),
+        (["--input"], "--input"),
+    ],
+)
+def test_a_mistake_is_one_sentence_before_anything_is_loaded(shout, loaded, words: list[str], said: str) -> None:
+    os.mkfifo("pipe")
+    loaded(None)
+    done = shout(*words, stdin=b"a\n")
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+    assert len(done.err.splitlines()) == 1
+    assert "between quotes" not in done.err
+
+
+@pytest.mark.parametrize("command", OF_TEXTS)
+def test_every_command_that_reads_texts_takes_them_all_three_ways(regard, command: str, tmp_path: Path) -> None:
+    out = " ".join(regard(command, "--help").out.split())
+    assert "--input" in out
+    assert "--output" in out
+    assert "begins with -" in out
+    (tmp_path / "in.txt").write_text("a\n")
+    done = regard(command, tmp_path / "absent", tmp_path / "in.txt")
+    assert (done.code, "is a file, but arguments are texts" in done.err) == (2, True)
+    done = regard(command, tmp_path / "absent", "a", "--input", tmp_path / "in.txt")
+    assert (done.code, "arguments already" in done.err) == (2, True)
+    assert "no such folder" in regard(command, tmp_path / "absent", "A man sleeps.", "").err
+
+
+def test_several_words_without_quotes_are_told_where_one_text_is_wanted(regard) -> None:
+    done = regard("attend", "model", "The", "cat", "sleeps")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "regard: there is no place for 'cat' 'sleeps'; a text of several words goes between quotes\n"
+    for words in (["attend", "model", "The cat", "sleeps"], ["info", "base", "more"], ["export", "a", "b", "c"]):
+        done = regard(*words)
+        assert done.code == 2
+        assert "there is no place for" in done.err
+        assert "quotes" not in done.err
+
+
+def test_words_without_quotes_are_texts_and_the_quotes_are_named(shout) -> None:
+    done = shout("A", "man", "sleeps.")
+    assert done.out == "A\nMAN\nSLEEPS.\n"
+    assert done.err == "regard: 3 texts, a word each; put quotes around a text of several words\n"
+    assert shout("A man", "sleeps", "well").err == ""
+
+
+@pytest.mark.parametrize("packed", [bytes, gzip.compress, lzma.compress, zstandard.compress])
+def test_a_file_of_texts(shout, packed: Any) -> None:
+    Path("some").write_bytes(packed(b"\xef\xbb\xbfa\nb \xff\n\nd"))
+    done = shout("--input", "some", stdin=b"never read\n")
+    assert (done.code, done.out) == (0, "A\nB \ufffd\n\nD\n")
+    assert done.err == "regard: some: 1 line was not valid UTF-8 and had bytes replaced: 2\n"
+
+
+@pytest.mark.parametrize("words", [["--input", "-"], ["--input=-"], ["--input", "-", "--output", "-"]])
+def test_a_dash_is_stdin(shout, words: list[str]) -> None:
+    assert shout(*words, stdin=b"a\nb\n").out == "A\nB\n"
+
+
+def test_a_file_that_is_no_text_is_told(shout) -> None:
+    Path("photo").write_bytes(b"\x89PNG\0\0")
+    done = shout("--input", "photo")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == "regard: photo: is not UTF-8 text but a picture\n"
+
+
+def test_a_pipe_is_answered_as_it_comes(shout) -> None:
+    os.mkfifo("pipe")
+
+    def write() -> None:
+        with open("pipe", "wb") as pipe:
+            pipe.write(b"a\nb\n")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert shout("--input", "pipe").out == "A\nB\n"
+    writer.join()
+
+
+def test_a_terminal_is_told_how_it_ends(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    class Terminal(io.TextIOWrapper):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stdin", Terminal(io.BytesIO(b"a\n")))
+    assert list(InputTexts().lines(InvalidLines())) == ["a"]
+    assert capsys.readouterr().err == "regard: reading from the terminal, a text a line; Ctrl-D ends it\n"
+
+
+def test_how_much_is_read_is_known_of_files_and_arguments(tmp_path: Path) -> None:
+    plain, packed = tmp_path / "plain", tmp_path / "packed"
+    plain.write_bytes(b"aaa\nbbb\ncc\n\n")
+    packed.write_bytes(gzip.compress(b"aaa\n"))
+    shares = []
+    for given in (InputTexts((), plain), InputTexts(["aaa", "bbb", "cc", ""]), InputTexts((), packed)):
+        lines = given.lines(InvalidLines())
+        next(lines)
+        shares.append(given.share)
+        list(lines)
+        shares.append(given.share)
+    assert shares == [4 / 12, 1, 4 / 12, 1, None, None]
+    with pytest.raises(UsageError, match="no such file"):
+        InputTexts((), tmp_path / "absent")

@@ -1,0 +1,187 @@
+"""Recipes: what is written is what is read, and a wrong key is answered with the nearest one."""
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from regard.config import (
+    BUILT,
+    FAMILIES,
+    Recipe,
+    TransformerSection,
+    dump_toml,
+    known_keys,
+    override,
+    recipe_from,
+    recipe_toml,
+    recipe_values,
+)
+from regard.nn.positions import Relative
+from regard.system.errors import UsageError
+
+
+def test_a_recipe_survives_its_toml() -> None:
+    recipe = recipe_from({"data": {"weights": [0.5, 2]}, "training": {"rate": 1e-9}, "model": {"d_k": 7}})
+    assert recipe_from(tomllib.loads(dump_toml(recipe.model_dump()))) == recipe
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {},
+        {"data": {"weights": [0.5, 2]}, "training": {"rate": 1e-9, "minutes": 0.1}, "model": {"d_k": 7}},
+        {"text": {"joint": False}, "model": {"tie": "two"}, "training": {"schedule": "noam", "patience": 3}},
+    ],
+)
+def test_a_commented_recipe_is_the_same_recipe(values: dict[str, Any]) -> None:
+    recipe = recipe_from(values)
+    text = recipe_toml(recipe)
+    assert recipe_from(tomllib.loads(text)) == recipe
+    whole = tomllib.loads(dump_toml(recipe.model_dump()))
+    own = {name: value for name, value in whole.items() if name in recipe.sections or not isinstance(value, dict)}
+    assert tomllib.loads(text) == own
+
+
+def test_every_field_is_explained_beside_its_choices() -> None:
+    recipes = [Recipe(task=task, model=FAMILIES[family]()) for task, families in BUILT.items() for family in families]
+    lines = [line for recipe in recipes for line in recipe_toml(recipe).splitlines()]
+    for name in known_keys():
+        inner = name.rpartition(".")[2]
+        (line, *_) = [line for line in lines if line.startswith((f"{inner} = ", f"# {inner} is not set: "))]
+        assert len(line.partition("# ")[2].partition(": ")[2].split() or line.partition("# ")[2].split()) > 1, line
+    assert 'norm_place = "post"  # post | pre; post: the paper; pre: trains without long warm-up' in lines
+    assert "# Training: steps, optimiser, schedule, checkpoints [Vaswani17 §5]." in lines
+
+
+@pytest.mark.parametrize("text", ["", 'a "b" \\ c', "tab\t bell\x07", "\U000e0001 tag", "ß🙂"])
+def test_any_text_survives_its_toml(text: str) -> None:
+    assert tomllib.loads(dump_toml({"text": {"source_language": text}})) == {"text": {"source_language": text}}
+
+
+@pytest.mark.parametrize(("wrong", "near"), [("model.d_modell", "model.d_model"), ("d_model", "model.d_model")])
+def test_an_unknown_key_is_answered_with_the_nearest(wrong: str, near: str) -> None:
+    with pytest.raises(UsageError, match=f"Did you mean '{near}'"):
+        override({}, [f"{wrong}=1"])
+
+
+def test_every_key_can_be_set_to_its_default() -> None:
+    whole = Recipe().model_dump()
+    values = {name: value for name, value in whole.items() if not isinstance(value, dict)}
+    for part in whole.keys() - values.keys():
+        values |= {f"{part}.{name}": value for name, value in whole[part].items()}
+    others = {f"model.{name}" for section in FAMILIES.values() for name in section.model_fields}
+    others -= {f"model.{name}" for name in TransformerSection.model_fields}
+    assert sorted(values) == sorted(set(known_keys()) - others)
+    plain = dump_toml({name.replace(".", "/"): value for name, value in values.items()}).replace("/", ".")
+    settings = [line.replace(" = ", "=", 1) for line in plain.splitlines() if line]
+    assert recipe_from(override({}, settings)) == Recipe()
+
+
+def test_what_is_no_plain_file_is_no_recipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path, said in ((Path("/dev/zero"), "a device"), (tmp_path / "pipe", "a pipe"), (tmp_path, "a folder")):
+        with pytest.raises(UsageError, match=f"{said}; a file is needed"):
+            recipe_values(path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "a." * 500_000 + "a = 1",
+        "[" + "a." * 500_000 + "a]",
+        "x = " + "[" * 9999,
+        "x = 0x" + "f" * 5000,
+        "x = 9" + "9" * 99,
+    ],
+)
+def test_what_takes_for_ever_or_no_number_holds_is_no_recipe(tmp_path: Path, content: str) -> None:
+    (tmp_path / "recipe.toml").write_text(content)
+    with pytest.raises(UsageError, match=r"cannot be read as TOML|larger than 1 MB"):
+        recipe_values(tmp_path / "recipe.toml")
+
+
+@pytest.mark.parametrize(
+    "values", [{"training": {"steps": -(10**5000)}}, {"format": 10**5000}, {"model": {"family": 10**5000}}]
+)
+def test_a_number_that_cannot_be_written_is_one_sentence(values: dict[str, Any]) -> None:
+    with pytest.raises(UsageError) as caught:
+        recipe_from(values)
+    assert len(str(caught.value)) < 200
+
+
+def test_what_is_too_large_is_no_recipe(tmp_path: Path) -> None:
+    (tmp_path / "large").write_bytes(b"#" * ((1 << 20) + 1))
+    with pytest.raises(UsageError, match="larger than 1 MB"):
+        recipe_values(tmp_path / "large")
+
+
+@pytest.mark.parametrize("content", ["x = " + "[" * 100_000, "x = 2024-02-30", "[model", "\x00"])
+def test_what_is_no_toml_is_one_sentence(tmp_path: Path, content: str) -> None:
+    (tmp_path / "recipe.toml").write_text(content)
+    with pytest.raises(UsageError, match="cannot be read as TOML"):
+        recipe_values(tmp_path / "recipe.toml")
+
+
+def test_nonsense_of_a_setting_is_text() -> None:
+    assert override({}, ["task=" + "[" * 100_000])["task"][0] == "["
+
+
+TASKS = {"bert": "tagging", "gpt": "language-model", "transformer": "translation"}
+
+
+def relative(family: str, buckets: int, distance: int) -> dict[str, Any]:
+    sizes = {"family": family, "positions": "relative", "relative_buckets": buckets, "relative_distance": distance}
+    return {"task": TASKS[family], "model": sizes}
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"model": {"heads": 3}}, "model: d_model 512 is not divisible by heads 3; set d_k and d_v$"),
+        ({"modle": {"heads": 3}}, "Did you mean 'model'"),
+        ({"task": "x" * 1000}, r"^recipe: task: 'x{79} is not known\. Known: translation, "),
+        ({"decoding": {"length_penalty": 1e300}}, "decoding.length_penalty"),
+        ({"decoding": {"max_extra": 10**12}}, "decoding.max_extra"),
+        ({"data": {"look_ahead": 10**21}}, "data.look_ahead"),
+        ({"text": {"source_language": "e\x1b[31mn"}}, "text.source_language"),
+        ({"model": 3}, "model is a group of fields, written .model. with a line for each"),
+        ({"training": {"accumulate": 10**6}}, "training.accumulate"),
+        ({"training": {"weight_decay": 0.1}}, 'training.weight_decay acts only with training.optimiser = "adamw"$'),
+        ({"training": {"steps": True}}, "training: steps is no question of true or false$"),
+        (relative("bert", 3, 128), "model: relative_buckets 3 are too few for this family; at least 4$"),
+        (relative("transformer", 2, 128), "relative_buckets 2 are too few for this family; at least 4$"),
+        (relative("bert", 512, 128), "relative_distance 128 must be above 128: 512 relative_buckets tell all "),
+        (relative("gpt", 32, 16), "relative_distance 16 must be above 16: 32 relative_buckets tell all "),
+        (relative("transformer", 32, 16), "relative_distance 16 must be above 16"),
+        (relative("bert", 32, 4), "relative_distance 4 must be above 8"),
+    ],
+)
+def test_a_refusal_is_short(values: dict[str, object], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        recipe_from(values)
+
+
+@pytest.mark.parametrize(
+    ("family", "buckets", "distance"),
+    [("bert", 4, 2), ("bert", 5, 2), ("bert", 32, 9), ("gpt", 2, 2), ("gpt", 32, 17), ("transformer", 4, 3)],
+)
+def test_all_distances_find_their_bucket_at_the_border_of_what_is_accepted(
+    family: str, buckets: int, distance: int
+) -> None:
+    section: Any = recipe_from(relative(family, buckets, distance)).model
+    ahead_LM = torch.arange(-300, 301)[None]
+    for direction in section.directions:
+        found_M = Relative(1, buckets, distance, direction == 2)._bucket(ahead_LM)[0]
+        assert found_M.min() == 0
+        assert found_M.max() < buckets
+        back_M = found_M[:301].flip(0)  # from the query itself
+        assert (back_M.diff() >= 0).all()
+        assert (back_M[distance:] == buckets // direction - 1).all()
+
+
+def test_distances_are_of_no_concern_to_other_positions() -> None:
+    recipe_from({"model": {"relative_buckets": 3, "relative_distance": 2}})

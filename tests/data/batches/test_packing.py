@@ -1,0 +1,61 @@
+"""A packed batch against plain loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.data.batches.batch import Capacity
+from regard.data.batches.packing import pack, pack_sources
+from regard.system.errors import RegardError
+
+SENTENCES = st.lists(st.lists(st.integers(2, 99), max_size=6).map(lambda ids: np.array([*ids, 0])), max_size=8)
+
+
+@given(SENTENCES, st.data())
+def test_pack_lays_pairs_end_to_end(sources: list[np.ndarray], data: st.DataObject) -> None:  # type: ignore[type-arg]
+    targets = [np.array([*data.draw(st.lists(st.integers(2, 99), max_size=6)), 0]) for _ in sources]
+    batch = pack(sources, targets, start=100, capacity=Capacity(70, 80, 9))
+    assert [len(batch.source.ids_T), len(batch.target.ids_T), len(batch.labels_T), len(batch.weight_T)] == [
+        70,
+        80,
+        80,
+        80,
+    ]
+    assert batch.source.count == batch.target.count == len(sources)
+    assert batch.tokens == sum(map(len, targets)) == batch.weight_T.sum()
+    for number, (source, target) in enumerate(zip(sources, targets, strict=True)):
+        begin, length = batch.source.starts_B[number], batch.source.lengths_B[number]
+        assert batch.source.ids_T[begin : begin + length].tolist() == source.tolist()
+        begin, length = batch.target.starts_B[number], batch.target.lengths_B[number]
+        assert batch.target.ids_T[begin : begin + length].tolist() == [100, *target[:-1]]
+        assert batch.labels_T[begin : begin + length].tolist() == target.tolist()
+        assert batch.weight_T[begin : begin + length].all()
+    for side in (batch.source, batch.target):
+        used = side.lengths_B.sum()
+        assert not side.ids_T[used:].any()
+        assert not side.lengths_B[len(sources) :].any()
+        assert (side.starts_B[len(sources) :] == used).all()
+        assert len(side.starts_B) == len(side.lengths_B) == 9
+
+
+@pytest.mark.usefixtures("watch_shapes")
+def test_the_shape_is_just_large_enough_unless_given() -> None:
+    batch = pack([np.array([5, 0])], [np.array([6, 7, 0])], start=9)
+    assert (len(batch.source.ids_T), len(batch.target.ids_T), len(batch.target.starts_B)) == (2, 3, 1)
+    alone = pack_sources([np.array([5, 0]), np.array([0])])
+    assert (alone.ids_T.tolist(), alone.starts_B.tolist(), alone.lengths_B.tolist()) == ([5, 0, 0], [0, 2], [2, 1])
+    assert len(pack_sources([np.array([0])], tokens=64, sentences=8).starts_B) == 8
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    with pytest.raises(RegardError, match="do not fit"):
+        pack_sources([np.array([1, 2, 0])], tokens=2)
+    with pytest.raises(RegardError, match="do not fit"):
+        pack_sources([np.array([0]), np.array([0])], tokens=5, sentences=1)
+    with pytest.raises(RegardError, match="2 sources for 1 targets"):
+        pack([np.array([0]), np.array([0])], [np.array([0])], start=9)
+    with pytest.raises(RegardError, match="without tokens"):
+        pack_sources([np.array([], dtype=np.int64)])

@@ -1,0 +1,143 @@
+"""Batches: the text of their sentences, from any position on, the same with and without a thread."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from counted_calls import calls
+from regard.config import Recipe, recipe_from
+from regard.data.batches.batch import PairBatch, Position
+from regard.data.batches.pairs import PairBatches
+from regard.data.corpora.pairs import open_pairs
+from regard.data.prepare.pairs import PreparedPairs, prepare
+
+WORDS = ["red", "house", "boat", "sails", "tired", "animal", "street", "wide"]
+
+
+def recipe(dropout: float = 0.0, **sections: dict[str, object]) -> Recipe:
+    text = {"vocabulary": 320, "bpe_dropout": dropout}
+    data = {"validation": 50, "max_tokens": 64, **sections.pop("data", {})}
+    return recipe_from({"text": text, "data": data, "training": {"tokens": 256}, **sections})
+
+
+@pytest.fixture(scope="module", params=[0.0, 0.3], ids=["plain", "dropout"])
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[PreparedPairs, Recipe]:
+    folder = tmp_path_factory.mktemp("corpus")
+    draws = np.random.default_rng(0)
+    parts = []
+    for name, count in (("a", 500), ("b", 60)):
+        texts = [f"{' '.join(draws.choice(WORDS, draws.integers(2, 9)))} {name}{number}" for number in range(count)]
+        (folder / f"{name}.en").write_text("".join(f"{text}\n" for text in texts))
+        (folder / f"{name}.de").write_text("".join(f"{text.title()}\n" for text in texts))
+        parts.append(open_pairs(folder / f"{name}.en", folder / f"{name}.de"))
+    chosen = recipe(request.param)
+    return prepare(parts, chosen, folder / "data"), chosen
+
+
+def texts_of(batch: PairBatch, prepared: PreparedPairs) -> list[tuple[str, str]]:
+    decode = prepared.vocabularies.source.decode
+    found = []
+    for number in range(batch.source.count):
+        source, target = batch.source, batch.target
+        left = source.ids_T[source.starts_B[number] :][: source.lengths_B[number]]
+        right = batch.labels_T[target.starts_B[number] :][: target.lengths_B[number]]
+        read = target.ids_T[target.starts_B[number] :][: target.lengths_B[number]]
+        assert left[-1] == right[-1] == 0
+        assert read[0] == prepared.vocabularies.target.start
+        assert read[1:].tolist() == right[:-1].tolist()
+        found.append((decode(left), decode(right)))
+    return found
+
+
+def test_pairs_that_dropout_makes_as_long_as_may_be_still_fit(tmp_path: Path) -> None:
+    draws = np.random.default_rng(0)
+    texts = [" ".join(draws.choice(WORDS, draws.integers(2, 30))) for _ in range(300)]
+    (tmp_path / "a.en").write_text("".join(f"{text}\n" for text in texts))
+    (tmp_path / "a.de").write_text("".join(f"{text.title() + (' ' + text.title()) * 2}\n" for text in texts))
+    chosen = recipe(0.3, data={"max_tokens": 128, "validation": 20}, training={"tokens": 128})
+    batches = PairBatches(
+        prepare([open_pairs(tmp_path / "a.en", tmp_path / "a.de")], chosen, tmp_path / "data"), chosen, prefetch=0
+    )
+    epochs = itertools.takewhile(lambda found: found[1].epoch < 8, batches.iterate())
+    longest = [(batch.source.lengths_B.max(), batch.target.lengths_B.max()) for batch, _ in epochs]
+    assert max(source for source, _ in longest) > 64  # without dropout, none has more and batches need not either
+    assert max(target for _, target in longest) <= 128
+
+
+@pytest.mark.usefixtures("watch_shapes")
+def test_an_epoch_holds_every_pair_once_in_batches_of_one_shape(made: tuple[PreparedPairs, Recipe]) -> None:
+    prepared, chosen = made
+    batches = PairBatches(prepared, chosen, prefetch=0)
+    seen, count, position = [], 0, Position()
+    stream = batches.iterate()
+    while position.epoch == 0:
+        batch, position = next(stream)
+        pairs = texts_of(batch, prepared)
+        assert all(source.title() == target for source, target in pairs)
+        assert (len(batch.source.ids_T), len(batch.target.ids_T)) == (batches.capacity.source, 256)
+        assert len(batch.source.starts_B) == batches.capacity.sentences
+        seen += pairs
+        count += 1
+    assert len(set(seen)) == len(seen) == batches.pairs == 510
+    assert count - 1.5 <= batches.batches_per_epoch <= count
+
+
+def test_any_position_is_reached_at_once_with_and_without_a_thread(made: tuple[PreparedPairs, Recipe]) -> None:
+    prepared, chosen = made
+    walk = list(itertools.islice(PairBatches(prepared, chosen, prefetch=0).iterate(), 150))
+    positions = [Position(), *(position for _, position in walk)]
+    assert positions[140].epoch > 0
+    for number in (0, 1, 17, 70, 140):
+        stream = PairBatches(prepared, chosen).iterate(positions[number])
+        for (expected, after), (batch, position) in zip(walk[number:], itertools.islice(stream, 2), strict=False):
+            assert position == after
+            assert batch.labels_T.tolist() == expected.labels_T.tolist()
+            assert batch.source.ids_T.tolist() == expected.source.ids_T.tolist()
+            assert batch.sentences.tolist() == expected.sentences.tolist()
+        stream.close()  # type: ignore[attr-defined]
+    assert not [thread for thread in threading.enumerate() if thread.name == "regard-batches"]
+
+
+def test_validation_is_every_pair_once_in_order(made: tuple[PreparedPairs, Recipe]) -> None:
+    prepared, chosen = made
+    batches = PairBatches(prepared, chosen)
+    found = [pair for batch in batches.validation for pair in texts_of(batch, prepared)]
+    assert found == prepared.validation_pairs()
+    assert {len(batch.target.ids_T) for batch in batches.validation} == {256}
+    assert np.concatenate([batch.sentences for batch in batches.validation]).tolist() == list(range(50))
+
+
+def test_the_fingerprint_knows_what_the_plan_rests_on(made: tuple[PreparedPairs, Recipe]) -> None:
+    prepared, chosen = made
+    prints = {PairBatches(prepared, chosen).fingerprint}
+    for part, values in (("training", {"tokens": 320}), ("data", {"look_ahead": 8}), ("data", {"weights": (1, 1)})):
+        section = getattr(chosen, part).model_copy(update=values)
+        prints.add(PairBatches(prepared, chosen.model_copy(update={part: section})).fingerprint)
+    prints.add(PairBatches(prepared, chosen.model_copy(update={"seed": 2})).fingerprint)
+    assert len(prints) == 5
+    same = chosen.model_copy(update={"training": chosen.training.model_copy(update={"rate": 0.1})})
+    assert PairBatches(prepared, same).fingerprint in prints
+
+
+def test_weights_shape_a_virtual_epoch(made: tuple[PreparedPairs, Recipe]) -> None:
+    prepared, chosen = made
+    data = chosen.data.model_copy(update={"weights": (1.0, 1.0), "epoch": 100})
+    batches = PairBatches(prepared, chosen.model_copy(update={"data": data}), prefetch=0)
+    stream = itertools.takewhile(lambda pair: pair[1].epoch == 0, batches.iterate())
+    drawn = np.concatenate([batch.sentences for batch, _ in stream] or [np.zeros(0)])
+    first = prepared.sizes[0]
+    assert abs((drawn < first).sum() - 50) <= 20  # the last batch is cut off by takewhile
+    assert batches.plan.draws.epoch == 100
+
+
+def test_gathering_takes_a_few_calls_a_token(made: tuple[PreparedPairs, Recipe]) -> None:
+    prepared, chosen = made
+    stream = PairBatches(prepared, chosen, prefetch=0).iterate()
+    batches: list[PairBatch] = []
+    done = calls(lambda: batches.extend(batch for batch, _ in itertools.islice(stream, 500)))
+    assert done < 4 * sum(batch.tokens for batch in batches)

@@ -1,0 +1,114 @@
+"""Scores of the demonstration against plain loops and cases worked out by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from regard.data.demo.grammar import Pair, classic, words_of, words_of_tokens
+from regard.data.demo.grammar.scores import (
+    chosen_pronoun,
+    cross_shares,
+    encoder_shares,
+    exact_match,
+    mean_shares,
+    over_words,
+    pronoun_accuracy,
+)
+from regard.system.errors import RegardError
+
+
+def test_exact_match() -> None:
+    assert exact_match(["a", "b.", "c"], ["a", "b", "c"]) == pytest.approx(2 / 3)
+    with pytest.raises(RegardError, match="2 hypotheses"):
+        exact_match(["a", "b"], ["a"])
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "pronoun"),
+    [
+        ("Das Tier überquerte die Straße nicht, weil es zu müde war.", "es"),
+        ("Sie schlief, weil Sie zu müde war.", "sie"),
+        ("Er schlief, weil er schlief, weil sie schlief.", "sie"),
+        ("Er schlief, weil die Katze schlief.", None),
+        ("Er schlief.", None),
+        ("weil", None),
+        ("Er schlief, weil", None),
+        ("", None),
+    ],
+)
+def test_the_pronoun_is_the_word_after_the_last_weil(hypothesis: str, pronoun: str | None) -> None:
+    assert chosen_pronoun(hypothesis) == pronoun
+
+
+def test_pronoun_accuracy_counts_only_antecedents_of_different_gender(sample: list[Pair]) -> None:
+    deciding = [pair for pair in sample if pair.pronoun and pair.pronoun.decides]
+    same = [pair for pair in sample if pair.pronoun and not pair.pronoun.decides]
+    others = [pair for pair in sample if not pair.pronoun]
+    pairs = deciding[:30] + same[:10] + others[:10]
+    right = pronoun_accuracy(pairs, [pair.target for pair in pairs])
+    assert (right.correct, right.total, right.share) == (30, 30, 1.0)
+    always = pronoun_accuracy(pairs, ["…, weil er zu müde war."] * 50)
+    assert always.correct == sum(pair.pronoun.antecedent_gender == "m" for pair in deciding[:30])
+    assert math.isnan(pronoun_accuracy(others[:2], ["", ""]).share)
+
+
+def test_words_of_tokens() -> None:
+    sentence = "The cat didn't sleep, it ran."
+    offsets = [(0, 3), (3, 7), (7, 10), (10, 14), (14, 20), (20, 21), (21, 24), (24, 28), (28, 29), (29, 29)]
+    assert words_of_tokens(offsets, sentence) == [0, 1, 2, 2, 3, -1, 4, 5, -1, -1]
+    assert words_of(sentence) == ["The", "cat", "didn't", "sleep", "it", "ran"]
+
+
+def test_over_words_sums_keys_and_averages_queries() -> None:
+    generator = np.random.default_rng(0)
+    weight_QK = generator.dirichlet(np.ones(7), size=5)
+    queries, keys = [0, 1, 1, -1, 2], [0, 0, 1, -1, 2, 2, 2]
+    gathered = over_words(weight_QK, queries, keys)
+    assert gathered.shape == (3, 3)
+    for query in range(3):
+        rows = [row for row, word in enumerate(queries) if word == query]
+        for key in range(3):
+            columns = [column for column, word in enumerate(keys) if word == key]
+            expected = sum(weight_QK[row, column] for row in rows for column in columns) / len(rows)
+            assert gathered[query, key] == pytest.approx(expected)
+
+
+def test_shares_by_plain_loops(sample: list[Pair]) -> None:
+    generator = np.random.default_rng(1)
+    for pair in [pair for pair in sample if pair.pronoun][:20]:
+        source, target = len(words_of(pair.source)), len(words_of(pair.target))
+        weight_QK = generator.dirichlet(np.ones(source), size=source)
+        shares = encoder_shares(pair, weight_QK)
+        assert shares.antecedent == weight_QK[pair.pronoun.source_word, pair.pronoun.antecedent_words[0]]
+        assert shares.rival == weight_QK[pair.pronoun.source_word, pair.pronoun.rival_words[0]]
+        first, second = pair.nouns
+        assert shares.chance == pytest.approx((weight_QK[first, second] + weight_QK[second, first]) / 2)
+        assert shares.nouns == pytest.approx((shares.antecedent + shares.rival) / 2)
+        cross_QK = generator.dirichlet(np.ones(source), size=target)
+        across = cross_shares(pair, cross_QK)
+        assert across.antecedent == cross_QK[pair.pronoun.target_word, pair.pronoun.antecedent_words[0]]
+        german = {i: j for i, j in pair.alignment if i in pair.nouns}
+        assert across.chance == pytest.approx((cross_QK[german[first], second] + cross_QK[german[second], first]) / 2)
+
+
+def test_a_head_that_looks_at_the_antecedent_only() -> None:
+    pair, _ = classic()
+    weight_QK = np.zeros((11, 11))
+    weight_QK[:, pair.pronoun.antecedent_words[0]] = 1
+    shares = encoder_shares(pair, weight_QK)
+    assert (shares.antecedent, shares.rival, shares.nouns, shares.chance) == (1, 0, 0.5, 0.5)
+    uniform = encoder_shares(pair, np.full((11, 11), 1 / 11))
+    assert uniform.antecedent == pytest.approx(uniform.chance)
+    both = mean_shares([shares, uniform])
+    assert both.antecedent == pytest.approx((1 + 1 / 11) / 2)
+    with pytest.raises(RegardError, match="no sentence"):
+        mean_shares([])
+
+
+def test_a_sentence_without_pronoun_has_no_shares(sample: list[Pair]) -> None:
+    plain = next(pair for pair in sample if pair.pronoun is None)
+    with pytest.raises(RegardError, match="no pronoun"):
+        encoder_shares(plain, np.ones((20, 20)))

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.data.prepare.shards import Shards, SideWriter, narrowest_type, ragged_indices
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 5)), max_size=20))
+def test_ragged_is_the_runs_end_to_end(runs: list[tuple[int, int]]) -> None:
+    starts = np.array([run[0] for run in runs], dtype=np.int64)
+    lengths = np.array([run[1] for run in runs], dtype=np.int64)
+    expected = [place for start, length in runs for place in range(start, start + length)]
+    assert ragged_indices(starts, lengths).tolist() == expected
+
+
+@pytest.mark.parametrize("file_tokens", [1, 7, 1 << 28])
+@pytest.mark.parametrize("pieces", [65_536, 65_537])
+def test_what_was_written_is_gathered(tmp_path: Path, file_tokens: int, pieces: int) -> None:
+    draws = np.random.default_rng(1)
+    sentences = [draws.integers(0, pieces, draws.integers(1, 9)) for _ in range(60)]
+    sentences[0][0] = pieces - 1
+    writer = SideWriter(tmp_path, "train.source", pieces, file_tokens)
+    for begin in range(0, 60, 7):
+        writer.add(sentences[begin : begin + 7])
+    entry, files = writer.close()
+    assert set(files) == {path.name for path in tmp_path.iterdir()}
+    assert len(files) == {1: 10, 7: 10, 1 << 28: 2}[file_tokens]
+    side = Shards(tmp_path, entry)
+    assert (side.count, side.tokens) == (60, sum(map(len, sentences)))
+    assert side.longest == max(map(len, sentences))
+    for chosen in (np.arange(60), draws.permutation(60)[:13], np.array([5]), np.array([2, 2])):
+        ids_T, lengths_B = side.gather(0, chosen)
+        assert ids_T.tolist() == np.concatenate([sentences[i] for i in chosen]).tolist()
+        assert lengths_B.tolist() == side.lengths(3, chosen).tolist() == [len(sentences[i]) for i in chosen]
+    assert side.sentence(4).tolist() == sentences[4].tolist()
+
+
+def test_ids_take_two_bytes_where_they_can() -> None:
+    assert (narrowest_type(65_536).itemsize, narrowest_type(65_537).itemsize) == (2, 4)

@@ -1,0 +1,82 @@
+"""The seeded split: no sentence, case and outer space aside, is on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.data.corpora.pairs import Pair
+from regard.data.prepare.survey import split, survey, text_hash
+from regard.system.errors import RegardError
+from regard.text.files.lines import InvalidLines
+
+
+@dataclass
+class InMemory:
+    held: list[Pair]
+    name: str = "memory"
+    notes: tuple[InvalidLines, ...] = ()
+
+    def pairs(self) -> Iterator[Pair]:
+        return iter(self.held)
+
+    def where(self, number: int, side: int = 0) -> str:
+        return f"memory:{number + 1}"
+
+
+def test_sameness_ignores_case_and_outer_space() -> None:
+    assert text_hash(" Straße ") == text_hash("STRASSE")
+    assert text_hash("a b") != text_hash("a  b")
+
+
+WORDS = st.sampled_from(["a", "A ", "b", "c", "d", "e", "", " ", "f g", "h"])
+
+
+@given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=40), st.integers(1, 10), st.integers(0, 5))
+def test_no_sentence_is_on_both_sides(pairs: list[Pair], count: int, seed: int) -> None:
+    found = survey([InMemory(pairs)])
+    try:
+        parts = split(found, count, seed)
+    except RegardError as error:
+        refused = str(error)
+    else:
+        refused = ""
+    if refused:
+        assert "--valid-source" in refused
+        return
+    for side in (0, 1):
+        train = {pairs[i][side].strip().casefold() for i in np.flatnonzero(parts.train_B)}
+        validation = {pairs[i][side].strip().casefold() for i in np.flatnonzero(parts.validation_B)}
+        assert not train & validation
+        assert "" not in validation
+    assert 1 <= parts.validation_B.sum() <= max(1, min(count, len(pairs) // 10))
+    assert not (parts.validation_B & parts.left_B).any()
+
+
+def test_unique_pairs_are_preferred_so_none_is_lost() -> None:
+    pairs = [("same", "gleich")] * 50 + [(f"s{i}", f"t{i}") for i in range(50)]
+    parts = split(survey([InMemory(pairs)]), 10, seed=1)
+    assert (parts.validation_B.sum(), parts.left_B.sum()) == (10, 0)
+    assert not parts.validation_B[:50].any()
+    other = split(survey([InMemory(pairs)]), 10, seed=2)
+    assert (other.validation_B != parts.validation_B).any()
+
+
+def test_the_fingerprint_is_of_the_content() -> None:
+    one, two = [("a", "b")], [("c", "d")]
+    assert survey([InMemory(one)]).fingerprint == survey([InMemory(list(one), name="elsewhere")]).fingerprint
+    prints = {
+        survey([InMemory(pairs) for pairs in corpora]).fingerprint
+        for corpora in ([one], [two], [one, two], [two, one], [one + two], [[("a", "b "), ("c", "d")]])
+    }
+    assert len(prints) == 6
+
+
+def test_an_empty_corpus_is_refused() -> None:
+    with pytest.raises(RegardError, match="no sentence pairs"):
+        survey([InMemory([])])

@@ -1,0 +1,66 @@
+"""A text between its symbols, and in windows where it is long: every piece is read, none twice without need."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from regard.data.prepare.windowing import Frame
+
+
+@given(
+    pieces=some.integers(0, 300), longest=some.integers(2, 60), stride=some.integers(1, 80), begin=some.integers(0, 2)
+)
+def test_windows_cover_a_text(pieces: int, longest: int, stride: int, begin: int) -> None:
+    frame = Frame(tuple(range(900, 900 + begin)), 999, longest, stride)
+    ids = np.arange(pieces)
+    windows = list(frame.windows(ids))
+    seen: set[int] = set()
+    for number, window in enumerate(windows):
+        assert tuple(window.ids[:begin]) == frame.begin
+        assert window.ids[-1] == 999
+        inner = window.ids[begin:-1]
+        assert inner.tolist() == ids[window.start : window.start + frame.room].tolist()
+        assert len(window.ids) <= max(longest, begin + 2)
+        assert not number or window.start > windows[number - 1].start
+        seen |= set(inner.tolist())
+    assert seen == set(range(pieces))
+    assert len(windows) == 1 or pieces > frame.room
+
+
+def test_neighbours_share_the_stride_and_the_last_window_is_full() -> None:
+    frame = Frame((7,), 0, 12, 4)
+    assert frame.room == 10
+    assert frame.starts(10) == [0]
+    assert frame.starts(23) == [0, 6, 12, 13]
+    assert frame.starts(22) == [0, 6, 12]
+    assert [len(window.ids) for window in frame.windows(np.arange(23))] == [12] * 4
+
+
+def test_a_stride_too_wide_for_a_window_is_halved() -> None:
+    assert Frame((), 0, 11, 64).starts(20) == [0, 5, 10]
+    assert Frame((), 0, 2, 64).starts(3) == [0, 1, 2]
+
+
+def test_an_empty_text_is_its_symbols() -> None:
+    (window,) = Frame((7, 8), 0, 12).windows(np.zeros(0, np.int64))
+    assert window.ids.tolist() == [7, 8, 0]
+
+
+@pytest.mark.parametrize("start", [0, 6, 13])
+def test_values_stand_beside_their_pieces(start: int) -> None:
+    frame = Frame((7, 8), 0, 13, 4)
+    window = next(one for one in frame.windows(np.arange(100, 123)) if one.start == start)
+    aligned = frame.align(np.arange(100, 123), start, -1)
+    assert len(aligned) == len(window.ids)
+    assert aligned[:2].tolist() == [-1, -1]
+    assert aligned[-1] == -1
+    assert aligned[2:-1].tolist() == window.ids[2:-1].tolist()
+
+
+def test_the_frame_of_a_tokenizer() -> None:
+    class Symbols:
+        begin = (3,)
+        end = 0
+
+    assert Frame.of(Symbols(), 20) == Frame((3,), 0, 20, 64)

@@ -1,0 +1,294 @@
+"""The state of a model folder, read without its weights."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regard.explore.folders import folder as module
+from regard.explore.folders.folder import (
+    EMPTY,
+    LOST,
+    PREPARING,
+    STOPPED,
+    UNBEGUN,
+    UNNAMED,
+    WAITING,
+    Folder,
+    count_parameters,
+    stamp_of,
+)
+from regard.explore.folders.models import Models
+from regard.system.errors import RegardError
+from small_tasks import EVERY, LABELS, classifier, keep, log, put, translator
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Any, Folder]]:
+    made = tmp_path_factory.mktemp("folders")
+    return {name: (task := make(), Folder(put(made / name, task))) for name, make in EVERY.items()}
+
+
+WRITES = {
+    "translator": ("text", "text", ["source", "target"], ["encoder", "decoder"]),
+    "recurrent": ("text", "text", ["source", "target"], []),
+    "classifier": ("text", "classes", ["source"], ["encoder"]),
+    "reader": ("text", "classes", ["source"], []),
+    "tagger": ("text", "tags", ["source"], ["encoder"]),
+    "filler": ("gapped", "words", ["source"], ["encoder"]),
+    "speaker": ("text", "continuation", ["source"], ["decoder"]),
+    "spanner": ("gapped", "text", ["source", "target"], ["encoder", "decoder"]),
+    "viewer": ("image", "classes", [], ["encoder"]),
+    "encoder": ("text", "nothing", ["source"], ["encoder"]),
+}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_model_is_told(folders: dict[str, tuple[Any, Folder]], name: str) -> None:
+    task, folder = folders[name]
+    found = folder.state(3)
+    section = task.recipe.model
+    assert (found["number"], found["name"], found["folder"]) == (3, name, str(folder.path))
+    assert (found["task"], found["family"], found["d_model"]) == (task.name, section.family, section.d_model)
+    assert (found["reads"], found["writes"], found["sides"], found["stacks"]) == WRITES[name]
+    assert found["kinds"] == {kind: list(sizes) for kind, sizes in section.attention.items()}
+    assert found["parameters"] == sum(weight.numel() for weight in task.model.parameters())
+    assert (found["ready"], found["why"], found["running"], found["course"]) == (True, None, False, False)
+    assert found["snapshots"] == []
+
+
+def test_details(folders: dict[str, tuple[Any, Folder]]) -> None:
+    told = {name: folder.state(0) for name, (_, folder) in folders.items()}
+    assert told["translator"]["title"] == "English → German"
+    assert told["translator"]["divisor"] == pytest.approx(2)  # √(12 / 3)
+    assert told["spanner"]["divisor"] == 1
+    assert told["translator"]["masked"] == told["speaker"]["masked"] == ["decoder"]
+    assert told["classifier"]["masked"] == told["recurrent"]["masked"] == []
+    assert [told[name]["positions"] for name in ("translator", "spanner", "recurrent")] == [True, True, False]
+    assert told["classifier"]["labels"] == told["tagger"]["labels"] == told["viewer"]["labels"] == list(LABELS)
+    assert told["translator"]["labels"] is None
+    assert told["translator"]["max_tokens"] == 40
+    assert told["viewer"]["max_tokens"] == 7
+    assert told["viewer"]["image"] == {"height": 6, "width": 4, "channels": 1, "patch": 2, "largest": 9.0}
+    assert told["translator"]["image"] is None
+
+
+def test_a_training_that_has_not_validated(tmp_path: Path) -> None:
+    folder = Folder(put(tmp_path, translator(), weights=False))
+    found = folder.state(0)
+    assert (found["ready"], found["why"], found["parameters"]) == (False, STOPPED, None)
+    log(tmp_path, [{"kind": "start", "step": 0, "steps": 5}])
+    with (tmp_path / "training" / "lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        found = folder.state(0)
+        assert (found["ready"], found["why"], found["running"], found["course"]) == (False, WAITING, True, True)
+        keep(tmp_path, translator(), 20)
+        assert folder.state(0)["snapshots"] == ["step 20"]
+        put(tmp_path, translator())
+        found = folder.state(0)
+    assert (found["ready"], found["why"], found["running"]) == (True, None, True)
+    assert found["parameters"] > 0
+
+
+def test_what_is_no_model_folder(tmp_path: Path) -> None:
+    for where, said in ((tmp_path / "absent", "no such folder"), (tmp_path, "is no model folder")):
+        with pytest.raises(RegardError, match=said):
+            Folder(where)
+    put(tmp_path, translator())
+    (tmp_path / "tokenizer.json").write_text("{")
+    with pytest.raises(RegardError):
+        Folder(tmp_path)
+
+
+@contextmanager
+def at_work(folder: Path) -> Iterator[None]:
+    """A training that has claimed a folder, and prepares its data."""
+    training = folder / "training"
+    training.mkdir(parents=True, exist_ok=True)
+    with (training / "lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def test_a_training_that_has_just_begun_is_told_and_becomes_a_model(tmp_path: Path) -> None:
+    task = classifier()
+    keys = Folder(put(tmp_path / "a", task)).state(0).keys()
+    with at_work(tmp_path / "b" / "model"):
+        folder = Folder(tmp_path / "b")
+        found = folder.state(5)
+        assert found.keys() == keys
+        assert (found["number"], found["name"], found["ready"], found["why"]) == (5, "b", False, PREPARING)
+        assert (found["running"], found["course"], found["kinds"], found["examples"]) == (True, False, {}, [])
+        with pytest.raises(RegardError, match="prepares its data"):
+            assert folder.recipe
+        put(tmp_path / "b" / "model", task, weights=False)
+        found = folder.state(5)
+        assert (found["ready"], found["why"], found["task"]) == (False, WAITING, "classification")
+        assert folder.recipe == task.recipe
+        put(tmp_path / "b" / "model", task)
+        assert folder.state(5)["ready"]
+
+
+def test_a_training_that_began_and_stopped_is_no_model(tmp_path: Path) -> None:
+    with at_work(tmp_path):
+        folder = Folder(tmp_path)
+    assert (folder.state(0)["ready"], folder.state(0)["why"]) == (False, UNBEGUN)
+    with pytest.raises(RegardError, match="stopped while it prepared the data"):
+        Folder(tmp_path)
+
+
+@pytest.mark.parametrize("left", ["model.safetensors", "checkpoints"])
+def test_a_recipe_that_was_lost_is_not_waited_for(tmp_path: Path, left: str) -> None:
+    with at_work(tmp_path):
+        put(tmp_path, translator(), weights=left == "model.safetensors")
+    if left == "checkpoints":
+        (tmp_path / "training" / left).mkdir()
+    folder = Folder(tmp_path)
+    (tmp_path / "recipe.toml").unlink()
+    assert (folder.state(0)["ready"], folder.state(0)["why"]) == (False, LOST)
+    with pytest.raises(RegardError, match=r"recipe\.toml is missing"):
+        Folder(tmp_path)
+
+
+def test_labels_that_were_lost_are_said_before_anything_is_asked(tmp_path: Path) -> None:
+    folder = Folder(put(tmp_path, classifier()))
+    labels = (tmp_path / "labels.json").read_bytes()
+    (tmp_path / "labels.json").unlink()
+    for one in (folder, Folder(tmp_path)):
+        found = one.state(0)
+        assert (found["ready"], found["why"], found["labels"]) == (False, UNNAMED, [])
+    (tmp_path / "labels.json").write_bytes(labels)
+    assert (folder.state(0)["ready"], folder.state(0)["labels"]) == (True, list(LABELS))
+
+
+def test_a_state_reads_nothing_again_that_has_not_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page asks every two seconds."""
+    folder, read = Folder(put(tmp_path, classifier())), list[str]()
+    log(tmp_path, [{"kind": "start", "step": 0, "steps": 5}])
+    for name in ("recipe_values", "load_assets", "examples", "count_parameters"):
+        original = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *given, name=name, do=original: (read.append(name), do(*given))[1])
+    states = [folder.state(0) for _ in range(3)]
+    assert states[0] == states[1] == states[2]
+    assert sorted(read) == ["count_parameters", "examples"]
+    log(tmp_path, [{"kind": "sample", "step": 1, "source": "a cat", "reference": "", "hypothesis": ""}])
+    assert folder.state(0)["examples"] == ["a cat"]
+    put(tmp_path, classifier(d_model=24))
+    assert folder.state(0)["d_model"] == 24
+    assert sorted(read) == [*["count_parameters"] * 2, "examples", "examples", "load_assets", "recipe_values"]
+
+
+def test_two_threads_open_a_folder_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one reads is whole before the other uses it."""
+    folder, inside, most = Folder(put(tmp_path, translator())), [0], [0]
+    original = module.load_assets
+
+    def slow(*given: Any) -> Any:
+        inside[0] += 1
+        most[0] = max(most[0], inside[0])
+        time.sleep(0.05)
+        inside[0] -= 1
+        return original(*given)
+
+    monkeypatch.setattr(module, "load_assets", slow)
+    put(tmp_path, translator(d_model=24))
+    threads = [threading.Thread(target=folder.state, args=(0,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1]
+    assert folder.state(0)["d_model"] == 24
+
+
+def test_a_folder_of_the_demonstration_has_its_model_inside(tmp_path: Path) -> None:
+    put(tmp_path / "shown" / "model", translator())
+    outer, inner = Folder(tmp_path / "shown"), Folder(tmp_path / "shown" / "model")
+    assert outer.path == inner.path == tmp_path / "shown" / "model"
+    assert outer.name == inner.name == "shown"
+
+
+def test_a_folder_that_goes_away_or_becomes_another_is_told_as_it_is(tmp_path: Path) -> None:
+    folder = Folder(put(tmp_path / "a", translator()))
+    put(tmp_path / "a", translator(d_model=24))
+    assert folder.state(0)["d_model"] == 24
+    shutil.rmtree(tmp_path / "a")
+    found = folder.state(0)
+    assert not found["ready"]
+    assert found["why"] == "this folder is not there any more"
+
+
+def test_what_stands_where_a_folder_should_harms_nothing(tmp_path: Path) -> None:
+    folder = Folder(put(tmp_path, translator()))
+    (tmp_path / "training").mkdir(exist_ok=True)
+    (tmp_path / "training" / "snapshots").write_text("a file")
+    found = folder.state(0)
+    assert (found["ready"], found["snapshots"]) == (True, [])
+
+
+@pytest.mark.parametrize("name", ["snapshots", "is_running", "examples", "load_assets"])
+def test_a_folder_that_cannot_be_read_is_told_of_itself_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    models = Models([put(tmp_path / "bad", translator()), put(tmp_path / "good", classifier())])
+    original = getattr(module, name)
+    if name == "load_assets":
+        put(tmp_path / "bad", translator(d_model=24))  # read anew
+
+    def refused(path: Path, *more: Any) -> Any:
+        if path.name == "bad":
+            raise PermissionError(13, "Permission denied", str(path))
+        return original(path, *more)
+
+    monkeypatch.setattr(module, name, refused)
+    bad, good = models.states()
+    assert (bad["ready"], bad["why"]) == (False, "this folder cannot be read: Permission denied")
+    assert (bad["snapshots"], bad["weights"]) == ([], None)
+    assert bad.keys() == good.keys()
+    assert good["ready"]
+    if name == "load_assets":
+        with pytest.raises(RegardError, match="cannot be read: Permission denied"):
+            Folder(tmp_path / "bad")
+        with pytest.raises(RegardError, match="cannot be read: Permission denied"):
+            models.load(0)
+
+
+def test_links_in_a_circle_are_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "circle").symlink_to("circle")
+    with pytest.raises(RegardError, match="no such folder"):
+        Folder(tmp_path / "circle")
+    folder = Folder(put(tmp_path / "a", translator()))
+    shutil.rmtree(tmp_path / "a")
+    (tmp_path / "a").symlink_to("a")
+    assert not folder.state(0)["ready"]
+
+
+def test_a_recipe_that_is_empty_is_no_model(tmp_path: Path) -> None:
+    """Not one with all that a recipe leaves open."""
+    folder = Folder(put(tmp_path, classifier()))
+    (tmp_path / "recipe.toml").write_text("")
+    found = folder.state(0)
+    assert (found["ready"], found["task"]) == (False, "classification")
+    assert f"recipe.toml: {EMPTY}" in found["why"]
+    with pytest.raises(RegardError, match="is empty"):
+        Folder(tmp_path)
+
+
+def test_a_file_of_weights_that_is_none(tmp_path: Path) -> None:
+    assert count_parameters(tmp_path / "absent") is None
+    (tmp_path / "a").write_bytes(b"\xff" * 100)
+    assert count_parameters(tmp_path / "a") is None
+    before = stamp_of(tmp_path / "a")
+    assert before == stamp_of(tmp_path / "a")
+    (tmp_path / "b").write_bytes(b"\xff" * 100)
+    (tmp_path / "b").replace(tmp_path / "a")
+    assert stamp_of(tmp_path / "a") != before
+    assert stamp_of(tmp_path / "absent") is None

@@ -1,0 +1,117 @@
+"""Inputs by piece ids equal those of the same text; image inputs are the patches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from regard.explore.forward.inputs import image_inputs, text_inputs
+from regard.explore.forward.record import record_attention
+from regard.system.errors import RegardError, UsageError
+from small_tasks import GAPPED, PIXELS, SOURCE, TARGET, classifier, filler, spanner, speaker, tagger, translator, viewer
+
+
+def test_a_translation_by_its_pieces_is_that_translation() -> None:
+    task = translator()
+    ids = task.vocabularies.target.encode(TARGET).ids
+    by_text = text_inputs(task, SOURCE, TARGET)
+    for given in (ids, (*ids, task.vocabularies.target.end)):
+        by_pieces = text_inputs(task, SOURCE, given)
+        assert by_pieces.target_text == TARGET
+        assert (by_pieces.source, by_pieces.target, by_pieces.written) == (
+            by_text.source,
+            by_text.target,
+            by_text.written,
+        )
+        assert torch.equal(by_pieces.run(), by_text.run())
+    assert by_text.written_ids == (*ids, 0)
+    assert by_text.read_ids == (*task.vocabularies.source.encode(SOURCE).ids, 0)
+
+
+def test_pieces_need_not_be_those_of_their_text() -> None:
+    task = translator()
+    side = task.vocabularies.target
+    bytewise = [id for character in "weil" for id in side.encode(character).ids]
+    assert bytewise != side.encode("weil").ids
+    seen = text_inputs(task, SOURCE, bytewise)
+    assert [token.text for token in seen.target] == ["<s>", *"weil"]
+    assert [(token.start, token.end) for token in seen.written] == [(0, 1), (1, 2), (2, 3), (3, 4), (4, 4)]
+    assert seen.target_text == "weil"
+    weights = record_attention(seen).weights
+    assert weights["cross"][0].shape == (3, 5, len(seen.source))
+
+
+def test_nothing_written_yet() -> None:
+    seen = text_inputs(translator(), SOURCE, ())
+    assert (len(seen.target), len(seen.written), seen.written_ids, seen.target_text) == (1, 1, (0,), "")
+
+
+def test_what_the_model_writes_itself_is_what_its_task_writes() -> None:
+    task = translator()
+    assert text_inputs(task, SOURCE).target_text == task.translate(SOURCE, beam=1)
+    spans = spanner()
+    written = spans.greedy_output(spans.gap_source(GAPPED).source)
+    assert text_inputs(spans, GAPPED).written_ids[:-1] == tuple(written)
+    assert text_inputs(spans, GAPPED).target == text_inputs(spans, GAPPED, written).target
+
+
+def test_a_language_model_goes_on_by_pieces() -> None:
+    task = speaker()
+    tokenizer = task.assets.tokenizer
+    whole = text_inputs(task, "The animal")
+    begun = text_inputs(task, "The", tokenizer.encode(" animal").ids)
+    assert begun.source == whole.source == begun.written
+    assert begun.source_text == whole.source_text == "The animal"
+    assert begun.read_ids == begun.written_ids == (tokenizer.end, *tokenizer.encode("The animal").ids)
+    assert torch.equal(begun.run(), whole.run())
+
+
+@pytest.mark.parametrize(
+    ("make", "text", "target", "said"),
+    [
+        (translator, SOURCE, [1], "piece 1 is never"),
+        (translator, SOURCE, [5, 0, 5], "piece 0 is never"),
+        (translator, SOURCE, [10**6], "is never written by this model"),
+        (translator, SOURCE, [-1], "is never written by this model"),
+        (translator, SOURCE, [70] * 60, "60 tokens"),
+        (translator, SOURCE, "weil " * 50, "the translation has"),
+        (translator, "weil " * 50, (), "the text has"),
+        (spanner, GAPPED, "[MASK] " + "weil " * 50, "the text that is missing has"),
+        (spanner, GAPPED, [2], "piece 2 is never"),
+        (speaker, "The", [70] * 43, "the text has"),
+        (speaker, "The", "animal", "writes none"),
+        (classifier, SOURCE, [70], "writes none"),
+        (classifier, "  ", None, "the text is empty"),
+        (filler, SOURCE, "a", "writes none"),
+        (tagger, SOURCE * 2000, None, "the beginning of the text has"),
+        (translator, SOURCE * 2000, (), "the beginning of the text has"),
+    ],
+)
+def test_what_cannot_be_seen(make: Any, text: str, target: Any, said: str) -> None:
+    with pytest.raises(RegardError, match=said):
+        text_inputs(make(), text, target)
+
+
+def test_an_image_is_its_patches() -> None:
+    task = viewer()
+    seen = image_inputs(task, np.array(PIXELS))
+    assert [token.text for token in seen.source] == ["class", "1,1", "1,2", "2,1", "2,2", "3,1", "3,2"]
+    assert [token.start == token.end for token in seen.source] == [True] + [False] * 6
+    assert seen.source == seen.target == seen.written
+    found = record_attention(seen).weights["encoder"]
+    from regard.models.inspect.captured_attention import image_weights
+
+    (batch,) = task.batches(task.images([np.array(PIXELS)]))
+    for layer, (weights,) in zip(found, image_weights(task.model, batch), strict=True):
+        np.testing.assert_array_equal(layer, weights.numpy())
+    with pytest.raises(RegardError, match="6 x 4 x 1"):
+        image_inputs(task, np.array(PIXELS[1:]))
+
+
+def test_errors_are_of_use() -> None:
+    with pytest.raises(UsageError) as raised:
+        text_inputs(translator(), SOURCE, [1])
+    assert raised.value.where == "branch"

@@ -1,0 +1,177 @@
+"""Windows of long texts fit the model, split no word or gap, and join to the text."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from regard.explore.forward.inputs import text_inputs
+from regard.explore.forward.text_windows import TextWindows, has_gap, target_windows, windows
+from regard.text.sentences import cut
+from small_tasks import EVERY, GAPPED, SOURCE, TARGET, TEXTS, filler, spanner, speaker, translator
+
+READERS = [name for name in EVERY if name != "viewer"]
+OTHERS = [name for name in READERS if name not in ("translator", "recurrent")]
+
+
+def long(name: str, times: int = 8) -> str:
+    """A text that no model here reads at once; T5 knows two gaps."""
+    if name == "spanner":
+        return " ".join([SOURCE] * (times - 1) + [GAPPED])
+    return " ".join([TEXTS.get(name, SOURCE)] * times)
+
+
+def check_tokens(task: Any, found: TextWindows) -> None:
+    """They are numbered without a hole; the last may begin within the one before it."""
+    every = [found.window(number) for number in range(1, len(found.texts) + 1)]
+    assert every[0].first == 1
+    assert every[-1].last == found.total
+    around = 1 if task.name in ("translation", "span-corruption", "language-model") else 2
+    for number, one in enumerate(every, 1):
+        assert (one.number, one.count, one.total) == (number, len(every), found.total)
+        assert one.last - one.first + 1 == len(text_inputs(task, one.text, _nothing(task)).source) - around
+    for one, other in itertools.pairwise(every):
+        assert other.first == one.last + 1 or (other.number == other.count and other.first <= one.last + 1)
+
+
+def _nothing(task: Any) -> tuple[int, ...] | None:
+    """Nothing written, where a model writes: it need not search."""
+    return () if task.name in ("translation", "span-corruption") else None
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_text_that_is_read_at_once_is_whole(name: str) -> None:
+    task, text = EVERY[name](), TEXTS.get(name, SOURCE)
+    found = windows(task, text)
+    assert (found.texts, found.begin) == ((text,), 1)
+    one = found.window()
+    assert (one.first, one.last, one.total, one.count) == (1, found.total, found.total, 1)
+    assert windows(task, "  ").texts == ("  ",)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_each_window_is_read_whole(name: str) -> None:
+    task, text = EVERY[name](), long(name)
+    found = windows(task, text)
+    assert len(found.texts) > 2
+    for part in found.texts:
+        assert windows(task, part).texts == (part,)
+    check_tokens(task, found)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_no_word_is_torn_and_none_is_lost(name: str) -> None:
+    task, text = EVERY[name](), long(name)
+    found = windows(task, text)
+    *first, last = found.texts
+    begun = "".join(first)
+    assert text.startswith(begun)
+    assert text.endswith(last)
+    assert len(begun) + len(last) >= len(text)
+    for part in found.texts:
+        begin = text.index(part)
+        assert begin == 0 or text[begin].isspace() or text[begin - 1].isspace()
+        end = begin + len(part)
+        assert end == len(text) or text[end].isspace()
+
+
+def test_the_last_window_is_as_full_as_the_others() -> None:
+    task = filler()
+    found = windows(task, long("filler"))
+    room = task.recipe.data.max_tokens - 2
+    assert min(found.sizes) > room - 4
+    assert found.sizes[-1] + sum(found.sizes[:-1]) > found.total  # it overlaps
+
+
+@pytest.mark.parametrize("name", ["translator", "recurrent"])
+def test_a_translator_reads_the_sentences_that_it_translates(name: str) -> None:
+    task = EVERY[name]()
+    text = f"{SOURCE} {SOURCE.removesuffix('.')} {'and that ' * 60}{SOURCE} It was late."
+    found = windows(task, text)
+    assert list(found.texts) == cut(text, task.vocabularies.source, task.recipe.data.max_tokens, "en")
+    assert found.window().text == SOURCE
+    assert found.begin == 1
+
+
+def test_a_word_without_end_is_cut_and_a_gap_is_not() -> None:
+    for name in READERS:
+        task = EVERY[name]()
+        found = windows(task, "tired" * 200)
+        assert "".join(found.texts[:-1]) in "tired" * 200
+        assert all(windows(task, part).texts == (part,) for part in found.texts)
+    task = filler()
+    found = windows(task, "[MASK]" * 90)
+    assert len(found.texts) == 3
+    for part in found.texts:
+        assert part.replace("[MASK]", "") == ""
+        assert len(task.fill(part, 1)) == part.count("[MASK]")
+
+
+def test_where_one_begins() -> None:
+    """Where something is missing, where a text goes on, else at its beginning."""
+    plain = " ".join([SOURCE] * 6)
+    assert windows(EVERY["classifier"](), plain).begin == 1
+    for task in (filler(), spanner()):
+        assert windows(task, plain).begin == 1
+        found = windows(task, f"{plain} {GAPPED} {plain}")
+        assert 1 < found.begin < len(found.texts)
+        assert has_gap(task, found.window().text)
+        assert not any(has_gap(task, part) for part in found.texts[: found.begin - 1])
+    found = windows(speaker(), plain)
+    assert found.begin == len(found.texts)
+    assert plain.endswith(found.window().text)
+
+
+def test_behind_the_window_of_a_model_that_goes_on_there_is_room() -> None:
+    task = speaker()
+    limit = task.recipe.data.max_tokens
+    for part in windows(task, " ".join([SOURCE] * 6)).texts:
+        assert len(text_inputs(task, part).source) + limit // 4 <= limit
+    assert len(text_inputs(task, SOURCE + SOURCE + SOURCE).source) <= limit  # what fits is not cut for that
+    assert len(windows(task, SOURCE + SOURCE + SOURCE).texts) == 1
+
+
+def test_a_number_that_is_not_there_is_the_nearest() -> None:
+    found = windows(filler(), long("filler"))
+    assert found.window(10**6) == found.window(len(found.texts))
+    assert found.window(0) == found.window(-7) == found.window(1)
+
+
+@pytest.mark.parametrize(("make", "text"), [(translator, f"{TARGET} " * 9), (spanner, "[MASK] " + f"{TARGET} " * 9)])
+def test_what_is_forced_is_cut_to_what_the_model_reads(make: Callable[[], Any], text: str) -> None:
+    task = make()
+    source = SOURCE if task.name == "translation" else GAPPED
+    found = target_windows(task, text)
+    assert len(found.texts) > 1
+    seen = text_inputs(task, source, found.window().text)
+    assert len(seen.target) == found.sizes[0] + 1 <= task.recipe.data.max_tokens
+    assert target_windows(task, found.texts[0]).texts == found.texts[:1]
+
+
+def test_a_long_text_is_cut_without_reading_it_over_and_over() -> None:
+    """What is read in all is a few times the text, however long it is."""
+    task = filler()
+    read = [0]
+    reads = task.reads
+
+    def counted(text: str) -> Any:
+        read[0] += len(text)
+        return reads(text)
+
+    task.reads = counted
+    for text in (f"{SOURCE} " * 300, "tired" * 3000):
+        read[0] = 0
+        windows(task, text)
+        assert read[0] < 12 * len(text)
+
+
+def test_the_same_text_is_cut_the_same() -> None:
+    task, text = EVERY["tagger"](), long("tagger")
+    assert windows(task, text) == windows(EVERY["tagger"](), text)
+    assert windows(task, text).window(2).label == (
+        f"part 2 of {len(windows(task, text).texts)}: tokens {windows(task, text).window(2).first}–"
+        f"{windows(task, text).window(2).last} of {windows(task, text).total}"
+    )

@@ -1,0 +1,95 @@
+"""Terminal heat maps: weights in their places, no over-long line, and a note on what is left out."""
+
+import re
+
+import numpy as np
+import pytest
+
+from regard.explore.pictures.colours import ColourScheme, colour
+from regard.explore.pictures.heatmap import ROWS, heads, heatmap, thumbnail
+from regard.text.terminal_cells import width
+
+ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+WORDS = ["The", "animal", "didn't", "cross", "the", "street", "because", "it", "was", "too", "tired", ".", "</s>"]
+
+
+def weights(*shape: int) -> np.ndarray:
+    scores = np.exp(np.random.default_rng(3).normal(size=shape) * 2)
+    return scores / scores.sum(-1, keepdims=True)
+
+
+@pytest.mark.parametrize("colours", ["true", "256", "16", "none"])
+@pytest.mark.parametrize("columns", [20, 40, 80, 200])
+@pytest.mark.parametrize("count", [1, 5, 13, 70])
+def test_no_line_leaves_the_screen(colours: str, columns: int, count: int) -> None:
+    names = [WORDS[i % 13] for i in range(count)]
+    text = heatmap(weights(count, count), names, names, ColourScheme(colours, columns=columns), "A title 言葉\n" * 99)
+    picture = [line for line in text.splitlines() if not line.startswith("(")]
+    assert max(width(ESCAPE.sub("", line)) for line in picture) <= columns
+    assert ("left out" in text) == (count == 70 or (count == 13 and columns == 20))
+
+
+def test_every_weight_in_its_place() -> None:
+    weight_QK = weights(4, 5)
+    text = heatmap(weight_QK, WORDS[:4], WORDS[:5], ColourScheme("true"))
+    rows = [line for line in text.splitlines() if "\x1b[48" in line][:4]
+    for row, weight_K in zip(rows, weight_QK, strict=True):
+        found = re.findall(r"\x1b\[48;2;(\d+);(\d+);(\d+)m", row)
+        assert [tuple(map(int, f)) for f in found] == [colour(w / weight_QK.max()) for w in weight_K]
+
+
+def test_percentages_are_those_of_the_weights() -> None:
+    text = heatmap(np.array([[0.75, 0.25], [0.05, 0.95]]), ["a", "b"], ["c", "d"], ColourScheme())
+    lines = text.splitlines()
+    assert "75" in lines[1]
+    assert "25" in lines[1]
+    assert "95" in lines[2]
+    assert "05" not in lines[2]
+    assert " 5" not in lines[2]
+
+
+def test_all_labels_are_there() -> None:
+    text = heatmap(weights(13, 13), WORDS, WORDS, ColourScheme(), "a title")
+    assert text.startswith("a title\n")
+    for word in WORDS:
+        assert re.search(rf"^ *{re.escape(word)} ", text, re.MULTILINE)
+
+
+def test_wide_characters_keep_the_grid() -> None:
+    text = heatmap(weights(2, 3), ["猫", "cat"], ["日本語", "x", "e\u0301"], ColourScheme())
+    rows = text.splitlines()[1:3]
+    assert len({width(row) for row in rows}) == 1
+
+
+def test_a_token_cannot_steer_the_terminal() -> None:
+    text = heatmap(weights(1, 2), ["\x1b[2J"], ["\x07", "\u202eabc"], ColourScheme())
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert "\u202e" not in text
+
+
+def test_half_blocks_hold_two_rows_each() -> None:
+    weight_QK = weights(3, 4)
+    lines = thumbnail(weight_QK, ColourScheme("true"))
+    assert len(lines) == 2
+    shares = [tuple(map(int, f)) for f in re.findall(r"\x1b\[38;2;(\d+);(\d+);(\d+)m", lines[0])]
+    assert shares == [colour(w / weight_QK.max()) for w in weight_QK[0]]
+    shares = [tuple(map(int, f)) for f in re.findall(r"\x1b\[48;2;(\d+);(\d+);(\d+)m", lines[0])]
+    assert shares == [colour(w / weight_QK.max()) for w in weight_QK[1]]
+
+
+@pytest.mark.parametrize("colours", ["true", "none"])
+@pytest.mark.parametrize("columns", [30, 80, 120])
+def test_all_heads_are_named_and_fit(colours: str, columns: int) -> None:
+    names = [f"head {h + 1}" for h in range(8)]
+    text = heads(
+        weights(8, 13, 13), names, ColourScheme(colours, columns=columns), f"layer 1: {'a long sentence ' * 20}"
+    )
+    assert text.startswith("layer 1: a long sentence")
+    assert all(name in text for name in names)
+    assert max(width(ESCAPE.sub("", line)) for line in text.splitlines()) <= columns
+
+
+def test_long_sentences_are_cropped_with_a_note() -> None:
+    assert "left out" in heads(weights(1, ROWS + 5, 100), ["head 1"], ColourScheme())
+    assert "left out" not in heads(weights(1, ROWS, 80), ["head 1"], ColourScheme())

@@ -1,0 +1,142 @@
+"""The view of an image shows the weights of the model's own pass, patch by patch."""
+
+import base64
+import json
+import re
+import struct
+import xml.etree.ElementTree as Tree
+import zlib
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from regard.explore.pictures.colours import ColourScheme
+from regard.explore.pictures.distance import distances
+from regard.explore.pictures.image_view import ImageView, data_url, image_view, png_bytes
+from regard.models.inspect.captured_attention import image_weights
+from regard.system.errors import RegardError, UsageError
+from regard.tasks.images.classifier import ImageClassification
+from small_images import image_classifier
+
+IMAGE = np.random.default_rng(1).integers(0, 10, 24)
+
+
+def weights(task: ImageClassification) -> list[torch.Tensor]:
+    (batch,) = task.batches(task.images([IMAGE]))
+    return [layer[0] for layer in image_weights(task.model, batch)]
+
+
+@pytest.mark.parametrize(("who", "query"), [("class", 0), ("1,1", 1), ("2,1", 3), ("3,2", 6)])
+def test_a_row_of_the_weights_lies_as_the_patches_do(who: str, query: int) -> None:
+    task = image_classifier()
+    names, first, grids = image_view(task, IMAGE, 1, None, who).heads()
+    assert names == [f"layer {layer} head {head}" for layer in (1, 2, 3) for head in (1, 2)]
+    for place, grid in enumerate(grids):
+        row = weights(task)[place // 2][place % 2, query]
+        assert first[place] == pytest.approx(float(row[0]))
+        assert grid.shape == (3, 2)
+        for down in range(3):
+            for across in range(2):
+                assert grid[down, across] == pytest.approx(float(row[1 + 2 * down + across]))
+        assert first[place] + grid.sum() == pytest.approx(1, abs=1e-5)
+
+
+def test_who_looks_is_what_the_model_classifies_by() -> None:
+    assert image_view(image_classifier(), IMAGE, 1, None, None).who == "class"
+    task = image_classifier(pool="mean")
+    view = image_view(task, IMAGE, 1, None, None, layer=2, head=1)
+    assert view.who == "mean"
+    _, (first,), (grid,) = view.heads()
+    expected = weights(task)[1][0, 1:].mean(0)
+    np.testing.assert_allclose(grid.ravel(), expected[1:], atol=1e-6)
+    assert first == pytest.approx(float(expected[0]), abs=1e-6)
+
+
+def test_values_say_what_was_asked_for() -> None:
+    task = image_classifier()
+    values = json.loads(json.dumps(image_view(task, IMAGE, 7, "b", "2,2", layer=3).values()))
+    assert (values["image"], values["label"], values["looks"], values["layer"], values["head"]) == (
+        7,
+        "b",
+        "2,2",
+        3,
+        None,
+    )
+    assert values["said"].split()[0] == task.classify(IMAGE).label
+    assert [one["name"] for one in values["heads"]] == ["layer 3 head 1", "layer 3 head 2"]
+    for one in values["heads"]:
+        assert one["class_token"] + np.sum(one["patches"]) == pytest.approx(1, abs=1e-4)
+
+
+def test_the_terminal_shows_the_image_and_every_head() -> None:
+    task = image_classifier()
+    text = image_view(task, IMAGE, 2, "c", None).terminal(ColourScheme())
+    assert text.startswith("image 2, labelled c, read as ")
+    assert len(re.findall(r"layer \d head \d", text)) == 6
+    assert "the image" in text
+    one = image_view(task, IMAGE, 2, "", None, layer=2, head=2)
+    rows = [line for line in one.terminal(ColourScheme(columns=100)).splitlines() if re.match(r"\d ", line)]
+    assert len(rows) == 3
+    assert "without a label" in one.terminal(ColourScheme())
+
+
+def test_the_picture_holds_the_image_every_head_and_how_far_they_attend() -> None:
+    task = image_classifier()
+    picture = image_view(task, IMAGE, 1, "<b>", None).svg(distances(task, [IMAGE]))
+    Tree.fromstring(picture)
+    assert picture.count("to the class token</title>") == 6
+    assert picture.count("<circle") == 6
+    assert len(re.findall("<rect[^>]*fill-opacity", picture)) == 6 * 6
+    assert "data:image/png;base64," in picture
+    alone = image_view(task, IMAGE, 1, None, None, layer=1, head=1).svg()
+    Tree.fromstring(alone)
+    assert "<circle" not in alone
+
+
+@pytest.mark.parametrize(
+    ("shown", "said"),
+    [
+        ({"layer": 4}, "layers 1 to 3"),
+        ({"head": 0}, "heads 1 to 2"),
+        ({"who": "4,1"}, "1,1 to 3,2"),
+        ({"who": "0,1"}, "1,1 to 3,2"),
+        ({"who": "cat"}, "'cat' is no patch"),
+    ],
+)
+def test_what_is_not_there_is_said(shown: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        image_view(image_classifier(), IMAGE, 1, None, **{"who": None, **shown})
+    with pytest.raises(RegardError, match="6 x 4 x 1"):
+        image_view(image_classifier(), IMAGE[1:], 1, None, None)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_png_holds_its_pixels(channels: int) -> None:
+    pixels = np.random.default_rng(2).integers(0, 256, (5, 7, channels)).astype(np.uint8)
+    content = png_bytes(pixels)
+    place, chunks = 8, {}
+    while place < len(content):
+        (size,) = struct.unpack(">I", content[place : place + 4])
+        kind, data = content[place + 4 : place + 8], content[place + 8 : place + 8 + size]
+        assert struct.unpack(">I", content[place + 8 + size : place + 12 + size])[0] == zlib.crc32(kind + data)
+        chunks[kind], place = data, place + 12 + size
+    assert struct.unpack(">IIBBBBB", chunks[b"IHDR"]) == (7, 5, 8, 0 if channels == 1 else 2, 0, 0, 0)
+    rows = np.frombuffer(zlib.decompress(chunks[b"IDAT"]), np.uint8).reshape(5, 1 + 7 * channels)
+    assert not rows[:, 0].any()
+    np.testing.assert_array_equal(rows[:, 1:].reshape(5, 7, channels), pixels)
+
+
+def test_brightness_is_scaled_to_a_byte() -> None:
+    address = data_url(np.array([[[0], [8], [16], [99]]]), 16.0)
+    content = base64.b64decode(address.partition(",")[2])
+    assert content == png_bytes(np.array([[[0], [128], [255], [255]]], np.uint8))
+    two = data_url(np.array([[[0, 16]]]), 16.0)  # no picture has two channels: their mean
+    assert base64.b64decode(two.partition(",")[2]) == png_bytes(np.array([[[128]]], np.uint8))
+
+
+def test_a_view_alone_refuses_what_its_weights_lack() -> None:
+    view = image_view(image_classifier(), IMAGE, 1, None, None)
+    with pytest.raises(UsageError):
+        ImageView(view.pixels, 9.0, view.grid, view.weights, view.name, layer=0)

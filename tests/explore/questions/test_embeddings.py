@@ -1,0 +1,142 @@
+"""Neighbours, maps and vectors of pieces, compared with the embedding tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from regard.system.errors import UsageError
+
+Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]
+TaskOf = Callable[[str], Any]
+SIDES = [
+    ("translator", "source"),
+    ("translator", "target"),
+    ("recurrent", "source"),
+    ("recurrent", "target"),
+    ("classifier", "source"),
+    ("filler", "source"),
+    ("speaker", "source"),
+    ("spanner", "source"),
+    ("spanner", "target"),
+    ("encoder", "source"),
+]
+
+CONTROLS = {chr(code) for code in (*range(9), *range(11, 32), *range(127, 160))}
+"""No tab, and no end of a line."""
+
+
+def table(task: Any, side: str) -> tuple[Any, np.ndarray]:
+    """The tokenizer and the rows of the model's first part."""
+    tokenizer = getattr(task.vocabularies, side) if task.name == "translation" else task.assets.tokenizer
+    reader = task.model.decoder if side == "target" or task.name == "language-model" else task.model.encoder
+    return tokenizer, reader.input.tokens.weight.numpy()[: tokenizer.size].astype(float)
+
+
+@pytest.mark.parametrize(("name", "side"), SIDES)
+def test_the_nearest_by_plain_loops(plain: Ask, task: TaskOf, name: str, side: str) -> None:
+    tokenizer, rows = table(task(name), side)
+    values, _ = plain("near", name, side=side, text="animal", count=7)
+    ids = tokenizer.encode(" animal").ids
+    assert [one["id"] for one in values["pieces"]] == min(ids, tokenizer.encode("animal").ids, key=len)
+    id = values["id"]
+    assert values["piece"] == tokenizer.piece(id) == max((one["piece"] for one in values["pieces"]), key=len)
+    cosines = {}
+    for other in tokenizer.ordinary.tolist():
+        if other != id and not tokenizer.is_byte(other) and tokenizer.decode([other]) not in CONTROLS:
+            cosines[other] = rows[id] @ rows[other] / np.linalg.norm(rows[id]) / np.linalg.norm(rows[other])
+    wanted = sorted(cosines, key=lambda other: -cosines[other])[:7]
+    assert [other for other, _, _ in values["near"]] == wanted
+    assert [piece for _, piece, _ in values["near"]] == [tokenizer.piece(other) for other in wanted]
+    assert [cosine for _, _, cosine in values["near"]] == pytest.approx([cosines[other] for other in wanted], rel=1e-5)
+
+
+def test_the_nearest_of_a_piece_by_its_number(plain: Ask) -> None:
+    by_text, _ = plain("near", "translator", side="target", text="Tier")
+    by_id, _ = plain("near", "translator", side="target", id=by_text["id"])
+    assert by_id == {**by_text, "pieces": []}
+    symbol, _ = plain("near", "translator", side="target", id=0)
+    assert symbol["piece"] == "</s>"
+    assert len(symbol["near"]) == 12
+
+
+def test_a_map_shows_what_differs_most(plain: Ask, task: TaskOf) -> None:
+    tokenizer, rows = table(task("speaker"), "source")
+    values, arrays = plain("map", "speaker", count=50, text="the animal, the street")
+    ids = values["ids"]
+    assert len(ids) == len(set(ids)) == len(arrays["place"]) == 50
+    assert values["pieces"] == [tokenizer.piece(id) for id in ids]
+    marked = [ids[place] for place in values["marked"]]
+    assert set(marked) == set(tokenizer.encode(" the animal, the street").ids)
+    assert not any(tokenizer.is_byte(id) for id in ids)
+    centred = rows[ids] - rows[ids].mean(0)
+    sizes = np.linalg.svd(centred, compute_uv=False) ** 2
+    assert values["share"] == pytest.approx(sizes[:2].sum() / sizes.sum(), rel=1e-4)
+    np.testing.assert_allclose((arrays["place"].astype(float) ** 2).sum(0), sizes[:2], rtol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["translator", "filler", "speaker"])
+def test_bytes_that_no_text_has_are_near_nothing_and_on_no_map(plain: Ask, task: TaskOf, name: str) -> None:
+    tokenizer, _ = table(task(name), "source")
+    every = {tokenizer.decode([id]): id for id in tokenizer.ordinary.tolist()}
+    assert len(CONTROLS & every.keys()) > 20  # a vocabulary of bytes has them
+    near = [one for one, _, _ in plain("near", name, text="animal", count=100)[0]["near"]]
+    mapped = plain("map", name, count=5000)[0]
+    for ids in (near, mapped["ids"]):
+        assert not CONTROLS & {tokenizer.decode([id]) for id in ids}
+    assert every["\n"] in mapped["ids"]
+    assert mapped["pieces"][mapped["ids"].index(every["\n"])] == "<0x0A>"
+    told = plain("near", name, id=every["\x07"])[0]
+    assert told["piece"] == "<0x07>"
+    assert all(piece.isprintable() for _, piece, _ in told["near"])
+
+
+def test_words_come_first(plain: Ask) -> None:
+    values, _ = plain("map", "translator", side="source", count=12)
+    assert values["marked"] == []
+    letters = [piece.strip("▁") for piece in values["pieces"]]
+    assert all(len(piece) > 1 and piece.isalpha() for piece in letters)
+    assert plain("map", "translator", side="source", count=12)[0] == values
+
+
+def test_a_map_of_fewer_pieces_than_are_marked(plain: Ask) -> None:
+    values, arrays = plain("map", "speaker", count=1, text="the animal")
+    assert values["marked"] == list(range(len(values["ids"])))
+    assert arrays["place"].shape == (len(values["ids"]), 2)
+
+
+def test_vectors_are_means_of_rows(plain: Ask, task: TaskOf) -> None:
+    tokenizer, rows = table(task("translator"), "target")
+    texts = ["Straße", "das Tier, müde", "x"]
+    values, arrays = plain("vectors", "translator", side="target", texts=texts)
+    for text, pieces, vector in zip(texts, values["pieces"], arrays["vector"], strict=True):
+        ids = min(tokenizer.encode(text).ids, tokenizer.encode(f" {text}").ids, key=len)
+        assert pieces == [tokenizer.piece(id) for id in ids]
+        np.testing.assert_allclose(vector, np.mean([rows[id] for id in ids], axis=0), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("question", "name", "given", "said"),
+    [
+        ("near", "translator", {}, "by a text, or by its number"),
+        ("near", "translator", {"text": "a", "id": 5}, "by a text, or by its number"),
+        ("near", "translator", {"text": " "}, "the text is empty"),
+        ("near", "translator", {"id": 10**6}, "there is no piece 1000000"),
+        ("near", "translator", {"text": "a", "count": 0}, "integer from 1"),
+        ("near", "classifier", {"text": "a", "side": "target"}, "this model has source embeddings"),
+        ("near", "viewer", {"text": "a"}, "this model has no embeddings"),
+        ("map", "translator", {"count": 10**6}, "integer from 1"),
+        ("map", "translator", {"side": "left"}, "one of source, target"),
+        ("vectors", "translator", {}, "1 to 64 texts"),
+        ("vectors", "translator", {"texts": ["a"] * 65}, "65 entries"),
+        ("vectors", "translator", {"texts": ["a", 5]}, "expected a text"),
+        ("vectors", "translator", {"texts": ["a", ""]}, "the text is empty"),
+        ("vectors", "translator", {"texts": ["a"], "text": "a"}, "an unknown field"),
+    ],
+)
+def test_what_is_not_there(plain: Ask, question: str, name: str, given: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        plain(question, name, **given)

@@ -1,0 +1,114 @@
+"""Every number of the attention equation, compared with plain loops."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from regard.system.errors import UsageError
+from small_tasks import EVERY, SOURCE, TARGET
+
+Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]
+
+
+def softmax(scores: list[float]) -> list[float]:
+    shares = [math.exp(score - max(scores)) for score in scores]
+    return [share / sum(shares) for share in shares]
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY if name not in ("recurrent", "reader")])
+@pytest.mark.parametrize(
+    "changes", [{}, {"scaling": False}, {"mask": False}, {"positions": False}], ids=["whole", "scaling", "mask", "pos"]
+)
+def test_step_by_step(ask: Ask, name: str, changes: dict[str, bool]) -> None:
+    if name == "spanner" and "scaling" in changes:
+        return  # it does not scale
+    target = {"translator": {"target": TARGET}, "spanner": {"target": "[MASK] cat"}}.get(name, {})
+    values, arrays = ask("look", name, changes=changes, **target)
+    for kind, one in values["kinds"].items():
+        layer, head = one["layers"], one["heads"]
+        query = len(values[one["queries"]]) // 2
+        more, found = ask("equation", name, kind=kind, layer=layer, head=head, query=query, changes=changes, **target)
+        keys, divisor = range(len(values[one["keys"]])), more["divisor"]
+        assert divisor == pytest.approx(1.0 if changes.get("scaling") is False or name == "spanner" else 2.0)
+        assert not more["additive"]
+        score = [sum(a * b for a, b in zip(found["query"], found["key"][k], strict=True)) for k in keys]
+        np.testing.assert_allclose(found["score"], score, rtol=1e-4, atol=1e-5)
+        scaled = [score[k] / divisor + found["bias"][k] for k in keys]
+        np.testing.assert_allclose(found["scaled"], scaled, rtol=1e-4, atol=1e-5)
+        seen = [k for k in keys if not found["hidden"][k]]
+        causal = kind == "decoder" and changes.get("mask") is not False
+        assert seen == [k for k in keys if not causal or k <= query]
+        weight = dict(zip(seen, softmax([scaled[k] for k in seen]), strict=True))
+        np.testing.assert_allclose(found["weight"], [weight.get(k, 0) for k in keys], rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(found["weight"], arrays[f"weights.{kind}"][layer - 1, head - 1, query], rtol=1e-4)
+        context = sum(found["weight"][k] * found["value"][k] for k in keys)
+        np.testing.assert_allclose(found["context"], context, rtol=1e-4, atol=1e-6)
+        plain = dict(zip(seen, softmax([score[k] + found["bias"][k] for k in seen]), strict=True))
+        np.testing.assert_allclose(found["unscaled"], [plain.get(k, 0) for k in keys], rtol=1e-3, atol=1e-6)
+        np.testing.assert_allclose(found["unmasked"], softmax(scaled), rtol=1e-4, atol=1e-6)
+        if changes.get("positions") is False or name != "spanner":
+            assert not found["bias"].any()
+
+
+def test_relative_positions_are_the_bias(ask: Ask, plain: Ask) -> None:
+    _, found = ask("equation", "spanner", kind="encoder", layer=1, head=2, query=3)
+    _, known = plain("places", "spanner", stack="encoder", count=20)
+    for key, bias in enumerate(found["bias"]):
+        assert bias == pytest.approx(known["bias"][1, 19 + key - 3], abs=1e-6)
+    assert found["bias"].any()
+
+
+def test_the_additive_score(ask: Ask, task: Callable[[str], Any]) -> None:
+    values, found = ask("equation", "recurrent", kind="cross", layer=1, head=1, query=2, target=TARGET)
+    assert (values["divisor"], values["additive"]) == (1.0, True)
+    direction = task("recurrent").model.decoder.cross.score.direction.numpy()
+    score = [float(direction @ np.tanh(found["query"] + key)) for key in found["key"]]
+    np.testing.assert_allclose(found["score"], score, rtol=1e-4)
+    np.testing.assert_allclose(found["weight"], softmax(score), rtol=1e-4)
+
+
+def test_a_text_that_is_weighed(ask: Ask, task: Callable[[str], Any]) -> None:
+    values, found = ask("equation", "reader", kind="pool", layer=1, head=1, query=0)
+    assert (values["divisor"], values["additive"]) == (1.0, True)
+    pool = task("reader").model.head.pool
+    np.testing.assert_allclose(found["query"], pool.query.numpy(), rtol=1e-6)
+    score = [float(pool.score.direction.numpy() @ np.tanh(found["query"] + key)) for key in found["key"]]
+    np.testing.assert_allclose(found["score"], score, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(found["weight"], softmax(score), rtol=1e-4)
+    np.testing.assert_allclose(found["context"], found["weight"] @ found["value"], rtol=1e-4, atol=1e-6)
+    with pytest.raises(UsageError, match="there is no query 1"):
+        ask("equation", "reader", kind="pool", layer=1, head=1, query=1)
+
+
+def test_a_head_that_is_off_says_nothing(ask: Ask) -> None:
+    how = {"kind": "encoder", "layer": 2, "head": 1, "query": 4}
+    _, found = ask("equation", "translator", changes={"off": [["encoder", 2, 1]]}, **how)
+    _, whole = ask("equation", "translator", **how)
+    assert not found["context"].any()
+    assert whole["context"].any()
+    np.testing.assert_allclose(found["weight"], whole["weight"], rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"kind": "encoder", "query": 99}, "no query 99"),
+        ({"kind": "encoder", "layer": 9}, "layer 9"),
+        ({"kind": "encoder", "head": 9}, "no head 9"),
+        ({"kind": "encoder", "query": -1}, "integer from 0"),
+        ({"kind": "other"}, "one of encoder"),
+        ({"kind": "encoder", "text": ""}, "the text is empty"),
+    ],
+)
+def test_what_is_not_there(ask: Ask, given: dict[str, Any], said: str) -> None:
+    from regard.system.errors import RegardError
+
+    with pytest.raises(RegardError, match=said):
+        ask("equation", "translator", **given)
+    with pytest.raises(UsageError, match="no decoder attention"):
+        ask("equation", "tagger", kind="decoder", text=SOURCE)

@@ -1,0 +1,197 @@
+"""Exported files equal those of the command line."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as Tree
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from regard.explore.folders.models import Models
+from regard.explore.forward.record import record
+from regard.explore.pictures.view import SMALLER, View
+from regard.explore.questions import export as exports
+from regard.explore.questions.answers import export_file
+from regard.system.errors import RegardError
+from small_tasks import EVERY, SOURCE, TARGET, before, keep, put, recurrent, translator
+
+Export = Callable[..., tuple[bytes, str, str]]
+
+
+@pytest.fixture
+def export(models: Models, number: Callable[[str], int]) -> Export:
+    return lambda name, **given: export_file(models, {"model": number(name), **before(name), **given})
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_all_numbers_as_json(export: Export, ask: Any, name: str) -> None:
+    content, media, file = export(name, form="json")
+    values, arrays = ask("look", name)
+    found = json.loads(content)
+    assert (media, file) == ("application/json", f"{name}-attention.json")
+    assert found["output"] == values["output"]
+    whole = {"off": [], "positions": True, "scaling": True, "mask": True}
+    assert found["asked"] == {"snapshot": None, "target": None, "changes": whole}
+    for side in ("source", "target", "written"):
+        assert found[side] == [{key: one[key] for key in ("text", "start", "end")} for one in values[side]]
+    assert list(found["weights"]) == list(values["kinds"])
+    for kind, layers in found["weights"].items():
+        np.testing.assert_allclose(layers, arrays[f"weights.{kind}"], atol=1e-6)
+
+
+def test_a_picture_is_that_of_the_command_line(export: Export, task: Callable[[str], Any]) -> None:
+    made = record(task("translator"), SOURCE, TARGET)
+    for kind, layer, head in (("cross", 2, 1), ("encoder", None, None), ("decoder", 3, None), ("cross", None, 2)):
+        content, media, file = export("translator", target=TARGET, form="svg", kind=kind, layer=layer, head=head)
+        assert (media, file) == ("image/svg+xml", "translator-attention.svg")
+        assert content.decode() == View(made, kind, layer, head).svg(remark=f"Made to write “{TARGET}”")
+    alone = record(task("translator"), SOURCE)
+    assert export("translator", form="svg")[0].decode() == View(alone, "encoder").svg()
+
+
+def seen_and_said(content: bytes) -> tuple[str, str]:
+    """The small remarks of a picture, joined, and its description."""
+    every = list(Tree.fromstring(content).iter())
+    remarks = [one.text or "" for one in every if one.get("class") == "soft"]
+    return " ".join(remarks), next(one.text or "" for one in every if one.tag.endswith("desc"))
+
+
+@pytest.mark.parametrize("shown", [{}, {"kind": "cross", "layer": 1, "head": 2}])
+def test_a_picture_says_what_was_changed(export: Export, shown: dict[str, Any]) -> None:
+    changes = {"off": [["cross", 2, 1], ["encoder", 1, 3]], "positions": False, "scaling": False, "mask": False}
+    said = f"Without encoder–decoder head 2·1, encoder head 1·3, positions, scaling, the mask. Made to write “{TARGET}”"
+    for part in seen_and_said(export("translator", form="svg", target=TARGET, changes=changes, **shown)[0]):
+        assert said in part
+    for part in seen_and_said(export("translator", form="svg", **shown)[0]):
+        assert "Without" not in part
+        assert "Made to write" not in part
+
+
+def test_numbers_say_what_was_changed(export: Export) -> None:
+    changes = {"off": [["decoder", 1, 1]], "positions": True, "scaling": True, "mask": False}
+    found = json.loads(export("translator", form="json", target=TARGET, changes=changes)[0])
+    assert found["asked"] == {"snapshot": None, "target": TARGET, "changes": changes}
+
+
+def test_an_image_is_named(number: Callable[[str], int], models: Models, tmp_path: Path) -> None:
+    """By its number from 1 on, and its label; a drawn one as that."""
+    lines = [f"{','.join(map(str, range(place, place + 24)))},{'ab'[place]}" for place in range(2)]
+    (tmp_path / "images.csv").write_text("\n".join(lines) + "\n")
+    hung = Models([models.folders[number("viewer")].path], tmp_path / "images.csv")
+    for image, said in (
+        ({"number": 0}, "image 1, labelled a, read as "),
+        ({"number": 1}, "image 2, labelled b, read as "),
+        ({"pixels": list(range(24))}, "a drawn image, read as "),
+    ):
+        for part in seen_and_said(export_file(hung, {"form": "svg", "image": image})[0]):
+            assert said in part
+
+
+def test_kept_weights_are_named(tmp_path: Path) -> None:
+    models = Models([put(tmp_path, translator())])
+    keep(tmp_path, translator(), 12)
+    kept = {"text": SOURCE, "snapshot": "step 12"}
+    for part in seen_and_said(export_file(models, {"form": "svg", **kept})[0]):
+        assert "With the weights of step 12." in part
+    assert json.loads(export_file(models, {"form": "json", **kept})[0])["asked"]["snapshot"] == "step 12"
+
+
+@pytest.mark.parametrize(("layer", "head", "heads"), [(None, None, 6), (2, None, 3), (None, 1, 2), (1, 3, 1)])
+def test_a_picture_of_an_image(export: Export, layer: int | None, head: int | None, heads: int) -> None:
+    content, _, _ = export("viewer", form="svg", layer=layer, head=head)
+    Tree.fromstring(content)
+    assert content.count(b"to the class token</title>") == heads
+    assert b"data:image/png;base64," in content
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_every_model_has_its_picture(export: Export, name: str) -> None:
+    Tree.fromstring(export(name, form="svg")[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "said"),
+    [
+        ("translator", {}, ", not nothing"),
+        ("translator", {"form": "png"}, ", not 'png'"),
+        ("translator", {"form": "svg", "kind": "all"}, ", not 'all'"),
+        ("translator", {"form": "svg", "layer": 9}, "layers 1 to 2"),
+        ("translator", {"form": "svg", "head": 9}, "heads 1 to 3"),
+        ("tagger", {"form": "svg", "kind": "cross"}, "has encoder self-attention alone"),
+        ("translator", {"form": "json", "text": " "}, "the text is empty"),
+        ("viewer", {"form": "svg", "image": None}, "reads images"),
+    ],
+)
+def test_what_cannot_be_kept(export: Export, name: str, given: dict[str, Any], said: str) -> None:
+    with pytest.raises(RegardError, match=said):
+        export(name, **given)
+
+
+@pytest.mark.parametrize("form", ["json", "html"])
+def test_too_many_weights_are_refused(export: Export, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    count = sum(map(np.size, json.loads(export("translator", form="json")[0])["weights"].values()))
+    monkeypatch.setattr(exports, "MOST", count)
+    assert export("translator", form=form)[0]
+    monkeypatch.setattr(exports, "MOST", count - 1)
+    said = f"makes {count:,} weights, one file holds {count - 1:,} at most; give a shorter text"
+    with pytest.raises(RegardError, match=said):
+        export("translator", form=form)
+
+
+def opacities(content: bytes) -> list[float]:
+    """How dark each square of a picture is, but for those of its scale."""
+    squares = [one for one in Tree.fromstring(content).iter() if one.tag.endswith("rect")]
+    return [float(one.attrib["fill-opacity"]) for one in squares if "fill-opacity" in one.attrib]
+
+
+def test_many_heads_are_drawn_smaller_which_is_said(
+    export: Export, models: Models, number: Callable[[str], int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As means over what looks and sums over what is looked at."""
+    shown = {"form": "svg", "kind": "encoder", "target": TARGET}
+    whole = export("translator", **shown)[0]
+    weight_HQK = np.concatenate(record(models.load(number("translator")).task, SOURCE, TARGET).weights["encoder"])
+    heads, size, _ = weight_HQK.shape
+    assert len(opacities(whole)) == weight_HQK.size
+    assert SMALLER not in seen_and_said(whole)[0]
+    monkeypatch.setattr(exports, "SQUARES", heads * 4 + 3)
+    small = export("translator", **shown)[0]
+    for part in seen_and_said(small):
+        assert SMALLER in part
+    np.testing.assert_allclose(opacities(small), quarters(weight_HQK, size // 2), atol=6e-4)
+
+
+def quarters(weight_HQK: np.ndarray, middle: int) -> list[float]:
+    """Four cells a head, row by row, relative to the head's largest."""
+    found = []
+    for weight_QK in weight_HQK:
+        cells = [
+            float(weight_QK[rows, columns].sum(axis=1).mean())
+            for rows in (slice(0, middle), slice(middle, None))
+            for columns in (slice(0, middle), slice(middle, None))
+        ]
+        found += [cell / max(cells) for cell in cells]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "said"),
+    [("translator", 1, "a picture 20 at most; shorten the text"), ("viewer", None, "has 20 at most; name one head")],
+)
+def test_a_picture_that_is_too_large(
+    export: Export, monkeypatch: pytest.MonkeyPatch, name: str, head: int | None, said: str
+) -> None:
+    monkeypatch.setattr(exports, "SQUARES", 20)
+    with pytest.raises(RegardError, match=said):
+        export(name, form="svg", layer=1 if head else None, head=head)
+
+
+def test_names_of_files_are_plain(tmp_path: Path) -> None:
+    models = Models([put(tmp_path / 'a "b"\nü', translator()), put(tmp_path / "…", recurrent(score="none"))])
+    assert export_file(models, {"text": SOURCE, "form": "json"})[2] == "a-b-attention.json"
+    with pytest.raises(RegardError, match="no attention"):
+        export_file(models, {"model": 1, "text": SOURCE, "form": "json"})

@@ -1,0 +1,47 @@
+"""Rooms are small, no import circle exists, and ARCHITECTURE.md has a line for each room."""
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "regard"
+MOST = 15
+"""Entries of a room."""
+
+
+def counts() -> ModuleType:
+    """``scripts/counts.py``, which is no package."""
+    spec = importlib.util.spec_from_file_location("counts", ROOT / "scripts" / "counts.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def rooms() -> list[Path]:
+    return sorted({path.parent for path in SOURCE.rglob("*.py")})
+
+
+def test_no_room_is_crowded() -> None:
+    for room in rooms():
+        entries = [path.name for path in room.iterdir() if not path.name.startswith("__") and path.name != "py.typed"]
+        assert len(entries) <= MOST, f"{room.relative_to(ROOT)} has {len(entries)} entries"
+
+
+def test_each_room_has_its_line() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    tree = text[text.index("src/regard/\n") : text.index("\nweb/")]
+    drawn, above = set[str](), list[str]()
+    for indent, name in re.findall(r"^( +)(\w+)/ +\S", tree, re.MULTILINE):
+        above = [*above[: len(indent) // 2 - 1], name]
+        drawn.add("/".join(above))
+    there = {room.relative_to(SOURCE).as_posix() for room in rooms()} - {"."}
+    assert drawn == there | {"explore/page"}
+
+
+def test_no_import_circle() -> None:
+    counted = counts()
+    assert counted.circles(counted.imports(*counted.modules(ROOT))) == []

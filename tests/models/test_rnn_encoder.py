@@ -1,0 +1,75 @@
+"""Recurrent readers: against torch's own recurrence and plain steps, with each kind of pool."""
+
+import pytest
+import torch
+from torch import nn
+
+from regard.config import RnnEncoderSection
+from regard.models.build import classes, rnn_encoder
+from regard.models.inspect.captured_attention import capture_layers
+from regard.nn.dropout import reseed
+from small_models import PIECES, assert_near, same, sentences
+from small_readers import CLASSES, texts
+from small_readers import rnn_encoder as small
+
+GIVEN = sentences([5, 1, 7, 3])
+KERNELS = {"elman": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
+
+
+@pytest.mark.parametrize("two_way", [False, True])
+@pytest.mark.parametrize("cell", KERNELS)
+def test_hidden_vectors_are_those_of_torch_text_by_text(cell: str, two_way: bool) -> None:
+    model = small(cell=cell, two_way=two_way, layers=2)
+    size = 6 if two_way else 12
+    kernel = KERNELS[cell](12, size, num_layers=2, bidirectional=two_way).double()
+    for layer, part in enumerate(model.encoder.stack.layers):
+        named = {name.replace("_l0", f"_l{layer}"): value for name, value in part.kernel.state_dict().items()}
+        assert not kernel.load_state_dict(named, strict=False).unexpected_keys
+    with torch.no_grad():
+        rows = [kernel(model.encoder.input.tokens.weight[ids] * 12**0.5)[0] for ids in GIVEN]
+        assert_near(model.encoder(texts(GIVEN, tail=2))[:16], torch.cat(rows), 1e-9)
+
+
+@pytest.mark.parametrize("pooler", [False, True])
+def test_classes_are_scored_from_what_was_attended_to(pooler: bool) -> None:
+    model = small(pool="attention", pooler=pooler)
+    with torch.no_grad():
+        hidden_TD = model.encoder(texts(GIVEN))
+        scores = torch.tanh(hidden_TD @ model.head.pool.score.memory.weight.T + model.head.pool.query)
+        scores = scores @ model.head.pool.score.direction
+        rows = zip(scores.split([5, 1, 7, 3]), hidden_TD.split([5, 1, 7, 3]), strict=True)
+        vector_BD = torch.stack([score.softmax(0) @ hidden for score, hidden in rows])
+        if pooler:
+            vector_BD = torch.tanh(model.head.dense(vector_BD))
+        assert_near(model(texts(GIVEN)), model.head.classes(vector_BD), 1e-9)
+
+
+def test_the_query_begins_at_zero_and_is_heard_text_by_text() -> None:
+    section = RnnEncoderSection(d_model=12, pool="attention")
+    model = rnn_encoder(section, PIECES, classes(section, CLASSES), 3).eval()
+    assert not model.head.pool.query.any()
+    weights = capture_layers(model, "rnn-encoder", lambda: model(texts(GIVEN)))["pool"][0]
+    assert [weight.shape for weight in weights] == [(1, 1, 5), (1, 1, 1), (1, 1, 7), (1, 1, 3)]
+
+
+def test_weights_and_dropout_are_pure_functions_of_the_key() -> None:
+    section = RnnEncoderSection(d_model=12, pool="attention", dropout=0.3)
+    one, again, other = (rnn_encoder(section, PIECES, classes(section, CLASSES), key) for key in (1, 1, 2))
+    drawn = {name for name, _ in one.named_parameters() if "bias" not in name and not name.endswith("query")}
+    for name, value in one.named_parameters():
+        assert torch.equal(value, again.get_parameter(name))
+        assert torch.equal(value, other.get_parameter(name)) != (name in drawn)
+    found = []
+    for key in (3, 3, 4):
+        reseed(key)
+        found.append(one.train()(texts(GIVEN)).detach())
+    assert same(found[0], found[1])
+    assert not torch.equal(found[0], found[2])
+
+
+def test_an_empty_text_is_read_among_others() -> None:
+    model = small(pool="attention")
+    with torch.no_grad():
+        among = model(texts([GIVEN[0], GIVEN[1][:0], GIVEN[2]]))
+        assert_near(among[[0, 2]], model(texts([GIVEN[0], GIVEN[2]])), 1e-9)
+        assert_near(among[1], model.head.classes(torch.zeros(1, 12, dtype=torch.float64))[0], 1e-9)

@@ -1,0 +1,117 @@
+import logging
+
+import equations
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.nn.attention import multi_head
+from regard.nn.attention.kv_cache import KVCache
+from regard.nn.attention.multi_head import MultiHeadAttention, attend
+from regard.nn.dropout import reseed
+from regard.nn.layout import Layout, Sequences
+from small_models import arrays, assert_near, only, sequences, stir
+
+
+def tensors(queries: int, keys: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    shapes = ((queries, 2, 4), (keys, 2, 4), (keys, 2, 3))
+    query_THK, key_SHK, value_SHU = (torch.randn(s, generator=generator, dtype=torch.float64) for s in shapes)
+    return query_THK, key_SHK, value_SHU
+
+
+def by_hand(query_THK, key_SHK, value_SHU, layout: Layout, causal: bool) -> np.ndarray:
+    context = np.zeros((len(query_THK), query_THK.shape[1], value_SHU.shape[2]))
+    for b in range(layout.queries.count):
+        q, k = (slice(int(s.starts_B[b]), int(s.starts_B[b] + s.lengths_B[b])) for s in (layout.queries, layout.keys))
+        for head in range(query_THK.shape[1]):
+            query, key, value = (x.numpy()[p, head] for x, p in ((query_THK, q), (key_SHK, k), (value_SHU, k)))
+            context[q, head] = equations.attention(query, key, value, causal)
+    return context
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=4), st.integers(0, 2))
+def test_attend_is_the_equation_sequence_by_sequence(lengths, tail) -> None:
+    for causal in (False, True):
+        pairs = [(k, k) for _, k in lengths] if causal else lengths
+        queries = sequences([q for q, _ in pairs], tail)
+        keys = queries if causal else sequences([k for _, k in pairs], tail)
+        given_QKV = tensors(queries.size, keys.size)
+        layout = Layout(queries, keys)
+        assert_near(attend(*given_QKV, layout, causal=causal), by_hand(*given_QKV, layout, causal), 1e-12)
+
+
+def test_under_causal_the_last_query_stands_at_the_last_key() -> None:
+    layout = Layout(sequences([1, 2, 3, 5]), sequences([4, 2, 5, 3]))
+    given_QKV = tensors(11, 14)
+    assert_near(attend(*given_QKV, layout, causal=True), by_hand(*given_QKV, layout, True), 1e-12)
+
+
+def test_a_scale_and_a_bias_are_taken() -> None:
+    query_THK, key_SHK, value_SHU = tensors(5, 5)
+    layout = Layout(sequences([5]), sequences([5]))
+
+    def slope(query_positions_L: torch.Tensor, key_positions_M: torch.Tensor) -> torch.Tensor:
+        distance_LM = (query_positions_L[:, None] - key_positions_M).abs().double()
+        return -torch.tensor([0.5, 0.1], dtype=torch.float64)[:, None, None] * distance_LM
+
+    context_THU = attend(query_THK, key_SHK, value_SHU, layout, causal=False, bias=slope, scale=0.3)
+    for head, steepness in enumerate((0.5, 0.1)):
+        score = 0.3 * query_THK[:, head].numpy() @ key_SHK[:, head].numpy().T
+        score -= steepness * np.abs(np.subtract.outer(np.arange(5), np.arange(5)))
+        weight = np.array([equations.softmax(row) for row in score])
+        assert_near(context_THU[:, head], weight @ value_SHU[:, head].numpy(), 1e-12)
+
+
+@pytest.mark.parametrize(("d_k", "d_v"), [(4, 4), (2, 5)])
+def test_multi_head_attention_is_the_papers(d_k: int, d_v: int) -> None:
+    part = MultiHeadAttention(6, 3, d_k, d_v).double()
+    stir(part)
+    x_TD, memory_SD = torch.randn(7, 6, dtype=torch.float64), torch.randn(8, 6, dtype=torch.float64)
+    own, other = Layout(sequences([3, 4]), sequences([3, 4])), Layout(sequences([3, 4]), sequences([6, 2]))
+    weights = arrays(part)
+    for causal in (False, True):
+        expected = [equations.multi_head(x, x, weights, 3, causal) for x in (x_TD[:3].numpy(), x_TD[3:].numpy())]
+        assert_near(part(x_TD, x_TD, own, causal=causal), np.concatenate(expected), 1e-12)
+    halves = ((x_TD[:3], memory_SD[:6]), (x_TD[3:], memory_SD[6:]))
+    expected = [equations.multi_head(x.numpy(), m.numpy(), weights, 3) for x, m in halves]
+    assert_near(part(x_TD, memory_SD, other, causal=False), np.concatenate(expected), 1e-12)
+
+
+def test_what_is_remembered_is_recalled() -> None:
+    part = MultiHeadAttention(6, 3, 2, 2).double()
+    memory_SD, x_ND = torch.randn(7, 6, dtype=torch.float64), torch.randn(2, 6, dtype=torch.float64)
+    key_SHK, value_SHU = part.remember(memory_SD)
+    arena = KVCache.empty((key_SHK, value_SHU), rows=2, stride=5)
+    arena.write(torch.tensor([0, 1, 2, 5, 6, 7, 8]), key_SHK, value_SHU)
+    rows = Sequences.rows(torch.tensor([3, 4]), 4, 5)
+    found_ND = part.recall(x_ND, arena, Layout(Sequences.end_to_end([1, 1]), rows))
+    packed = Layout(Sequences.end_to_end([1, 1]), Sequences.end_to_end([3, 4]))
+    assert_near(found_ND, part(x_ND, memory_SD, packed, causal=False), 1e-12)
+
+
+def test_weights_are_dropped_while_training_only() -> None:
+    part = MultiHeadAttention(6, 3, 2, 2, dropout=0.5)
+    x_TD, layout = torch.randn(9, 6), Layout(sequences([9]), sequences([9]))
+    part.eval()
+    still_TD = part(x_TD, x_TD, layout, causal=False)
+    part.train()
+    for allowed in ((), multi_head.BACKENDS):
+        with only(*allowed):
+            reseed(1)
+            dropped_TD = part(x_TD, x_TD, layout, causal=False)
+            assert not torch.allclose(dropped_TD, still_TD)
+            reseed(1)
+            assert torch.equal(part(x_TD, x_TD, layout, causal=False), dropped_TD)
+
+
+def test_the_way_is_logged_once(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(multi_head, "_seen", set())
+    monkeypatch.setattr(multi_head._LOG, "disabled", False)  # the import contract's tool switches off loggers it finds
+    layout = Layout(sequences([2]), sequences([2]))
+    with caplog.at_level(logging.INFO, logger="regard"):
+        for _ in range(2):
+            attend(*tensors(2, 2), layout, causal=False)
+    assert [record.getMessage() for record in caplog.records] == ["attention is computed the sdpa way"]

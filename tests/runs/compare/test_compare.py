@@ -1,0 +1,313 @@
+"""Several recipes in one call: each run as if it were alone, gone on with, and held to what it was."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regard.config import dump_toml
+from regard.data.corpora.subset import Subset
+from regard.runs.compare import compare as comparing
+from regard.runs.compare import trainings
+from regard.runs.compare.compare import Budget, Texts, compare
+from regard.runs.train import train
+from regard.system.errors import Diverged, RegardError, Stopped, UsageError
+from regard.training.checkpoints.locks import alone
+from regard.training.log import SilentReporter
+
+WORDS = {"the": "die", "cat": "Katze", "dog": "Hündin", "sees": "sieht", "small": "kleine", "and": "und"}
+SMALL: dict[str, Any] = {
+    "text": {"vocabulary": 300},
+    "data": {"max_tokens": 40},
+    "training": {"tokens": 128, "precision": "mixed"},
+    "decoding": {"beam": 2, "max_extra": 3},
+}
+MODELS: dict[str, dict[str, Any]] = {
+    "none": {"family": "rnn", "score": "none", "d_model": 8},
+    "attention": {
+        "family": "transformer",
+        "encoder_layers": 1,
+        "decoder_layers": 1,
+        "d_model": 8,
+        "d_ff": 8,
+        "heads": 2,
+    },
+}
+
+
+class Heard(SilentReporter):
+    """Keeps what was said."""
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+        self.starts: list[int] = []
+
+    def on_event(self, text: str) -> None:
+        self.events.append(text)
+
+    def on_start(self, start: Any) -> None:
+        self.starts.append(start.step)
+
+
+def written(folder: Path, name: str, values: dict[str, Any]) -> Path:
+    path = folder / f"{name}.toml"
+    path.write_text(dump_toml(values))
+    return path
+
+
+@pytest.fixture
+def recipes(tmp_path: Path) -> list[Path]:
+    return [written(tmp_path, name, {**SMALL, "model": model}) for name, model in MODELS.items()]
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Texts:
+    draw = random.Random(1)
+    for part, count in (("train", 120), ("valid", 12), ("test", 12)):
+        sentences = [draw.choices(sorted(WORDS), k=draw.randint(3, 10)) for _ in range(count)]
+        (tmp_path / f"{part}.en").write_text("".join(" ".join(words) + "\n" for words in sentences))
+        (tmp_path / f"{part}.de").write_text("".join(" ".join(WORDS[w] for w in words) + "\n" for words in sentences))
+    return Texts(
+        [tmp_path / "train.en"],
+        [tmp_path / "train.de"],
+        (tmp_path / "valid.en", tmp_path / "valid.de"),
+        (tmp_path / "test.en", tmp_path / "test.de"),
+    )
+
+
+Compare = Callable[..., list[Any]]
+
+
+@pytest.fixture
+def run(recipes: list[Path], texts: Texts, tmp_path: Path) -> Compare:
+    def compared(budget: Budget | None = None, texts: Texts = texts, output: str = "out", **more: Any) -> list[Any]:
+        given = more.pop("recipes", recipes)
+        return compare(given, texts, budget or Budget(steps=4), tmp_path / output, threads=1, **more)
+
+    return compared
+
+
+def same(found: Any) -> Any:
+    """What does not depend on the clock."""
+    points = [(point.step, point.loss, point.bleu) for point in found.course.points]
+    return found.run, found.rests, found.shape, found.valid, found.test, found.course.steps, points
+
+
+def test_each_run_is_as_if_alone_and_is_not_made_twice(
+    run: Compare, recipes: list[Path], texts: Texts, tmp_path
+) -> None:
+    heard, shown = Heard(), []
+    found = run(Budget(steps=4, seeds=(1, 2)), reporter=heard, shown=lambda results: shown.append(len(results)))
+    assert [one.run for one in found] == ["none-seed1", "attention-seed1", "none-seed2", "attention-seed2"]
+    assert shown == [1, 2, 3, 4]
+    assert any(text.startswith("run 3 of 4: none-seed2; all will take about") for text in heard.events)
+    assert texts.valid is not None
+    alone = {"valid_source": texts.valid[0], "valid_target": texts.valid[1], "steps": 4, "seed": 2, "threads": 1}
+    train(texts.sources, texts.targets, tmp_path / "alone", recipe=recipes[0], **alone)
+    for name in ("model.safetensors", "recipe.toml", "tokenizer.json"):
+        assert (tmp_path / "alone" / name).read_bytes() == (tmp_path / "out" / "none-seed2" / name).read_bytes()
+
+    heard, lines = Heard(), (tmp_path / "out" / "results.jsonl").read_bytes()
+    again = run(Budget(steps=4, seeds=(1, 2)), reporter=heard)
+    assert again == found
+    assert heard.starts == []
+    assert (tmp_path / "out" / "results.jsonl").read_bytes() == lines
+    assert run(Budget(steps=4, seeds=(2,))) == found[2:]  # a part of them
+
+
+def test_a_second_process_is_refused(run: Compare, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    with alone(tmp_path / "out" / "lock", "", tmp_path), pytest.raises(RegardError, match="another process") as caught:
+        run()
+    assert caught.value.where == str(tmp_path / "out")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["lock"]
+
+
+def test_scores_are_those_of_the_model_folder(run: Compare, texts: Texts, tmp_path: Path) -> None:
+    from regard.tasks.model_folder import load
+
+    (found, _) = run()
+    model = load(tmp_path / "out" / found.run, "cpu")
+    for part, files in (("valid", texts.valid), ("test", texts.test)):
+        assert files is not None
+        sources, references = (path.read_text().splitlines() for path in files)
+        scores = model.evaluate(sources, references)
+        one = getattr(found, part)
+        assert (one.bleu, one.chrf, one.signature) == pytest.approx((scores.bleu, scores.chrf, one.signature))
+        name = "validation" if part == "valid" else "test"
+        said = (tmp_path / "out" / "translations" / f"{found.run}.{name}.txt").read_bytes().decode().split("\n")
+        assert said == [*model.translate(sources), ""]
+    sources = texts.valid[0].read_text().splitlines() if texts.valid else []
+    mean = sum(len(model.vocabularies.source.ids_batch([s])[0]) + 1 for s in sources) / len(sources)
+    assert found.shape.source_tokens == round(mean)
+    assert found.shape.sequential.value == found.shape.source_tokens + found.shape.target_tokens
+    assert found.course.parameters == sum(weight.numel() for weight in model.model.parameters())
+
+
+def test_stopped_anywhere_and_gone_on_is_never_stopped(run: Compare) -> None:
+    whole = run(output="whole")
+    for after in (1, 6, 9, 40):
+        asked = 0
+
+        def stop(after: int = after) -> bool:
+            nonlocal asked
+            asked += 1
+            return asked > after
+
+        with pytest.raises(Stopped):
+            run(output=f"stopped-{after}", should_stop=stop)
+        again = run(output=f"stopped-{after}")
+        assert [same(one) for one in again] == [same(one) for one in whole]
+
+
+def test_a_share_of_the_data_is_learned_from_and_all_is_validated_on(run: Compare, texts: Texts, tmp_path) -> None:
+    from regard.data.prepare.pairs import PreparedPairs
+    from regard.runs.options import corpora
+
+    found = run(Budget(steps=2, seeds=(3,), shares=(0.5, 1.0)))
+    assert [one.run for one in found][:2] == ["none-of0.5-seed3", "attention-of0.5-seed3"]
+    corpus = corpora(texts.sources, texts.targets)[0]
+    kept = list(Subset(corpus, 0.5, 3).pairs())
+    prepared = [PreparedPairs(tmp_path / "out" / one.run / "training" / "data") for one in found]
+    assert [part.pairs for part in prepared] == [len(kept)] * 2 + [120] * 2
+    assert len({part.validation_source.count for part in prepared}) == 1
+    assert prepared[0].vocabularies.sha256 == prepared[1].vocabularies.sha256
+    with pytest.raises(UsageError, match="needs --valid-source"):
+        run(Budget(steps=2, shares=(0.5,)), texts=replace(texts, valid=None))
+
+
+def test_a_part_is_split_off_where_no_validation_is_given(run: Compare, texts: Texts) -> None:
+    found = run(Budget(steps=2), texts=replace(texts, valid=None, test=None))
+    assert {one.valid.sentences for one in found} == {12}  # a tenth
+    assert all(one.test is None for one in found)
+
+
+def test_a_test_set_may_be_asked_for_later_and_is_then_kept(run: Compare, texts: Texts) -> None:
+    without = run(texts=replace(texts, test=None))
+    heard = Heard()
+    with_test = run(reporter=heard)
+    assert heard.starts == []
+    assert all(one.test is not None for one in with_test)
+    assert [one.valid for one in with_test] == [one.valid for one in without]
+    assert run(texts=replace(texts, test=None)) == with_test
+
+
+def test_another_run_of_the_same_name_is_refused(run: Compare, recipes: list[Path], texts: Texts) -> None:
+    run()
+    with pytest.raises(RegardError, match=r"training.steps was 4 in the run none-seed1, and is 5 now; name another"):
+        run(Budget(steps=5))
+    recipes[1].write_text(recipes[1].read_text().replace("d_ff = 8", "d_ff = 16"))
+    with pytest.raises(RegardError, match=r"model.d_ff was 8 in the run attention-seed1, and is 16 now"):
+        run()
+    assert texts.test is not None
+    swapped = replace(texts, test=texts.valid)
+    with pytest.raises(RegardError, match=r"data.test was"):
+        run(texts=swapped, recipes=recipes[:1])
+
+
+def test_a_run_that_diverges_has_no_score_and_the_others_go_on(run: Compare, monkeypatch, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    real = trainings.run
+
+    def diverging(work: Any) -> Any:
+        task = real(work)
+        if work.output.name == "none-seed1":
+            raise Diverged("went bad at step 3")
+        return task
+
+    monkeypatch.setattr(trainings, "run", diverging)
+    first, second = run()
+    assert first.failed == "went bad at step 3"
+    assert first.valid is None
+    assert second.failed is None
+    assert second.valid is not None
+    heard = Heard()
+    assert run(reporter=heard) == [first, second]  # not tried again
+    assert heard.starts == []
+
+
+@pytest.mark.parametrize(
+    ("section", "field", "value"),
+    [("text", "vocabulary", 310), ("text", "normalisation", "nfkc"), ("data", "max_tokens", 30)],
+)
+def test_recipes_that_read_otherwise_are_refused_before_the_data(
+    run: Compare, recipes: list[Path], tmp_path: Path, monkeypatch, section: str, field: str, value: object
+) -> None:
+    monkeypatch.setattr(comparing, "inspect", lambda *a: pytest.fail("the data was read"))
+    other = {**SMALL, section: {**SMALL[section], field: value}, "model": MODELS["none"]}
+    with pytest.raises(UsageError, match=rf"{section}.{field}: is .* in other, but .* in none; recipes that are"):
+        run(recipes=[*recipes, written(tmp_path, "other", other)])
+
+
+def test_what_a_recipe_leaves_to_the_size_of_the_data_is_compared_too(run: Compare, recipes, tmp_path) -> None:
+    silent = {**SMALL, "text": {}, "model": MODELS["none"]}
+    with pytest.raises(UsageError, match=r"text.vocabulary: is 2000 in silent, but 300 in none"):
+        run(recipes=[*recipes, written(tmp_path, "silent", silent)])
+
+
+@pytest.mark.parametrize(
+    ("budget", "said"),
+    [
+        (Budget(), "either --minutes M or --steps N"),
+        (Budget(1.0, 5), "either --minutes M or --steps N"),
+        (Budget(steps=2, seeds=(1, 1)), "--seeds: each number is to be given once"),
+        (Budget(steps=2, seeds=()), "--seeds"),
+        (Budget(steps=2, shares=(0.0,)), "--fraction: 0 is no share"),
+        (Budget(steps=2, shares=(1.5,)), "--fraction: 1.5 is no share"),
+        (Budget(minutes=-1.0), "minutes"),
+        (Budget(steps=2, seeds=(-1,)), "seed"),
+    ],
+)
+def test_budgets_that_cannot_be(run: Compare, tmp_path: Path, budget: Budget, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        run(budget)
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_cannot_be_compared(run: Compare, recipes: list[Path], texts: Texts, tmp_path: Path) -> None:
+    tagger = written(tmp_path, "tagger", {"task": "tagging"})
+    with pytest.raises(UsageError, match="only recipes of translation"):
+        run(recipes=[*recipes, tagger])
+    with pytest.raises(UsageError, match="nothing to compare"):
+        run(recipes=[])
+    (tmp_path / "below").mkdir()
+    twin = written(tmp_path / "below", "none", {**SMALL, "model": MODELS["none"]})
+    with pytest.raises(UsageError, match="has the name of"):
+        run(recipes=[*recipes, twin])
+    with pytest.raises(UsageError, match="no such"):
+        run(texts=replace(texts, test=(tmp_path / "gone", tmp_path / "gone")))
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "recipe.toml").touch()
+    with pytest.raises(UsageError, match="is a model folder"):
+        run(output="model")
+    with pytest.raises(UsageError, match="is a file"):
+        run(output="train.en")
+
+
+def test_batches_of_other_sizes_are_told_of(run: Compare, recipes: list[Path], tmp_path: Path) -> None:
+    other = {**SMALL, "training": {**SMALL["training"], "tokens": 256}, "model": MODELS["none"]}
+    heard = Heard()
+    run(Budget(steps=1), recipes=[recipes[0], written(tmp_path, "other", other)], reporter=heard)
+    assert any("batches differ (128 and 256 target tokens)" in text for text in heard.events)
+
+
+def test_a_folder_of_somebody_else_is_left_alone(run: Compare, tmp_path: Path) -> None:
+    (tmp_path / "out" / "attention-seed1").mkdir(parents=True)
+    (tmp_path / "out" / "attention-seed1" / "letter.txt").write_text("dear")
+    with pytest.raises(RegardError, match="not a run of ours"):
+        run()
+    assert not (tmp_path / "out" / "results.jsonl").exists()
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["attention-seed1"]
+
+
+def test_a_line_of_results_is_one_object(run: Compare, tmp_path: Path) -> None:
+    run()
+    lines = [json.loads(line) for line in (tmp_path / "out" / "results.jsonl").read_text().splitlines()]
+    assert [line["run"] for line in lines] == ["none-seed1", "attention-seed1"]
+    assert {"date", "processor", "torch"} <= lines[0]["about"].keys()

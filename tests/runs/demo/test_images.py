@@ -1,0 +1,67 @@
+"""The demonstration of images goes its whole way on a few of them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import regard
+from regard.cli import main
+from regard.data.demo.digits import corpus
+from regard.runs.demo import images as image_demo
+from regard.runs.demo.images import demonstrate_images, nearest, put_arrays
+from regard.system.errors import RegardError, Stopped
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("TRAIN", 200), ("VALID", 20), ("TEST", 20)):
+        monkeypatch.setattr(image_demo, name, value)
+    model = {"layers": 2, "patch": 8, "d_model": 16, "d_ff": 32, "heads": 2}
+    monkeypatch.setitem(image_demo.RECIPE, "model", model)
+
+
+@pytest.mark.usefixtures("small")
+def test_the_demonstration_runs_from_nothing_to_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["demo", "--images", "--output", str(tmp_path / "demo"), "--threads", "1", "--steps", "3"]
+    assert main(words) == 0
+    shown = capsys.readouterr().out
+    for row in ("this model", "nearest pixels", "one digit", "Mean attention distance", "convolutions"):
+        assert row in shown
+    assert (tmp_path / "demo" / "distance.svg").read_text().count("<circle") == 4
+    assert main([*words, "--json"]) == 0  # finished: said at once, scored again
+    found = json.loads(capsys.readouterr().out)
+    assert found["train"] == 200
+    assert found["test"] == 20
+    assert len(found["distances"]["layers"]) == 2
+    model = regard.load(tmp_path / "demo" / "model")
+    assert model.recipe.model.height == 32
+    assert model.recipe.images.shift == 2
+
+
+@pytest.mark.usefixtures("small")
+def test_a_demonstration_stopped_says_so(tmp_path: Path) -> None:
+    with pytest.raises(Stopped):
+        demonstrate_images(tmp_path, steps=2, threads=1, should_stop=lambda: True)
+
+
+def test_ablation_is_not_of_images(tmp_path: Path) -> None:
+    assert main(["demo", "--images", "--ablate", "--output", str(tmp_path)]) == 2
+
+
+def test_arrays_are_written_once_and_over_nothing(tmp_path: Path) -> None:
+    images, labels = corpus(3)
+    path = put_arrays(tmp_path / "some.npz", images, labels)
+    assert put_arrays(path, images, labels) == path
+    with pytest.raises(RegardError, match="holds something else"):
+        put_arrays(path, images, labels[::-1])
+    np.testing.assert_array_equal(np.load(path)["images"], images)
+
+
+def test_the_nearest_image_is_the_nearest() -> None:
+    known, labels = corpus(60)
+    asked, _ = corpus(9, first=60)
+    far = np.square(asked[:, None].astype(int) - known[None].astype(int)).sum((2, 3))
+    assert nearest(known, labels, asked, at_once=4).tolist() == labels[far.argmin(1)].tolist()
+    assert nearest(known, labels, known, at_once=7).tolist() == labels.tolist()

@@ -1,0 +1,67 @@
+"""The demonstration writes its corpus, over nothing else, and goes its whole way on a small one."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import regard
+from regard.cli import main
+from regard.data.demo.grammar import corpus
+from regard.data.demo.grammar.scores import Shares
+from regard.runs.demo import translation
+from regard.runs.demo.translation import write
+from regard.system.errors import RegardError, Stopped
+
+
+def test_the_corpus_is_written_once_and_over_nothing(tmp_path: Path) -> None:
+    made = corpus(40, 2, 2, seed=1)
+    files = write(made, tmp_path / "corpus")
+    assert files["source"].read_text().splitlines() == [pair.source for pair in made.train]
+    assert write(made, tmp_path / "corpus") == files
+    files["target"].write_text("a thesis\n")
+    with pytest.raises(RegardError, match="holds something else"):
+        write(made, tmp_path / "corpus")
+    assert files["target"].read_text() == "a thesis\n"
+
+
+def test_the_demonstration_runs_from_nothing_to_a_picture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in (("TRAIN", 300), ("VALID", 30), ("TEST", 30)):
+        monkeypatch.setattr(translation, name, value)
+    small = {"encoder_layers": 2, "decoder_layers": 1, "d_model": 16, "d_ff": 32, "heads": 2}
+    monkeypatch.setitem(translation.RECIPE, "model", small)
+    words = ["demo", "--output", str(tmp_path / "demo"), "--threads", "1", "--steps", "3"]
+    assert main([*words, "--ablate"]) == 0
+    shown = capsys.readouterr().out
+    for row in ("this model", "the nearest training sentence", "always the commonest pronoun", "without positions"):
+        assert row in shown
+    assert "layer 1 head" in shown.split("the German pronoun")[1]
+    assert "→" in shown
+    assert main([*words, "--json"]) == 0  # finished: said at once, scored again
+    found = json.loads(capsys.readouterr().out)
+    assert main([*words[:-1], "4"]) == 0  # more steps than it has made
+    assert found["train"] == 300
+    assert found["test"] == 30
+    assert found["ablated"] is None
+    for looked, layers in ((found["encoder"], 2), (found["cross"], 1)):
+        assert 1 <= looked["layer"] <= layers
+        assert 0 <= looked["test"]["antecedent"] <= 1
+    assert regard.load(tmp_path / "demo" / "model").recipe.text.target_language == "de"
+
+
+def test_a_demonstration_stopped_behind_its_training_says_so() -> None:
+    made = corpus(50, 10, 10, seed=1)
+    with pytest.raises(Stopped, match="before the scores"):
+        translation.evaluate_demonstration(made, None, None, should_stop=lambda: True)
+
+
+def test_the_head_that_tells_the_nouns_apart_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the one that looks most at the antecedent while it looks at the rival as much."""
+    both, one = Shares(0.5, 0.49, 0.3, 0.1), Shares(0.4, 0.1, 0.3, 0.1)
+    monkeypatch.setattr(translation, "heads", lambda model, pairs, kind: {(0, 1): [both], (2, 3): [one, one]})
+    found = translation.pronoun_attention(None, [], [], "encoder")
+    assert (found.layer, found.head) == (3, 4)
+    assert found.valid == found.test == one
+    assert found.margin == pytest.approx(0.3)

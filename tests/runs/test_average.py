@@ -1,0 +1,115 @@
+"""The mean of checkpoints is their mean, verified, and never written over anything."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from regard.config import Recipe, TransformerSection, dump_toml
+from regard.models import store
+from regard.models.build import transformer
+from regard.models.store import weights
+from regard.runs.average import average, select_checkpoints
+from regard.system.errors import RegardError, UsageError
+from regard.text.tokenizers.vocabulary import learn_vocabularies
+from regard.training.checkpoints.checkpoint import write_folder
+from regard.training.checkpoints.files import Files
+
+SECTION = TransformerSection(encoder_layers=1, decoder_layers=1, d_model=8, d_ff=16, heads=2)
+
+
+def run(
+    folder: Path, steps: tuple[int, ...] = (10, 20, 30), section: TransformerSection = SECTION
+) -> dict[int, dict[str, torch.Tensor]]:
+    """A run's folder with checkpoints of random weights; gives those weights by step."""
+    vocabularies = learn_vocabularies([("a cat sleeps", "eine Katze schläft")] * 3, 300)
+    (folder / "training" / "checkpoints").mkdir(parents=True)
+    (folder / "recipe.toml").write_text(dump_toml(Recipe(model=section).model_dump()))
+    vocabularies.save(folder)
+    found = {}
+    for step in steps:
+        found[step] = weights(transformer(section, vocabularies.source.size, vocabularies.target.size, key=step))
+        contents = {"weights.safetensors": store.chunks(found[step]), "state.json": [b"{}"]}
+        write_folder(folder / "training" / "checkpoints" / f"step-{step:06d}", contents, Files())
+    return found
+
+
+def test_the_mean_is_the_mean(tmp_path: Path) -> None:
+    made = run(tmp_path / "model")
+    task = average(tmp_path / "model", tmp_path / "mean", last=2)
+    for name, weight in weights(task.model).items():
+        expected = sum(made[step][name].double() for step in (20, 30)) / 2
+        assert torch.equal(weight, expected.float()), name
+    assert task.translate("") == ""
+    assert "step-000020" in (tmp_path / "mean" / "card.md").read_text()
+
+
+def test_all_that_are_kept_or_those_named(tmp_path: Path) -> None:
+    made = run(tmp_path / "model")
+    folder = tmp_path / "model" / "training" / "checkpoints"
+    assert [path.name for path in select_checkpoints(tmp_path / "model")] == [
+        "step-000010",
+        "step-000020",
+        "step-000030",
+    ]
+    task = average(tmp_path / "model", tmp_path / "mean", checkpoints=[folder / "step-000010"])
+    assert all(torch.equal(weight, made[10][name]) for name, weight in weights(task.model).items())
+
+
+def test_it_writes_over_nothing(tmp_path: Path) -> None:
+    run(tmp_path / "model")
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "thesis.txt").write_text("years")
+    for place in ("taken", "taken/thesis.txt", "model"):
+        with pytest.raises(RegardError, match="holds something"):
+            average(tmp_path / "model", tmp_path / place)
+    assert (tmp_path / "taken" / "thesis.txt").read_text() == "years"
+
+
+def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(tmp_path / "model")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Files, "rename", full)
+        with pytest.raises(RegardError, match="No space left on device") as caught:
+            average(tmp_path / "model", tmp_path / "mean")
+    assert caught.value.where == str(tmp_path / "mean")
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    average(tmp_path / "model", tmp_path / "mean")
+
+
+def test_it_says_what_is_wrong(tmp_path: Path) -> None:
+    run(tmp_path / "model")
+    with pytest.raises(RegardError, match="5 checkpoints requested, but there are 3"):
+        average(tmp_path / "model", tmp_path / "mean", last=5)
+    with pytest.raises(UsageError, match="1 or more"):
+        average(tmp_path / "model", tmp_path / "mean", last=0)
+    with pytest.raises(RegardError, match="no such checkpoint"):
+        average(tmp_path / "model", tmp_path / "mean", checkpoints=[tmp_path / "absent"])
+    with pytest.raises(RegardError, match=r"manifest\.json"):
+        average(tmp_path / "model", tmp_path / "mean", checkpoints=[tmp_path])
+    (tmp_path / "bare").mkdir()
+    with pytest.raises(RegardError, match="no model folder"):
+        average(tmp_path / "bare", tmp_path / "mean")
+    assert not (tmp_path / "mean").exists()
+
+
+def test_a_flipped_bit_and_another_model_are_noticed(tmp_path: Path) -> None:
+    run(tmp_path / "model")
+    path = tmp_path / "model" / "training" / "checkpoints" / "step-000020" / "weights.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-5] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(RegardError, match="damaged"):
+        average(tmp_path / "model", tmp_path / "mean")
+    run(tmp_path / "other", (10,), SECTION.model_copy(update={"d_ff": 32}))
+    other = tmp_path / "other" / "training" / "checkpoints" / "step-000010"
+    with pytest.raises(RegardError, match="another model"):
+        average(tmp_path / "model", tmp_path / "mean", checkpoints=[other])
+    good = tmp_path / "model" / "training" / "checkpoints" / "step-000010"
+    with pytest.raises(RegardError, match="weights of one run"):
+        average(tmp_path / "model", tmp_path / "mean", checkpoints=[good, other])
+    assert not (tmp_path / "mean").exists()

@@ -1,0 +1,344 @@
+"""Folders of converted models are whole or not there, and say what the other side does not hold."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+import regard
+from regard.config import recipe_from, recipe_toml
+from regard.models import store
+from regard.runs import conversion
+from regard.runs.conversion import export_model, exports_of, import_model
+from regard.system.errors import RegardError, UsageError
+from regard.tasks.language.dataset import RunningJob
+from regard.tasks.model_folder import TASKS, load_recipe_and_assets
+from regard.tasks.text.assets import FittedValues, TextAssets
+from regard.text.tokenizers.tokenizer import learn
+from regard.text.tokenizers.vocabulary import Vocabularies
+from regard.training.checkpoints import fresh_folder, manifest
+from regard.training.checkpoints.files import Files
+from regard.training.log import SilentReporter
+from small_folders import LABELS, TEXTS, folder_of
+from small_models import assert_near, stir
+from small_peers import packed, transformers
+
+SIZES = {"d_model": 12, "d_ff": 20, "heads": 3}
+T5_LIKE = {
+    "encoder_layers": 1,
+    "decoder_layers": 1,
+    "norm": "rms",
+    "norm_place": "pre",
+    "positions": "relative",
+    "biases": False,
+    "scale_scores": False,
+    "scale_embedding": False,
+    "scale_output": True,
+}
+
+
+def made(folder: Path, task: str, model: dict[str, Any], assets: Any, **sections: Any) -> Path:
+    """A model folder of ours with random weights."""
+    values = {"task": task, "model": {**SIZES, **model}, "data": {"max_tokens": 40}, **sections}
+    recipe = recipe_from(values)
+    built = TASKS[task].build(recipe, assets.sizes)
+    stir(built)
+    folder.mkdir()
+    contents = {"recipe.toml": recipe_toml(recipe).encode(), "model.safetensors": store.to_bytes(store.weights(built))}
+    manifest.replace(folder, {name: [part] for name, part in {**contents, **assets.contents}.items()}, Files())
+    return folder
+
+
+def classifier(folder: Path, fitted: FittedValues, **section: Any) -> Path:
+    tokenizer = learn(TEXTS * 3, 290, symbols=("[CLS]", "[MASK]"))
+    assets = TextAssets(tokenizer, LABELS, fitted)
+    return made(folder, "classification", {"layers": 1, "max_positions": 40}, assets, classification=section)
+
+
+def test_what_is_brought_in_is_a_whole_model_folder(tmp_path: Path) -> None:
+    folder_of("BertForSequenceClassification", tmp_path / "theirs")
+    task = import_model(tmp_path / "theirs", tmp_path / "deep" / "ours")
+    manifest.verify(tmp_path / "deep" / "ours", extra=True)
+    assert {path.name for path in (tmp_path / "deep" / "ours").iterdir()} == {
+        *("recipe.toml", "model.safetensors", "tokenizer.json", "labels.json", "card.md", "manifest.json")
+    }
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["ours"]
+    assert task.name == "classification"
+    assert regard.load(tmp_path / "deep" / "ours").classify(TEXTS[0]) == task.classify(TEXTS[0])
+
+
+def test_an_empty_folder_is_filled_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder_of("BertModel", tmp_path / "theirs")
+    (tmp_path / "ours").mkdir()
+    monkeypatch.chdir(tmp_path / "ours")
+    number = Path().stat().st_ino
+    import_model(tmp_path / "theirs", ".")
+    assert Path("manifest.json").is_file()
+    assert (tmp_path / "ours").stat().st_ino == number
+
+
+def test_nothing_is_written_over(tmp_path: Path) -> None:
+    folder_of("BertModel", tmp_path / "theirs")
+    import_model(tmp_path / "theirs", tmp_path / "ours")
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "thesis.txt").write_text("years")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for place, why in (("taken", "holds something"), ("taken/thesis.txt", "holds something"), ("link", "a link to")):
+        with pytest.raises(RegardError, match=why):
+            import_model(tmp_path / "theirs", tmp_path / place)
+        with pytest.raises(RegardError, match=why):
+            export_model(tmp_path / "ours", tmp_path / place)
+    assert (tmp_path / "taken" / "thesis.txt").read_text() == "years"
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_full_disk_leaves_nothing(there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder_of("BertForMaskedLM", tmp_path / "theirs")
+    import_model(tmp_path / "theirs", tmp_path / "ours")
+    out = tmp_path / "below" / "out"
+    out.parent.mkdir()
+    if there:
+        out.mkdir()
+    number = 0
+
+    def full(self: Files, *given: Any) -> Any:
+        nonlocal number
+        number += 1
+        if number == 3:
+            raise OSError(28, "No space left on device")
+        return write(self, *given)
+
+    write = Files.write
+    for convert, folder in ((import_model, "theirs"), (export_model, "ours")):
+        number = 0
+        with monkeypatch.context() as patched:
+            patched.setattr(Files, "write", full)
+            with pytest.raises(RegardError, match=r"No space left on device\); nothing was left there") as caught:
+                convert(tmp_path / folder, out)
+        assert caught.value.where == str(out)
+        assert [path.name for path in out.parent.iterdir()] == (["out"] if there else [])
+        assert not there or not list(out.iterdir())
+    import_model(tmp_path / "theirs", out)
+
+
+def test_what_cannot_be_loaded_is_not_left_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder_of("BertForMaskedLM", tmp_path / "theirs")
+
+    def refuses(*_: object) -> None:
+        raise RegardError("is not for us")
+
+    monkeypatch.setattr(conversion, "load", refuses)
+    with pytest.raises(RegardError, match="not for us"):
+        import_model(tmp_path / "theirs", tmp_path / "ours")
+    assert [path.name for path in tmp_path.iterdir()] == ["theirs"]
+
+
+def test_somebody_is_quicker(tmp_path: Path) -> None:
+    def fill() -> None:
+        with fresh_folder.whole(tmp_path / "out") as fresh:
+            (fresh / "mine").write_text("")
+            (tmp_path / "out").write_text("theirs")
+
+    with pytest.raises(RegardError, match="cannot be written"):
+        fill()
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("kind", ["single", "multi"])
+def test_the_temperature_goes_into_the_weights(kind: str, tmp_path: Path) -> None:
+    folder = classifier(tmp_path / "ours", FittedValues(temperature=2.5), kind=kind)
+    assert export_model(folder, tmp_path / "out") == []
+    task = regard.load(folder)
+    peer = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path / "out").eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "out")
+    logits = torch.cat([peer(**tokenizer(text, return_tensors="pt")).logits for text in TEXTS])
+    assert_near(logits, task.scores(TEXTS) / 2.5, 1e-4)
+    again = import_model(tmp_path / "out", tmp_path / "again")
+    assert again.recipe.classification.kind == kind
+    assert again.assets.fitted == FittedValues()
+    for one, other in zip(task.classify(TEXTS), again.classify(TEXTS), strict=True):
+        assert one.probabilities == pytest.approx(other.probabilities, abs=1e-6)
+
+
+def test_a_threshold_that_stays_behind_is_said(tmp_path: Path) -> None:
+    folder = classifier(tmp_path / "ours", FittedValues(threshold=0.4))
+    assert export_model(folder, tmp_path / "out") == [
+        "the probability 0.4 below which nothing is believed has no place there"
+    ]
+
+
+def test_a_damaged_folder_is_not_taken_out(tmp_path: Path) -> None:
+    folder = classifier(tmp_path / "ours", FittedValues())
+    content = bytearray((folder / "model.safetensors").read_bytes())
+    content[-5] ^= 1
+    (folder / "model.safetensors").write_bytes(content)
+    with pytest.raises(RegardError, match="is damaged"):
+        export_model(folder, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_numbers_that_are_not_finite_are_not_taken_out(tmp_path: Path) -> None:
+    folder = classifier(tmp_path / "ours", FittedValues())
+    weights = store.weights(regard.load(folder).model)
+    weights["head.classes.bias"][1] = torch.nan
+    manifest.replace(folder, {"model.safetensors": [store.to_bytes(weights)]}, Files())
+    with pytest.raises(
+        RegardError, match=r"model\.safetensors: 'head\.classes\.bias' holds numbers that are not finite"
+    ):
+        export_model(folder, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_two_vocabularies_have_no_form(tmp_path: Path) -> None:
+    one, other = learn(TEXTS * 3, 290), learn(TEXTS * 2, 280)
+    model = {"encoder_layers": 1, "decoder_layers": 1, "tie": "two"}
+    folder = made(tmp_path / "ours", "translation", model, Vocabularies(one, other, False), text={"joint": False})
+    with pytest.raises(UsageError, match="two vocabularies") as caught:
+        export_model(folder, tmp_path / "out")
+    assert caught.value.where == "text.joint"
+
+
+def test_an_encoder_goes_in_and_out_with_all_that_lies_around_it(tmp_path: Path) -> None:
+    peer, tokenizer = folder_of("BertModel", tmp_path / "theirs")
+    peer.pooler = None
+    peer.save_pretrained(tmp_path / "theirs")
+    pooling = {"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": False}
+    (tmp_path / "theirs" / "1_Pooling").mkdir()
+    (tmp_path / "theirs" / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+    modules = [
+        {"idx": n, "type": f"sentence_transformers.models.{kind}"}
+        for n, kind in enumerate(("Transformer", "Pooling", "Normalize"))
+    ]
+    (tmp_path / "theirs" / "modules.json").write_text(json.dumps(modules))
+    (tmp_path / "theirs" / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 24}))
+    task = import_model(tmp_path / "theirs", tmp_path / "ours")
+    found = task.encode(TEXTS)
+    for text, row in zip(TEXTS, found, strict=True):
+        expected = peer(**tokenizer(text, return_tensors="pt")).last_hidden_state[0].mean(0).detach().numpy()
+        assert_near(row, expected / np.linalg.norm(expected), 1e-4)
+    assert_near(task.encode(TEXTS[0]), found[0], 1e-4)
+    assert_near(np.linalg.norm(task.encode(TEXTS, normalise=False, pool="max"), axis=1).min(), 3.0, 1.0)
+    export_model(tmp_path / "ours", tmp_path / "out")
+    said = json.loads((tmp_path / "out" / "1_Pooling" / "config.json").read_text())
+    assert {name: said[name] for name in pooling} == pooling
+    assert said["word_embedding_dimension"] == 12
+    shutil.rmtree(tmp_path / "ours")
+    again = import_model(tmp_path / "out", tmp_path / "ours")
+    assert again.recipe == task.recipe
+    assert np.array_equal(again.encode(TEXTS), found)
+
+
+def test_ctranslate2_gets_what_it_can_hold(tmp_path: Path) -> None:
+    ctranslate2 = pytest.importorskip("ctranslate2")
+    folder = classifier(tmp_path / "ours", FittedValues())
+    (said,) = export_model(folder, tmp_path / "fast", "ctranslate2")
+    assert "holds the encoder alone" in said
+    task = regard.load(folder)
+    ids = [id for id, _, _ in task.reads(TEXTS[0])[1]]
+    found = ctranslate2.Encoder(str(tmp_path / "fast"), intra_threads=1).forward_batch([ids]).last_hidden_state
+    batch = regard.tasks.encoding.vectors.TextVectors(task).tokens([TEXTS[0]])[0]
+    assert_near(np.array(found)[0, 1:-1], batch.vectors, 1e-4)
+    assert (tmp_path / "fast" / "tokenizer.json").is_file()
+
+
+def test_ctranslate2_is_told_of_a_start_symbol(tmp_path: Path) -> None:
+    ctranslate2 = pytest.importorskip("ctranslate2")
+    tokenizer = learn(TEXTS * 3, 290)
+    folder = made(tmp_path / "ours", "translation", T5_LIKE, Vocabularies(tokenizer, tokenizer, True))
+    (said,) = export_model(folder, tmp_path / "fast", "ctranslate2")
+    assert 'suppress_sequences=[["<pad>"]]' in said
+    pieces = [tokenizer.names[id] for id in [*tokenizer.encode(TEXTS[0]).ids, tokenizer.end]]
+    fast = ctranslate2.Translator(str(tmp_path / "fast"), device="cpu", intra_threads=1)
+    (found,) = fast.translate_batch(
+        [pieces], beam_size=1, max_decoding_length=9, suppress_sequences=[["<pad>"]], length_penalty=0
+    )
+    ((ours,),) = regard.load(folder).nbest([TEXTS[0]], beam=1)
+    assert found.hypotheses[0] == [tokenizer.names[id] for id in ours.tokens if id != tokenizer.end][:9]
+
+
+def test_a_t5_taught_further_starts_with_a_symbol_of_its_own(tmp_path: Path) -> None:
+    folder_of("T5ForConditionalGeneration", tmp_path / "theirs")
+    task = import_model(tmp_path / "theirs", tmp_path / "ours")
+    with torch.no_grad():
+        task.model.encoder.input.tokens.weight[0] += 1.0  # the pad piece's row is learned, the start symbol's is not
+    changed = {"model.safetensors": [store.to_bytes(store.weights(task.model))]}
+    manifest.replace(tmp_path / "ours", changed, Files())
+    assert export_model(tmp_path / "ours", tmp_path / "out") == []
+    peer = transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "out").eval()
+    again = import_model(tmp_path / "out", tmp_path / "again")
+    source, pieces = torch.arange(3, 9), task.assets.tokenizer.size
+    assert peer.config.decoder_start_token_id == pieces
+    expected = peer(input_ids=source[None], labels=source[None]).logits[0, :, :pieces]
+    for one in (task, again):
+        target = torch.cat([torch.tensor([one.assets.tokenizer.start]), source[:-1]])
+        model = one.model
+        said = model.output.scores(model.decoder(packed([target]), model.encoder(packed([source])), packed([source])))
+        assert_near(said[:, :pieces], expected, 1e-4)
+    pytest.importorskip("ctranslate2")
+    with pytest.raises(UsageError, match="needs a name for the symbol that a text starts with"):
+        export_model(tmp_path / "ours", tmp_path / "fast", "ctranslate2")
+
+
+def test_ctranslate2_is_refused_where_it_cannot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder_of("ViTForImageClassification", tmp_path / "theirs")
+    import_model(tmp_path / "theirs", tmp_path / "ours")
+    with pytest.raises(UsageError, match="no form; known are huggingface, ctranslate2"):
+        export_model(tmp_path / "ours", tmp_path / "out", "onnx")  # type: ignore[arg-type]
+    monkeypatch.setattr(conversion, "find_spec", lambda name: None if name == "ctranslate2" else object())
+    with pytest.raises(UsageError, match="not installed: pip install ctranslate2") as caught:
+        export_model(tmp_path / "ours", tmp_path / "out", "ctranslate2")
+    assert caught.value.where == "--to ctranslate2"
+    monkeypatch.setattr(conversion, "find_spec", lambda name: object())
+    with pytest.raises(UsageError, match="no models of images"):
+        export_model(tmp_path / "ours", tmp_path / "out", "ctranslate2")
+    assert not (tmp_path / "out").exists()
+
+
+def said_of(folder: Path) -> str:
+    return exports_of(folder, *load_recipe_and_assets(folder)).line
+
+
+def test_of_a_t5_that_is_not_tied_the_weights_decide(tmp_path: Path) -> None:
+    made = {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}
+    peer, _ = folder_of("T5ForConditionalGeneration", tmp_path / "theirs", **made)
+    peer.lm_head.weight = torch.nn.Parameter(torch.randn_like(peer.lm_head.weight))
+    peer.save_pretrained(tmp_path / "theirs")
+    import_model(tmp_path / "theirs", tmp_path / "ours")
+    assert said_of(tmp_path / "ours") == "this model can be exported to: Hugging Face (T5), CTranslate2"
+    assert export_model(tmp_path / "ours", tmp_path / "out") == []
+    held = load_file(tmp_path / "ours" / "model.safetensors")
+    held["decoder.input.tokens.weight"] += 1.0
+    manifest.replace(tmp_path / "ours", {"model.safetensors": [store.to_bytes(held)]}, Files())
+    assert said_of(tmp_path / "ours").startswith("this model cannot be exported as it is: T5 needs model.tie")
+    with pytest.raises(UsageError, match="one table of embeddings, and here they are two"):
+        export_model(tmp_path / "ours", tmp_path / "other")
+
+
+def test_what_begins_from_a_tokenizer_of_others_has_no_name_for_a_start_symbol(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+
+    class Telling(SilentReporter):
+        def on_event(self, text: str) -> None:
+            told.append(text)
+
+    def prepare(self: object, *more: object) -> None:
+        raise RegardError("enough")
+
+    monkeypatch.setattr(RunningJob, "prepare", prepare)
+    folder_of("T5ForConditionalGeneration", tmp_path / "theirs")
+    import_model(tmp_path / "theirs", tmp_path / "ours")
+    assert said_of(tmp_path / "ours").endswith("(T5), CTranslate2")
+    (tmp_path / "a.txt").write_text("the grass is green\n" * 9)
+    wishes = {"task": "span-corruption", "start_from": tmp_path / "ours", "reporter": Telling()}
+    with pytest.raises(RegardError, match="enough"):
+        regard.train(train=tmp_path / "a.txt", output=tmp_path / "new", **wishes)
+    assert told[-1] == "this model can be exported to: Hugging Face (T5)"

@@ -1,0 +1,89 @@
+"""What was given for a task, looked at before any time is spent; every task has its job."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regard.config import BUILT, Recipe
+from regard.data.corpora.labelled import open_labelled
+from regard.runs.datasets import JOBS
+from regard.system.errors import RegardError, UsageError
+from regard.tasks.defaults import READINGS
+from regard.tasks.input_files import InputFiles
+from regard.tasks.model_folder import TASKS
+from small_classifiers import rows, written
+
+
+def test_every_task_has_a_class_and_a_job() -> None:
+    assert set(TASKS) == set(BUILT)
+    assert set(JOBS) == set(BUILT) - {"translation"}
+    assert set(READINGS) <= set(JOBS)
+
+
+def test_files_are_opened_in_their_order(tmp_path: Path) -> None:
+    paths = [written(tmp_path / name, rows(3)) for name in ("b.csv", "a.csv", "v.csv")]
+    learned, valid = InputFiles(paths[:2], paths[2]).corpora(open_labelled)
+    assert [corpus.name for corpus in learned] == [str(path) for path in paths[:2]]
+    assert valid is not None
+    assert valid.name == str(paths[2])
+    assert InputFiles(paths[:1]).corpora(open_labelled)[1] is None
+
+
+def test_columns_are_those_of_every_file(tmp_path: Path) -> None:
+    for name in ("a.tsv", "v.tsv"):
+        (tmp_path / name).write_text("x\tthe cat\n")
+    learned, valid = InputFiles([tmp_path / "a.tsv"], tmp_path / "v.tsv", "2,1").corpora(open_labelled)
+    assert valid is not None
+    assert list(learned[0].pairs()) == list(valid.pairs()) == [("the cat", "x")]
+
+
+@pytest.mark.parametrize(("train", "valid"), [((), None), (("absent.csv",), None), (("a.csv",), "absent.csv")])
+def test_what_is_not_there_is_named(tmp_path: Path, train: tuple[str, ...], valid: str | None) -> None:
+    written(tmp_path / "a.csv", rows(3))
+    given = InputFiles([tmp_path / name for name in train], tmp_path / valid if valid else None)
+    with pytest.raises(UsageError, match="--train FILE" if not train else r"absent\.csv: no such file"):
+        given.corpora(open_labelled)
+
+
+def test_a_pipe_cannot_be_read_several_times(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.csv")
+    with pytest.raises(UsageError, match="pipe"):
+        InputFiles([tmp_path / "a.csv"]).corpora(open_labelled)
+
+
+def classification(tmp_path: Path, pairs: list[tuple[str, str]], despite: bool = False, **fields: Any) -> Any:
+    told: list[str] = []
+    asked: list[int] = []
+
+    def recipe(count: int, *more: Any) -> Recipe:
+        asked.append(count)
+        return Recipe.model_validate({"task": "classification", "classification": fields})
+
+    given = InputFiles([written(tmp_path / "a.csv", pairs)])
+    job = JOBS["classification"](given, recipe, told.append, despite)
+    return job, told, asked
+
+
+def test_the_recipe_is_for_as_many_texts_as_there_are(tmp_path: Path) -> None:
+    job, told, asked = classification(tmp_path, rows(50))
+    assert asked[-1] == 50
+    assert job.recipe.task == "classification"
+    assert told == ["Usable: 50 texts. 3 labels."] or "50 texts" in told[-1]
+
+
+def test_what_spoils_a_classifier_is_refused_unless_a_person_knows_better(tmp_path: Path) -> None:
+    pairs = [(f"ab {number % 2}", "x" if number % 3 else "y") for number in range(60)]
+    with pytest.raises(RegardError, match="--despite-check"):
+        classification(tmp_path, pairs)
+    job, told, _ = classification(tmp_path, pairs, despite=True)
+    assert job.recipe.task == "classification"
+    assert any(line.startswith("warning: ") for line in told)
+
+
+def test_labels_are_looked_at_as_the_recipe_means_them(tmp_path: Path) -> None:
+    with pytest.raises(RegardError, match="not a number"):
+        classification(tmp_path, rows(50), kind="regression")
+    numbers = [(text, str(len(text))) for text, _ in rows(50)]
+    assert classification(tmp_path, numbers, kind="regression")[0].recipe.classification.kind == "regression"

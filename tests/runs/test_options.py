@@ -1,0 +1,322 @@
+"""What was asked for becomes one recipe, and what can be known before the data is known before it."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regard.config import Recipe, Training, recipe_toml
+from regard.data.corpora.pairs import JsonLines, Table
+from regard.runs.options import RecipeOptions, corpora, max_tokens_option, recipe_from_options, task_option
+from regard.system.errors import UsageError
+from regard.tasks.input_files import refuse_pipes
+
+
+def test_later_ones_lie_on_top() -> None:
+    file = {"training": {"rate": 1e-3, "warmup": 7}, "data": {"max_tokens": 100}}
+    wishes = RecipeOptions(file, "small", ("training.warmup=9",), {"seed": 4, "training.steps": None})
+    recipe = recipe_from_options(wishes, 50_000)
+    assert (recipe.training.rate, recipe.training.warmup, recipe.seed, recipe.model.d_model) == (1e-3, 9, 4, 256)
+    assert recipe.text.vocabulary == 6000  # of the table by size
+    assert recipe.training.steps is None
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "settings", "steps", "minutes"),
+    [
+        ({"steps": 9}, {"training.minutes": 5}, (), None, 5),
+        ({"steps": 9, "minutes": 2}, {}, ("training.minutes=5",), None, 5),
+        ({"minutes": 2}, {"training.steps": 7}, (), 7, None),
+        ({"minutes": 2}, {}, ("training.steps=7",), 7, None),
+        ({"steps": 9, "minutes": 2}, {"seed": 3}, ("training.rate=1",), 9, 2),
+        ({"steps": 9}, {"training.minutes": None, "training.steps": None}, (), 9, None),
+        ({"rate": 1}, {"training.minutes": 5}, (), None, 5),
+    ],
+)
+def test_the_length_asked_for_takes_the_place_of_the_recipes(
+    given: dict[str, Any],
+    options: dict[str, Any],
+    settings: tuple[str, ...],
+    steps: int | None,
+    minutes: float | None,
+) -> None:
+    training = recipe_from_options(RecipeOptions({"training": given}, None, settings, options), 100).training
+    assert (training.steps, training.minutes) == (steps, minutes)
+
+
+def test_a_models_recipe_can_be_used_with_minutes(tmp_path: Path) -> None:
+    (tmp_path / "recipe.toml").write_text(recipe_toml(Recipe(training=Training(steps=500, minutes=2))))
+    assert recipe_from_options(RecipeOptions(tmp_path / "recipe.toml"), 100).training.steps == 500
+    asked = recipe_from_options(
+        RecipeOptions(tmp_path / "recipe.toml", options={"training.minutes": 5.0}), 100
+    ).training
+    assert (asked.steps, asked.minutes) == (None, 5)
+
+
+@pytest.mark.parametrize("settings", [("training.minutes=2",), ("training.minutes=2", "training.steps=9")])
+def test_a_run_has_one_length(settings: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError, match="either steps or minutes"):
+        max_tokens_option(RecipeOptions(settings=settings, options={"training.steps": 9}))
+
+
+@pytest.mark.parametrize("pairs", [100, 200_000, 1_000_000])
+def test_under_noam_the_rate_is_a_factor(pairs: int) -> None:
+    noam = {"training": {"schedule": "noam"}}
+    for wishes in (
+        RecipeOptions(noam),
+        RecipeOptions(settings=("training.schedule=noam",)),
+        RecipeOptions(noam, "base"),
+    ):
+        assert recipe_from_options(wishes, pairs).training.rate == 1.0
+    assert recipe_from_options(RecipeOptions(noam, settings=("training.rate=2",)), pairs).training.rate == 2.0
+    assert recipe_from_options(RecipeOptions(noam, settings=("training.schedule=cosine",)), pairs).training.rate < 0.01
+
+
+def test_a_guess_lies_below_the_recipe() -> None:
+    guessed = {"text.source_language": None, "text.target_language": "de"}
+    recipe = {"text": {"target_language": "gsw"}}
+    for wishes, target in (
+        (RecipeOptions(guessed=guessed), "de"),
+        (RecipeOptions(recipe, guessed=guessed), "gsw"),
+        (RecipeOptions(recipe, options={"text.target_language": "nds"}, guessed=guessed), "nds"),
+        (RecipeOptions(settings=("text.target_language=bar",), guessed=guessed), "bar"),
+    ):
+        text = recipe_from_options(wishes, 100).text
+        assert (text.source_language, text.target_language) == ("und", target)
+
+
+def test_separate_vocabularies_are_not_tied_in_three() -> None:
+    assert recipe_from_options(RecipeOptions(settings=("text.joint=false",)), 100).model.tie == "two"
+    with pytest.raises(UsageError, match="joint"):
+        recipe_from_options(RecipeOptions(settings=("text.joint=false", 'model.tie="three"')), 100)
+
+
+@pytest.mark.parametrize(
+    ("wishes", "longest"),
+    [
+        (RecipeOptions(), 256),
+        (RecipeOptions({"data": {"max_tokens": 100}}), 100),
+        (RecipeOptions({"data": {"max_tokens": 100}}, settings=("data.max_tokens=20",)), 20),
+    ],
+)
+def test_the_longest_sentence_is_known_before_the_data(wishes: RecipeOptions, longest: int) -> None:
+    assert max_tokens_option(wishes) == longest
+    assert recipe_from_options(wishes, 100).data.max_tokens == longest
+
+
+def test_a_mistyped_key_costs_no_look_at_the_data() -> None:
+    with pytest.raises(UsageError, match=r"training\.rate"):
+        max_tokens_option(RecipeOptions(settings=("training.rat=1",)))
+    with pytest.raises(UsageError, match="'tiny'"):
+        max_tokens_option(RecipeOptions(preset="tinny"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "options", "where", "field"),
+    [
+        (("training.rate=0",), {}, "--set training.rate=0", "training.rate"),
+        (("model.heads=8", "model.heads=x"), {}, "--set model.heads=x", "model.heads"),
+        (("seed=-1",), {}, "--set seed=-1", "seed"),
+        ((), {"training.steps": 0}, "--steps", "must be greater than or equal to 1 (got 0)"),
+        ((), {"data.weights": ("x",)}, "--weight", "data.weights"),
+        ((), {"seed": -1}, "--seed", "must be greater than or equal to 0 (got -1)"),
+        (("training.tokens=32",), {}, "--set", "data.max_tokens"),
+        (("model.heads=3",), {}, "--set", "heads"),
+        (("data.max_tokens=2000", "text.joint=false"), {}, None, None),
+    ],
+)
+def test_who_made_a_mistake_is_blamed(
+    tmp_path: Path, settings: tuple[str, ...], options: dict[str, object], where: str | None, field: str | None
+) -> None:
+    file = tmp_path / "good.toml"
+    file.write_text("[training]\nrate = 0.01\n")
+    wishes = RecipeOptions(file, settings=settings, options=options)
+    if where is None:
+        recipe_from_options(wishes, 100)
+        return
+    with pytest.raises(UsageError) as caught:
+        recipe_from_options(wishes, 100)
+    assert caught.value.where == where
+    assert field in caught.value.message
+    file.write_text("[training]\nrate = 0\n")
+    with pytest.raises(UsageError, match=r"training\.rate") as caught:
+        max_tokens_option(wishes)
+    assert caught.value.where == str(file)
+
+
+def test_a_batch_has_room_for_the_longest_sentence() -> None:
+    assert recipe_from_options(RecipeOptions({"data": {"max_tokens": 2000}}), 100).training.tokens == 2000
+    assert recipe_from_options(RecipeOptions({"data": {"max_tokens": 2000}}), 1_000_000).training.tokens == 8192
+    assert max_tokens_option(RecipeOptions({"data": {"max_tokens": 2000}})) == 2000
+    asked = RecipeOptions({"data": {"max_tokens": 2000}, "training": {"tokens": 1500}})
+    with pytest.raises(UsageError, match=r"data\.max_tokens 2000 is above training\.tokens 1500"):
+        max_tokens_option(asked)
+
+
+def test_columns_are_those_of_the_file(tmp_path: Path) -> None:
+    table, objects = tmp_path / "a.tsv", tmp_path / "a.jsonl"
+    table.touch()
+    objects.touch()
+    assert corpora((), (), [table], "3,2") == [Table(table, (3, 2))]
+    assert corpora((), (), [objects], "en,de") == [JsonLines(objects, ("en", "de"))]
+    assert corpora((), (), [objects], "1,2") == [JsonLines(objects, ("1", "2"))]
+
+
+@pytest.mark.parametrize("columns", ["0,1", "en,de", "1", "1,", "-1,2", "1,²", "1,99999999999999999999"])
+def test_a_table_has_no_such_columns(tmp_path: Path, columns: str) -> None:
+    (tmp_path / "a.tsv").touch()
+    with pytest.raises(UsageError, match="two columns like 1,2"):
+        corpora((), (), [tmp_path / "a.tsv"], columns)
+
+
+def test_files_of_one_side_have_no_columns(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("a\n")
+    with pytest.raises(UsageError, match="--columns: columns are those of --pairs"):
+        corpora([tmp_path / "a"], [tmp_path / "a"], columns="1,2")
+
+
+def test_what_can_be_read_once_is_no_corpus(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "file").touch()
+    refuse_pipes([tmp_path / "file", tmp_path, tmp_path / "nothing"])
+    with pytest.raises(UsageError, match="is a pipe"):
+        refuse_pipes([tmp_path / "file", tmp_path / "pipe"])
+
+
+BEGUN: dict[str, Any] = {
+    "model": {"family": "bert", "layers": 1},
+    "text": {"vocabulary": 320, "units": "pieces", "normalisation": "nfc", "lowercase": False},
+}
+"""Of a model that is begun from."""
+
+
+def test_the_text_of_a_model_that_is_begun_from_takes_the_place_of_the_recipes(tmp_path: Path) -> None:
+    file = tmp_path / "recipe.toml"
+    file.write_text("[text]\nvocabulary = 4000\nlowercase = true\nsample = 7\n[model]\nd_ff = 32\n")
+    task = {"task": "classification"}
+    found = recipe_from_options(RecipeOptions(file, options=task, begun=BEGUN, settings=("text.vocabulary=320",)), 100)
+    assert found.text.model_dump(include=set(BEGUN["text"])) == BEGUN["text"]
+    assert (found.text.sample, found.model.layers, found.model.d_ff) == (7, 1, 32)
+    assert recipe_from_options(RecipeOptions(file, options=task), 100).text.lowercase
+    file.write_text("[text]\nvocabulary = 4\n")
+    with pytest.raises(UsageError, match=r"text\.vocabulary"):
+        recipe_from_options(RecipeOptions(file, options=task, begun=BEGUN), 100)
+
+
+@pytest.mark.parametrize(
+    ("setting", "kept"),
+    [
+        ("text.vocabulary=4000", "vocabulary = 320"),
+        ("text.units=characters", 'units = "pieces"'),
+        ("text.normalisation=none", 'normalisation = "nfc"'),
+        ("text.lowercase=true", "lowercase = false"),
+    ],
+)
+def test_another_text_than_that_of_the_model_that_is_begun_from_is_refused(setting: str, kept: str) -> None:
+    wishes = RecipeOptions(options={"task": "classification"}, begun=BEGUN, settings=(setting,))
+    with pytest.raises(UsageError, match=f"keeps its vocabulary, which has {kept}; leave") as caught:
+        task_option(wishes)
+    assert caught.value.where is not None
+    assert caught.value.where.startswith(f"--set {setting.partition('=')[0]}")
+
+
+def test_a_preset_and_a_model_to_begin_from_are_one_too_many() -> None:
+    with pytest.raises(UsageError, match="names the sizes of a fresh model") as caught:
+        task_option(RecipeOptions(preset="bert-tiny", options={"task": "classification"}, begun=BEGUN))
+    assert caught.value.where == "--preset"
+
+
+@pytest.mark.parametrize(
+    ("settings", "family", "moved"),
+    [
+        ((), "rnn-encoder", 0.5),
+        (("model.cell=lstm", "model.d_model=64"), "rnn-encoder", 0.5),
+        (("model.pool=attention",), "rnn-encoder", 0.5),
+        (("model.d_model=64",), "rnn-encoder", 0.5),
+        (("model.family=bert",), "bert", 0.0),
+        (("model.heads=2",), "bert", 0.0),
+        (("model.heads=2", "classification.adversarial=1"), "bert", 1.0),
+        (("classification.adversarial=0",), "rnn-encoder", 0.0),
+    ],
+)
+def test_few_labelled_texts_have_a_recurrent_reader_unless_what_it_has_not_is_named(
+    settings: tuple[str, ...], family: str, moved: float
+) -> None:
+    few = recipe_from_options(RecipeOptions(options={"task": "classification"}, settings=settings), 9_999)
+    assert (few.model.family, few.classification.adversarial) == (family, moved)
+    options = {"task": "classification"}
+    begun = {"model": {"family": "bert", "d_model": 24, "heads": 2}}
+    if not any(name in setting for setting in settings for name in ("cell", "pool")):
+        many = recipe_from_options(RecipeOptions(options=options, settings=settings), 10_000)
+        assert (many.model.family, many.classification.adversarial) == ("bert", moved if moved == 1 else 0.0)
+        found = recipe_from_options(RecipeOptions(options=options, settings=settings, begun=begun), 100)
+        assert (found.model.family, found.classification.adversarial) == ("bert", moved if moved == 1 else 0.0)
+    named = recipe_from_options(RecipeOptions(options=options, preset="classifier-tiny"), 100)
+    assert (named.model.family, named.classification.adversarial) == ("bert", 0.0)
+    with pytest.raises(UsageError, match=r"'best' is not known\. Known: first, mean, max"):
+        recipe_from_options(RecipeOptions(options=options, settings=("model.pool=best",)), 100)
+    first = recipe_from_options(RecipeOptions(options=options, settings=("model.pool=first",)), 100)
+    assert (first.model.family, first.model.pool) == ("bert", "first")
+    with pytest.raises(UsageError, match='the family "rnn-encoder" has no such field; transformer, bert'):
+        recipe_from_options(RecipeOptions(options=options, settings=("model.cell=gru", "model.heads=2")), 100)
+
+
+FEW, RNN = {"task": "classification"}, {"family": "rnn-encoder", "d_model": 24, "pool": "attention"}
+
+
+@pytest.mark.parametrize(
+    ("model", "moved"),
+    [
+        ({"layers": 1, "d_model": 24}, 0.0),
+        ({"pool": "mean", "dropout": 0.2}, 0.0),
+        ({"family": "bert", "heads": 12}, 0.0),
+        (RNN, 0.5),
+    ],
+)
+def test_what_is_learned_against_goes_by_the_family_of_the_recipes_own_model(
+    model: dict[str, Any], moved: float
+) -> None:
+    found = recipe_from_options(RecipeOptions(recipe={**FEW, "model": model}, options=FEW), 500)
+    assert found.model.family == model.get("family", "bert")
+    assert found.classification.adversarial == moved
+
+
+@pytest.mark.parametrize("count", [500, 20_000, 2_000_000])
+def test_a_recurrent_reader_that_is_asked_for_is_the_same_for_any_number_of_texts(count: int) -> None:
+    asked: list[dict[str, Any]] = [
+        {"settings": ("model.cell=lstm",)},
+        {"settings": ("model.family=rnn-encoder",)},
+        {"preset": "classifier-rnn"},
+        {"settings": ("model.pool=attention",)},
+    ]
+    for one in asked:
+        model = recipe_from_options(RecipeOptions(options=FEW, **one), count).model
+        assert (model.family, model.d_model, model.pool) == ("rnn-encoder", 256, "attention")
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"preset": "classifier-rnn", "settings": ("model.family=bert",)}, "is of the family rnn-encoder, but"),
+        ({"preset": "classifier-tiny", "settings": ("model.family=rnn-encoder",)}, "is of the family bert, but"),
+        ({"begun": {"model": RNN}, "settings": ("model.family=bert",)}, "--from: is a model of the family rnn-encoder"),
+        ({"begun": {"model": {"family": "bert"}}, "recipe": {**FEW, "model": RNN}}, "the family bert, but the one"),
+        ({"settings": ("model.heads=3",)}, "d_model 256 is not divisible by heads 3"),
+        ({"settings": ("model.layers=65",)}, "less than or equal to 64"),
+        ({"settings": ("model.pool=atention",)}, "Did you mean 'attention'"),
+        ({"settings": ("model.score=dot",)}, "this family has no such field"),
+    ],
+)
+def test_what_does_not_go_together_is_said(asked: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        recipe_from_options(RecipeOptions(options=FEW, **asked), 500)
+
+
+def test_a_tagger_pools_no_word_by_what_weighs_whole_texts() -> None:
+    found = recipe_from_options(RecipeOptions(options={"task": "tagging"}, preset="classifier-rnn"), 500)
+    assert (found.model.family, found.model.pool) == ("rnn-encoder", "mean")
+
+
+def test_a_recipe_that_names_no_task_is_for_that_which_is_asked_for() -> None:
+    assert recipe_from_options(RecipeOptions(recipe={"model": RNN}, options=FEW), 500).model.family == "rnn-encoder"

@@ -1,0 +1,187 @@
+"""What is chosen once is kept, but for what a person asks for anew."""
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+import torch
+
+from regard.config import Recipe, Training
+from regard.data.batches.batch import Position
+from regard.runs.plan import ResolvedSettings, _plan, first_event, load_settings, processor
+from regard.tasks.protocols import TrainingTask
+from regard.training.budget import budget
+from regard.training.budget import measure as measuring
+from regard.training.budget.measured_steps import MeasuredStep, MeasuredSteps
+from regard.training.build import schedule
+from regard.training.checkpoints import resolved
+from regard.training.checkpoints.files import Files
+from regard.training.log import SilentReporter
+from regard.training.optim import FlatOptimiser
+from regard.training.run import Hooks
+from regard.training.update import Update
+
+CPU = torch.device("cpu")
+CHOSEN = ResolvedSettings(
+    steps=12, validate_every=3, tokens=512, accumulate=2, product="bf16", exact="onednn", threads=1
+)
+PLANNED = replace(CHOSEN, costs=(0.5, 0.25, 1.0, 0.125, 9.0))
+
+
+def test_what_was_chosen_is_remembered(tmp_path: Path) -> None:
+    assert load_settings(tmp_path, CPU) is None
+    for chosen in (CHOSEN, replace(CHOSEN, steps=None), PLANNED, replace(PLANNED, steps=20, planned=12, reviewed=6)):
+        resolved.write(tmp_path, chosen.fields(), Files())
+        assert load_settings(tmp_path, CPU) == chosen
+
+
+def test_it_lies_over_the_recipe() -> None:
+    recipe = CHOSEN.apply(Recipe(training=Training(minutes=5, rate=0.5)))
+    section = recipe.training
+    assert (section.steps, section.validate_every, section.tokens, section.accumulate) == (12, 3, 512, 2)
+    assert (section.minutes, section.rate) == (5, 0.5)
+
+
+def test_what_came_of_planning_anew_is_gone_on_with() -> None:
+    assert PLANNED.review is None
+    again = replace(PLANNED, steps=20, planned=12, reviewed=6)
+    assert again.review == budget.Replan(at=6, planned=12, steps=20)
+    assert again.override(Recipe(training=Training(minutes=5)), None) == again
+    assert again.override(Recipe(training=Training(steps=30)), None) == replace(CHOSEN, steps=30)
+
+
+def test_what_is_asked_for_anew_takes_its_place() -> None:
+    assert CHOSEN.override(Recipe(), None) == CHOSEN
+    asked = CHOSEN.override(Recipe(training=Training(steps=20, validate_every=4, tokens=4096)), 2)
+    assert asked == replace(CHOSEN, steps=20, validate_every=4, threads=2)
+
+
+class Counting(SilentReporter):
+    """Keeps what was said."""
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+
+    def on_event(self, text: str) -> None:
+        self.events.append(text)
+
+
+def teaching(section: Training) -> TrainingTask:
+    """Ten passes of 40 batches; final scores take two seconds."""
+    return cast(
+        TrainingTask,
+        SimpleNamespace(
+            task=SimpleNamespace(recipe=Recipe(training=section)),
+            batches=SimpleNamespace(batches_per_epoch=40.0),
+            epochs=10,
+            final_seconds=lambda loss, text: 2.0 + loss + text,
+        ),
+    )
+
+
+def kept(recipe: Recipe, steps: int) -> MeasuredSteps:
+    """As many steps as measured, half a second each, at the rates of a recipe."""
+    rate = schedule(recipe.training.model_copy(update={"steps": recipe.training.steps or 10**9}), 512)
+    optimiser = FlatOptimiser(torch.nn.Linear(1, 1), recipe.training)
+    return MeasuredSteps(
+        [MeasuredStep(Update(1.0, 1.0, rate(n), 1.0, True, None), 1, 1, Position(), 0.5) for n in range(1, steps + 1)],
+        optimiser,
+    )
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, int]]:
+    """What was asked of measuring: seconds and steps; it takes twenty steps, or as many as it may, and a second."""
+    asked: list[tuple[float, int]] = []
+
+    def measure(
+        teaching: Any, feed: Any, recipe: Recipe, folder: Path, hooks: Hooks, limit: float, most: int = 30
+    ) -> Any:
+        asked.append((limit, most))
+        made = kept(recipe, min(most, 20))
+        return budget.Costs(0.5, 0.0, 0.0, 0.0, 1.0 + sum(one.seconds for one in made.made)), made
+
+    monkeypatch.setattr(measuring, "measure", measure)
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("section", "steps", "every"),
+    [
+        (Training(steps=40, minutes=1, validate_every=3), 40, 3),
+        (Training(patience=4, schedule="noam"), None, 1000),
+        (Training(steps=40, patience=4, schedule="noam", validate_every=5), 40, 5),
+    ],
+)
+def test_a_length_that_is_known_is_not_measured(section: Training, steps: int, every: int, tmp_path: Path) -> None:
+    plan = _plan(teaching(section), tmp_path, Hooks())
+    assert (plan.steps, plan.validate_every, plan.costs, plan.kept) == (steps, every, None, None)
+
+
+def test_a_length_of_minutes_keeps_the_steps_that_are_its_own(tmp_path: Path, measured: list[Any]) -> None:
+    """Nine tenths of twenty minutes, less two seconds of scores and one of measuring, at half a second a step."""
+    plan = _plan(teaching(Training(minutes=20, schedule="noam", warmup=9, validate_every=50)), tmp_path, Hooks())
+    assert plan.steps == (0.9 * 1200 - 2 - 1) * 2
+    assert plan.costs == budget.Costs(0.5, 0.0, 0.0, 0.0, 1.0, 2.0)
+    assert plan.kept is not None
+    assert measured == [(120.0, 30)]
+
+
+@pytest.mark.parametrize(
+    "training",
+    [
+        {"schedule": "cosine", "warmup": 19},  # behind the warm-up each number of steps has rates of its own
+        {"schedule": "noam", "warmup": 400},  # of so few steps the warm-up is shorter
+        {"schedule": "noam", "warmup": 9, "validate_every": 20},
+        {"schedule": "noam", "warmup": 9, "save_every": 20},
+        {"schedule": "noam", "warmup": 9, "minutes": 2},  # a snapshot is due before
+    ],
+)
+def test_and_makes_those_again_that_are_not(tmp_path: Path, measured: list[Any], training: dict[str, Any]) -> None:
+    section = Training(**{"minutes": 20, "validate_every": 50, **training})
+    plan = _plan(teaching(section), tmp_path, Hooks())
+    assert plan.kept is None
+    assert plan.costs is not None
+    assert plan.costs.spent == 11.0
+    assert plan.steps == (0.9 * 60 * (section.minutes or 0) - 2 - 11) * 2
+
+
+def test_the_table_knows_its_steps_and_keeps_what_was_measured(tmp_path: Path, measured: list[Any]) -> None:
+    """Of 4,000 steps the first snapshot is at 40, of 2,000 at 20: then fewer are measured."""
+    for accumulate, most in ((1, 30), (2, 19), (10, 30)):
+        found = teaching(Training(accumulate=accumulate))
+        found.batches.batches_per_epoch = 400.0  # type: ignore[misc]
+        plan = _plan(found, tmp_path, Hooks())
+        assert plan.steps == 4000 / accumulate
+        assert measured.pop() == (30.0, most)
+        assert (plan.kept is None) == (accumulate == 10)
+
+
+def test_the_first_event_of_a_run() -> None:
+    assert first_event(Training(steps=10_000)) == 100  # a snapshot
+    assert first_event(Training(steps=10_000, validate_every=30, save_every=20)) == 20
+    assert first_event(Training(steps=10_000, validate_every=30)) == 30
+    assert first_event(Training(steps=1)) == 1
+
+
+def test_where_minutes_are_few_that_is_said_and_the_loss_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    section = Training(minutes=1)
+    costs = budget.Costs(1.0, 1.0, 40.0, 0.0, 6.0)
+    monkeypatch.setattr(measuring, "measure", lambda *given: (costs, kept(Recipe(training=section), 2)))
+    told = Counting()
+    plan = _plan(teaching(section), tmp_path, Hooks(reporter=told))
+    assert plan.select == "loss"
+    assert any("too little time to learn much" in event for event in told.events)
+    chosen = replace(CHOSEN, select="loss")
+    assert chosen.apply(Recipe(training=section)).training.select == "loss"
+    assert chosen.apply(Recipe(training=Training(select="bleu"))).training.select == "bleu"
+    assert CHOSEN.apply(Recipe(training=section)).training.select == "auto"
+    assert chosen.override(Recipe(training=Training(steps=30)), None).select is None
+
+
+def test_the_processor_has_a_name() -> None:
+    assert processor(CPU)

@@ -1,0 +1,277 @@
+"""What can be wrong without the data is said before the data is read."""
+
+import io
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from regard.config import Recipe
+from regard.convert import exports
+from regard.data.corpora.pairs import Table
+from regard.runs import train as training
+from regard.runs.datasets import JOBS
+from regard.system.errors import RegardError, UsageError
+from regard.tasks.classification.training import ClassificationJob
+from regard.tasks.images.training import ImageJob
+from regard.tasks.language.dataset import RunningJob
+from regard.tasks.tagging.training import TaggingJob
+from regard.tasks.translation.training import TranslationJob
+from regard.training.log import SilentReporter
+
+
+@pytest.fixture
+def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., object]:
+    """Train on two files that must not be read."""
+
+    def read(*data: object) -> None:
+        raise AssertionError("the data was read")
+
+    def train(output: Path = tmp_path / "new", **wishes: Any) -> object:
+        return training.train(tmp_path / "a.en", tmp_path / "a.de", output, **wishes)
+
+    for name in ("a.en", "a.de", "file"):
+        (tmp_path / name).write_text("a\n")
+    monkeypatch.setattr(training, "inspect", read)
+    return train
+
+
+@pytest.mark.parametrize(
+    ("wishes", "code", "said"),
+    [
+        ({"resume": "must"}, 3, "no checkpoint to resume from"),
+        ({"minutes": float("nan")}, 2, "--minutes: must be a finite number"),
+        ({"minutes": 0}, 2, "--minutes: .*greater than 0"),
+        ({"minutes": -1.0}, 2, "--minutes: .*greater than 0"),
+        ({"seed": -1}, 2, "seed"),
+        ({"weights": [1, 2]}, 2, "2 weights for 1 corpora"),
+        ({"weights": [-1]}, 2, "must not be negative"),
+        ({"settings": ["data.weights=[1, 2]"]}, 2, "2 weights for 1 corpora"),
+        ({"device": "cpu:99"}, 2, "no device of this machine"),
+        ({"valid": "b"}, 2, "--valid: is not for this task: task = translation takes --source"),
+    ],
+)
+def test_wishes(ask: Any, wishes: dict[str, Any], code: int, said: str) -> None:
+    with pytest.raises(RegardError, match=said) as caught:
+        ask(**wishes)
+    assert caught.value.exit_code == code
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [(".", "is not empty and not a run of ours"), ("file", "is a file"), ("file/below/it", "is a file")],
+)
+def test_outputs(ask: Any, tmp_path: Path, name: str, said: str) -> None:
+    with pytest.raises(RegardError, match=said):
+        ask(tmp_path / name)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.de", "a.en", "file"]
+
+
+def test_where_nobody_may_write(ask: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    with pytest.raises(RegardError, match="not writable"):
+        ask()
+
+
+def test_pairs_may_be_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def noted(corpora: Any, *more: object) -> None:
+        asked.append(corpora)
+        raise RegardError("enough")
+
+    monkeypatch.setattr(training, "inspect", noted)
+    (tmp_path / "a.tsv").touch()
+    for pairs in (tmp_path / "a.tsv", str(tmp_path / "a.tsv"), [tmp_path / "a.tsv"]):
+        with pytest.raises(RegardError, match="enough"):
+            training.train(pairs=pairs, output=tmp_path / "new")
+    assert asked == [[Table(tmp_path / "a.tsv")]] * 3
+
+
+def test_where_nothing_is_wrong_the_data_is_read(ask: Any) -> None:
+    with pytest.raises(AssertionError, match="the data was read"):
+        ask(weights=[1], seed=3, resume="never")
+
+
+@pytest.mark.parametrize("task", [task for task in JOBS if task != "encoding"])
+def test_only_translation_weighs_its_files(tmp_path: Path, task: str) -> None:
+    recipe = {"task": task, "data": {"weights": [1, 2]}}
+    given: dict[str, Any] = {"train": [tmp_path / "a", tmp_path / "b"], "output": tmp_path / "new"}
+    for where, wishes in (
+        ("--weight", {"task": task, "weights": [1, 2]}),
+        ("data.weights", {"task": task, "settings": ["data.weights=[1, 2]"]}),
+        ("data.weights", {"recipe": recipe}),
+    ):
+        with pytest.raises(UsageError, match="only translation weighs them") as caught:
+            training.train(**given, **wishes)
+        assert caught.value.where == where
+
+
+def test_a_translator_begins_from_nothing(ask: Any, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="a translator begins from nothing; --from is for the tasks") as caught:
+        ask(start_from=tmp_path / "model")
+    assert caught.value.where == "--from"
+
+
+class Told(SilentReporter):
+    """What was said."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def on_event(self, text: str) -> None:
+        self.lines.append(text)
+
+
+TAGGED = "A\tDET\ndog\tNOUN\n\nTwo\tNUM\nmen\tNOUN\n"
+LABELLED = "text,label\na dog,animal\na wall,stone\na cat,animal\nno dog,animal\n"
+TOLD: dict[str, tuple[str, str, dict[str, Any], str]] = {
+    "translation": ("a.en", "a dog\ntwo men\n", {"preset": "tiny"}, "can be exported to: Hugging Face (Pegasus), CTr"),
+    "classification": ("a.csv", LABELLED, {}, "cannot be exported as it is: Hugging Face's layout needs model.family"),
+    "tagging": ("a.conll", TAGGED, {}, "cannot be exported as it is: BERT needs model.norm_place = post instead of p"),
+    "language-model": (
+        "a.txt",
+        "a dog\n" * 9,
+        {},
+        "cannot be exported as it is: GPT-2 needs model.positions = lea",
+    ),
+    "masked-lm": ("a.txt", "a dog\n" * 9, {}, "cannot be exported as it is: BERT needs model.norm_place = post inst"),
+    "span-corruption": ("a.txt", "a dog\n" * 9, {}, "can be exported to: Hugging Face (T5), CTranslate2"),
+    "image-classification": ("a.csv", "0,1,2,3,x\n" * 3 + "3,2,1,0,y\n", {}, "can be exported to: Hugging Face (ViT)"),
+}
+"""By task a corpus, wishes, and how the line begins that says what the model can be exported to."""
+
+
+@pytest.mark.parametrize("task", TOLD)
+def test_what_a_model_can_be_exported_to_is_said_before_its_data_is_prepared(
+    task: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, content, wishes, begin = TOLD[task]
+    recipes, told = [], Told()
+
+    def prepare(self: object, recipe: Recipe, *more: object) -> None:
+        recipes.append(recipe)
+        raise RegardError("enough")
+
+    for job in (TranslationJob, ClassificationJob, TaggingJob, ImageJob, RunningJob):
+        monkeypatch.setattr(job, "prepare", prepare)
+    (tmp_path / name).write_text(content)
+    (tmp_path / "b.de").write_text(content)
+    files = {"train": tmp_path / name}
+    if task == "translation":
+        files = {"source": tmp_path / name, "target": tmp_path / "b.de"}
+    with pytest.raises(RegardError, match="enough"):
+        training.train(**files, output=tmp_path / "new", task=task, reporter=told, despite_check=True, **wishes)
+    assert told.lines[-1] == exports(recipes[0]).line
+    assert told.lines[-1].startswith(f"this model {begin}")
+
+
+SMALL: dict[str, Any] = {
+    "text": {"vocabulary": 300},
+    "data": {"max_tokens": 40},
+    "model": {"family": "transformer", "encoder_layers": 1, "decoder_layers": 1, "d_model": 8, "d_ff": 8, "heads": 2},
+    "training": {"tokens": 128, "select": "loss"},
+    "decoding": {"beam": 1, "max_extra": 3},
+}
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> dict[str, Any]:
+    """The arguments of a run of two steps."""
+    (tmp_path / "a.en").write_text("".join(f"a cat sees {n}\n" for n in range(60)))
+    (tmp_path / "a.de").write_text("".join(f"eine Katze sieht {n}\n" for n in range(60)))
+    files = {"source": tmp_path / "a.en", "target": tmp_path / "a.de", "output": tmp_path / "new"}
+    return {**files, "recipe": SMALL, "steps": 2, "threads": 1}
+
+
+STAGES = (
+    "checking the data",
+    "Usable",
+    "reading the data",
+    "learning the vocabulary",
+    "training 2 steps",
+    "all steps done: 2 steps",
+)
+
+
+class Heard(io.StringIO):
+    """A stderr that may be a terminal."""
+
+    def __init__(self, terminal: bool = False) -> None:
+        super().__init__()
+        self.terminal = terminal
+
+    def isatty(self) -> bool:
+        return self.terminal
+
+
+@pytest.mark.parametrize("place", ["pipe", "terminal", "notebook"])
+def test_what_happens_is_shown_where_nobody_says(small: Any, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    heard = Heard(place == "terminal")
+    monkeypatch.setattr(sys, "stderr", heard)
+    if place == "notebook":
+        shell: Any = ModuleType("IPython")
+        shell.get_ipython = type("ZMQInteractiveShell", (), {})
+        monkeypatch.setitem(sys.modules, "IPython", shell)
+    training.train(**small)
+    text = heard.getvalue()
+    assert [line for line in STAGES if line not in text] == []
+    assert ("\x1b" in text, "\r" in text) == {"pipe": (False, False), "notebook": (False, True)}.get(
+        place, (True, True)
+    )
+
+
+def test_quiet_says_nothing(small: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", heard := Heard())
+    training.train(**small, quiet=True)
+    assert heard.getvalue() == ""
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_reporter_that_is_given_is_told_instead(small: Any, monkeypatch: pytest.MonkeyPatch, quiet: bool) -> None:
+    class Told(SilentReporter):
+        def __init__(self) -> None:
+            self.events: list[str] = []
+
+        def on_event(self, text: str) -> None:
+            self.events.append(text)
+
+        def __len__(self) -> int:
+            return 0
+
+    monkeypatch.setattr(sys, "stderr", heard := Heard())
+    training.train(**small, reporter=(told := Told()), quiet=quiet)
+    assert heard.getvalue() == ""
+    assert "reading the data" in told.events
+
+
+@pytest.mark.long(minutes=0.3)
+def test_a_script_is_not_silent(small: Any) -> None:
+    """In processes of their own: with stderr piped lines, on a terminal a bar; nothing on stdout."""
+    given = {name: str(value) if isinstance(value, Path) else value for name, value in small.items()}
+    script = [sys.executable, "-c", f"import regard; regard.train(**{given!r})"]
+    piped = subprocess.run(script, capture_output=True, text=True, check=True)
+    assert [line for line in STAGES if line not in piped.stderr] == []
+    assert "\x1b" not in piped.stderr
+    assert piped.stdout == ""
+    ours, theirs = pty.openpty()
+    again = {**given, "output": f"{given['output']}-again"}
+    script[-1] = f"import regard; regard.train(**{again!r})"
+    with open(os.devnull, "wb") as nowhere:
+        child = subprocess.Popen(script, stdout=nowhere, stderr=theirs, env={**os.environ, "TERM": "xterm"})
+    os.close(theirs)
+    shown = b""
+    try:
+        while piece := os.read(ours, 1 << 16):
+            shown += piece
+    except OSError:  # the terminal's other end is closed
+        pass
+    assert child.wait() == 0
+    assert b"\x1b[" in shown
+    assert [line for line in STAGES if line.encode() not in shown] == []

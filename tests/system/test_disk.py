@@ -1,0 +1,119 @@
+"""What is read from outside is a regular file of bounded size; a fault of the disk names its file."""
+
+import errno
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regard.system import disk
+from regard.system.errors import Damaged, RegardError, UsageError
+
+READERS: dict[str, Callable[[Path], Any]] = {
+    "content": disk.content,
+    "json": disk.json_of,
+    "opened": lambda path: disk.open_binary(path).__enter__(),
+    "refused": disk.refuse_irregular,
+}
+
+
+def folder(path: Path) -> None:
+    path.mkdir()
+
+
+def pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def bound_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as held:
+        held.bind(str(path))
+
+
+def endless(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def linked_pipe(path: Path) -> None:
+    os.mkfifo(path.with_name("pipe"))
+    path.symlink_to("pipe")
+
+
+ODD = {
+    folder: "is a folder",
+    pipe: "is a pipe",
+    bound_socket: "is a socket",
+    endless: "is a device",
+    linked_pipe: "is a pipe",
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("make", ODD, ids=lambda make: make.__name__)
+def test_what_is_no_file_is_not_opened(tmp_path: Path, make: Callable[[Path], None], reader: str) -> None:
+    make(tmp_path / "a.json")
+    with pytest.raises(RegardError) as caught:
+        READERS[reader](tmp_path / "a.json")
+    assert (caught.value.where, caught.value.message) == (str(tmp_path / "a.json"), f"{ODD[make]}; a file is needed")
+
+
+@pytest.mark.parametrize("error", [UsageError, Damaged])
+def test_what_is_missing_is_said_by_its_kind(tmp_path: Path, error: type[RegardError]) -> None:
+    (tmp_path / "link").symlink_to("nothing")
+    for name in ("absent", "link"):
+        with pytest.raises(error, match="no such recipe file"):
+            disk.content(tmp_path / name, kind="recipe file", error=error)
+    with pytest.raises(RegardError, match="cannot be read: Not a directory"):
+        disk.content(Path(__file__) / "inner")
+    with pytest.raises(RegardError, match="cannot be read: embedded null byte"):
+        disk.content("a\0b")
+
+
+def test_a_link_to_a_file_is_as_good(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text('{"a": [1]}')
+    (tmp_path / "link").symlink_to("file")
+    assert disk.json_of(tmp_path / "link") == {"a": [1]}
+
+
+def test_no_more_is_read_than_a_file_may_have(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"x" * 1001)
+    assert disk.content(tmp_path / "file", 1001) == b"x" * 1001
+    with pytest.raises(RegardError, match="is larger than 0 MB: this is no recipe"):
+        disk.content(tmp_path / "file", 1000, "recipe")
+    with (tmp_path / "holes").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(RegardError, match="larger than 64 MB"):
+        disk.json_of(tmp_path / "holes")
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"\xff", b'{"a": 1}}', b"[" * 100_000, b"9" * 5000, b'{"a": ' * 100_000, b"nope"]
+)
+def test_what_is_no_json_is_one_sentence(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.json").write_bytes(content)
+    with pytest.raises(Damaged, match="cannot be read as JSON, the file is damaged") as caught:
+        disk.json_of(tmp_path / "a.json", error=Damaged)
+    assert len(str(caught.value)) < 400
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["a", "a.b", "...", "ä ö", " ", "-"])
+def test_names_of_files(name: str) -> None:
+    assert disk.is_plain(name)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/", "/a", "a\0", "\ud800", None, 5, ["a"]])
+def test_what_is_no_name_of_a_file_in_a_folder(name: object) -> None:
+    assert not disk.is_plain(name)
+
+
+def test_a_fault_of_the_disk_names_its_file() -> None:
+    with pytest.raises(OSError, match="somewhere") as caught, disk.naming(Path("somewhere")):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, "somewhere")
+    with pytest.raises(OSError, match="itself") as caught, disk.naming(Path("somewhere")):
+        raise OSError(errno.ENOSPC, "No space left on device", "itself")
+    assert caught.value.filename == "itself"

@@ -1,0 +1,79 @@
+"""What a classifier is judged by: what is not known counts nothing, what is of no class is for the threshold alone."""
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from regard.config import Classification as Section
+from regard.data.prepare.encoders import LabelIds
+from regard.tasks.classification.losses import Labels, MultiLabel, Regression, SingleLabel
+
+NAMES = ("a", "b", "c")
+
+
+def section(**fields: Any) -> Section:
+    return Section.model_validate(fields)
+
+
+def labels(kind: Any, said: list[str], outside: str = "") -> Labels:
+    rows = [LabelIds(kind, NAMES, outside).of(one) for one in said]
+    return Labels(np.concatenate(rows), np.array(list(map(len, rows)), np.int64))
+
+
+def wanted(criterion: SingleLabel, given: Labels) -> Any:
+    return criterion.targets(given, torch.device("cpu"))
+
+
+def drawn(count: int = 40) -> tuple[list[str], np.ndarray]:
+    draw = np.random.default_rng(5)
+    gold = draw.integers(0, 3, count)
+    return [NAMES[one] for one in gold], draw.normal(size=(count, 3)) + 1.5 * np.eye(3)[gold]
+
+
+def test_labels_that_are_not_known_change_nothing() -> None:
+    said, score_BC = drawn()
+    more = np.vstack([score_BC, 9 * score_BC[:6]])
+    one = SingleLabel(section(out_of_scope="oos"), 0.1, 3, None)
+    plain = wanted(one, labels("single", said, "oos"))
+    strange = wanted(one, labels("single", [*said, *["x"] * 6], "oos"))
+    assert one.scores(score_BC, plain.numpy()) == one.scores(more, strange.numpy())
+    assert one.fit(score_BC, plain.numpy()) == one.fit(more, strange.numpy())
+    for training in (False, True):
+        first, second = (
+            one.loss(torch.tensor(rows), right, training) for rows, right in ((score_BC, plain), (more, strange))
+        )
+        assert first.count == second.count == 40
+        assert torch.equal(first.total, second.total)
+    several = MultiLabel(section(kind="multi"), 0.1, 3, None)
+    assert wanted(several, labels("multi", ["a|x|c", "", "x"], "oos")).tolist() == [[1, 0, 1], [0, 0, 0], [0, 0, 0]]
+
+
+def test_what_is_of_no_class_moves_the_threshold_alone() -> None:
+    said, score_BC = drawn()
+    more = np.vstack([score_BC, score_BC[:6] / 9])
+    one = SingleLabel(section(out_of_scope="oos"), 0.1, 3, None)
+    plain, outside = (wanted(one, labels("single", given, "oos")).numpy() for given in (said, [*said, *["oos"] * 6]))
+    assert one.scores(score_BC, plain) == one.scores(more, outside)
+    before, after = one.fit(score_BC, plain), one.fit(more, outside)
+    assert before.temperature == after.temperature
+    assert before.threshold == 0 < after.threshold < 1
+    assert "no threshold was chosen" in one.notes(score_BC, plain, before)[-1]
+    probability_BC = np.exp(more / after.temperature)
+    probability_BC /= probability_BC.sum(1, keepdims=True)
+    believed = probability_BC.max(1) >= after.threshold
+    inside = 100 * np.mean(believed[:40] & (probability_BC[:40].argmax(1) == plain))
+    outcome = f"accuracy in scope {inside:.2f}, recall out of scope {100 * np.mean(~believed[40:]):.2f}"
+    assert outcome in one.notes(more, outside, after)[-1]
+    asked = SingleLabel(section(out_of_scope="oos", threshold=0.6), 0.1, 3, None)
+    assert asked.fit(more, outside).threshold == 0.6
+    assert len(SingleLabel(section(), 0.1, 3, None).notes(score_BC, plain, before)) == 1  # nobody asked
+
+
+def test_labels_are_named_for_people() -> None:
+    one, several = SingleLabel(section(out_of_scope="oos"), 0.0, 3, None), MultiLabel(section(), 0.0, 3, None)
+    ids = LabelIds("single", NAMES, "oos")
+    assert [one.label_text(ids.of(label), NAMES) for label in ("b", "x", "oos")] == ["b", "(not known)", "oos"]
+    ids = LabelIds("multi", NAMES)
+    assert [several.label_text(ids.of(label), NAMES) for label in ("c|a", "x", "")] == ["c|a", "(none)", "(none)"]
+    assert Regression(section(), 0.0, 1, None).label_text(LabelIds("regression", ()).of("-2.5"), ()) == "-2.5"

@@ -1,0 +1,300 @@
+"""Classifiers in the making: what they learn, what is fitted at the end, and what is refused."""
+
+import json
+import random
+import tomllib
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+import torch
+
+import regard
+from regard.config import Classification as Section
+from regard.data.corpora.labelled import open_labelled
+from regard.data.corpora.pairs import Corpus
+from regard.data.prepare.survey import no_progress
+from regard.nn.hooks import intervene
+from regard.system.errors import RegardError
+from regard.tasks.classification.training import ClassificationJob, ClassificationTraining
+from regard.tasks.metrics.calibration import SCORES, acceptance_scores, choose_threshold, temperature
+from regard.tasks.protocols import DataPaths
+from small_classifiers import WORDS, rows, taught, written
+from trials import evenly, shares
+
+
+def labels_of(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "labels.json").read_text())
+    return found
+
+
+def test_labels_are_learned_and_kept_in_order(tmp_path: Path) -> None:
+    model = taught(tmp_path / "model", written(tmp_path / "a.csv", rows(200)))
+    assert model.assets.labels == tuple(sorted(WORDS))
+    assert labels_of(tmp_path / "model")["labels"] == sorted(WORDS)
+    result = model.evaluate(corpus(tmp_path / "b.csv", rows(80, seed=9)))
+    assert result.scores.accuracy > 95
+    card = (tmp_path / "model" / "card.md").read_text()
+    assert "180 texts to learn from, 20 to validate on, 3 labels" in card
+
+
+def corpus(path: Path, pairs: list[tuple[str, str]]) -> Corpus:
+    return open_labelled(written(path, pairs))
+
+
+def test_the_threshold_is_chosen_on_texts_that_belong_to_no_class(tmp_path: Path) -> None:
+    pairs = rows(200) + [
+        (f"{one} {other} key", "none") for one in "door shoe pen".split() for other in "lamp hat".split()
+    ]
+    valid = [*rows(30, seed=3), ("door lamp key", "none"), ("shoe hat key", "none"), ("pen hat key", "none")]
+    options = {"valid": written(tmp_path / "v.csv", valid)}
+    given = written(tmp_path / "a.csv", pairs)
+    model = taught(tmp_path / "model", given, "classification.out_of_scope=none", **options)
+    assert model.assets.labels == tuple(sorted(WORDS))
+    assert 0 < model.assets.fitted.threshold < 1
+    assert model.classify("door lamp key").label == "none"
+    assert model.classify("my bread soup").label == "food"
+    assert "out of scope below probability" in (tmp_path / "model" / "card.md").read_text()
+    scope = model.evaluate(corpus(tmp_path / "b.csv", valid)).scope
+    assert scope is not None
+    assert scope.recall > 60
+    assert scope.in_scope_accuracy > 80
+    plain = taught(tmp_path / "plain", given, **options)
+    assert plain.assets.fitted.threshold == 0
+    assert "none" in plain.assets.labels
+
+
+def test_a_threshold_of_the_recipe_is_kept(tmp_path: Path) -> None:
+    pairs = rows(150)
+    model = taught(tmp_path / "model", written(tmp_path / "a.csv", pairs), "classification.threshold=0.9")
+    assert model.predictor().threshold == 0.9
+
+
+def test_probabilities_are_not_fitted_where_it_is_not_wished(tmp_path: Path) -> None:
+    model = taught(
+        tmp_path / "model", written(tmp_path / "a.csv", rows(120)), "classification.calibrate=false", steps=4
+    )
+    assert model.assets.fitted.temperature == 1
+
+
+def test_balanced_weights_help_a_rare_label(tmp_path: Path) -> None:
+    few = rows(20, seed=5, labels=("sky",))
+    # a word of the rare label stands beside one of the frequent labels: only its weight decides
+    pairs = rows(400, seed=6, labels=("food",)) + [(f"bread {text}", label) for text, label in few]
+    given = written(tmp_path / "a.csv", pairs)
+    found = []
+    for weights in ("none", "balanced"):
+        model = taught(tmp_path / weights, given, f"classification.class_weights={weights}", steps=12)
+        scores = model.scores([f"bread {text}" for text, _ in rows(30, seed=8, labels=("sky",))])
+        found.append(float((scores[:, 1] - scores[:, 0]).mean()))
+    assert found[1] > found[0] + 0.5
+
+
+def test_weights_of_classes_say_nothing_of_numbers(tmp_path: Path) -> None:
+    pairs = [(text, str(len(text) / 10)) for text, _ in rows(80)]
+    options = "classification.kind=regression", "classification.class_weights=balanced"
+    model = taught(tmp_path / "model", written(tmp_path / "a.csv", pairs), *options, steps=3)
+    assert isinstance(model.classify("my bread").value, float)
+
+
+def mixed(count: int, seed: int) -> list[tuple[str, str]]:
+    """Long texts most of whose parts tell their label, others another one."""
+    draw, parts, found = random.Random(seed), dict[str, list[str]](), []
+    for text, label in rows(count * 3, seed):
+        parts.setdefault(label, []).append(text)
+    for _ in range(count):
+        label = draw.choice(sorted(WORDS))
+        others = draw.choices([text for some in parts.values() for text in some], k=draw.choice([0, 3, 5]))
+        chosen = draw.choices(parts[label], k=4) + others
+        found.append((" ".join(draw.sample(chosen, len(chosen))), label))
+    return found
+
+
+def teaching(task: Any, train: Path, valid: Path, folder: Path) -> ClassificationTraining:
+    """The teaching of a task that is there, on these files."""
+    job = ClassificationJob(task.recipe, [open_labelled(train)], open_labelled(valid))
+    return ClassificationTraining(task, job.prepare(task.recipe, folder, no_progress), DataPaths())
+
+
+@pytest.mark.parametrize("kind", ["single", "multi", "regression"])
+def test_a_text_of_several_windows_is_validated_as_it_is_used(tmp_path: Path, kind: str) -> None:
+    """By one verdict, from the mean of its windows' scores: validation, what is fitted, and the card."""
+    numbers = {label: str(place / 2) for place, label in enumerate(sorted(WORDS))}
+    sides = [rows(60) + mixed(40, 2), mixed(30, 3)]
+    if kind == "regression":
+        sides = [[(text, numbers[label]) for text, label in side] for side in sides]
+    files = [written(tmp_path / f"{number}.csv", side) for number, side in enumerate(sides)]
+    model = taught(tmp_path / "model", files[0], f"classification.kind={kind}", valid=files[1], steps=20)
+    again = teaching(model, *files, tmp_path / "data")
+    assert shares(again) == evenly(len(again.validation))
+    assert (shares(again, True), again.final_seconds(2.0, 2.0)) == ([], 2.0)
+    found, used = again.validate(True), model.evaluate(open_labelled(files[1]))
+    expected = used.scores.to_dict()
+    names = {"single": ["accuracy", "macro_f1"], "multi": ["micro", "exact"], "regression": ["pearson", "spearman"]}
+    wanted = [one["f1"] if isinstance(one := expected[name], dict) else one for name in names[kind]]
+    assert list(found.scores.values()) == pytest.approx(wanted, rel=1e-4)
+    windows = [len(model.frame.starts(len(ids))) for ids in model.assets.tokenizer.ids_batch([t for t, _ in sides[1]])]
+    assert min(windows) > 1
+    card = (tmp_path / "model" / "card.md").read_text()
+    assert f" windows), 30 to validate on ({sum(windows)} windows)" in card
+    assert all(f"* {name} {value:.2f}" in card for name, value in found.scores.items())
+    assert [sample.source.endswith(" …") for sample in found.samples] == [True] * 3
+    shown = model.classify([sides[1][place][0] for place in (0, 14, 29)])
+    assert [sample.reference for sample in found.samples] == [
+        f"{float(sides[1][place][1]):.3g}" if kind == "regression" else sides[1][place][1] for place in (0, 14, 29)
+    ]
+    for sample, verdict in zip(found.samples, shown, strict=True):
+        said = f"{verdict.value:.3g}" if kind == "regression" else f"{verdict.label} {verdict.probability:.2f}"
+        assert sample.hypothesis == said
+
+
+def test_what_is_fitted_is_fitted_to_texts_not_to_their_windows(tmp_path: Path) -> None:
+    valid = [*mixed(30, 3), *((" ".join(["door lamp key shoe"] * n), "none") for n in range(8, 16))]
+    files = [written(tmp_path / "a.csv", rows(60) + mixed(40, 2)), written(tmp_path / "v.csv", valid)]
+    model = taught(tmp_path / "model", files[0], "classification.out_of_scope=none", valid=files[1], steps=12)
+    score_BC = model.scores([text for text, _ in valid])
+    inside_B = np.array([label != "none" for _, label in valid])
+    wanted_B = np.array([sorted(WORDS).index(label) if label != "none" else -1 for _, label in valid])
+    warm = temperature(score_BC[inside_B], wanted_B[inside_B])
+    assert model.assets.fitted.temperature == pytest.approx(warm, rel=1e-4)
+    probability_BC = model.predictor().probabilities(score_BC)
+    right_B = probability_BC.argmax(1) == wanted_B
+    chosen = choose_threshold(probability_BC.max(1), right_B, ~inside_B)
+    assert model.assets.fitted.threshold == pytest.approx(chosen.value, rel=1e-4)
+    card = (tmp_path / "model" / "card.md").read_text()
+    said = f"accuracy in scope {chosen.in_scope_accuracy:.2f}, recall out of scope {chosen.recall:.2f}"
+    assert f"* out of scope below probability {chosen.value:.3f}, chosen by balanced: {said}" in card
+    assert f"* accuracy {100 * right_B[inside_B].mean():.2f}\n" in card
+
+
+def test_every_window_is_learned_from(tmp_path: Path) -> None:
+    files = [written(tmp_path / "a.csv", mixed(40, 2)), written(tmp_path / "v.csv", rows(20, 3))]
+    model = taught(tmp_path / "model", files[0], valid=files[1], steps=1)
+    again = teaching(model, *files, tmp_path / "data")
+    pieces = model.assets.tokenizer.ids_batch([text for text, _ in mixed(40, 2)])
+    windows = sum(len(model.frame.starts(len(ids))) for ids in pieces)
+    assert windows > 80
+    assert again.examples.text.count == windows
+    assert again.data_lines() == [f"40 texts to learn from ({windows} windows), 20 to validate on, 3 labels"]
+
+
+def test_a_label_of_no_class_that_nothing_has_is_a_slip(tmp_path: Path) -> None:
+    pairs = [*rows(60), *(("door lamp key", "skyy"),) * 2]
+    given = written(tmp_path / "a.csv", pairs)
+    with pytest.raises(RegardError, match=r"out_of_scope: nothing .* has the label 'skyyy'.* Did you mean 'skyy'\?"):
+        taught(tmp_path / "model", given, "classification.out_of_scope=skyyy")
+    taught(
+        tmp_path / "model", given, "classification.out_of_scope=skyy", valid=written(tmp_path / "v.csv", rows(20, 3))
+    )
+    card = (tmp_path / "model" / "card.md").read_text()
+    assert "* out of scope 'skyy': nothing that is validated on has it, so no threshold was chosen" in card
+    options = "classification.out_of_scope=nothing", "classification.threshold=0.7"
+    model = taught(tmp_path / "asked", given, *options, steps=2)
+    assert model.predictor().threshold == 0.7
+    assert "below probability 0.700, as the recipe says" in (tmp_path / "asked" / "card.md").read_text()
+
+
+def test_a_threshold_is_chosen_by_what_the_recipe_says(tmp_path: Path) -> None:
+    valid = [*rows(12, seed=3), *((f"door lamp {word}", "none") for word in "a my big near see like the".split() * 4)]
+    files = [written(tmp_path / "a.csv", rows(60)), written(tmp_path / "v.csv", valid)]
+    for by in ("balanced", "accuracy", "f1"):
+        options = "classification.out_of_scope=none", f"classification.threshold_by={by}"
+        model = taught(tmp_path / by, files[0], *options, valid=files[1], steps=8)
+        probability_BC = model.predictor().probabilities(model.scores([text for text, _ in valid]))
+        outside_B = np.array([label == "none" for _, label in valid])
+        right_B = np.array([sorted(WORDS)[one] for one in probability_BC.argmax(1)]) == [label for _, label in valid]
+        every = acceptance_scores(probability_BC.max(1), right_B, outside_B, np.linspace(0, 1, 2001))
+        (mine,) = SCORES[by](
+            acceptance_scores(probability_BC.max(1), right_B, outside_B, np.array([model.predictor().threshold]))
+        )
+        assert mine >= SCORES[by](every).max() - 1e-9
+        assert f"chosen by {by}" in (tmp_path / by / "card.md").read_text()
+    assert get_args(Section.model_fields["threshold_by"].annotation) == tuple(SCORES)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "settings", "said"),
+    [
+        ([("a", "x"), ("b", "none")] * 20, ("classification.out_of_scope=none",), "1 class is left"),
+        ([(f"t{n}", "x") for n in range(40)], (), "nothing to classify"),
+    ],
+)
+def test_one_class_is_nothing_to_learn(tmp_path: Path, pairs: Any, settings: Any, said: str) -> None:
+    pairs = [(f"{text} {number}", label) for number, (text, label) in enumerate(pairs)]
+    with pytest.raises(RegardError, match=said):
+        taught(tmp_path / "model", written(tmp_path / "a.csv", pairs), *settings)
+
+
+def test_it_can_be_validated_only_on_labels_that_are_learned(tmp_path: Path) -> None:
+    valid = written(tmp_path / "v.csv", [("a new text", "other"), ("one more", "strange")])
+    with pytest.raises(RegardError, match="none of the 2 has a label of the training data"):
+        taught(tmp_path / "model", written(tmp_path / "a.csv", rows(60)), valid=valid)
+
+
+def test_a_label_that_only_validation_has_counts_nothing(tmp_path: Path) -> None:
+    valid = rows(20, seed=3)
+    given, scores = written(tmp_path / "a.csv", rows(150)), []
+    for name, more in (("without", []), ("with", [("a new text", "strange")])):
+        path = written(tmp_path / f"{name}.csv", valid + more)
+        taught(tmp_path / name, given, valid=path)
+        card = (tmp_path / name / "card.md").read_text()
+        scores.append([line for line in card.splitlines() if line.startswith("* accuracy")])
+    assert scores[0] == scores[1]
+
+
+def test_half_a_model_is_no_beginning(tmp_path: Path) -> None:
+    given = written(tmp_path / "a.csv", rows(80))
+    taught(tmp_path / "first", given, steps=2)
+    begun = {"start_from": tmp_path / "first", "steps": 2}
+    taught(tmp_path / "same", given, **begun)
+    for setting, name in (("model.d_ff=48", "feedforward"), ("model.layers=2", r"layers\.1\.")):
+        with pytest.raises(RegardError, match=f"does not fit the model to be trained, which has another .*{name}"):
+            taught(tmp_path / "other", given, setting, **begun)
+    assert regard.load(tmp_path / "same", device="cpu").recipe.model.d_ff == 64
+
+
+def test_the_recipe_of_a_model_begun_from_another_tells_how_its_text_is_cut(tmp_path: Path) -> None:
+    given = written(tmp_path / "a.csv", rows(80))
+    taught(tmp_path / "first", given, steps=1)
+    (tmp_path / "trec.toml").write_text('task = "classification"\n[text]\nvocabulary = 4000\nlowercase = true\n')
+    begun = {"start_from": tmp_path / "first", "recipe": tmp_path / "trec.toml"}
+    regard.train(train=given, output=tmp_path / "second", steps=1, **begun)
+    texts = [tomllib.loads((tmp_path / name / "recipe.toml").read_text())["text"] for name in ("first", "second")]
+    for name in ("vocabulary", "units", "normalisation", "lowercase"):
+        assert texts[0][name] == texts[1][name], name
+    tokenizers = [(tmp_path / name / "tokenizer.json").read_bytes() for name in ("first", "second")]
+    assert tokenizers[0] == tokenizers[1]
+
+
+@pytest.mark.parametrize("kind", ["single", "multi", "regression"])
+def test_the_loss_is_the_mean_of_the_plain_one_and_of_that_with_embeddings_moved_against_it(
+    tmp_path: Path, kind: str
+) -> None:
+    """Followed by hand: the gradient of all embeddings, text by text, as far as is asked; in training alone."""
+    numbers = {label: str(place / 2) for place, label in enumerate(sorted(WORDS))}
+    side = [(text, numbers[label] if kind == "regression" else label) for text, label in rows(80)]
+    file, size = written(tmp_path / "a.csv", side), 0.7
+    options = (f"classification.kind={kind}", f"classification.adversarial={size}", "model.dropout=0")
+    again = teaching(taught(tmp_path / "model", file, *options, steps=4), file, file, tmp_path / "data")
+    model, batch = again.model.train().requires_grad_(), again.validating()[0]
+    entered: list[torch.Tensor] = []
+    with intervene(
+        "encoder.input.embedding", lambda x_TD: entered.append(x_TD.detach().requires_grad_()) or entered[0]
+    ):
+        score_BC = model(again.model_inputs(batch))
+    wanted = again.criterion.targets(batch, score_BC.device)
+    plain = again.criterion.loss(score_BC, wanted, True)
+    (gradient_TD,) = torch.autograd.grad(plain.total, entered[0])
+    lengths = batch.text.lengths_B.tolist()
+    mean = entered[0].norm(dim=1)[: sum(lengths)].mean()
+    parts = [size * mean * one / one.norm() for one in gradient_TD[: sum(lengths)].split(lengths) if len(one)]
+    moved_TD = torch.cat([*parts, torch.zeros_like(gradient_TD[sum(lengths) :])])
+    with intervene("encoder.input.embedding", lambda x_TD: x_TD + moved_TD):
+        moved = again.criterion.loss(model(again.model_inputs(batch)), wanted, True)
+    found = again.loss(batch)
+    assert found.total.item() == pytest.approx((plain.total + moved.total).item() / 2, rel=1e-5)
+    assert moved.total.item() > plain.total.item()
+    assert (found.nll.item(), found.count) == (pytest.approx(plain.nll.item()), plain.count)
+    model.eval()
+    assert again.loss(batch).total.item() == pytest.approx(again.loss(batch).nll.item())

@@ -1,0 +1,166 @@
+"""Vectors of texts: the encoder's own, whatever stands beside them, in windows where a text is long."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from regard.config import BertSection, GptSection, Recipe, RnnSection, TransformerSection
+from regard.models.build import bert, classes, encoder_decoder, gpt
+from regard.models.inputs import Tokens
+from regard.nn.hooks import capture
+from regard.nn.layout import Sequences
+from regard.system.errors import UsageError
+from regard.tasks.encoding.vectors import POOLS, TextVectors, unit_rows
+from regard.tasks.text.pretrained import SYMBOLS
+from regard.text.tokenizers.tokenizer import learn
+from small_models import assert_near, stir
+
+TEXTS = ["the cat sees a dog", "", "snakes", "  ", "an old woman loves the small green snake and the dog"]
+ATTENTIVE = {"d_model": 12, "d_ff": 16, "heads": 2, "positions": "sinusoidal", "dropout": 0.0}
+SECTIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "transformer": ("translation", {**ATTENTIVE, "encoder_layers": 2, "decoder_layers": 1, "norm_place": "pre"}),
+    "bert": ("classification", {**ATTENTIVE, "layers": 3}),
+    "gpt": ("language-model", {**ATTENTIVE, "layers": 2}),
+    "rnn": ("translation", {"d_model": 12, "encoder_layers": 2, "dropout": 0.0}),
+}
+LAYERS = {"transformer": 2, "bert": 3, "gpt": 2, "rnn": 2}
+
+
+def task_of(family: str, max_tokens: int = 64) -> Any:
+    """A model with random weights behind the face of its task, in float64."""
+    name, fields = SECTIONS[family]
+    values = {"task": name, "data": {"max_tokens": max_tokens}, "model": {"family": family, **fields}}
+    recipe = Recipe.model_validate({**values, "decoding": {"max_extra": 1}} if name == "translation" else values)
+    tokenizer = learn(TEXTS * 9, 300, symbols=SYMBOLS if family == "bert" else ())
+    section: Any = recipe.model
+    if isinstance(section, BertSection):
+        model: Any = bert(section, tokenizer.size, classes(section, 3), 1)
+    elif isinstance(section, GptSection):
+        model = gpt(section, tokenizer.size, 1)
+    else:
+        assert isinstance(section, TransformerSection | RnnSection)
+        model = encoder_decoder(section, tokenizer.size, tokenizer.size, 1)
+    stir(model)
+    both = SimpleNamespace(source=tokenizer, target=tokenizer)
+    assets = SimpleNamespace(tokenizer=tokenizer)
+    return SimpleNamespace(name=name, recipe=recipe, model=model.double().eval(), vocabularies=both, assets=assets)
+
+
+def around(family: str, tokenizer: Any) -> tuple[list[int], list[int]]:
+    """The symbols before and behind a text."""
+    return {"bert": ([*tokenizer.begin], [0]), "gpt": ([0], [])}.get(family, ([], [0]))
+
+
+def alone(task: Any, family: str, ids: list[int], layer: int | None = None) -> np.ndarray:
+    """The vectors of one text's tokens, straight from the model."""
+    given = Tokens(torch.tensor(ids), Sequences.end_to_end([len(ids)]))
+    name = "decoder" if family == "gpt" else "encoder"
+    point = f"{name}.{(layer or 1) - 1}.feedforward_residual.residual"
+    with torch.no_grad(), capture([point]) as heard:
+        found = getattr(task.model, name)(given, **({"causal": True} if family == "gpt" else {}))
+    if family == "rnn":
+        return found.memory_SD.numpy()
+    return (found if layer is None else heard[point][0]).numpy()
+
+
+@pytest.mark.parametrize("family", SECTIONS)
+@pytest.mark.parametrize("pool", POOLS)
+def test_a_text_is_its_encoders_vectors_pooled(family: str, pool: Any) -> None:
+    task = task_of(family)
+    found = TextVectors(task).texts(TEXTS, pool)
+    assert found.shape == (5, 12)
+    before, behind = around(family, task.assets.tokenizer)
+    plain = {"first": lambda r: r[0], "last": lambda r: r[-1], "mean": lambda r: r.mean(0), "max": lambda r: r.max(0)}
+    for text, row in zip(TEXTS, found, strict=True):
+        ids = task.assets.tokenizer.ids_batch([text])[0].tolist()
+        expected = plain[pool](alone(task, family, [*before, *ids, *behind])) if text.strip() else np.zeros(12)
+        assert_near(row, expected, 1e-5)
+
+
+@pytest.mark.parametrize("family", SECTIONS)
+def test_tokens_have_the_vectors_between_the_symbols(family: str) -> None:
+    task = task_of(family)
+    tokenizer = task.assets.tokenizer
+    before, behind = around(family, tokenizer)
+    for text, one in zip(TEXTS, TextVectors(task).tokens(TEXTS), strict=True):
+        encoded = tokenizer.encode(text)
+        if not text.strip():
+            assert (one.ids, one.vectors.shape) == ((), (0, 12))
+            continue
+        assert list(one.ids) == encoded.ids
+        assert list(one.offsets) == encoded.offsets
+        rows = alone(task, family, [*before, *encoded.ids, *behind])
+        assert_near(one.vectors, rows[len(before) : len(rows) - len(behind)], 1e-5)
+
+
+@pytest.mark.parametrize("family", ["transformer", "bert", "gpt"])
+def test_a_layers_vectors_are_what_leaves_it(family: str) -> None:
+    task = task_of(family)
+    ids = task.assets.tokenizer.ids_batch(["the cat sees a dog"])[0].tolist()
+    before, behind = around(family, task.assets.tokenizer)
+    for layer in range(1, LAYERS[family] + 1):
+        (one,) = TextVectors(task, layer).tokens(["the cat sees a dog"])
+        last = layer == LAYERS[family]  # with the norm that ends a pre-norm stack
+        rows = alone(task, family, [*before, *ids, *behind], None if last else layer)
+        assert_near(one.vectors, rows[len(before) : len(rows) - len(behind)], 1e-5)
+
+
+def test_a_recurrent_layer_is_the_stack_up_to_it() -> None:
+    task = task_of("rnn")
+    both = [TextVectors(task, layer).texts(["the cat sees a dog"])[0] for layer in (1, 2)]
+    assert not np.allclose(*both)
+    task.model.encoder.stack.layers = task.model.encoder.stack.layers[:1]
+    assert_near(both[0], TextVectors(task).texts(["the cat sees a dog"])[0], 1e-6)
+
+
+@pytest.mark.parametrize("family", SECTIONS)
+def test_a_long_text_is_read_in_windows(family: str) -> None:
+    """Every token has a vector; in the middle of its window it is that of the window read alone."""
+    task = task_of(family, max_tokens=16)
+    text = " ".join(["the old dog hears a snake and loves the green cat"] * 9)
+    vectors = TextVectors(task)
+    (one,) = vectors.tokens([text])
+    ids = list(one.ids)
+    assert len(ids) > 3 * 16
+    assert one.vectors.shape == (len(ids), 12)
+    before, behind = around(family, task.assets.tokenizer)
+    start = vectors.frame.starts(len(ids))[1]
+    room = vectors.frame.room
+    rows = alone(task, family, [*before, *ids[start : start + room], *behind])[len(before) :]
+    middle = room // 2
+    assert_near(one.vectors[start + middle], rows[middle], 1e-5)
+    assert np.isfinite(vectors.texts([text])).all()
+
+
+def test_length_one_on_wish() -> None:
+    vectors = TextVectors(task_of("bert"))
+    found = vectors.texts(TEXTS, normalise=True)
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), [1, 0, 1, 0, 1], atol=1e-6)
+    (one,) = vectors.tokens(TEXTS[:1], normalise=True)
+    np.testing.assert_allclose(np.linalg.norm(one.vectors, axis=1), 1, atol=1e-6)
+    assert not unit_rows(np.zeros((2, 3), np.float32)).any()
+
+
+def test_nothing_in_nothing_out() -> None:
+    vectors = TextVectors(task_of("bert"))
+    assert vectors.texts([]).shape == (0, 12)
+    assert vectors.tokens([]) == []
+    assert not vectors.texts(["", " "]).any()
+
+
+def test_what_cannot_be_asked() -> None:
+    task = task_of("bert")
+    for layer in (0, 4, -1):
+        with pytest.raises(UsageError, match="layers 1 to 3"):
+            TextVectors(task, layer)
+    with pytest.raises(UsageError, match="is no way to pool"):
+        TextVectors(task).texts(["a"], "sum")  # type: ignore[arg-type]
+    for given in ("a text", [1], None):
+        with pytest.raises(UsageError, match=r"a list of texts is wanted|must be str"):
+            TextVectors(task).texts(given)  # type: ignore[arg-type]
+    images = SimpleNamespace(recipe=SimpleNamespace(model=SimpleNamespace(family="vit")))
+    with pytest.raises(UsageError, match="reads no text"):
+        TextVectors(images)

@@ -1,0 +1,118 @@
+"""A classifier of images reads lines and arrays alike, one image as among others, and says what is no image."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from regard.config import Classification, Recipe, VitSection
+from regard.data.batches.patches import Scale
+from regard.system.errors import RegardError
+from regard.tasks.images.assets import ImageAssets
+from regard.tasks.images.classifier import ImageClassification
+from regard.tasks.text.assets import FittedValues
+
+SIZES = {"height": 4, "width": 6, "channels": 1, "patch": 2, "layers": 2, "d_model": 16, "d_ff": 32, "heads": 2}
+
+
+def classifier(kind: str = "single", **sizes: int) -> ImageClassification:
+    section = Classification(kind=kind)  # type: ignore[arg-type]
+    recipe = Recipe(task="image-classification", model=VitSection(**{**SIZES, **sizes}), classification=section)
+    labels = ("number",) if kind == "regression" else ("a", "b", "c")
+    model = ImageClassification.build(recipe, (0, len(labels)), key=5)
+    return ImageClassification(recipe, ImageAssets(Scale(9.0), labels, FittedValues(1.5)), model.eval())
+
+
+def drawn(count: int, *sizes: int) -> np.ndarray:
+    return np.random.default_rng(1).integers(0, 10, (count, *(sizes or (4, 6))))
+
+
+def test_lines_and_arrays_are_the_same_images() -> None:
+    task, images = classifier(), drawn(5)
+    lines = [",".join(map(str, one.ravel())) for one in images]
+    wanted = task.scores(list(images))
+    assert wanted.shape == (5, 3)
+    for given in (
+        lines,
+        [f"{line},label" for line in lines],
+        [line.replace(",", "\t") for line in lines],
+        [one.ravel() for one in images],
+        [one[:, :, None] for one in images],
+        task.parse_lines(["p" + ",p" * 23, *lines]),
+    ):
+        np.testing.assert_array_equal(task.scores(given), wanted)
+
+
+def test_an_image_alone_is_as_among_others() -> None:
+    task, images = classifier(), drawn(7)
+    together = task.scores(list(images))
+    for one, scores in zip(images, together, strict=True):
+        np.testing.assert_allclose(task.scores([one])[0], scores, atol=1e-5)
+    verdict = task.classify(images[0])
+    assert verdict.label == task.classify([images[0]])[0].label
+    softmax = torch.from_numpy(together[0] / 1.5).softmax(0).numpy()
+    assert verdict.probability == pytest.approx(softmax.max(), rel=1e-4)
+    assert task.classify([]) == []
+
+
+def test_images_of_several_channels_are_read() -> None:
+    task, images = classifier(channels=3), drawn(3, 4, 6, 3)
+    lines = [",".join(map(str, one.ravel())) for one in images]
+    np.testing.assert_array_equal(task.scores(lines), task.scores(list(images)))
+
+
+def test_several_labels_and_numbers_are_said() -> None:
+    assert classifier("regression").classify(drawn(1)[0]).value is not None
+    assert set(classifier("multi").classify(drawn(1)[0]).labels) <= {"a", "b", "c"}
+
+
+@pytest.mark.parametrize(
+    ("image", "message"),
+    [
+        ("1,2,3", "has 3 values; images of 4 x 6 x 1 have 24"),
+        ("," * 23, "no whole number"),
+        (np.zeros((6, 4), int), r"\(6, 4\)"),
+        (np.zeros((4, 6)) + 0.5, "whole numbers"),
+        (np.full((4, 6), -1), "whole numbers"),
+    ],
+)
+def test_what_is_no_image_is_said(image: str | np.ndarray, message: str) -> None:
+    with pytest.raises(RegardError, match=message):
+        classifier().classify(image)
+
+
+def test_lines_are_numbered_where_they_stand() -> None:
+    task, line = classifier(), ",".join("0" * 24)
+    assert len(task.parse_lines([line, "", line])) == 2
+    with pytest.raises(RegardError) as caught:
+        task.parse_lines([line, "", "1,2"], first=7)
+    assert caught.value.where == "line 9"
+    with pytest.raises(RegardError, match="values"):
+        task.parse_lines(["x" + ",x" * 30], first=2)  # a header is in line 1 only
+
+
+@pytest.mark.parametrize("scale", [Scale(9.0, (0.1, 0.2, 0.3)), Scale(9.0, (0.1,), (0.3, 0.4))])
+def test_a_scale_for_other_channels_is_refused(scale: Scale) -> None:
+    task = classifier()
+    with pytest.raises(RegardError, match=r"pixels\.json: has a (mean of 3|deviation of 2) numbers, .* have 1 channel"):
+        ImageClassification(task.recipe, ImageAssets(scale, task.assets.labels), task.model)
+
+
+def test_assets_are_kept_and_a_damaged_scale_is_said(tmp_path: Path) -> None:
+    assets = ImageAssets(Scale(16.0, (0.1, 0.2), (0.3, 0.4)), ("a", "b"), FittedValues(1.25, 0.5))
+    for name, content in assets.contents.items():
+        (tmp_path / name).write_bytes(content)
+    assert ImageAssets.load(tmp_path) == assets
+    assert assets.sizes == (0, 2)
+    other = ImageAssets(Scale(15.0, (0.1, 0.2), (0.3, 0.4)), ("a", "b"))
+    assert other.sha256 != assets.sha256
+    whole = json.loads((tmp_path / "pixels.json").read_text())
+    for changed in ({"largest": 0}, {"deviation": []}, {"mean": ["x"]}, {"format": 99}, {"deviation": [0.0]}):
+        (tmp_path / "pixels.json").write_text(json.dumps({**whole, **changed}))
+        with pytest.raises(RegardError, match=r"pixels\.json"):
+            ImageAssets.load(tmp_path)
+    (tmp_path / "pixels.json").unlink()
+    with pytest.raises(RegardError, match=r"pixels\.json: no such file"):
+        ImageAssets.load(tmp_path)

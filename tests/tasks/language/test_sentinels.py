@@ -1,0 +1,66 @@
+"""Texts with gaps: each gap a sentinel, every piece with its characters, and back again."""
+
+import pytest
+
+from regard.system.errors import UsageError
+from regard.tasks.language.sentinels import Gaps, decode_with_offsets
+from regard.text.tokenizers.tokenizer import Tokenizer, learn
+
+NAMES = ("<extra_0>", "<extra_1>", "<extra_2>")
+
+
+def tokenizer(**more: str) -> Tokenizer:
+    texts = ["the old cat sleeps on the green mat and the dog sees the cat"] * 3
+    return learn(texts, 300, "nfc", ("[CLS]", "[MASK]", *NAMES), **more)
+
+
+def test_a_gap_is_a_sentinel_by_its_name_or_the_next_that_is_free() -> None:
+    known = tokenizer()
+    ids = dict(zip(NAMES, known.sentinels, strict=True))
+    for text, named in {
+        "the [MASK] sleeps [MASK]": NAMES[:2],
+        "[MASK] <extra_0> [MASK]": ("<extra_1>", "<extra_0>", "<extra_2>"),
+        "<extra_2>": NAMES[2:],
+        "no gap": (),
+        "caf\u00e9 [MASK]": NAMES[:1],
+    }.items():
+        found = Gaps(known).parse(text.replace("\u00e9", "e\u0301"))  # the tokenizer's own form comes back
+        assert tuple(found.ids[place] for place in found.gaps) == tuple(ids[name] for name in named)
+        filled = text
+        for name in named:
+            filled = filled.replace(name, "[MASK]", 1)
+        assert found.text == filled.replace("[MASK]", "{}").format(*named)
+
+
+@pytest.mark.parametrize("units", ["pieces", "characters"])
+def test_pieces_and_their_characters_are_those_of_the_text_around(units: str) -> None:
+    known = tokenizer(units=units)
+    found = Gaps(known).parse("the cat [MASK] on the [MASK]. The end")
+    texts = [found.text[start:end] for _, start, end in found.read]
+    assert found.text == "the cat <extra_0> on the <extra_1>. The end"
+    space = " " if units == "characters" else ""  # before a gap; else it belongs to the gap
+    assert "".join(texts) == f"the cat{space} on the{space}. The end"
+    for place, (id, start, end) in enumerate(found.read):
+        assert (start == end) == (place in found.gaps)
+        assert place in found.gaps or known.decode([id]) == found.text[start:end]
+    begun = [found.read[place][1] for place in found.gaps]
+    assert [found.text[start:].startswith(name) for start, name in zip(begun, NAMES, strict=False)] == [True, True]
+
+
+def test_what_cannot_be_read_is_refused() -> None:
+    gaps = Gaps(tokenizer())
+    with pytest.raises(UsageError, match="another number"):
+        gaps.parse("<extra_1> and <extra_1>")
+    with pytest.raises(UsageError, match="4 gaps are more than the 3"):
+        gaps.parse("[MASK] " * 4)
+
+
+def test_what_was_written_is_spelled_with_its_symbols() -> None:
+    known = tokenizer()
+    ids = Gaps(known).parse("<extra_0> old cat<extra_1> na\u00efve <extra_0_> the").ids
+    text, read = decode_with_offsets(known, [*ids, known.sentinels[0]], known.sentinels)
+    assert text == "<extra_0> old cat <extra_1> na\u00efve <extra_0_> the <extra_0>"
+    assert [id for id, _, _ in read] == [*ids, known.sentinels[0]]
+    pieces = [text[start:end] for id, start, end in read if id not in known.sentinels]
+    assert "".join(pieces) == " old cat na\u00efve <extra_0_> the"
+    assert all(start == end for id, start, end in read if id in known.sentinels)

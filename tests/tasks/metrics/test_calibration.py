@@ -1,0 +1,161 @@
+"""Temperatures lie where the loss has no slope; errors and thresholds are those of plain loops."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+
+from regard.system.errors import RegardError, UsageError
+from regard.tasks.metrics.calibration import (
+    COLDEST,
+    HOTTEST,
+    SCORES,
+    acceptance_scores,
+    calibration_lines,
+    choose_threshold,
+    expected_calibration_error,
+    log_sum_exp,
+    temperature,
+    temperature_of_labels,
+)
+
+
+def texts(heat: float) -> tuple[np.ndarray, np.ndarray]:
+    """Logits that are too sure by a factor, and labels drawn from what they should say."""
+    logits = np.random.randn(4000, 5) * 2
+    return logits * heat, np.array(
+        [np.random.choice(5, p=row) for row in np.exp(logits - log_sum_exp(logits)[:, None])]
+    )
+
+
+def slope(loss: Callable[[torch.Tensor], torch.Tensor], heat: float) -> float:
+    at = torch.tensor(heat, dtype=torch.float64, requires_grad=True)
+    loss(at).backward()
+    return float(at.grad)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("heat", [0.5, 3.0])
+def test_the_temperature_is_found(heat: float) -> None:
+    logits, gold = texts(heat)
+    found = temperature(logits, gold)
+    assert found == pytest.approx(heat, rel=0.1)
+    smooth = (1 - 4001 / 4002) * 5 / 4  # torch's smoothing gives a part of it back to the right label
+
+    def loss(at: torch.Tensor) -> torch.Tensor:
+        return F.cross_entropy(torch.tensor(logits) / at, torch.tensor(gold), label_smoothing=smooth)
+
+    assert abs(slope(loss, found)) < 1e-6
+    sure = [np.exp(logits / at - log_sum_exp(logits / at)[:, None]).max(1) for at in (1.0, found)]
+    right = logits.argmax(1) == gold
+    before, after = (expected_calibration_error(one, right) for one in sure)
+    assert after < 0.03 < before
+
+
+def test_the_temperature_of_labels_that_are_there_or_not() -> None:
+    logits = np.random.randn(3000, 3) * 4
+    gold = np.random.rand(3000, 3) < 1 / (1 + np.exp(-logits / 2))
+    found = temperature_of_labels(logits, gold)
+    assert found == pytest.approx(2.0, rel=0.1)
+    targets = torch.where(torch.tensor(gold), 3001 / 3002, 1 / 3002).double()
+    assert abs(slope(lambda at: F.binary_cross_entropy_with_logits(torch.tensor(logits) / at, targets), found)) < 1e-6
+
+
+def test_a_temperature_stays_within_its_limits() -> None:
+    logits = np.array([[100.0, 0.0], [0.0, 100.0]])
+    assert temperature(logits / 1e4, np.array([0, 1])) == pytest.approx(COLDEST)
+    assert temperature(logits, np.array([1, 0])) == pytest.approx(HOTTEST)
+    right = np.array([True, False])
+    for heat, sure in ((COLDEST, "limit of 0.1: probabilities are less sure"), (HOTTEST, "limit of 10: .* surer than")):
+        (_, said) = calibration_lines(np.array([0.9, 0.6]), right, heat * (1 + 1e-7))
+        assert re.search(sure, said)
+    assert calibration_lines(np.array([0.9, 0.6]), right, 9.9) == [
+        "expected calibration error 0.3500 at temperature 9.900"
+    ]
+    with pytest.raises(RegardError, match="no texts to fit"):
+        temperature(np.zeros((0, 2)), np.zeros(0, dtype=np.int64))
+
+
+@pytest.mark.parametrize("texts", [5, 30, 1000])
+def test_a_few_texts_that_are_all_right_make_nothing_certain(texts: int) -> None:
+    """So many texts show at most that (n + 1) of (n + 2) are right [Platt99]."""
+    gold = np.arange(texts) % 3
+    logits = np.where(np.arange(3) == gold[:, None], 4.0, 0.0)
+    scaled = logits / temperature(logits, gold)
+    probability = np.exp(scaled - log_sum_exp(scaled)[:, None]).max(1)
+    np.testing.assert_allclose(probability, (texts + 1) / (texts + 2), rtol=1e-6)
+    scaled = (2 * logits - 4) / temperature_of_labels(2 * logits - 4, logits > 2)
+    np.testing.assert_allclose(1 / (1 + np.exp(-np.abs(scaled))), (texts + 1) / (texts + 2), rtol=1e-6)
+
+
+def test_the_calibration_error_is_the_sum_over_bins() -> None:
+    confidence, right = np.random.rand(200), np.random.rand(200) < 0.5
+    confidence[:3] = [0.0, 1.0, 0.2]
+    expected = 0.0
+    for number in range(10):
+        low, high = number / 10, (number + 1) / 10
+        held = [i for i in range(200) if low < confidence[i] <= high or (number == 0 and confidence[i] == 0)]
+        if held:
+            gap = np.mean([right[i] for i in held]) - np.mean([confidence[i] for i in held])
+            expected += len(held) / 200 * abs(gap)
+    assert expected_calibration_error(confidence, right, 10) == pytest.approx(expected)
+    assert expected_calibration_error(np.zeros(0), np.zeros(0, dtype=np.bool_)) == 0.0
+
+
+def drawn(count: int = 60) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    outside = np.random.rand(count) < 0.4
+    confidence = np.round(np.clip(np.where(outside, 0.4, 0.7) + np.random.randn(count) / 5, 0, 1), 2)
+    return confidence, np.random.rand(count) < 0.8, outside
+
+
+def by_hand(confidence: np.ndarray, right: np.ndarray, outside: np.ndarray, threshold: float) -> dict[str, float]:
+    rows = list(zip(confidence, right, outside, strict=True))
+    right_in = sum(good and not out and sure >= threshold for sure, good, out in rows)
+    right_out = sum(out and sure < threshold for sure, _, out in rows)
+    said = sum(sure < threshold for sure, _, _ in rows)
+    outs = sum(out for _, _, out in rows)
+    inside, recall = 100 * right_in / (len(rows) - outs), 100 * right_out / outs
+    return {
+        "accuracy": 100 * (right_in + right_out) / len(rows),
+        "f1": 200 * right_out / (said + outs),
+        "balanced": (inside + recall) / 2,
+        "recall": recall,
+        "in_scope_accuracy": inside,
+    }
+
+
+def test_what_thresholds_accept_is_counted() -> None:
+    confidence, right, outside = drawn()
+    thresholds = np.array([0.0, 0.31, 0.5, 0.505, 1.0])
+    found = acceptance_scores(confidence, right, outside, thresholds)
+    for place, threshold in enumerate(thresholds):
+        for name, value in by_hand(confidence, right, outside, threshold).items():
+            assert getattr(found, "balanced_score" if name == "balanced" else name)[place] == pytest.approx(value), (
+                name,
+                threshold,
+            )
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_no_threshold_scores_better(score: str) -> None:
+    for _ in range(10):
+        confidence, right, outside = drawn()
+        chosen = choose_threshold(confidence, right, outside, score)
+        every = [by_hand(confidence, right, outside, one)[score] for one in np.linspace(0, 1, 1001)]
+        assert by_hand(confidence, right, outside, chosen.value)[score] == pytest.approx(max(every))
+        assert chosen.f1 == pytest.approx(by_hand(confidence, right, outside, chosen.value)["f1"])
+    assert set(json.loads(json.dumps(chosen.to_dict()))) == {"value", "accuracy", "in_scope_accuracy", "recall", "f1"}
+
+
+def test_a_threshold_needs_both_kinds_of_texts() -> None:
+    confidence, right, outside = drawn()
+    for one in (np.zeros_like(outside), np.ones_like(outside)):
+        with pytest.raises(RegardError, match="of both kinds"):
+            choose_threshold(confidence, right, one)
+    with pytest.raises(UsageError, match="balanced, accuracy, f1"):
+        choose_threshold(confidence, right, outside, "luck")

@@ -1,0 +1,305 @@
+"""A tagger from files to spans with their characters: schemes, windows, whole sentences, validation as in use."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from regard.data.batches.texts import Examples
+from regard.data.corpora.tagged import open_tagged
+from regard.data.prepare.survey import no_progress
+from regard.data.prepare.word_tags import WordMarks
+from regard.runs.train import train
+from regard.system.errors import RegardError, UsageError
+from regard.tasks.protocols import DataPaths
+from regard.tasks.tagging import word_scores
+from regard.tasks.tagging.assets import TagAssets
+from regard.tasks.tagging.tagger import Tagging
+from regard.tasks.tagging.training import TaggingJob, TaggingTraining
+from regard.tasks.tagging.word_scores import decode_tags, head_of, read_words
+from regard.text.tagged_words import TaggedWords, places_of
+from trials import evenly, shares
+
+Sentence = list[tuple[str, str]]
+NAMES = ["Ann", "Bob", "Eve", "Dan", "Ida"]
+TOWNS = ["Rome", "Oslo", "Bern", "Lima", "New York"]
+SIZES = {
+    "layers": 1,
+    "d_model": 32,
+    "d_ff": 64,
+    "heads": 2,
+    "dropout": 0.0,
+    "norm_place": "pre",
+    "positions": "relative",
+    "pool": "mean",
+    "embedding_norm": False,
+    "segments": 0,
+}
+
+
+def sentences(count: int, seed: int) -> list[Sentence]:
+    """People and towns, which differ by what stands before them."""
+    draw = random.Random(seed)
+    made = []
+    for _ in range(count):
+        one: Sentence = []
+        for _ in range(draw.randint(1, 3)):
+            name, town = [draw.choice(NAMES), *draw.choice([[], ["Lee"]])], draw.choice(TOWNS).split()
+            one += [(word, "I-PER" if place else "B-PER") for place, word in enumerate(name)]
+            one += [("went", "O"), ("to", "O")]
+            one += [(word, "I-LOC" if place else "B-LOC") for place, word in enumerate(town)]
+            one.append((draw.choice([",", ";"]), "O"))
+        made.append([*one, (str(draw.randint(1, 10**6)), "O")])
+    return made
+
+
+def write(path: Path, made: list[Sentence]) -> Path:
+    path.write_text("\n".join("".join(f"{word}\t{tag}\n" for word, tag in one) for one in made), encoding="utf-8")
+    return path
+
+
+def recipe(steps: int = 60, max_tokens: int = 40, **own: Any) -> dict[str, Any]:
+    return {
+        "task": "tagging",
+        "text": {"vocabulary": 320},
+        "data": {"max_tokens": max_tokens},
+        "model": SIZES,
+        "training": {"tokens": 256, "steps": steps, "validate_every": steps, "rate": 1e-2, "label_smoothing": 0.0},
+        "tagging": own,
+    }
+
+
+def taught_on(paths: list[Path], output: Path, values: dict[str, Any]) -> Tagging:
+    return train(train=paths[0], valid=paths[1], output=output, task="tagging", recipe=values, device="cpu")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Tagging]:
+    """A tagger taught with these values of the section, once for each."""
+    folder = tmp_path_factory.mktemp("taggers")
+    known: dict[str, Tagging] = {}
+
+    def teach(plain: bool = False, **own: Any) -> Tagging:
+        name = json.dumps([plain, own])
+        if name not in known:
+            place = folder / str(len(list(folder.iterdir())))
+            place.mkdir()
+            sides = [sentences(200, 1), sentences(20, 2)]
+            if plain:
+                sides = [[[(word, tag[-3:]) for word, tag in one] for one in side] for side in sides]
+            paths = [write(place / f"{number}.conll", side) for number, side in enumerate(sides)]
+            known[name] = taught_on(paths, place / "model", recipe(90, **own))
+        return known[name]
+
+    return teach
+
+
+@pytest.mark.parametrize("own", [{}, {"crf": True}, {"scheme": "bilou"}, {"scheme": "io"}], ids=str)
+def test_spans_are_learned_and_come_with_their_characters(made: Callable[..., Tagging], own: dict[str, Any]) -> None:
+    task = made(**own)
+    assert task.assets.scheme == own.get("scheme", "bio")
+    text = "Ann Lee went to New York, Bob went to Oslo;"
+    found = task.tag(text)
+    assert [(text[span.start : span.end], span.label) for span in found.spans] == [
+        ("Ann Lee", "PER"),
+        ("New York", "LOC"),
+        ("Bob", "PER"),
+        ("Oslo", "LOC"),
+    ]
+    assert all(span.text == text[span.start : span.end] and 0 < span.probability <= 1 for span in found.spans)
+    assert found.tags == tuple("B-PER I-PER O O B-LOC I-LOC O B-PER O O B-LOC O".split())
+    assert found.words == "Ann Lee went to New York , Bob went to Oslo ;".split()
+    again = task.tag(["", text])[1]  # in company, where a product may round otherwise
+    assert (again.tags, again.words) == (found.tags, found.words)
+    assert again.probabilities == pytest.approx(found.probabilities, rel=1e-4)
+    for one, other in zip(again.spans, found.spans, strict=True):
+        assert one.probability == pytest.approx(other.probability, rel=1e-4)
+        assert replace(one, probability=other.probability) == other
+    assert task.tag([" "])[0].tags == ()
+
+
+def test_words_with_a_tag_of_their_own(made: Callable[..., Tagging]) -> None:
+    task = made(plain=True)
+    assert (task.assets.scheme, sorted(task.assets.labels)) == ("none", ["LOC", "O", "PER"])
+    found = task.tag_words([["Ann", "Lee", "went", "to", "Rome", ","], []])
+    assert found[0].tags == ("PER", "PER", "O", "O", "LOC", "O")
+    assert (found[0].text, found[0].spans) == ("Ann Lee went to Rome ,", ())
+    assert (found[1].text, found[1].tags) == ("", ())
+
+
+def test_what_is_no_text_is_refused(made: Callable[..., Tagging]) -> None:
+    with pytest.raises(UsageError, match="a word is empty"):
+        made().tag_words([["a", " "]])
+    with pytest.raises(UsageError, match="must be str"):
+        made().tag([1])  # type: ignore[list-item]
+    with pytest.raises(UsageError, match="a list of texts"):
+        made().tag_words(["ab"])
+
+
+@pytest.mark.parametrize("own", [{}, {"crf": True}], ids=str)
+def test_validation_scores_are_those_in_use(made: Callable[..., Tagging], tmp_path: Path, own: dict[str, Any]) -> None:
+    task = made(**own)
+    corpus = open_tagged(write(tmp_path / "valid.conll", sentences(20, 2)))
+    found = task.evaluate(corpus)
+    assert found.spans is not None
+    assert found.spans.spans.f1 > 95
+    assert found.spans.surface is not None
+    teaching = taught(task, tmp_path)
+    assert shares(teaching) == evenly(len(teaching.validation))
+    assert (shares(teaching, True), teaching.final_seconds(2.0, 2.0)) == ([], 2.0)
+    validation = teaching.validate(True)
+    assert validation.scores == pytest.approx(found.values)
+    assert list(validation.scores) == ["f1", "accuracy"]
+    assert len(validation.samples) == 3
+    assert "PER: " in validation.samples[0].reference
+
+
+@pytest.mark.parametrize("plain", [False, True], ids=["spans", "tags"])
+def test_a_file_whose_tags_the_model_does_not_know_is_a_slip(
+    made: Callable[..., Tagging], tmp_path: Path, plain: bool
+) -> None:
+    task = made(plain)
+    wrong = [[(f"text {n} and more", "pos" if n % 2 else "neg")] for n in range(20)]  # labelled texts, say
+    path = write(tmp_path / "a.tsv", wrong)
+    with pytest.raises(
+        RegardError, match=r"a\.tsv: the model knows none of its tags: they are 'neg', 'pos', the model's"
+    ):
+        task.evaluate(open_tagged(path))
+    tags = ["PER", *["NN"] * 12] if plain else ["B-PER", *["B-NP"] * 12]
+    path = write(tmp_path / "b.conll", [[("Ann", tag), ("went", "O")] for tag in tags])
+    with pytest.warns(UserWarning, match="the model knows 1 of its 13 tags: they are .*NP?N?', the model's 'B?-?LOC'"):
+        assert task.evaluate(open_tagged(path)).words == 26
+    nothing = write(tmp_path / "c.conll", [[("went", "O"), ("to", "O")]])
+    with pytest.warns(UserWarning, match="there is nothing to find: the tag of every word is O"):
+        task.evaluate(open_tagged(nothing))
+
+
+def test_letters_of_another_scheme_are_no_strangers(made: Callable[..., Tagging], tmp_path: Path) -> None:
+    path = write(tmp_path / "a.conll", [[("Ann", "U-PER"), ("went", "O"), ("York", "S-LOC"), ("ran", "I-ORG")]])
+    found = made().evaluate(open_tagged(path))
+    assert found.spans is not None
+    assert found.spans.spans.gold == 3
+
+
+def taught(task: Tagging, folder: Path) -> TaggingTraining:
+    """The teaching of a task that is there, on what it learned from."""
+    folder.mkdir(exist_ok=True)
+    corpora = [
+        open_tagged(write(folder / f"{seed}.conll", sentences(count, seed))) for count, seed in ((200, 1), (20, 2))
+    ]
+    prepared = TaggingJob(task.recipe, corpora[:1], corpora[1]).prepare(task.recipe, folder / "data", no_progress)
+    return TaggingTraining(task, prepared, DataPaths())
+
+
+@pytest.mark.parametrize("own", [{}, {"crf": True}], ids=str)
+def test_a_long_text_is_tagged_as_its_windows_are(made: Callable[..., Tagging], own: dict[str, Any]) -> None:
+    """Every word's scores are those of the window where it is most central, read alone."""
+    task = made(**own)
+    text = " ".join(word for one in sentences(12, 3) for word, _ in one)
+    words = TaggedWords(text, tuple(places_of(text)))
+    windows = task.coding.encode_texts([words])[0]
+    assert len(windows) > 3
+    alone = np.concatenate([read_words(task.model, [window], task.device) for window in windows])
+    np.testing.assert_allclose(read_words(task.model, windows, task.device), alone, atol=1e-4)
+    assert len(alone) == len(words.places)
+    wrong = sum(
+        said != right[1]
+        for said, right in zip(task.tag(text).tags, [pair for one in sentences(12, 3) for pair in one], strict=True)
+    )
+    assert wrong <= len(words.places) // 20
+
+
+@pytest.mark.parametrize("own", [{}, {"crf": True}], ids=str)
+def test_texts_are_decided_alone_whatever_stands_beside_them(
+    made: Callable[..., Tagging], monkeypatch: pytest.MonkeyPatch, own: dict[str, Any]
+) -> None:
+    chain = head_of(made(**own).model).chain
+    lengths = np.array([3, 0, 7, 1, 12, 5])
+    score = np.random.default_rng(1).normal(size=(28, 5)).astype(np.float32)
+    expected = [
+        decode_tags(chain, part, np.array([len(part)]), torch.device("cpu"), 1.5)
+        for part in np.split(score, lengths.cumsum()[:-1])
+    ]
+    monkeypatch.setattr(word_scores, "CELLS", 14)
+    tags, sure = decode_tags(chain, score, lengths, torch.device("cpu"), 1.5)
+    assert tags.tolist() == [tag for one, _ in expected for tag in one.tolist()]
+    np.testing.assert_allclose(sure, np.concatenate([one for _, one in expected]), atol=1e-6)
+    monkeypatch.setattr(word_scores, "LONGEST", 4)
+    parts = decode_tags(chain, score[10:22], np.array([12]), torch.device("cpu"))[0]
+    cut = [decode_tags(chain, score[at : at + 4], np.array([4]), torch.device("cpu"))[0] for at in (10, 14, 18)]
+    assert parts.tolist() == np.concatenate(cut).tolist()
+
+
+def test_labels_of_validation_texts_only_are_missed_but_counted(tmp_path: Path) -> None:
+    learned = write(tmp_path / "a.conll", sentences(40, 1))
+    other = write(tmp_path / "b.conll", [[("Acme", "B-ORG"), ("ran", "O")], [("Ann", "B-PER")]])
+    task = taught_on([learned, other], tmp_path / "m", recipe(2))
+    assert task.assets.labels == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
+    card = (tmp_path / "m" / "card.md").read_text()
+    assert "* F1 of ORG 0.00 (1)" in card
+    assert "5 tags (spans written as BIO)" in card
+
+
+def test_tags_and_scheme_stand_in_the_model_folder(made: Callable[..., Tagging], tmp_path: Path) -> None:
+    task = made(scheme="bilou")
+    for name, content in task.assets.contents.items():
+        (tmp_path / name).write_bytes(content)
+    found = TagAssets.load(tmp_path)
+    assert (found.labels, found.scheme, found.fitted) == (task.assets.labels, "bilou", task.assets.fitted)
+    assert found.sha256 == task.assets.sha256 != replace(found, scheme="bio").sha256
+    path = tmp_path / "labels.json"
+    value = json.loads(path.read_text())
+    path.write_text(json.dumps(value | {"scheme": "iob9"}))
+    with pytest.raises(RegardError, match="'iob9' is no scheme of tags"):
+        TagAssets.load(tmp_path)
+    path.write_text(json.dumps({name: part for name, part in value.items() if name != "scheme"}))
+    assert TagAssets.load(tmp_path).scheme == "io"  # from elsewhere: read leniently
+    path.write_text(json.dumps({**value, "labels": ["NOUN", "VERB"], "scheme": None}))
+    assert TagAssets.load(tmp_path).scheme == "none"
+    path.unlink()
+    with pytest.raises(RegardError, match="it names the tags"):
+        TagAssets.load(tmp_path)
+
+
+def test_words_are_drawn_anew_in_every_epoch_where_asked(made: Callable[..., Tagging], tmp_path: Path) -> None:
+    task = made()
+    text = task.recipe.text.model_copy(update={"bpe_dropout": 0.3})
+    task = Tagging(task.recipe.model_copy(update={"text": text}), task.assets, task.model)
+    teaching = taught(task, tmp_path)
+    chosen = np.arange(10)
+    one, same, other = (teaching.examples.batch(chosen, epoch) for epoch in (0, 0, 1))
+    assert one.text.ids_T.tolist() == same.text.ids_T.tolist() != other.text.ids_T.tolist()
+    for batch in (one, other):
+        marks = WordMarks.of(batch.text, batch.labels_X)
+        plain = WordMarks.of(*plain_batch(teaching, chosen))
+        assert marks.tags_R.tolist() == plain.tags_R.tolist()
+        assert marks.counts_B.tolist() == plain.counts_B.tolist()
+    assert (
+        teaching.validation[0].text.ids_T.tolist() == taught(made(), tmp_path / "b").validation[0].text.ids_T.tolist()
+    )
+
+
+def plain_batch(teaching: TaggingTraining, chosen: np.ndarray) -> tuple[Any, np.ndarray]:
+    batch = Examples.of(teaching.prepared.text, teaching.prepared.labels, 512).batch(chosen)
+    return batch.text, batch.labels_X
+
+
+def test_pieces_are_drawn_where_nobody_says_otherwise(made: Callable[..., Tagging], tmp_path: Path) -> None:
+    assert made().recipe.text.bpe_dropout == 0.1
+    paths = [write(tmp_path / f"{seed}.conll", sentences(30, seed)) for seed in (1, 2)]
+    values = recipe(1)
+    values["text"] = {"units": "characters", "vocabulary": 320}
+    assert taught_on(paths, tmp_path / "characters", values).recipe.text.bpe_dropout == 0
+    values["text"] = {"bpe_dropout": 0.0, "vocabulary": 320}
+    assert taught_on(paths, tmp_path / "plain", values).recipe.text.bpe_dropout == 0
+    begun = train(train=paths[0], output=tmp_path / "more", task="tagging", start_from=tmp_path / "plain", steps=1)
+    assert begun.recipe.text.bpe_dropout == 0
+    assert begun.assets.labels == made().assets.labels

@@ -1,0 +1,97 @@
+"""The table by size, read as docs/recipes.md prints it."""
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from regard.config import recipe_from
+from regard.models.build import transformer
+from regard.models.presets import PRESETS
+from regard.system.errors import RegardError
+from regard.tasks import defaults as sizing
+from regard.tasks.defaults import READINGS, SIZES, defaults, epochs_for, size_for, values
+from regard.text.tokenizers.tokenizer import learn
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "recipes.md"
+
+
+@pytest.mark.parametrize(("pairs", "row"), [(0, 0), (9_999, 0), (10_000, 1), (79_999, 1), (80_000, 2), (10**9, 4)])
+def test_the_first_row_a_corpus_is_below(pairs: int, row: int) -> None:
+    assert size_for(pairs) is SIZES[row]
+
+
+def test_every_row_with_every_preset_is_a_recipe() -> None:
+    for size in SIZES:
+        for name in (None, *(name for name, preset in PRESETS.items() if preset.family == "transformer")):
+            recipe = recipe_from(values(size, name, with_model=True))
+            assert recipe.training.steps is None
+            assert recipe.text.vocabulary == size.vocabulary
+
+
+def test_a_recipes_own_model_is_not_mixed_with_the_rows() -> None:
+    assert "model" not in values(SIZES[0], None, with_model=False)
+    assert values(SIZES[0], "small", with_model=False)["model"]["d_model"] == 256  # a preset that is asked for is
+
+
+def test_the_printed_table_is_this_one() -> None:
+    rows = re.findall(r"^\| (?:below ([\d,]+)|more) \| (.*) \|$", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(rows) == len(SIZES)
+    for (below, rest), size in zip(rows, SIZES, strict=True):
+        assert (float(below.replace(",", "")) if below else float("inf")) == size.pairs
+        preset, vocabulary, tokens, epochs, rate = rest.split(" | ")
+        assert preset == size.preset
+        assert [int(n.replace(",", "")) for n in (vocabulary, tokens, epochs)] == [
+            size.vocabulary,
+            size.tokens,
+            size.epochs,
+        ]
+        assert float(rate) == recipe_from(values(size, None, with_model=True)).training.rate
+
+
+def test_the_printed_table_of_the_other_tasks_is_this_one() -> None:
+    rows = re.findall(
+        r"^\| ([a-z-]+) \| ([\d,]+|any) \| (\S+) \| (\d+) \| ", DOCUMENT.read_text(encoding="utf-8"), re.M
+    )
+    printed = [(task, float("inf") if below == "any" else int(below.replace(",", "")), preset, int(passes))
+               for task, below, preset, passes in rows]  # fmt: skip
+    assert printed == [(task, row.count, row.preset, row.epochs) for task, table in READINGS.items() for row in table]
+
+
+def test_passes_are_those_of_the_family() -> None:
+    assert (epochs_for("classification", 100, "rnn-encoder"), epochs_for("classification", 100, "bert")) == (17, 12)
+    assert epochs_for("tagging", 100, "rnn-encoder") == epochs_for("tagging", 100, "bert")
+
+
+def test_every_row_of_the_other_tasks_with_every_fitting_preset_is_a_recipe() -> None:
+    for task, table in READINGS.items():
+        for row in (one for first in table for one in (first, first.other) if one):
+            fitting = [name for name, preset in PRESETS.items() if preset.family == PRESETS[row.preset].family]
+            for name in (None, *fitting):
+                recipe = recipe_from(
+                    defaults(task, int(min(row.count - 1, 1e12)), name, with_model=True, schedule=None)
+                )
+                assert (recipe.task, recipe.training.steps) == (task, None)
+
+
+@pytest.mark.parametrize("tie", ["three", "none"])
+def test_a_model_is_refused_where_weights_gradient_and_moments_do_not_fit(
+    tie: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    section, cpu = recipe_from({"model": {**PRESETS["tiny"].model, "tie": tie}}).model, torch.device("cpu")
+    make = lambda: transformer(section, 300, 300)  # noqa: E731
+    model = make()
+    taken = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters()) * 4
+    for free, fits in ((taken, True), (None, True), (taken - 1, False)):
+        monkeypatch.setattr(sizing, "free_memory", lambda device, free=free: free)
+        if fits:
+            sizing.refuse_too_large(section, make, cpu)
+            continue
+        with pytest.raises(RegardError, match=r"parameters \(.*d_model 128, .*\) need .* GB to be trained, but .* GB"):
+            sizing.refuse_too_large(section, make, cpu)
+    sizing.refuse_too_large(section, lambda: transformer(section, 258, 258), cpu)  # the smallest vocabulary fits
+
+
+def test_the_smallest_vocabulary_is_one() -> None:
+    assert learn([""], sizing.FEWEST).size == sizing.FEWEST

@@ -1,0 +1,87 @@
+"""What stands beside a model's weights: written and read it is the same, and damage is named."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regard.system.errors import RegardError
+from regard.tasks.text.assets import LABELS, FittedValues, TextAssets
+from regard.text.tokenizers.tokenizer import learn
+
+TOKENIZER = learn(["the cat sees the dog"] * 3, 290, symbols=("[CLS]", "[MASK]"))
+ASSETS = TextAssets(TOKENIZER, ("b", "a|c", "ä\t\u2028"), FittedValues(0.1 + 0.2, 1 / 3))
+
+
+def written(folder: Path, assets: TextAssets) -> Path:
+    for name, content in assets.contents.items():
+        (folder / name).write_bytes(content)
+    return folder
+
+
+@pytest.mark.parametrize("assets", [ASSETS, TextAssets(TOKENIZER), TextAssets(TOKENIZER, ("number",))])
+def test_written_and_read_it_is_the_same(tmp_path: Path, assets: TextAssets) -> None:
+    read = TextAssets.load(written(tmp_path, assets))
+    assert (read.labels, read.fitted, read.sizes) == (assets.labels, assets.fitted, assets.sizes)
+    assert read.tokenizer.sha256 == assets.tokenizer.sha256
+    assert read.contents == assets.contents
+    assert (tmp_path / LABELS).exists() == bool(assets.labels)
+
+
+def test_the_fingerprint_is_of_what_the_weights_mean() -> None:
+    assert replace(ASSETS, fitted=FittedValues(3.0, 0.9)).sha256 == ASSETS.sha256
+    others = {replace(ASSETS, labels=labels).sha256 for labels in (("a|c", "b", "ä\t\u2028"), ("b",), ())}
+    assert len(others | {ASSETS.sha256}) == 4
+    assert replace(ASSETS, tokenizer=learn(["other"], 285)).sha256 != ASSETS.sha256
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        None,
+        [],
+        {"labels": []},
+        {"labels": ["a", 1]},
+        {"labels": "abc"},
+        {"labels": None},
+        {"temperature": 0},
+        {"temperature": -1.0},
+        {"temperature": "warm"},
+        {"temperature": float("nan")},
+        {"temperature": float("inf")},
+        {"threshold": float("nan")},
+        {"threshold": None},
+        {"format": 99},
+        {"format": "x"},
+    ],
+)
+def test_damage_is_named(tmp_path: Path, changed: Any) -> None:
+    written(tmp_path, ASSETS)
+    value = json.loads((tmp_path / LABELS).read_text())
+    value = {**value, **changed} if isinstance(changed, dict) else changed
+    (tmp_path / LABELS).write_text(json.dumps(value))
+    with pytest.raises(RegardError, match=r"damaged|newer") as caught:
+        TextAssets.load(tmp_path)
+    assert caught.value.where == str(tmp_path / LABELS)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[" * 100_000])
+def test_what_is_no_json_is_named(tmp_path: Path, content: bytes) -> None:
+    written(tmp_path, ASSETS)
+    (tmp_path / LABELS).write_bytes(content)
+    with pytest.raises(RegardError, match="damaged"):
+        TextAssets.load(tmp_path)
+
+
+def test_without_a_tokenizer_there_is_nothing_to_read_with(tmp_path: Path) -> None:
+    written(tmp_path, ASSETS)
+    (tmp_path / "tokenizer.json").unlink()
+    with pytest.raises(RegardError, match="tokenizer"):
+        TextAssets.load(tmp_path)
+
+
+def test_what_hides_a_token() -> None:
+    assert ASSETS.masking_id == TOKENIZER.mask
+    assert TextAssets(learn(["a"], 280)).masking_id == TOKENIZER.unknown

@@ -1,0 +1,40 @@
+"""BPE-dropout is the default where it helps, and refused where there are no merges to leave out."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from regard.config import Recipe, recipe_from
+from regard.system.errors import UsageError
+from regard.tasks.text import bpe_dropout as segmenting
+from regard.tasks.text.bpe_dropout import FEW, learned_from, uses_bpe_dropout
+
+
+def recipe(**text: Any) -> Recipe:
+    return recipe_from({"task": "tagging", "text": text})
+
+
+def test_few_texts_in_pieces_are_drawn_anew() -> None:
+    assert uses_bpe_dropout(recipe(), 1000, None) == {"text.bpe_dropout": 0.1}
+    begun: Any = object()
+    for asked in ((recipe(), FEW, None), (recipe(units="characters"), 1000, None), (recipe(), 1000, begun)):
+        assert uses_bpe_dropout(*asked) == {}
+
+
+def test_without_dropout_it_is_what_lies_there() -> None:
+    prepared: Any = SimpleNamespace(text=object(), labels=object())
+    assert learned_from(prepared, recipe()) == (prepared.text, prepared.labels)
+
+
+def test_a_foreign_vocabulary_has_no_merges_to_leave_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Prepared:
+        folder = "data"
+
+    found = SimpleNamespace(load=lambda folder: SimpleNamespace(tokenizer=object()))
+    monkeypatch.setattr(segmenting, "TextAssets", found)
+    prepared: Any = Prepared()
+    with pytest.raises(UsageError, match=r"text\.bpe_dropout: is for vocabularies of Regard"):
+        learned_from(prepared, recipe(bpe_dropout=0.1))

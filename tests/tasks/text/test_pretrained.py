@@ -1,0 +1,103 @@
+"""A model to begin from: its vocabulary, its sizes, every weight below the head."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from regard.config import Text, recipe_from
+from regard.models.store import named_tensors
+from regard.system.errors import RegardError
+from regard.tasks.text.pretrained import SYMBOLS, Pretrained, learned_tokenizer
+from regard.training.checkpoints.tensors import load
+from small_classifiers import rows, taught, written
+from small_tasks import put, reader
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("pretrained")
+    taught(place / "model", written(place / "a.csv", rows(80)), steps=2)
+    return place / "model"
+
+
+def test_every_weight_below_the_head_is_taken(folder: Path) -> None:
+    begun = Pretrained.load(folder)
+    from regard.tasks.classification.classifier import Classification
+
+    model: Any = Classification.build(begun.recipe, (begun.tokenizer.size, 7), key=99)
+    before = {name: tensor.clone() for name, tensor in named_tensors(model).items()}
+    begun.give(model)
+    saved = load(folder / "model.safetensors")
+    for name, tensor in named_tensors(model).items():
+        if name.startswith("head.classes"):  # of seven labels, not of three
+            assert torch.equal(tensor, before[name]), name
+        else:
+            assert torch.equal(tensor, saved[name]), name
+
+
+@pytest.mark.parametrize(
+    ("changed", "name"),
+    [({"d_ff": 48}, "feedforward.inner"), ({"layers": 2}, r"layers\.1\."), ({"d_model": 16, "heads": 2}, "encoder")],
+)
+def test_a_model_of_other_sizes_is_refused_by_the_weights_name(
+    folder: Path, changed: dict[str, Any], name: str
+) -> None:
+    begun = Pretrained.load(folder)
+    from regard.tasks.classification.classifier import Classification
+
+    other = begun.recipe.model_copy(update={"model": begun.recipe.model.model_copy(update=changed)})
+    with pytest.raises(RegardError, match=f"another .*{name}") as caught:
+        begun.give(Classification.build(other, (begun.tokenizer.size, 3)))
+    assert caught.value.where == str(folder)
+
+
+def test_its_tokenizer_takes_the_place_of_a_learned_one(folder: Path) -> None:
+    begun, seen = Pretrained.load(folder), []
+
+    def texts():
+        for text in ("one", "two"):
+            seen.append(text)
+            yield text
+
+    assert learned_tokenizer(Text(), texts(), begun).sha256 == begun.tokenizer.sha256
+    assert seen == ["one", "two"]  # the labels beside them are counted all the same
+
+
+def test_a_vocabulary_is_a_pure_function_of_section_and_texts() -> None:
+    texts = [text for text, _ in rows(200)]
+    section = Text(vocabulary=320, sample=50)
+    found = [learned_tokenizer(section, iter(texts), None).sha256 for _ in range(2)]
+    assert found[0] == found[1]
+    assert learned_tokenizer(section, iter(texts[::-1]), None).sha256 != found[0]
+    tokenizer = learned_tokenizer(section, iter(texts), None)
+    assert tokenizer.size <= 320
+    assert [tokenizer.names[id] for id in (*tokenizer.begin, tokenizer.mask)] == list(SYMBOLS)
+
+
+def test_what_a_recipe_takes_over(folder: Path) -> None:
+    begun = Pretrained.load(folder)
+    found = begun.values("classification")
+    assert found["model"]["d_model"] == begun.recipe.model.d_model
+    assert found["text"] == {"vocabulary": 320, "units": "pieces", "normalisation": "nfc", "lowercase": False}
+    assert len(begun.fingerprint["fingerprint.from"]) == 64
+
+
+def test_what_is_no_model_folder_is_said(tmp_path: Path, folder: Path) -> None:
+    for place in (tmp_path / "absent", tmp_path):
+        with pytest.raises(RegardError, match="is no model folder to initialise from"):
+            Pretrained.load(place)
+    for name in ("recipe.toml", "tokenizer.json", "labels.json", "manifest.json", "card.md"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    (tmp_path / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes()[:-1])
+    with pytest.raises(RegardError, match=r"model\.safetensors"):
+        Pretrained.load(tmp_path)
+
+
+def test_what_weighs_whole_texts_is_not_taken_over_by_a_tagger(tmp_path: Path) -> None:
+    begun = Pretrained.load(put(tmp_path / "reader", reader()))
+    assert begun.values("classification")["model"]["pool"] == "attention"
+    model = begun.values("tagging")["model"]
+    assert "pool" not in model
+    assert recipe_from({"task": "tagging", "model": model}).model.pool == "mean"

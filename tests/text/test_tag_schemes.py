@@ -1,0 +1,146 @@
+"""Spans and tags are the same thing said twice; what is ill-formed is read as CoNLL's scoring reads it."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise, product
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.text.tag_schemes import (
+    Scheme,
+    Span,
+    Written,
+    convert_tags,
+    detect,
+    forbidden,
+    inventory,
+    spans_of,
+    split_tag,
+    tags_of,
+    unrecognised_tags,
+)
+
+SCHEMES = get_args(Scheme)
+
+
+def drawn_spans(drawn: random.Random, words: int) -> list[Span]:
+    spans, place = [], 0
+    while place < words:
+        length = drawn.randint(1, 3)
+        if drawn.random() < 0.6 and place + length <= words:
+            spans.append((place, place + length, drawn.choice(("PER", "creative-work"))))
+        place += length
+    return spans
+
+
+def conlleval(tags: list[str]) -> list[Span]:
+    """CoNLL's table of where chunks begin and end, row by row."""
+    ends = {("B", "B"), ("B", "S"), ("B", "O"), ("I", "B"), ("I", "S"), ("I", "O")}
+    begins = {("E", "E"), ("E", "I"), ("S", "E"), ("S", "I"), ("O", "E"), ("O", "I")}
+    found: list[Span] = []
+    begin, before, before_label = -1, "O", ""
+    for place, tag in enumerate([*tags, "O"]):
+        letter, _, label = tag.partition("-")
+        ended = before in "ES" or (before, letter) in ends or (before != "O" and before_label != label)
+        if ended and begin >= 0:
+            found.append((begin, place, before_label))
+            begin = -1
+        if letter in "BS" or (before, letter) in begins or (letter != "O" and before_label != label):
+            begin = place
+        before, before_label = letter, label
+    return found
+
+
+@pytest.mark.parametrize("scheme", ["bio", "bilou"])
+@given(seed=st.integers(0, 10**6))
+def test_spans_come_back(scheme: Scheme, seed: int) -> None:
+    drawn = random.Random(seed)
+    words = drawn.randint(0, 12)
+    spans = drawn_spans(drawn, words)
+    tags = tags_of(spans, words, scheme)
+    assert spans_of(tags) == spans
+    assert spans_of(convert_tags(tags, "bio" if scheme == "bilou" else "bilou")) == spans
+    numbers = {tag: number for number, tag in enumerate(inventory(("PER", "creative-work"), scheme))}
+    rule = forbidden(list(numbers), scheme)
+    line = [numbers[tag] for tag in tags]
+    assert not set(pairwise(line)) & set(rule.between)
+    assert not set(line[:1]) & set(rule.first)
+    assert not set(line[-1:]) & set(rule.last)
+
+
+@pytest.mark.parametrize("letters", ["BI", "I", "BIES"])
+def test_ill_formed_tags_are_read_as_conlleval_reads_them(letters: str) -> None:
+    tags = ["O", *(f"{letter}-{label}" for letter in letters for label in "xy")]
+    for sequence in product(tags, repeat=4 if len(tags) < 9 else 3):
+        assert spans_of(sequence) == conlleval(list(sequence)), sequence
+
+
+@pytest.mark.parametrize("scheme", ["io", "bio", "bilou"])
+def test_what_is_not_forbidden_comes_back_and_nothing_else(scheme: Scheme) -> None:
+    tags = inventory("xy", scheme)
+    rule = forbidden(tags, scheme)
+    for line in product(range(len(tags)), repeat=3):
+        allowed = (
+            not set(pairwise(line)) & set(rule.between) and line[0] not in rule.first and line[-1] not in rule.last
+        )
+        written = [tags[number] for number in line]
+        assert allowed == (tags_of(spans_of(written), 3, scheme) == written)
+
+
+@pytest.mark.parametrize(
+    ("sentences", "scheme"),
+    [
+        (["B-x I-x O", "O U-y"], "bilou"),
+        (["B-x I-x E-x O S-y"], "bilou"),
+        (["I-x I-x O", "I-y"], "io"),
+        (["I-x I-x O", "I-y B-y O"], "iob1"),
+        (["B-x I-x O", "B-y"], "bio"),
+        (["B-x O O"], "bio"),
+        (["B-x I-x O", "O I-y O", "B-x"], "bio"),
+        (["B I O O B"], "bio"),
+        (["I O I"], "none"),
+        (["DET NOUN VERB"], "none"),
+        (["-LRB- NN -RRB- B-x"], "none"),
+        (["O O"], "none"),
+        ([], "none"),
+        (["B-x I-x O " * 10 + "PER"], "bio"),
+    ],
+)
+def test_the_scheme_is_seen(sentences: list[str], scheme: Written) -> None:
+    assert detect(sentence.split() for sentence in sentences) == scheme
+
+
+def test_iob1_becomes_another_scheme() -> None:
+    tags = "I-x I-x B-x O I-y I-x".split()
+    assert convert_tags(tags, "bio") == "B-x I-x B-x O B-y B-x".split()
+    assert convert_tags(tags, "bilou") == "B-x L-x U-x O U-y U-x".split()
+    assert convert_tags(tags, "io") == "I-x I-x I-x O I-y I-x".split()
+
+
+def test_tags_that_are_only_tags() -> None:
+    assert spans_of(["DET", "NOUN"], "none") == [(0, 1, "DET"), (1, 2, "NOUN")]
+    assert tags_of([(0, 1, "DET"), (1, 2, "NOUN")], 2, "none") == ["DET", "NOUN"]
+    assert convert_tags(["B-x", "E-x"], "none") == ["B-x", "E-x"]
+    assert inventory(["DET", "NOUN"], "none") == ["DET", "NOUN"]
+    assert forbidden(["DET", "NOUN"], "none").between == ()
+
+
+def test_letters_and_labels() -> None:
+    assert [split_tag(tag) for tag in ("E-PER", "S-a-b", "M-x", "O", "I")] == [
+        ("L", "PER"),
+        ("U", "a-b"),
+        ("I", "x"),
+        ("O", ""),
+        ("I", ""),
+    ]
+    assert unrecognised_tags(["O", "B-x", "PER", "B-", "-x", "PER", "0"]) == ["PER", "B-", "-x", "0"]
+
+
+@pytest.mark.parametrize("spans", [[(0, 2, "x"), (1, 3, "y")], [(1, 1, "x")], [(2, 4, "x")], [(-1, 1, "x")]])
+def test_spans_that_cannot_be_tags(spans: list[Span]) -> None:
+    with pytest.raises(ValueError, match="overlaps another"):
+        tags_of(spans, 3)

@@ -1,0 +1,278 @@
+"""Tokenizers of other projects: equal to the library that wrote them, but that no text gives a symbol."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tokenizers
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
+
+from regard.system.errors import RegardError
+from regard.text.stop_strings import Decoder
+from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
+from regard.text.tokenizers.hugging_face_file import special_token_names
+from regard.text.tokenizers.tokenizer import Tokenizer, learn
+from regard.text.tokenizers.vocabulary import read_tokenizer
+
+TEXTS = [
+    "The animal didn't cross the street, because it was too tired.",
+    "Das Tier überquerte die Straße nicht: es war müde!",
+    "A mask, a sep and a class; unk pad s end of text extra id 0 1.",
+] * 4
+SYMBOLS = ("[CLS]", "[SEP]", "[MASK]", "[UNK]", "[PAD]", "</s>", "<unk>", "<pad>", "<|endoftext|>", "<extra_id_0>")
+ANY = st.one_of(
+    st.text(max_size=40),
+    st.text(st.sampled_from(list("The cat's üß東, ☃😀\t\n")), max_size=40),
+    st.lists(st.sampled_from([*SYMBOLS, " ", "a", "the", "\ufdd0", "\ud800", "▁", "##ing", "Ġ"]), max_size=8).map(
+        "".join
+    ),
+)
+PLAIN = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\ufdd0[]<>|"), max_size=40)
+
+
+def bert() -> tokenizers.Tokenizer:
+    core = tokenizers.Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    core.normalizer = normalizers.BertNormalizer(lowercase=True)
+    core.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    core.train_from_iterator(
+        TEXTS, trainers.WordPieceTrainer(vocab_size=120, special_tokens=names, show_progress=False)
+    )
+    core.post_processor = processors.TemplateProcessing(
+        "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", [("[CLS]", 2), ("[SEP]", 3)]
+    )
+    core.decoder = decoders.WordPiece()
+    core.enable_truncation(8)
+    core.enable_padding(length=8)
+    return core
+
+
+def gpt2() -> tokenizers.Tokenizer:
+    core = tokenizers.Tokenizer(models.BPE())
+    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=340, special_tokens=["<|endoftext|>"], initial_alphabet=alphabet, show_progress=False
+    )
+    core.train_from_iterator(TEXTS, trainer)
+    core.post_processor = processors.ByteLevel(trim_offsets=False)
+    core.decoder = decoders.ByteLevel()
+    return core
+
+
+def t5() -> tokenizers.Tokenizer:
+    core = tokenizers.Tokenizer(models.Unigram())
+    core.normalizer = normalizers.NFKC()
+    core.pre_tokenizer = pre_tokenizers.Metaspace()
+    names = ["<pad>", "</s>", "<unk>", "<extra_id_1>", "<extra_id_0>"]
+    trainer = trainers.UnigramTrainer(vocab_size=150, special_tokens=names, unk_token="<unk>", show_progress=False)
+    core.train_from_iterator(TEXTS, trainer)
+    core.post_processor = processors.TemplateProcessing("$A </s>", "$A </s> $B </s>", [("</s>", 1)])
+    core.decoder = decoders.Metaspace()
+    return core
+
+
+def words() -> tokenizers.Tokenizer:
+    """Whole words, split at white space only: ``[MASK]`` in a text is a word of the vocabulary."""
+    core = tokenizers.Tokenizer(models.WordLevel(unk_token="[UNK]"))
+    core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    core.train_from_iterator(
+        TEXTS, trainers.WordLevelTrainer(special_tokens=["[UNK]", "[SEP]", "[MASK]"], show_progress=False)
+    )
+    return core
+
+
+BUILT = {"bert": bert, "gpt2": gpt2, "t5": t5, "words": words}
+KINDS = st.sampled_from(sorted(BUILT))
+
+
+@pytest.fixture(scope="module")
+def raw() -> dict[str, tokenizers.Tokenizer]:
+    return {name: build() for name, build in BUILT.items()}
+
+
+@pytest.fixture(scope="module")
+def foreign(
+    raw: dict[str, tokenizers.Tokenizer], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, HuggingFaceTokenizer]:
+    """Read from the library's own files; of these files the library keeps no cutting and padding from us."""
+    folder = tmp_path_factory.mktemp("foreign")
+    for name, core in raw.items():
+        core.save(str(folder / f"{name}.json"))
+        core.no_truncation()
+        core.no_padding()
+    return {name: HuggingFaceTokenizer.load(folder / f"{name}.json") for name in raw}
+
+
+@given(PLAIN, KINDS)
+def test_pieces_and_offsets_are_the_librarys(raw, foreign, text: str, kind: str) -> None:
+    wanted = raw[kind].encode(text, add_special_tokens=False)
+    found = foreign[kind].encode(text)
+    assert (found.ids, found.offsets, found.text) == (wanted.ids, wanted.offsets, text)
+    assert foreign[kind].ids_batch([text])[0].tolist() == wanted.ids
+    whole = raw[kind].encode(text).ids
+    ending = (foreign[kind].end,) if kind in ("bert", "t5") else ()
+    assert whole == [*foreign[kind].begin, *wanted.ids, *ending]
+    assert foreign[kind].decode(whole) == raw[kind].decode(wanted.ids, skip_special_tokens=True)
+
+
+@given(ANY, KINDS)
+def test_no_text_gives_a_symbol(foreign, text: str, kind: str) -> None:
+    one = foreign[kind]
+    allowed = {*one.ordinary.tolist(), one.unknown if kind != "gpt2" else -1}
+    encoding = one.encode(text)
+    assert set(encoding.ids) <= allowed
+    assert one.ids_batch([text])[0].tolist() == encoding.ids
+    assert all(0 <= begin <= end <= len(encoding.text) for begin, end in encoding.offsets)
+
+
+def test_a_literal_symbol_stays_text(raw, foreign) -> None:
+    """Where the library itself would have read a symbol."""
+    for kind, text in (("bert", "a [MASK] b"), ("gpt2", "a<|endoftext|>b"), ("t5", "a</s> b"), ("words", "a [MASK] b")):
+        assert set(raw[kind].encode(text, add_special_tokens=False).ids) & set(foreign[kind]._special)
+        assert not set(foreign[kind].encode(text).ids) & set(foreign[kind]._special) - {foreign[kind].unknown}
+    assert foreign["gpt2"].decode(foreign["gpt2"].encode("a<|endoftext|>b").ids) == "a<|endoftext|>b"
+    assert [foreign["bert"].piece(i) for i in foreign["bert"].encode("[MASK]").ids][1:-1][0].startswith("m")
+
+
+def test_a_piece_that_merges_build_is_no_symbol() -> None:
+    vocab = {name: id for id, name in enumerate(["<", "s", ">", "<s", "<s>", "</s>"])}
+    core = tokenizers.Tokenizer(models.BPE(vocab, [("<", "s"), ("<s", ">")]))
+    core.add_special_tokens(["</s>"])
+    one = HuggingFaceTokenizer(json.loads(core.to_str()))
+    assert one.encode("<s></s>").ids[0] == 4
+    assert (one.end, one.ordinary.tolist()) == (5, [0, 1, 2, 3, 4])
+
+
+def test_symbols_are_found(foreign) -> None:
+    one = foreign["bert"]
+    assert [one.names[id] for id in (*one.begin, one.end, one.mask, one.unknown, one.pad)] == [
+        "[CLS]", "[SEP]", "[MASK]", "[UNK]", "[PAD]"
+    ]  # fmt: skip
+    assert (one.start, one.sentinels) == (one.size, ())
+    one = foreign["gpt2"]
+    assert (one.begin, one.names[one.end], one.mask, one.unknown) == ((), "<|endoftext|>", None, one.end)
+    one = foreign["t5"]
+    assert (one.begin, one.names[one.end], one.names[one.pad]) == ((), "</s>", "<pad>")
+    assert [one.names[id] for id in one.sentinels] == ["<extra_id_0>", "<extra_id_1>"]
+    assert foreign["words"].names[foreign["words"].end] == "[SEP]"
+
+
+@given(PLAIN, KINDS)
+def test_words_start_where_the_library_splits(raw, foreign, text: str, kind: str) -> None:
+    encoding = raw[kind].encode(text, add_special_tokens=False)
+    words = encoding.word_ids
+    wanted = [place == 0 or word != words[place - 1] for place, word in enumerate(words)]
+    one = foreign[kind]
+    assert one.word_starts(encoding.ids).tolist() == wanted
+    both = [*one.begin, *encoding.ids, one.end, *encoding.ids]
+    assert one.word_starts(np.array(both)).tolist() == [True] * len(one.begin) + wanted + [True] + wanted
+
+
+@given(PLAIN, st.sampled_from(["bert", "gpt2", "t5"]))
+def test_text_comes_as_ids_come(foreign, text: str, kind: str) -> None:
+    one = foreign[kind]
+    ids = one.encode(text * 3).ids
+    decoder = Decoder(one)
+    assert "".join(map(decoder.feed, ids)) + decoder.finish() == one.decode(ids)
+
+
+def test_pieces_as_people_read_them(foreign) -> None:
+    one = foreign["gpt2"]
+    assert [one.piece(id) for id in one.encode("the é\n").ids][-3:] != []
+    fallen = one.encode("☃").ids
+    assert [one.piece(id) for id in fallen] == ["<0xE2>", "<0x98>", "<0x83>"]
+    assert all(map(one.is_byte, fallen))
+    assert [one.piece(id) for id in (one.end, one.start)] == ["<|endoftext|>", "<start>"]
+    assert "".join(one.piece(id) for id in one.encode("the cross").ids) == "the▁cross"
+    other = foreign["bert"]
+    assert other.is_byte(other.encode("☃").ids[0])
+    assert not any(map(other.is_byte, [*other.encode("the").ids, other.end, other.start]))
+
+
+def test_saved_it_stays_what_it_is_and_keeps_what_was_told(raw, tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    document = json.loads(raw["words"].to_str())
+    told = HuggingFaceTokenizer(document, {"eos_token": "animal", "mask": "tired."}, size=200)
+    assert (told.names[told.end], told.names[told.mask], told.size, told.start) == ("animal", "tired.", 200, 200)
+    assert told.decode([150, told.end, told.start]) == ""
+    assert told.piece(150) == "<150>"
+    told.save(path)
+    again = read_tokenizer(path)
+    assert isinstance(again, HuggingFaceTokenizer)
+    assert (again.sha256, again.end, again.mask, again.size) == (told.sha256, told.end, told.mask, 200)
+    assert again.content == told.content == path.read_bytes()
+    assert tokenizers.Tokenizer.from_file(str(path)).get_vocab() == raw["words"].get_vocab()
+    with pytest.raises(RegardError, match="below"):
+        told.decode([201])
+
+
+def test_ours_and_foreign_ones_are_told_apart(raw, tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    for units in ("pieces", "characters"):
+        learn(TEXTS, 400, units=units).save(path)
+        assert isinstance(read_tokenizer(path), Tokenizer)
+    for core in raw.values():
+        core.save(str(path))
+        assert isinstance(read_tokenizer(path), HuggingFaceTokenizer)
+    with pytest.raises(RegardError, match="no such"):
+        read_tokenizer(tmp_path / "absent.json")
+    path.write_text("[1]")
+    with pytest.raises(RegardError, match="damaged"):
+        read_tokenizer(path)
+
+
+def test_what_stands_beside_the_file_is_read(tmp_path: Path) -> None:
+    assert special_token_names(tmp_path) == {}
+    (tmp_path / "tokenizer_config.json").write_text('{"eos_token": "x", "pad_token": null, "model_max_length": 5}')
+    (tmp_path / "special_tokens_map.json").write_text('{"eos_token": {"content": "y"}, "cls_token": "z"}')
+    assert special_token_names(tmp_path) == {"eos": "y", "cls": "z"}
+    (tmp_path / "special_tokens_map.json").write_text("[")
+    with pytest.raises(RegardError, match="damaged"):
+        special_token_names(tmp_path)
+
+
+def test_what_cannot_be_used_is_refused_with_a_sentence(raw, tmp_path: Path) -> None:
+    document = json.loads(raw["words"].to_str())
+    path = tmp_path / "tokenizer.json"
+    broken = {
+        "tokenizers library": {**document, "model": {**document["model"], "vocab": None}},
+        "damaged": {**document, "model": None},
+        "newer Regard": {**document, "model": {**document["model"], "regard": {"format": 99}}},
+        "no tokenizer": {**document, "model": {**document["model"], "regard": {"size": -1}}},
+        "no pieces": {**document, "added_tokens": [], "model": {**document["model"], "vocab": {}}},
+    }
+    for match, content in broken.items():
+        path.write_text(json.dumps(content))
+        with pytest.raises(RegardError, match=match) as caught:
+            HuggingFaceTokenizer.load(path)
+        assert caught.value.where == str(path)
+    with pytest.raises(RegardError, match="not in the vocabulary"):
+        HuggingFaceTokenizer(document, {"eos": "</s>"})
+    with pytest.raises(RegardError, match="no symbol is for"):
+        HuggingFaceTokenizer(document, {"end_token": "[SEP]"})
+    nothing = tokenizers.Tokenizer(models.WordLevel({"a": 0, "b": 1}, "a"))
+    with pytest.raises(RegardError, match="ends a text"):
+        HuggingFaceTokenizer(json.loads(nothing.to_str()))
+
+
+@given(st.data())
+def test_a_mutated_file_loads_or_is_refused(raw, tmp_path_factory, data: st.DataObject) -> None:
+    whole = bytearray(raw[data.draw(KINDS)].to_str().encode())
+    for _ in range(data.draw(st.integers(1, 4))):
+        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+    path = tmp_path_factory.getbasetemp() / "mutated.json"
+    path.write_bytes(whole)
+    try:
+        one = HuggingFaceTokenizer.load(path)
+        ids = one.encode("any text ä [MASK]").ids
+        assert max(ids, default=0) < one.size
+        assert len(one.word_starts(ids)) == len(ids)
+        assert isinstance(one.decode(ids), str)
+    except RegardError:
+        return

@@ -1,0 +1,104 @@
+"""The numbered file layer."""
+
+import errno
+import hashlib
+
+import pytest
+from toy import Killer, in_child
+
+from regard.training.checkpoints import files as layer
+from regard.training.checkpoints.files import Entry, Files
+
+
+class Broken(Files):
+    """The disk fails at operation ``number``."""
+
+    def __init__(self, number):
+        super().__init__()
+        self.fatal = number
+
+    def before(self, operation, path):
+        super().before(operation, path)
+        if self.number == self.fatal:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_write_hashes_what_it_writes(tmp_path, monkeypatch):
+    monkeypatch.setattr(layer, "PIECE", 5)
+    content = b"attention is all you need"
+    files = Files()
+    entry = files.write(tmp_path / "a", [content[:7], memoryview(content[7:])])
+    assert (tmp_path / "a").read_bytes() == content
+    assert entry == Entry(len(content), hashlib.sha256(content).hexdigest())
+    assert files.number == 1 + (2 + 4) + 1  # create, pieces of at most five bytes, fsync
+
+
+def test_write_never_overwrites(tmp_path):
+    (tmp_path / "a").write_text("precious")
+    with pytest.raises(FileExistsError):
+        Files().write(tmp_path / "a", [b"x"])
+    assert (tmp_path / "a").read_text() == "precious"
+
+
+@pytest.mark.parametrize("number", range(1, 7))
+@pytest.mark.parametrize("middle", [False, True])
+def test_replace_killed_anywhere_is_old_or_new(tmp_path, number, middle):
+    place = tmp_path / "a"
+    place.write_bytes(b"old")
+    code = in_child(lambda: Killer(number, middle).replace(place, [b"new content"]))
+    assert place.read_bytes() == (b"new content" if number > 4 or code == 0 else b"old")
+    assert code == (137 if number <= (5 if not middle else 2) and (not middle or number == 2) else 0)
+
+
+@pytest.mark.parametrize(("number", "middle"), [(2, False), (2, True), (3, False), (4, False)])
+def test_replace_removes_what_a_killed_process_left(tmp_path, number, middle):
+    place = tmp_path / "a"
+    for fatal in (Killer(number, middle), Killer(1)):  # the second while it removes that
+        assert in_child(lambda fatal=fatal: fatal.replace(place, [b"new"])) == 137
+        assert [path.name[:10] for path in tmp_path.iterdir()] == [".a.partial"]
+    Files().replace(place, [b"new"])
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+class Interrupted(Files):
+    """Ctrl-C before the new file takes its place."""
+
+    def rename(self, old, new):
+        raise KeyboardInterrupt
+
+
+def test_replace_interrupted_leaves_nothing_behind(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        Interrupted().replace(tmp_path / "a", [b"new"])
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", range(1, 5))
+def test_replace_on_a_full_disk_leaves_nothing_behind(tmp_path, number):
+    (tmp_path / "a").write_bytes(b"old")
+    with pytest.raises(OSError, match="No space") as caught:
+        Broken(number).replace(tmp_path / "a", [b"new"])
+    assert caught.value.filename == str(tmp_path / "a")
+    assert [p.name for p in tmp_path.iterdir()] == ["a"]
+    assert (tmp_path / "a").read_bytes() == b"old"
+
+
+def test_a_full_disk_names_what_was_being_written(tmp_path):
+    for number in (2, 3):
+        with pytest.raises(OSError, match="No space") as caught:
+            Broken(number).write(tmp_path / f"a{number}", [b"new"])
+        assert caught.value.filename == str(tmp_path / f"a{number}")
+    with pytest.raises(OSError, match="No space") as caught:
+        Broken(1).fsync_folder(tmp_path)
+    assert caught.value.filename == str(tmp_path)
+
+
+def test_remove_takes_a_whole_tree_but_no_link_target(tmp_path):
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "file").write_text("x")
+    (tmp_path / "gone" / "inner").mkdir(parents=True)
+    (tmp_path / "gone" / "inner" / "file").write_text("x")
+    (tmp_path / "gone" / "link").symlink_to(tmp_path / "kept")
+    Files().remove(tmp_path / "gone")
+    assert not (tmp_path / "gone").exists()
+    assert (tmp_path / "kept" / "file").exists()

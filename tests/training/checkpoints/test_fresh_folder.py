@@ -1,0 +1,120 @@
+"""A folder is there whole or not at all; what is there already is left, and what a killed process left is removed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+
+from regard.system.errors import RegardError
+from regard.training.checkpoints import fresh_folder
+from regard.training.checkpoints.fresh_folder import scratch, whole
+from regard.training.checkpoints.locks import partial_path
+
+MADE = {"config.json": b"{}", "model.safetensors": b"weights", "inner/more.json": b"[]"}
+
+
+def put(folder: Path, files: Mapping[str, bytes]) -> None:
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+
+
+def make(output: Path, files: Mapping[str, bytes] = MADE) -> None:
+    with whole(output) as fresh:
+        put(fresh, files)
+
+
+def held(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        {},
+        {"model.safetensors": b"weights"},
+        {"model.safetensors": b"weights", "inner/more.json": b"[]"},
+        MADE,
+    ],
+)
+def test_what_was_begun_is_finished_in_the_same_folder(tmp_path: Path, before: Mapping[str, bytes]) -> None:
+    (tmp_path / "out").mkdir()
+    put(tmp_path / "out", before)
+    kept = {name: (tmp_path / "out" / name).stat().st_ino for name in before}
+    number = (tmp_path / "out").stat().st_ino
+    make(tmp_path / "out")
+    assert held(tmp_path / "out") == MADE
+    assert number == (tmp_path / "out").stat().st_ino
+    assert kept == {name: (tmp_path / "out" / name).stat().st_ino for name in before}
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"model.safetensors": b"others"},
+        {"notes.txt": b"mine"},
+        {"inner": b"a file"},
+        {"config.json/mine": b"a folder"},
+        {"inner/notes.txt": b"mine"},
+    ],
+)
+def test_what_differs_is_refused_and_untouched(tmp_path: Path, more: Mapping[str, bytes]) -> None:
+    before = {"model.safetensors": b"weights", **more}
+    put(tmp_path / "out", before)
+    with pytest.raises(RegardError, match="holds something already"):
+        make(tmp_path / "out")
+    assert held(tmp_path / "out") == before
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_nothing_is_made_in_the_folder_of_a_run(tmp_path: Path) -> None:
+    """Which could not resume then."""
+    put(tmp_path / "run" / "training", {"resolved.toml": b""})
+    with pytest.raises(RegardError) as refused:
+        make(tmp_path / "run" / "average")
+    assert refused.value.where == str(tmp_path / "run" / "average")
+    assert not (tmp_path / "run" / "average").exists()
+
+
+def test_the_weights_are_moved_first_and_what_makes_them_load_last(tmp_path: Path, monkeypatch) -> None:
+    """Killed between, the folder is known again by the first, and is no model without the last."""
+    (tmp_path / "out").mkdir()
+    moved, replace = [], os.replace
+
+    def noted(old: Path, new: Path) -> None:
+        moved.append(new.name)
+        replace(old, new)
+
+    monkeypatch.setattr(fresh_folder.os, "replace", noted)
+    make(tmp_path / "out", {**MADE, "card.md": b"", "manifest.json": b"{}"})
+    assert moved == ["model.safetensors", "card.md", "inner", "config.json", "manifest.json"]
+
+
+@pytest.mark.parametrize("second", [MADE, {"config.json": b"another"}])
+def test_two_at_once(tmp_path: Path, second: Mapping[str, bytes]) -> None:
+    """Neither takes the other's for a killed one's; who is later finds the same, or is refused."""
+    with pytest.raises(RegardError, match="holds something already") if second != MADE else nullcontext():
+        make_while(tmp_path / "out", lambda: make(tmp_path / "out", second))
+    assert held(tmp_path / "out") == second
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def make_while(output: Path, other: Callable[[], None]) -> None:
+    with whole(output) as fresh:
+        put(fresh, MADE)
+        other()
+
+
+def test_temporary_files_of_killed_processes_are_removed(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(fresh_folder.tempfile, "tempdir", str(tmp_path))
+    dead = tmp_path / f".regard.partial-{'0' * 32}"
+    put(dead, MADE)
+    with partial_path(tmp_path / "regard", Path.mkdir) as alive, scratch() as folder:
+        assert folder.stat().st_mode & 0o777 == 0o700
+        assert {path.name for path in tmp_path.iterdir()} == {alive.name, folder.name}
+    assert [path.name for path in tmp_path.iterdir()] == [alive.name]

@@ -1,0 +1,189 @@
+"""The manifest notices every change, and replacing files of a model folder is whole at every moment."""
+
+import hashlib
+import json
+import os
+
+import pytest
+from toy import Fast, Killer, in_child
+
+from regard.config import checksum
+from regard.system.errors import Damaged, RegardError
+from regard.training.checkpoints import manifest
+from regard.training.checkpoints.files import Entry, Files
+
+
+@pytest.fixture
+def folder(tmp_path):
+    place, files = tmp_path / "step", Files()
+    place.mkdir()
+    entries = {name: files.write(place / name, [name.encode() * 3]) for name in ("b.json", "a.safetensors")}
+    manifest.seal(place, entries, files)
+    return place
+
+
+def test_it_says_size_and_sha256_of_each_file_and_of_itself(folder):
+    raw = (folder / manifest.NAME).read_bytes()
+    values = json.loads(raw)
+    assert list(values) == ["format", "files", "sha256"]
+    for name, entry in values["files"].items():
+        content = (folder / name).read_bytes()
+        assert entry == {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    before = raw[: raw.rindex(b'"' + values["sha256"].encode())]
+    assert values["sha256"] == hashlib.sha256(before).hexdigest()
+    manifest.verify(folder)
+
+
+@pytest.mark.parametrize("name", ["a.safetensors", "b.json", manifest.NAME])
+def test_every_single_bit_flip_is_found(folder, name):
+    raw = (folder / name).read_bytes()
+    for bit in range(0, 8 * len(raw), 7 if len(raw) > 100 else 1):  # of the longest file a seventh, each byte
+        flipped = bytearray(raw)
+        flipped[bit // 8] ^= 1 << bit % 8
+        (folder / name).write_bytes(flipped)
+        with pytest.raises(Damaged):
+            manifest.verify(folder)
+    (folder / name).write_bytes(raw)
+    manifest.verify(folder)
+
+
+@pytest.mark.parametrize("name", ["a.safetensors", "b.json", manifest.NAME])
+def test_every_truncation_and_a_byte_more_are_found(folder, name):
+    raw = (folder / name).read_bytes()
+    for changed in [raw[:end] for end in range(len(raw))] + [raw + b"\n", b""]:
+        (folder / name).write_bytes(changed)
+        with pytest.raises(Damaged, match=name):
+            manifest.verify(folder)
+
+
+def test_missing_and_extra_files_are_found(folder):
+    (folder / "c.txt").write_text("new")
+    with pytest.raises(Damaged, match=r"c\.txt"):
+        manifest.verify(folder)
+    manifest.verify(folder, extra=True)
+    (folder / "c.txt").rename(folder / "b.json")
+    with pytest.raises(Damaged, match=r"b\.json"):
+        manifest.verify(folder, extra=True)
+    (folder / "b.json").unlink()
+    with pytest.raises(Damaged, match="missing"):
+        manifest.verify(folder)
+
+
+def test_an_edited_manifest_is_found_even_if_it_fits_the_files(folder):
+    (folder / "b.json").write_bytes(b"other")
+    path = folder / manifest.NAME
+    values = json.loads(path.read_bytes())
+    values["files"]["b.json"] = {"size": 5, "sha256": hashlib.sha256(b"other").hexdigest()}
+    path.write_text(json.dumps(values, indent=1) + "\n")
+    with pytest.raises(Damaged, match="its own sha256"):
+        manifest.verify(folder)
+
+
+def test_a_newer_format_is_refused_but_not_called_damaged(folder, monkeypatch):
+    monkeypatch.setattr(manifest, "FORMAT", 2)
+    raw = manifest.render({"b.json": Entry(1, "0" * 64)})
+    monkeypatch.undo()
+    (folder / manifest.NAME).write_bytes(raw)
+    with pytest.raises(RegardError, match="format 2 was written by a newer Regard") as caught:
+        manifest.verify(folder)
+    assert not isinstance(caught.value, Damaged)
+
+
+def contents(word):
+    return {name: [f"{word} {name}".encode()] for name in ("model.safetensors", "card.md")}
+
+
+def killed_replacements(folder, middle):
+    """Kill before (or in the middle of) each operation in turn, until one replacement goes through."""
+    number, word = 0, 0
+    while True:
+        number, word = number + 1, word + 1
+        code = in_child(lambda n=number, w=word: manifest.replace(folder, contents(f"word {w}"), Killer(n, middle)))
+        if code == 0 and not middle:
+            return number
+        if middle and number > 40:
+            return number
+        yield
+
+
+@pytest.mark.parametrize("middle", [False, True])
+def test_replacing_killed_anywhere_verifies(tmp_path, middle):
+    manifest.replace(tmp_path, {**contents("first"), "recipe.toml": [b"kept"]}, Fast())
+    runs = 0
+    for _ in killed_replacements(tmp_path, middle):
+        manifest.verify(tmp_path, extra=True)
+        assert (tmp_path / "recipe.toml").read_bytes() == b"kept"
+        runs += 1
+    assert runs >= 12
+    manifest.replace(tmp_path, contents("last"), Fast())
+    manifest.verify(tmp_path, extra=True)
+    assert (tmp_path / "card.md").read_bytes() == b"last card.md"
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "card.md",
+        "manifest.json",
+        "model.safetensors",
+        "recipe.toml",
+    ]
+
+
+def test_a_damaged_file_is_found_while_replacing_was_cut_short(tmp_path):
+    manifest.replace(tmp_path, contents("first"), Fast())
+    assert in_child(lambda: manifest.replace(tmp_path, contents("next"), Killer(12))) == 137
+    assert (tmp_path / manifest.NEXT).exists()
+    manifest.verify(tmp_path, extra=True)
+    (tmp_path / "card.md").write_bytes(b"neither")
+    with pytest.raises(Damaged, match=r"card\.md"):
+        manifest.verify(tmp_path, extra=True)
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "../secret", "inner/file"])
+def test_a_manifest_names_files_of_its_own_folder_only(folder, name):
+    (folder / manifest.NAME).write_bytes(manifest.render({name: Entry(0, "")}))
+    with pytest.raises(Damaged, match="outside"):
+        manifest.verify(folder)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a\0b", "\ud800"])
+def test_a_manifest_names_no_folders_and_nothing_that_is_no_name(folder, name):
+    (folder / manifest.NAME).write_bytes(manifest.render({name: Entry(0, "")}))
+    with pytest.raises(Damaged, match="outside"):
+        manifest.verify(folder)
+
+
+ODD = ([], 5, None, "weights", {"a": 5}, {"a": None}, {"a": {}}, {"a": {"size": "large", "sha256": ""}}, [["a", {}]])
+
+
+@pytest.mark.parametrize("files", ODD, ids=repr)
+def test_a_manifest_that_lists_no_files_is_damaged(folder, files):
+    """Though its own sha256 is right."""
+    (folder / manifest.NAME).write_bytes(checksum.dump_json({"format": 1, "files": files}))
+    with pytest.raises(Damaged, match="size and sha256 of each file"):
+        manifest.verify(folder)
+
+
+@pytest.mark.parametrize("values", [{"format": 1, "files": {}}, {"format": -1, "files": {}}, {"format": 0}])
+def test_a_manifest_that_vouches_for_nothing_is_damaged(folder, values):
+    (folder / manifest.NAME).write_bytes(checksum.dump_json(values))
+    for path in (folder / "a.safetensors", folder / "b.json"):
+        path.unlink()
+    with pytest.raises(Damaged):
+        manifest.verify(folder)
+
+
+def test_a_pipe_is_no_file_of_a_folder(folder):
+    for path in sorted(folder.iterdir()):
+        before = path.read_bytes()
+        path.unlink()
+        os.mkfifo(path)
+        with pytest.raises(Damaged, match="is a pipe; a file is needed"):
+            manifest.verify(folder)
+        path.unlink()
+        path.write_bytes(before)
+    manifest.verify(folder)
+
+
+def test_what_has_no_end_is_no_manifest(folder):
+    (folder / manifest.NAME).unlink()
+    (folder / manifest.NAME).symlink_to("/dev/zero")
+    with pytest.raises(Damaged, match="is a device"):
+        manifest.verify(folder)

@@ -1,0 +1,152 @@
+"""Planned anew midway: the run ends near its minutes, everybody is told, and nothing else is different."""
+
+import json
+
+import pytest
+from timed import Clock, Minutes, SlowDisk
+from toy import Fast, Play, StopAt, recipe
+
+from regard.training.budget.budget import Costs, Replan, midway
+from regard.training.checkpoints import manifest, resolved
+from regard.training.checkpoints.checkpoint import whole
+
+COSTS = Costs(step=0.5, loss=2.0, text=14.0, save=0.25, spent=1.0)
+
+
+def minutes(folder, length, **training):
+    return Minutes(folder / "model", recipe(minutes=length, **{"steps": None, "validate_every": 20, **training}))
+
+
+def log(play, *kinds):
+    found = [json.loads(line) for line in (play.output / "training" / "metrics.jsonl").read_text().splitlines()]
+    return [line for line in found if line["kind"] in kinds]
+
+
+@pytest.mark.parametrize("select", ["auto", "loss", "bleu"])
+@pytest.mark.parametrize("slower", [0.4, 0.7, 1.0, 1.6])
+def test_the_end_falls_near_the_minutes(tmp_path, slower, select):
+    """Counted from the first measured step to the last save, on a machine that is faster or slower than measured."""
+    play, clock = minutes(tmp_path, 5.0, select=select), Clock()
+    play.step = 2.0
+    play.planned(clock)
+    first = play.recipe.training.steps
+    clock.slower = slower
+    summary = play.go(clock, SlowDisk(clock))
+    assert summary.step == play.review.steps
+    assert (summary.step > first) == (slower < 1.2)
+    dearest = slower * 14.0  # one more validation may not have fitted
+    assert 0.92 * 300 - dearest < clock.now < 300
+
+
+class Slowing(StopAt):
+    """Never asks to stop; but behind a step the machine is slower by a tenth."""
+
+    def __init__(self, clock, at):
+        super().__init__(at)
+        self.clock = clock
+
+    def __call__(self):
+        if super().__call__():
+            self.clock.slower *= 1.1
+        return False
+
+
+def test_a_machine_that_slows_down_by_a_tenth_behind_the_review_is_still_in_time(tmp_path):
+    play, clock = minutes(tmp_path, 5.0, select="loss"), Clock()
+    play.step = 2.0
+    play.planned(clock)
+    play.go(clock, SlowDisk(clock), Slowing(clock, midway(play.recipe.training.steps)))
+    assert clock.slower == 1.1
+    assert 0.97 * 300 < clock.now < 300
+
+
+def test_everybody_is_told_once(tmp_path):
+    play, clock = minutes(tmp_path, 1.0, select="loss"), Clock(0.5)
+    play.begun(40, COSTS)
+    play.go(clock)
+    steps = play.review.steps
+    said = f"re-planned at step 20: {steps} steps instead of 40 fit into 1 minutes"
+    assert [line["text"] for line in log(play, "event")] == [said]
+    assert play.reporter.events == [said]
+    assert [(line["kind"], line["step"], line["steps"]) for line in log(play, "start", "planned")] == [
+        ("start", 0, 40),
+        ("planned", 20, steps),
+    ]
+    assert play.reporter.starts == [(0, 40), (20, steps)]
+    assert play.told == [steps]
+
+
+def test_what_came_of_it_is_written_down_before_the_next_step(tmp_path):
+    play = minutes(tmp_path, 1.0, select="loss", save_every=7, keep=50)
+    play.begun(40, COSTS)
+    play.go(Clock(0.5))
+    found = play.review
+    assert (found.at, found.planned) == (20, 40)
+    saved = [json.loads((path / "state.json").read_text()) for path in whole(play.output / "training" / "checkpoints")]
+    assert [state["resolved"] for state in saved] == [found.fields() if state["step"] >= 20 else {} for state in saved]
+    assert 20 in [state["step"] for state in saved]  # at once, although 20 is no multiple of 7
+    assert min(state["step"] for state in saved) < 20 < max(state["step"] for state in saved)
+
+
+def test_the_rate_ends_where_the_run_does(tmp_path):
+    play = minutes(tmp_path, 1.0, schedule="linear")
+    play.begun(40, COSTS)
+    play.go(Clock(0.5))
+    rates = {line["step"]: line["rate"] for line in log(play, "step")}
+    end = play.review.steps
+    assert end > 60
+    assert rates[20] == pytest.approx(0.02 * (1 - 16 / 36))
+    assert rates[30] == pytest.approx(rates[20] * (end - 30) / (end - 20))
+    assert rates[end] == 0.0
+
+
+def as_given(play, folder, steps):
+    """The same run with its steps given."""
+    given = Play(folder / "given", recipe(**{**play.recipe.training.model_dump(), "minutes": None, "steps": steps}))
+    given.fit()
+    return given.ended()
+
+
+def same(one, other):
+    for part in ("weights", "moments", "averages", "lines", "model"):
+        assert getattr(one, part) == getattr(other, part), part
+
+
+def test_a_machine_as_fast_as_planned_for_changes_nothing(tmp_path):
+    play = minutes(tmp_path, 0.41, select="loss")
+    play.begun(40, COSTS)
+    play.go(Clock())
+    assert play.review == Replan(20, 40, 40)
+    assert (log(play, "planned"), log(play, "event"), play.told) == ([], [], [])
+    same(play.ended(), as_given(play, tmp_path, 40))
+
+
+def test_where_steps_are_given_nothing_is_planned_anew(tmp_path):
+    play = minutes(tmp_path, 1.0)
+    play.begun(40, None)
+    play.go(Clock(9.0))
+    assert play.review is None
+    assert not (play.output / "training" / resolved.NAME).exists()
+    same(play.ended(), as_given(play, tmp_path, 40))
+
+
+class Full(Fast):
+    """No room for what is resolved."""
+
+    def before(self, operation, path):
+        super().before(operation, path)
+        if operation == "write" and resolved.NAME in path.name:
+            raise OSError(28, "No space left on device")
+
+
+def test_where_it_cannot_be_written_down_the_first_plan_stands(tmp_path):
+    play = minutes(tmp_path, 1.0)
+    play.begun(40, COSTS)
+    play.go(Clock(0.5), Full())
+    assert play.review is None
+    place = play.output / "training" / resolved.NAME
+    assert [line["text"] for line in log(play, "event")] == [
+        f"saving at step 20 failed ({place}: No space left on device); earlier saves are intact"
+    ]
+    same(play.ended(), as_given(play, tmp_path, 40))
+    manifest.verify(play.output, extra=True)
