@@ -6,13 +6,13 @@ import pytest
 
 from regard.cli.demo import pronoun_of, table
 from regard.data.demo.grammar.scores import Accuracy, Shares
-from regard.runs.demo.translation import Demonstration, PronounAttention, Quality
+from regard.runs.demo.translation import Demonstration, DemoScores, PronounAttention
 
 FOUND = Demonstration(
     train=60_000,
     test=1_000,
-    model=Quality(0.983, 99.21, "signature", Accuracy(412, 416)),
-    nearest=Quality(0.012, 31.4, "signature", Accuracy(150, 416)),
+    model=DemoScores(0.983, 99.21, "signature", Accuracy(412, 416)),
+    nearest=DemoScores(0.012, 31.4, "signature", Accuracy(150, 416)),
     majority=Accuracy(140, 416),
     encoder=PronounAttention(2, 3, Shares(0.8, 0.1, 0.4, 0.1), Shares(0.84, 0.03, 0.4, 0.12)),
     cross=PronounAttention(1, 4, Shares(0.6, 0.1, 0.3, 0.2), Shares(0.61, 0.05, 0.3, 0.2)),

@@ -30,7 +30,7 @@ def test_metrics_schema_is_what_is_written(kind: str, record: type) -> None:
 def test_tasks_and_commands_are_those_that_there_are() -> None:
     """Every cell of the table in docs/tasks.md, held to what the commands take, and what training can begin from."""
     from regard.cli.check import LOOKS
-    from regard.cli.io.opening import SERVED
+    from regard.cli.io.load_model import SERVED
     from regard.config import BUILT
 
     text = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")

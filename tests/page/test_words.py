@@ -173,6 +173,8 @@ def test_two_words_change_places(served: str, view: Watch, task: Callable[[str],
         logs = [
             together(model, one, ids, how) for one in (text, order) for how in (Ablations(), Ablations(positions=False))
         ]
+        texts = shown.locator(".orders .read p")
+        soon(shown, texts.all_inner_texts, lambda found, order=order: found == [text, order])
         numbers = soon(
             shown,
             shown.locator(".orders .said b").all_inner_texts,
@@ -185,7 +187,6 @@ def test_two_words_change_places(served: str, view: Watch, task: Callable[[str],
             ),
         )
         changed.append(numbers)
-        assert shown.locator(".orders .read p").all_inner_texts() == [text, order]
         told = shown.get_by_role("region", name="Without positions").locator("p.prose[role=status]").last.inner_text()
         ratio = math.exp(abs(logs[0] - logs[2]))
         if ratio < 1.05:

@@ -9,7 +9,7 @@ from small_runs import FATAL, SEEN, SETTINGS, results
 from toy import StopAt, in_child
 
 import regard
-from regard.explore.folders.course import Course
+from regard.explore.folders.training_curves import TrainingCurves
 from regard.runs import train as training
 from regard.system.errors import Stopped
 from regard.training.checkpoints import resolved
@@ -67,7 +67,7 @@ def test_everything_says_the_new_number(whole):
     assert sum(event.startswith(f"re-planned at step {first // 2}: {steps} steps") for event in reporter.events) == 1
     assert reporter.starts == [(0, first), (first // 2, steps)]
     assert reporter.step == steps
-    course = Course(output)
+    course = TrainingCurves(output)
     course.advance()
     assert (course.planned, course.updates.steps[-1]) == (steps, steps)
     assert tomllib.loads((output / "recipe.toml").read_text())["training"]["steps"] == steps

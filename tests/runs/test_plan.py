@@ -47,7 +47,7 @@ def test_it_lies_over_the_recipe() -> None:
 def test_what_came_of_planning_anew_is_gone_on_with() -> None:
     assert PLANNED.review is None
     again = replace(PLANNED, steps=20, planned=12, reviewed=6)
-    assert again.review == budget.Replan(at=6, planned=12, steps=20)
+    assert again.review == budget.Replanning(at=6, planned=12, steps=20)
     assert again.override(Recipe(training=Training(minutes=5)), None) == again
     assert again.override(Recipe(training=Training(steps=30)), None) == replace(CHOSEN, steps=30)
 

@@ -6,7 +6,7 @@ import pytest
 from timed import Clock, Minutes, SlowDisk
 from toy import Fast, Play, StopAt, recipe
 
-from regard.training.budget.budget import Costs, Replan, midway
+from regard.training.budget.budget import Costs, Replanning, midway
 from regard.training.checkpoints import manifest, resolved
 from regard.training.checkpoints.checkpoint import whole
 
@@ -116,7 +116,7 @@ def test_a_machine_as_fast_as_planned_for_changes_nothing(tmp_path):
     play = minutes(tmp_path, 0.41, select="loss")
     play.begun(40, COSTS)
     play.go(Clock())
-    assert play.review == Replan(20, 40, 40)
+    assert play.review == Replanning(20, 40, 40)
     assert (log(play, "planned"), log(play, "event"), play.told) == ([], [], [])
     same(play.ended(), as_given(play, tmp_path, 40))
 

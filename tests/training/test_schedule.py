@@ -6,7 +6,7 @@ import pytest
 
 from regard.config import Training
 from regard.system.errors import UsageError
-from regard.training.budget.budget import Replan
+from regard.training.budget.budget import Replanning
 from regard.training.build import schedule
 
 
@@ -71,7 +71,7 @@ def test_a_schedule_with_an_end_needs_one(name):
 @pytest.mark.parametrize(("planned", "steps"), [(100, 300), (100, 51), (101, 80), (7, 9), (100, 100)])
 def test_planned_anew_it_goes_on_from_where_it_is_to_zero_at_the_new_end(name, planned, steps):
     section, at = Training(schedule=name, rate=0.3, warmup=20, steps=planned), planned // 2
-    before, found = schedule(section, 512), schedule(section, 512, Replan(at, planned, steps))
+    before, found = schedule(section, 512), schedule(section, 512, Replanning(at, planned, steps))
     assert [found(step) for step in range(1, at + 1)] == [before(step) for step in range(1, at + 1)]
     assert found(at) == pytest.approx(found(at + 1e-9))
     way = [found(step) for step in range(at, steps + 1)]
@@ -86,5 +86,5 @@ def test_planned_anew_it_goes_on_from_where_it_is_to_zero_at_the_new_end(name, p
 @pytest.mark.parametrize("name", ["noam", "inverse_square_root"])
 def test_a_schedule_without_an_end_is_not_planned_anew(name):
     section = Training(schedule=name, warmup=4000, steps=1000)
-    before, found = schedule(section, 512), schedule(section, 512, Replan(500, 1000, 3000))
+    before, found = schedule(section, 512), schedule(section, 512, Replanning(500, 1000, 3000))
     assert [found(step) for step in range(1, 3001)] == [before(step) for step in range(1, 3001)]

@@ -9,7 +9,7 @@ from typing import Any
 from toy import Corpus, Fast, Play, StopAt, Toy, reseed
 
 from regard.data.batches.batch import PairBatch
-from regard.training.budget.budget import Costs, Replan, length
+from regard.training.budget.budget import Costs, Replanning, length
 from regard.training.budget.measure import measure
 from regard.training.checkpoints import resolved
 from regard.training.log import Summary
@@ -88,12 +88,12 @@ class Minutes(Play):
         self.recipe = self.recipe.model_copy(update={"training": training})
 
     @property
-    def review(self) -> Replan | None:
+    def review(self) -> Replanning | None:
         """What is written down."""
         folder = self.output / "training"
         found: dict[str, Any] = resolved.read_fields(folder) if (folder / resolved.NAME).exists() else {}
         names = ("chosen.reviewed", "chosen.planned", "chosen.steps")
-        return Replan(*(found[name] for name in names)) if names[0] in found else None
+        return Replanning(*(found[name] for name in names)) if names[0] in found else None
 
     def go(self, clock: Clock, files: Fast | None = None, stop: StopAt | None = None) -> Summary:
         """Train, or go on, at the speed of this clock."""

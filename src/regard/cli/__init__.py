@@ -28,7 +28,7 @@ from regard.cli.inference.tag import tag
 from regard.cli.inference.translate import translate
 from regard.cli.info import info
 from regard.cli.io.examples import BEGIN, EXAMPLES, epilogue
-from regard.cli.io.given import refuse_file_names
+from regard.cli.io.input_texts import refuse_file_names
 from regard.cli.io.terminal import say
 from regard.cli.train import train
 from regard.system import disk

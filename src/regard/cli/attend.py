@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
-from regard.cli.io.opening import (
+from regard.cli.io.load_model import (
     IMAGES,
     check_threads,
     open_model,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from regard.cli.io.opening import refuse_no_file
+from regard.cli.io.load_model import refuse_no_file
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
 
-from regard.cli.io.opening import check_threads
+from regard.cli.io.load_model import check_threads
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from regard.system.errors import UsageError
 if TYPE_CHECKING:
     from regard.explore.pictures.colours import ColourScheme
     from regard.runs.demo.images import ImageDemonstration
-    from regard.runs.demo.translation import Demonstration, PronounAttention, Quality
+    from regard.runs.demo.translation import Demonstration, DemoScores, PronounAttention
 
 PRONOUN = "it"
 """The word whose attention is shown."""
@@ -44,7 +44,7 @@ def demo(
     """
     if steps is not None and steps < 1:
         raise UsageError(f"{steps} steps teach nothing; give 1 or more", "--steps")
-    from regard.cli.io.opening import check_threads
+    from regard.cli.io.load_model import check_threads
     from regard.cli.io.signals import Stop
     from regard.cli.io.terminal import colour_scheme, result, result_json
     from regard.runs.demo.translation import demonstrate
@@ -70,7 +70,7 @@ def _images(output: Path, seed: int, steps: int | None, threads: int | None, jso
     """The image demonstration; the plot of attention distances is written next to the model."""
     from dataclasses import asdict
 
-    from regard.cli.io.opening import write
+    from regard.cli.io.load_model import write
     from regard.cli.io.signals import Stop
     from regard.cli.io.terminal import result, result_json
     from regard.explore.pictures.distance import FIRST, distances
@@ -127,7 +127,7 @@ def table(found: Demonstration) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _row(name: str, quality: Quality) -> str:
+def _row(name: str, quality: DemoScores) -> str:
     pronoun = _of(quality.pronoun.correct, quality.pronoun.total)
     return f"{name:<32} {quality.exact:>8.1%} {quality.bleu:>7.1f} {pronoun:>26}"
 

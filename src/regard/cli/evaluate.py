@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from regard.cli.io.opening import refuse_no_file
+from regard.cli.io.load_model import refuse_no_file
 from regard.system.errors import RegardError, UsageError
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def evaluate(
         if source is None and reference is None:
             raise UsageError("nothing to score on: give --test FILE, or of a translator --source and --reference")
         asked.both()
-    from regard.cli.io.opening import open_model
+    from regard.cli.io.load_model import open_model
     from regard.cli.io.terminal import result, result_json
 
     task = open_model(folder, device, threads, "evaluate")

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from regard.cli.io.opening import check_threads, refuse_no_file
+from regard.cli.io.load_model import check_threads, refuse_no_file
 from regard.system.errors import UsageError
 
 MOST = 32

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Group, Parameter
 
-from regard.cli.io.opening import check_threads
+from regard.cli.io.load_model import check_threads
 from regard.system.errors import UsageError
 
 DATA = Group("Data", sort_key=1)

@@ -76,11 +76,11 @@ class ResolvedSettings:
         return recipe.model_copy(update={"training": recipe.training.model_copy(update=fixed)})
 
     @property
-    def review(self) -> budget.Replan | None:
+    def review(self) -> budget.Replanning | None:
         """The result of re-planning, if it was done."""
         if self.reviewed is None or self.planned is None or self.steps is None:
             return None
-        return budget.Replan(self.reviewed, self.planned, self.steps)
+        return budget.Replanning(self.reviewed, self.planned, self.steps)
 
     def fields(self) -> dict[str, resolved.Plain]:
         """The fields as in ``resolved.toml``."""

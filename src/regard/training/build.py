@@ -6,13 +6,13 @@ import torch
 
 from regard.config import Training
 from regard.system.errors import UsageError
-from regard.training.budget.budget import Replan
+from regard.training.budget.budget import Replanning
 from regard.training.schedule import Schedule, cosine, inverse_square_root, linear, noam, stretch
 
 OPTIMISERS: dict[str, type[torch.optim.Adam]] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
 
 
-def schedule(section: Training, d_model: int, review: Replan | None = None) -> Schedule:
+def schedule(section: Training, d_model: int, review: Replanning | None = None) -> Schedule:
     """The schedule a recipe names; its warm-up is never more than a tenth of the steps, where they are known.
 
     Args:

@@ -37,7 +37,7 @@ def review(run: Run) -> bool:
     return True
 
 
-def report_replan(run: Run, found: budget.Replan, minutes: float) -> None:
+def report_replan(run: Run, found: budget.Replanning, minutes: float) -> None:
     """Report the new number of steps wherever the first was reported."""
     many = f"{found.steps:,} steps instead of {found.planned:,} fit into {minutes:g} minutes"
     run.event(f"re-planned at step {found.at:,}: {many}")

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from regard.config import Recipe, Training
-from regard.training.budget.budget import Costs, Replan
+from regard.training.budget.budget import Costs, Replanning
 from regard.training.budget.measured_steps import MeasuredSteps
 from regard.training.build import schedule
 from regard.training.checkpoints import tensors
@@ -59,7 +59,7 @@ class Hooks:
     """The contents of ``resolved.toml``; also in every checkpoint."""
     costs: Costs | None = None
     """The costs by which a ``--minutes`` run was planned; such a run is re-planned at half-time."""
-    review: Replan | None = None
+    review: Replanning | None = None
     """What came of that, where an earlier process did it."""
     kept: MeasuredSteps | None = None
     """The run's first steps, if made while measuring; only a run at its start takes them."""
@@ -78,7 +78,7 @@ class Run:
         self.optimiser = FlatOptimiser(objective.model, section)
         self.resolved = hooks.resolved
         self.updates = Updates(objective, self.optimiser, recipe, schedule(section, recipe.model.d_model), hooks.reseed)
-        self.review: Replan | None = None
+        self.review: Replanning | None = None
         self.first = self.last = section
         if hooks.review:
             self.follow(hooks.review)
@@ -93,7 +93,7 @@ class Run:
         self.started = hooks.clock()
         self.board: TensorBoardLog | None = None
 
-    def follow(self, review: Replan) -> None:
+    def follow(self, review: Replanning) -> None:
         """Make the first planned steps up to the review, and after it the re-planned ones."""
         self.review = review
         self.first = self.first.model_copy(update={"steps": review.planned})

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from regard.cli.inference.generate import generate
-from regard.cli.io.given import LONGEST_WORD
+from regard.cli.io.input_texts import LONGEST_WORD
 
 
 @dataclass

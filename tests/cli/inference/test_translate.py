@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from regard.cli.io.given import LONGEST_WORD
+from regard.cli.io.input_texts import LONGEST_WORD
 from regard.cli.io.lines import bursts, one_line
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from regard.explore.folders.course import LINE, LOG, Course
 from regard.explore.folders.models import Models
 from regard.explore.folders.regular_files import open_regular_file, refuse_irregular
+from regard.explore.folders.training_curves import LINE, LOG, TrainingCurves
 from regard.explore.payload import unpack
 from regard.explore.questions.answers import answer, course, state
 from regard.system.errors import RegardError
@@ -104,7 +104,7 @@ def test_a_log_that_is_no_file_is_said_and_read_when_it_is_one(tmp_path: Path, o
 def test_a_file_that_is_no_log_is_said_until_it_is_one(tmp_path: Path, content: bytes) -> None:
     (tmp_path / LOG).parent.mkdir()
     (tmp_path / LOG).write_bytes(content)
-    followed = Course(tmp_path)
+    followed = TrainingCurves(tmp_path)
     for _ in range(2):
         with pytest.raises(RegardError, match="is no log of a training"):
             followed.advance()
@@ -120,7 +120,7 @@ def test_a_log_of_any_size_is_read_for_a_moment_at_a_time(tmp_path: Path) -> Non
     with (tmp_path / LOG).open("wb") as file:
         file.write(b"".join(map(line, range(1, 1001))))
         file.truncate(1 << 40)
-    followed = Course(tmp_path)
+    followed = TrainingCurves(tmp_path)
     for _ in range(2):
         promptly(tmp_path / LOG, lambda: followed.advance(0.0))
         values, arrays = followed.summary(1000)

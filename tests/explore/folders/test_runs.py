@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from regard.explore.folders.course import LOG
 from regard.explore.folders.runs import FRESH, STALE, is_preparing, is_running, snapshots
+from regard.explore.folders.training_curves import LOG
 from small_tasks import filler, keep
 
 

@@ -9,15 +9,15 @@ import pytest
 
 from regard.explore.pictures.comparison import ComparisonReport, files, format_fraction
 from regard.models.inspect.complexity import Count
-from regard.runs.compare.results import Part, Point, Quality, Result, ScoreCurve, Shape
+from regard.runs.compare.results import Part, Point, Result, ScoreCurve, ScoreSummary, Shape
 from regard.tasks.metrics.estimate import estimate
 
 SHAPE = Shape(14, 15, Count("n + m", 29), Count("n", 14), Count("2", 2))
 
 
-def quality(bleu: float) -> Quality:
+def quality(bleu: float) -> ScoreSummary:
     parts = (Part(1, 8, 5, bleu + 2, bleu + 3), Part(9, None, 4, bleu - 2, bleu - 1), Part(21, None, 0, None, None))
-    return Quality(9, bleu, bleu + 1, 50.0, "cased|x", "lower|x", parts)
+    return ScoreSummary(9, bleu, bleu + 1, 50.0, "cased|x", "lower|x", parts)
 
 
 def result(name: str, bleu: float, seed: int = 1, share: float = 1.0, pace: float = 1.0, test: bool = False) -> Result:

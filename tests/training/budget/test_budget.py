@@ -5,7 +5,7 @@ import math
 import pytest
 
 from regard.config import Training
-from regard.training.budget.budget import Costs, Length, Replan, length, midway, poor, review, time_summary
+from regard.training.budget.budget import Costs, Length, Replanning, length, midway, poor, review, time_summary
 
 
 def seconds_of(steps, every, costs, select, planned=None, last=None):
@@ -103,7 +103,7 @@ def test_midway_the_final_scores_are_kept_back_as_they_will_really_take():
     """Of 200 steps of a second planned, half took twice as long; so will five seconds of scores."""
     costs, plain = Costs(1, 0, 0, 0, 0, 5), Training(select="loss")
     with_scores = review(300 / 60, costs, plain, Length(200, 1000), 200)
-    assert with_scores == Replan(100, 200, 100 + (90 - 10) // 2)
+    assert with_scores == Replanning(100, 200, 100 + (90 - 10) // 2)
     assert review(300 / 60, Costs(1, 0, 0, 0, 0), plain, Length(200, 1000), 200).steps == 100 + 90 // 2
 
 
@@ -135,13 +135,13 @@ def test_midway_what_is_left_of_the_time_is_filled(slower, select, every, costs)
 def test_a_little_more_or_less_is_no_other_plan(left, steps):
     """Of 200 steps of a second each half are made; nine tenths of what is left go on, to no more than 600 in all."""
     found = review((7 + 100 + left) / 60, Costs(1, 0, 0, 0, 7), Training(select="loss"), Length(200, 1000), 100)
-    assert found == Replan(100, 200, steps)
+    assert found == Replanning(100, 200, steps)
     assert found.steps - 100 <= left
 
 
 def test_where_nothing_is_left_one_step_ends_it():
     found = review(1, Costs(1, 0, 0, 0, 7), Training(select="loss"), Length(40, 10), 300)
-    assert found == Replan(20, 40, 21)
+    assert found == Replanning(20, 40, 21)
 
 
 def test_midway_is_behind_a_step():

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from regard.cli.io.exchange import Exchange
-from regard.cli.io.given import Input, InputTexts, Text
+from regard.cli.io.input_texts import Input, InputTexts, Text
 from regard.cli.io.lines import image_of, json_line, one_cell, read_until_error
-from regard.cli.io.target import Output, OutputTarget
+from regard.cli.io.output_file import Output, OutputFile
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def classify(
         raise UsageError(f"{threshold:g} is no probability; give 0 to 1", "--threshold")
     given = InputTexts(texts, input)
     options = {"--threshold": threshold, "--all": all, "--json": json}
-    with Exchange("classify", folder, given, OutputTarget(output, given), options) as exchange:
+    with Exchange("classify", folder, given, OutputFile(output, given), options) as exchange:
         task = exchange.open_model(device, threads)
         exchange.answer(_answer(task, threshold, all, json))
     return 0

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 from cyclopts import Parameter
 
 from regard.cli.io.exchange import Exchange
-from regard.cli.io.given import Input, InputTexts, Text
-from regard.cli.io.opening import IMAGES
-from regard.cli.io.target import OutputTarget
+from regard.cli.io.input_texts import Input, InputTexts, Text
+from regard.cli.io.load_model import IMAGES
+from regard.cli.io.output_file import OutputFile
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def encode(
     if each in PARTS and pool is not None:
         raise UsageError(f"is for whole texts and images; with --each {each} every {each} has its vector", "--pool")
     given = InputTexts(texts, input)
-    target = OutputTarget(output, given)
+    target = OutputFile(output, given)
     arrays = output is not None and output.suffix == ".npz"
     if target.file is not None and output is not None and output.suffix not in KINDS:
         raise UsageError(f"must end in {' or '.join(KINDS)}; without --output JSON goes to stdout", str(output))

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from regard.cli.io.exchange import Exchange
-from regard.cli.io.given import Input, InputTexts, Text
-from regard.cli.io.target import Output, OutputTarget
+from regard.cli.io.input_texts import Input, InputTexts, Text
+from regard.cli.io.output_file import Output, OutputFile
 from regard.system.errors import UsageError
 
 
@@ -49,7 +49,7 @@ def fill(
     if k < 1:
         raise UsageError(f"{k} guesses cannot be given; ask for 1 or more", "--k")
     given = InputTexts(texts, input)
-    with Exchange("fill", folder, given, OutputTarget(output, given), {"--k": k, "--json": json}) as exchange:
+    with Exchange("fill", folder, given, OutputFile(output, given), {"--k": k, "--json": json}) as exchange:
         task = exchange.open_model(device, threads)
         answer = FILLERS[task.name]
         exchange.answer(lambda lines, first: answer(task, lines, first, k, json))

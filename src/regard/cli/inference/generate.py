@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Group, Parameter
 
 from regard.cli.io.exchange import Exchange
-from regard.cli.io.given import Input, InputTexts
-from regard.cli.io.target import Output, OutputTarget
+from regard.cli.io.input_texts import Input, InputTexts
+from regard.cli.io.output_file import Output, OutputFile
 from regard.system.errors import RegardError, UsageError
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def generate(
             check_value(f"decoding.{name}", value, "--" + name.replace("_", "-"))
     options = {"max_tokens": max_tokens, "stop": tuple(stop or ()), "seed": seed, **drawing}
     with Exchange(
-        "generate", folder, given, OutputTarget(output, given), {"--n": n, "--json": json, **options}
+        "generate", folder, given, OutputFile(output, given), {"--n": n, "--json": json, **options}
     ) as exchange:
         task = exchange.open_model(device, threads)
         prompts = _prompts(given) if prompt is None else [prompt]

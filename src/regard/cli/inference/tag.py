@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from regard.cli.io.exchange import Exchange
-from regard.cli.io.given import Input, InputTexts, Text
-from regard.cli.io.target import Output, OutputTarget
+from regard.cli.io.input_texts import Input, InputTexts, Text
+from regard.cli.io.output_file import Output, OutputFile
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def tag(
         raise UsageError("CoNLL has a word a line; give it by --input or on stdin", "--conll")
     given = InputTexts(texts, input)
     options = {"--json": json, "--words": words, "--conll": conll}
-    with Exchange("tag", folder, given, OutputTarget(output, given), options) as exchange:
+    with Exchange("tag", folder, given, OutputFile(output, given), options) as exchange:
         task = exchange.open_model(device, threads)
         spans = task.assets.scheme != "none"
 

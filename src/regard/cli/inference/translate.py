@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from regard.cli.io.exchange import Exchange
-from regard.cli.io.given import Input, InputTexts, Text
+from regard.cli.io.input_texts import Input, InputTexts, Text
 from regard.cli.io.lines import json_line, one_line
-from regard.cli.io.target import Output, OutputTarget
+from regard.cli.io.output_file import Output, OutputFile
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def translate(
         raise UsageError(f"--nbest {nbest} must lie between 1 and the beam, and the beam between 1 and 100")
     given = InputTexts(texts, input)
     options = {"--beam": beam, "--nbest": nbest, "--json": json}
-    with Exchange("translate", folder, given, OutputTarget(output, given), options) as exchange:
+    with Exchange("translate", folder, given, OutputFile(output, given), options) as exchange:
         task: Translation = exchange.open_model(device, threads)
 
         def answer(lines: list[str], first: int) -> Iterator[str]:

@@ -10,11 +10,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from regard.cli.io.given import InputTexts
+from regard.cli.io.input_texts import InputTexts
 from regard.cli.io.lines import answer_each, chunks, encode_line, number_groups, poll_lines
-from regard.cli.io.opening import IMAGES
+from regard.cli.io.load_model import IMAGES
+from regard.cli.io.output_file import OutputFile
 from regard.cli.io.signals import Stop
-from regard.cli.io.target import OutputTarget
 from regard.system.errors import Stopped
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Exchange:
     """
 
     def __init__(
-        self, command: str, folder: Path, given: InputTexts, target: OutputTarget, options: Mapping[str, Any]
+        self, command: str, folder: Path, given: InputTexts, target: OutputFile, options: Mapping[str, Any]
     ) -> None:
         self.command, self.folder = command, folder
         self.given, self.target = given, target
@@ -56,7 +56,7 @@ class Exchange:
     def open_model(self, device: str | None, threads: int | None) -> Any:
         """Load the model's task."""
         from regard import __version__
-        from regard.cli.io.opening import open_model
+        from regard.cli.io.load_model import open_model
         from regard.tasks.model_path import fingerprint
 
         model = fingerprint(self.folder)  # before loading, in case the model is replaced meanwhile
@@ -120,7 +120,7 @@ class Exchange:
         Raises:
             Stopped: a signal requested it; finished results are saved.
         """
-        from regard.cli.io.tally import progress
+        from regard.cli.io.progress import progress
         from regard.cli.io.terminal import say
         from regard.runs.results_file import ResultsFile
 

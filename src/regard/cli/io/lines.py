@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from regard.system.errors import RegardError
 
 if TYPE_CHECKING:
-    from regard.cli.io.given import InputTexts
-    from regard.cli.io.target import OutputTarget
+    from regard.cli.io.input_texts import InputTexts
+    from regard.cli.io.output_file import OutputFile
 
 One = TypeVar("One")
 
@@ -30,7 +30,7 @@ ROOM = 1 << 15
 def answer_each(
     answer: Callable[[list[str], int], Iterable[str]],
     given: InputTexts,
-    target: OutputTarget,
+    target: OutputFile,
     joined: Callable[[Iterator[str]], Iterator[str]] = iter,
 ) -> None:
     """Write the answer to each text as it comes; report invalid UTF-8 lines at the end.

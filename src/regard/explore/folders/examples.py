@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from regard.config import Recipe
 from regard.data.prepare.shards import Shards
-from regard.explore.folders.course import LOG
 from regard.explore.folders.regular_files import open_regular_file, refuse_irregular
+from regard.explore.folders.training_curves import LOG
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.text.normalisation import replace_surrogates

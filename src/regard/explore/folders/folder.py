@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import Recipe, recipe_from, recipe_values
-from regard.explore.folders.course import LOG
 from regard.explore.folders.examples import examples
 from regard.explore.folders.facts import NOTHING, facts, has_labels
 from regard.explore.folders.regular_files import refuse_irregular
 from regard.explore.folders.runs import is_preparing, is_running, snapshots
+from regard.explore.folders.training_curves import LOG
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.tasks.model_path import model_folder

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from regard.explore.folders.course import Course
 from regard.explore.folders.folder import Folder, Stamp, explain_os_errors, stamp_of, weights_name
 from regard.explore.folders.gallery import Gallery
 from regard.explore.folders.lru_cache import LruCache
 from regard.explore.folders.regular_files import refuse_irregular
 from regard.explore.folders.runs import snapshots
+from regard.explore.folders.training_curves import TrainingCurves
 from regard.explore.requests import Request, WeightsReplaced
 from regard.system.errors import RegardError, UsageError
 
@@ -63,7 +63,7 @@ class Models:
     def __init__(self, folders: Sequence[Path | str], images: Path | str | None = None, threads: int = 1) -> None:
         self.threads = threads
         self.folders = [Folder(folder) for folder in folders]
-        self.courses = [Course(folder.path) for folder in self.folders]
+        self.courses = [TrainingCurves(folder.path) for folder in self.folders]
         self.gallery = Gallery(None if images is None else Path(images))
         self.passes: LruCache[Any] = LruCache(ROOM, lambda one: one.size)
         self.written: LruCache[tuple[int, ...]] = LruCache(1000)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from regard.explore.folders.course import LOG
 from regard.explore.folders.regular_files import open_regular_file
+from regard.explore.folders.training_curves import LOG
 
 LOCK = LOG.parent / "lock"
 FRESH = 60.0

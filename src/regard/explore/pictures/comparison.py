@@ -8,7 +8,7 @@ from typing import Literal
 
 from regard.explore.pictures.chart import Axis, Point, Series, chart
 from regard.explore.pictures.table import Table
-from regard.runs.compare.results import Quality, Result, at, common
+from regard.runs.compare.results import Result, ScoreSummary, at, common
 from regard.tasks.metrics.estimate import Estimate, estimate
 
 NOTHING = "–"
@@ -72,7 +72,7 @@ class ComparisonReport:
 
     def _score(self, results: Sequence[Result], part: str, place: int | None = None) -> Estimate | None:
         """BLEU over seeds, of a whole set or of one length bucket; ``None`` if any result lacks it."""
-        found: list[Quality | None] = [getattr(result, part) for result in results]
+        found: list[ScoreSummary | None] = [getattr(result, part) for result in results]
         scored = [one if place is None or one is None else one.by_length[place] for one in found]
         values = [None if one is None else one.bleu_lowercase if self.lowercase else one.bleu for one in scored]
         known = [value for value in values if value is not None]

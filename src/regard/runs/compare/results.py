@@ -67,7 +67,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Quality:
+class ScoreSummary:
     """Scores of a set of sentences, searched as the recipe says; with and without regard to case."""
 
     sentences: int
@@ -111,8 +111,8 @@ class Result:
     rests: Mapping[str, Any]
     course: ScoreCurve
     shape: Shape | None = None
-    valid: Quality | None = None
-    test: Quality | None = None
+    valid: ScoreSummary | None = None
+    test: ScoreSummary | None = None
     failed: str | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
     """Where and when: machine, torch, date."""
@@ -218,7 +218,7 @@ def length(text: str, language: str = "und") -> int:
 
 def quality(
     sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str], languages: tuple[str, str]
-) -> Quality:
+) -> ScoreSummary:
     """BLEU and chrF, of all sentences and, of BLEU, by the length of the source [Papineni02, Popovic15].
 
     Args:
@@ -230,7 +230,7 @@ def quality(
     for first, last in zip((1, *(end + 1 for end in LENGTHS)), (*LENGTHS, None), strict=True):
         chosen = [i for i, words in enumerate(lengths) if first <= words <= (math.inf if last is None else last)]
         parts.append(Part(first, last, len(chosen), *_bleu(chosen, hypotheses, references, languages[1])))
-    return Quality(
+    return ScoreSummary(
         sentences=whole.sentences,
         bleu=whole.bleu,
         bleu_lowercase=lowercase.bleu,

@@ -18,7 +18,7 @@ from regard.data.prepare.pairs import PreparedPairs
 from regard.data.prepare.survey import survey
 from regard.models.inspect.complexity import costs
 from regard.runs.compare import results as comparison_results
-from regard.runs.compare.results import Quality, Result, Shape
+from regard.runs.compare.results import Result, ScoreSummary, Shape
 from regard.runs.plan import processor
 from regard.runs.run import Machine, TrainingRun, run
 from regard.system.errors import Diverged, RegardError
@@ -139,7 +139,7 @@ class Comparison:
         result = replace(result, shape=shape(task, valid), valid=self._quality(task, f"{result.run}.validation", valid))
         return replace(result, test=self._quality(task, f"{result.run}.test", list(test.pairs()))) if test else result
 
-    def _quality(self, task: Translation, name: str, pairs: Sequence[Pair]) -> Quality:
+    def _quality(self, task: Translation, name: str, pairs: Sequence[Pair]) -> ScoreSummary:
         self.hooks.reporter.on_event(f"translating {len(pairs):,} sentences: {name}")
         sources, references = [source for source, _ in pairs], [target for _, target in pairs]
         best = task.nbest(sources, 1, trace=StoppableTrace(self.hooks.should_stop))

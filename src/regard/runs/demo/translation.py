@@ -50,7 +50,7 @@ RECIPE: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Quality:
+class DemoScores:
     """How well test sentences come out: the share equal to the reference, BLEU, and the pronoun's gender."""
 
     exact: float
@@ -80,12 +80,12 @@ class Demonstration:
 
     train: int
     test: int
-    model: Quality
-    nearest: Quality
+    model: DemoScores
+    nearest: DemoScores
     majority: Accuracy
     encoder: PronounAttention
     cross: PronounAttention
-    ablated: Quality | None
+    ablated: DemoScores | None
     example: str
 
     def to_dict(self) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def evaluate_demonstration(
 ) -> Demonstration:
     """Score the model on the test sentences, beside the baselines, and measure its pronouns' attention."""
 
-    def translation_quality(translator: Translation | NearestSentence, **options: int) -> Quality:
+    def translation_quality(translator: Translation | NearestSentence, **options: int) -> DemoScores:
         if should_stop():
             raise Stopped("stopped before the scores; the model is saved, the same command makes them")
         return quality(made.test, translator.translate([pair.source for pair in made.test], **options))
@@ -186,11 +186,11 @@ def evaluate_demonstration(
     )
 
 
-def quality(pairs: Sequence[Pair], hypotheses: Sequence[str]) -> Quality:
+def quality(pairs: Sequence[Pair], hypotheses: Sequence[str]) -> DemoScores:
     """Exact match, BLEU and pronoun accuracy."""
     references = [pair.target for pair in pairs]
     scores = score(hypotheses, references, "de", samples=1)
-    return Quality(
+    return DemoScores(
         exact_match(hypotheses, references), scores.bleu, scores.bleu_signature, pronoun_accuracy(pairs, hypotheses)
     )
 

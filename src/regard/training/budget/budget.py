@@ -59,7 +59,7 @@ class Length:
 
 
 @dataclass(frozen=True)
-class Replan:
+class Replanning:
     """A run's length re-planned at half-time: after step ``at`` of ``planned``, the last step is ``steps``."""
 
     at: int
@@ -103,7 +103,7 @@ def midway(steps: int) -> int:
     return max(1, steps // 2)
 
 
-def review(minutes: float, costs: Costs, section: Training, first: Length, seconds: float) -> Replan:
+def review(minutes: float, costs: Costs, section: Training, first: Length, seconds: float) -> Replanning:
     """Re-estimate the number of steps, when half of the planned ones are done.
 
     What was made took longer, or less long, than measured; what is left will by the same factor. (Seconds a step would
@@ -125,7 +125,7 @@ def review(minutes: float, costs: Costs, section: Training, first: Length, secon
     left = _SHARE * (60 * minutes - costs.spent - seconds) - _kept_back(minutes, costs.final * seconds / made)
     fitting = bisect_right(range(at + 1, _LONGEST * first.steps + 1), left, key=ahead)
     steps = at + max(1, fitting)
-    return Replan(at, first.steps, first.steps if abs(steps / first.steps - 1) < _AS_BEFORE else steps)
+    return Replanning(at, first.steps, first.steps if abs(steps / first.steps - 1) < _AS_BEFORE else steps)
 
 
 def poor(minutes: float, costs: Costs, found: Length) -> str | None:

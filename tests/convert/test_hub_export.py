@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from regard.config import Decoding, Recipe, recipe_from
 from regard.convert import exports, hub_files, read_hub_model
-from regard.convert.incoming import OUTLINES
+from regard.convert.hub_import import OUTLINES
 from regard.data.batches.patches import Scale
 from regard.decoding.rows import Symbols
 from regard.decoding.search import search

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import zstandard
 
-from regard.cli.io.given import InputTexts
+from regard.cli.io.input_texts import InputTexts
 from regard.system.errors import UsageError
 from regard.text.files.lines import InvalidLines
 

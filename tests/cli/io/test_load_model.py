@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from regard.cli import COMMANDS
-from regard.cli.io.opening import (
+from regard.cli.io.load_model import (
     KINDS,
     SERVED,
     check_threads,

@@ -12,8 +12,8 @@ from typing import Annotated, BinaryIO
 
 from cyclopts import Parameter
 
-from regard.cli.io.given import InputTexts
-from regard.cli.io.opening import refuse_unwritable
+from regard.cli.io.input_texts import InputTexts
+from regard.cli.io.load_model import refuse_unwritable
 from regard.system import disk
 from regard.system.errors import RegardError, UsageError
 
@@ -31,7 +31,7 @@ DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 NAMED = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 
 
-class OutputTarget:
+class OutputFile:
     """The destination of results.
 
     Args:

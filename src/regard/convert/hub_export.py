@@ -13,7 +13,7 @@ from regard.convert import pixels, sentence_transformers
 from regard.convert.exportable import Exports, exports
 from regard.convert.formats import FORMATS
 from regard.convert.hub import CONFIG, GENERATION, WEIGHTS
-from regard.convert.incoming import KINDS, LABELLED
+from regard.convert.hub_import import KINDS, LABELLED
 from regard.convert.labels import odd_label
 from regard.convert.layouts import t5
 from regard.convert.layouts.names import Row, outward

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.explore.folders import course as module
-from regard.explore.folders.course import CELLS, COLUMNS, EACH, LOG, VALIDATIONS, WRITTEN, Course
+from regard.explore.folders import training_curves as module
 from regard.explore.folders.metrics_lines import TEXT
+from regard.explore.folders.training_curves import CELLS, COLUMNS, EACH, LOG, VALIDATIONS, WRITTEN, TrainingCurves
 from regard.system.errors import RegardError
 
 
@@ -46,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("piece", [11, 37, 10_000])
 def test_read_as_it_grows(folder: Path, piece: int) -> None:
     whole = log()
-    course = Course(folder)
+    course = TrainingCurves(folder)
     for end in range(piece, len(whole) + piece, piece):
         (folder / LOG).write_bytes(whole[:end])
         course.advance()
@@ -63,7 +63,7 @@ def test_read_as_it_grows(folder: Path, piece: int) -> None:
 
 def test_thinned_to_means(folder: Path) -> None:
     (folder / LOG).write_bytes(log())
-    course = Course(folder)
+    course = TrainingCurves(folder)
     assert course.advance()
     _, found = course.summary(6)
     assert found["step"].tolist() == [2.5, 6.5, 10.5, 14.5, 18.5]
@@ -77,7 +77,7 @@ def test_thinned_to_means(folder: Path) -> None:
 def test_a_log_that_was_cut_is_read_anew(folder: Path) -> None:
     whole = log()
     (folder / LOG).write_bytes(whole)
-    course = Course(folder)
+    course = TrainingCurves(folder)
     course.advance()
     (folder / LOG).write_bytes(b"".join(whole.splitlines(keepends=True)[:6]) + b'{"half\n[1]\n')
     course.advance()
@@ -87,7 +87,7 @@ def test_a_log_that_was_cut_is_read_anew(folder: Path) -> None:
 
 @pytest.mark.parametrize("renamed", [False, True])
 def test_a_log_that_began_anew_and_grew_beyond_the_old_is_read_from_its_beginning(folder: Path, renamed: bool) -> None:
-    course = Course(folder)
+    course = TrainingCurves(folder)
     (folder / LOG).write_bytes(b"".join(line("step", step, loss=9.0) for step in range(1, 6)))
     course.advance()
     other = b"".join(line("step", step, loss=8.0) for step in range(1, 31))
@@ -103,7 +103,7 @@ def test_a_log_that_began_anew_and_grew_beyond_the_old_is_read_from_its_beginnin
 
 def test_the_same_log_under_another_number_is_read_once(folder: Path) -> None:
     (folder / LOG).write_bytes(log())
-    course = Course(folder)
+    course = TrainingCurves(folder)
     course.advance()
     (folder / "copy").write_bytes(log())
     (folder / "copy").replace(folder / LOG)
@@ -113,7 +113,7 @@ def test_the_same_log_under_another_number_is_read_once(folder: Path) -> None:
 
 def test_a_million_updates_make_a_bounded_answer(folder: Path) -> None:
     """As does a damaged log that says everything of one step."""
-    course = Course(folder)
+    course = TrainingCurves(folder)
     names = [f"layer {number}" for number in range(40)]
     for step in range(1, 30_001):
         course.updates.add(step, dict.fromkeys(COLUMNS, 1.0))
@@ -158,7 +158,7 @@ def test_damaged_lines_are_passed_over(folder: Path) -> None:
         b'{"kind": "sample", "step": 3, "source": "\\ud800", "reference": "' + b"r" * 5000 + b'", "hypothesis": ""}',
     ]
     (folder / LOG).write_bytes(b"\n".join([*damaged, *half, b'{"kind": "step", "step": 4, "lo']))
-    course = Course(folder)
+    course = TrainingCurves(folder)
     course.advance()
     values, arrays = course.summary(10)
     assert json.loads(json.dumps(values, allow_nan=False, ensure_ascii=False).encode()) == values
@@ -181,7 +181,7 @@ def test_a_log_with_any_bytes_changed_is_told(folder: Path, seed: int) -> None:
     for _ in range(200):
         content[draw.randrange(len(content))] = draw.randrange(256)
     (folder / LOG).write_bytes(content)
-    course = Course(folder)
+    course = TrainingCurves(folder)
     course.advance()
     values, arrays = course.summary(7)
     json.dumps(values, allow_nan=False, ensure_ascii=False).encode()
@@ -194,7 +194,7 @@ def test_a_line_that_does_not_end_is_dropped(folder: Path, monkeypatch: pytest.M
     monkeypatch.setattr(module, "LINE", 80)
     monkeypatch.setattr(module, "CHUNK", chunk)
     zeros = b"\0" * 1000
-    course = Course(folder)
+    course = TrainingCurves(folder)
     whole = [line("step", 1, loss=9.0), zeros + line("step", 2, loss=8.0), line("step", 3, loss=7.0)]
     long = [b'{"kind": "step", "step": 4, "loss": 6' + b" " * 60 + b"}\n", line("step", 5, loss=5.0), zeros]
     (folder / LOG).write_bytes(b"".join([*whole, *long]))
@@ -215,10 +215,10 @@ def test_a_line_that_does_not_end_is_dropped(folder: Path, monkeypatch: pytest.M
 
 def test_no_log_is_said(tmp_path: Path) -> None:
     with pytest.raises(RegardError, match="cannot be read"):
-        Course(tmp_path).advance()
+        TrainingCurves(tmp_path).advance()
     (tmp_path / LOG).parent.mkdir()
     (tmp_path / LOG).write_bytes(b"")
-    course = Course(tmp_path)
+    course = TrainingCurves(tmp_path)
     assert not course.advance()
     values, arrays = course.summary(10)
     assert arrays["loss"].shape == (0,)

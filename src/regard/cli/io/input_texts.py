@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from regard.cli.io.opening import refuse_no_file
+from regard.cli.io.load_model import refuse_no_file
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from regard.config import recipe_from, recipe_values
 from regard.convert import read_hub_model
-from regard.convert.incoming import OUTLINES
+from regard.convert.hub_import import OUTLINES
 from regard.convert.pixels import scale_of
 from regard.data.batches.patches import Scale
 from regard.models.inputs import Patches

@@ -45,7 +45,7 @@ VALIDATIONS, WRITTEN, EACH = 1_000, 40, 10
 are; how many of each."""
 
 
-class Course:
+class TrainingCurves:
     """Follows ``training/metrics.jsonl`` of a model folder; an incomplete last line is read again later.
 
     Args:
