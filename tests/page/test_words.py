@@ -165,7 +165,7 @@ def likely(logarithm: float, more: int = 0) -> str:
 @pytest.mark.long(minutes=0.1)
 def test_two_words_change_places(served: str, view: Watch, task: Callable[[str], Any]) -> None:
     """How probable the same output is before both orders, with positions and without, and what is said of that."""
-    text, changed = "The fox doesn't cross the street because it is too tired.", []
+    text = "The fox doesn't cross the street because it is too tired."
     shown, model = opened(view, served, "translator", view="positions", text=text), task("translator")
     ids = beam_search(prepare_search(model, text, 1), 1)[0].tokens
     for first, second in (("fox", "street"), ("street", "tired")):
@@ -175,7 +175,7 @@ def test_two_words_change_places(served: str, view: Watch, task: Callable[[str],
         ]
         texts = shown.locator(".orders .read p")
         soon(shown, texts.all_inner_texts, lambda found, order=order: found == [text, order])
-        numbers = soon(
+        soon(
             shown,
             shown.locator(".orders .said b").all_inner_texts,
             lambda seen, logs=logs: (
@@ -186,7 +186,6 @@ def test_two_words_change_places(served: str, view: Watch, task: Callable[[str],
                 )
             ),
         )
-        changed.append(numbers)
         told = shown.get_by_role("region", name="Without positions").locator("p.prose[role=status]").last.inner_text()
         ratio = math.exp(abs(logs[0] - logs[2]))
         if ratio < 1.05:
@@ -197,7 +196,6 @@ def test_two_words_change_places(served: str, view: Watch, task: Callable[[str],
             assert f"{rounded if ratio < 1e6 else 'more than a million'} times {more} probable when" in told
         assert "Without positions both orders are one and the same to the model" in told
         shown.get_by_role("group", name="The two words that change places").get_by_role("button", name="tired").click()
-    assert changed[0] != changed[1]
 
 
 @pytest.mark.long(minutes=0.1)
