@@ -16,8 +16,8 @@ import torch
 import regard
 from regard.cli import main
 from regard.config import Recipe
+from regard.data.corpora.passes import no_progress
 from regard.data.prepare.examples import PreparedExamples
-from regard.data.prepare.survey import no_progress
 from regard.runs.datasets import JOBS
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.input_files import InputFiles

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from regard.config import Recipe
-from regard.data.prepare.survey import Progress
+from regard.data.corpora.passes import Progress
 from regard.nn import ops
 from regard.training.objective import BatchSource, Objective
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.data.corpora.pairs import Pair
-from regard.data.prepare.survey import split, survey, text_hash
+from regard.data.corpora.passes import text_hash
+from regard.data.prepare.survey import split, survey
 from regard.system.errors import RegardError
 from regard.text.files.lines import InvalidLines
 

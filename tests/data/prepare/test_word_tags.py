@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from regard.data.batches.packing import pack_sources
+from regard.data.batches.word_marks import WordMarks, text_lengths
 from regard.data.prepare.encoders import TagEncoder, word_parts
 from regard.data.prepare.windowing import Frame
-from regard.data.prepare.word_tags import WordMarks, most_central, text_lengths
+from regard.data.prepare.word_tags import most_central
 from regard.text.tagged_words import TaggedWords, places_of
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 

@@ -14,7 +14,7 @@ import regard
 from regard.config import Classification as Section
 from regard.data.corpora.labelled import open_labelled
 from regard.data.corpora.pairs import Corpus
-from regard.data.prepare.survey import no_progress
+from regard.data.corpora.passes import no_progress
 from regard.nn.hooks import intervene
 from regard.system.errors import RegardError
 from regard.tasks.classification.training import ClassificationJob, ClassificationTraining

@@ -14,9 +14,9 @@ import pytest
 import torch
 
 from regard.data.batches.texts import Examples
+from regard.data.batches.word_marks import WordMarks
+from regard.data.corpora.passes import no_progress
 from regard.data.corpora.tagged import open_tagged
-from regard.data.prepare.survey import no_progress
-from regard.data.prepare.word_tags import WordMarks
 from regard.runs.train import train
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.protocols import DataPaths

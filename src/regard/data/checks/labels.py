@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from regard.data.checks.findings import EXAMPLES, Example, Finding, Report, Severity, excerpt, percent, sort_findings
 from regard.data.checks.line_patterns import KINDS
+from regard.data.checks.scan_labels import LabelScan
 from regard.data.corpora.labelled import LabelledRows
-from regard.data.corpora.labels import Kind, LabelScan
+from regard.data.corpora.labels import Kind
 from regard.data.corpora.pairs import Corpus
-from regard.data.prepare.survey import EMPTY_HASH, Progress, no_progress
+from regard.data.corpora.passes import EMPTY_HASH, Progress, no_progress
 from regard.system.errors import RegardError
 
 SHOWN = 5

@@ -15,7 +15,7 @@ from regard.data.checks.findings import EXAMPLES, Finding, Report, Severity, exc
 from regard.data.checks.line_patterns import KINDS, pattern_finding
 from regard.data.checks.scan_pairs import PairScan, characters_per_token, count_unknown_words
 from regard.data.corpora.pairs import Corpus, Pair
-from regard.data.prepare.survey import EMPTY_HASH, Progress, no_progress
+from regard.data.corpora.passes import EMPTY_HASH, Progress, no_progress
 from regard.system.errors import RegardError
 from regard.text.tokenizers.reservoir_sample import sample
 from regard.text.tokenizers.tokenizer import LONGEST

@@ -13,7 +13,7 @@ from regard.data.checks.findings import EXAMPLES, Example, Finding, Severity, ex
 from regard.data.checks.line_patterns import match_patterns, pattern_finding
 from regard.data.checks.misalignment import misalignment
 from regard.data.corpora.pairs import Corpus, Pair
-from regard.data.prepare.survey import EMPTY_HASH, EVERY, Progress, text_hash
+from regard.data.corpora.passes import EMPTY_HASH, EVERY, Progress, text_hash
 from regard.text.tokenizers.tokenizer import Tokenizer
 
 

@@ -18,9 +18,10 @@ from regard.data.checks.labels import (
     text_findings,
     unreadable_finding,
 )
-from regard.data.corpora.labels import Kind, LabelScan
+from regard.data.checks.scan_labels import LabelScan
+from regard.data.corpora.labels import Kind
 from regard.data.corpora.pairs import Corpus
-from regard.data.prepare.survey import Progress, no_progress
+from regard.data.corpora.passes import Progress, no_progress
 from regard.system.errors import RegardError
 from regard.text.tag_schemes import Scheme, Written, detect, spans_of, unrecognised_tags
 from regard.text.tagged_words import TaggedWords

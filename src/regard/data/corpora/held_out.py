@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from regard.data.corpora.documents import MORE
 from regard.data.corpora.pairs import Corpus, Pair
-from regard.data.prepare.survey import Progress, no_progress
+from regard.data.corpora.passes import Progress, no_progress
 from regard.system.errors import RegardError
 from regard.system.keys import generator
 from regard.text.files.lines import InvalidLines

@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from regard.config import Recipe
 from regard.data.corpora.pairs import Corpus, Pair
+from regard.data.corpora.passes import Progress, no_progress
 from regard.data.prepare import encoders as codings
 from regard.data.prepare.encoders import Coded, ExampleEncoder
 from regard.data.prepare.folder import ExamplesIndex, atomic_folder, finish, is_reusable, read_index
 from regard.data.prepare.pairs import BATCH, LeftOut, replacement_notes
 from regard.data.prepare.shards import Shards, SideWriter
-from regard.data.prepare.survey import Progress, Split, Survey, no_progress, split_texts, survey
+from regard.data.prepare.survey import Split, Survey, split_texts, survey
 from regard.data.prepare.windowing import DocumentIndex, DocumentIndexWriter
 from regard.system.errors import RegardError
 

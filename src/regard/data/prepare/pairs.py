@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from regard.config import Recipe, Text
 from regard.data.corpora.pairs import Corpus, Pair
+from regard.data.corpora.passes import Progress, no_progress
 from regard.data.prepare.bpe_dropout import SegmentedShards, WordTable
 from regard.data.prepare.folder import PairsIndex, atomic_folder, finish, is_reusable, read_index
 from regard.data.prepare.shards import ShardFile, Shards, SideWriter
-from regard.data.prepare.survey import Progress, Split, Survey, no_progress, split, survey
+from regard.data.prepare.survey import Split, Survey, split, survey
 from regard.system.errors import RegardError
 from regard.text.files.lines import lines
 from regard.text.tokenizers.bpe_dropout import Segmenter

@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.corpora.pairs import Corpus
+from regard.data.corpora.passes import EMPTY_HASH, EVERY, Progress, no_progress, text_hash
 from regard.system.errors import RegardError
 from regard.system.keys import generator
-
-Progress = Callable[[str, int], None]
-"""Called now and then with what is being done and how many pairs of it are."""
-
-EVERY = 10_000
-
-
-def no_progress(stage: str, pairs: int) -> None:
-    """Progress callback that does nothing."""
-
-
-def text_hash(text: str) -> int:
-    """A hash of a text, ignoring case and surrounding white space."""
-    return int.from_bytes(hashlib.blake2b(text.strip().casefold().encode(), digest_size=8).digest(), "little")
-
-
-EMPTY_HASH = text_hash("")
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from torch import nn
 from regard.config import Recipe
 from regard.data.batches.texts import Examples, TextBatch
 from regard.data.corpora.pairs import Corpus, Pair
+from regard.data.corpora.passes import Progress
 from regard.data.prepare.encoders import ClassEncoder, ExampleEncoder
 from regard.data.prepare.examples import PreparedExamples, prepare_examples
-from regard.data.prepare.survey import Progress
 from regard.data.prepare.windowing import Frame
 from regard.models.inputs import Tokens, tokens
 from regard.tasks.classification.classifier import Classification

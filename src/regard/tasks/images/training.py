@@ -14,9 +14,9 @@ from regard.config import Recipe, VitSection
 from regard.data.batches.patches import ImageBatch, ImageEncoder, ImageExamples, Scale
 from regard.data.corpora.images import Shape, parse_pixels
 from regard.data.corpora.pairs import Corpus, Pair
+from regard.data.corpora.passes import Progress
 from regard.data.prepare.encoders import ExampleEncoder
 from regard.data.prepare.examples import OF_IMAGES, PreparedExamples, prepare_examples
-from regard.data.prepare.survey import Progress
 from regard.models.inputs import Patches, patches
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.classification.label_training import LabelNames, LabelTrainingTask, refuse_nothing_outside

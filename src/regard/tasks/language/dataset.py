@@ -13,9 +13,9 @@ from regard.config import Recipe
 from regard.data.corpora.documents import open_documents, refuse_columns
 from regard.data.corpora.held_out import as_one_corpus, measure_corpora, split_documents
 from regard.data.corpora.pairs import Corpus
+from regard.data.corpora.passes import Progress
 from regard.data.prepare.encoders import ExampleEncoder
 from regard.data.prepare.examples import OF_DOCUMENTS, PreparedExamples, prepare_examples
-from regard.data.prepare.survey import Progress
 from regard.system.keys import generator
 from regard.tasks.text.assets import TextAssets
 from regard.tasks.text.pretrained import Pretrained, learned_tokenizer

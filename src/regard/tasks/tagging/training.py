@@ -15,12 +15,12 @@ from torch import Tensor, nn
 from regard.config import Recipe
 from regard.data.batches.packing import pack_sources
 from regard.data.batches.texts import Examples, TextBatch
+from regard.data.batches.word_marks import WordMarks, text_lengths
 from regard.data.corpora.pairs import Corpus, Pair
+from regard.data.corpora.passes import Progress
 from regard.data.prepare.encoders import ExampleEncoder, TagEncoder, word_parts
 from regard.data.prepare.examples import PreparedExamples, prepare_examples
-from regard.data.prepare.survey import Progress
 from regard.data.prepare.windowing import Frame
-from regard.data.prepare.word_tags import WordMarks, text_lengths
 from regard.models.rnn_encoder import Reader
 from regard.nn import ops
 from regard.nn.layout import Sequences

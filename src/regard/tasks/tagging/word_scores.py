@@ -11,9 +11,9 @@ from torch import Tensor
 
 from regard.data.batches.packing import batches_in_order, pack_sources
 from regard.data.batches.texts import TextBatch
+from regard.data.batches.word_marks import WordMarks
 from regard.data.prepare.encoders import Coded
 from regard.data.prepare.shards import ragged_indices
-from regard.data.prepare.word_tags import WordMarks
 from regard.models.bert import TagHead
 from regard.models.inputs import tokens
 from regard.models.rnn_encoder import Reader

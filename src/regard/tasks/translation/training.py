@@ -16,8 +16,8 @@ from regard.config import Recipe, TransformerSection
 from regard.data.batches.batch import PairBatch
 from regard.data.batches.pairs import PairBatches
 from regard.data.corpora.pairs import Corpus, Pair
+from regard.data.corpora.passes import Progress
 from regard.data.prepare.pairs import PreparedPairs, prepare
-from regard.data.prepare.survey import Progress
 from regard.decoding.rows import Rows
 from regard.decoding.trace import Trace
 from regard.models.inputs import pairs
