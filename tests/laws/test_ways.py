@@ -33,7 +33,7 @@ CAUSAL = SAME | {"more keys", "keys without queries"}
 
 
 def padded_with_gradient(*asked) -> torch.Tensor:
-    assert PaddedSDPA().can(asked[0], asked[2], asked[3])
+    assert PaddedSDPA().supports(asked[0], asked[2], asked[3])
     return PaddedSDPA()(*asked)
 
 
@@ -54,7 +54,7 @@ def test_ways(name: str, causal: bool, way: str, tail: int, dtype: torch.dtype) 
     given = [torch.randn(shape, dtype=dtype).requires_grad_() for shape in shapes]
     exact = [x.detach().double().requires_grad_() for x in given]
     if layout.queries.longest == 0:
-        assert not PaddedSDPA().can(given[0], given[2], AttentionArgs(layout, causal, 0.4))
+        assert not PaddedSDPA().supports(given[0], given[2], AttentionArgs(layout, causal, 0.4))
         assert not attend(*given, layout, causal=causal).any()
         return
     found = WAYS[way](*given, AttentionArgs(layout, causal, 0.4))

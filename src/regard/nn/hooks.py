@@ -1,13 +1,13 @@
 """Forward hooks by name: capture intermediate tensors, or replace them, from outside the model (ARCHITECTURE idea 2).
 
-``listen`` records the tensors at named points; ``intervene`` replaces them by a function's result. Both work in the
+``capture`` records the tensors at named points; ``intervene`` replaces them by a function's result. Both work in the
 training forward and in decoding. Points: ``embedding`` and ``positions`` of encoder and decoder; of each attention, by
 heads, ``query``, ``key``, ``value``, ``score`` (before scale and mask), ``bias`` (where positions add to scores),
 ``mask`` (true where a token must not see what comes), ``weight`` and ``context``; of each sub-layer ``output``;
 of each residual connection ``residual``. Names are the modules' paths: ``encoder.0.attention.weight``,
 ``decoder.2.cross.context``, ``decoder.1.feedforward.output``. ``*`` matches anything.
 
-    with listen(["encoder.*.attention.weight"]) as heard:
+    with capture(["encoder.*.attention.weight"]) as heard:
         model.encode(source)
     heard["encoder.0.attention.weight"]      # one tensor (heads, queries, keys) a sentence
 
@@ -38,7 +38,7 @@ class Hooks:
     replacements: tuple[tuple[str, Callable[[Tensor], Tensor]], ...] = ()
 
     def touches(self, name: str) -> bool:
-        """Whether the point is listened to or replaced."""
+        """Whether the point is captured or replaced."""
         replaced = (pattern for pattern, _ in self.replacements)
         return any(fnmatch.fnmatchcase(name, pattern) for pattern in (*self.patterns, *replaced))
 

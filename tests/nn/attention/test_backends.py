@@ -42,12 +42,12 @@ def question(**changed: object) -> AttentionArgs:
 
 def test_the_reference_is_last_and_can_everything() -> None:
     assert [way.name for way in BACKENDS] == ["varlen", "sdpa", "reference"]
-    assert Reference().can(torch.ones(1, 1, 1), torch.ones(1, 1, 1), question(bias=lambda q, k: q))
+    assert Reference().supports(torch.ones(1, 1, 1), torch.ones(1, 1, 1), question(bias=lambda q, k: q))
 
 
 def test_padding_needs_keys() -> None:
     query_THK = torch.ones(5, 2, 4)
-    can = PaddedSDPA().can
+    can = PaddedSDPA().supports
     assert can(query_THK, query_THK, question(dropout=0.1, causal=True))
     assert can(query_THK, query_THK, question(bias=lambda q, k: q))
     assert not can(query_THK, query_THK, question(layout=Layout(sequences([2, 3]), sequences([5, 0]))))
@@ -59,7 +59,7 @@ def test_padding_needs_keys() -> None:
 
 @pytest.mark.usefixtures("gpu")
 def test_varlen_needs_a_gpu_half_precision_and_equal_sizes() -> None:
-    can = Varlen().can
+    can = Varlen().supports
     assert can(OnCuda(), OnCuda(), question())
     assert can(OnCuda(torch.float16), OnCuda(torch.float16), question(causal=True))
     assert not can(torch.ones(5, 2, 8).bfloat16(), torch.ones(5, 2, 8).bfloat16(), question())
@@ -92,7 +92,7 @@ def test_varlen_leaves_sizes_of_heads_it_cannot_to_padding() -> None:
 def test_varlen_needs_a_token_on_both_sides() -> None:
     some, none = sequences([2, 3]), sequences([0, 0], tail=5)
     for layout in (Layout(none, some), Layout(some, none), Layout(none, none)):
-        assert not Varlen().can(OnCuda(), OnCuda(), question(layout=layout))
+        assert not Varlen().supports(OnCuda(), OnCuda(), question(layout=layout))
 
 
 @pytest.mark.usefixtures("gpu")
@@ -100,12 +100,12 @@ def test_varlen_has_a_block_of_the_grid_for_each_sequence() -> None:
     """A grid has 65,535; one is of the tokens behind the last sequence."""
     for count, can in ((65_534, True), (65_535, False)):
         many = sequences([1] * count)
-        assert Varlen().can(OnCuda(), OnCuda(), question(layout=Layout(many, many))) is can
+        assert Varlen().supports(OnCuda(), OnCuda(), question(layout=Layout(many, many))) is can
 
 
 def chosen(of: OnCuda) -> str:
     """The way that attention takes for tensors like this."""
-    return next(way.name for way in BACKENDS if way.can(of, of, question()))
+    return next(way.name for way in BACKENDS if way.supports(of, of, question()))
 
 
 SINCE = {"scale": (2, 11), "window_size": (2, 11)}
@@ -162,7 +162,7 @@ def test_varlen_equals_the_reference_on_a_gpu(causal: bool, tail: int) -> None:
     half = [torch.randn(s, device="cuda", dtype=torch.bfloat16, requires_grad=True) for s in shapes]
     exact = [x.detach().double().requires_grad_() for x in half]
     asked = AttentionArgs(layout, causal, 0.25)
-    assert Varlen().can(half[0], half[2], asked)
+    assert Varlen().supports(half[0], half[2], asked)
     found, expected = Varlen()(*half, asked), Reference()(*exact, asked)
     direction = torch.randn_like(expected)
     for ours, theirs in zip(

@@ -24,7 +24,7 @@ Point = Callable[[str, Tensor], Tensor]
 
 
 class Bias(Protocol):
-    """A small value a way evaluates from positions (a relative table, linear slopes); never a T×S matrix."""
+    """A small value that a backend evaluates from positions (a relative table, linear slopes); never a T×S matrix."""
 
     def __call__(self, query_positions_L: Tensor, key_positions_M: Tensor) -> Tensor:
         """The bias added to the scores of one sequence, ``bias_HLM``."""
@@ -43,15 +43,15 @@ class AttentionArgs:
 
 
 class Backend(Protocol):
-    """One way to compute attention."""
+    """An attention backend."""
 
     name: str
 
-    def can(self, query_THK: Tensor, value_SHU: Tensor, question: AttentionArgs) -> bool:
-        """Whether this way can answer the question on these tensors."""
+    def supports(self, query_THK: Tensor, value_SHU: Tensor, args: AttentionArgs) -> bool:
+        """Whether it can compute this on these tensors."""
         ...
 
-    def __call__(self, query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, question: AttentionArgs) -> Tensor:
+    def __call__(self, query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, args: AttentionArgs) -> Tensor:
         """``context_THU``."""
         ...
 
@@ -65,46 +65,44 @@ class Reference:
 
     name = "reference"
 
-    def can(self, query_THK: Tensor, value_SHU: Tensor, question: AttentionArgs) -> bool:
+    def supports(self, query_THK: Tensor, value_SHU: Tensor, args: AttentionArgs) -> bool:
         """Everything, everywhere."""
         return True
 
     def __call__(
-        self, query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, question: AttentionArgs, point: Point = _identity
+        self, query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, args: AttentionArgs, point: Point = _identity
     ) -> Tensor:
         """softmax(Q Kᵀ / √d_k) V for each sequence; ``point`` is the hook on each intermediate value."""
-        layout = question.layout
+        layout = args.layout
         context_THU = query_THK.new_zeros(*query_THK.shape[:2], value_SHU.shape[2])
         pieces = []
         for b in range(layout.queries.count):
             here, there = _places(layout.queries, b), _places(layout.keys, b)
-            if question.causal:  # the first queries have no keys if there are fewer keys
+            if args.causal:  # the first queries have no keys if there are fewer keys
                 here = here[max(0, len(here) - len(there)) :]
             if len(here) and len(there):
-                pieces.append(
-                    (here, self._sequence(query_THK[here], key_SHK[there], value_SHU[there], question, point))
-                )
+                pieces.append((here, self._sequence(query_THK[here], key_SHK[there], value_SHU[there], args, point)))
         if pieces:
             places_R = torch.cat([places for places, _ in pieces])
             context_THU = context_THU.index_copy(0, places_R, torch.cat([context for _, context in pieces]))
         return context_THU
 
     def _sequence(
-        self, query_LHK: Tensor, key_MHK: Tensor, value_MHU: Tensor, question: AttentionArgs, point: Point
+        self, query_LHK: Tensor, key_MHK: Tensor, value_MHU: Tensor, args: AttentionArgs, point: Point
     ) -> Tensor:
         query_HLK, key_HMK = point("query", query_LHK.transpose(0, 1)), point("key", key_MHK.transpose(0, 1))
         value_HMU = point("value", value_MHU.transpose(0, 1))
-        score_HLM = point("score", torch.einsum("hlk,hmk->hlm", query_HLK, key_HMK)) * question.scale
+        score_HLM = point("score", torch.einsum("hlk,hmk->hlm", query_HLK, key_HMK)) * args.scale
         places_M = torch.arange(len(key_MHK), device=score_HLM.device)  # the last query aligns with the last key
         places_L = torch.arange(len(query_LHK), device=score_HLM.device) + len(key_MHK) - len(query_LHK)
-        if question.bias is not None:
-            score_HLM = score_HLM + point("bias", question.bias(places_L, places_M))
-        if question.causal:
+        if args.bias is not None:
+            score_HLM = score_HLM + point("bias", args.bias(places_L, places_M))
+        if args.causal:
             ahead_LM = point("mask", places_M > places_L[:, None])
             score_HLM = score_HLM.masked_fill(ahead_LM, -math.inf)
         weight_HLM = point("weight", score_HLM.softmax(-1))
-        if question.dropout:
-            weight_HLM = drop(weight_HLM, question.dropout)
+        if args.dropout:
+            weight_HLM = drop(weight_HLM, args.dropout)
         context_HLU = point("context", torch.einsum("hlm,hmu->hlu", weight_HLM, value_HMU))
         return context_HLU.transpose(0, 1)
 
@@ -123,31 +121,31 @@ class PaddedSDPA:
 
     name = "sdpa"
 
-    def can(self, query_THK: Tensor, value_SHU: Tensor, question: AttentionArgs) -> bool:
+    def supports(self, query_THK: Tensor, value_SHU: Tensor, args: AttentionArgs) -> bool:
         """Every query has keys (torch would give NaN)."""
-        layout = question.layout
-        return layout.queries.longest > 0 and layout.every_query_has_keys(question.causal)
+        layout = args.layout
+        return layout.queries.longest > 0 and layout.every_query_has_keys(args.causal)
 
-    def __call__(self, query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, question: AttentionArgs) -> Tensor:
+    def __call__(self, query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, args: AttentionArgs) -> Tensor:
         """Gather to grids, attend, gather back."""
-        layout, heads = question.layout, query_THK.shape[1]
-        simple = not question.dropout and (question.bias is None or layout.queries is layout.keys)
+        layout, heads = args.layout, query_THK.shape[1]
+        simple = not args.dropout and (args.bias is None or layout.queries is layout.keys)
         if query_THK.requires_grad and query_THK.device.type == "cpu" and simple:
-            made = layout.once((heads, question.causal), lambda: grid(layout, heads, question.causal))
-            bias_HLM = None if question.bias is None else _bias_and_mask(question.bias, layout, None)
-            context_THU: Tensor = _Grouped.apply(query_THK, key_SHK, value_SHU, bias_HLM, made, question.scale)
+            made = layout.once((heads, args.causal), lambda: grid(layout, heads, args.causal))
+            bias_HLM = None if args.bias is None else _bias_and_mask(args.bias, layout, None)
+            context_THU: Tensor = _Grouped.apply(query_THK, key_SHK, value_SHU, bias_HLM, made, args.scale)
             return context_THU
-        return _torch_sdpa(query_THK, key_SHK, value_SHU, question)
+        return _torch_sdpa(query_THK, key_SHK, value_SHU, args)
 
 
-def _torch_sdpa(query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, question: AttentionArgs) -> Tensor:
-    layout = question.layout
-    square = question.causal and layout.queries is layout.keys and question.bias is None
+def _torch_sdpa(query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, args: AttentionArgs) -> Tensor:
+    layout = args.layout
+    square = args.causal and layout.queries is layout.keys and args.bias is None
     mask: Tensor | None = None
-    if not square and (question.causal or not layout.keys.full):
-        mask = layout.allowed_BLM(question.causal)[:, None]
-    if question.bias is not None:
-        mask = _bias_and_mask(question.bias, layout, mask).to(query_THK.dtype)
+    if not square and (args.causal or not layout.keys.full):
+        mask = layout.allowed_BLM(args.causal)[:, None]
+    if args.bias is not None:
+        mask = _bias_and_mask(args.bias, layout, mask).to(query_THK.dtype)
     on_cpu = query_THK.device.type == "cpu"  # measured: torch's flash kernel is several times slower there
     with sdpa_kernel(SDPBackend.MATH) if on_cpu else nullcontext():
         context_BHLU = F.scaled_dot_product_attention(
@@ -156,8 +154,8 @@ def _torch_sdpa(query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, question:
             _pad(value_SHU, layout.keys),
             attn_mask=mask,
             is_causal=square,
-            dropout_p=question.dropout,
-            scale=question.scale,
+            dropout_p=args.dropout,
+            scale=args.scale,
         )
     return _pack(context_BHLU.transpose(1, 2), layout.queries)
 
@@ -278,14 +276,14 @@ class Varlen:
     name = "varlen"
     SIZES, ROOMY, SEQUENCES = range(8, 257, 8), range(193, 225), range(65_535)
 
-    def can(self, query_THK: Tensor, value_SHU: Tensor, question: AttentionArgs) -> bool:
+    def supports(self, query_THK: Tensor, value_SHU: Tensor, args: AttentionArgs) -> bool:
         """Ampere or later, bf16 or fp16, equal sizes that fit, contiguous sequences, no bias, no dropout."""
-        layout, size = question.layout, query_THK.shape[2]
+        layout, size = args.layout, query_THK.shape[2]
         return (
             query_THK.is_cuda
             and query_THK.dtype in (torch.bfloat16, torch.float16)
-            and question.bias is None
-            and not question.dropout
+            and args.bias is None
+            and not args.dropout
             and value_SHU.shape[2] == size
             and size in self.SIZES
             and not (size in self.ROOMY and query_THK.requires_grad)
@@ -296,11 +294,11 @@ class Varlen:
             and torch.cuda.get_device_capability(query_THK.device) >= (8, 0)
         )
 
-    def __call__(self, query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, question: AttentionArgs) -> Tensor:
+    def __call__(self, query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, args: AttentionArgs) -> Tensor:
         """One call for the whole batch."""
         from torch.nn.attention.varlen import varlen_attn
 
-        queries, keys = question.layout.queries, question.layout.keys
+        queries, keys = args.layout.queries, args.layout.keys
         context_THU = varlen_attn(
             query_THK,
             key_SHK,
@@ -309,8 +307,8 @@ class Varlen:
             _offsets_B1(keys),
             _longest(queries),
             _longest(keys),
-            scale=question.scale,
-            window_size=(-1, 0) if question.causal else (-1, -1),
+            scale=args.scale,
+            window_size=(-1, 0) if args.causal else (-1, -1),
         )
         assert isinstance(context_THU, Tensor)  # a pair only if asked for more
         return context_THU if queries.covers_all_tokens else context_THU * queries.inside_T[:, None, None]

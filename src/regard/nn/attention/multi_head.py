@@ -44,12 +44,12 @@ def attend(
     Returns:
         ``context_THU``.
     """
-    question = AttentionArgs(layout, causal, scale or query_THK.shape[-1] ** -0.5, bias, dropout or 0.0)
-    way = next(way for way in BACKENDS if way.can(query_THK, value_SHU, question))
-    if way.name not in _seen:
-        _seen.add(way.name)
-        _LOG.info("attention is computed the %s way", way.name)
-    return way(query_THK, key_SHK, value_SHU, question)
+    args = AttentionArgs(layout, causal, scale or query_THK.shape[-1] ** -0.5, bias, dropout or 0.0)
+    backend = next(one for one in BACKENDS if one.supports(query_THK, value_SHU, args))
+    if backend.name not in _seen:
+        _seen.add(backend.name)
+        _LOG.info("attention is computed the %s way", backend.name)
+    return backend(query_THK, key_SHK, value_SHU, args)
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,8 @@ class MultiHeadAttention(nn.Module):
         bias = self.positions.bias() if self.positions is not None else None
         scale = self.d_k**-0.5 if self.scoring.scaled else 1.0
         if hooks.inside(self.path):
-            question = AttentionArgs(layout, causal, scale, bias, dropout)
-            context_THU = _REFERENCE(query_THK, key_SHK, value_SHU, question, partial(hooks.passing_inside, self.path))
+            args = AttentionArgs(layout, causal, scale, bias, dropout)
+            context_THU = _REFERENCE(query_THK, key_SHK, value_SHU, args, partial(hooks.passing_inside, self.path))
         else:
             context_THU = attend(
                 query_THK, key_SHK, value_SHU, layout, causal=causal, bias=bias, scale=scale, dropout=dropout
