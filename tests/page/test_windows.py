@@ -116,6 +116,7 @@ def test_it_is_moved(served: str, view: Watch, task: Callable[[str], Any], name:
     soon(shown, lambda: part(shown), lambda said: said.startswith(f"part {count} of "))
     settled(shown)
     assert later.is_disabled()
+    soon(shown, lambda: parse_qs(urlsplit(shown.url).fragment).get("window"), lambda said: said == [str(count)])
     again = view(served, f"#{urlsplit(shown.url).fragment}")
     settled(again)
     assert part(again) == part(shown)
