@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import small_tasks
 from regard.config import Recipe, VitSection
 from regard.data.batches.patches import Scale
 from regard.explore.folders import gallery
@@ -23,6 +22,7 @@ from regard.tasks.language.spans import SpanCorruption
 from regard.tasks.text.assets import TextAssets
 from regard.text.tokenizers.tokenizer import learn
 from regard.training.checkpoints.files import Files
+from tests.tasks import small_tasks
 
 TEXT = "the old cat sleeps on the green mat"
 SMALL: dict[str, Any] = {"d_model": 16, "d_ff": 32, "heads": 2}

@@ -8,7 +8,7 @@ import pytest
 from regard.cli.info import describe
 from regard.config import recipe_from
 from regard.models.presets import PRESETS, meta_model
-from small_tasks import EVERY, put, translator
+from tests.tasks.small_tasks import EVERY, put, translator
 
 
 @pytest.mark.parametrize(

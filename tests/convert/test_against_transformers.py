@@ -17,8 +17,7 @@ from regard.decoding.search import search
 from regard.models.decoding.transformer import TransformerStepper
 from regard.models.inputs import Patches
 from regard.nn.layout import Sequences
-from small_models import assert_near, tolerance
-from small_peers import (
+from tests.convert.small_peers import (
     BERT,
     COUNT,
     FORMATS,
@@ -39,6 +38,7 @@ from small_peers import (
     transformers,
     unpadded,
 )
+from tests.models.small_models import assert_near, tolerance
 
 DTYPES = pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
 

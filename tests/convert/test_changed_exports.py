@@ -12,8 +12,8 @@ from safetensors.torch import load_file, save_file
 from regard.runs.conversion import import_model
 from regard.system.errors import RegardError
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
-from small_exports import written
-from small_folders import rewrite, unigrams
+from tests.convert.small_exports import written
+from tests.convert.small_folders import rewrite, unigrams
 
 
 @pytest.mark.parametrize(

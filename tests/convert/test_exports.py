@@ -13,7 +13,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from random_recipes import KINDS, SMALL, T5, drawn, fields_of
 from regard import convert
 from regard.config import BUILT, Recipe, recipe_from
 from regard.convert import Exports, exports, hub_files
@@ -25,9 +24,10 @@ from regard.system.errors import UsageError
 from regard.tasks.model_folder import TASKS
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
-from small_folders import LABELS, TEXTS, unigrams, write
-from small_models import stir
-from small_peers import transformers
+from tests.convert.random_recipes import KINDS, SMALL, T5, drawn, fields_of
+from tests.convert.small_folders import LABELS, TEXTS, unigrams, write
+from tests.convert.small_peers import transformers
+from tests.models.small_models import stir
 
 
 def tokenizer_of(task: str) -> Tokenizer | None:

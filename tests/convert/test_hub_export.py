@@ -27,9 +27,9 @@ from regard.nn.layout import Sequences
 from regard.runs.conversion import export_model, import_model
 from regard.system.errors import RegardError, UsageError
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
-from small_folders import LABELS, TAGS, TEXTS, folder_of, write
-from small_models import assert_near
-from small_peers import packed, pixels, transformers, unpadded
+from tests.convert.small_folders import LABELS, TAGS, TEXTS, folder_of, write
+from tests.convert.small_peers import packed, pixels, transformers, unpadded
+from tests.models.small_models import assert_near
 
 SIZES = {"d_model": 12, "d_ff": 20, "heads": 3}
 POSITIONS = {"max_positions": 40}

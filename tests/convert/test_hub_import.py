@@ -26,9 +26,9 @@ from regard.tasks.images.assets import ImageAssets
 from regard.tasks.tagging.assets import TagAssets
 from regard.tasks.text.assets import TextAssets
 from regard.text.tokenizers.vocabulary import read_tokenizer
-from small_folders import LABELS, TAGS, TEXTS, config_of, folder_of, rewrite
-from small_models import assert_near
-from small_peers import packed, pixels, transformers, unpadded
+from tests.convert.small_folders import LABELS, TAGS, TEXTS, config_of, folder_of, rewrite
+from tests.convert.small_peers import packed, pixels, transformers, unpadded
+from tests.models.small_models import assert_near
 
 BERTS = [
     ("BertForMaskedLM", "masked-lm"),

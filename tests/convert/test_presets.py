@@ -15,7 +15,7 @@ from regard.system.errors import UsageError
 from regard.tasks.defaults import READINGS, SIZES
 from regard.tasks.model_folder import TASKS
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
-from small_folders import TEXTS
+from tests.convert.small_folders import TEXTS
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "convert.md"
 SMALLER = {"d_model": 24, "d_ff": 32, "heads": 3, "layers": 1, "encoder_layers": 1, "decoder_layers": 1}

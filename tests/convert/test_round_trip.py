@@ -13,10 +13,10 @@ import regard
 from regard.models import store
 from regard.runs.conversion import export_model, import_model
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
-from small_exports import CASES, task_of, written
-from small_folders import TEXTS, folder_of
-from small_peers import transformers
-from small_tasks import put
+from tests.convert.small_exports import CASES, task_of, written
+from tests.convert.small_folders import TEXTS, folder_of
+from tests.convert.small_peers import transformers
+from tests.tasks.small_tasks import put
 
 ODD = [
     *(

@@ -12,7 +12,7 @@ from regard.decoding.sampling import random_sampling, sample, sampler, seen_toke
 from regard.decoding.scheduler import Scheduler
 from regard.decoding.search import beam, search
 from regard.system.errors import RegardError, UsageError
-from table_step import END, Table, TableStep, chances
+from tests.decoding.table_step import END, Table, TableStep, chances
 
 SETTINGS = [
     {},

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from counted_calls import calls
 from regard.config import Decoding
 from regard.decoding.rows import Symbols
 from regard.decoding.scheduler import Scheduler
 from regard.decoding.search import beam, search
-from table_step import END, Table, TableStep
+from tests.decoding.counted_calls import calls
+from tests.decoding.table_step import END, Table, TableStep
 
 lengths = st.lists(st.integers(1, 12), min_size=1, max_size=12)
 

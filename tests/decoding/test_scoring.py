@@ -10,7 +10,7 @@ from regard.decoding.rows import Symbols
 from regard.decoding.scoring import score
 from regard.decoding.search import search
 from regard.system.errors import UsageError
-from table_step import END, Table, TableStep
+from tests.decoding.table_step import END, Table, TableStep
 
 texts = st.lists(st.integers(1, 7), max_size=6)
 

@@ -13,7 +13,7 @@ from regard.decoding.hypotheses import NBest
 from regard.decoding.rows import NO_ROWS, Sentence, Symbols
 from regard.decoding.search import beam, greedy, search, stream
 from regard.system.errors import RegardError, UsageError
-from table_step import END, Table, TableAnswer, TableStep
+from tests.decoding.table_step import END, Table, TableAnswer, TableStep
 
 
 def sentence(*tokens: int) -> np.ndarray:

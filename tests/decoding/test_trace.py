@@ -11,7 +11,7 @@ from regard.config import Decoding
 from regard.decoding.rows import Symbols
 from regard.decoding.search import search
 from regard.decoding.trace import Trace
-from table_step import END, Table, TableStep
+from tests.decoding.table_step import END, Table, TableStep
 
 
 @given(st.lists(st.integers(1, 7), min_size=1, max_size=6), st.integers(0, 1000), st.integers(1, 4))

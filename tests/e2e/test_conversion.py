@@ -10,8 +10,8 @@ import pytest
 import torch
 
 import regard as regard_package
-from small_folders import LABELS, TEXTS, folder_of
-from small_peers import transformers
+from tests.convert.small_folders import LABELS, TEXTS, folder_of
+from tests.convert.small_peers import transformers
 
 Run = Any
 """The fixture ``regard``: words in; code, out, err."""

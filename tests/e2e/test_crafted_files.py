@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from crafted import answered, crafted, crafted_toml
 from regard.config import checksum
 from regard.runs.conversion import import_model
 from regard.runs.options import RecipeOptions, recipe_from_options
@@ -24,8 +23,9 @@ from regard.system.errors import Stopped
 from regard.tasks.model_folder import load
 from regard.training.checkpoints import manifest
 from regard.training.checkpoints.files import Entry
-from small_folders import TEXTS, byte_pairs, folder_of, word_pieces
-from small_tasks import EVERY, put
+from tests.convert.small_folders import TEXTS, byte_pairs, folder_of, word_pieces
+from tests.e2e.crafted import answered, crafted, crafted_toml
+from tests.tasks.small_tasks import EVERY, put
 
 KINDS = (
     *("BertForMaskedLM", "BertForSequenceClassification", "BertForTokenClassification", "BertModel"),

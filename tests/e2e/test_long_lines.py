@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from small_tasks import EVERY, IMAGE, put
+from tests.tasks.small_tasks import EVERY, IMAGE, put
 
 COMMANDS: dict[str, list[str]] = {
     "translator": ["translate"],

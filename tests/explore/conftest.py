@@ -12,7 +12,7 @@ from regard.explore.folders.models import Models
 from regard.explore.payload import unpack
 from regard.explore.questions import ablation
 from regard.explore.questions.answers import answer
-from small_tasks import EVERY, before, put
+from tests.tasks.small_tasks import EVERY, before, put
 
 Answer = tuple[dict[str, Any], dict[str, np.ndarray]]
 Ask = Callable[..., Answer]

@@ -11,7 +11,7 @@ from regard.explore.folders.models import Models
 from regard.explore.payload import unpack
 from regard.explore.questions.answers import ANSWERS, answer, export_file, stream_tokens
 from regard.explore.requests import WeightsReplaced
-from small_tasks import SOURCE, keep, put, translator, viewer
+from tests.tasks.small_tasks import SOURCE, keep, put, translator, viewer
 
 HEAD: dict[str, Any] = {"text": SOURCE, "kind": "encoder", "layer": 1, "head": 1}
 QUESTIONS: dict[str, dict[str, Any]] = {

@@ -12,8 +12,8 @@ import torch
 from regard.models.store import load_weights, to_bytes, weights
 from regard.nn.dropout import reseed
 from regard.nn.hooks import capture, intervene
-from small_models import assert_near, only, same, sentences, tolerance
-from small_readers import OF_BERT, bert, combinations, texts
+from tests.models.small_models import assert_near, only, same, sentences, tolerance
+from tests.models.small_readers import OF_BERT, bert, combinations, texts
 
 DTYPES = pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
 GIVEN = sentences([5, 1, 7, 3])

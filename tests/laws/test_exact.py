@@ -17,7 +17,7 @@ from regard.models.decoding.transformer import TransformerStepper
 from regard.models.store import load_weights, to_bytes, weights
 from regard.nn import embeddings, ops
 from regard.nn.hooks import capture, intervene
-from small_models import PIECES, only, same, section, sentences, small, some_pairs
+from tests.models.small_models import PIECES, only, same, section, sentences, small, some_pairs
 
 LENGTHS = [(5, 4), (1, 6), (7, 1), (3, 3)]
 

@@ -19,8 +19,8 @@ from regard.models.store import load_weights, to_bytes, weights
 from regard.nn.dropout import reseed
 from regard.nn.hooks import capture, intervene
 from regard.nn.loss import SmoothedCrossEntropy
-from small_models import PIECES, assert_near, only, same, sentences, tolerance
-from small_readers import OF_GPT, combinations, gpt, texts
+from tests.models.small_models import PIECES, assert_near, only, same, sentences, tolerance
+from tests.models.small_readers import OF_GPT, combinations, gpt, texts
 
 DTYPES = pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
 GIVEN = sentences([5, 1, 7, 3])

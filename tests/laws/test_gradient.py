@@ -6,7 +6,7 @@ import torch
 
 from regard.nn.dropout import reseed
 from regard.nn.loss import SmoothedCrossEntropy
-from small_models import section, small, some_pairs
+from tests.models.small_models import section, small, some_pairs
 
 
 def test_gradient(choices) -> None:

@@ -14,7 +14,7 @@ from regard.decoding.rows import Symbols
 from regard.decoding.search import search
 from regard.models.decoding.transformer import TransformerStepper
 from regard.models.inputs import pairs
-from small_models import batch, section, sentences, small
+from tests.models.small_models import batch, section, sentences, small
 
 VOCABULARY, LIMIT = 5, 3
 SOURCES = sentences([3, 1], pieces=VOCABULARY)

@@ -1,13 +1,10 @@
 """The table of laws names every law of the plan, every family, and tests that exist."""
 
 import re
-import sys
 from pathlib import Path
 
 from regard.config import FAMILIES as SECTIONS
-
-sys.path.insert(0, str(Path(__file__).parent))
-from laws import LAWS
+from tests.laws.laws import LAWS
 
 TESTS = Path(__file__).parents[1]
 FAMILIES = set(SECTIONS)

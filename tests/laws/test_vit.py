@@ -11,8 +11,8 @@ import torch
 from regard.models.store import load_weights, to_bytes, weights
 from regard.nn.dropout import reseed
 from regard.nn.hooks import capture, intervene
-from small_models import assert_near, only, same, tolerance
-from small_readers import CLASSES, OF_VIT, combinations, images, vit
+from tests.models.small_models import assert_near, only, same, tolerance
+from tests.models.small_readers import CLASSES, OF_VIT, combinations, images, vit
 
 DTYPES = pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
 COUNT, TOKENS = 3, 7

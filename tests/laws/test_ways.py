@@ -11,7 +11,7 @@ from regard.nn.attention.multi_head import attend
 from regard.nn.attention.padded_groups import SMALLEST_GROUP
 from regard.nn.layout import Layout
 from regard.nn.positions import Relative
-from small_models import assert_near, only, sequences, tolerance
+from tests.models.small_models import assert_near, only, sequences, tolerance
 
 RANDOM = torch.Generator().manual_seed(11)
 MANY = torch.randint(1, 9, (2 * SMALLEST_GROUP + 5,), generator=RANDOM).tolist()

@@ -12,7 +12,7 @@ from regard.decoding.search import search
 from regard.models.decoding.transformer import TransformerStepper
 from regard.models.inputs import pairs
 from regard.nn.hooks import capture
-from small_models import PIECES, assert_near, batch, section, sentences, small, some_pairs, tolerance
+from tests.models.small_models import PIECES, assert_near, batch, section, sentences, small, some_pairs, tolerance
 
 DTYPES = pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
 SOURCES, TARGETS = sentences([5, 1, 7, 3]), sentences([4, 6, 1, 3], seed=9)

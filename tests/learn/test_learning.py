@@ -16,7 +16,7 @@ from regard.models.transformer import Transformer
 from regard.nn.dropout import reseed
 from regard.nn.loss import SmoothedCrossEntropy
 from regard.system.keys import generator, key
-from small_models import batch, section
+from tests.models.small_models import batch, section
 
 PIECES = 14
 SIZES = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 32, "d_ff": 64, "heads": 2}

@@ -13,8 +13,8 @@ from regard.models.bert import Bert
 from regard.models.build import bert, tags, words
 from regard.nn.dropout import reseed
 from regard.system.keys import generator, key
-from reversals import PIECES, drawn, right
-from small_readers import texts
+from tests.learn.reversals import PIECES, drawn, right
+from tests.models.small_readers import texts
 
 MASK = 1
 SIZES = {

@@ -16,7 +16,7 @@ from regard.models.rnn import Rnn
 from regard.nn.dropout import reseed
 from regard.nn.loss import SmoothedCrossEntropy
 from regard.system.keys import generator, key
-from small_models import batch
+from tests.models.small_models import batch
 
 PIECES = 14
 

@@ -13,8 +13,8 @@ from regard.models.inspect.captured_attention import capture_layers
 from regard.models.rnn_encoder import RecurrentEncoder
 from regard.nn.dropout import reseed
 from regard.system.keys import generator, key
-from reversals import PIECES, drawn, right
-from small_readers import texts
+from tests.learn.reversals import PIECES, drawn, right
+from tests.models.small_readers import texts
 
 MARK = 1
 SIZES = {"d_model": 48, "layers": 2, "dropout": 0.0}

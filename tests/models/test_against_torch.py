@@ -8,7 +8,7 @@ from torch import nn
 
 from regard.models.transformer import Transformer
 from regard.nn.layout import Sequences
-from small_models import assert_near, section, small, some_pairs, tolerance
+from tests.models.small_models import assert_near, section, small, some_pairs, tolerance
 
 LENGTHS = [(5, 3), (1, 6), (7, 1), (4, 4)]
 

@@ -8,7 +8,7 @@ from regard.models.build import outline, transformer
 from regard.nn.layers import PostNorm, PreNorm
 from regard.nn.normalization import LayerNorm, RMSNorm
 from regard.nn.positions import Learned, NoPositions, Sinusoidal
-from small_models import section
+from tests.models.small_models import section
 
 
 @pytest.mark.parametrize(

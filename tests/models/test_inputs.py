@@ -2,7 +2,7 @@ import numpy as np
 import torch
 
 from regard.models.inputs import pairs
-from small_models import batch, sentences
+from tests.models.small_models import batch, sentences
 
 
 def test_a_batch_becomes_tensors() -> None:

@@ -15,8 +15,8 @@ from regard.nn import ops
 from regard.nn.dropout import reseed
 from regard.nn.hooks import capture, intervene
 from regard.nn.loss import SmoothedCrossEntropy
-from small_models import PIECES, assert_near, batch, only, same, sentences, some_pairs, tolerance
-from small_rnn import COMBINATIONS, FEW, section, small
+from tests.models.decoding.small_rnn import COMBINATIONS, FEW, section, small
+from tests.models.small_models import PIECES, assert_near, batch, only, same, sentences, some_pairs, tolerance
 
 LENGTHS = [(5, 4), (1, 6), (7, 1), (3, 3)]
 SOURCES, TARGETS = sentences([5, 1, 7, 3]), sentences([4, 6, 1, 3], seed=9)

@@ -8,9 +8,9 @@ from regard.config import RnnEncoderSection
 from regard.models.build import classes, rnn_encoder
 from regard.models.inspect.captured_attention import capture_layers
 from regard.nn.dropout import reseed
-from small_models import PIECES, assert_near, same, sentences
-from small_readers import CLASSES, texts
-from small_readers import rnn_encoder as small
+from tests.models.small_models import PIECES, assert_near, same, sentences
+from tests.models.small_readers import CLASSES, texts
+from tests.models.small_readers import rnn_encoder as small
 
 GIVEN = sentences([5, 1, 7, 3])
 KERNELS = {"elman": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}

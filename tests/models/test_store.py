@@ -7,7 +7,7 @@ import torch
 from regard.models.build import outline, transformer
 from regard.models.store import LARGEST_HEADER, check_weights, load_weights, some, to_bytes, weights
 from regard.system.errors import RegardError
-from small_models import section, small
+from tests.models.small_models import section, small
 
 
 @pytest.fixture

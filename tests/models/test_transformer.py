@@ -1,10 +1,10 @@
-import equations
 import numpy as np
 import pytest
 import torch
 
 from regard.models.inputs import pairs
-from small_models import PIECES, arrays, assert_near, batch, section, sentences, small
+from tests.models.small_models import PIECES, arrays, assert_near, batch, section, sentences, small
+from tests.reference import equations
 
 NORMS = {"layer": equations.layer_norm, "rms": equations.rms_norm}
 ACTIVATIONS = {"relu": equations.relu, "gelu": equations.gelu}

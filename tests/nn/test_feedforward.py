@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from regard.nn.feedforward import FeedForward, GatedFeedForward
-from small_models import arrays, assert_near, stir
+from tests.models.small_models import arrays, assert_near, stir
 
 X_TD = torch.randn(6, 10, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
 

@@ -6,7 +6,7 @@ import torch
 from regard.models.decoding.transformer import TransformerStepper
 from regard.nn import hooks
 from regard.nn.hooks import capture, intervene
-from small_models import PIECES, assert_near, section, sentences, small, some_pairs
+from tests.models.small_models import PIECES, assert_near, section, sentences, small, some_pairs
 
 LENGTHS = [(3, 4), (5, 2)]
 INSIDE = ("query", "key", "value", "score", "weight", "context")

@@ -3,7 +3,7 @@ import torch
 from regard.models.build import transformer
 from regard.nn.embeddings import TokenEmbedding
 from regard.nn.ops import Linear
-from small_models import section
+from tests.models.small_models import section
 
 
 def test_weights_are_a_pure_function_of_the_key() -> None:

@@ -1,4 +1,3 @@
-import equations
 import numpy as np
 import pytest
 import torch
@@ -10,7 +9,8 @@ from regard.nn.feedforward import FeedForward
 from regard.nn.layers import DecoderLayer, EncoderLayer, PostNorm, PreNorm
 from regard.nn.layout import Layout
 from regard.nn.normalization import LayerNorm
-from small_models import arrays, assert_near, sequences, stir
+from tests.models.small_models import arrays, assert_near, sequences, stir
+from tests.reference import equations
 
 SIZES, HEADS = [3, 1, 2], 2
 X_TD, MEMORY_SD = (torch.randn(n, 6, dtype=torch.float64, generator=torch.Generator().manual_seed(n)) for n in (6, 7))

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from regard.nn.layout import Layout, Sequences
-from small_models import sequences
+from tests.models.small_models import sequences
 
 
 def test_end_to_end() -> None:

@@ -1,4 +1,3 @@
-import equations
 import pytest
 import torch
 import torch.nn.functional as F
@@ -6,7 +5,8 @@ from torch.overrides import TorchFunctionMode
 
 from regard.nn import loss
 from regard.nn.loss import SmoothedCrossEntropy
-from small_models import assert_near
+from tests.models.small_models import assert_near
+from tests.reference import equations
 
 
 def given(tokens: int, pieces: int, d_model: int = 6, dtype: torch.dtype = torch.float64):

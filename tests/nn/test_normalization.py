@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from regard.nn.normalization import BatchNorm, GroupNorm, Scaled, counting
-from small_models import arrays, assert_near, stir
+from tests.models.small_models import arrays, assert_near, stir
 
 X_TD = torch.randn(7, 12, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
 

@@ -7,7 +7,7 @@ import torch
 from regard.nn import ops
 from regard.nn.embeddings import TokenEmbedding
 from regard.nn.ops import Linear, is_accurate, product, project, use, using
-from small_models import assert_near, small
+from tests.models.small_models import assert_near, small
 
 SWITCH = torch.backends.mkldnn.matmul
 

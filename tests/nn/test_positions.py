@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from regard.nn.positions import Grid, NoPositions, Relative, Sinusoidal
-from small_models import assert_near
+from tests.models.small_models import assert_near
 
 
 @pytest.mark.parametrize("two_way", [True, False], ids=["two-way", "one-way"])

@@ -1,6 +1,5 @@
 """Embeddings, positions, norms, feed-forward, residual connections: each against its equation."""
 
-import equations
 import numpy as np
 import pytest
 import torch
@@ -12,7 +11,8 @@ from regard.nn.feedforward import FeedForward
 from regard.nn.layers import PostNorm, PreNorm
 from regard.nn.normalization import LayerNorm, RMSNorm
 from regard.nn.positions import Learned, NoPositions, Sinusoidal, sinusoids
-from small_models import arrays, assert_near, stir
+from tests.models.small_models import arrays, assert_near, stir
+from tests.reference import equations
 
 X_TD = torch.randn(6, 10, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import regard
-from page_models import LESSONS, data_of, made
-from page_odd import hostile, reads_long
-from page_view import BROWSERS, Watch, browsing, chromium, serving
-from small_tasks import put, recurrent
+from tests.page.models import LESSONS, data_of, made
+from tests.page.odd import hostile, reads_long
+from tests.page.view import BROWSERS, Watch, browsing, chromium, serving
+from tests.tasks.small_tasks import put, recurrent
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def page_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the models, one for all processes of a run; ``page_models.made`` teaches one at first need."""
+    """The folder of the models, one for all processes of a run; ``models.made`` teaches one at first need."""
     base = tmp_path_factory.getbasetemp()
     return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "page-models"
 

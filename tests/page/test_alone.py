@@ -11,16 +11,16 @@ from xml.etree import ElementTree
 
 import pytest
 
-from page_language import digits
-from page_models import data_of, made
-from page_numbers import check_gaze, clean, like, number
-from page_reading import BEFORE, FRAME, chosen, flipped, opened
-from page_view import Watch
 from regard.explore.folders.models import Models
 from regard.explore.forward.head_measures import entropy
 from regard.explore.forward.inputs import image_inputs
 from regard.explore.forward.record import record, record_attention
 from regard.explore.questions.answers import export_file
+from tests.page.language import digits
+from tests.page.models import data_of, made
+from tests.page.numbers import check_gaze, clean, like, number
+from tests.page.reading import BEFORE, FRAME, chosen, flipped, opened
+from tests.page.view import Watch
 
 
 def written(folder: Path, file: Path, *arguments: str) -> str:

@@ -11,9 +11,9 @@ from urllib.parse import urlencode
 
 import pytest
 
-from page_reading import BEFORE, ONE, address, opened, settled, soon
-from page_view import Watch, serving
-from small_tasks import SOURCE, put, translator
+from tests.page.reading import BEFORE, ONE, address, opened, settled, soon
+from tests.page.view import Watch, serving
+from tests.tasks.small_tasks import SOURCE, put, translator
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -7,15 +7,15 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from page_numbers import clean
-from page_reading import BEFORE, flipped, opened, soon
-from page_view import Watch
 from regard.explore.folders.models import Models
 from regard.explore.forward.passes import forward_pass
 from regard.explore.pictures.view import View
 from regard.explore.questions.first_head import first_head
 from regard.explore.questions.look import first_kind
 from regard.explore.requests import Request
+from tests.page.numbers import clean
+from tests.page.reading import BEFORE, flipped, opened, soon
+from tests.page.view import Watch
 
 
 @pytest.mark.long(minutes=0.2)

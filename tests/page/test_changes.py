@@ -11,10 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from page_language import digits
-from page_numbers import apart, chance, clean, like, number
-from page_reading import BEFORE, ONE, chosen, flipped, holds, opened, settled, soon
-from page_view import Watch
 from regard.explore.forward.candidates import scores, top_candidates
 from regard.explore.forward.inputs import image_inputs, text_inputs
 from regard.explore.forward.passes import probabilities
@@ -23,6 +19,10 @@ from regard.explore.forward.searches import beam_search, prepare_search
 from regard.explore.questions.attribution import explained_score
 from regard.models.inspect.ablation import Ablations, Head
 from regard.models.inspect.saliency import gradient_times_input
+from tests.page.language import digits
+from tests.page.numbers import apart, chance, clean, like, number
+from tests.page.reading import BEFORE, ONE, chosen, flipped, holds, opened, settled, soon
+from tests.page.view import Watch
 
 IMAGE = 3
 WRITERS = ("translator", "recurrent", "writer", "spans")

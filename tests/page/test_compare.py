@@ -11,11 +11,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from page_language import pairs
-from page_models import made
-from page_numbers import check_gaze, clean, like, number, weight
-from page_reading import BEFORE, FRAME, ONE, chosen, flipped, opened, settled, soon
-from page_view import Watch
 from regard.explore.folders.models import Models
 from regard.explore.forward.candidates import scores
 from regard.explore.forward.inputs import text_inputs
@@ -24,6 +19,11 @@ from regard.explore.forward.record import record
 from regard.explore.questions.attribution import explained_score
 from regard.models.inspect.ablation import Ablations
 from regard.models.inspect.saliency import gradient_times_input
+from tests.page.language import pairs
+from tests.page.models import made
+from tests.page.numbers import check_gaze, clean, like, number, weight
+from tests.page.reading import BEFORE, FRAME, ONE, chosen, flipped, opened, settled, soon
+from tests.page.view import Watch
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Request

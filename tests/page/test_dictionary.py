@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from page_numbers import like, number, places, weight
-from page_reading import FRAME, chosen, opened, soon
-from page_view import Watch
+from tests.page.numbers import like, number, places, weight
+from tests.page.reading import FRAME, chosen, opened, soon
+from tests.page.view import Watch
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from page_language import digits
-from page_numbers import clean, like, number, places, weight
-from page_reading import BEFORE, FRAME, flipped, opened, rows, settled
-from page_view import Watch
 from regard.explore.forward.equation_steps import EquationSteps, equation
 from regard.explore.forward.inputs import ModelInputs, image_inputs, text_inputs
+from tests.page.language import digits
+from tests.page.numbers import clean, like, number, places, weight
+from tests.page.reading import BEFORE, FRAME, flipped, opened, rows, settled
+from tests.page.view import Watch
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -11,10 +11,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from page_language import digits
-from page_numbers import apart, chance, check_gaze, clean, like, number, percent, weight
-from page_reading import BEFORE, FRAME, ONE, chosen, flipped, opened, soon
-from page_view import Watch
 from regard.explore.forward.candidates import scores
 from regard.explore.forward.head_measures import measures, rollout
 from regard.explore.forward.inputs import image_inputs, text_inputs
@@ -24,6 +20,10 @@ from regard.explore.forward.tokens import Token, by_word, words
 from regard.explore.kinds import Kind
 from regard.explore.questions.attribution import explained_score
 from regard.models.inspect.ablation import Ablations, Head
+from tests.page.language import digits
+from tests.page.numbers import apart, chance, check_gaze, clean, like, number, percent, weight
+from tests.page.reading import BEFORE, FRAME, ONE, chosen, flipped, opened, soon
+from tests.page.view import Watch
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 
 import pytest
 
-from page_odd import HOSTILE
-from page_reading import chosen, opened, settled, soon
-from page_view import Watch
+from tests.page.odd import HOSTILE
+from tests.page.reading import chosen, opened, settled, soon
+from tests.page.view import Watch
 
 if TYPE_CHECKING:
     from playwright.sync_api import Dialog, Page, Request

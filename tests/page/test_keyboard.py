@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from page_language import pairs
-from page_numbers import check_gaze, clean
-from page_reading import FRAME, address, settled, soon
-from page_view import Watch
 from regard.explore.forward.record import record
+from tests.page.language import pairs
+from tests.page.numbers import check_gaze, clean
+from tests.page.reading import FRAME, address, settled, soon
+from tests.page.view import Watch
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 import regard
-from page_numbers import check_gaze, clean, like, places, weight
-from page_odd import LETTERS
-from page_reading import FRAME, chosen, holds, rows, settled, soon
-from page_view import Watch
 from regard.explore.forward.equation_steps import equation
 from regard.explore.forward.head_measures import rollout
 from regard.explore.forward.inputs import text_inputs
 from regard.explore.forward.record import record
+from tests.page.numbers import check_gaze, clean, like, places, weight
+from tests.page.odd import LETTERS
+from tests.page.reading import FRAME, chosen, holds, rows, settled, soon
+from tests.page.view import Watch
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from page_language import antecedent, digits, hidden, hidden_twice, language, pairs, spans
-from page_models import LESSONS, made, main, quality
 from regard.data.demo.grammar import Pair, classic, words_of
 from regard.training.checkpoints.average import weights
+from tests.page.language import antecedent, digits, hidden, hidden_twice, language, pairs, spans
+from tests.page.models import LESSONS, made, main, quality
 
 
 def test_what_is_tested_was_not_learned_from() -> None:

@@ -10,10 +10,10 @@ from urllib.parse import urlencode
 import pytest
 
 import regard
-from page_language import pairs
-from page_models import LESSONS, made
-from page_reading import settled, soon
-from page_view import Watch, serving
+from tests.page.language import pairs
+from tests.page.models import LESSONS, made
+from tests.page.reading import settled, soon
+from tests.page.view import Watch, serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page

@@ -13,11 +13,11 @@ from urllib.parse import urlencode
 
 import pytest
 
-from page_models import LESSONS, made
-from page_numbers import like, number
-from page_reading import chosen, opened, settled, soon
-from page_view import Watch, serving
-from small_tasks import SOURCE, keep, log, put, translator
+from tests.page.models import LESSONS, made
+from tests.page.numbers import like, number
+from tests.page.reading import chosen, opened, settled, soon
+from tests.page.view import Watch, serving
+from tests.tasks.small_tasks import SOURCE, keep, log, put, translator
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from page_reading import BEFORE, FRAME, address, settled, soon
-from page_view import Watch
+from tests.page.reading import BEFORE, FRAME, address, settled, soon
+from tests.page.view import Watch
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator

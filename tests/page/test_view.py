@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from page_view import Watch, chromium, serving
+from tests.page.view import Watch, chromium, serving
 
 
 class Quiet(SimpleHTTPRequestHandler):

@@ -10,11 +10,11 @@ from urllib.parse import urlencode
 
 import pytest
 
-from page_reading import flipped, settled, soon
-from page_view import Watch, serving
 from regard.explore.folders.folder import Folder
 from regard.models.inspect.ablation import Ablations, Head
-from small_tasks import SOURCE, log, put, translator
+from tests.page.reading import flipped, settled, soon
+from tests.page.view import Watch, serving
+from tests.tasks.small_tasks import SOURCE, log, put, translator
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Request

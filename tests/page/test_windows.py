@@ -9,12 +9,12 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from page_language import pairs
-from page_numbers import check_gaze, clean
-from page_reading import BEFORE, FRAME, address, chosen, holds, opened, settled, soon
-from page_view import Watch
 from regard.explore.forward.record import record
 from regard.explore.forward.text_windows import windows
+from tests.page.language import pairs
+from tests.page.numbers import check_gaze, clean
+from tests.page.reading import BEFORE, FRAME, address, chosen, holds, opened, settled, soon
+from tests.page.view import Watch
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from page_language import pairs
-from page_numbers import apart, chance, clean, like, number, percent, places
-from page_reading import BEFORE, FRAME, ONE, opened, soon
-from page_view import Watch
 from regard.explore.forward.inputs import text_inputs
 from regard.explore.forward.searches import beam_search, prepare_search
 from regard.explore.forward.vector_space import Plane, layer_paths, nearest
 from regard.models.inspect.ablation import Ablations
+from tests.page.language import pairs
+from tests.page.numbers import apart, chance, clean, like, number, percent, places
+from tests.page.reading import BEFORE, FRAME, ONE, opened, soon
+from tests.page.view import Watch
 
 
 def table(task: Any, side: str) -> tuple[Any, NDArray[Any]]:

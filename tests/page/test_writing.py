@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from page_language import pairs
-from page_numbers import chance, clean, like, number
-from page_reading import BEFORE, opened, rows, settled, soon
-from page_view import Watch
 from regard.explore.forward.candidates import Candidate, top_candidates
 from regard.explore.forward.inputs import ModelInputs, text_inputs
 from regard.explore.forward.searches import beam_search, prepare_search
+from tests.page.language import pairs
+from tests.page.numbers import chance, clean, like, number
+from tests.page.reading import BEFORE, opened, rows, settled, soon
+from tests.page.view import Watch
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page

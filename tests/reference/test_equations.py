@@ -1,11 +1,11 @@
 """The plain loops are themselves held to torch's functions, so that two independent hands agree."""
 
-import equations
 import numpy as np
 import torch
 import torch.nn.functional as F
 
-from small_models import assert_near
+from tests.models.small_models import assert_near
+from tests.reference import equations
 
 RANDOM = np.random.default_rng(3)
 

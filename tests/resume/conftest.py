@@ -1,16 +1,11 @@
 """Lets these tests share one toy task, and one small run of the whole."""
 
 import random
-import sys
-from pathlib import Path
 
 import pytest
 import torch
 
 from regard.training.checkpoints.files import Files
-
-for place in ("training", "resume"):
-    sys.path.insert(0, str(Path(__file__).parents[1] / place))
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +20,7 @@ def one_thread():
 @pytest.fixture(scope="module")
 def counted():
     """Every file operation of a process is counted by ``small_runs``."""
-    from small_runs import before
+    from tests.resume.small_runs import before
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Files, "before", before)
@@ -46,8 +41,8 @@ def corpus(tmp_path_factory):
 @pytest.fixture(scope="module")
 def never(corpus, counted, tmp_path_factory):
     """What the run that is never killed leaves, its file operations in order, and its folder."""
-    from small_runs import SEEN, results, train
-    from toy import in_child
+    from tests.resume.small_runs import SEEN, results, train
+    from tests.training.toy import in_child
 
     output = tmp_path_factory.mktemp("never") / "model"
 

@@ -16,10 +16,10 @@ from typing import Any
 from xml.etree import ElementTree
 
 import torch._dynamo  # noqa: F401  # which an optimiser loads, in each process anew
-from toy import in_child, lines
 
 from regard.cli import main
 from regard.training.checkpoints.files import Files
+from tests.training.toy import in_child, lines
 
 Given = Callable[[Path], list[object]]
 """A command and its options, where it is given the output."""

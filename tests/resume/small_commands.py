@@ -10,7 +10,7 @@ from typing import Any
 
 from regard.runs.conversion import export_model
 from regard.runs.demo import images, translation
-from small_tasks import EVERY, SOURCE, keep, put, spanner, translator
+from tests.tasks.small_tasks import EVERY, SOURCE, keep, put, spanner, translator
 
 Words = Callable[[Path, Path], list[object]]
 """A command and its options, by the folder of its data and the output it is to make."""

@@ -2,10 +2,9 @@
 
 import os
 
-from toy import in_child
-
 from regard.runs import train as training
 from regard.training.checkpoints import manifest, resolved
+from tests.training.toy import in_child
 
 SETTINGS = (
     "text.vocabulary=300 text.joint=false data.validation=10 data.max_tokens=32 model.encoder_layers=1 "

@@ -4,12 +4,12 @@ import random
 import shutil
 
 import pytest
-from small_runs import FATAL, SEEN
-from toy import StopAt, in_child, lines, whole
 
 import regard
 from regard.system.errors import RegardError, Stopped
 from regard.training.checkpoints import manifest, resolved
+from tests.resume.small_runs import FATAL, SEEN
+from tests.training.toy import StopAt, in_child, lines, whole
 
 SETTINGS = (
     "text.vocabulary=300 data.validation=12 data.max_tokens=24 model.layers=1 model.d_model=8 model.d_ff=16 "

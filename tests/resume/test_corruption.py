@@ -3,9 +3,9 @@
 import random
 
 import pytest
-from toy import Play, StopAt, recipe
 
 from regard.system.errors import NoValidCheckpoint, Stopped
+from tests.training.toy import Play, StopAt, recipe
 
 SETTINGS = {"steps": 20, "ema": 0.9}
 

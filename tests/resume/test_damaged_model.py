@@ -5,14 +5,14 @@ import shutil
 from pathlib import Path
 
 import pytest
-from small_runs import SEEN, killed, results, train
-from toy import Counting, in_child
 
 from regard.system.errors import NoValidCheckpoint
 from regard.tasks import model_writer
 from regard.tasks.model_folder import load
 from regard.training.checkpoints import manifest
 from regard.training.progress import Best, Progress
+from tests.resume.small_runs import SEEN, killed, results, train
+from tests.training.toy import Counting, in_child
 
 pytestmark = pytest.mark.usefixtures("counted")
 MODEL = "model.safetensors"

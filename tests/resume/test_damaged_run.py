@@ -6,12 +6,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from small_runs import results, train
-from toy import Counting, Fast, StopAt, whole
 
 from regard.config import checksum
 from regard.system.errors import Damaged, RegardError, Stopped
 from regard.training.checkpoints import manifest, resolved
+from tests.resume.small_runs import results, train
+from tests.training.toy import Counting, Fast, StopAt, whole
 
 FREE = {"metrics.jsonl", "lock"}
 """A torn line of the log is set aside with what is made again; the lock is empty."""

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from toy import Counting, lines, whole
 
 import regard
 from regard.data.prepare.folder import verify_folder
 from regard.runs.plan import processor
 from regard.training.checkpoints import manifest, resolved
+from tests.training.toy import Counting, lines, whole
 
 RUNS = Path(__file__).parents[1] / "fixtures" / "runs"
 SETTINGS = {

@@ -4,9 +4,9 @@ import random
 from functools import cache
 
 import pytest
-from toy import Play, StopAt, recipe
 
 from regard.system.errors import Stopped
+from tests.training.toy import Play, StopAt, recipe
 
 SETTINGS = [
     {"accumulate": accumulate, "ema": ema, "schedule": schedule, "select": select, **optimiser}

@@ -4,8 +4,6 @@ import random
 from functools import partial
 
 import pytest
-from small_runs import FATAL, SEEN, SETTINGS, results
-from toy import StopAt, in_child, lines
 
 from regard.runs import train as training
 from regard.system.errors import Stopped
@@ -13,6 +11,8 @@ from regard.training import saving
 from regard.training.budget import budget
 from regard.training.budget.measured_steps import MeasuredSteps
 from regard.training.run import Hooks
+from tests.resume.small_runs import FATAL, SEEN, SETTINGS, results
+from tests.training.toy import StopAt, in_child, lines
 
 pytestmark = pytest.mark.usefixtures("counted")
 MORE = ["training.schedule=noam", "training.warmup=1", "training.validate_every=5", "training.save_every=4"]

@@ -4,9 +4,9 @@ import random
 import shutil
 
 import pytest
-from toy import Files, Killer, Play, in_child, recipe
 
 from regard.system.errors import RegardError
+from tests.training.toy import Files, Killer, Play, in_child, recipe
 
 SETTINGS = {"steps": 8, "validate_every": 4, "save_every": 2, "keep": 2, "ema": 0.9, "accumulate": 2}
 

@@ -11,8 +11,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from kills import WHOLE, Given, halved, killed, killed_by_signal, left, never, resumed, run
-from small_commands import FILES, FOLDERS, RUNS, Words, world
+
+from tests.resume.kills import WHOLE, Given, halved, killed, killed_by_signal, left, never, resumed, run
+from tests.resume.small_commands import FILES, FOLDERS, RUNS, Words, world
 
 ALL: dict[str, Words] = {**FOLDERS, **FILES, **RUNS}
 QUICK = (

@@ -16,11 +16,11 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from kills import left, never, run
-from small_commands import RUNS, write
 
 from regard.cli import main
-from small_tasks import SOURCE, put, translator
+from tests.resume.kills import left, never, run
+from tests.resume.small_commands import RUNS, write
+from tests.tasks.small_tasks import SOURCE, put, translator
 
 PATIENCE = 60.0
 QUESTIONS = (

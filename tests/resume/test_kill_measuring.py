@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from toy import Corpus, Fast, Killer, Toy, in_child, recipe, reseed
 
 from regard.training.budget import measure
 from regard.training.checkpoints.files import Files
 from regard.training.run import Hooks
+from tests.training.toy import Corpus, Fast, Killer, Toy, in_child, recipe, reseed
 
 
 def measured(folder: Path, files: Files) -> None:

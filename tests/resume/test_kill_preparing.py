@@ -10,13 +10,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from toy import in_child
 
 from regard.config import Recipe, recipe_from
 from regard.data.corpora.pairs import open_pairs
 from regard.data.prepare.folder import verify_folder
 from regard.data.prepare.pairs import prepare
 from regard.runs.prepared_data import prepare_data
+from tests.training.toy import in_child
 
 STEPS = ((os, "fsync"), (os, "rename"), (os, "replace"), (shutil, "rmtree"))
 

@@ -5,10 +5,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from small_runs import FATAL, SEEN, killed, results, train
-from toy import in_child
 
 from regard.training.checkpoints.output_folder import _set_aside, claim_output
+from tests.resume.small_runs import FATAL, SEEN, killed, results, train
+from tests.training.toy import in_child
 
 pytestmark = pytest.mark.usefixtures("counted")
 

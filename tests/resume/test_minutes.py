@@ -5,8 +5,6 @@ import tomllib
 from functools import partial
 
 import pytest
-from small_runs import FATAL, SEEN, SETTINGS, results
-from toy import StopAt, in_child
 
 import regard
 from regard.explore.folders.training_curves import TrainingCurves
@@ -15,6 +13,8 @@ from regard.system.errors import Stopped
 from regard.training.checkpoints import resolved
 from regard.training.checkpoints.files import Files
 from regard.training.run import Hooks
+from tests.resume.small_runs import FATAL, SEEN, SETTINGS, results
+from tests.training.toy import StopAt, in_child
 
 pytestmark = pytest.mark.usefixtures("counted")
 

@@ -5,12 +5,12 @@ import shutil
 from dataclasses import dataclass
 
 import pytest
-from timed import Clock, Minutes
-from toy import Fast, Killer, StopAt, in_child, recipe
 
 from regard.system.errors import Stopped
 from regard.training.budget.budget import Costs
 from regard.training.checkpoints import resolved
+from tests.training.timed import Clock, Minutes
+from tests.training.toy import Fast, Killer, StopAt, in_child, recipe
 
 COSTS = Costs(step=2.0, loss=2.0, text=14.0, save=0.25, spent=1.0)
 STALLED = 1000.0

@@ -3,11 +3,11 @@
 import random
 
 import pytest
-from toy import StopAt, lines, whole
 
 import regard
 from regard.system.errors import RegardError, Stopped
 from regard.training.checkpoints import manifest, resolved
+from tests.training.toy import StopAt, lines, whole
 
 SETTINGS = (
     "text.vocabulary=380 text.units=pieces data.max_tokens=24 data.documents=line model.d_model=8 model.d_ff=16 "

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_commands import CASES, SMALL, write
 
 from regard.runs.train import train
 from regard.system.errors import Stopped
 from regard.training.log import SilentReporter
+from tests.resume.small_commands import CASES, SMALL, write
 
 STEPS = 10
 

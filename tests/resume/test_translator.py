@@ -4,11 +4,11 @@ import random
 from functools import cache
 
 import pytest
-from toy import StopAt, lines, whole
 
 import regard
 from regard.system.errors import Stopped
 from regard.training.checkpoints import manifest
+from tests.training.toy import StopAt, lines, whole
 
 SETTINGS = [
     "text.vocabulary=300",

@@ -26,9 +26,9 @@ from regard.text.tokenizers.vocabulary import Vocabularies
 from regard.training.checkpoints import fresh_folder, manifest
 from regard.training.checkpoints.files import Files
 from regard.training.log import SilentReporter
-from small_folders import LABELS, TEXTS, folder_of
-from small_models import assert_near, stir
-from small_peers import packed, transformers
+from tests.convert.small_folders import LABELS, TEXTS, folder_of
+from tests.convert.small_peers import packed, transformers
+from tests.models.small_models import assert_near, stir
 
 SIZES = {"d_model": 12, "d_ff": 20, "heads": 3}
 T5_LIKE = {

@@ -13,7 +13,7 @@ from regard.system.errors import RegardError, UsageError
 from regard.tasks.defaults import READINGS
 from regard.tasks.input_files import InputFiles
 from regard.tasks.model_folder import TASKS
-from small_classifiers import rows, written
+from tests.tasks.classification.small_classifiers import rows, written
 
 
 def test_every_task_has_a_class_and_a_job() -> None:

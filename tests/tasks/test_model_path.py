@@ -10,7 +10,7 @@ from regard.system.errors import RegardError
 from regard.tasks import model_folder as bundle
 from regard.tasks.model_path import fingerprint, model_folder
 from regard.tasks.text.pretrained import Pretrained
-from small_tasks import classifier, encoder, put, translator
+from tests.tasks.small_tasks import classifier, encoder, put, translator
 
 
 @pytest.fixture(scope="module")

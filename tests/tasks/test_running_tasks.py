@@ -29,7 +29,7 @@ from regard.tasks.language.masked import MaskedLm
 from regard.tasks.language.spans import SpanCorruption
 from regard.tasks.protocols import DataPaths
 from regard.training.log import SilentReporter
-from trials import evenly, shares
+from tests.tasks.trials import evenly, shares
 
 TASKS = {"language-model": LanguageModel, "masked-lm": MaskedLm, "span-corruption": SpanCorruption}
 TINY = {"d_model": 32, "d_ff": 64, "heads": 2, "dropout": 0.0}

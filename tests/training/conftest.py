@@ -1,12 +1,7 @@
 """Lets these tests share one toy task."""
 
-import sys
-from pathlib import Path
-
 import pytest
 import torch
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
 
 
 @pytest.fixture(autouse=True)

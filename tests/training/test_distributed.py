@@ -2,13 +2,13 @@
 
 import pytest
 import torch
-from toy import Corpus, Toy, recipe, reseed
 
 from regard.data.batches.batch import Position
 from regard.training import distributed
 from regard.training.build import schedule
 from regard.training.optim import FlatOptimiser
 from regard.training.update import Updates
+from tests.training.toy import Corpus, Toy, recipe, reseed
 
 
 def gradient(batches):

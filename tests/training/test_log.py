@@ -5,10 +5,10 @@ import json
 import os
 
 import pytest
-from toy import Fast, Killer, in_child
 
 from regard.system.errors import RegardError
 from regard.training.log import MetricsLog
+from tests.training.toy import Fast, Killer, in_child
 
 
 def written(path):

@@ -6,11 +6,11 @@ import pytest
 import torch
 from torch import nn
 from torch.testing import assert_close
-from toy import Bigram
 
 from regard.config import Training
 from regard.system.errors import RegardError
 from regard.training.optim import FlatOptimiser
+from tests.training.toy import Bigram
 
 
 def gradients(model, seed):

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from toy import Fast
 
 from regard.config import Training
 from regard.data.batches.batch import Position
@@ -14,6 +13,7 @@ from regard.system.errors import Diverged
 from regard.training.checkpoints.checkpoint import name, write_folder
 from regard.training.objective import Validation
 from regard.training.progress import Best, Progress, is_scoring_step, load_progress
+from tests.training.toy import Fast
 
 
 def test_state_goes_there_and_back():

@@ -3,12 +3,12 @@
 import json
 
 import pytest
-from timed import Clock, Minutes, SlowDisk
-from toy import Fast, Play, StopAt, recipe
 
 from regard.training.budget.budget import Costs, Replanning, midway
 from regard.training.checkpoints import manifest, resolved
 from regard.training.checkpoints.checkpoint import whole
+from tests.training.timed import Clock, Minutes, SlowDisk
+from tests.training.toy import Fast, Play, StopAt, recipe
 
 COSTS = Costs(step=0.5, loss=2.0, text=14.0, save=0.25, spent=1.0)
 

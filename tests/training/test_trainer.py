@@ -9,7 +9,6 @@ from itertools import chain, repeat
 import pytest
 import torch
 from torch.nn import functional
-from toy import RANDOM, Bigram, Corpus, Fast, Play, StopAt, Toy, lines, recipe, reseed
 
 from regard.config import Recipe, Training, TransformerSection
 from regard.data.batches.batch import Position
@@ -19,6 +18,7 @@ from regard.training.checkpoints import tensors
 from regard.training.checkpoints.checkpoint import whole
 from regard.training.run import Hooks
 from regard.training.trainer import fit
+from tests.training.toy import RANDOM, Bigram, Corpus, Fast, Play, StopAt, Toy, lines, recipe, reseed
 
 
 def log(play, kind):

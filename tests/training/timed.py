@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from toy import Corpus, Fast, Play, StopAt, Toy, reseed
-
 from regard.data.batches.batch import PairBatch
 from regard.training.budget.budget import Costs, Replanning, length
 from regard.training.budget.measure import measure
@@ -15,6 +13,7 @@ from regard.training.checkpoints import resolved
 from regard.training.log import Summary
 from regard.training.objective import Done, Loss, Validation
 from regard.training.run import Hooks
+from tests.training.toy import Corpus, Fast, Play, StopAt, Toy, reseed
 
 
 class Clock:

@@ -23,8 +23,19 @@ from regard.cli.io import lines
 from regard.runs import results_file
 from regard.tasks import model_folder
 from regard.training.checkpoints.files import Files
-from small_tasks import PIXELS, SOURCE, classifier, encoder, filler, put, spanner, speaker, tagger, translator
-from small_tasks import viewer as images
+from tests.tasks.small_tasks import (
+    PIXELS,
+    SOURCE,
+    classifier,
+    encoder,
+    filler,
+    put,
+    spanner,
+    speaker,
+    tagger,
+    translator,
+)
+from tests.tasks.small_tasks import viewer as images
 
 MODELS: dict[str, Callable[[], Any]] = {
     "translator": translator,

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from counted_calls import calls
 from regard.data.batches import sampler as planning
 from regard.data.batches.batch import Capacity, Position, capacity_for
 from regard.data.batches.sampler import BatchSampler, EpochSampler
 from regard.system.errors import RegardError
 from regard.text.files.lines import lines
 from regard.text.tokenizers.tokenizer import learn
+from tests.decoding.counted_calls import calls
 
 Lengths = tuple[NDArray[np.int64], NDArray[np.int64]]
 

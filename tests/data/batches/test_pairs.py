@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from counted_calls import calls
 from regard.config import Recipe, recipe_from
 from regard.data.batches.batch import PairBatch, Position
 from regard.data.batches.pairs import PairBatches
 from regard.data.corpora.pairs import open_pairs
 from regard.data.prepare.pairs import PreparedPairs, prepare
+from tests.decoding.counted_calls import calls
 
 WORDS = ["red", "house", "boat", "sails", "tired", "animal", "street", "wide"]
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from full_disk import named_when_full
 from regard.config import Recipe
 from regard.data.batches.texts import Examples
 from regard.data.corpora.labelled import open_labelled
@@ -17,6 +16,7 @@ from regard.data.prepare.windowing import Frame
 from regard.system.errors import Damaged, RegardError
 from regard.text.tokenizers.tokenizer import learn
 from regard.text.tokenizers.vocabulary import read_tokenizer
+from tests.data.prepare.full_disk import named_when_full
 
 LABELS = ("a", "b", "c")
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from full_disk import named_when_full
 from regard.config import Recipe, recipe_from
 from regard.data.corpora.pairs import Corpus, open_pairs
 from regard.data.prepare.pairs import PreparedPairs, prepare
 from regard.system.errors import Damaged, RegardError
+from tests.data.prepare.full_disk import named_when_full
 
 WORDS = ["red", "house", "boat", "sails", "tired", "animal", "street", "wide"]
 

@@ -15,7 +15,7 @@ from regard.data.prepare.shards import SideWriter
 from regard.explore.folders.examples import PLAIN, examples, is_demo_recipe
 from regard.runs.demo.translation import RECIPE
 from regard.text.tokenizers.tokenizer import learn
-from small_tasks import log
+from tests.tasks.small_tasks import log
 
 
 def of(task: str, **more: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from regard.config import RnnSection, recipe_from
 from regard.explore.folders.facts import NOTHING, facts, has_labels, positions_of, regularisation, title
 from regard.runs.demo.translation import RECIPE
-from small_tasks import EVERY, classifier, recurrent, spanner, tagger, viewer
+from tests.tasks.small_tasks import EVERY, classifier, recurrent, spanner, tagger, viewer
 
 
 def test_titles() -> None:

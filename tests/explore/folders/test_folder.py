@@ -28,7 +28,7 @@ from regard.explore.folders.folder import (
 )
 from regard.explore.folders.models import Models
 from regard.system.errors import RegardError
-from small_tasks import EVERY, LABELS, classifier, keep, log, put, translator
+from tests.tasks.small_tasks import EVERY, LABELS, classifier, keep, log, put, translator
 
 
 @pytest.fixture(scope="module")

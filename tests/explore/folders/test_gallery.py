@@ -11,7 +11,7 @@ from regard.data.demo.digits import several_digits
 from regard.explore.folders.gallery import Gallery
 from regard.runs.demo.images import TEST, TRAIN, VALID
 from regard.system.errors import RegardError, UsageError
-from small_tasks import viewer
+from tests.tasks.small_tasks import viewer
 
 
 @pytest.fixture

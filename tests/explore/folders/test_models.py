@@ -15,7 +15,7 @@ from regard.explore.payload import unpack
 from regard.explore.questions.answers import answer
 from regard.system.errors import RegardError, UsageError
 from regard.tasks import model_folder
-from small_tasks import EVERY, SOURCE, classifier, keep, put, translator
+from tests.tasks.small_tasks import EVERY, SOURCE, classifier, keep, put, translator
 
 
 @pytest.fixture

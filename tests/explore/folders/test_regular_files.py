@@ -19,7 +19,7 @@ from regard.explore.folders.training_curves import LINE, LOG, TrainingCurves
 from regard.explore.payload import unpack
 from regard.explore.questions.answers import answer, course, state
 from regard.system.errors import RegardError
-from small_tasks import classifier, filler, keep, put, tagger, translator
+from tests.tasks.small_tasks import classifier, filler, keep, put, tagger, translator
 
 PATIENCE = 15.0
 

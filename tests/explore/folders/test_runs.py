@@ -11,7 +11,7 @@ import pytest
 
 from regard.explore.folders.runs import FRESH, STALE, is_preparing, is_running, snapshots
 from regard.explore.folders.training_curves import LOG
-from small_tasks import filler, keep
+from tests.tasks.small_tasks import filler, keep
 
 
 @pytest.fixture

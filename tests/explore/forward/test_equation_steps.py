@@ -8,7 +8,7 @@ import pytest
 from regard.explore.forward.equation_steps import equation
 from regard.explore.forward.record import record_attention
 from regard.system.errors import UsageError
-from small_scenes import alone, both, recurrent
+from tests.explore.forward.small_scenes import alone, both, recurrent
 
 SCENES = {
     "paper": (both(), ("encoder", "decoder", "cross")),

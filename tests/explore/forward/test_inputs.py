@@ -11,7 +11,19 @@ import torch
 from regard.explore.forward.inputs import image_inputs, text_inputs
 from regard.explore.forward.record import record_attention
 from regard.system.errors import RegardError, UsageError
-from small_tasks import GAPPED, PIXELS, SOURCE, TARGET, classifier, filler, spanner, speaker, tagger, translator, viewer
+from tests.tasks.small_tasks import (
+    GAPPED,
+    PIXELS,
+    SOURCE,
+    TARGET,
+    classifier,
+    filler,
+    spanner,
+    speaker,
+    tagger,
+    translator,
+    viewer,
+)
 
 
 def test_a_translation_by_its_pieces_is_that_translation() -> None:

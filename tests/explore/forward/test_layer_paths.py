@@ -10,7 +10,7 @@ import torch
 
 from regard.explore.forward.vector_space import layer_paths
 from regard.system.errors import RegardError
-from small_scenes import alone, both, recurrent
+from tests.explore.forward.small_scenes import alone, both, recurrent
 
 
 def test_vectors_are_those_between_the_layers() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from regard.explore.forward.outputs import OF_TEXTS, classes, of_image
 from regard.tasks.classification.predictions import Prediction
-from small_tasks import GAPPED, LABELS, PIXELS, SOURCE, classifier, encoder, filler, speaker, tagger, viewer
+from tests.tasks.small_tasks import GAPPED, LABELS, PIXELS, SOURCE, classifier, encoder, filler, speaker, tagger, viewer
 
 
 def test_one_label() -> None:

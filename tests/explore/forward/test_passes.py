@@ -20,7 +20,19 @@ from regard.explore.forward.record import record, record_attention
 from regard.explore.requests import AblationRequest, Request
 from regard.models.decoding.stepper import stepper
 from regard.system.errors import RegardError, UsageError
-from small_tasks import EVERY, GAPPED, LABELS, PIXELS, SOURCE, TARGET, TEXTS, before, put, translator, viewer
+from tests.tasks.small_tasks import (
+    EVERY,
+    GAPPED,
+    LABELS,
+    PIXELS,
+    SOURCE,
+    TARGET,
+    TEXTS,
+    before,
+    put,
+    translator,
+    viewer,
+)
 
 Number = Callable[[str], int]
 TaskOf = Callable[[str], Any]

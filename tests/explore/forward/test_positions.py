@@ -11,7 +11,7 @@ from regard.config import VitSection
 from regard.explore.forward.positions import position_views
 from regard.models.build import vit
 from regard.system.errors import RegardError
-from small_scenes import SIZES, alone, both, recurrent
+from tests.explore.forward.small_scenes import SIZES, alone, both, recurrent
 
 
 def test_sinusoids_are_the_formula_and_their_likeness_depends_on_distance_alone() -> None:

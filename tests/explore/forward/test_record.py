@@ -24,7 +24,7 @@ from regard.tasks.tagging.assets import TagAssets
 from regard.tasks.text.assets import TextAssets
 from regard.text.tokenizers.tokenizer import learn
 from regard.text.tokenizers.vocabulary import Vocabularies, learn_vocabularies
-from small_tasks import reader
+from tests.tasks.small_tasks import reader
 
 SOURCE = "The animal didn't cross the street because it was too tired."
 TARGET = "Das Tier überquerte die Straße nicht, weil es zu müde war."

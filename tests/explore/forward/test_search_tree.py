@@ -13,7 +13,7 @@ from regard.explore.forward.searches import branch, tree
 from regard.models.build import transformer
 from regard.tasks.translation.translator import Translation
 from regard.text.tokenizers.vocabulary import learn_vocabularies
-from small_models import stir
+from tests.models.small_models import stir
 
 SOURCE = "The animal didn't cross the street because it was too tired."
 TARGET = "Das Tier überquerte die Straße nicht, weil es zu müde war."

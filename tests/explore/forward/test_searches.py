@@ -9,7 +9,7 @@ import pytest
 
 from regard.explore.forward.searches import beam_search, prepare_search
 from regard.system.errors import RegardError, UsageError
-from small_tasks import EVERY, GAPPED, SOURCE, recurrent, spanner, speaker, translator
+from tests.tasks.small_tasks import EVERY, GAPPED, SOURCE, recurrent, spanner, speaker, translator
 
 
 @pytest.mark.parametrize("make", [translator, recurrent])

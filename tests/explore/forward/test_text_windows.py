@@ -11,7 +11,7 @@ import pytest
 from regard.explore.forward.inputs import text_inputs
 from regard.explore.forward.text_windows import TextWindows, has_gap, target_windows, windows
 from regard.text.sentences import cut
-from small_tasks import EVERY, GAPPED, SOURCE, TARGET, TEXTS, filler, spanner, speaker, translator
+from tests.tasks.small_tasks import EVERY, GAPPED, SOURCE, TARGET, TEXTS, filler, spanner, speaker, translator
 
 READERS = [name for name in EVERY if name != "viewer"]
 OTHERS = [name for name in READERS if name not in ("translator", "recurrent")]

@@ -10,7 +10,7 @@ import torch
 from regard.explore.pictures.distance import distances, first_images, mean_distance, patch_distances, receptive_field
 from regard.models.inspect.captured_attention import image_weights
 from regard.system.errors import RegardError, UsageError
-from small_images import image_classifier
+from tests.explore.pictures.small_images import image_classifier
 
 
 def drawn(count: int, values: int = 24) -> list[np.ndarray]:

@@ -18,7 +18,7 @@ from regard.explore.pictures.image_view import ImageView, data_url, image_view, 
 from regard.models.inspect.captured_attention import image_weights
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.images.classifier import ImageClassification
-from small_images import image_classifier
+from tests.explore.pictures.small_images import image_classifier
 
 IMAGE = np.random.default_rng(1).integers(0, 10, 24)
 

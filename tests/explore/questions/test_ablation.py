@@ -19,7 +19,7 @@ from regard.explore.questions.ablation import values_in_time
 from regard.explore.questions.answers import answer
 from regard.explore.requests import AblationRequest
 from regard.system.errors import RegardError, UsageError
-from small_tasks import GAPPED, SOURCE, TARGET, classifier, put, translator
+from tests.tasks.small_tasks import GAPPED, SOURCE, TARGET, classifier, put, translator
 
 Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]
 

@@ -20,7 +20,7 @@ from regard.explore.payload import unpack
 from regard.explore.questions.answers import ANSWERS, answer, course, export_file, state, stream_tokens
 from regard.runs.demo.images import TEST, TRAIN, VALID
 from regard.system.errors import RegardError, UsageError
-from small_tasks import EVERY, PIXELS, SOURCE, before, log, put, translator, viewer
+from tests.tasks.small_tasks import EVERY, PIXELS, SOURCE, before, log, put, translator, viewer
 
 DEEP: Any = []
 for _ in range(5_000):

@@ -22,7 +22,7 @@ from regard.explore.questions.attribution import attribute, explained_score
 from regard.explore.requests import AblationRequest
 from regard.nn.hooks import intervene
 from regard.system.errors import RegardError
-from small_tasks import GAPPED, LABELS, PIXELS, SOURCE, TARGET, before, classifier, put, tagger
+from tests.tasks.small_tasks import GAPPED, LABELS, PIXELS, SOURCE, TARGET, before, classifier, put, tagger
 
 Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]
 TaskOf = Callable[[str], Any]

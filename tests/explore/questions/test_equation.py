@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from regard.system.errors import UsageError
-from small_tasks import EVERY, SOURCE, TARGET
+from tests.tasks.small_tasks import EVERY, SOURCE, TARGET
 
 Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]
 

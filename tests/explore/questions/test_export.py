@@ -17,7 +17,7 @@ from regard.explore.pictures.view import SMALLER, View
 from regard.explore.questions import export as exports
 from regard.explore.questions.answers import export_file
 from regard.system.errors import RegardError
-from small_tasks import EVERY, SOURCE, TARGET, before, keep, put, recurrent, translator
+from tests.tasks.small_tasks import EVERY, SOURCE, TARGET, before, keep, put, recurrent, translator
 
 Export = Callable[..., tuple[bytes, str, str]]
 

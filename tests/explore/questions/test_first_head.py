@@ -21,7 +21,7 @@ from regard.explore.questions import first_head as module
 from regard.explore.questions.answers import export_file
 from regard.explore.questions.first_head import FirstHead, first_head
 from regard.explore.requests import Request
-from small_tasks import EVERY, SOURCE, TARGET, before, put, translator
+from tests.tasks.small_tasks import EVERY, SOURCE, TARGET, before, put, translator
 
 Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]
 ARTICLES = ("the", "das", "die")

@@ -13,7 +13,7 @@ from regard.explore.forward.inputs import text_inputs
 from regard.models.inspect.ablation import Ablations
 from regard.models.inspect.captured_attention import streams
 from regard.system.errors import RegardError
-from small_tasks import EVERY, SOURCE, TARGET, before
+from tests.tasks.small_tasks import EVERY, SOURCE, TARGET, before
 
 Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]
 TaskOf = Callable[[str], Any]

@@ -16,7 +16,7 @@ from regard.explore.questions import look
 from regard.explore.questions.look import SIDES, merge_heads
 from regard.explore.requests import Request
 from regard.system.errors import UsageError
-from small_tasks import EVERY, GAPPED, PIXELS, SOURCE, TARGET
+from tests.tasks.small_tasks import EVERY, GAPPED, PIXELS, SOURCE, TARGET
 
 Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]
 
@@ -207,7 +207,7 @@ def test_what_is_not_there(ask: Ask, name: str, given: dict[str, Any], said: str
 def test_a_model_without_attention_can_be_looked_at(tmp_path: Any) -> None:
     from regard.explore.payload import unpack
     from regard.explore.questions.answers import answer
-    from small_tasks import put, recurrent
+    from tests.tasks.small_tasks import put, recurrent
 
     models = Models([put(tmp_path, recurrent(score="none"))])
     values, arrays = unpack(answer(models, "look", {"text": SOURCE}))

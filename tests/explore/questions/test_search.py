@@ -18,7 +18,7 @@ from regard.explore.requests import AblationRequest, Request
 from regard.nn.hooks import _PROBES
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.language.sentinels import decode_with_offsets
-from small_tasks import GAPPED, SOURCE, TARGET, before
+from tests.tasks.small_tasks import GAPPED, SOURCE, TARGET, before
 
 Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]
 Number = Callable[[str], int]

@@ -14,7 +14,7 @@ import pytest
 from regard.explore.folders.models import Models
 from regard.explore.payload import unpack
 from regard.explore.questions.answers import export_file
-from small_tasks import EVERY, TARGET, before
+from tests.tasks.small_tasks import EVERY, TARGET, before
 
 NUMBERS = re.compile(r'<script type="application/octet-stream" id="payload">([A-Za-z0-9+/=]*)</script>')
 

@@ -1,4 +1,3 @@
-import equations
 import numpy as np
 import pytest
 import torch
@@ -6,7 +5,8 @@ import torch
 from regard.config import Decoding
 from regard.models.decoding.logits_filters import filter_logits, penalize_repetition
 from regard.models.decoding.next_token import NextTokenScores
-from table_step import chances
+from tests.decoding.table_step import chances
+from tests.reference import equations
 
 SCORES_NV = torch.randn(4, 9, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
 EXPECTED = np.log([equations.softmax(row) for row in SCORES_NV.numpy()])

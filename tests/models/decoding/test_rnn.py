@@ -9,8 +9,8 @@ from regard.models.decoding.stepper import stepper
 from regard.models.inputs import pairs
 from regard.models.rnn import Rnn
 from regard.nn.hooks import capture
-from small_models import PIECES, assert_near, batch, sentences, tolerance
-from small_rnn import COMBINATIONS, FEW, small
+from tests.models.decoding.small_rnn import COMBINATIONS, FEW, small
+from tests.models.small_models import PIECES, assert_near, batch, sentences, tolerance
 
 SOURCES = sentences([4, 1, 6])
 FEWER = pytest.mark.parametrize("choices", FEW, ids=lambda c: f"{c['cell']}-{c['score']}-{c['input_feeding']}")

@@ -6,7 +6,7 @@ from regard.models.decoding import transformer
 from regard.models.decoding.transformer import TransformerStepper
 from regard.models.inputs import pairs
 from regard.nn.hooks import capture
-from small_models import PIECES, assert_near, batch, section, sentences, small
+from tests.models.small_models import PIECES, assert_near, batch, section, sentences, small
 
 SOURCES = sentences([4, 1, 6])
 

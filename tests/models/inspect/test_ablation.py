@@ -14,7 +14,7 @@ from regard.models.inputs import tokens
 from regard.models.inspect.ablation import Ablations, Head
 from regard.models.transformer import Transformer
 from regard.system.errors import UsageError
-from small_models import PIECES, SIZES, assert_near, packed, section, sentences, small, some_pairs, stir
+from tests.models.small_models import PIECES, SIZES, assert_near, packed, section, sentences, small, some_pairs, stir
 
 LENGTHS = [(3, 4), (5, 2)]
 

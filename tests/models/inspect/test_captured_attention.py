@@ -6,7 +6,7 @@ import torch
 from regard.config import RnnSection
 from regard.models.build import rnn
 from regard.models.inspect.captured_attention import POINTS, weights_of
-from small_models import small
+from tests.models.small_models import small
 
 
 def test_weights_of_every_use_for_each_pair() -> None:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard.models.inspect.saliency import gradient_times_input
 from regard.nn.hooks import intervene
-from small_models import assert_near, section, small, some_pairs
+from tests.models.small_models import assert_near, section, small, some_pairs
 
 
 @pytest.mark.parametrize("stack", ["encoder", "decoder"])

@@ -12,7 +12,7 @@ from torch.nn.attention import varlen
 
 from regard.nn.attention.backends import BACKENDS, AttentionArgs, PaddedSDPA, Reference, Varlen, _longest, _offsets_B1
 from regard.nn.layout import Layout, Sequences
-from small_models import assert_near, sequences
+from tests.models.small_models import assert_near, sequences
 
 
 class OnCuda:

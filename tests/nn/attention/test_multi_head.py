@@ -1,6 +1,5 @@
 import logging
 
-import equations
 import numpy as np
 import pytest
 import torch
@@ -12,7 +11,8 @@ from regard.nn.attention.kv_cache import KVCache
 from regard.nn.attention.multi_head import MultiHeadAttention, attend
 from regard.nn.dropout import reseed
 from regard.nn.layout import Layout, Sequences
-from small_models import arrays, assert_near, only, sequences, stir
+from tests.models.small_models import arrays, assert_near, only, sequences, stir
+from tests.reference import equations
 
 
 def tensors(queries: int, keys: int, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:

@@ -3,7 +3,7 @@ import torch
 
 from regard.nn.attention.padded_groups import SMALLEST_GROUP, grid
 from regard.nn.layout import Layout
-from small_models import sequences
+from tests.models.small_models import sequences
 
 RANDOM = torch.Generator().manual_seed(5)
 MANY = torch.randint(1, 12, (4 * SMALLEST_GROUP + 3,), generator=RANDOM).tolist()

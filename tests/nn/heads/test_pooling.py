@@ -8,7 +8,7 @@ import torch
 
 from regard.nn.heads.pooling import Attention, first, largest, mean
 from regard.nn.hooks import capture
-from small_models import assert_near, sequences, stir
+from tests.models.small_models import assert_near, sequences, stir
 
 LOOPS = {
     first: lambda rows: rows[0],

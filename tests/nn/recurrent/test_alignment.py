@@ -8,7 +8,7 @@ from regard.nn.init import initialise
 from regard.nn.layout import Layout, Sequences
 from regard.nn.recurrent import alignment
 from regard.nn.recurrent.alignment import Additive, Alignment, Cosine, Dot, General, NoAlignment, ScaledDot
-from small_models import assert_near, sequences, stir
+from tests.models.small_models import assert_near, sequences, stir
 
 D = 6
 KINDS = {

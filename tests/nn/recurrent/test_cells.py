@@ -7,7 +7,7 @@ from torch.nn.utils.rnn import PackedSequence
 from regard.nn.init import initialise
 from regard.nn.layout import Sequences
 from regard.nn.recurrent.cells import Bridge, Elman, Gru, Lstm, Recurrent, Stack
-from small_models import assert_near, sequences, stir
+from tests.models.small_models import assert_near, sequences, stir
 
 CELLS = pytest.mark.parametrize("cell", [Elman, Gru, Lstm], ids=lambda cell: cell.__name__)
 DIRECTIONS = pytest.mark.parametrize("directions", [1, 2])

@@ -9,7 +9,7 @@ from regard.config import Classification as Section
 from regard.system.errors import UsageError
 from regard.tasks.classification.predictions import NOTHING, Predictor
 from regard.tasks.text.assets import FittedValues
-from small_classifiers import rows, taught, written
+from tests.tasks.classification.small_classifiers import rows, taught, written
 
 
 @pytest.fixture(scope="module")

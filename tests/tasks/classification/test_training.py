@@ -20,8 +20,8 @@ from regard.system.errors import RegardError
 from regard.tasks.classification.training import ClassificationJob, ClassificationTraining
 from regard.tasks.metrics.calibration import SCORES, acceptance_scores, choose_threshold, temperature
 from regard.tasks.protocols import DataPaths
-from small_classifiers import WORDS, rows, taught, written
-from trials import evenly, shares
+from tests.tasks.classification.small_classifiers import WORDS, rows, taught, written
+from tests.tasks.trials import evenly, shares
 
 
 def labels_of(folder: Path) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from regard.system.errors import UsageError
 from regard.tasks.encoding.vectors import POOLS, TextVectors, unit_rows
 from regard.tasks.text.pretrained import SYMBOLS
 from regard.text.tokenizers.tokenizer import learn
-from small_models import assert_near, stir
+from tests.models.small_models import assert_near, stir
 
 TEXTS = ["the cat sees a dog", "", "snakes", "  ", "an old woman loves the small green snake and the dog"]
 ATTENTIVE = {"d_model": 12, "d_ff": 16, "heads": 2, "positions": "sinusoidal", "dropout": 0.0}

@@ -10,7 +10,7 @@ from regard.nn.hooks import capture
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.images.classifier import ImageClassification
 from regard.tasks.images.vectors import ImageVectors
-from small_images import image_classifier
+from tests.explore.pictures.small_images import image_classifier
 
 IMAGES = list(np.random.default_rng(1).integers(0, 10, (5, 24)))
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from regard.system.errors import Stopped, UsageError
 from regard.tasks.metrics.perplexity import Perplexity, surprisals, windows
-from small_models import PIECES, assert_near
-from small_readers import gpt, texts
+from tests.models.small_models import PIECES, assert_near
+from tests.models.small_readers import gpt, texts
 
 END = 0
 

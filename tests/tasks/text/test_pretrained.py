@@ -11,8 +11,8 @@ from regard.models.store import named_tensors
 from regard.system.errors import RegardError
 from regard.tasks.text.pretrained import SYMBOLS, Pretrained, learned_tokenizer
 from regard.training.checkpoints.tensors import load
-from small_classifiers import rows, taught, written
-from small_tasks import put, reader
+from tests.tasks.classification.small_classifiers import rows, taught, written
+from tests.tasks.small_tasks import put, reader
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from regard.tasks.metrics.bleu import score
 from regard.tasks.protocols import DataPaths
 from regard.tasks.translation.training import MAX_EXTRA, SAMPLES, TranslationTraining, max_extra
 from regard.tasks.translation.translator import Translation
-from trials import evenly, shares
+from tests.tasks.trials import evenly, shares
 
 SMOOTHING = 0.2
 RECIPE = recipe_from(

@@ -3,12 +3,12 @@
 from dataclasses import astuple
 
 import pytest
-from timed import Clock, SlowDisk, Timed
-from toy import Corpus, Fast, Play, Toy, recipe, reseed
 
 from regard.training.budget.budget import Costs
 from regard.training.budget.measure import measure
 from regard.training.run import Hooks
+from tests.training.timed import Clock, SlowDisk, Timed
+from tests.training.toy import Corpus, Fast, Play, Toy, recipe, reseed
 
 
 def timed(tmp_path, clock, limit, training=(), **toy):

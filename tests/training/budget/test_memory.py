@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from toy import in_child
 
 from regard.training.budget.memory import _container, fit_batch_to_memory, free_memory, keep_pages, peak_memory
+from tests.training.toy import in_child
 
 
 @pytest.mark.parametrize("free", [10**3, 10**5, 10**6, 10**9])

@@ -2,12 +2,12 @@
 
 import pytest
 import torch
-from toy import Fast, Play, recipe
 
 from regard.models import store
 from regard.system.errors import Damaged, RegardError, UsageError
 from regard.training.checkpoints import tensors
 from regard.training.checkpoints.average import average, newest, weights
+from tests.training.toy import Fast, Play, recipe
 
 
 @pytest.fixture(scope="module")

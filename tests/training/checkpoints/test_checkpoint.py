@@ -5,11 +5,11 @@ import random
 import shutil
 
 import pytest
-from toy import Fast
 
 from regard.system.errors import NoValidCheckpoint, RegardError
 from regard.training.checkpoints import manifest
 from regard.training.checkpoints.checkpoint import Checkpoints, name, whole, write_folder
+from tests.training.toy import Fast
 
 
 def contents(step):

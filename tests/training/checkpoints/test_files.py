@@ -4,10 +4,10 @@ import errno
 import hashlib
 
 import pytest
-from toy import Killer, in_child
 
 from regard.training.checkpoints import files as layer
 from regard.training.checkpoints.files import Entry, Files
+from tests.training.toy import Killer, in_child
 
 
 class Broken(Files):

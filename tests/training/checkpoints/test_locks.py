@@ -8,12 +8,12 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from toy import in_child
 
 from regard.system.errors import RegardError
 from regard.training.checkpoints import locks
 from regard.training.checkpoints.files import Files
 from regard.training.checkpoints.locks import alone, leftovers, partial_path
+from tests.training.toy import in_child
 
 
 def test_a_second_holder_is_refused_and_a_killed_one_holds_nothing(tmp_path: Path, monkeypatch) -> None:

@@ -5,12 +5,12 @@ import json
 import os
 
 import pytest
-from toy import Fast, Killer, in_child
 
 from regard.config import checksum
 from regard.system.errors import Damaged, RegardError
 from regard.training.checkpoints import manifest
 from regard.training.checkpoints.files import Entry, Files
+from tests.training.toy import Fast, Killer, in_child
 
 
 @pytest.fixture

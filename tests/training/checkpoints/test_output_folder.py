@@ -3,11 +3,11 @@
 import os
 
 import pytest
-from toy import Fast, Play, StopAt, in_child, recipe
 
 from regard.system.errors import NoValidCheckpoint, RegardError, Stopped, UsageError
 from regard.training.checkpoints import resolved
 from regard.training.checkpoints.output_folder import Action, claim_output, decide
+from tests.training.toy import Fast, Play, StopAt, in_child, recipe
 
 
 def fields(**training):

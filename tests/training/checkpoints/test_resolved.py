@@ -1,13 +1,13 @@
 """``resolved.toml``: there and back, and every difference named."""
 
 import pytest
-from toy import Fast, recipe
 
 from regard.config import Recipe, Training, TransformerSection
 from regard.system.errors import Damaged, RegardError, UsageError
 from regard.training.checkpoints import resolved
 from regard.training.checkpoints.checkpoint import name, write_folder
 from regard.training.progress import Progress
+from tests.training.toy import Fast, recipe
 
 
 def fields(**more):

@@ -18,7 +18,7 @@ from regard.models.gpt import Gpt
 from regard.models.inputs import Patches, Tokens
 from regard.models.rnn_encoder import RecurrentEncoder
 from regard.models.vit import Vit
-from small_models import PIECES, sequences, stir
+from tests.models.small_models import PIECES, sequences, stir
 
 SIZES: dict[str, Any] = {
     "layers": 2,

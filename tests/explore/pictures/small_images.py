@@ -8,7 +8,7 @@ from regard.config import Recipe, VitSection
 from regard.data.batches.patches import Scale
 from regard.tasks.images.assets import ImageAssets
 from regard.tasks.images.classifier import ImageClassification
-from small_models import stir
+from tests.models.small_models import stir
 
 
 def image_classifier(**sizes: Any) -> ImageClassification:

@@ -18,7 +18,7 @@ from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from regard.text.tokenizers.vocabulary import learn_vocabularies
 from regard.training.checkpoints import checkpoint, manifest
 from regard.training.checkpoints.files import Files
-from small_models import stir
+from tests.models.small_models import stir
 
 
 class Hasty(Files):

@@ -1,6 +1,6 @@
 """Small models of every family that have really learned something, for the page to show.
 
-By hand: ``python tests/plugins/page_models.py DIR`` makes those that are not in DIR yet, and says how many seconds of
+By hand: ``python -m tests.page.models DIR`` makes those that are not in DIR yet, and says how many seconds of
 the processor each took and how good it is.
 """
 
@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 import regard
-from page_language import SIDE, TEST, antecedent, digits, hidden, hidden_twice, language, pairs, spans
 from regard.data.demo.grammar import Pair
 from regard.data.demo.grammar.scores import exact_match
 from regard.data.demo.grammar.splits import SPLITS
+from tests.page.language import SIDE, TEST, antecedent, digits, hidden, hidden_twice, language, pairs, spans
 
 # ---- Files to learn from: written into a folder, they are the arguments of ``train``
 

@@ -12,7 +12,7 @@ import torch
 from regard.config import RnnSection
 from regard.models.build import rnn
 from regard.models.rnn import Rnn
-from small_models import PIECES, stir
+from tests.models.small_models import PIECES, stir
 
 SIZES: dict[str, Any] = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 12, "dropout": 0.0}
 WORDS: dict[str, list[Any]] = {

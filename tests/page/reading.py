@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode
 
-from page_language import hidden, hidden_twice, pairs
-from page_models import LESSONS
-from page_view import Watch
+from tests.page.language import hidden, hidden_twice, pairs
+from tests.page.models import LESSONS
+from tests.page.view import Watch
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import regard
-from small_tasks import LABELS, classifier, log, put
+from tests.tasks.small_tasks import LABELS, classifier, log, put
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 LETTERS = "abcdefghij"

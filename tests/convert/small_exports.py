@@ -14,9 +14,9 @@ from regard.tasks.tagging.assets import TagAssets
 from regard.tasks.text.assets import TextAssets
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from regard.text.tokenizers.vocabulary import Vocabularies
-from small_folders import LABELS, TAGS, TEXTS
-from small_models import stir
-from small_tasks import put
+from tests.convert.small_folders import LABELS, TAGS, TEXTS
+from tests.models.small_models import stir
+from tests.tasks.small_tasks import put
 
 SIZES = {"d_model": 12, "d_ff": 20, "heads": 3}
 ONE = {**SIZES, "layers": 2, "max_positions": 40}

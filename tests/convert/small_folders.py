@@ -8,7 +8,7 @@ from typing import Any
 
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from small_peers import BERT, GPT2, T5, VIT, theirs, transformers
+from tests.convert.small_peers import BERT, GPT2, T5, VIT, theirs, transformers
 
 TEXTS = ["A dog runs over the grass.", "Two men sit on a wall!", "the grass is green", "Ein Hund läuft."]
 LABELS = ("red", "green", "blue", "grey", "white")
