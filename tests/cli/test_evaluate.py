@@ -45,7 +45,7 @@ class Scored:
         self.asked: list[Any] = []
 
     def evaluate(self, corpus: Any, *more: Any) -> Any:
-        self.asked += [list(corpus.pairs()), *more]
+        self.asked += [list(corpus.examples()), *more]
         return self.found
 
 
@@ -107,7 +107,7 @@ def test_a_language_models_perplexity_is_of_whole_documents(tmp_path: Path, rega
     loaded(Model())
     done = regard("evaluate", "model", "--test", tmp_path / "t.txt", "--stride", 7)
     assert done.code == 0, done.err
-    assert len(list(open_documents(tmp_path / "t.txt", unit).pairs())) > len(seen[0])  # long ones come in parts
+    assert len(list(open_documents(tmp_path / "t.txt", unit).examples())) > len(seen[0])  # long ones come in parts
     assert len(seen[0]) == {"file": 1, "paragraph": 3, "line": 3}[unit]
     assert " ".join(seen[0]).split() == text.split()
     assert seen[1] == 7

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from regard.config import Recipe, recipe_from
+from regard.config import recipe_from
 from regard.data.corpora.pairs import open_pairs
 from regard.data.prepare.folder import verify_folder
-from regard.data.prepare.pairs import prepare
 from regard.runs.prepared_data import prepare_data
+from tests.data.prepare.preparing import prepare_pairs
 from tests.training.toy import in_child
 
 STEPS = ((os, "fsync"), (os, "rename"), (os, "replace"), (shutil, "rmtree"))
@@ -70,7 +70,7 @@ def made(tmp_path: Path) -> Callable[[Path], None]:
             "model": {"tie": "two"},
         }
     )
-    return lambda folder: prepare([pairs], recipe, folder) and None
+    return lambda folder: prepare_pairs([pairs], recipe, folder) and None
 
 
 def test_killed_before_each_step(tmp_path: Path, made: Callable[[Path], None]) -> None:
@@ -109,12 +109,12 @@ def test_killed_while_damaged_data_is_made_again(tmp_path: Path, made: Callable[
     never = contents(tmp_path / "never")
 
     class Small:
-        def prepare(self, recipe: Any, folder: Path, progress: Any) -> Any:
+        def prepare(self, folder: Path, progress: Any) -> Any:
             made(folder)
             return verified_index(folder)
 
     def run(folder: Path) -> None:
-        prepare_data(Small(), Recipe(), folder, lambda text: None)  # type: ignore[arg-type]
+        prepare_data(Small(), folder, lambda text: None)  # type: ignore[arg-type]
 
     for number in range(1, 100):
         training = tmp_path / f"training-{number}"

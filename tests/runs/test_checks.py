@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from regard.data.corpora.pairs import Corpus, open_pairs
+from regard.data.corpora.corpus import Corpus
+from regard.data.corpora.pairs import open_pairs
 from regard.runs import train as training
-from regard.runs.checks import inspect
+from regard.runs.datasets import scan_pairs
 from regard.system.errors import RegardError
+from tests.refusals import refused
 
 
 def made(folder: Path, source: list[str], target: list[str]) -> Corpus:
@@ -21,11 +23,9 @@ def test_what_is_suspect_is_told_with_its_place(tmp_path: Path) -> None:
     target = [f"die Katze Nummer {n}" for n in range(60)]
     source[4] = ""
     told: list[str] = []
-    report = inspect([made(tmp_path, source, target)], None, 64, told.append)
-    assert report.pairs == 60
-    assert told[-1] == report.verdict
-    assert told[0] == "checking the data"
-    assert len(told) == len(report.findings) + 2
+    _, pairs = scan_pairs([made(tmp_path, source, target)], None, told.append)
+    assert pairs == 60
+    assert told[-1].startswith("Usable")
     (empty,) = [line for line in told if "empty" in line]
     assert empty.endswith(f"First: {tmp_path / 'a.en'}:5")
 
@@ -33,27 +33,26 @@ def test_what_is_suspect_is_told_with_its_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize("lines", [0, 50])
 def test_what_is_fatal_is_refused(tmp_path: Path, lines: int) -> None:
     told: list[str] = []
-    with pytest.raises(RegardError, match="See regard check"):
-        inspect([made(tmp_path, [""] * lines, [""] * lines)], None, 64, told.append)
+    with refused(RegardError):
+        scan_pairs([made(tmp_path, [""] * lines, [""] * lines)], None, told.append)
     assert not any("usable" in line.lower() for line in told)
 
 
 def test_validation_pairs_are_looked_at_too(tmp_path: Path) -> None:
     pairs = made(tmp_path, [f"the cat {n}" for n in range(60)], [f"die Katze {n}" for n in range(60)])
     told: list[str] = []
-    with pytest.raises(RegardError, match="validation pairs are in the training data too"):
-        inspect([pairs], pairs, 64, told.append)
+    with refused(RegardError, None, "--despite-check"):
+        scan_pairs([pairs], pairs, told.append)
 
 
 def test_a_judgement_may_be_overruled(tmp_path: Path) -> None:
     copies = made(tmp_path, [f"the cat {n}" for n in range(60)], [f"the cat {n}" for n in range(60)])
     told: list[str] = []
-    with pytest.raises(RegardError, match=r"the same text on both sides.* train all the same by --despite-check"):
-        inspect([copies], None, 64, told.append)
-    report = inspect([copies], None, 64, told.append, despite_check=True)
-    assert report.usable
+    with refused(RegardError, None, "--despite-check"):
+        scan_pairs([copies], None, told.append)
+    scan_pairs([copies], None, told.append, despite_check=True)
     assert [line for line in told if line.startswith("warning: 60 pairs (100%) have the same text on both sides")]
-    assert told[-1] == report.verdict == "Usable, with 2 warnings: 60 pairs."
+    assert told[-1] == "Usable, with 2 warnings: 60 pairs."
 
 
 @pytest.mark.parametrize("sides", [(60, 59), (0, 0)])
@@ -61,7 +60,7 @@ def test_what_cannot_be_read_is_refused_all_the_same(tmp_path: Path, sides: tupl
     one = made(tmp_path, *([f"the cat {n}" for n in range(count)] for count in sides))
     for despite_check in (False, True):
         with pytest.raises(RegardError) as caught:
-            inspect([one], None, 64, lambda _: None, despite_check)
+            scan_pairs([one], None, lambda _: None, despite_check)
         assert "--despite-check" not in str(caught.value)
 
 
@@ -69,10 +68,10 @@ def test_what_cannot_be_read_is_refused_all_the_same(tmp_path: Path, sides: tupl
 def test_training_goes_on_past_the_check_if_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, despite_check: bool
 ) -> None:
-    def sized(*wishes: object) -> None:
+    def run(*work: object) -> None:
         raise LookupError("beyond the check")
 
-    monkeypatch.setattr(training, "recipe_from_options", sized)
+    monkeypatch.setattr(training, "run", run)
     made(tmp_path, [f"the cat {n}" for n in range(60)], [f"the cat {n}" for n in range(60)])
     with pytest.raises(LookupError if despite_check else RegardError):
         training.train(tmp_path / "a.en", tmp_path / "a.de", tmp_path / "model", despite_check=despite_check)

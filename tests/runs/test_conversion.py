@@ -18,7 +18,7 @@ from regard.models import store
 from regard.runs import conversion
 from regard.runs.conversion import export_model, exports_of, import_model
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.language.dataset import RunningJob
+from regard.tasks.language.dataset import RunningTextJob
 from regard.tasks.model_folder import TASKS, load_recipe_and_assets
 from regard.tasks.text.assets import FittedValues, TextAssets
 from regard.text.tokenizers.tokenizer import learn
@@ -333,7 +333,7 @@ def test_what_begins_from_a_tokenizer_of_others_has_no_name_for_a_start_symbol(
     def prepare(self: object, *more: object) -> None:
         raise RegardError("enough")
 
-    monkeypatch.setattr(RunningJob, "prepare", prepare)
+    monkeypatch.setattr(RunningTextJob, "prepare", prepare)
     folder_of("T5ForConditionalGeneration", tmp_path / "theirs")
     import_model(tmp_path / "theirs", tmp_path / "ours")
     assert said_of(tmp_path / "ours").endswith("(T5), CTranslate2")

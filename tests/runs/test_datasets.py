@@ -18,7 +18,7 @@ from tests.tasks.classification.small_classifiers import rows, written
 
 def test_every_task_has_a_class_and_a_job() -> None:
     assert set(TASKS) == set(BUILT)
-    assert set(JOBS) == set(BUILT) - {"translation"}
+    assert set(JOBS) == set(BUILT)
     assert set(READINGS) <= set(JOBS)
 
 
@@ -36,7 +36,7 @@ def test_columns_are_those_of_every_file(tmp_path: Path) -> None:
         (tmp_path / name).write_text("x\tthe cat\n")
     learned, valid = InputFiles([tmp_path / "a.tsv"], tmp_path / "v.tsv", "2,1").corpora(open_labelled)
     assert valid is not None
-    assert list(learned[0].pairs()) == list(valid.pairs()) == [("the cat", "x")]
+    assert list(learned[0].examples()) == list(valid.examples()) == [("the cat", "x")]
 
 
 @pytest.mark.parametrize(("train", "valid"), [((), None), (("absent.csv",), None), (("a.csv",), "absent.csv")])

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from regard.config import Recipe, Training, recipe_toml
-from regard.data.corpora.pairs import JsonLines, Table
-from regard.runs.options import RecipeOptions, corpora, max_tokens_option, recipe_from_options, task_option
+from regard.data.corpora.pairs import PairJsonLines, PairTable
+from regard.runs.options import RecipeOptions, corpora, recipe_from_options, task_option
 from regard.system.errors import UsageError
 from regard.tasks.input_files import refuse_pipes
 
@@ -57,7 +57,7 @@ def test_a_models_recipe_can_be_used_with_minutes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("settings", [("training.minutes=2",), ("training.minutes=2", "training.steps=9")])
 def test_a_run_has_one_length(settings: tuple[str, ...]) -> None:
     with pytest.raises(UsageError, match="either steps or minutes"):
-        max_tokens_option(RecipeOptions(settings=settings, options={"training.steps": 9}))
+        task_option(RecipeOptions(settings=settings, options={"training.steps": 9}))
 
 
 @pytest.mark.parametrize("pairs", [100, 200_000, 1_000_000])
@@ -101,15 +101,14 @@ def test_separate_vocabularies_are_not_tied_in_three() -> None:
     ],
 )
 def test_the_longest_sentence_is_known_before_the_data(wishes: RecipeOptions, longest: int) -> None:
-    assert max_tokens_option(wishes) == longest
     assert recipe_from_options(wishes, 100).data.max_tokens == longest
 
 
 def test_a_mistyped_key_costs_no_look_at_the_data() -> None:
     with pytest.raises(UsageError, match=r"training\.rate"):
-        max_tokens_option(RecipeOptions(settings=("training.rat=1",)))
+        task_option(RecipeOptions(settings=("training.rat=1",)))
     with pytest.raises(UsageError, match="'tiny'"):
-        max_tokens_option(RecipeOptions(preset="tinny"))
+        task_option(RecipeOptions(preset="tinny"))
 
 
 @pytest.mark.parametrize(
@@ -141,26 +140,25 @@ def test_who_made_a_mistake_is_blamed(
     assert field in caught.value.message
     file.write_text("[training]\nrate = 0\n")
     with pytest.raises(UsageError, match=r"training\.rate") as caught:
-        max_tokens_option(wishes)
+        task_option(wishes)
     assert caught.value.where == str(file)
 
 
 def test_a_batch_has_room_for_the_longest_sentence() -> None:
     assert recipe_from_options(RecipeOptions({"data": {"max_tokens": 2000}}), 100).training.tokens == 2000
     assert recipe_from_options(RecipeOptions({"data": {"max_tokens": 2000}}), 1_000_000).training.tokens == 8192
-    assert max_tokens_option(RecipeOptions({"data": {"max_tokens": 2000}})) == 2000
     asked = RecipeOptions({"data": {"max_tokens": 2000}, "training": {"tokens": 1500}})
     with pytest.raises(UsageError, match=r"data\.max_tokens 2000 is above training\.tokens 1500"):
-        max_tokens_option(asked)
+        task_option(asked)
 
 
 def test_columns_are_those_of_the_file(tmp_path: Path) -> None:
     table, objects = tmp_path / "a.tsv", tmp_path / "a.jsonl"
     table.touch()
     objects.touch()
-    assert corpora((), (), [table], "3,2") == [Table(table, (3, 2))]
-    assert corpora((), (), [objects], "en,de") == [JsonLines(objects, ("en", "de"))]
-    assert corpora((), (), [objects], "1,2") == [JsonLines(objects, ("1", "2"))]
+    assert corpora((), (), [table], "3,2") == [PairTable(table, (3, 2))]
+    assert corpora((), (), [objects], "en,de") == [PairJsonLines(objects, ("en", "de"))]
+    assert corpora((), (), [objects], "1,2") == [PairJsonLines(objects, ("1", "2"))]
 
 
 @pytest.mark.parametrize("columns", ["0,1", "en,de", "1", "1,", "-1,2", "1,²", "1,99999999999999999999"])

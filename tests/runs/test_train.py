@@ -12,15 +12,14 @@ from typing import Any
 
 import pytest
 
-from regard.config import Recipe
 from regard.convert import exports
-from regard.data.corpora.pairs import Table
+from regard.data.corpora.pairs import PairTable
 from regard.runs import train as training
 from regard.runs.datasets import JOBS
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.classification.training import ClassificationJob
 from regard.tasks.images.training import ImageJob
-from regard.tasks.language.dataset import RunningJob
+from regard.tasks.language.dataset import RunningTextJob
 from regard.tasks.tagging.training import TaggingJob
 from regard.tasks.translation.training import TranslationJob
 from regard.training.log import SilentReporter
@@ -91,7 +90,7 @@ def test_pairs_may_be_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     for pairs in (tmp_path / "a.tsv", str(tmp_path / "a.tsv"), [tmp_path / "a.tsv"]):
         with pytest.raises(RegardError, match="enough"):
             training.train(pairs=pairs, output=tmp_path / "new")
-    assert asked == [[Table(tmp_path / "a.tsv")]] * 3
+    assert asked == [[PairTable(tmp_path / "a.tsv")]] * 3
 
 
 def test_where_nothing_is_wrong_the_data_is_read(ask: Any) -> None:
@@ -155,11 +154,11 @@ def test_what_a_model_can_be_exported_to_is_said_before_its_data_is_prepared(
     name, content, wishes, begin = TOLD[task]
     recipes, told = [], Told()
 
-    def prepare(self: object, recipe: Recipe, *more: object) -> None:
-        recipes.append(recipe)
+    def prepare(self: Any, *more: object) -> None:
+        recipes.append(self.recipe)
         raise RegardError("enough")
 
-    for job in (TranslationJob, ClassificationJob, TaggingJob, ImageJob, RunningJob):
+    for job in (TranslationJob, ClassificationJob, TaggingJob, ImageJob, RunningTextJob):
         monkeypatch.setattr(job, "prepare", prepare)
     (tmp_path / name).write_text(content)
     (tmp_path / "b.de").write_text(content)

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from regard.config import BUILT, recipe_from
-from regard.data.prepare.pairs import PreparedPairs
+from regard.data.prepare.prepared import PreparedPairs
 from regard.tasks.card import CARD, best_lines, card, final, left_out, score_lines, validation_lines
 from regard.tasks.metrics.bleu import score
 from regard.training.objective import Validation

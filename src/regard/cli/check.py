@@ -11,8 +11,8 @@ from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
     from regard.data.checks.findings import Report
-    from regard.data.corpora.labels import Kind
-    from regard.data.corpora.pairs import Corpus
+    from regard.data.corpora.corpus import Corpus
+    from regard.data.corpora.labelled import Kind
 
 MARKS = {"fatal": "✗", "warning": "!", "note": "·"}
 LISTED = 20
@@ -149,7 +149,7 @@ def _texts() -> Look:
 
 
 def _images() -> Look:
-    from regard.data.checks.images import check_images
+    from regard.data.checks.labels import check_images
     from regard.data.corpora.images import open_images
 
     return open_images, check_images
@@ -170,7 +170,7 @@ LOOKS: dict[str, Callable[[], Look]] = {
 """The check of each task's data."""
 
 
-def _tests(source: list[Path], target: list[Path]) -> dict[str, Corpus]:
+def _tests(source: list[Path], target: list[Path]) -> dict[str, Corpus[Any]]:
     if len(source) != len(target):
         raise UsageError(f"{len(source)} --test-source but {len(target)} --test-target; they go in pairs")
     from regard.runs.options import corpora

@@ -14,7 +14,7 @@ from regard.cli.io.load_model import refuse_no_file
 from regard.system.errors import RegardError, UsageError
 
 if TYPE_CHECKING:
-    from regard.data.corpora.pairs import Corpus
+    from regard.data.corpora.corpus import Corpus
 
 
 def evaluate(
@@ -105,7 +105,7 @@ class EvaluateOptions:
                 raise UsageError(f"is not for {what}; {instead}", f"--{name}")
 
     @contextmanager
-    def corpus(self, opened: Callable[[Path, str | None], Corpus]) -> Iterator[Corpus]:
+    def corpus(self, opened: Callable[[Path, str | None], Corpus[Any]]) -> Iterator[Corpus[Any]]:
         """The test set; invalid UTF-8 lines are reported at the end.
 
         Raises:
@@ -191,14 +191,14 @@ def _masked_words(task: Any, asked: EvaluateOptions) -> Found:
     asked.refuse_elsewhere("a masked-language model", "give --test", *OF_TRANSLATORS, "threshold", "stride")
     from regard.tasks.language.masked_training import MaskedLmJob, MaskedLmTraining
 
-    return _score_hidden(task, asked, MaskedLmJob.coding, MaskedLmTraining.validation_scores)
+    return _score_hidden(task, asked, MaskedLmJob.encoder, MaskedLmTraining.validation_scores)
 
 
 def _missing_spans(task: Any, asked: EvaluateOptions) -> Found:
     asked.refuse_elsewhere("a span-corruption model", "give --test", *OF_TRANSLATORS, "threshold", "stride")
     from regard.tasks.language.spans_training import SpanCorruptionJob, SpanCorruptionTraining
 
-    return _score_hidden(task, asked, SpanCorruptionJob.coding, SpanCorruptionTraining.validation_scores)
+    return _score_hidden(task, asked, SpanCorruptionJob.encoder, SpanCorruptionTraining.validation_scores)
 
 
 def _score_hidden(task: Any, asked: EvaluateOptions, coding: Any, scored: Any) -> Found:
@@ -210,11 +210,11 @@ def _score_hidden(task: Any, asked: EvaluateOptions, coding: Any, scored: Any) -
         return evaluate_corpus(task, corpus, coding, scored), guess_lines
 
 
-def _documents(task: Any) -> Callable[[Path, str | None], Corpus]:
+def _documents(task: Any) -> Callable[[Path, str | None], Corpus[Any]]:
     """A function that opens a file as running text, in the format of the task's training data."""
     from regard.data.corpora.documents import open_documents, refuse_columns
 
-    def open_corpus(path: Path, key: str | None) -> Corpus:
+    def open_corpus(path: Path, key: str | None) -> Corpus[Any]:
         corpus = open_documents(path, task.recipe.data.documents, key or "text")
         refuse_columns(key, [corpus])
         return corpus
@@ -222,14 +222,12 @@ def _documents(task: Any) -> Callable[[Path, str | None], Corpus]:
     return open_corpus
 
 
-def _whole_documents(corpus: Corpus) -> Iterator[str]:
+def _whole_documents(corpus: Corpus[Any]) -> Iterator[str]:
     """The documents of a corpus, joined where it yields a long one in parts."""
-    from regard.data.corpora.documents import MORE
-
     parts: list[str] = []
-    for text, more in corpus.pairs():
+    for text, continues in corpus.examples():
         parts.append(text)
-        if more != MORE:
+        if not continues:
             yield "".join(parts)
             parts = []
     if parts:

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from regard.data.corpora.labels import join_labels
+from regard.data.corpora.labelled import join_labels
 from regard.system.errors import RegardError
 from regard.text.normalisation import replace_surrogates
 

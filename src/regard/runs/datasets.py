@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from regard.config import Recipe
-from regard.data.checks.images import check_images
-from regard.data.checks.labels import check_labels
-from regard.data.checks.tags import check_tags
+from regard.data.batches.sampler import refuse_weights
+from regard.data.checks.labels import ImageScan, LabelScan, report_labels
+from regard.data.checks.pairs import PairScan, report_pairs
+from regard.data.checks.tags import TagScan, report_tags
+from regard.data.corpora.corpus import Corpus, LabelledText, TextPair
 from regard.data.corpora.images import one_shape, open_images
 from regard.data.corpora.labelled import open_labelled
+from regard.data.corpora.scan import Scanned
 from regard.data.corpora.tagged import open_tagged
-from regard.runs.checks import report_and_refuse
+from regard.runs.options import corpora
 from regard.system.errors import UsageError
 from regard.tasks.classification.training import ClassificationJob
 from regard.tasks.images.training import ImageJob, batch_defaults, refuse_other_sizes, size_defaults
-from regard.tasks.input_files import InputFiles
-from regard.tasks.language.dataset import running_text
+from regard.tasks.input_files import InputFiles, refuse_pipes
+from regard.tasks.language.dataset import RunningTextJob, open_text
 from regard.tasks.language.generator_training import LanguageModelJob
 from regard.tasks.language.masked_training import MaskedLmJob
 from regard.tasks.language.spans_training import SpanCorruptionJob
 from regard.tasks.protocols import TrainingJob
 from regard.tasks.tagging.training import TaggingJob
-from regard.tasks.text.bpe_dropout import uses_bpe_dropout
+from regard.tasks.text.preparing import uses_bpe_dropout
+from regard.tasks.translation.training import TranslationJob
 
 Tell = Callable[[str], None]
 
@@ -36,77 +41,96 @@ class RecipeFor(Protocol):
         ...
 
 
-class RecipeJob(TrainingJob, Protocol):
-    """A job that knows its recipe."""
+def scan_pairs(
+    learned: Sequence[Corpus[TextPair]], validation: Corpus[TextPair] | None, tell: Tell, despite_check: bool = False
+) -> tuple[Scanned[PairScan], int]:
+    """Scan parallel corpora, report suspicious data, and refuse data that cannot be learned from; counts the pairs.
 
-    @property
-    def recipe(self) -> Recipe:
-        """The recipe of the run."""
-        ...
+    Raises:
+        RegardError: something in the data would spoil the model, or cannot be read.
+    """
+    scans = [PairScan(corpus).run() for corpus in learned]
+    held_out = PairScan(validation).run() if validation is not None else None
+    drafts = [draft for scan in scans for draft in scan.drafts(0, None)]
+    report = report_pairs(scans, {"the validation pairs": held_out} if held_out else {}, drafts)
+    report.announce(tell, despite_check)
+    return Scanned(scans, held_out), report.pairs
 
 
-def classification(given: InputFiles, asked: RecipeFor, told: Tell, despite_check: bool) -> ClassificationJob:
+def translation(given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TranslationJob:
+    """Translation from sentence pairs."""
+    learned = corpora(given.source, given.target, given.pairs, given.columns)
+    refuse_pipes([*given.source, *given.target, *given.pairs])
+    left, right = ([path] if path else [] for path in (given.valid_source, given.valid_target))
+    validation = corpora(left, right)[0] if left or right else None
+    refuse_pipes([*left, *right])
+    refuse_weights(asked(1).data.weights, len(learned))
+    scanned, pairs = scan_pairs(learned, validation, tell, despite_check)
+    return TranslationJob(asked(pairs), scanned, tell, despite_check)
+
+
+def classification(given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> ClassificationJob:
     """Classification from labelled texts."""
     learned, validation = given.corpora(open_labelled)
     kind = asked(1).classification.kind
-    report = check_labels(learned, kind, {"the validation texts": validation} if validation else None)
-    report_and_refuse(report, told, despite_check)
-    return ClassificationJob(asked(report.pairs), learned, validation, given.begun)
+    scanned = Scanned.of(learned, validation, scan=partial(LabelScan[LabelledText], kind=kind))
+    report = report_labels(scanned.learned, _validation(scanned, "texts"))
+    report.announce(tell, despite_check)
+    return ClassificationJob(asked(report.pairs), scanned, pretrained=given.begun)
 
 
-def tagging(given: InputFiles, asked: RecipeFor, told: Tell, despite_check: bool) -> TaggingJob:
+def tagging(given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TaggingJob:
     """Tagging from tagged texts."""
     learned, validation = given.corpora(open_tagged)
     scheme = asked(1).tagging.scheme
-    others = {"the validation texts": validation} if validation else None
-    report = check_tags(learned, None if scheme == "auto" else scheme, others)
-    report_and_refuse(report, told, despite_check)
+    scanned = Scanned.of(learned, validation, scan=TagScan)
+    report = report_tags(scanned.learned, None if scheme == "auto" else scheme, _validation(scanned, "texts"))
+    report.announce(tell, despite_check)
     recipe = asked(report.pairs, uses_bpe_dropout(asked(1), report.pairs, given.begun))
-    return TaggingJob(recipe, learned, validation, given.begun)
+    return TaggingJob(recipe, scanned, pretrained=given.begun)
 
 
-def image_classification(given: InputFiles, asked: RecipeFor, told: Tell, despite_check: bool) -> ImageJob:
+def image_classification(given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> ImageJob:
     """Classification from labelled images."""
     if given.begun:
         raise UsageError("a classifier of images begins from nothing", "--from")
     learned, validation = given.corpora(open_images)
     shape = one_shape([*learned, *([validation] if validation else [])])
     kind = asked(1, seems := size_defaults(shape)).classification.kind
-    report = check_images(learned, kind, {"the validation images": validation} if validation else None)
-    report_and_refuse(report, told, despite_check)
+    scanned = Scanned.of(learned, validation, scan=partial(ImageScan, kind=kind))
+    report = report_labels(scanned.learned, _validation(scanned, "images"))
+    report.announce(tell, despite_check)
     recipe = asked(report.pairs, {**seems, **batch_defaults(asked(report.pairs, seems))})
     refuse_other_sizes(recipe, shape, learned[0].name)
-    return ImageJob(recipe, learned, validation)
+    return ImageJob(recipe, scanned)
 
 
-def language_model(given: InputFiles, asked: RecipeFor, told: Tell, despite_check: bool) -> LanguageModelJob:
-    """Language modelling from running text."""
-    return LanguageModelJob(running_text(given, asked, told))
+def running_text(
+    job: type[RunningTextJob], given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool
+) -> RunningTextJob:
+    """A task on running text, which has nothing to check."""
+    recipe, text, characters = open_text(given, asked, tell)
+    return job(recipe, text, characters, pretrained=given.begun)
 
 
-def masked_lm(given: InputFiles, asked: RecipeFor, told: Tell, despite_check: bool) -> MaskedLmJob:
-    """Masked words from running text."""
-    return MaskedLmJob(running_text(given, asked, told))
-
-
-def span_corruption(given: InputFiles, asked: RecipeFor, told: Tell, despite_check: bool) -> SpanCorruptionJob:
-    """Missing spans from running text."""
-    return SpanCorruptionJob(running_text(given, asked, told))
-
-
-def encoding(given: InputFiles, asked: RecipeFor, told: Tell, despite_check: bool) -> TrainingJob:
+def encoding(given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TrainingJob:
     """Refused: there is nothing to learn."""
     instead = "teach it as masked-lm, or begin another task from it by --from"
     raise UsageError(f"encoding is for encoders that regard import brings in, not for training; {instead}", "--task")
 
 
-JOBS: dict[str, Callable[[InputFiles, RecipeFor, Tell, bool], Any]] = {
+def _validation(scanned: Scanned[Any], noun: str) -> dict[str, Any]:
+    return {f"the validation {noun}": scanned.validation} if scanned.validation else {}
+
+
+JOBS: dict[str, Callable[[InputFiles, RecipeFor, Tell, bool], TrainingJob]] = {
+    "translation": translation,
     "classification": classification,
     "tagging": tagging,
     "image-classification": image_classification,
-    "language-model": language_model,
-    "masked-lm": masked_lm,
-    "span-corruption": span_corruption,
+    "language-model": partial(running_text, LanguageModelJob),
+    "masked-lm": partial(running_text, MaskedLmJob),
+    "span-corruption": partial(running_text, SpanCorruptionJob),
     "encoding": encoding,
 }
 """The word ``task`` of a recipe to what makes its job."""

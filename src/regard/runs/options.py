@@ -14,7 +14,6 @@ from typing import Any
 from regard.config import (
     BUILT,
     FAMILIES,
-    Data,
     Recipe,
     Training,
     check_value,
@@ -23,7 +22,8 @@ from regard.config import (
     recipe_from,
     recipe_values,
 )
-from regard.data.corpora.pairs import Corpus, Table, open_pairs
+from regard.data.corpora.corpus import Corpus, TextPair
+from regard.data.corpora.pairs import PairTable, open_pairs
 from regard.models.presets import PRESETS, preset
 from regard.system.errors import UsageError
 from regard.tasks.defaults import defaults
@@ -104,16 +104,6 @@ def _complete(given: dict[str, Any], tokens: int = Training().tokens) -> dict[st
     if isinstance(longest, int) and longest > tokens and "tokens" not in training:
         given = merge(given, {"training": {"tokens": longest}})
     return given
-
-
-def max_tokens_option(wishes: RecipeOptions) -> int:
-    """``data.max_tokens``, known before the pairs are counted; no table chooses it.
-
-    Raises:
-        UsageError: an unknown key or preset, before any time is spent on the data.
-    """
-    found = _merge_options(wishes)[1].get("data", {}).get("max_tokens")
-    return found if isinstance(found, int) else Data().max_tokens
 
 
 def task_option(wishes: RecipeOptions) -> str:
@@ -244,7 +234,7 @@ def _read_recipe(recipe: Path | str | Mapping[str, Any] | None) -> tuple[dict[st
     return recipe_values(Path(recipe)), str(recipe)
 
 
-def corpora(source: Files, target: Files, pairs: Files = (), columns: str | None = None) -> list[Corpus]:
+def corpora(source: Files, target: Files, pairs: Files = (), columns: str | None = None) -> list[Corpus[TextPair]]:
     """The corpora that options name: pairs of files, then files that hold both sides.
 
     Raises:
@@ -265,7 +255,7 @@ def corpora(source: Files, target: Files, pairs: Files = (), columns: str | None
     return two + [_table(path, columns) for path in pairs]
 
 
-def _table(path: Path | str, columns: str | None) -> Corpus:
+def _table(path: Path | str, columns: str | None) -> Corpus[TextPair]:
     if columns is None:
         return open_pairs(path)
     names = [name.strip() for name in columns.split(",")]
@@ -274,7 +264,7 @@ def _table(path: Path | str, columns: str | None) -> Corpus:
     numbers = [int(name) for name in names if name.isdecimal() and len(name) < 10 and int(name) > 0]
     columned = (numbers[0], numbers[1]) if len(numbers) == 2 else (1, 2)
     found = open_pairs(path, columns=columned, keys=(names[0], names[1]))
-    if isinstance(found, Table) and len(numbers) != 2:
+    if isinstance(found, PairTable) and len(numbers) != 2:
         raise UsageError(f"{columns!r} must be two columns like 1,2, as {path} is a TSV", "--columns")
     return found
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from regard.config import Recipe
 from regard.system.errors import Damaged, RegardError
 from regard.tasks.protocols import TrainingJob
 from regard.training.checkpoints import resolved
@@ -19,22 +18,20 @@ _FRESH = "data.fresh"
 
 STAGES = {
     "read": "reading the data",
-    "vocabulary": "learning the vocabulary",
-    "names": "learning what labels and pieces there are",
+    "learn": "learning the vocabulary and the labels",
     "encode": "turning examples into ids",
     "segment": "drawing segmentations",
 }
 """What preparing does, for people."""
 
 
-def prepare_data(job: TrainingJob, recipe: Recipe, training: Path, tell: Callable[[str], None]) -> Any:
+def prepare_data(job: TrainingJob, training: Path, tell: Callable[[str], None]) -> Any:
     """The prepared data in ``training/data``.
 
     After a kill at any moment the next call finds the old data, the new data, or none.
 
     Args:
         job: knows the corpora and how to prepare them.
-        recipe: of the run.
         training: the private folder of the run, locked by the caller.
         tell: called with each stage, and why data is rebuilt.
 
@@ -45,14 +42,14 @@ def prepare_data(job: TrainingJob, recipe: Recipe, training: Path, tell: Callabl
     expected = resolved.known_fields(training)[0].get("fingerprint.data")
     try:
         if folder.exists() or expected is None:
-            prepared = job.prepare(recipe, folder, _Stages(tell))
+            prepared = job.prepare(folder, _Stages(tell))
             _sweep(training)
             return prepared
         tell(f"{folder} is missing; preparing the data again")
     except Damaged as damage:
         tell(f"{damage}; preparing the data again")
     shutil.rmtree(fresh, ignore_errors=True)
-    made = job.prepare(recipe, fresh, _Stages(tell))
+    made = job.prepare(fresh, _Stages(tell))
     if expected not in (None, made.fingerprint):
         shutil.rmtree(fresh)
         changed = "is damaged or lost, and the files it was made from have changed since this run began"
@@ -61,7 +58,7 @@ def prepare_data(job: TrainingJob, recipe: Recipe, training: Path, tell: Callabl
     shutil.rmtree(folder, ignore_errors=True)
     os.rename(fresh, folder)
     _sweep(training)
-    return job.prepare(recipe, folder, _Stages(lambda text: None))
+    return job.prepare(folder, _Stages(lambda text: None))
 
 
 def _sweep(training: Path) -> None:

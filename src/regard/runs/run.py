@@ -23,7 +23,6 @@ from regard.tasks.defaults import FEWEST, refuse_too_large
 from regard.tasks.model_folder import load
 from regard.tasks.model_writer import ModelFolderWriter
 from regard.tasks.protocols import DataPaths, TrainingJob, TrainingTask
-from regard.text.tokenizers.vocabulary import AnyTokenizer
 from regard.training.budget.budget import Costs, time_summary
 from regard.training.budget.measure import seconds_of
 from regard.training.budget.memory import keep_pages
@@ -47,19 +46,20 @@ class TrainingRun:
 
     Args:
         output: the model folder.
-        recipe: of the run.
-        job: the task on its data.
+        job: the task on its data, with its recipe.
         machine: where it runs.
         hooks: reporter and stop flag.
-        tokenizer: of the pretrained model.
     """
 
     output: Path
-    recipe: Recipe
     job: TrainingJob
     machine: Machine
     hooks: Hooks
-    tokenizer: AnyTokenizer | None = None
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe of the run."""
+        return self.job.recipe
 
 
 def run(work: TrainingRun, resume: Resume = "auto", allow: tuple[str, ...] = ()) -> Any:
@@ -92,8 +92,8 @@ def learn(work: TrainingRun, allow: tuple[str, ...] = ()) -> None:
     """Prepare data, resolve settings, train to the end; the caller holds the output folder's lock."""
     keep_pages()
     training, told = work.output / "training", work.hooks.reporter.on_event
-    told(exports(work.recipe, work.tokenizer).line)
-    prepared = prepare_data(work.job, work.recipe, training, told)
+    told(exports(work.recipe, pretrained.tokenizer if (pretrained := work.job.pretrained) else None).line)
+    prepared = prepare_data(work.job, training, told)
     for line in card.left_out(prepared):
         told(line)
     assets = work.job.assets(prepared)
@@ -142,7 +142,7 @@ def _same_data(work: TrainingRun) -> None:
     """Raise a RegardError if a finished run was made from other data, if its prepared data still exists."""
     training = work.output / "training"
     if (training / "data").exists():
-        prepare_data(work.job, work.recipe, training, work.hooks.reporter.on_event)
+        prepare_data(work.job, training, work.hooks.reporter.on_event)
 
 
 def _teacher(work: TrainingRun, prepared: Any, exact: ops.Path) -> Callable[[Recipe, ops.Path], TrainingTask]:

@@ -4,37 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from regard.config import BUILT, Recipe
-from regard.data.batches.sampler import refuse_weights
-from regard.data.corpora.pairs import Corpus
-from regard.runs.checks import CHECKING, inspect
 from regard.runs.datasets import JOBS
 from regard.runs.options import (
     RecipeOptions,
-    corpora,
     languages,
-    max_tokens_option,
     recipe_from_options,
     task_option,
     weights_option,
 )
 from regard.runs.run import Machine, TrainingRun, run
 from regard.system.errors import UsageError
-from regard.tasks.input_files import Files, InputFiles, refuse_pipes
+from regard.tasks.input_files import Files, InputFiles
 from regard.tasks.model_folder import choose_device
 from regard.tasks.text.pretrained import Pretrained
-from regard.tasks.translation.training import TranslationJob
 from regard.training import reporters
 from regard.training.checkpoints import resolved
 from regard.training.checkpoints.output_folder import Resume, refuse_unusable
 from regard.training.log import Reporter, SilentReporter
 from regard.training.run import Hooks
 
+CHECKING = "checking the data"
+"""Message before the first pass over the data."""
 TRANSLATION_TAKES = "task = translation takes --source; for other tasks give --task"
 TRANSLATION_BEGINS = (
     "a translator begins from nothing; --from is for the tasks that learn from --train, named by --task "
@@ -124,82 +120,44 @@ def train(
         "seed": seed,
         "data.weights": tuple(weights) or None,
     }
-    guessed = languages(_several(source), _several(target))
+    files = InputFiles(
+        *(_several(train), valid, columns),
+        source=_several(source),
+        target=_several(target),
+        pairs=_several(pairs),
+        valid_source=valid_source,
+        valid_target=valid_target,
+    )
+    guessed = languages(files.source, files.target)
     wishes = RecipeOptions(recipe, preset, tuple(settings), options, guessed)
-    if (word := task_option(wishes)) == "translation":
+    word = task_option(wishes)
+    if word == "translation":
         _refuse_elsewhere({"--train": train, "--valid": valid}, TRANSLATION_TAKES)
         _refuse_elsewhere({"--from": start_from}, TRANSLATION_BEGINS)
     with _reporter(reporter, quiet) as shown:
         begun = Pretrained.load(start_from) if start_from is not None else None
         wishes = replace(wishes, begun=begun.values(word) if begun else {})
-        asked = _Asked(wishes, Path(output), resume, despite_check, shown)
         place = choose_device(device)
-        if word == "translation":
-            both = _Both(_several(source), _several(target), _several(pairs), columns, valid_source, valid_target)
-            found, job = _translation(asked, both)
-        else:
+        if word != "translation":
             others = {"--source": source, "--target": target, "--pairs": pairs, "--valid-source": valid_source}
             _refuse_elsewhere(others, f"task = {word} takes --train")
             weighs = {"--weight" if weights else "data.weights": weights_option(wishes) or None}
             _refuse_elsewhere(weighs, f"task = {word} draws from all files by size; only translation weighs them")
-            job = _other(asked, word, InputFiles(_several(train), valid, columns, begun))
-            found = job.recipe
+            _refuse_other_family(begun, word)
+        refuse_unusable(Path(output), resume)
+
+        def make_recipe(count: int, seems: Mapping[str, Any] | None = None) -> Recipe:
+            return recipe_from_options(wishes, count, seems)
+
+        shown.on_event(CHECKING)
+        job = JOBS[word](replace(files, begun=begun), make_recipe, shown.on_event, despite_check)
         hooks = Hooks(shown, should_stop, track=tensorboard)
-        tokenizer = begun.tokenizer if begun else None
-        return run(TrainingRun(asked.output, found, job, Machine(place, threads), hooks, tokenizer), resume, allow)
+        return run(TrainingRun(Path(output), job, Machine(place, threads), hooks), resume, allow)
 
 
 def _reporter(given: Reporter | None, quiet: bool) -> AbstractContextManager[Reporter]:
     """The given reporter; else none if quiet, or stderr's."""
     return nullcontext(given) if given is not None else nullcontext(SilentReporter()) if quiet else reporters.reporter()
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """The options common to all tasks."""
-
-    wishes: RecipeOptions
-    output: Path
-    resume: Resume
-    despite_check: bool
-    reporter: Reporter
-
-
-@dataclass(frozen=True)
-class _Both:
-    """The files of a translator."""
-
-    sources: Files
-    targets: Files
-    pairs: Files
-    columns: str | None
-    valid_source: Path | str | None
-    valid_target: Path | str | None
-
-
-def _translation(asked: _Asked, files: _Both) -> tuple[Recipe, TranslationJob]:
-    """Look at everything that can be wrong without the data, then at the data."""
-    learned = corpora(files.sources, files.targets, files.pairs, files.columns)
-    validating = [path for path in (files.valid_source, files.valid_target) if path]
-    refuse_pipes([*files.sources, *files.targets, *files.pairs, *validating])
-    validation = _validation(files.valid_source, files.valid_target)
-    longest = max_tokens_option(asked.wishes)
-    refuse_weights(weights_option(asked.wishes), len(learned))
-    refuse_unusable(asked.output, asked.resume)
-    inspected = inspect(learned, validation, longest, asked.reporter.on_event, asked.despite_check)
-    return recipe_from_options(asked.wishes, inspected.pairs), TranslationJob(learned, validation)
-
-
-def _other(asked: _Asked, task: str, given: InputFiles) -> Any:
-    """The job of a task that learns from one side, after a look at everything that can be wrong without the data."""
-    _refuse_other_family(given.begun, task)
-    refuse_unusable(asked.output, asked.resume)
-
-    def make_recipe(count: int, seems: Mapping[str, Any] | None = None) -> Recipe:
-        return recipe_from_options(asked.wishes, count, seems)
-
-    asked.reporter.on_event(CHECKING)
-    return JOBS[task](given, make_recipe, asked.reporter.on_event, asked.despite_check)
 
 
 def _refuse_elsewhere(options: Mapping[str, object], instead: str) -> None:
@@ -219,9 +177,3 @@ def _several(files: Files | Path | str | None) -> Files:
     if files is None:
         return ()
     return [files] if isinstance(files, Path | str) else list(files)
-
-
-def _validation(source: Path | str | None, target: Path | str | None) -> Corpus | None:
-    if source is None and target is None:
-        return None
-    return corpora([source] if source else [], [target] if target else [])[0]

@@ -18,19 +18,27 @@ Opened = TypeVar("Opened")
 
 @dataclass(frozen=True)
 class InputFiles:
-    """The input files of a task with one kind of file.
+    """The input files of a training.
 
     Args:
-        train: training files.
-        valid: validation files, if not split off.
-        columns: their columns or keys.
+        train: training files of any task but translation.
+        valid: validation file, if not split off.
+        columns: columns or keys of ``train``, or of ``pairs``.
         begun: a model to initialise from.
+        source, target: training files of a translator, line by line each other's translation.
+        pairs: files that hold both sides.
+        valid_source, valid_target: validation files of a translator.
     """
 
-    train: Files
+    train: Files = ()
     valid: Path | str | None = None
     columns: str | None = None
     begun: Pretrained | None = None
+    source: Files = ()
+    target: Files = ()
+    pairs: Files = ()
+    valid_source: Path | str | None = None
+    valid_target: Path | str | None = None
 
     def corpora(self, opened: Callable[[Path | str, str | None], Opened]) -> tuple[list[Opened], Opened | None]:
         """The corpora of the files, and that to validate on.

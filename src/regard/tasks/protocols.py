@@ -1,9 +1,10 @@
-"""Protocols of tasks, their assets, and their training jobs."""
+"""Protocols of tasks and their assets, and the base of training jobs."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -11,8 +12,9 @@ import torch
 from torch import nn
 
 from regard.config import Recipe
-from regard.data.corpora.passes import Progress
+from regard.data.corpora.corpus import Progress
 from regard.nn import ops
+from regard.tasks.text.pretrained import Pretrained
 from regard.training.objective import BatchSource, Objective
 
 ShouldStop = Callable[[], bool]
@@ -128,30 +130,39 @@ class DataPaths:
     exact: ops.Path = "exact"
 
 
-class TrainingJob(Protocol):
-    """One task on its data, before there is a model."""
+@dataclass(frozen=True)
+class TrainingJob(ABC):
+    """One task on its data, before there is a model.
 
-    task: type[Any]
+    Args:
+        recipe: of the run.
+        pretrained: the model to initialise from.
+    """
 
-    def prepare(self, recipe: Recipe, folder: Path, progress: Progress) -> Any:
+    recipe: Recipe
+    pretrained: Pretrained | None = field(default=None, kw_only=True)
+    task: ClassVar[type[Any]]
+
+    @abstractmethod
+    def prepare(self, folder: Path, progress: Progress) -> Any:
         """The prepared data of the run, made or reused in ``folder``."""
-        ...
 
+    @abstractmethod
     def assets(self, prepared: Any) -> Any:
         """The assets of the model."""
-        ...
 
-    def begin(self, model: nn.Module) -> None:
-        """Put into a fresh model what another one has learned already, if one was named."""
-        ...
-
+    @abstractmethod
     def teach(self, task: Any, prepared: Any, paths: DataPaths) -> TrainingTask:
         """The training task for a freshly initialised model."""
-        ...
+
+    def begin(self, model: nn.Module) -> None:
+        """Copy the weights of the pretrained model, if there is one, into a fresh model."""
+        if self.pretrained:
+            self.pretrained.give(model)
 
     def more(self) -> dict[str, str]:
-        """What else the run rests on, by name: the fingerprint of a model it begins from."""
-        ...
+        """What else the run rests on, by name: the fingerprint of the pretrained model."""
+        return self.pretrained.fingerprint if self.pretrained else {}
 
 
 def device_of(model: nn.Module) -> torch.device:

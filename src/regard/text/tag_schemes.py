@@ -46,8 +46,14 @@ def detect(sentences: Iterable[Sequence[str]]) -> Written:
     inside = Counter[str]()
     for tags in sentences:
         counts.update(tags)
-        inside.update(_places(tags))
-    outside = counts.pop(OUTSIDE, 0)
+        inside.update(neighbours(tags))
+    return scheme_of(counts, inside)
+
+
+def scheme_of(counts: Counter[str], inside: Counter[str]) -> Written:
+    """The scheme of tags, given their ``counts`` and those of what :func:`neighbours` yields."""
+    outside = counts[OUTSIDE]
+    counts = Counter({tag: count for tag, count in counts.items() if tag != OUTSIDE})
     labelled = sum(count for tag, count in counts.items() if split_tag(tag)[1])
     if not labelled:
         letters = set(counts) <= set(_LETTERS) and "B" in counts
@@ -55,7 +61,7 @@ def detect(sentences: Iterable[Sequence[str]]) -> Written:
     return _scheme(counts, inside) if labelled >= _SURE * counts.total() else "none"
 
 
-def _places(tags: Sequence[str]) -> Iterable[str]:
+def neighbours(tags: Sequence[str]) -> Iterable[str]:
     """Evidence from neighbours: an I that begins a span (``begun``), a B that is required (``needed``) or not."""
     before = (OUTSIDE, "")
     for now in map(split_tag, tags):

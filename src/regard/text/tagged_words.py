@@ -1,4 +1,4 @@
-"""A text with the place and tag of each word; stored as one string so that a corpus can stream it."""
+"""A text with the place and tag of each word."""
 
 from __future__ import annotations
 
@@ -27,20 +27,6 @@ class TaggedWords:
     tags: tuple[str, ...] = ()
 
     @classmethod
-    def parse(cls, text: str, written: str) -> TaggedWords:
-        """Parse what :meth:`to_string` returned.
-
-        Raises:
-            ValueError: it is not in this format.
-        """
-        places, tags = [], []
-        for one in written.split(SEPARATOR) if written else ():
-            begin, end, tag = one.split(":", 2)
-            places.append((int(begin), int(end)))
-            tags.append(tag)
-        return cls(text, tuple(places), tuple(tags))
-
-    @classmethod
     def from_words(cls, words: Iterable[str], tags: Sequence[str], spaces: Sequence[bool] = ()) -> TaggedWords:
         """Join words by blanks, except where ``spaces`` is False."""
         text, places = "", []
@@ -52,10 +38,10 @@ class TaggedWords:
             blank = " " if number >= len(spaces) or spaces[number] else ""
         return cls(text, tuple(places), tuple(tags))
 
-    def to_string(self) -> str:
-        """``begin:end:tag`` of each word, a tab between two."""
-        pairs = zip(self.places, self.tags, strict=True)
-        return SEPARATOR.join(f"{begin}:{end}:{tag}" for (begin, end), tag in pairs)
+    def sides(self) -> tuple[str, str]:
+        """The text; and ``begin:end:tag`` of each word, a tab between two."""
+        places = zip(self.places, self.tags, strict=True)
+        return self.text, SEPARATOR.join(f"{begin}:{end}:{tag}" for (begin, end), tag in places)
 
     @property
     def words(self) -> list[str]:

@@ -16,7 +16,8 @@ from regard.data.batches.language_modelling import (
     PredictionExamples,
 )
 from regard.data.batches.masking import MaskingSymbols
-from regard.data.prepare.encoders import WordEncoder
+from regard.data.corpora.documents import DocumentPart
+from regard.data.prepare.encoders import DocumentEncoder
 from regard.data.prepare.shards import Shards, SideWriter
 from regard.data.prepare.windowing import Frame
 from regard.text.tokenizers.tokenizer import learn
@@ -159,9 +160,9 @@ def test_of_much_validation_text_evenly_spaced_windows_are_read(tmp_path: Path) 
 
 def test_word_starts_are_coded_beside_the_pieces() -> None:
     tokenizer = learn(["the cat sat on the mat again and again"] * 3, 300, symbols=("[CLS]", "[MASK]"))
-    coding = WordEncoder(tokenizer)
-    ((ids, starts),) = coding.encode([("the cat again", "")])[0:1][0]
+    coding = DocumentEncoder(tokenizer, words=True)
+    ((ids, starts),) = coding.encode([DocumentPart("the cat again")], "train")[0:1][0]
     assert starts.tolist() == tokenizer.word_starts(ids.tolist()).astype(int).tolist()
     assert starts.sum() == 3
     assert tokenizer.end not in ids
-    assert coding.sizes == (tokenizer.size, 2)
+    assert coding.sizes("train") == (tokenizer.size, 2)

@@ -13,7 +13,8 @@ from regard.config import Recipe, recipe_from
 from regard.data.batches.batch import PairBatch, Position
 from regard.data.batches.pairs import PairBatches
 from regard.data.corpora.pairs import open_pairs
-from regard.data.prepare.pairs import PreparedPairs, prepare
+from regard.data.prepare.prepared import PreparedPairs
+from tests.data.prepare.preparing import prepare_pairs
 from tests.decoding.counted_calls import calls
 
 WORDS = ["red", "house", "boat", "sails", "tired", "animal", "street", "wide"]
@@ -36,7 +37,7 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         (folder / f"{name}.de").write_text("".join(f"{text.title()}\n" for text in texts))
         parts.append(open_pairs(folder / f"{name}.en", folder / f"{name}.de"))
     chosen = recipe(request.param)
-    return prepare(parts, chosen, folder / "data"), chosen
+    return prepare_pairs(parts, chosen, folder / "data"), chosen
 
 
 def texts_of(batch: PairBatch, prepared: PreparedPairs) -> list[tuple[str, str]]:
@@ -61,7 +62,7 @@ def test_pairs_that_dropout_makes_as_long_as_may_be_still_fit(tmp_path: Path) ->
     (tmp_path / "a.de").write_text("".join(f"{text.title() + (' ' + text.title()) * 2}\n" for text in texts))
     chosen = recipe(0.3, data={"max_tokens": 128, "validation": 20}, training={"tokens": 128})
     batches = PairBatches(
-        prepare([open_pairs(tmp_path / "a.en", tmp_path / "a.de")], chosen, tmp_path / "data"), chosen, prefetch=0
+        prepare_pairs([open_pairs(tmp_path / "a.en", tmp_path / "a.de")], chosen, tmp_path / "data"), chosen, prefetch=0
     )
     epochs = itertools.takewhile(lambda found: found[1].epoch < 8, batches.iterate())
     longest = [(batch.source.lengths_B.max(), batch.target.lengths_B.max()) for batch, _ in epochs]

@@ -7,7 +7,6 @@ import torch
 from regard.config import Images, Recipe
 from regard.data.batches.batch import Position
 from regard.data.batches.patches import (
-    ImageEncoder,
     ImageExamples,
     PatchGrid,
     Scale,
@@ -15,8 +14,8 @@ from regard.data.batches.patches import (
     shift_images,
     warp_images,
 )
-from regard.data.corpora.images import Shape, format_pixels
-from regard.data.prepare.encoders import LabelIds
+from regard.data.corpora.images import Image, Shape
+from regard.data.prepare.encoders import ImageEncoder, LabelIds
 
 pytestmark = pytest.mark.usefixtures("watch_shapes")
 
@@ -137,9 +136,9 @@ def test_warped_images_are_read_between_their_pixels() -> None:
 def test_codes_are_the_pixel_values_and_the_label() -> None:
     coding = ImageEncoder(LabelIds("single", ["a", "b"]), 9)
     pixels = np.array([0, 9, 3, 1])
-    ((one,), (other,)) = coding.encode([(format_pixels(pixels), "b"), (format_pixels(pixels), "unknown")])
+    ((one,), (other,)) = coding.encode([Image(pixels, "b"), Image(pixels, "unknown")], "train")
     assert one[0].tolist() == pixels.tolist()
     assert one[1].tolist() == [1]
     assert other[1].tolist() == [2]
-    assert coding.sizes == (65_536, 4)
+    assert coding.sizes("train") == (65_536, 4)
     assert coding.own == {"labels": ["a", "b"], "largest": 9}

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from regard.data.checks.images import check_images, reword_for_images
+from regard.data.checks.labels import check_images
 from regard.data.corpora.images import open_images
 
 
@@ -25,4 +25,3 @@ def test_swapped_columns_are_asked_about_in_the_words_of_images(tmp_path: Path) 
     report = check_images([open_images(path)], "single")
     assert not report.usable
     assert "--columns" in report.verdict
-    assert reword_for_images("Texts, a text, a context.") == "Images, an image, a context."

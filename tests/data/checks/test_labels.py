@@ -9,8 +9,7 @@ import pytest
 
 from regard.data.checks.findings import Finding
 from regard.data.checks.labels import LabelReport, check_labels
-from regard.data.corpora.labelled import open_labelled
-from regard.data.corpora.labels import Kind
+from regard.data.corpora.labelled import Kind, open_labelled
 
 GOOD = [(f"text {number}", "ab"[number % 2]) for number in range(100)]
 

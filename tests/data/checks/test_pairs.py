@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from regard.data.checks.findings import Finding, Report
-from regard.data.checks.line_patterns import PATTERNS
+from regard.data.checks.findings import PATTERNS, Finding, Report
 from regard.data.checks.pairs import check_pairs
-from regard.data.corpora.pairs import Corpus, open_pairs
+from regard.data.corpora.corpus import Corpus
+from regard.data.corpora.pairs import open_pairs
 from regard.text.tokenizers.tokenizer import LONGEST, Tokenizer
 from regard.text.tokenizers.vocabulary import learn_vocabularies
 

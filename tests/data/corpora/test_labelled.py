@@ -14,6 +14,7 @@ import zstandard
 
 from regard.data.corpora.labelled import FirstWordLabels, LabelledCsv, LabelledJsonLines, LabelledTsv, open_labelled
 from regard.system.errors import RegardError, UsageError
+from tests.refusals import refused
 
 ROWS = [("a film, and a good one", "1"), ('he said "no" twice', "0"), ("two\nlines", "1"), ("Grüße 😀", "0")]
 PAIRS = [(text.replace("\n", " "), label) for text, label in ROWS]
@@ -47,7 +48,7 @@ def test_every_form_gives_the_same_pairs_as_often_as_asked(tmp_path: Path, endin
     ]
     assert [type(one) for one in found] == [LabelledCsv, LabelledJsonLines, LabelledTsv, FirstWordLabels]
     for one in found:
-        assert list(one.pairs()) == list(one.pairs()) == PAIRS
+        assert list(one.examples()) == list(one.examples()) == PAIRS
     assert [one.where(3) for one in found] == [f"{table}:6", f"{objects}:4", f"{tabs}:4", f"{words}:4"]
 
 
@@ -72,87 +73,86 @@ def test_every_form_gives_the_same_pairs_as_often_as_asked(tmp_path: Path, endin
 def test_a_header_is_known_by_its_names_only(
     tmp_path: Path, text: str, columns: str | None, expected: list[tuple[str, str]]
 ) -> None:
-    assert list(open_labelled(write(tmp_path / "a.tsv", text), columns).pairs()) == expected
+    assert list(open_labelled(write(tmp_path / "a.tsv", text), columns).examples()) == expected
 
 
 def test_the_line_of_a_record_is_the_one_it_begins_in(tmp_path: Path) -> None:
     corpus = open_labelled(write(tmp_path / "a.csv", 'text,label\n"a\nb\nc",x\n\nd,y\n"e\nf",z\n'))
-    assert [text for text, _ in corpus.pairs()] == ["a b c", "d", "e f"]
+    assert [text for text, _ in corpus.examples()] == ["a b c", "d", "e f"]
     assert [corpus.where(number) for number in range(3)] == [f"{corpus.name}:{line}" for line in (2, 6, 7)]
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "columns", "line", "message"),
+    ("name", "text", "columns", "line", "holds"),
     [
-        ("a.tsv", "a\tx\nb\n", None, 2, "has 1 column, but line 1 has 2; are tabs"),
-        ("a.tsv", "a\tx\nb\ty\tz\n", None, 2, "has 3 columns, but line 1 has 2"),
-        ("a.tsv", "a\tx\n", "3,1", 1, "has 2 columns, but column 3 is needed"),
-        ("a.tsv", "a\tx\n", "text,label", 1, "names no column 'text'; it has 'a', 'x'"),
-        ("a.csv", "a,x\nb, c,y\n", None, 2, "has 3 columns, but line 1 has 2; are commas"),
-        ("a.csv", "a;x\n", None, 1, "has 1 column, but column 2 is needed; are commas"),
-        ("a.csv", 'a,x\n"b,y\nc,z\n', None, 2, "opened in this row and not closed"),
-        ("a.csv", 'a,x\n"b\n" c,y\nc,z\n', None, 2, r"a quote is closed, but no comma follows \(found in line 3\)"),
-        ("a.csv", 'a,x\n"b" c,y\nc,z\n', None, 2, "no comma follows; a quote inside"),
-        ("a.csv", 'a,x\n"' + "b\n" * 100_000, None, 2, "a cell is longer than 131,072 characters"),
-        ("a.jsonl", '{"text": "a", "label": 1}\n{\n', None, 2, "is not JSON"),
-        ("a.jsonl", "[1]\n", None, 1, "no object"),
-        ("a.jsonl", '{"words": "a", "label": 1}\n', None, 1, "no key says 'text'; its keys are 'words', 'label'"),
-        ("a.jsonl", '{"text": "a", "stars": 1}\n', None, 1, "no key says 'label'"),
-        ("a.jsonl", '{"text": "a", "label": 1}\n{"text": "a"}\n', None, 2, "has no key 'label'"),
-        ("a.jsonl", '{"text": 3, "label": 1}\n', None, 1, "'text' is not a text"),
-        ("a.jsonl", '{"text": "a", "label": {}}\n', None, 1, "'label' is neither a text"),
-        ("a.jsonl", '{"text": "a", "label": ["b|c"]}\n', None, 1, "'b|c' is empty or holds '|'"),
-        ("a.txt", "x a\ny\n", "label text", 2, "has no text after its first word"),
-        ("a.txt", "x:y a\ny b\n", "label:fine text", 2, "the label 'y' has no colon"),
+        ("a.tsv", "a\tx\nb\n", None, 2, ("1 column", "2")),
+        ("a.tsv", "a\tx\nb\ty\tz\n", None, 2, ("3", "2")),
+        ("a.tsv", "a\tx\n", "3,1", 1, ("2", "3")),
+        ("a.tsv", "a\tx\n", "text,label", 1, ("'text'", "'a', 'x'")),
+        ("a.csv", "a,x\nb, c,y\n", None, 2, ("3", "2")),
+        ("a.csv", "a;x\n", None, 1, ("1 column", "2")),
+        ("a.csv", 'a,x\n"b,y\nc,z\n', None, 2, ()),
+        ("a.csv", 'a,x\n"b\n" c,y\nc,z\n', None, 2, ("3",)),
+        ("a.csv", 'a,x\n"b" c,y\nc,z\n', None, 2, ()),
+        ("a.csv", 'a,x\n"' + "b\n" * 100_000, None, 2, ("131,072",)),
+        ("a.jsonl", '{"text": "a", "label": 1}\n{\n', None, 2, ()),
+        ("a.jsonl", "[1]\n", None, 1, ()),
+        ("a.jsonl", '{"words": "a", "label": 1}\n', None, 1, ("'text'", "'words', 'label'")),
+        ("a.jsonl", '{"text": "a", "stars": 1}\n', None, 1, ("'label'",)),
+        ("a.jsonl", '{"text": "a", "label": 1}\n{"text": "a"}\n', None, 2, ("'label'",)),
+        ("a.jsonl", '{"text": 3, "label": 1}\n', None, 1, ("'text'",)),
+        ("a.jsonl", '{"text": "a", "label": {}}\n', None, 1, ("'label'",)),
+        ("a.jsonl", '{"text": "a", "label": ["b|c"]}\n', None, 1, ("'b|c'",)),
+        ("a.txt", "x a\ny\n", "label text", 2, ()),
+        ("a.txt", "x:y a\ny b\n", "label:fine text", 2, ("'y'",)),
     ],
 )
 def test_what_is_wrong_is_said_with_file_and_line(
-    tmp_path: Path, name: str, text: str, columns: str | None, line: int, message: str
+    tmp_path: Path, name: str, text: str, columns: str | None, line: int, holds: tuple[str, ...]
 ) -> None:
     path = write(tmp_path / name, text)
-    with pytest.raises(RegardError, match=message) as caught:
-        list(open_labelled(path, columns).pairs())
-    assert caught.value.where == f"{path}:{line}"
+    with refused(RegardError, f"{path}:{line}", *holds):
+        list(open_labelled(path, columns).examples())
 
 
 def test_labels_of_json_are_written_as_text(tmp_path: Path) -> None:
     labels = [1, 0.5, True, None, " x\ny ", ["a", "b c"], []]
     rows = "".join(json.dumps({"Question": "q", "Classes": label}) + "\n" for label in labels)
     corpus = open_labelled(write(tmp_path / "a.jsonl", rows))
-    assert [label for _, label in corpus.pairs()] == ["1", "0.5", "true", "", "x y", "a|b c", ""]
+    assert [label for _, label in corpus.examples()] == ["1", "0.5", "true", "", "x y", "a|b c", ""]
 
 
 def test_keys_of_json_are_chosen(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", '{"text": "a", "label": "x", "body": "b\\r\\nc", "stars": 5}\n')
-    assert list(open_labelled(path, "body,stars").pairs()) == [("b c", "5")]
+    assert list(open_labelled(path, "body,stars").examples()) == [("b c", "5")]
 
 
 def test_a_label_may_end_at_its_colon(tmp_path: Path) -> None:
     path = write(tmp_path / "a.label", "NUM:dist How far: is it ?\n\nLOC:city  Where ?\n")
-    assert list(open_labelled(path, "label text").pairs()) == [
+    assert list(open_labelled(path, "label text").examples()) == [
         ("How far: is it ?", "NUM:dist"),
         ("Where ?", "LOC:city"),
     ]
-    assert list(open_labelled(path, "label:fine text").pairs()) == [("How far: is it ?", "NUM"), ("Where ?", "LOC")]
+    assert list(open_labelled(path, "label:fine text").examples()) == [("How far: is it ?", "NUM"), ("Where ?", "LOC")]
 
 
 def test_a_form_nobody_knows(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "a\tx\n")
-    with pytest.raises(UsageError, match=r'--columns "label text"'):
+    with refused(UsageError, path, '--columns "label text"'):
         open_labelled(path)
-    assert list(open_labelled(path, "1,2").pairs()) == [("a", "x")]
+    assert list(open_labelled(path, "1,2").examples()) == [("a", "x")]
     for columns in ("text", "1,2,3", "1,", "text label"):
-        with pytest.raises(UsageError, match="must name two columns"):
+        with refused(UsageError, "--columns", columns):
             open_labelled(path, columns)
-    with pytest.raises(UsageError, match="count from 1"):
-        list(open_labelled(path, "0,1").pairs())
+    with refused(UsageError, "--columns", "1", "0"):
+        list(open_labelled(path, "0,1").examples())
 
 
 def test_invalid_bytes_are_noted(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b"ok,1\nf\xfcr,2\n")
     corpus = open_labelled(path)
-    assert list(corpus.pairs()) == [("ok", "1"), ("f\ufffdr", "2")]
+    assert list(corpus.examples()) == [("ok", "1"), ("f\ufffdr", "2")]
     assert [notes.invalid_lines for notes in corpus.notes] == [[2]]
 
 
@@ -168,6 +168,6 @@ def test_invalid_bytes_are_noted(tmp_path: Path) -> None:
 def test_public_sets_are_read_whole(data_folder: Path, name: str, columns: str | None, texts: int, labels: int) -> None:
     if not (data_folder / name).is_file():
         pytest.skip(f"needs corpora: {name}")
-    pairs = list(open_labelled(data_folder / name, columns).pairs())
+    pairs = list(open_labelled(data_folder / name, columns).examples())
     assert len(pairs) == texts
     assert len({label for _, label in pairs}) == labels

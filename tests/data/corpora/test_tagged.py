@@ -12,11 +12,11 @@ import pytest
 import zstandard
 
 from regard.data.corpora.conll import Conll, ConllU
-from regard.data.corpora.pairs import Corpus
+from regard.data.corpora.corpus import Corpus
 from regard.data.corpora.tagged import JsonTags, open_tagged
 from regard.system.errors import RegardError, UsageError
 from regard.text.tag_schemes import detect
-from regard.text.tagged_words import TaggedWords
+from tests.refusals import refused
 
 Sentences = list[list[tuple[str, str]]]
 TWO: Sentences = [[("Ann", "B-PER"), ("Lee", "I-PER"), ("ran", "O")], [("Hi", "O")]]
@@ -29,12 +29,8 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
-def read(corpus: Corpus) -> list[TaggedWords]:
-    return [TaggedWords.parse(text, written) for text, written in corpus.pairs()]
-
-
 def sentences(corpus: Corpus) -> Sentences:
-    return [list(zip(words.words, words.tags, strict=True)) for words in read(corpus)]
+    return [list(zip(words.words, words.tags, strict=True)) for words in corpus.examples()]
 
 
 def in_columns(made: Sentences, form: str) -> str:
@@ -70,7 +66,7 @@ def test_every_form_gives_the_same_sentences_as_often_as_asked(tmp_path: Path, e
     assert [type(one) for one in found] == [Conll, Conll, Conll, ConllU, JsonTags, JsonTags]
     for one in found:
         assert sentences(one) == sentences(one) == TWO
-        assert [words.text for words in read(one)] == ["Ann Lee ran", "Hi"]
+        assert [words.text for words in one.examples()] == ["Ann Lee ran", "Hi"]
     lines = [5, 5, 5, 7, 2, 2]
     assert [one.where(1) for one in found] == [f"{one.name}:{line}" for one, line in zip(found, lines, strict=True)]
 
@@ -110,7 +106,7 @@ def test_a_treebank_keeps_its_spacing(tmp_path: Path) -> None:
         ("6", "dem", "DET", "_"),
     ]
     lines = [f"{number}\t{form}\t_\t{upos}" + 5 * "\t_" + f"\t{misc}\n" for number, form, upos, misc in rows]
-    (words,) = read(open_tagged(write(tmp_path / "a.conllu", "# newdoc\n\n# x\n" + "".join(lines))))
+    (words,) = open_tagged(write(tmp_path / "a.conllu", "# newdoc\n\n# x\n" + "".join(lines))).examples()
     assert words.text == "don't.10 000 zum"
     assert words.words == ["do", "n't", ".", "10 000", "zu", "m"]
     assert words.tags == ("AUX", "PART", "PUNCT", "NUM", "ADP", "DET")
@@ -121,7 +117,7 @@ def test_spans_become_tags_of_words(tmp_path: Path) -> None:
         "text": "Die Berliner\tS-Bahn\nfährt 😀.",
         "entities": [{"start": 4, "end": 10, "label": "LOC"}, {"start": 13, "end": 19, "label": "PRO DUCT"}],
     }
-    (words,) = read(open_tagged(write(tmp_path / "a.jsonl", json.dumps(entry))))
+    (words,) = open_tagged(write(tmp_path / "a.jsonl", json.dumps(entry))).examples()
     assert words.text == "Die Berliner S-Bahn fährt 😀."
     assert words.words == ["Die", "Berlin", "er", "S", "-", "Bahn", "fährt", "😀", "."]
     assert words.tags == ("O", "B-LOC", "O", "B-PRO DUCT", "I-PRO DUCT", "I-PRO DUCT", "O", "O", "O")
@@ -134,55 +130,55 @@ def test_keys_are_chosen_and_numbers_are_tags(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "columns", "line", "message"),
+    ("name", "text", "columns", "line", "holds"),
     [
-        ("a.conll", "a\tB\nb\n", None, 2, "has 1 column, but line 1 has 2; an empty line ends"),
-        ("a.conll", "a X B\nb B\n", None, 2, "has 2 columns, but line 1 has 3"),
-        ("a.conll", "\na\n", None, 2, "has 1 column, but a word and its tag are needed"),
-        ("a.conll", "a\tB\n\tB\n", None, 2, "has no word"),
-        ("a.conll", "a\tB\nb\t \n", None, 2, "has no tag"),
-        ("a.conll", "a\tB\n", "1,3", 1, "has 2 columns, counted from 1; there is no column 3"),
-        ("a.conll", "a\tB\n", "0,1", 1, "no column 0"),
-        ("a.conll", "a\tB\n", "word,tag", 1, "names no column 'word'"),
-        ("a.conllu", "1 a B\n", None, 1, "has 1 columns; CoNLL-U has 10"),
-        ("a.conllu", "# x\n2" + "\ta" * 9 + "\n", None, 2, "does not follow word 0"),
-        ("a.jsonl", '{"text": "a", "spans": []}\n{\n', None, 2, "is not JSON"),
-        ("a.jsonl", "[]\n", None, 1, "an object with keys"),
-        ("a.jsonl", '{"x": "a", "spans": []}\n', None, 1, "what is text; its keys are 'x', 'spans'"),
-        ("a.jsonl", '{"text": "a"}\n', None, 1, "what is tag"),
-        ("a.jsonl", '{"text": "a", "spans": []}\n{"text": "a"}\n', None, 2, "no key 'spans'"),
-        ("a.jsonl", '{"text": "a", "spans": 3}\n', None, 1, "'spans' is not a list"),
-        ("a.jsonl", '{"text": "a", "spans": [[0, 1]]}\n', None, 1, "is no span"),
-        ("a.jsonl", '{"text": "a", "spans": [[0, 2, "x"]]}\n', None, 1, "holds nothing of a text of 1 char"),
-        ("a.jsonl", '{"text": "a  b", "spans": [[1, 3, "x"]]}\n', None, 1, "holds nothing"),
-        ("a.jsonl", '{"text": "ab", "spans": [[0, 2, "x"], [1, 2, "y"]]}\n', None, 1, "two spans overlap"),
-        ("a.jsonl", '{"text": "ab", "spans": [[0, 2, null]]}\n', None, 1, "None is no tag"),
-        ("a.jsonl", '{"words": ["a"], "tags": []}\n', None, 1, "1 words, but 0 tags"),
-        ("a.jsonl", '{"words": ["a", ""], "tags": ["x", "y"]}\n', None, 1, "neither a text nor a list of words"),
-        ("a.jsonl", '{"words": ["a"], "tags": [true]}\n', None, 1, "True is no tag"),
+        ("a.conll", "a\tB\nb\n", None, 2, ("1 column", "2")),
+        ("a.conll", "a X B\nb B\n", None, 2, ("2", "3")),
+        ("a.conll", "\na\n", None, 2, ("1 column",)),
+        ("a.conll", "a\tB\n\tB\n", None, 2, ()),
+        ("a.conll", "a\tB\nb\t \n", None, 2, ()),
+        ("a.conll", "a\tB\n", "1,3", 1, ("2", "3")),
+        ("a.conll", "a\tB\n", "word,tag", 1, ("'word'",)),
+        ("a.conllu", "1 a B\n", None, 1, ("1", "10")),
+        ("a.conllu", "# x\n2" + "\ta" * 9 + "\n", None, 2, ("0",)),
+        ("a.jsonl", '{"text": "a", "spans": []}\n{\n', None, 2, ()),
+        ("a.jsonl", "[]\n", None, 1, ()),
+        ("a.jsonl", '{"x": "a", "spans": []}\n', None, 1, ("text", "'x', 'spans'")),
+        ("a.jsonl", '{"text": "a"}\n', None, 1, ("tag",)),
+        ("a.jsonl", '{"text": "a", "spans": []}\n{"text": "a"}\n', None, 2, ("'spans'",)),
+        ("a.jsonl", '{"text": "a", "spans": 3}\n', None, 1, ("'spans'",)),
+        ("a.jsonl", '{"text": "a", "spans": [[0, 1]]}\n', None, 1, ("[0, 1]",)),
+        ("a.jsonl", '{"text": "a", "spans": [[0, 2, "x"]]}\n', None, 1, ("1",)),
+        ("a.jsonl", '{"text": "a  b", "spans": [[1, 3, "x"]]}\n', None, 1, ("1 to 3",)),
+        ("a.jsonl", '{"text": "ab", "spans": [[0, 2, "x"], [1, 2, "y"]]}\n', None, 1, ()),
+        ("a.jsonl", '{"text": "ab", "spans": [[0, 2, null]]}\n', None, 1, ("None",)),
+        ("a.jsonl", '{"words": ["a"], "tags": []}\n', None, 1, ("1", "0")),
+        ("a.jsonl", '{"words": ["a", ""], "tags": ["x", "y"]}\n', None, 1, ("'words'",)),
+        ("a.jsonl", '{"words": ["a"], "tags": [true]}\n', None, 1, ("True",)),
     ],
 )
 def test_what_is_wrong_is_said_with_file_and_line(
-    tmp_path: Path, name: str, text: str, columns: str | None, line: int, message: str
+    tmp_path: Path, name: str, text: str, columns: str | None, line: int, holds: tuple[str, ...]
 ) -> None:
     path = write(tmp_path / name, text)
-    with pytest.raises(RegardError, match=message) as caught:
-        list(open_tagged(path, columns).pairs())
-    assert caught.value.where == f"{path}:{line}"
+    with refused(RegardError, f"{path}:{line}", *holds):
+        list(open_tagged(path, columns).examples())
 
 
 @pytest.mark.parametrize("name", ["a.conll", "a.conllu", "a.jsonl"])
 def test_a_file_without_sentences_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(RegardError, match="holds no sentence"):
-        list(open_tagged(write(tmp_path / name, "\n\n")).pairs())
+    with refused(RegardError, tmp_path / name):
+        list(open_tagged(write(tmp_path / name, "\n\n")).examples())
 
 
 def test_columns_nobody_knows(tmp_path: Path) -> None:
     path = write(tmp_path / "a.conllu", treebank(TWO))
-    with pytest.raises(UsageError, match="no column of CoNLL-U; they are id, form"):
-        list(open_tagged(path, "form,colour").pairs())
-    with pytest.raises(UsageError, match="must name two columns"):
+    with refused(UsageError, "--columns", "'colour'", "id, form"):
+        list(open_tagged(path, "form,colour").examples())
+    with refused(UsageError, "--columns", "1,2,3"):
         open_tagged(path, "1,2,3")
+    with refused(UsageError, "--columns", "0"):
+        list(open_tagged(write(tmp_path / "a.conll", "a\tB\n"), "0,1").examples())
     assert sentences(open_tagged(path, "5")) == TWO
 
 
@@ -199,7 +195,7 @@ def test_columns_nobody_knows(tmp_path: Path) -> None:
 def test_public_sets_are_read_whole(data_folder: Path, name: str, scheme: str) -> None:
     if not (data_folder / name).is_file():
         pytest.skip(f"needs corpora: {name}")
-    found = read(open_tagged(data_folder / name))
+    found = list(open_tagged(data_folder / name).examples())
     assert detect(one.tags for one in found) == scheme
     column = 3 if "conllu" in name else -1
     no_word = re.compile(r"#.* = |\d+[.-]\d+\t" if "conllu" in name else "$")

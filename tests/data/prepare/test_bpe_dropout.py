@@ -9,7 +9,7 @@ import pytest
 
 from regard.data.prepare import bpe_dropout
 from regard.data.prepare.bpe_dropout import SegmentedShards, WordTable, hash_positions
-from regard.data.prepare.shards import SideWriter
+from regard.data.prepare.shards import Shards, SideWriter
 from regard.text.tokenizers.bpe_dropout import Segmenter
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 
@@ -29,7 +29,7 @@ def side_of(folder: Path, tokenizer: Tokenizer, max_tokens: int = 100, seed: int
     writer.add([numbers for numbers, _ in coded])
     entry, _ = writer.close()
     rows, _ = table.write(folder, "train.source")
-    return SegmentedShards(folder, entry, rows, seed, max_tokens)
+    return SegmentedShards.load(folder, Shards(folder, entry), rows, seed, max_tokens)
 
 
 def parts(side: SegmentedShards, epoch: int, chosen: list[int]) -> list[list[int]]:

@@ -7,7 +7,7 @@ import pytest
 
 from regard.data.batches.packing import pack_sources
 from regard.data.batches.word_marks import WordMarks
-from regard.data.prepare.bpe_dropout import Ragged, SegmentationSampler, TagSegments
+from regard.data.prepare.bpe_dropout import Ragged, SegmentationSampler, SegmentedMarks, SegmentedShards, segment_tagged
 from regard.data.prepare.encoders import TagEncoder
 from regard.data.prepare.windowing import Frame
 from regard.text.tagged_words import TaggedWords, places_of
@@ -29,15 +29,15 @@ def encoded(tokenizer: Tokenizer) -> CODED:
     coding = TagEncoder(tokenizer, Frame.of(tokenizer, ROOM, 4), "none", [str(number) for number in range(30)])
     words = [TaggedWords(text, tuple(places_of(text))) for text in [*TEXTS, " ".join(TEXTS)]]
     words = [TaggedWords(one.text, one.places, tuple(map(str, range(len(one.places))))) for one in words]
-    windows = [window for one in coding.encode([(one.text, one.to_string()) for one in words]) for window in one]
+    windows = [window for one in coding.encode(words, "train") for window in one]
     return [ids for ids, _ in windows], [marks for _, marks in windows]
 
 
 def made(
     tokenizer: Tokenizer, encoded: CODED, dropout: float = 0.3, max_tokens: int = 60, seed: int = 1
-) -> TagSegments:
+) -> tuple[SegmentedShards, SegmentedMarks]:
     draws = SegmentationSampler(tokenizer, Segmenter(tokenizer, dropout, seed), 8)
-    return TagSegments(Ragged(encoded[0]), Ragged(encoded[1]), draws, seed, max_tokens)
+    return segment_tagged(Ragged(encoded[0]), Ragged(encoded[1]), draws, seed, max_tokens)
 
 
 def words_of(ids: np.ndarray, marks: np.ndarray, tokenizer: Tokenizer) -> list[tuple[str, int]]:
@@ -54,22 +54,22 @@ def split(side, epoch: int) -> list[np.ndarray]:
 
 
 def test_text_words_and_marks_stay(tokenizer: Tokenizer, encoded: CODED) -> None:
-    text = made(tokenizer, encoded)
-    assert text.count == text.marks.count == len(encoded[0])
+    text, text_marks = made(tokenizer, encoded)
+    assert text.count == text_marks.count == len(encoded[0])
     differ = 0
     for epoch in range(4):
-        for ids, marks, plain, signs in zip(split(text, epoch), split(text.marks, epoch), *encoded, strict=True):
+        for ids, marks, plain, signs in zip(split(text, epoch), split(text_marks, epoch), *encoded, strict=True):
             assert tokenizer.decode(ids.tolist()) == tokenizer.decode(plain.tolist())
             assert words_of(ids, marks, tokenizer) == words_of(plain, signs, tokenizer)
             assert (ids[0], ids[-1], marks[-1]) == (plain[0], plain[-1], signs[-1])
             differ += ids.tolist() != plain.tolist()
     assert differ > len(encoded[0])
-    assert text.tokens == text.marks.tokens == sum(map(len, split(text, 0)))
+    assert text.tokens == text_marks.tokens == sum(map(len, split(text, 0)))
 
 
 def test_an_epoch_is_a_function_of_the_seed(tokenizer: Tokenizer, encoded: CODED) -> None:
     def epoch(number: int, seed: int = 1) -> list[int]:
-        text = made(tokenizer, encoded, seed=seed)
+        text, _ = made(tokenizer, encoded, seed=seed)
         return text.gather(number, np.arange(text.count))[0].tolist()
 
     assert epoch(0) == epoch(0)
@@ -77,8 +77,8 @@ def test_an_epoch_is_a_function_of_the_seed(tokenizer: Tokenizer, encoded: CODED
 
 
 def test_without_dropout_or_room_all_stays(tokenizer: Tokenizer, encoded: CODED) -> None:
-    for text in (made(tokenizer, encoded, 0.0), made(tokenizer, encoded, 0.99, 1)):
+    for text, _ in (made(tokenizer, encoded, 0.0), made(tokenizer, encoded, 0.99, 1)):
         longest = max(map(len, encoded[0]))
         for ids, plain in zip(split(text, 0), encoded[0], strict=True):
             assert len(ids) <= max(longest, len(plain))
-    assert [ids.tolist() for ids in split(made(tokenizer, encoded, 0.0), 3)] == [ids.tolist() for ids in encoded[0]]
+    assert [ids.tolist() for ids in split(made(tokenizer, encoded, 0.0)[0], 3)] == [ids.tolist() for ids in encoded[0]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from regard.data.prepare.bpe_dropout import Ragged, SegmentationSampler, TextSegments
+from regard.data.prepare.bpe_dropout import Ragged, SegmentationSampler, SegmentedShards, segment_texts
 from regard.text.tokenizers.bpe_dropout import Segmenter
 from regard.text.tokenizers.tokenizer import learn
 
@@ -12,13 +12,13 @@ TEXTS = ["the lowest newest widest rivers", "lower rivers, newer bridges", "the 
 TOKENIZER = learn([text for text in TEXTS for _ in range(4)], 330, symbols=("[CLS]", "[MASK]"))
 
 
-def segments(dropout: float, seed: int = 1) -> TextSegments:
+def segments(dropout: float, seed: int = 1) -> SegmentedShards:
     framed = [np.array([*TOKENIZER.begin, *ids, TOKENIZER.end]) for ids in TOKENIZER.ids_batch(TEXTS)]
     draws = SegmentationSampler(TOKENIZER, Segmenter(TOKENIZER, dropout, seed), 8)
-    return TextSegments(Ragged(framed), lambda number, ids: np.flatnonzero(TOKENIZER.word_starts(ids)), draws, seed, 64)
+    return segment_texts(Ragged(framed), draws, seed, 64)
 
 
-def rows(side: TextSegments, epoch: int) -> list[list[int]]:
+def rows(side: SegmentedShards, epoch: int) -> list[list[int]]:
     ids, lengths = side.gather(epoch, np.arange(side.count))
     return [part.tolist() for part in np.split(ids, lengths.cumsum()[:-1])]
 

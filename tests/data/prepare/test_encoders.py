@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from regard.data.corpora.documents import MORE
-from regard.data.prepare.encoders import ClassEncoder, DocumentEncoder, LabelIds, save, sha256
+from regard.data.corpora.documents import DocumentPart
+from regard.data.prepare.encoders import ClassEncoder, DocumentEncoder, LabelIds, Omitted
 from regard.data.prepare.windowing import Frame
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from regard.text.tokenizers.vocabulary import read_tokenizer
@@ -45,18 +45,21 @@ def test_a_number_keeps_the_bits_of_its_float32() -> None:
 
 def test_what_has_no_label_has_no_ids(tokenizer: Tokenizer) -> None:
     pairs = [("the cat", "a"), ("the dog", ""), ("a snake", "b")]
-    assert [len(windows) for windows in coding(tokenizer).encode(pairs)] == [1, 0, 1]
-    assert [len(windows) for windows in coding(tokenizer, "regression", ()).encode([("x", "1"), ("y", "")])] == [1, 0]
-    assert [len(windows) for windows in coding(tokenizer, "multi").encode(pairs)] == [1, 1, 1]  # none of several
+    without = Omitted("no label")
+    assert [one == without for one in coding(tokenizer).encode(pairs, "train")] == [False, True, False]
+    numbers = coding(tokenizer, "regression", ()).encode([("x", "1"), ("y", "")], "train")
+    assert [one == without for one in numbers] == [False, True]
+    assert without not in coding(tokenizer, "multi").encode(pairs, "train")  # none of several
+    assert coding(tokenizer).encode([(" ", "a")], "train") == [Omitted("empty")]
 
 
 def test_a_text_is_framed_and_a_long_one_says_its_label_in_every_window(tokenizer: Tokenizer) -> None:
-    ((ids, label),) = coding(tokenizer).encode([(TEXTS[0], "b")])[0]
+    ((ids, label),) = coding(tokenizer).encode([(TEXTS[0], "b")], "train")[0]
     assert ids[0] == tokenizer.begin[0]
     assert ids[-1] == tokenizer.end
     assert tokenizer.decode(ids) == TEXTS[0]
     assert label.tolist() == [1]
-    windows = coding(tokenizer, longest=5).encode([(" ".join(TEXTS * 3), "b")])[0]
+    windows = coding(tokenizer, longest=5).encode([(" ".join(TEXTS * 3), "b")], "train")[0]
     assert len(windows) > 2
     assert all(len(ids) <= 5 and label.tolist() == [1] for ids, label in windows)
 
@@ -65,23 +68,23 @@ def test_sizes_are_above_every_id(tokenizer: Tokenizer) -> None:
     for kind, labels in (("single", ("a", "b")), ("multi", ("a", "b")), ("regression", ())):
         made = coding(tokenizer, kind, labels)
         pairs = [(text, "7.5" if kind == "regression" else "zzz") for text in TEXTS]
-        for ids, said in (window for windows in made.encode(pairs) for window in windows):
-            assert ids.max() < made.sizes[0]
-            assert said.max(initial=0) < made.sizes[1]
+        for ids, said in (window for windows in made.encode(pairs, "train") for window in windows):
+            assert ids.max() < made.sizes("train")[0]
+            assert said.max(initial=0) < made.sizes("train")[1]
 
 
 def test_the_fingerprint_is_of_tokenizer_and_labels(tokenizer: Tokenizer, tmp_path) -> None:
-    found = {sha256(coding(tokenizer, labels=labels)) for labels in (("a", "b"), ("b", "a"), ("a",))}
+    found = {coding(tokenizer, labels=labels).sha256 for labels in (("a", "b"), ("b", "a"), ("a",))}
     other = learn(TEXTS, 285)
-    assert len(found | {sha256(ClassEncoder(other, Frame.of(other, 64), LabelIds("single", ("a", "b"))))}) == 4
-    save(coding(tokenizer), tmp_path)
+    assert len(found | {ClassEncoder(other, Frame.of(other, 64), LabelIds("single", ("a", "b"))).sha256}) == 4
+    coding(tokenizer).save(tmp_path)
     assert read_tokenizer(tmp_path / "tokenizer.json").sha256 == tokenizer.sha256
 
 
 @pytest.mark.parametrize("ended", [True, False])
 def test_a_document_ends_once_however_many_parts_it_has(tokenizer: Tokenizer, ended: bool) -> None:
     made = DocumentEncoder(tokenizer, ended)
-    parts = made.encode([("the cat", MORE), (" sees the dog", ""), ("old", "")])
+    parts = made.encode([DocumentPart("the cat", True), DocumentPart(" sees the dog"), DocumentPart("old")], "train")
     ids = [np.concatenate([window[0] for window in windows]) for windows in parts]
     assert tokenizer.decode(np.concatenate(ids[:2])) == TEXTS[0]
     assert [int((one == tokenizer.end).sum()) for one in ids] == ([0, 1, 1] if ended else [0, 0, 0])

@@ -9,14 +9,18 @@ import pytest
 
 from regard.config import Recipe
 from regard.data.batches.texts import Examples
+from regard.data.corpora.corpus import no_progress
 from regard.data.corpora.labelled import open_labelled
+from regard.data.corpora.scan import Scanned
 from regard.data.prepare.encoders import ClassEncoder, LabelIds
-from regard.data.prepare.examples import PreparedExamples, prepare_examples
+from regard.data.prepare.prepared import PreparedExamples
 from regard.data.prepare.windowing import Frame
 from regard.system.errors import Damaged, RegardError
+from regard.tasks.text.preparing import prepare_texts
 from regard.text.tokenizers.tokenizer import learn
 from regard.text.tokenizers.vocabulary import read_tokenizer
 from tests.data.prepare.full_disk import named_when_full
+from tests.refusals import refused
 
 LABELS = ("a", "b", "c")
 
@@ -35,8 +39,8 @@ def prepared(
         tokenizer = learn([text for text, _ in pairs], chosen.text.vocabulary)
         return ClassEncoder(tokenizer, Frame.of(tokenizer, chosen.data.max_tokens), LabelIds("single", LABELS))
 
-    held_out = open_labelled(valid) if valid else None
-    return prepare_examples([open_labelled(path)], chosen, folder, learned, rests or {}, held_out)
+    scanned = Scanned.of([open_labelled(path)], open_labelled(valid) if valid else None)
+    return prepare_texts(scanned, chosen, folder, learned, rests or {}, no_progress)
 
 
 def written(path: Path, rows: list[tuple[str, str]]) -> Path:
@@ -73,7 +77,7 @@ def said(made: PreparedExamples, folder: Path) -> dict[str, list[tuple[str, str]
 def test_every_text_stands_in_one_part_with_its_label(texts: Path, tmp_path: Path) -> None:
     found = said(prepared(texts, tmp_path / "data"), tmp_path / "data")
     assert len(found["validation"]) == 6
-    assert sorted(found["train"] + found["validation"]) == sorted(open_labelled(texts).pairs())
+    assert sorted(found["train"] + found["validation"]) == sorted(open_labelled(texts).examples())
 
 
 def test_what_was_prepared_is_used_again_to_the_byte(texts: Path, tmp_path: Path) -> None:
@@ -95,26 +99,26 @@ def test_another_seed_holds_other_texts_back(texts: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"seed": 2}, "another seed"),
-        ({"data": {"max_tokens": 17}}, r"another data\.max_tokens"),
-        ({"data": {"validation": 5}}, r"another data\.validation"),
-        ({"text": {"vocabulary": 301}}, r"another text\.vocabulary"),
-        ({"text": {"vocabulary": 300, "lowercase": True}}, r"another text\.lowercase"),
-        ({"rests": {"kind": "multi"}}, "another kind"),
+        ({"seed": 2}, "seed"),
+        ({"data": {"max_tokens": 17}}, "data.max_tokens"),
+        ({"data": {"validation": 5}}, "data.validation"),
+        ({"text": {"vocabulary": 301}}, "text.vocabulary"),
+        ({"text": {"vocabulary": 300, "lowercase": True}}, "text.lowercase"),
+        ({"rests": {"kind": "multi"}}, "kind"),
     ],
 )
 def test_what_rests_on_something_else_is_refused_by_name(
     texts: Path, tmp_path: Path, changed: dict[str, Any], said: str
 ) -> None:
     prepared(texts, tmp_path / "data")
-    with pytest.raises(RegardError, match=said):
+    with refused(RegardError, tmp_path / "data", said):
         prepared(texts, tmp_path / "data", **changed)
 
 
 def test_a_label_that_changed_is_other_data(texts: Path, tmp_path: Path) -> None:
     prepared(texts, tmp_path / "data")
     texts.write_text(texts.read_text().replace(",a", ",b", 1))
-    with pytest.raises(RegardError, match="other data"):
+    with refused(RegardError, tmp_path / "data", "data"):
         prepared(texts, tmp_path / "data")
 
 
@@ -122,7 +126,7 @@ def test_given_validation_takes_the_place_of_a_split(texts: Path, tmp_path: Path
     valid = written(tmp_path / "v.csv", [("red moon", "c"), ("a boat", "a")])
     found = said(prepared(texts, tmp_path / "data", valid), tmp_path / "data")
     assert found["validation"] == [("red moon", "c"), ("a boat", "a")]
-    assert found["train"] == list(open_labelled(texts).pairs())
+    assert found["train"] == list(open_labelled(texts).examples())
 
 
 def test_the_vocabulary_is_learned_from_what_is_learned_from(texts: Path, tmp_path: Path) -> None:
@@ -149,23 +153,18 @@ def test_what_is_left_out_is_counted_and_named(texts: Path, tmp_path: Path) -> N
 
 def test_where_nothing_is_left_it_is_said(tmp_path: Path) -> None:
     path = written(tmp_path / "a.csv", [(f"text {n}", "") for n in range(20)])
-    with pytest.raises(RegardError, match="nothing is left: every text is empty, or has no label") as caught:
+    with refused(RegardError, path):
         prepared(path, tmp_path / "data")
-    assert caught.value.where == str(path)
     assert not (tmp_path / "data").exists()
     good = written(tmp_path / "b.csv", [(f"text {n}", "a") for n in range(20)])
-    with pytest.raises(
-        RegardError, match=r"nothing is left to validate on: .* label; give another by --valid"
-    ) as caught:
+    with refused(RegardError, path, "--valid"):
         prepared(good, tmp_path / "data", path)
-    assert caught.value.where == str(path)
 
 
 def test_examples_that_are_too_alike_are_said_with_their_file(tmp_path: Path) -> None:
     path = written(tmp_path / "a.csv", [("text", "a")] * 40)
-    with pytest.raises(RegardError, match="40 texts are too few, or too alike") as caught:
+    with refused(RegardError, path, "40", "--valid"):
         prepared(path, tmp_path / "data")
-    assert caught.value.where == str(path)
 
 
 def test_a_damaged_folder_is_refused(texts: Path, tmp_path: Path) -> None:
@@ -173,9 +172,8 @@ def test_a_damaged_folder_is_refused(texts: Path, tmp_path: Path) -> None:
     index = json.loads((tmp_path / "data" / "index.json").read_text())
     name = next(name for name in index["files"] if name != "tokenizer.json")
     (tmp_path / "data" / name).write_bytes(b"")
-    with pytest.raises(Damaged) as caught:
+    with refused(Damaged, tmp_path / "data" / name):
         prepared(texts, tmp_path / "data")
-    assert caught.value.where == str(tmp_path / "data" / name)
 
 
 def test_a_long_text_is_several_examples_with_one_label(texts: Path, tmp_path: Path) -> None:
@@ -192,7 +190,7 @@ def test_a_long_text_is_several_examples_with_one_label(texts: Path, tmp_path: P
 def test_what_an_earlier_version_prepared_is_refused_where_it_matters(texts: Path, tmp_path: Path) -> None:
     made = prepared(texts, tmp_path / "data")
     del made.index["wholes"]
-    with pytest.raises(RegardError, match=r"by an earlier Regard, .* choose another output folder"):
+    with refused(RegardError, tmp_path / "data", "--resume"):
         _ = made.wholes
 
 

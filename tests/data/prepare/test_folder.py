@@ -8,6 +8,7 @@ import pytest
 from regard.config import checksum
 from regard.data.prepare.folder import INDEX, atomic_folder, finish, is_reusable, sha256_of, verify_folder
 from regard.system.errors import Damaged, RegardError
+from tests.refusals import refused
 
 
 def made(folder: Path, inputs: dict[str, object] | None = None, content: bytes = b"abc") -> Path:
@@ -56,10 +57,10 @@ def test_the_same_is_used_again(tmp_path: Path, inputs: dict[str, object]) -> No
 
 @pytest.mark.parametrize(
     ("inputs", "said"),
-    [({"seed": 2}, "another seed"), ({"seed": 1, "data": "x"}, "other data"), ({}, "another seed")],
+    [({"seed": 2}, "seed"), ({"seed": 1, "data": "x"}, "data"), ({}, "seed")],
 )
 def test_another_is_refused_by_name(tmp_path: Path, inputs: dict[str, object], said: str) -> None:
-    with pytest.raises(RegardError, match=said):
+    with refused(RegardError, tmp_path / "data", said):
         is_reusable(made(tmp_path / "data"), inputs)
 
 
@@ -76,7 +77,7 @@ def test_a_damaged_one_is_refused_and_left_alone(tmp_path: Path, harm: str) -> N
     else:
         path.write_bytes(b"ab" if harm == "shorter" else b"abd")
     for look in (verify_folder, lambda folder: is_reusable(folder, {"seed": 1})):
-        with pytest.raises(Damaged, match="damaged"):
+        with pytest.raises(Damaged):
             look(folder)
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
@@ -108,6 +109,5 @@ def test_a_newer_one_is_refused_and_is_not_damaged(tmp_path: Path) -> None:
     folder = made(tmp_path / "data")
     (folder / INDEX).write_bytes(checksum.dump_json({**verify_folder(folder), "format": 99}))
     for look in (verify_folder, lambda folder: is_reusable(folder, {"seed": 1})):
-        with pytest.raises(RegardError, match="newer Regard") as caught:
+        with refused(RegardError, folder / INDEX):
             look(folder)
-        assert not isinstance(caught.value, Damaged)

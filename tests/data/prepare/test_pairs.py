@@ -11,10 +11,13 @@ import numpy as np
 import pytest
 
 from regard.config import Recipe, recipe_from
-from regard.data.corpora.pairs import Corpus, open_pairs
-from regard.data.prepare.pairs import PreparedPairs, prepare
+from regard.data.corpora.corpus import Corpus
+from regard.data.corpora.pairs import open_pairs
+from regard.data.prepare.prepared import PreparedPairs
 from regard.system.errors import Damaged, RegardError
 from tests.data.prepare.full_disk import named_when_full
+from tests.data.prepare.preparing import prepare_pairs
+from tests.refusals import refused
 
 WORDS = ["red", "house", "boat", "sails", "tired", "animal", "street", "wide"]
 
@@ -48,19 +51,19 @@ def decoded(prepared: PreparedPairs, side: str) -> list[str]:
 
 def test_a_full_disk_names_the_file(tmp_path: Path, pairs: Corpus) -> None:
     chosen = recipe(text={"bpe_dropout": 0.3, "joint": False}, model={"tie": "two"})
-    named = named_when_full(lambda: prepare([pairs], chosen, tmp_path / "data"))
+    named = named_when_full(lambda: prepare_pairs([pairs], chosen, tmp_path / "data"))
     assert sorted(named) == sorted(path.name for path in (tmp_path / "data").iterdir())
     assert len(named) > 15
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 def test_shards_and_validation_hold_the_text(tmp_path: Path, pairs: Corpus, dropout: float) -> None:
-    prepared = prepare([pairs], recipe(text={"bpe_dropout": dropout}), tmp_path / "data")
+    prepared = prepare_pairs([pairs], recipe(text={"bpe_dropout": dropout}), tmp_path / "data")
     kept = prepared.validation_pairs()
     assert len(kept) == 20 == prepared.validation_source.count
     assert decoded(prepared, "validation_source") == [pair[0] for pair in kept]
     train = list(zip(decoded(prepared, "source"), decoded(prepared, "target"), strict=True))
-    assert sorted(train + kept) == sorted(pairs.pairs())
+    assert sorted(train + kept) == sorted(pairs.examples())
     assert prepared.pairs == 180
     assert all(prepared.source.gather(0, np.array([n]))[0][-1] == 0 for n in range(180))
 
@@ -69,7 +72,7 @@ def test_pairs_that_do_not_fit_are_left_out_counted_and_named(tmp_path: Path) ->
     sources = texts(60)
     targets = [text.upper() for text in sources]
     sources[3], targets[7], sources[11], targets[12] = "", " ", "wide " * 80, "BOAT " * 80
-    prepared = prepare([write(tmp_path, "train", sources, targets)], recipe(), tmp_path / "data")
+    prepared = prepare_pairs([write(tmp_path, "train", sources, targets)], recipe(), tmp_path / "data")
     validated = {pair[0] for pair in prepared.validation_pairs()}
     counts = prepared.left_out["counts"]
     too_long = 2 - counts["validation"]  # one of the two may have been drawn to validate
@@ -83,22 +86,22 @@ def test_invalid_bytes_are_mended_and_said(tmp_path: Path, pairs: Corpus) -> Non
     path = tmp_path / "train.de"
     path.write_bytes(path.read_bytes().replace(b"RED", b"R\xc4D", 1))
     number = next(n for n, line in enumerate(path.read_bytes().split(b"\n"), 1) if b"\xc4" in line)
-    prepared = prepare([pairs], recipe(), tmp_path / "data")
+    prepared = prepare_pairs([pairs], recipe(), tmp_path / "data")
     assert prepared.mended == [f"{path}:{number}: 1 lines are not valid UTF-8; their bytes became U+FFFD"]
     assert sum("\ufffd" in text for text in decoded(prepared, "target") + decoded(prepared, "validation_target")) == 1
 
 
 def test_given_validation_is_used_whole(tmp_path: Path, pairs: Corpus) -> None:
     held = write(tmp_path, "valid", ["a new one", "another"], ["ein neuer", "noch einer"])
-    prepared = prepare([pairs], recipe(), tmp_path / "data", validation=held)
-    assert prepared.validation_pairs() == list(held.pairs())
+    prepared = prepare_pairs([pairs], recipe(), tmp_path / "data", validation=held)
+    assert prepared.validation_pairs() == list(held.examples())
     assert prepared.pairs == 200
 
 
 def test_what_fits_is_reused_and_what_does_not_is_named(tmp_path: Path, pairs: Corpus) -> None:
-    first = prepare([pairs], recipe(), tmp_path / "data")
+    first = prepare_pairs([pairs], recipe(), tmp_path / "data")
     before = {path.name: path.stat().st_mtime_ns for path in first.folder.iterdir()}
-    again = prepare([pairs], recipe(training={"rate": 0.5}), tmp_path / "data")
+    again = prepare_pairs([pairs], recipe(training={"rate": 0.5}), tmp_path / "data")
     assert again.fingerprint == first.fingerprint
     assert {path.name: path.stat().st_mtime_ns for path in again.folder.iterdir()} == before
     for other, message in (
@@ -106,15 +109,15 @@ def test_what_fits_is_reused_and_what_does_not_is_named(tmp_path: Path, pairs: C
         (recipe(seed=2), "seed"),
         (recipe(text={"bpe_dropout": 0.1}), "text.bpe_dropout"),
     ):
-        with pytest.raises(RegardError, match=message):
-            prepare([pairs], other, tmp_path / "data")
-    with pytest.raises(RegardError, match="other data"):
-        prepare([write(tmp_path, "other", ["x"] * 30, ["y"] * 30)], recipe(), tmp_path / "data", validation=pairs)
+        with refused(RegardError, tmp_path / "data", message):
+            prepare_pairs([pairs], other, tmp_path / "data")
+    with refused(RegardError, tmp_path / "data", "data"):
+        prepare_pairs([write(tmp_path, "other", ["x"] * 30, ["y"] * 30)], recipe(), tmp_path / "data", validation=pairs)
 
 
 def test_the_same_input_gives_the_same_bytes(tmp_path: Path, pairs: Corpus) -> None:
-    one = prepare([pairs], recipe(text={"bpe_dropout": 0.2}), tmp_path / "one")
-    two = prepare([pairs], recipe(text={"bpe_dropout": 0.2}), tmp_path / "two")
+    one = prepare_pairs([pairs], recipe(text={"bpe_dropout": 0.2}), tmp_path / "one")
+    two = prepare_pairs([pairs], recipe(text={"bpe_dropout": 0.2}), tmp_path / "two")
     assert {path.name: path.read_bytes() for path in one.folder.iterdir()} == {
         path.name: path.read_bytes() for path in two.folder.iterdir()
     }
@@ -122,23 +125,23 @@ def test_the_same_input_gives_the_same_bytes(tmp_path: Path, pairs: Corpus) -> N
 
 def test_damage_is_found_and_the_data_made_again(tmp_path: Path, pairs: Corpus) -> None:
     folder = tmp_path / "data"
-    first = prepare([pairs], recipe(), folder)
+    first = prepare_pairs([pairs], recipe(), folder)
     draws = np.random.default_rng(1)
     for path in sorted(folder.iterdir()):
         whole = bytearray(path.read_bytes())
         if path.name != "index.json":
             whole[draws.integers(len(whole))] ^= 1 << int(draws.integers(8))
             path.write_bytes(whole)
-            with pytest.raises(RegardError, match="damaged"):
+            with refused(Damaged, path):
                 PreparedPairs(folder)
             whole[:] = b""
         path.write_bytes(whole[: len(whole) // 2])
-        with pytest.raises(RegardError, match="damaged"):
+        with refused(Damaged, path):
             PreparedPairs(folder)
         with pytest.raises(Damaged):
-            prepare([pairs], recipe(), folder)
+            prepare_pairs([pairs], recipe(), folder)
         shutil.rmtree(folder)
-        assert prepare([pairs], recipe(), folder).fingerprint == first.fingerprint
+        assert prepare_pairs([pairs], recipe(), folder).fingerprint == first.fingerprint
 
 
 def test_a_kill_leaves_nothing_that_looks_complete(
@@ -159,7 +162,7 @@ def test_a_kill_leaves_nothing_that_looks_complete(
     for last in range(1, 40):
         syncs = last
         try:
-            prepare([pairs], recipe(), tmp_path / "data")
+            prepare_pairs([pairs], recipe(), tmp_path / "data")
         except KeyboardInterrupt:
             assert not (tmp_path / "data").exists()
         else:
@@ -171,16 +174,17 @@ def test_a_kill_leaves_nothing_that_looks_complete(
 
 
 def test_a_newer_format_is_refused(tmp_path: Path, pairs: Corpus) -> None:
-    folder = prepare([pairs], recipe(), tmp_path / "data").folder
+    folder = prepare_pairs([pairs], recipe(), tmp_path / "data").folder
     index = json.loads((folder / "index.json").read_text())
     del index["sha256"]
     (folder / "index.json").write_text(json.dumps({**index, "format": 2}))
-    with pytest.raises(RegardError, match="newer Regard"):
+    with refused(RegardError, folder / "index.json"):
         PreparedPairs(folder)
 
 
 def test_nothing_left_to_learn_from_is_an_error(tmp_path: Path) -> None:
     held = write(tmp_path, "valid", ["one"], ["eins"])
-    with pytest.raises(RegardError, match="no pair is left"):
-        prepare([write(tmp_path, "train", ["a", ""], ["", "b"])], recipe(), tmp_path / "data", validation=held)
+    train = write(tmp_path, "train", ["a", ""], ["", "b"])
+    with refused(RegardError, train.name):
+        prepare_pairs([train], recipe(), tmp_path / "data", validation=held)
     assert not (tmp_path / "data").exists()

@@ -57,7 +57,7 @@ def test_the_window_is_where_a_word_stands_farthest_from_a_cut(stride: int) -> N
 def test_words_come_back_whole_once_and_in_order(tokenizer: Tokenizer, max_tokens: int, stride: int) -> None:
     coding = TagEncoder(tokenizer, Frame.of(tokenizer, max_tokens, stride), "none", TAGS[:2], TAGS[2:])
     texts = [words(TEXT), words("hi"), words(" x y"), words(TEXT * 3)]
-    coded = coding.encode([(one.text, one.to_string()) for one in texts])
+    coded = coding.encode(texts, "train")
     windows = [window for one in coded for window in one]
     assert all(len(ids) <= max(max_tokens, 3) for ids, _ in windows)
     batch = pack_sources([ids for ids, _ in windows])
@@ -73,7 +73,7 @@ def test_words_come_back_whole_once_and_in_order(tokenizer: Tokenizer, max_token
 
 def test_known_words_are_counted_by_window(tokenizer: Tokenizer) -> None:
     coding = TagEncoder(tokenizer, Frame.of(tokenizer, 100), "none", TAGS[:2], TAGS[2:])
-    coded = [coding.encode([(one.text, one.to_string())])[0][0] for one in (words("a b c d"), words("e"))]
+    coded = [coding.encode([one], "train")[0][0] for one in (words("a b c d"), words("e"))]
     marks = WordMarks.of(pack_sources([ids for ids, _ in coded]), np.concatenate([one for _, one in coded]))
     known, counts = marks.known_words(2)
     assert (known.tolist(), counts.tolist()) == ([True, True, False, True, True], [3, 1])
@@ -82,7 +82,7 @@ def test_known_words_are_counted_by_window(tokenizer: Tokenizer) -> None:
 def test_tags_are_converted_and_texts_without_tags_have_the_same_words(tokenizer: Tokenizer) -> None:
     coding = TagEncoder(tokenizer, Frame.of(tokenizer, 12, 2), "bilou", ["O", "B-X", "I-X", "L-X", "U-X"])
     one = TaggedWords.from_words(["in", "New", "York", "or", "Rome"], ["O", "B-X", "I-X", "O", "B-X"])
-    tagged, plain = coding.encode([(one.text, one.to_string())])[0], coding.encode_texts([one])[0]
+    tagged, plain = coding.encode([one], "train")[0], coding.encode_texts([one])[0]
     sides = []
     for windows in (tagged, plain):
         batch = pack_sources([ids for ids, _ in windows])

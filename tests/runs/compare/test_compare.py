@@ -13,7 +13,6 @@ import pytest
 
 from regard.config import dump_toml
 from regard.data.corpora.subset import Subset
-from regard.runs.compare import compare as comparing
 from regard.runs.compare import trainings
 from regard.runs.compare.compare import Budget, Texts, compare
 from regard.runs.train import train
@@ -167,13 +166,13 @@ def test_stopped_anywhere_and_gone_on_is_never_stopped(run: Compare) -> None:
 
 
 def test_a_share_of_the_data_is_learned_from_and_all_is_validated_on(run: Compare, texts: Texts, tmp_path) -> None:
-    from regard.data.prepare.pairs import PreparedPairs
+    from regard.data.prepare.prepared import PreparedPairs
     from regard.runs.options import corpora
 
     found = run(Budget(steps=2, seeds=(3,), shares=(0.5, 1.0)))
     assert [one.run for one in found][:2] == ["none-of0.5-seed3", "attention-of0.5-seed3"]
     corpus = corpora(texts.sources, texts.targets)[0]
-    kept = list(Subset(corpus, 0.5, 3).pairs())
+    kept = list(Subset(corpus, 0.5, 3).examples())
     prepared = [PreparedPairs(tmp_path / "out" / one.run / "training" / "data") for one in found]
     assert [part.pairs for part in prepared] == [len(kept)] * 2 + [120] * 2
     assert len({part.validation_source.count for part in prepared}) == 1
@@ -239,7 +238,7 @@ def test_a_run_that_diverges_has_no_score_and_the_others_go_on(run: Compare, mon
 def test_recipes_that_read_otherwise_are_refused_before_the_data(
     run: Compare, recipes: list[Path], tmp_path: Path, monkeypatch, section: str, field: str, value: object
 ) -> None:
-    monkeypatch.setattr(comparing, "inspect", lambda *a: pytest.fail("the data was read"))
+    monkeypatch.setattr(trainings, "scan_pairs", lambda *a: pytest.fail("the data was read"))
     other = {**SMALL, section: {**SMALL[section], field: value}, "model": MODELS["none"]}
     with pytest.raises(UsageError, match=rf"{section}.{field}: is .* in other, but .* in none; recipes that are"):
         run(recipes=[*recipes, written(tmp_path, "other", other)])

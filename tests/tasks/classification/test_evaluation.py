@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from regard.config import Classification as Section
-from regard.data.corpora.pairs import Pair
+from regard.data.corpora.corpus import LabelledText
 from regard.system.errors import RegardError
 from regard.tasks.classification.evaluation import evaluate_labels
 from regard.tasks.classification.predictions import Predictor
@@ -25,8 +25,8 @@ class Rows:
     def __init__(self, labels: list[str]) -> None:
         self._labels = labels
 
-    def pairs(self) -> Iterator[Pair]:
-        return ((str(number), label) for number, label in enumerate(self._labels))
+    def examples(self) -> Iterator[LabelledText]:
+        return (LabelledText(str(number), label) for number, label in enumerate(self._labels))
 
     def where(self, number: int, side: int = 0) -> str:
         return f"rows:{number + 1}"
@@ -140,8 +140,8 @@ def test_what_is_out_of_scope_is_no_stranger() -> None:
 
 def test_an_empty_text_is_left_out() -> None:
     class Blank(Rows):
-        def pairs(self) -> Iterator[Pair]:
-            return (("  " if number == 1 else text, label) for number, (text, label) in enumerate(super().pairs()))
+        def examples(self) -> Iterator[LabelledText]:
+            return (one._replace(text="  ") if number == 1 else one for number, one in enumerate(super().examples()))
 
     labels, score_BC = some()
     judge = Predictor(Section(), LABELS, FittedValues())

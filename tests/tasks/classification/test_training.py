@@ -12,9 +12,10 @@ import torch
 
 import regard
 from regard.config import Classification as Section
+from regard.data.checks.labels import LabelScan
+from regard.data.corpora.corpus import Corpus, no_progress
 from regard.data.corpora.labelled import open_labelled
-from regard.data.corpora.pairs import Corpus
-from regard.data.corpora.passes import no_progress
+from regard.data.corpora.scan import Scanned
 from regard.nn.hooks import intervene
 from regard.system.errors import RegardError
 from regard.tasks.classification.training import ClassificationJob, ClassificationTraining
@@ -113,8 +114,9 @@ def mixed(count: int, seed: int) -> list[tuple[str, str]]:
 
 def teaching(task: Any, train: Path, valid: Path, folder: Path) -> ClassificationTraining:
     """The teaching of a task that is there, on these files."""
-    job = ClassificationJob(task.recipe, [open_labelled(train)], open_labelled(valid))
-    return ClassificationTraining(task, job.prepare(task.recipe, folder, no_progress), DataPaths())
+    scanned = Scanned.of([open_labelled(train)], open_labelled(valid), scan=LabelScan)
+    job = ClassificationJob(task.recipe, scanned)
+    return ClassificationTraining(task, job.prepare(folder, no_progress), DataPaths())
 
 
 @pytest.mark.parametrize("kind", ["single", "multi", "regression"])

@@ -15,7 +15,9 @@ import torch
 
 from regard.data.batches.texts import Examples
 from regard.data.batches.word_marks import WordMarks
-from regard.data.corpora.passes import no_progress
+from regard.data.checks.tags import TagScan
+from regard.data.corpora.corpus import no_progress
+from regard.data.corpora.scan import Scanned
 from regard.data.corpora.tagged import open_tagged
 from regard.runs.train import train
 from regard.system.errors import RegardError, UsageError
@@ -195,7 +197,8 @@ def taught(task: Tagging, folder: Path) -> TaggingTraining:
     corpora = [
         open_tagged(write(folder / f"{seed}.conll", sentences(count, seed))) for count, seed in ((200, 1), (20, 2))
     ]
-    prepared = TaggingJob(task.recipe, corpora[:1], corpora[1]).prepare(task.recipe, folder / "data", no_progress)
+    scanned = Scanned.of(corpora[:1], corpora[1], scan=TagScan)
+    prepared = TaggingJob(task.recipe, scanned).prepare(folder / "data", no_progress)
     return TaggingTraining(task, prepared, DataPaths())
 
 

@@ -11,7 +11,7 @@ from regard.config import Decoding, Recipe, recipe_from
 from regard.data.batches.packing import pack
 from regard.data.batches.pairs import PairBatches
 from regard.data.corpora.pairs import open_pairs
-from regard.data.prepare.pairs import PreparedPairs, prepare
+from regard.data.prepare.prepared import PreparedPairs
 from regard.models.build import transformer
 from regard.models.inputs import pairs
 from regard.nn import ops
@@ -19,6 +19,7 @@ from regard.tasks.metrics.bleu import score
 from regard.tasks.protocols import DataPaths
 from regard.tasks.translation.training import MAX_EXTRA, SAMPLES, TranslationTraining, max_extra
 from regard.tasks.translation.translator import Translation
+from tests.data.prepare.preparing import prepare_pairs
 from tests.tasks.trials import evenly, shares
 
 SMOOTHING = 0.2
@@ -38,7 +39,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> PreparedPairs:
     folder = tmp_path_factory.mktemp("teaching")
     for side in ("en", "de"):
         (folder / f"a.{side}").write_text("".join(f"{'a b ' * (n % 4)}{side} {n}\n" for n in range(150)))
-    return prepare([open_pairs(folder / "a.en", folder / "a.de")], RECIPE, folder / "data")
+    return prepare_pairs([open_pairs(folder / "a.en", folder / "a.de")], RECIPE, folder / "data")
 
 
 def made(prepared: PreparedPairs, training_path: ops.Path = "exact", recipe: Recipe = RECIPE) -> TranslationTraining:

@@ -13,7 +13,7 @@ from regard.data.batches.batch import PairBatch, Position, capacity_for
 from regard.data.batches.loader import DataLoader
 from regard.data.batches.packing import Ids, batches_in_order, make_pair_batch
 from regard.data.batches.sampler import BatchSampler, EpochSampler
-from regard.data.prepare.pairs import PreparedPairs
+from regard.data.prepare.prepared import PreparedPairs
 from regard.data.prepare.shards import Side
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,41 +12,12 @@ from regard.config import Recipe
 from regard.data.batches.batch import Capacity, Position
 from regard.data.batches.loader import DataLoader
 from regard.data.batches.texts import make_loader
-from regard.data.corpora.images import LARGEST, Pixels, Shape, parse_pixels
-from regard.data.corpora.pairs import Pair
-from regard.data.prepare.encoders import Coded, LabelIds
+from regard.data.corpora.images import Pixels, Shape
 from regard.data.prepare.shards import Side
 from regard.system.errors import RegardError
 from regard.system.keys import generator
 
 Ids = NDArray[np.int64]
-
-
-class ImageEncoder:
-    """An image and its label: its pixel values as they are, which are the ids of its side.
-
-    Args:
-        labels: the labels of each image.
-        largest: the largest pixel value of the training data.
-    """
-
-    tokenizer = None
-
-    def __init__(self, labels: LabelIds, largest: int) -> None:
-        self.labels, self.largest = labels, largest
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        return LARGEST + 1, self.labels.size
-
-    @property
-    def own(self) -> dict[str, Any]:
-        return {"labels": list(self.labels.labels), "largest": self.largest}
-
-    def encode(self, pairs: Sequence[Pair]) -> list[Coded]:
-        return [
-            [(parse_pixels(text), self.labels.of(label))] if self.labels.there(label) else [] for text, label in pairs
-        ]
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,17 @@
-"""Findings of corpus checks and the report that collects them."""
+"""Findings of corpus checks, the report that collects them, and the line patterns that reveal bad text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, Self
+from math import inf
+from typing import Any, Generic, Literal, NamedTuple, Self
+
+from regard.data.corpora.corpus import ExampleT
+from regard.data.corpora.scan import Scan
+from regard.system.errors import RegardError
 
 Severity = Literal["fatal", "warning", "note"]
 Example = tuple[str, int, str]
@@ -45,6 +52,10 @@ class Finding:
         """Whether it is a judgement that a person may overrule."""
         return self.kind not in UNREADABLE
 
+    def overrule(self) -> Finding:
+        """The same, a judgement reduced to a warning."""
+        return replace(self, severity="warning") if self.is_judgement and self.severity == "fatal" else self
+
 
 @dataclass(frozen=True)
 class Report:
@@ -74,11 +85,17 @@ class Report:
 
     def overrule(self) -> Self:
         """The same report with all judgements reduced to warnings."""
-        softer = (
-            replace(finding, severity="warning") if finding.is_judgement and finding.severity == "fatal" else finding
-            for finding in self.findings
-        )
-        return replace(self, findings=sort_findings(softer))
+        return replace(self, findings=sort_findings(finding.overrule() for finding in self.findings))
+
+    def announce(self, tell: Callable[[str], None], despite_check: bool = False) -> None:
+        """Tell the findings and the verdict; a judgement refuses nothing where ``despite_check``.
+
+        Raises:
+            RegardError: something in the data would spoil the model, or cannot be read.
+        """
+        found = self.overrule() if despite_check else self
+        announce(found.findings, tell)
+        tell(found.verdict)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -89,3 +106,186 @@ def sort_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Sort by severity, then findings that cannot be overruled first, then by count."""
     rank = {"fatal": 0, "warning": 1, "note": 2}
     return tuple(sorted(findings, key=lambda finding: (rank[finding.severity], finding.is_judgement, -finding.count)))
+
+
+_WINDOWS = (
+    "\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013\u2014\u2018-\u201e\u2020-\u2022\u2026\u2030"
+    "\u2039\u203a\u20ac\u2122"
+)
+"""The characters that Windows-1252 has where Latin-1 has controls."""
+
+PATTERNS: dict[str, str] = {
+    "carriage return": "\r",
+    "tab": "\t",
+    "control": "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]",
+    "replacement": "\ufffd",
+    "mojibake": f"[ÃÂ][\u0080-\u00bf{_WINDOWS}]|â€[\u0080-\u00bf{_WINDOWS}]|[ÐÑ][\u0080-\u00bf{_WINDOWS}][ÐÑ]",
+    "tokenised": r"&(?:apos|quot|amp|lt|gt|#\d+);| @-@ |@@ ",
+}
+_GROUPS = {kind.replace(" ", "_"): kind for kind in PATTERNS}
+_ANY = re.compile("|".join(f"(?P<{group}>{PATTERNS[kind]})" for group, kind in _GROUPS.items()))
+
+
+_HINT = re.compile("[\r\t\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufffdÃÂâÐÑ&@]")
+"""A character of each pattern, for a first look: a set is searched for ten times faster than alternatives."""
+
+
+def match_patterns(text: str) -> set[str]:
+    """The kinds of problem in one line; a single quick search for clean lines."""
+    return {_GROUPS[str(match.lastgroup)] for match in _ANY.finditer(text)} if _HINT.search(text) else set()
+
+
+@dataclass(frozen=True)
+class PatternKind:
+    """Message and thresholds of a kind of problem: the shares from which it is a warning, and fatal."""
+
+    sentence: str
+    warning: float = 0.0
+    fatal: float = inf
+
+    def severity(self, share: float) -> Severity:
+        """Severity at this share."""
+        return "fatal" if share >= self.fatal else "warning" if share >= self.warning else "note"
+
+
+KINDS: dict[str, PatternKind] = {
+    "empty": PatternKind("{count} pairs ({share}) have an empty side; they are left out.", 0.01, 0.5),
+    "invalid UTF-8": PatternKind(
+        "{count} lines ({share}) are not valid UTF-8, most likely Latin-1 or Windows-1252; convert the file with "
+        "`iconv -f WINDOWS-1252 -t UTF-8`.",
+        0.0,
+        0.01,
+    ),
+    "mojibake": PatternKind(
+        "{count} lines ({share}) hold text decoded twice, such as 'Ã¤' for 'ä'; the file was read as Latin-1 and saved "
+        "as UTF-8, repair it.",
+        0.0005,
+        0.2,
+    ),
+    "replacement": PatternKind("{count} lines ({share}) hold the sign U+FFFD: characters were lost earlier.", 0.001),
+    "control": PatternKind("{count} lines ({share}) hold control characters or Unicode line separators.", 0.001),
+    "carriage return": PatternKind(
+        "{count} lines ({share}) hold a carriage return inside; was the file joined from others?", 0.001
+    ),
+    "tab": PatternKind("{count} lines ({share}) hold a tab; is the file a table? Then name it .tsv.", 0.001),
+    "tokenised": PatternKind(
+        "{count} lines ({share}) look tokenised or escaped already (&apos;, @-@): translations will look so too, "
+        "and BLEU will not compare; use raw text.",
+        0.05,
+    ),
+    "duplicate": PatternKind("{count} pairs ({share}) repeat an earlier pair; they count more than once.", 0.1, 0.9),
+    "copy": PatternKind(
+        "{count} pairs ({share}) have the same text on both sides; the model learns to copy.", 0.05, 0.5
+    ),
+    "too long": PatternKind(
+        "{count} pairs ({share}) are longer than about {limit} tokens; they are left out (data.max_tokens).", 0.05, 0.9
+    ),
+    "ratio": PatternKind(
+        "{count} pairs ({share}) have sides of very unlike length; are they translations of each other?", 0.02, 0.4
+    ),
+    "bytes": PatternKind(
+        "{share} of the words hold characters the vocabulary does not know and fall to bytes; is it a vocabulary "
+        "of these languages?",
+        0.01,
+        0.3,
+    ),
+}
+"""What each kind means; the shares are of what its sentence counts: lines (each pair has two), pairs or words."""
+
+
+def pattern_draft(kind: str, count: int, pairs: int, places: Sequence[Place], limit: int = 0) -> Draft:
+    """The finding for ``count`` lines or pairs of a kind among ``pairs``; ``limit``: most tokens of a sentence."""
+    share = count / max(1, 2 * pairs if kind in PATTERNS else pairs)
+    sentence = KINDS[kind].sentence.format(count=f"{count:,}", share=percent(share), limit=limit)
+    return Draft(Finding(kind, KINDS[kind].severity(share), count, share, (), sentence), places)
+
+
+class Place(NamedTuple):
+    """An example of a finding: its scan, its number and side there, and its text where the scan kept it."""
+
+    scan: CheckScan[Any]
+    number: int
+    side: int = 0
+    text: str | None = None
+
+
+class Draft(NamedTuple):
+    """A finding whose examples are not looked up yet."""
+
+    finding: Finding
+    places: Sequence[Place]
+
+
+class CheckScan(Scan[ExampleT], Generic[ExampleT]):
+    """A scan that also counts problems of single examples, and keeps the first places of each kind."""
+
+    def __init__(self, corpus: Any) -> None:
+        super().__init__(corpus)
+        self.counts: Counter[str] = Counter()
+        self.places: dict[str, list[Place]] = defaultdict(list)
+
+    def note(self, kind: str, text: str, side: int = 0) -> None:
+        """Count a problem of the example being looked at."""
+        self.counts[kind] += 1
+        if len(self.places[kind]) < EXAMPLES:
+            self.places[kind].append(Place(self, self.count - 1, side, text))
+
+    def text_of(self, example: ExampleT, side: int) -> str:
+        """An example as a finding shows it."""
+        return example.sides()[side]
+
+    def example(self, place: Place, text: str) -> Example:
+        """A place as file, line and excerpt."""
+        file, _, line = self.corpus.where(place.number, place.side).rpartition(":")
+        return file, int(line), excerpt(text)
+
+    def unreadable(self) -> list[Draft]:
+        """The error that broke the pass off, as a finding with the place where it did."""
+        if self.error is None:
+            return []
+        file, _, line = (self.error.where or self.corpus.name).rpartition(":")
+        place = (file, int(line), "") if file and line.isdigit() else (self.error.where or self.corpus.name, 0, "")
+        kind = "misaligned" if "lines, but" in self.error.message else "unreadable"
+        said = str(self.error) if str(self.error)[-1:] in ".?!" else f"{self.error}."
+        return [Draft(Finding(kind, "fatal", 1, 1.0, (place,), said), ())]
+
+
+def look_up(drafts: Iterable[Draft], read: bool) -> tuple[Finding, ...]:
+    """The findings with their examples, the worst first.
+
+    Args:
+        drafts: the findings and their places.
+        read: whether each corpus is read once more, up to the last place whose text is not known; else such a place
+            is file and line alone.
+    """
+    drafts = list(drafts)
+    wanted: dict[CheckScan[Any], set[int]] = defaultdict(set)
+    for place in (place for draft in drafts for place in draft.places if place.text is None and read):
+        wanted[place.scan].add(place.number)
+    texts: dict[tuple[CheckScan[Any], int, int], str] = {}
+    for scan, numbers in wanted.items():
+        for number, example in zip(range(max(numbers) + 1), scan.corpus.examples(), strict=False):
+            if number in numbers:
+                texts |= {(scan, number, side): scan.text_of(example, side) for side in (0, 1)}
+
+    def look(place: Place) -> Example:
+        known = place.text if place.text is not None else texts.get((place.scan, place.number, place.side), "")
+        return place.scan.example(place, known)
+
+    found = (replace(draft.finding, examples=(*draft.finding.examples, *map(look, draft.places))) for draft in drafts)
+    return sort_findings(found)
+
+
+def announce(findings: Iterable[Finding], tell: Callable[[str], None]) -> None:
+    """Tell findings, each with its first place.
+
+    Raises:
+        RegardError: one is fatal.
+    """
+    for finding in findings:
+        places = [f"{file}:{line}" if line else file for file, line, _ in finding.examples[:1]]
+        if finding.severity == "fatal":
+            where = places[0] if places and places[0] not in finding.sentence else None
+            option = ", or train all the same by --despite-check" if finding.is_judgement else ""
+            raise RegardError(f"{finding.sentence} See regard check for all that was found{option}.", where)
+        tell(f"{finding.severity}: {finding.sentence}{f' First: {places[0]}' if places else ''}")

@@ -1,32 +1,44 @@
-"""Checks of labelled texts: empty, duplicate and contradicting examples, rare labels, leaks (``regard check``)."""
+"""Checks of labelled texts and images: empty, repeated, contradicting and rare examples, leaks (``regard check``)."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.checks.findings import EXAMPLES, Example, Finding, Report, Severity, excerpt, percent, sort_findings
-from regard.data.checks.line_patterns import KINDS
-from regard.data.checks.scan_labels import LabelScan
-from regard.data.corpora.labelled import LabelledRows
-from regard.data.corpora.labels import Kind
-from regard.data.corpora.pairs import Corpus
-from regard.data.corpora.passes import EMPTY_HASH, Progress, no_progress
-from regard.system.errors import RegardError
+from regard.data.checks.findings import (
+    EXAMPLES,
+    KINDS,
+    CheckScan,
+    Draft,
+    Finding,
+    Place,
+    Report,
+    Severity,
+    excerpt,
+    look_up,
+    match_patterns,
+    percent,
+)
+from regard.data.corpora.corpus import EMPTY_HASH, Corpus, ExampleT, LabelledText, Progress, no_progress
+from regard.data.corpora.images import Image
+from regard.data.corpora.labelled import SEPARATOR, Kind, LabelledRows, parse_number, split_labels
 
 SHOWN = 5
 MANY = 50
 """Up to this many labels, swapped text and label columns are not suspected."""
+_OF_TEXTS = ("mojibake", "replacement", "control")
 
 
 @dataclass(frozen=True)
 class LabelReport(Report):
     """A report on labelled texts: ``pairs`` counts texts, ``target_characters`` is the mean length of a label."""
 
+    noun: ClassVar[str] = "texts"
     labels: dict[str, int] = field(default_factory=dict)
     """How often each label occurs, the most frequent first; empty for numbers."""
 
@@ -34,16 +46,115 @@ class LabelReport(Report):
     def verdict(self) -> str:
         """Usable or not, and why, in plain words."""
         end = f" {len(self.labels):,} labels." if self.labels and self.usable else ""
-        return super().verdict.replace("pairs.", "texts.") + end
+        return super().verdict.replace("pairs.", f"{self.noun}.") + end
+
+
+class ImageReport(LabelReport):
+    """A report on labelled images; ``pairs`` counts images."""
+
+    noun: ClassVar[str] = "images"
+
+
+class LabelScan(CheckScan[ExampleT], Generic[ExampleT]):
+    """Labels and suspect lines of a corpus of labelled texts, beside its hashes.
+
+    Args:
+        corpus: the examples.
+        kind: whether an example has one label, any number of labels, or a number.
+    """
+
+    noun: ClassVar[str] = "texts"
+    report: ClassVar[type[LabelReport]] = LabelReport
+    swapped: ClassVar[str] = "are the columns of text and label swapped? Name them."
+
+    def __init__(self, corpus: Corpus[ExampleT], kind: Kind = "single") -> None:
+        super().__init__(corpus)
+        self.kind: Kind = kind
+        self.characters, self.label_characters = 0, 0
+        self.labels: Counter[str] = Counter()
+        self.first: dict[str, int] = {}
+
+    def look(self, example: ExampleT, first: str, second: str) -> None:
+        self.characters += len(first)
+        self.label_characters += len(second)
+        for kind in match_patterns(first).intersection(_OF_TEXTS):
+            self.note(kind, first)
+        if not first.strip():
+            self.note("empty", first)
+        self.look_at_label(second)
+
+    def look_at_label(self, label: str) -> None:
+        """Count the label, or the labels, of an example."""
+        if not label and self.kind != "multi":
+            self.note("no label", label)
+        elif self.kind == "regression" and parse_number(label) is None:
+            self.note("not a number", label)
+        for one in split_labels(label) if self.kind == "multi" else [label] if self.kind == "single" and label else []:
+            self.count_label(one)
+
+    def count_label(self, label: str) -> None:
+        """Count one label of the example being looked at."""
+        self.first.setdefault(label, self.count - 1)
+        self.labels[label] += 1
+
+    def hash_second(self, example: ExampleT, second: str) -> int:
+        if self.kind == "multi":
+            second = SEPARATOR.join(sorted(split_labels(second)))
+        return hash_text(str(parse_number(second)) if self.kind == "regression" else second)
+
+    def text_of(self, example: ExampleT, side: int) -> str:
+        text, label = example.sides()
+        return f"{label} ← {text}"
+
+    def at(self, numbers: NDArray[np.int64]) -> list[Place]:
+        """These examples."""
+        return [Place(self, number) for number in numbers.tolist()]
+
+    def drafts(self) -> Iterator[Draft]:
+        """Findings on single examples."""
+        yield from self.unreadable()
+        invalid = [(notes.invalid, notes.invalid_lines) for notes in self.corpus.notes if notes.invalid]
+        for count, lines in invalid:
+            places = tuple((self.corpus.name, line, "") for line in lines[:EXAMPLES])
+            yield Draft(self._finding("invalid UTF-8", count, places), ())
+        for kind, count in self.counts.items():
+            if kind != "replacement" or not invalid:  # else we put it there
+                yield Draft(self._finding(kind, count), self.places[kind])
+
+    def _finding(self, kind: str, count: int, examples: tuple[Any, ...] = ()) -> Finding:
+        share = count / max(1, self.count)
+        said = f"{count:,} {self.noun} ({percent(share)})"
+        own: dict[str, tuple[Severity, str]] = {
+            "empty": (severity_of(share, 0.01, 0.5), f"{said} are empty; they are left out."),
+            "no label": (severity_of(share, 0.0, 0.5), f"{said} have no label; they are left out."),
+            "not a number": ("fatal", f"{said} have a label that is not a number, which regression needs."),
+        }
+        if kind in own:
+            return Finding(kind, own[kind][0], count, share, examples, own[kind][1])
+        sentence = KINDS[kind].sentence.format(count=f"{count:,}", share=percent(share))
+        return Finding(kind, KINDS[kind].severity(share), count, share, examples, sentence)
+
+
+class ImageScan(LabelScan[Image]):
+    """Labels of a corpus of images, beside its hashes."""
+
+    noun: ClassVar[str] = "images"
+    report: ClassVar[type[LabelReport]] = ImageReport
+    swapped: ClassVar[str] = "is the label in another column? Name it by --columns."
+
+    def look(self, example: Image, first: str, second: str) -> None:
+        self.characters += len(first)
+        self.label_characters += len(second)
+        self.look_at_label(second)
 
 
 def check_labels(
-    corpora: Sequence[Corpus],
+    corpora: Sequence[Corpus[LabelledText]],
     kind: Kind = "single",
-    others: Mapping[str, Corpus] | None = None,
+    others: Mapping[str, Corpus[LabelledText]] | None = None,
     progress: Progress = no_progress,
 ) -> LabelReport:
-    """Check labelled texts in one pass; all findings and a verdict.
+    """Read labelled texts and check them; all findings and a verdict.
 
     Args:
         corpora: the training data.
@@ -51,53 +162,47 @@ def check_labels(
         others: validation and test texts by name, searched for in the training texts.
         progress: reports progress.
     """
-    looks, findings = [], []
-    for corpus in corpora:
-        one = LabelScan(corpus, kind)
-        looks.append(one)
-        try:
-            one.run(progress)
-        except RegardError as error:
-            findings.append(unreadable_finding(error, one))
-        findings += text_findings(one)
-    texts = sum(one.count for one in looks)
-    labels = sum((one.labels for one in looks), Counter[str]())
-    if not texts and not findings:
-        empty = tuple((corpus.name, 0, "") for corpus in corpora)
-        findings.append(Finding("no texts", "fatal", 0, 1.0, empty, "There are no texts."))
-    if texts and not any(finding.kind == "unreadable" for finding in findings):
-        findings += _classes(labels, looks, texts) if kind != "regression" else []
-        if not any(finding.kind == "too many labels" for finding in findings):
-            findings += corpus_findings(looks)
-        for name, other in (others or {}).items():
-            findings += overlap_findings(name, LabelScan(other, kind), looks, labels, progress)
-    means = [sum(getattr(one, size) for one in looks) / max(1, texts) for size in ("characters", "label_characters")]
-    return LabelReport(texts, means[0], means[1], sort_findings(findings), dict(labels.most_common()))
+    scanned = {name: LabelScan(other, kind).run(progress) for name, other in (others or {}).items()}
+    return report_labels([LabelScan(corpus, kind).run(progress) for corpus in corpora], scanned, read=True)
 
 
-def text_findings(one: LabelScan) -> Iterator[Finding]:
-    """Findings on single texts."""
-    for notes in one.corpus.notes:
-        if notes.invalid:
-            places = tuple((one.corpus.name, line, "") for line in notes.invalid_lines[:EXAMPLES])
-            yield _finding("invalid UTF-8", notes.invalid, one.count, places)
-    for kind, count in one.counts.items():
-        if kind != "replacement" or not any(notes.invalid for notes in one.corpus.notes):  # else we put it there
-            yield _finding(kind, count, one.count, tuple(one.examples[kind]))
+def check_images(
+    corpora: Sequence[Corpus[Image]], kind: Kind = "single", others: Mapping[str, Corpus[Image]] | None = None
+) -> LabelReport:
+    """Read labelled images and check them: repeated ones, leaks, and contradicting, rare or missing labels."""
+    scanned = {name: ImageScan(other, kind).run() for name, other in (others or {}).items()}
+    return report_labels([ImageScan(corpus, kind).run() for corpus in corpora], scanned, read=True)
 
 
-def _finding(kind: str, count: int, texts: int, examples: tuple[Example, ...]) -> Finding:
-    share = count / max(1, texts)
-    said = f"{count:,} texts ({percent(share)})"
-    own: dict[str, tuple[Severity, str]] = {
-        "empty": (severity_of(share, 0.01, 0.5), f"{said} are empty; they are left out."),
-        "no label": (severity_of(share, 0.0, 0.5), f"{said} have no label; they are left out."),
-        "not a number": ("fatal", f"{said} have a label that is not a number, which regression needs."),
-    }
-    if kind in own:
-        return Finding(kind, own[kind][0], count, share, examples, own[kind][1])
-    sentence = KINDS[kind].sentence.format(count=f"{count:,}", share=percent(share))
-    return Finding(kind, KINDS[kind].severity(share), count, share, examples, sentence)
+def report_labels(
+    scans: Sequence[LabelScan[Any]], others: Mapping[str, LabelScan[Any]], read: bool = False
+) -> LabelReport:
+    """The report of scanned corpora.
+
+    Args:
+        scans: of the training data.
+        others: of validation and test data, by name.
+        read: whether examples show their text, for which the corpora are read again.
+    """
+    drafts = [draft for scan in scans for draft in scan.drafts()]
+    count, noun = sum(scan.count for scan in scans), scans[0].noun
+    labels = sum((scan.labels for scan in scans), Counter[str]())
+    if not count and not drafts:
+        empty = tuple((scan.corpus.name, 0, "") for scan in scans)
+        drafts.append(Draft(Finding("no texts", "fatal", 0, 1.0, empty, f"There are no {noun}."), ()))
+    if count and not any(scan.error for scan in scans):
+        drafts += _classes(labels, scans, count) if scans[0].kind != "regression" else []
+        if not any(draft.finding.kind == "too many labels" for draft in drafts):
+            drafts += corpus_drafts(scans)
+        for name, other in others.items():
+            drafts += overlap_drafts(name, other, scans, labels, noun)
+    means = [sum(getattr(scan, size) for scan in scans) / max(1, count) for size in ("characters", "label_characters")]
+    return scans[0].report(count, means[0], means[1], look_up(drafts, read), dict(labels.most_common()))
+
+
+def hash_text(text: str) -> int:
+    """A hash of a text, to the letter."""
+    return hash(text) & 0xFFFFFFFFFFFFFFFF
 
 
 def severity_of(share: float, warning: float, fatal: float) -> Severity:
@@ -105,59 +210,63 @@ def severity_of(share: float, warning: float, fatal: float) -> Severity:
     return "fatal" if share >= fatal else "warning" if share >= warning else "note"
 
 
-def _classes(labels: Counter[str], looks: Sequence[LabelScan], texts: int) -> Iterator[Finding]:
+def _classes(labels: Counter[str], scans: Sequence[LabelScan[Any]], count: int) -> Iterator[Draft]:
     """Findings on the labels of all corpora together."""
-    if len(labels) > max(MANY, texts // 2):
-        sentence = f"{len(labels):,} labels for {texts:,} texts: are the columns of text and label swapped? Name them."
-        yield Finding("too many labels", "fatal", len(labels), 1.0, first_examples(list(labels), looks), sentence)
+    noun = scans[0].noun
+    if len(labels) > max(MANY, count // 2):
+        sentence = f"{len(labels):,} labels for {count:,} {noun}: {scans[0].swapped}"
+        places = first_places(list(labels), scans)
+        yield Draft(Finding("too many labels", "fatal", len(labels), 1.0, (), sentence), places)
         return
-    if len(labels) < 2 and looks[0].kind == "single":
-        sentence = f"All texts have one label, {quote_labels(list(labels))}: there is nothing to classify."
-        if labels:
-            yield Finding("one label", "fatal", texts, 1.0, first_examples(list(labels), looks), sentence)
-    if not labels and looks[0].kind == "multi":
-        yield Finding("one label", "fatal", texts, 1.0, (), "No text has a label.")
-    yield from _header(labels, looks, texts)
-    yield from label_findings(labels, looks, texts)
+    if len(labels) < 2 and scans[0].kind == "single" and labels:
+        sentence = f"All {noun} have one label, {quote_labels(list(labels))}: there is nothing to classify."
+        yield Draft(Finding("one label", "fatal", count, 1.0, (), sentence), first_places(list(labels), scans))
+    if not labels and scans[0].kind == "multi":
+        yield Draft(Finding("one label", "fatal", count, 1.0, (), f"No {noun[:-1]} has a label."), ())
+    yield from _header(labels, scans, count)
+    yield from label_drafts(labels, scans, count)
 
 
-def _header(labels: Counter[str], looks: Sequence[LabelScan], texts: int) -> Iterator[Finding]:
+def _header(labels: Counter[str], scans: Sequence[LabelScan[Any]], count: int) -> Iterator[Draft]:
     """First lines whose label occurs nowhere else although most labels recur: probably a header."""
-    heads = [(one, label) for one in looks for label in one.first if one.first[label] == 0 and _from_line_1(one)]
+    tables = [scan for scan in scans if _from_line_1(scan)]
+    heads = [(scan, label) for scan in tables for label, place in scan.first.items() if place == 0]
     times = Counter(label for _, label in heads)
-    names = [(one, label) for one, label in heads if labels[label] == times[label]]
-    recurs = [count > 1 for label, count in labels.items() if labels[label] > times[label]]
+    names = [(scan, label) for scan, label in heads if labels[label] == times[label]]
+    recurs = [number > 1 for label, number in labels.items() if labels[label] > times[label]]
     if names and 2 * sum(recurs) > len(recurs):
         said = quote_labels(list(dict.fromkeys(label for _, label in names)))
         sentence = (
             f"Line 1 of {names[0][0].corpus.name} has the label {said}, which no other line has: is line 1 a header? "
             "Name the columns by --columns."
         )
-        rows = tuple(one.example(0, label) for one, label in names[:EXAMPLES])
-        yield Finding("header", "warning", len(names), len(names) / texts, rows, sentence)
+        places = [Place(scan, 0, 0, label) for scan, label in names[:EXAMPLES]]
+        yield Draft(Finding("header", "warning", len(names), len(names) / count, (), sentence), places)
 
 
-def _from_line_1(one: LabelScan) -> bool:
+def _from_line_1(scan: LabelScan[Any]) -> bool:
     """Whether the first line of a table was read as an example, not as its header."""
-    return isinstance(one.corpus, LabelledRows) and one.corpus.where(0).endswith(":1")
+    return isinstance(scan.corpus, LabelledRows) and scan.corpus.where(0).endswith(":1")
 
 
-def label_findings(labels: Counter[str], looks: Sequence[LabelScan], texts: int) -> Iterator[Finding]:
+def label_drafts(labels: Counter[str], scans: Sequence[LabelScan[Any]], count: int) -> Iterator[Draft]:
     """Findings on rare labels, and on labels that differ by case or white space only."""
-    rare = [label for label, count in labels.items() if count == 1]
+    rare = [label for label, number in labels.items() if number == 1]
     if rare:
         sentence = f"{len(rare):,} labels occur once only: {quote_labels(rare)}. They are hard to learn."
-        yield Finding("rare label", "warning", len(rare), len(rare) / texts, first_examples(rare, looks), sentence)
+        yield Draft(
+            Finding("rare label", "warning", len(rare), len(rare) / count, (), sentence), first_places(rare, scans)
+        )
     alike = defaultdict(list)
     for label in labels:
         alike[" ".join(label.split()).casefold()].append(label)
     groups = [group for group in alike.values() if len(group) > 1]
     if groups:
         told = "; ".join(quote_labels(group) for group in groups[:SHOWN])
-        count = sum(labels[label] for group in groups for label in group)
+        total = sum(labels[label] for group in groups for label in group)
         sentence = f"Labels differ by case or white space only, and are treated as different: {told}."
-        rows = first_examples([label for group in groups for label in group], looks)
-        yield Finding("like labels", "warning", count, count / texts, rows, sentence)
+        places = first_places([label for group in groups for label in group], scans)
+        yield Draft(Finding("like labels", "warning", total, total / count, (), sentence), places)
 
 
 def quote_labels(labels: Sequence[str]) -> str:
@@ -165,22 +274,29 @@ def quote_labels(labels: Sequence[str]) -> str:
     return ", ".join(repr(excerpt(label)) for label in labels[:SHOWN]) + (", …" if len(labels) > SHOWN else "")
 
 
-def first_examples(labels: Sequence[str], looks: Sequence[LabelScan]) -> tuple[Example, ...]:
+def first_places(labels: Sequence[str], scans: Sequence[LabelScan[Any]]) -> list[Place]:
     """First occurrence of each of the first few labels."""
-    found = []
-    for label in labels[:EXAMPLES]:
-        one = next(one for one in looks if label in one.first)
-        found.append(one.example(one.first[label], label))
-    return tuple(found)
+    owners = [(label, next(scan for scan in scans if label in scan.first)) for label in labels[:EXAMPLES]]
+    return [Place(scan, scan.first[label], 0, label) for label, scan in owners]
 
 
-def corpus_findings(looks: Sequence[LabelScan]) -> Iterator[Finding]:
-    """Findings over all texts together: duplicates, and equal texts with different labels."""
-    hashes = np.concatenate([one.hashes() for one in looks])
+def corpus_drafts(scans: Sequence[LabelScan[Any]]) -> Iterator[Draft]:
+    """Findings over all examples together: duplicates, and equal ones with different labels."""
+    hashes, noun = np.concatenate([scan.hashes_B2 for scan in scans]), scans[0].noun
+    ends = np.cumsum([scan.count for scan in scans])
+
+    def places(numbers: NDArray[np.int64]) -> list[Place]:
+        """These examples, numbered over all corpora, in this order."""
+        owners = np.searchsorted(ends, numbers, side="right").tolist()
+        return [
+            Place(scans[owner], int(number - ends[owner]) + scans[owner].count)
+            for owner, number in zip(owners, numbers, strict=True)
+        ]
+
     filled = hashes[:, 0] != EMPTY_HASH
-    if looks[0].kind == "regression" and len(hashes) > 1 and len(np.unique(hashes[:, 1])) == 1:
-        sentence = "All texts have the same number: there is nothing to learn."
-        yield Finding("one label", "fatal", len(hashes), 1.0, _examples(np.arange(1), looks), sentence)
+    if scans[0].kind == "regression" and len(hashes) > 1 and len(np.unique(hashes[:, 1])) == 1:
+        sentence = f"All {noun} have the same number: there is nothing to learn."
+        yield Draft(Finding("one label", "fatal", len(hashes), 1.0, (), sentence), places(np.arange(1)))
     _, first, number = np.unique(hashes[:, 0], return_index=True, return_inverse=True)
     differs = (hashes[:, 1] != hashes[first[number], 1]) & filled
     at_odds = np.isin(number, number[differs])
@@ -189,72 +305,48 @@ def corpus_findings(looks: Sequence[LabelScan]) -> Iterator[Finding]:
     total = len(hashes)
     if (count := int(at_odds.sum())) > 0:
         share = count / total
-        texts = len(np.unique(number[at_odds]))
-        sentence = f"{count:,} lines ({percent(share)}) give {texts:,} texts different labels: the labels contradict."
-        order = np.flatnonzero(at_odds)
-        order = order[np.argsort(number[order], kind="stable")]
-        yield Finding(
-            "conflict", severity_of(share, 0.0, 0.5), count, share, _examples(order[: 2 * EXAMPLES], looks), sentence
+        several = len(np.unique(number[at_odds]))
+        sentence = (
+            f"{count:,} lines ({percent(share)}) give {several:,} {noun} different labels: the labels contradict."
         )
+        order = np.flatnonzero(at_odds)
+        order = order[np.argsort(number[order], kind="stable")][: 2 * EXAMPLES]
+        finding = Finding("conflict", severity_of(share, 0.0, 0.5), count, share, (), sentence)
+        yield Draft(finding, places(order))
     if (count := int(again.sum())) > 0:
         share = count / total
-        sentence = f"{count:,} texts ({percent(share)}) repeat an earlier one; they count more than once."
-        examples = _examples(np.flatnonzero(again)[:EXAMPLES], looks)
-        yield Finding("duplicate", severity_of(share, 0.1, 0.9), count, share, examples, sentence)
+        sentence = f"{count:,} {noun} ({percent(share)}) repeat an earlier one; they count more than once."
+        finding = Finding("duplicate", severity_of(share, 0.1, 0.9), count, share, (), sentence)
+        yield Draft(finding, places(np.flatnonzero(again)[:EXAMPLES]))
 
 
-def _examples(numbers: NDArray[np.int64], looks: Sequence[LabelScan]) -> tuple[Example, ...]:
-    """These texts, numbered over all corpora, in this order."""
-    ends = np.cumsum([one.count for one in looks])
-    found: dict[int, Example] = {}
-    for place, one in enumerate(looks):
-        begin = int(ends[place]) - one.count
-        mine = sorted(int(number) for number in numbers if begin <= number < ends[place])
-        found |= dict(zip(mine, one.read_again([number - begin for number in mine]), strict=True))
-    return tuple(found[int(number)] for number in numbers)
-
-
-def overlap_findings(
-    name: str,
-    one: LabelScan,
-    looks: Sequence[LabelScan],
-    labels: Counter[str],
-    progress: Progress,
-    noun: str = "texts",
-) -> Iterator[Finding]:
-    """Findings on a validation or test set: texts that are in the training data, labels that are not.
+def overlap_drafts(
+    name: str, other: LabelScan[Any], scans: Sequence[LabelScan[Any]], labels: Counter[str], labelled: str
+) -> Iterator[Draft]:
+    """Findings on a validation or test set: examples that are in the training data, labels that are not.
 
     Args:
-        name: of the texts, for the sentences.
-        one: not run yet.
-        looks, labels: scans of the training data, and its labels.
-        progress: reports progress.
-        noun: what has a label.
+        name: of the set, for the sentences.
+        other: its scan.
+        scans, labels: scans of the training data, and its labels.
+        labelled: what has a label.
     """
-    try:
-        one.run(progress)
-    except RegardError as error:
-        yield unreadable_finding(error, one)
+    if other.error:
+        yield from other.unreadable()
         return
-    trained = np.concatenate([other.hashes()[:, 0] for other in looks])
-    texts = one.hashes()[:, 0]
+    trained = np.concatenate([scan.hashes_B2[:, 0] for scan in scans])
+    texts = other.hashes_B2[:, 0]
     shared = np.isin(texts, trained) & (texts != EMPTY_HASH)
     if (count := int(shared.sum())) > 0:
-        share = count / max(1, one.count)
-        said = f"{count:,} texts ({percent(share)}) of {name}"
+        share = count / max(1, other.count)
+        said = f"{count:,} {other.noun} ({percent(share)}) of {name}"
         sentence = f"{said} are in the training data too: scores will be too high."
-        examples = tuple(one.read_again(np.flatnonzero(shared)[:EXAMPLES].tolist()))
-        yield Finding("leak", severity_of(share, 0.0, 0.2), count, share, examples, sentence)
-    unknown = [label for label in one.labels if label not in labels]
+        finding = Finding("leak", severity_of(share, 0.0, 0.2), count, share, (), sentence)
+        yield Draft(finding, other.at(np.flatnonzero(shared)[:EXAMPLES]))
+    unknown = [label for label in other.labels if label not in labels]
     if unknown:
-        count = sum(one.labels[label] for label in unknown)
-        share = count / max(1, one.labels.total())
-        sentence = f"{count:,} {noun} of {name} have a label that nothing is learned of: {quote_labels(unknown)}."
-        yield Finding("unknown label", "warning", count, share, first_examples(unknown, [one]), sentence)
-
-
-def unreadable_finding(error: RegardError, one: LabelScan) -> Finding:
-    """A corpus that breaks off, with the place where it does."""
-    file, _, line = (error.where or one.corpus.name).rpartition(":")
-    place = (file, int(line), "") if file and line.isdigit() else (error.where or one.corpus.name, 0, "")
-    return Finding("unreadable", "fatal", 1, 1.0, (place,), str(error) if str(error)[-1:] in ".?!" else f"{error}.")
+        count = sum(other.labels[label] for label in unknown)
+        share = count / max(1, other.labels.total())
+        sentence = f"{count:,} {labelled} of {name} have a label that nothing is learned of: {quote_labels(unknown)}."
+        places = first_places(unknown, [other])
+        yield Draft(Finding("unknown label", "warning", count, share, (), sentence), places)

@@ -6,68 +6,180 @@ the text is judged by a sample of the pairs, and of each text by its first ``LON
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from regard.data.checks.findings import EXAMPLES, Finding, Report, Severity, excerpt, percent, sort_findings
-from regard.data.checks.line_patterns import KINDS, pattern_finding
-from regard.data.checks.scan_pairs import PairScan, characters_per_token, count_unknown_words
-from regard.data.corpora.pairs import Corpus, Pair
-from regard.data.corpora.passes import EMPTY_HASH, Progress, no_progress
-from regard.system.errors import RegardError
+from regard.data.checks.findings import (
+    EXAMPLES,
+    KINDS,
+    CheckScan,
+    Draft,
+    Finding,
+    Place,
+    Report,
+    Severity,
+    excerpt,
+    look_up,
+    match_patterns,
+    pattern_draft,
+    percent,
+)
+from regard.data.checks.misalignment import misalignment
+from regard.data.corpora.corpus import EMPTY_HASH, Corpus, Progress, TextPair, no_progress
 from regard.text.tokenizers.reservoir_sample import sample
-from regard.text.tokenizers.tokenizer import LONGEST
+from regard.text.tokenizers.tokenizer import LONGEST, Tokenizer
 from regard.text.tokenizers.vocabulary import Vocabularies, learn_vocabularies
 
 SAMPLE = 10_000
 FEW = 1000
+Numbered = tuple[int, tuple[str, str]]
+"""A pair with its number in its corpus."""
+
+
+class PairScan(CheckScan[TextPair]):
+    """Lengths, letter case and suspect lines of a parallel corpus, beside its hashes."""
+
+    def __init__(self, corpus: Corpus[TextPair]) -> None:
+        super().__init__(corpus)
+        self._lengths = array("i")
+        self.cased, self.letters = [False, False], [False, False]
+
+    def look(self, example: TextPair, first: str, second: str) -> None:
+        for side, text in enumerate(example):
+            self._lengths.append(len(text))
+            if not self.cased[side]:
+                lower = text.lower()
+                self.cased[side] = text != lower
+                self.letters[side] = self.letters[side] or lower != text.upper()
+            for kind in match_patterns(text):
+                self.note(kind, text, side)
+        if not (first and second) or first.isspace() or second.isspace():
+            side = int(bool(first.strip()))
+            self.note("empty", example[side], side)
+
+    def lengths(self, side: int) -> NDArray[np.int32]:
+        """Characters of each sentence of a side."""
+        return np.frombuffer(self._lengths, np.int32)[side::2] if self.count else np.zeros(0, np.int32)
+
+    def pair_hashes(self) -> NDArray[np.uint64]:
+        """A hash of each pair."""
+        return self.hashes_B2[:, 0] * np.uint64(0x9E3779B97F4A7C15) + self.hashes_B2[:, 1]
+
+    def filled(self) -> NDArray[np.bool_]:
+        """Which pairs have text on both sides."""
+        return np.asarray((self.hashes_B2 != EMPTY_HASH).all(1))
+
+    def at(self, numbers: NDArray[np.int64], side: int = 0) -> list[Place]:
+        """The first few of these pairs."""
+        return [Place(self, number, side) for number in numbers[:EXAMPLES].tolist()]
+
+    def drafts(self, max_tokens: int, characters_per_token: float | None) -> Iterator[Draft]:
+        """All findings of the scan; lengths are not judged where it is not known how long a token is."""
+        yield from self.unreadable()
+        for notes, side in zip(self.corpus.notes, (0, 1), strict=False):
+            if notes.invalid:
+                numbers = np.array(notes.invalid_lines, dtype=np.int64) - 1
+                yield pattern_draft(
+                    "invalid UTF-8", notes.invalid, self.count, self.at(numbers[numbers < self.count], side)
+                )
+        invalid = any(notes.invalid for notes in self.corpus.notes)
+        for kind, count in self.counts.items():
+            if kind != "replacement" or not invalid:  # else we put it there ourselves
+                yield pattern_draft(kind, count, self.count, self.places[kind])
+        if self.count:
+            yield from self._pair_drafts(max_tokens, characters_per_token)
+            yield from self._alignment_drafts()
+        for side, name in enumerate(("source", "target")):
+            if self.letters[side] and not self.cased[side]:
+                sentence = f"No {name} line has an upper-case letter: the model will not know any."
+                yield Draft(Finding("lower case", "note", self.count, 1.0, (), sentence), ())
+
+    def _pair_drafts(self, max_tokens: int, characters_per_token: float | None) -> Iterator[Draft]:
+        """Findings over all pairs together: copies, lengths."""
+        source, target, filled = self.lengths(0), self.lengths(1), self.filled()
+        suspect = {"copy": (self.hashes_B2[:, 0] == self.hashes_B2[:, 1]) & filled}
+        if characters_per_token is not None:
+            suspect["too long"] = np.maximum(source, target) > characters_per_token * max_tokens
+        suspect["ratio"] = _ratio_outliers(source, target) & filled
+        for kind, hits in suspect.items():
+            if hits.any():
+                numbers = np.flatnonzero(hits)
+                yield pattern_draft(kind, len(numbers), self.count, self.at(numbers), max_tokens)
+
+    def _alignment_drafts(self) -> Iterator[Draft]:
+        found = misalignment(self.lengths(0), self.lengths(1))
+        if found is None:
+            return
+        where = f"From about {self.corpus.where(found.begin)} on, the" if found.begin else "The"
+        lines = "a line" if abs(found.shift) == 1 else f"{abs(found.shift)} lines"
+        how = f"look shifted by {lines}" if found.shift else "do not look like translations of each other"
+        sentence = (
+            f"{where} two sides {how}: the lengths of the lines are hardly correlated ("
+            f"{found.correlation:.2f}); was a line lost, or a file sorted or shuffled?"
+        )
+        severity: Severity = "fatal" if found.share >= 0.1 or found.shift else "warning"
+        places = self.at(np.arange(found.begin, min(self.count, found.begin + EXAMPLES)))
+        count = int(found.share * self.count)
+        yield Draft(Finding("alignment", severity, count, found.share, (), sentence), places)
 
 
 def check_pairs(
-    corpora: Sequence[Corpus],
-    others: Mapping[str, Corpus] | None = None,
+    corpora: Sequence[Corpus[TextPair]],
+    others: Mapping[str, Corpus[TextPair]] | None = None,
     max_tokens: int = 256,
     vocabularies: Vocabularies | None = None,
     seed: int = 1,
     progress: Progress = no_progress,
 ) -> Report:
-    """Check parallel corpora; all findings and a verdict.
+    """Read parallel corpora and check them; all findings and a verdict.
 
     Args:
         corpora: the training data.
         others: validation and test corpora by name, searched for in the training corpora.
         max_tokens: longer pairs would be left out.
-        vocabularies: an existing one that would be used; default: one is quickly learned.
+        vocabularies: existing ones that would be used; default: of each corpus one is quickly learned.
         seed: of the sample.
         progress: reports progress.
     """
-    looks: list[PairScan] = []
-    findings: list[Finding] = []
-    for corpus in corpora:
-        look, kept = PairScan(corpus), []
-        try:
-            begun = ((source[:LONGEST], target[:LONGEST]) for source, target in look.pairs(progress))
-            kept = sample(enumerate(begun), SAMPLE, seed)
-        except RegardError as error:
-            findings.append(_unreadable(error, look))
+    scans, drafts = [PairScan(corpus) for corpus in corpora], list[Draft]()
+    for scan in scans:
+        begun = (TextPair(source[:LONGEST], target[:LONGEST]) for source, target in scan.stream(progress))
+        kept = sample(enumerate(begun), SAMPLE, seed)
         known = vocabularies or (learn_vocabularies([pair for _, pair in kept], 8000) if kept else None)
         per_token = characters_per_token([pair[0] for _, pair in kept[:1000]], known.source) if known else 4.0
-        findings += look.findings(max_tokens, per_token)
-        findings += _unknown_characters(look, kept, known) if known else []
-        looks.append(look)
-    pairs = sum(look.count for look in looks)
-    findings += _sizes(pairs, bool(findings))
-    findings += _duplicates(looks)
-    for name, other in (others or {}).items():
-        findings += _leaks(name, other, looks, progress)
-    source, target = (float(np.concatenate([look.lengths(side) for look in looks]).sum()) for side in (0, 1))
-    return Report(pairs, source / max(1, pairs), target / max(1, pairs), sort_findings(findings))
+        drafts += scan.drafts(max_tokens, per_token)
+        drafts += vocabulary_drafts(scan, kept, known) if known else []
+    scanned = {name: PairScan(other).run(progress) for name, other in (others or {}).items()}
+    return report_pairs(scans, scanned, drafts, read=True)
 
 
-def _unknown_characters(look: PairScan, kept: Sequence[tuple[int, Pair]], vocabularies: Vocabularies) -> list[Finding]:
-    """Words of the sample with a character that is not in the vocabulary."""
+def report_pairs(
+    scans: Sequence[PairScan], others: Mapping[str, PairScan], drafts: Sequence[Draft], read: bool = False
+) -> Report:
+    """The report of scanned corpora.
+
+    Args:
+        scans: of the training data.
+        others: of validation and test corpora, by name.
+        drafts: the findings of each scan.
+        read: whether examples show their text, for which the corpora are read again.
+    """
+    pairs = sum(scan.count for scan in scans)
+    every = [*drafts, *_sizes(pairs, bool(drafts)), *_duplicates(scans)]
+    for name, other in others.items():
+        every += other.unreadable() or _leaks(name, other, scans)
+    source, target = (sum(int(scan.lengths(side).sum()) for scan in scans) for side in (0, 1))
+    return Report(pairs, source / max(1, pairs), target / max(1, pairs), look_up(every, read))
+
+
+def vocabulary_drafts(scan: CheckScan[Any] | None, kept: Sequence[Numbered], vocabularies: Vocabularies) -> list[Draft]:
+    """Words of a sample with a character that is not in the vocabulary; ``scan`` says where the pairs stand."""
     sides = [
         count_unknown_words([pair[side] for _, pair in kept], tokenizer)
         for side, tokenizer in enumerate((vocabularies.source, vocabularies.target))
@@ -79,66 +191,79 @@ def _unknown_characters(look: PairScan, kept: Sequence[tuple[int, Pair]], vocabu
     seen = ", ".join(repr(excerpt(word)) for _, fell in sides for word, _ in fell.most_common(3))
     sentence = KINDS["bytes"].sentence.format(share=percent(share)) + f" For example {seen}."
     places = (
-        (number, side, pair[side])
+        Place(scan, number, side, pair[side])
         for number, pair in kept
         for side in (0, 1)
-        if not sides[side][1].keys().isdisjoint(pair[side].split())
+        if scan and not sides[side][1].keys().isdisjoint(pair[side].split())
     )
-    examples = tuple(look.example(*place) for place in islice(places, EXAMPLES))
-    return [Finding("bytes", KINDS["bytes"].severity(share), hits, share, examples, sentence)]
+    finding = Finding("bytes", KINDS["bytes"].severity(share), hits, share, (), sentence)
+    return [Draft(finding, list(islice(places, EXAMPLES)))]
 
 
-def _unreadable(error: RegardError, look: PairScan) -> Finding:
-    file, _, line = (error.where or look.corpus.name).rpartition(":")
-    place = (file, int(line), "") if file and line.isdigit() else (error.where or look.corpus.name, 0, "")
-    kind = "misaligned" if "lines, but" in error.message else "unreadable"
-    return Finding(kind, "fatal", 1, 1.0, (place,), str(error) if str(error)[-1:] in ".?!" else f"{error}.")
-
-
-def _sizes(pairs: int, already: bool) -> list[Finding]:
+def _sizes(pairs: int, already: bool) -> list[Draft]:
     if pairs == 0:
-        return [] if already else [Finding("no pairs", "fatal", 0, 1.0, (), "The corpus holds no sentence pairs.")]
+        none = Finding("no pairs", "fatal", 0, 1.0, (), "The corpus holds no sentence pairs.")
+        return [] if already else [Draft(none, ())]
     if pairs == 1:
-        return [Finding("few pairs", "fatal", 1, 1.0, (), "A single pair is not enough to learn from.")]
+        return [Draft(Finding("few pairs", "fatal", 1, 1.0, (), "A single pair is not enough to learn from."), ())]
     if pairs < FEW:
         sentence = f"{pairs} pairs are too few to learn to translate; a small domain needs some ten thousand."
-        return [Finding("few pairs", "warning", pairs, 1.0, (), sentence)]
+        return [Draft(Finding("few pairs", "warning", pairs, 1.0, (), sentence), ())]
     return []
 
 
-def _duplicates(looks: Sequence[PairScan]) -> list[Finding]:
+def _duplicates(scans: Sequence[PairScan]) -> list[Draft]:
     """Pairs that occur more than once in all corpora together."""
-    hashes = np.concatenate([look.pair_hashes() for look in looks])
-    hits = np.concatenate([look.non_empty() for look in looks])
+    hashes = np.concatenate([scan.pair_hashes() for scan in scans])
+    hits = np.concatenate([scan.filled() for scan in scans])
     hits[np.unique(hashes, return_index=True)[1]] = False
     if not hits.any():
         return []
-    parts = np.split(hits, np.cumsum([look.count for look in looks])[:-1])
-    examples = (one for look, part in zip(looks, parts, strict=True) for one in look.examples(np.flatnonzero(part)))
-    return [pattern_finding("duplicate", int(hits.sum()), len(hits), tuple(islice(examples, EXAMPLES)))]
+    parts = np.split(hits, np.cumsum([scan.count for scan in scans])[:-1])
+    places = [place for scan, part in zip(scans, parts, strict=True) for place in scan.at(np.flatnonzero(part))]
+    return [pattern_draft("duplicate", int(hits.sum()), len(hits), places[:EXAMPLES])]
 
 
-def _leaks(name: str, other: Corpus, looks: Sequence[PairScan], progress: Progress) -> list[Finding]:
+def _leaks(name: str, other: PairScan, scans: Sequence[PairScan]) -> list[Draft]:
     """Sentences of a validation or test corpus that are in the training corpora too."""
-    look = PairScan(other)
-    try:
-        for _ in look.pairs(progress):
-            pass
-    except RegardError as error:
-        return [_unreadable(error, look)]
-    found = []
-    trained = [np.concatenate([one.hashes(side) for one in looks]) for side in (0, 1)]
-    source, target = (np.isin(look.hashes(side), trained[side]) & (look.hashes(side) != EMPTY_HASH) for side in (0, 1))
-    pairs = np.isin(look.pair_hashes(), np.concatenate([one.pair_hashes() for one in looks])) & source
+    trained = np.concatenate([scan.hashes_B2 for scan in scans])
+    source, target = (
+        np.isin(other.hashes_B2[:, side], trained[:, side]) & (other.hashes_B2[:, side] != EMPTY_HASH)
+        for side in (0, 1)
+    )
+    pairs = np.isin(other.pair_hashes(), np.concatenate([scan.pair_hashes() for scan in scans])) & source
+    drafts = []
     for kind, hits, noun in (
         ("leak", pairs, "pairs"),
         ("sentence leak", (source | target) & ~pairs, "single sentences"),
     ):
         if count := int(hits.sum()):
-            share = count / max(1, look.count)
+            share = count / max(1, other.count)
             severity: Severity = "note" if kind == "sentence leak" else "fatal" if share >= 0.2 else "warning"
             sentence = (
                 f"{count} {noun} ({percent(share)}) of {name} are in the training data too: scores will be too high."
             )
-            found.append(Finding(kind, severity, count, share, look.examples(np.flatnonzero(hits)), sentence))
-    return found
+            drafts.append(Draft(Finding(kind, severity, count, share, (), sentence), other.at(np.flatnonzero(hits))))
+    return drafts
+
+
+def _ratio_outliers(source: NDArray[np.int32], target: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Pairs whose ratio of lengths is far from the corpus's: over five robust deviations, and over three times."""
+    ratio = np.log((target + 5.0) / (source + 5.0))
+    off = np.abs(ratio - np.median(ratio))
+    return np.asarray(off > max(np.log(3.0), 5 * 1.4826 * float(np.median(off))))
+
+
+def count_unknown_words(texts: Sequence[str], tokenizer: Tokenizer) -> tuple[int, Counter[str]]:
+    """The number of words, and a count of each word with a character encoded as bytes."""
+    counts = Counter(word for text in texts for word in text.split())
+    words = list(counts)
+    pieces = tokenizer.ids_batch([f" {word}" for word in words])
+    fell = (word for word, ids in zip(words, pieces, strict=True) if any(map(tokenizer.is_byte, ids.tolist())))
+    return counts.total(), Counter({word: counts[word] for word in fell})
+
+
+def characters_per_token(texts: Sequence[str], tokenizer: Tokenizer) -> float:
+    """Mean characters per token."""
+    tokens = sum(map(len, tokenizer.ids_batch(texts)))
+    return sum(map(len, texts)) / tokens if tokens else 4.0

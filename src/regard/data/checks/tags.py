@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from regard.data.checks.findings import EXAMPLES, Example, Finding, percent, sort_findings
+from regard.data.checks.findings import EXAMPLES, Draft, Finding, Place, look_up, percent
 from regard.data.checks.labels import (
     LabelReport,
-    corpus_findings,
-    first_examples,
-    label_findings,
-    overlap_findings,
+    LabelScan,
+    corpus_drafts,
+    first_places,
+    hash_text,
+    label_drafts,
+    overlap_drafts,
     quote_labels,
     severity_of,
-    text_findings,
-    unreadable_finding,
 )
-from regard.data.checks.scan_labels import LabelScan
-from regard.data.corpora.labels import Kind
-from regard.data.corpora.pairs import Corpus
-from regard.data.corpora.passes import Progress, no_progress
-from regard.system.errors import RegardError
-from regard.text.tag_schemes import Scheme, Written, detect, spans_of, unrecognised_tags
+from regard.data.corpora.corpus import Corpus, Progress, no_progress
+from regard.text.tag_schemes import Scheme, Written, neighbours, scheme_of, spans_of, unrecognised_tags
 from regard.text.tagged_words import TaggedWords
 
 LONG = 200
@@ -56,51 +52,61 @@ class TagReport(LabelReport):
         return f"{plain} texts. {self.words:,} words, {tags if self.scheme == 'none' else spans}"
 
 
-@dataclass
-class TagScan(LabelScan):
-    """Statistics of a corpus of tagged texts; ``labels`` counts words by tag, or spans by label."""
+class TagScan(LabelScan[TaggedWords]):
+    """Words, tags and spans of a corpus of tagged texts; :meth:`choose` then decides what :attr:`labels` counts."""
 
-    corpus: Corpus
-    kind: Kind = "multi"
-    scheme: Written = "none"
-    words: int = 0
-    strange: Counter[str] = field(default_factory=Counter)
-    """Words by tags that the scheme does not explain."""
+    def __init__(self, corpus: Corpus[TaggedWords]) -> None:
+        super().__init__(corpus, "multi")
+        self.words = 0
+        self.tags: Counter[str] = Counter()
+        self.neighbours: Counter[str] = Counter()
+        self.spans: Counter[str] = Counter()
+        self.first_tags: dict[str, int] = {}
+        self._first_spans: dict[str, int] = {}
+        self.scheme: Written = "none"
 
-    def _look(self, text: str, label: str) -> int:
-        words = TaggedWords.parse(text, label)
-        self.words += len(words.places)
-        if any(end - begin > LONG for begin, end in words.places):
-            self._note("long word", max(words.words, key=len))
-        if self.scheme != "none":
-            for tag in unrecognised_tags(words.tags):
-                if len(self.examples["unexplained tag"]) < EXAMPLES and not self.strange[tag]:
-                    self.examples["unexplained tag"].append(self.example(self.count, text))
-                self.strange[tag] += words.tags.count(tag)
-        return super()._look(text, label)
+    def look(self, example: TaggedWords, first: str, second: str) -> None:
+        self.words += len(example.places)
+        if any(end - begin > LONG for begin, end in example.places):
+            self.note("long word", max(example.words, key=len))
+        self.tags.update(example.tags)
+        self.neighbours.update(neighbours(example.tags))
+        spans = [label for _, _, label in spans_of(example.tags)]
+        self.spans.update(spans)
+        for names, firsts in ((example.tags, self.first_tags), (spans, self._first_spans)):
+            for name in names:
+                firsts.setdefault(name, self.count - 1)
+        super().look(example, first, second)
 
-    def _labels(self, label: str) -> list[str]:
-        tags = TaggedWords.parse("", label).tags
-        return list(tags) if self.scheme == "none" else [name for _, _, name in spans_of(tags)]
+    def look_at_label(self, label: str) -> None:
+        """Tags are counted as such."""
 
-    def _meaning(self, label: str) -> str:
-        return " ".join(TaggedWords.parse("", label).tags)
+    def hash_second(self, example: TaggedWords, second: str) -> int:
+        return hash_text(" ".join(example.tags))
 
-    def read_again(self, numbers: Sequence[int]) -> Iterator[Example]:
-        """Texts by their numbers, in order."""
-        wanted = set(numbers)
-        for number, (text, _) in enumerate(self.corpus.pairs() if wanted else ()):
-            if number in wanted:
-                yield self.example(number, text)
+    def text_of(self, example: TaggedWords, side: int) -> str:
+        return example.text
+
+    def choose(self, scheme: Written) -> None:
+        """Count spans by label, or words by tag where tags are ``none`` of spans."""
+        self.scheme = scheme
+        self.labels, self.first = (self.tags, self.first_tags) if scheme == "none" else (self.spans, self._first_spans)
+
+
+def detect_scheme(scans: Sequence[TagScan]) -> Written:
+    """The scheme that the tags of all these corpora are written in."""
+    return scheme_of(
+        sum((scan.tags for scan in scans), Counter[str]()), sum((scan.neighbours for scan in scans), Counter[str]())
+    )
 
 
 def check_tags(
-    corpora: Sequence[Corpus],
+    corpora: Sequence[Corpus[TaggedWords]],
     scheme: Scheme | None = None,
-    others: Mapping[str, Corpus] | None = None,
+    others: Mapping[str, Corpus[TaggedWords]] | None = None,
     progress: Progress = no_progress,
 ) -> TagReport:
-    """Check tagged texts in two passes; all findings and a verdict.
+    """Read tagged texts and check them; all findings and a verdict.
 
     Args:
         corpora: the training data.
@@ -108,77 +114,78 @@ def check_tags(
         others: validation and test texts by name, searched for in the training texts.
         progress: reports progress.
     """
-    written, broken = (scheme, None) if scheme else _detect_scheme(corpora)
-    looks = [TagScan(corpus, scheme=written) for corpus in corpora]
-    findings = [unreadable_finding(broken, looks[0])] if broken else []
-    for one in looks if not findings else ():
-        try:
-            one.run(progress)
-        except RegardError as error:
-            findings.append(unreadable_finding(error, one))
-        findings += _text_findings(one)
-    texts, words = sum(one.count for one in looks), sum(one.words for one in looks)
-    labels = sum((one.labels for one in looks), Counter[str]())
-    if texts and not any(finding.kind == "unreadable" for finding in findings):
-        findings += [*_tag_findings(labels, looks, words), *_check_text(texts, words), *corpus_findings(looks)]
-        for name, other in (others or {}).items():
-            noun = "words" if written == "none" else "spans"
-            findings += overlap_findings(name, TagScan(other, scheme=written), looks, labels, progress, noun)
-    means = [sum(getattr(one, size) for one in looks) / max(1, texts) for size in ("characters", "words")]
-    return TagReport(texts, means[0], means[1], sort_findings(findings), dict(labels.most_common()), words, written)
+    scanned = {name: TagScan(other).run(progress) for name, other in (others or {}).items()}
+    return report_tags([TagScan(corpus).run(progress) for corpus in corpora], scheme, scanned, read=True)
 
 
-def _check_text(texts: int, words: int) -> Iterator[Finding]:
+def report_tags(
+    scans: Sequence[TagScan], scheme: Scheme | None, others: Mapping[str, TagScan], read: bool = False
+) -> TagReport:
+    """The report of scanned corpora.
+
+    Args:
+        scans: of the training data.
+        scheme: how the tags are to be understood; default: as they look.
+        others: of validation and test texts, by name.
+        read: whether examples show their text, for which the corpora are read again.
+    """
+    written = scheme or detect_scheme(scans)
+    for scan in (*scans, *others.values()):
+        scan.choose(written)
+    drafts = [draft for scan in scans for draft in (*_long_words(scan), *scan.drafts())]
+    texts, words = sum(scan.count for scan in scans), sum(scan.words for scan in scans)
+    labels = sum((scan.labels for scan in scans), Counter[str]())
+    if texts and not any(scan.error for scan in scans):
+        drafts += [*_tag_drafts(labels, scans, words), *_one_text(texts, words), *corpus_drafts(scans)]
+        for name, other in others.items():
+            drafts += overlap_drafts(name, other, scans, labels, "words" if written == "none" else "spans")
+    means = [sum(getattr(scan, size) for scan in scans) / max(1, texts) for size in ("characters", "words")]
+    return TagReport(texts, means[0], means[1], look_up(drafts, read), dict(labels.most_common()), words, written)
+
+
+def _one_text(texts: int, words: int) -> Iterator[Draft]:
     """A whole file as one text: the lines of something else, taken for words."""
     if texts == 1 and words >= MANY_WORDS:
         sentence = (
             f"All {words:,} words are one text; an empty line stands between texts. Is this a file of tagged words?"
         )
-        yield Finding("one text", "fatal", 1, 1.0, (), sentence)
+        yield Draft(Finding("one text", "fatal", 1, 1.0, (), sentence), ())
 
 
-def _detect_scheme(corpora: Sequence[Corpus]) -> tuple[Written, RegardError | None]:
-    """The tag scheme of all corpora; or the error of an unreadable one."""
-    try:
-        return detect(TaggedWords.parse(*pair).tags for corpus in corpora for pair in corpus.pairs()), None
-    except RegardError as error:
-        return "none", error
-
-
-def _text_findings(one: TagScan) -> Iterator[Finding]:
-    """Findings on single texts."""
-    if count := one.counts.pop("long word", 0):
-        share = count / max(1, one.count)
+def _long_words(scan: TagScan) -> Iterator[Draft]:
+    """Texts that were hardly split into words."""
+    if count := scan.counts.pop("long word", 0):
+        share = count / max(1, scan.count)
         sentence = (
             f"{count:,} texts ({percent(share)}) have a word of more than {LONG} characters; were they cut at all?"
         )
-        yield Finding(
-            "long word", severity_of(share, 0.01, 0.5), count, share, tuple(one.examples["long word"]), sentence
-        )
-    yield from text_findings(one)
+        finding = Finding("long word", severity_of(share, 0.01, 0.5), count, share, (), sentence)
+        yield Draft(finding, scan.places["long word"])
 
 
-def _tag_findings(labels: Counter[str], looks: Sequence[TagScan], words: int) -> Iterator[Finding]:
+def _tag_drafts(labels: Counter[str], scans: Sequence[TagScan], words: int) -> Iterator[Draft]:
     """Findings on the tags of all corpora together."""
-    spans = looks[0].scheme != "none"
-    strange = sum((one.strange for one in looks), Counter[str]())
+    scheme = scans[0].scheme
+    tags = sum((scan.tags for scan in scans), Counter[str]())
+    strange = Counter({tag: tags[tag] for tag in unrecognised_tags(tags)}) if scheme != "none" else Counter[str]()
     if strange:
         count, named = strange.total(), quote_labels([tag for tag, _ in strange.most_common()])
         share = count / max(1, count + labels.total())
         sentence = (
-            f"{count:,} words have tags that {looks[0].scheme.upper()} does not explain: {named}. They are taken for "
+            f"{count:,} words have tags that {scheme.upper()} does not explain: {named}. They are taken for "
             'O; if each word has a tag of its own, set tagging.scheme = "none".'
         )
-        rows = tuple(row for one in looks for row in one.examples["unexplained tag"])[:EXAMPLES]
-        yield Finding("unexplained tag", severity_of(share, 0.0, 0.5), count, share, rows, sentence)
-    if not labels or (len(labels) == 1 and not spans):
-        sentence = "No word is part of a span" if spans else f"All words have one tag, {quote_labels(list(labels))}"
-        yield Finding("one label", "fatal", words, 1.0, (), f"{sentence}: there is nothing to learn.")
+        places = [Place(scan, scan.first_tags[tag]) for scan in scans for tag in strange if tag in scan.first_tags]
+        finding = Finding("unexplained tag", severity_of(share, 0.0, 0.5), count, share, (), sentence)
+        yield Draft(finding, places[:EXAMPLES])
+    if not labels or (len(labels) == 1 and scheme == "none"):
+        tag = f"All words have one tag, {quote_labels(list(labels))}"
+        said = tag if scheme == "none" else "No word is part of a span"
+        yield Draft(Finding("one label", "fatal", words, 1.0, (), f"{said}: there is nothing to learn."), ())
         return
     if len(labels) > max(MANY, words // 20):
         sentence = f"{len(labels):,} different tags: are the columns of words and tags swapped? Name them by --columns."
-        yield Finding(
-            "too many labels", "fatal", len(labels), 1.0, first_examples(list(labels)[:EXAMPLES], looks), sentence
-        )
+        finding = Finding("too many labels", "fatal", len(labels), 1.0, (), sentence)
+        yield Draft(finding, first_places(list(labels)[:EXAMPLES], scans))
         return
-    yield from label_findings(labels, looks, max(1, sum(one.count for one in looks)))
+    yield from label_drafts(labels, scans, max(1, sum(scan.count for scan in scans)))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from regard.data.corpora.conllu import FIELDS, ConlluSentence
-from regard.data.corpora.records import Record, Records
+from regard.data.corpora.corpus import Records, count_columns, find_column
 from regard.system.errors import RegardError, UsageError
 from regard.text.files.lines import InvalidLines, lines
 from regard.text.tag_schemes import OUTSIDE
@@ -28,12 +28,12 @@ Line = tuple[int, str]
 
 
 @dataclass
-class ConllFile(Records):
+class ConllFile(Records[TaggedWords]):
     """A file of sentences; ``columns`` names the column of the words and that of the tags, or counts them from 1."""
 
     columns: tuple[str, str] | None = None
 
-    def records(self, notes: InvalidLines) -> Iterator[Record]:
+    def records(self, notes: InvalidLines) -> Iterator[tuple[int, TaggedWords]]:
         """Every sentence.
 
         Raises:
@@ -42,7 +42,7 @@ class ConllFile(Records):
         none = True
         for line, words in self.sentences(notes):
             none = False
-            yield line, (words.text, words.to_string())
+            yield line, words
         if none:
             raise RegardError("holds no sentence", self.name)
 
@@ -88,7 +88,7 @@ class Conll(ConllFile):
                     continue
                 cells = form.cells(line)
                 if len(cells) != form.width:
-                    message = f"has {_columns(len(cells))}, but line {form.line} has {form.width}"
+                    message = f"has {count_columns(len(cells))}, but line {form.line} has {form.width}"
                     raise RegardError(f"{message}; an empty line ends a sentence", self.at(number))
                 lost = not cells[form.word] and cells[form.tag].strip() == OUTSIDE
                 if not form.begins_document(line) and not lost:
@@ -112,21 +112,10 @@ class Conll(ConllFile):
             if len(cells) < 2:
                 raise RegardError("has 1 column, but a word and its tag are needed", self.at(number))
             return form
-        form.word, form.tag = (self._place(one, names, number) for one in self.columns)
-        named = not all(map(_NUMBER.fullmatch, self.columns))
+        form.word, form.tag = (find_column(one, names, self.at(number)) for one in self.columns)
+        named = not all(map(str.isdecimal, self.columns))
         form.header = named or (names[form.word] in WORDS and names[form.tag] in TAGS)
         return form
-
-    def _place(self, wanted: str, names: Sequence[str], number: int) -> int:
-        if _NUMBER.fullmatch(wanted):
-            if not 1 <= int(wanted) <= len(names):
-                message = f"has {_columns(len(names))}, counted from 1; there is no column {wanted}"
-                raise RegardError(message, self.at(number))
-            return int(wanted) - 1
-        if wanted.casefold() not in names:
-            message = f"the first line names no column {wanted!r}; give its number, from 1"
-            raise RegardError(message, self.at(number))
-        return names.index(wanted.casefold())
 
     def _words(self, rows: Sequence[tuple[int, str, str]]) -> TaggedWords:
         for number, word, tag in rows:
@@ -196,7 +185,3 @@ class ConllU(ConllFile):
         if _NUMBER.fullmatch(wanted) and 1 <= int(wanted) <= len(FIELDS):
             return int(wanted) - 1
         raise UsageError(f"{wanted!r} is no column of CoNLL-U; they are {', '.join(FIELDS)}", "--columns")
-
-
-def _columns(count: int) -> str:
-    return "1 column" if count == 1 else f"{count} columns"

@@ -1,32 +1,37 @@
 """Running text for language models, split into documents; plain or gz, xz, zst; streamed in a few MB of memory.
 
-A pair is a document and an empty string. A document of more than ``PART`` characters comes in parts, pair after pair:
-all but the last have :data:`MORE` for the empty string. The parts joined are the document, to the character.
+A document of more than ``PART`` characters comes in parts; the parts joined are the document, to the character.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
-from regard.data.corpora.pairs import Corpus
-from regard.data.corpora.records import Record, Records, plain_name
+from regard.data.corpora.corpus import Corpus, Records, plain_name
 from regard.system.errors import RegardError, UsageError
-from regard.text.files.lines import BOM, FAULTS, InvalidLines, _error_text, lines, open_text
+from regard.text.files.lines import BOM, FAULTS, InvalidLines, _error_text, open_text
 from regard.text.normalisation import replace_surrogates
 
 Unit = Literal["file", "paragraph", "line"]
-MORE = "+"
-"""In place of the empty string: the next pair continues this document."""
-
 PART = 1 << 20
 """Characters of a document that come at once; also bytes of a line that are read at once."""
 
 _NEAR = 4096
 _KEPT = 8
+
+
+class DocumentPart(NamedTuple):
+    """A document, or a part of one that the next example ``continues``."""
+
+    text: str
+    continues: bool = False
+
+    def sides(self) -> tuple[str, str]:
+        """The text, and a mark where it is continued."""
+        return self.text, "+" if self.continues else ""
 
 
 def read_chunks(path: Path | str, notes: InvalidLines, most: int = PART) -> Iterator[tuple[int, str]]:
@@ -90,10 +95,10 @@ class _Part:
         self._texts: list[str] = []
         self._size, self._line = 0, 0
 
-    def add(self, line: int, text: str) -> Iterator[Record]:
+    def add(self, line: int, text: str) -> Iterator[tuple[int, DocumentPart]]:
         """Take more of the document; the part before it, where it would grow too long."""
         if self._texts and self._size + len(text) > PART:
-            yield self._line, ("".join(self._texts), MORE)
+            yield self._line, DocumentPart("".join(self._texts), continues=True)
             self._texts.clear()
             self._size = 0
         if not self._texts:
@@ -101,24 +106,24 @@ class _Part:
         self._texts.append(text)
         self._size += len(text)
 
-    def end(self) -> Iterator[Record]:
+    def end(self) -> Iterator[tuple[int, DocumentPart]]:
         """The last part of the document; without its last line feed, unless the document is a whole file."""
         if self._texts:
             text = "".join(self._texts)
-            yield self._line, (text if self._whole else text.removesuffix("\n"), "")
+            yield self._line, DocumentPart(text if self._whole else text.removesuffix("\n"))
         self._texts.clear()
         self._size = 0
 
 
 @dataclass
-class PlainDocuments(Records):
+class PlainDocuments(Records[DocumentPart]):
     """Plain text. ``unit``: a document is the whole file with all its lines, what stands between lines of nothing but
     white space, or a line. Empty lines are no documents.
     """
 
     unit: Unit = "file"
 
-    def records(self, notes: InvalidLines) -> Iterator[Record]:
+    def records(self, notes: InvalidLines) -> Iterator[tuple[int, DocumentPart]]:
         """Every document, or part of one, with the line it begins in."""
         part, fresh = _Part(self.unit == "file"), True
         for line, text in read_chunks(self.path, notes):
@@ -134,32 +139,25 @@ class PlainDocuments(Records):
 
 
 @dataclass
-class JsonDocuments(Records):
+class JsonDocuments(Records[DocumentPart]):
     """JSONL: a document a line, its text under ``key``; empty ones are passed over."""
 
     key: str = "text"
 
-    def records(self, notes: InvalidLines) -> Iterator[Record]:
+    def records(self, notes: InvalidLines) -> Iterator[tuple[int, DocumentPart]]:
         """Every document, or part of one, with its line.
 
         Raises:
             RegardError: a line is no JSON object, or has no text under the key.
         """
-        for number, line in enumerate(lines(self.path, notes), 1):
-            if line.strip():
-                part = _Part(whole=True)
-                for piece in _split_text(self._text(line, number)):
-                    yield from part.add(number, piece)
-                yield from part.end()
-
-    def _text(self, line: str, number: int) -> str:
-        try:
-            entry: Any = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise RegardError(f"is not JSON: {error}", self.at(number)) from None
-        if not isinstance(entry, dict) or not isinstance(entry.get(self.key), str):
-            raise RegardError(f"is no object with a text under {self.key!r}", self.at(number))
-        return replace_surrogates(entry[self.key])
+        for number, entry in self.json_objects(notes):
+            text = self.json_value(entry, self.key, number)
+            if not isinstance(text, str):
+                raise RegardError(f"{self.key!r} is not a text", self.at(number))
+            part = _Part(whole=True)
+            for piece in _split_text(replace_surrogates(text)):
+                yield from part.add(number, piece)
+            yield from part.end()
 
 
 def _split_text(text: str) -> Iterable[str]:
@@ -173,7 +171,7 @@ def _split_text(text: str) -> Iterable[str]:
         begin = end
 
 
-def open_documents(path: Path | str, unit: Unit = "file", key: str = "text") -> Corpus:
+def open_documents(path: Path | str, unit: Unit = "file", key: str = "text") -> Corpus[DocumentPart]:
     """The documents of a file: ``.jsonl`` by lines, anything else as plain text by ``unit``.
 
     Raises:
@@ -187,7 +185,7 @@ def open_documents(path: Path | str, unit: Unit = "file", key: str = "text") -> 
     return PlainDocuments(path, unit)
 
 
-def refuse_columns(columns: str | None, corpora: Sequence[Corpus]) -> None:
+def refuse_columns(columns: str | None, corpora: Sequence[Corpus[DocumentPart]]) -> None:
     """Raise a UsageError for the key of a text where no file is JSONL: plain running text is learned from whole."""
     if columns is not None and not any(isinstance(corpus, JsonDocuments) for corpus in corpora):
         message = f"{columns!r} would be the key of a text in JSONL, but {corpora[0].name} is read as plain text"

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.corpora.documents import MORE
-from regard.data.corpora.pairs import Corpus, Pair
-from regard.data.corpora.passes import Progress, no_progress
+from regard.data.corpora.corpus import Corpus, Progress, no_progress
+from regard.data.corpora.documents import DocumentPart
+from regard.data.corpora.scan import EVERY
 from regard.system.errors import RegardError
 from regard.system.keys import generator
 from regard.text.files.lines import InvalidLines
@@ -23,14 +23,13 @@ FEW = 20
 """With fewer documents than this, the end of the text is held out instead."""
 MOST = 5_000_000
 """Most characters to hold out."""
-EVERY = 10_000
 
 
 @dataclass
-class Excerpt(ABC):
-    """A part of some corpora, itself a corpus."""
+class JoinedDocuments:
+    """The documents of several corpora as one; implements :class:`~regard.data.corpora.corpus.Corpus`."""
 
-    corpora: Sequence[Corpus]
+    corpora: Sequence[Corpus[DocumentPart]]
 
     @property
     def name(self) -> str:
@@ -44,46 +43,56 @@ class Excerpt(ABC):
         """The file; of documents of several files the names of all."""
         return self.corpora[side].name if side or len(self.corpora) == 1 else self.name
 
-    @abstractmethod
-    def pairs(self) -> Iterator[Pair]:
-        """The documents, or parts of them."""
+    def examples(self) -> Iterator[DocumentPart]:
+        """Every document, or part of one."""
+        for corpus in self.corpora:
+            yield from corpus.examples()
 
 
 @dataclass
-class DocumentRange(Excerpt):
-    """The characters from ``begin`` to before ``end``, counted through all corpora.
+class HeldOut(ABC):
+    """Running text of which a part is held out."""
 
-    A document that continues after the end is marked as continued.
+    text: JoinedDocuments
+
+    @abstractmethod
+    def parts(self) -> Iterator[tuple[DocumentPart, bool]]:
+        """Every document that is learned from or held out, or part of one, and whether it is held out."""
+
+
+@dataclass
+class HeldOutEnd(HeldOut):
+    """The characters from ``cut`` on are held out, counted through all corpora.
+
+    A document that is cut is marked as continued.
     """
 
-    begin: int
-    end: float
+    cut: int
 
-    def pairs(self) -> Iterator[Pair]:
+    def parts(self) -> Iterator[tuple[DocumentPart, bool]]:
         seen = 0
-        for corpus in self.corpora:
-            for text, more in corpus.pairs():
-                first, last = max(0, self.begin - seen), min(len(text), self.end - seen)
-                if first < last:
-                    yield text[first : int(last)], more if last == len(text) else MORE
-                seen += len(text)
-                if seen >= self.end:
-                    return
+        for text, continues in self.text.examples():
+            here = min(max(0, self.cut - seen), len(text))
+            if here:
+                yield DocumentPart(text[:here], continues or here < len(text)), False
+            if here < len(text):
+                yield DocumentPart(text[here:], continues), True
+            seen += len(text)
 
 
 @dataclass
-class ChosenDocuments(Excerpt):
-    """Some of the documents, numbered through all corpora; the parts of one stay together."""
+class HeldOutDocuments(HeldOut):
+    """Some of the documents are held out, numbered through all corpora; the parts of one stay together."""
 
-    chosen_D: NDArray[np.bool_] = field(compare=False)
+    held_D: NDArray[np.bool_] = field(compare=False)
+    learned_D: NDArray[np.bool_] = field(compare=False)
 
-    def pairs(self) -> Iterator[Pair]:
+    def parts(self) -> Iterator[tuple[DocumentPart, bool]]:
         number = 0
-        for corpus in self.corpora:
-            for text, more in corpus.pairs():
-                if self.chosen_D[number]:
-                    yield text, more
-                number += more != MORE
+        for part in self.text.examples():
+            if self.held_D[number] or self.learned_D[number]:
+                yield part, bool(self.held_D[number])
+            number += not part.continues
 
 
 @dataclass(frozen=True)
@@ -104,7 +113,7 @@ class TextSize:
         return len(self.same_D)
 
 
-def measure_corpora(corpora: Sequence[Corpus], progress: Progress = no_progress) -> TextSize:
+def measure_corpora(corpora: Sequence[Corpus[DocumentPart]], progress: Progress = no_progress) -> TextSize:
     """One pass over all documents.
 
     Raises:
@@ -113,10 +122,10 @@ def measure_corpora(corpora: Sequence[Corpus], progress: Progress = no_progress)
     characters, same = 0, array("Q")
     for corpus in corpora:
         before, content = len(same), hashlib.blake2b(digest_size=8)
-        for text, more in corpus.pairs():
+        for text, continues in corpus.examples():
             characters += len(text)
             content.update(text.encode())
-            if more != MORE:
+            if not continues:
                 same.append(int.from_bytes(content.digest(), "little"))
                 content = hashlib.blake2b(digest_size=8)
                 if len(same) % EVERY == 0:
@@ -126,8 +135,8 @@ def measure_corpora(corpora: Sequence[Corpus], progress: Progress = no_progress)
     return TextSize(characters, np.array(same, np.uint64))
 
 
-def split_documents(corpora: Sequence[Corpus], found: TextSize, seed: int) -> tuple[Excerpt, Excerpt]:
-    """Split into training and validation: a seeded tenth of the documents, or the end of the text if they are few.
+def split_documents(corpora: Sequence[Corpus[DocumentPart]], found: TextSize, seed: int) -> HeldOut:
+    """Hold out a seeded tenth of the documents, or the end of the text if they are few.
 
     Args:
         corpora: the documents.
@@ -137,31 +146,17 @@ def split_documents(corpora: Sequence[Corpus], found: TextSize, seed: int) -> tu
     Raises:
         RegardError: there is too little text for that.
     """
-    share = min(SHARE, MOST / max(1, found.characters))
+    text, share = JoinedDocuments(corpora), min(SHARE, MOST / max(1, found.characters))
     if found.documents < FEW:
-        return split_half(corpora, found.characters, share)
+        cut = found.characters - int(found.characters * share)
+        if cut == found.characters:
+            said = "1 character is" if cut == 1 else f"{cut} characters are"
+            raise RegardError(f"{said} too few to hold some out for validation; give --valid", text.name)
+        return HeldOutEnd(text, cut)
     order = generator(seed, "split").permutation(found.documents)
-    kept_D = np.zeros(found.documents, np.bool_)
-    kept_D[order[: max(1, int(found.documents * share))]] = True
-    learned_D = ~np.isin(found.same_D, found.same_D[kept_D])  # a document that occurs again is on one side only
+    held_D = np.zeros(found.documents, np.bool_)
+    held_D[order[: max(1, int(found.documents * share))]] = True
+    learned_D = ~np.isin(found.same_D, found.same_D[held_D])  # a document that occurs again is on one side only
     if not learned_D.any():
-        raise RegardError(f"all {found.documents:,} documents are alike; give --valid", as_one_corpus(corpora).name)
-    return ChosenDocuments(corpora, learned_D), ChosenDocuments(corpora, kept_D)
-
-
-def as_one_corpus(corpora: Sequence[Corpus]) -> Corpus:
-    """All documents as one corpus."""
-    return corpora[0] if len(corpora) == 1 else DocumentRange(corpora, 0, float("inf"))
-
-
-def split_half(corpora: Sequence[Corpus], characters: int, share: float = SHARE) -> tuple[DocumentRange, DocumentRange]:
-    """Split off the last ``share`` of the characters for validation.
-
-    Raises:
-        RegardError: no character would be held out.
-    """
-    cut = characters - int(characters * share)
-    if cut == characters:
-        said = "1 character is" if characters == 1 else f"{characters} characters are"
-        raise RegardError(f"{said} too few to hold some out for validation; give --valid", as_one_corpus(corpora).name)
-    return DocumentRange(corpora, 0, cut), DocumentRange(corpora, cut, float("inf"))
+        raise RegardError(f"all {found.documents:,} documents are alike; give --valid", text.name)
+    return HeldOutDocuments(text, held_D, learned_D)

@@ -1,8 +1,7 @@
 """Labelled images: a row of pixel values per image in CSV or TSV, or the arrays of an ``.npz`` file.
 
-An example's text is its pixel values with commas between: row by row, in a row pixel by pixel, in a pixel channel by
-channel. So images are counted, compared, split and kept as texts are. Folders of pictures are not read: that would take
-a library to decode them; ``numpy.savez`` makes an array of them.
+Pixel values come row by row, in a row pixel by pixel, in a pixel channel by channel. Folders of pictures are not read:
+that would take a library to decode them; ``numpy.savez`` makes an array of them.
 """
 
 from __future__ import annotations
@@ -13,14 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import isqrt
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.data.corpora.corpus import Records, find_column, plain_name
 from regard.data.corpora.labelled import LABELS, LabelledCsv, LabelledRows, LabelledTsv
-from regard.data.corpora.pairs import Pair
-from regard.data.corpora.records import Record, Records, plain_name
 from regard.system import disk
 from regard.system.errors import RegardError, UsageError
 from regard.text.files.lines import InvalidLines
@@ -90,18 +88,24 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def format_pixels(pixels: Pixels) -> str:
-    """Pixel values as an example's text."""
-    return ",".join(map(str, pixels.tolist()))
+class Image(NamedTuple):
+    """An image's pixel values in one row, and its label as written."""
 
+    pixels: Pixels
+    label: str
 
-def parse_pixels(text: str) -> Pixels:
-    """Pixel values of an example's text."""
-    return np.array(text.split(","), np.int64)
+    @property
+    def is_empty(self) -> bool:
+        """Never: an image has pixels."""
+        return False
+
+    def sides(self) -> tuple[str, str]:
+        """The pixel values with commas between, and the label."""
+        return ",".join(map(str, self.pixels.tolist())), self.label
 
 
 @dataclass
-class ImageRows(Records):
+class ImageRows(Records[Image]):
     """An image a row, its label in one of the columns.
 
     A first row of names is a header. The label is in the column that ``label`` names, or counts from
@@ -114,51 +118,34 @@ class ImageRows(Records):
     @property
     def shape(self) -> Shape | int:
         """Of the images, inferred from a row; the number of values if no square image has as many."""
-        for text, _ in self.pairs():
-            values = text.count(",") + 1
-            return Shape.square(values) or values
+        for pixels, _ in self.examples():
+            return Shape.square(len(pixels)) or len(pixels)
         return 0
 
-    def records(self, notes: InvalidLines) -> Iterator[Record]:
+    def records(self, notes: InvalidLines) -> Iterator[tuple[int, Image]]:
         """Every image's values and its label; empty rows are passed over.
 
         Raises:
             RegardError: a row has another number of columns than the first, or a value is no pixel.
         """
-        place, first = None, (0, 0)
-        for line, cells in self.table.rows(notes):
-            if place is None:
-                place, naming = self._label(cells, line)
-                first = line, len(cells)
-                if naming:
-                    continue
-            if len(cells) != first[1]:
-                message = f"has {len(cells):,} values, but line {first[0]} has {first[1]:,}; an image is a row"
-                raise RegardError(message, self.at(line))
-            pixels = cells[:place] + cells[place + 1 :]
+        for line, cells, label in self.table.choose(notes, self._choose_label):
             try:
-                yield line, (format_pixels(parse_cells(pixels)), cells[place].strip())
+                yield line, Image(parse_cells(cells[:label] + cells[label + 1 :]), cells[label].strip())
             except ValueError as error:
                 raise RegardError(str(error), self.at(line)) from None
 
-    def _label(self, cells: Sequence[str], line: int) -> tuple[int, bool]:
+    def _choose_label(self, cells: Sequence[str], line: int) -> tuple[int, bool]:
         """The label's column from 0, and whether these cells of the first row are a header."""
         if len(cells) < 2:
             raise RegardError(
                 "has a single column; an image is a row of pixel values, its label the last", self.at(line)
             )
         names = [cell.strip().casefold() for cell in cells]
-        naming = is_header(names)
-        if self.label is None:
-            named = next((names.index(name) for name in LABELS if name in names), None) if naming else None
-            return (len(cells) - 1 if named is None else named), naming
-        if self.label.isdecimal():
-            if not 1 <= int(self.label) <= len(cells):
-                raise RegardError(f"has {len(cells):,} columns, but the label should be in {self.label}", self.at(line))
-            return int(self.label) - 1, naming
-        if self.label.casefold() not in names:
-            raise RegardError(f"the first line names no column {self.label!r}", self.at(line))
-        return names.index(self.label.casefold()), True
+        header = is_header(names)
+        if self.label is not None:
+            return find_column(self.label, names, self.at(line)), header or not self.label.isdecimal()
+        named = [names.index(name) for name in LABELS if name in names] if header else []
+        return named[0] if named else len(cells) - 1, header
 
 
 @dataclass
@@ -183,7 +170,7 @@ class ImageArrays:
         """Of the images."""
         return Shape(*self._arrays()[0].shape[1:])
 
-    def pairs(self) -> Iterator[Pair]:
+    def examples(self) -> Iterator[Image]:
         """Every image and its label, in order.
 
         Raises:
@@ -191,7 +178,7 @@ class ImageArrays:
         """
         images, labels = self._arrays()
         for image, label in zip(images, labels.tolist(), strict=True):
-            yield format_pixels(image.ravel()), str(label).strip()
+            yield Image(image.ravel().astype(np.int64), str(label).strip())
 
     def _arrays(self) -> tuple[NDArray[Any], NDArray[Any]]:
         disk.refuse_irregular(self.path)

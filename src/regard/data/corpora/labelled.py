@@ -6,30 +6,68 @@ import csv
 import json
 import re
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, TypeVar
 
-from regard.data.corpora.labels import join_labels
-from regard.data.corpora.pairs import Corpus
-from regard.data.corpora.records import Record, Records, plain_name
+from regard.data.corpora.corpus import (
+    Corpus,
+    LabelledText,
+    Records,
+    count_columns,
+    find_column,
+    one_line,
+    plain_name,
+)
 from regard.system.errors import RegardError, UsageError
 from regard.text.files.lines import InvalidLines, lines
 from regard.text.normalisation import replace_surrogates
+
+Kind = Literal["single", "multi", "regression"]
+"""Whether a text has one label, any number of labels, or a number."""
+SEPARATOR = "|"
+"""Stands between the labels of a text that has several."""
 
 TEXTS = ("text", "sentence", "utterance", "question", "review", "query", "tweet", "comment", "document", "content")
 LABELS = ("label", "labels", "class", "classes", "category", "categories", "intent", "target", "sentiment", "score")
 """Column names that are recognised, the likeliest first."""
 
-_BREAKS = re.compile("[\r\n]+")
-_NUMBER = re.compile(r"[0-9]+")
 _PICTURE = re.compile(r"\s*label(:\w+)?\s+text\s*")
 Row = tuple[int, list[str]]
+Chosen = TypeVar("Chosen")
+Choose = Callable[[Sequence[str], int], tuple[Chosen, bool]]
+
+
+def split_labels(text: str) -> list[str]:
+    """The labels of a text that may have several, each once: ``"a|b"`` → ``["a", "b"]``, ``""`` → ``[]``."""
+    return list(dict.fromkeys(label for one in text.split(SEPARATOR) if (label := one.strip())))
+
+
+def join_labels(labels: Sequence[str]) -> str:
+    """Several labels as one string, for :func:`split_labels`.
+
+    Raises:
+        ValueError: a label is empty, or holds the sign between labels.
+    """
+    for label in labels:
+        if SEPARATOR in label or not label.strip():
+            raise ValueError(f"the label {label!r:.60} is empty or holds {SEPARATOR!r}, the sign between labels")
+    return SEPARATOR.join(label.strip() for label in labels)
+
+
+def parse_number(label: str) -> float | None:
+    """The finite number in a label, with a decimal point; None if it is not a number."""
+    try:
+        value = float(label)
+    except ValueError:
+        return None
+    return value if isfinite(value) and "_" not in label else None
 
 
 @dataclass
-class LabelledRows(Records):
+class LabelledRows(Records[LabelledText]):
     """A table with a text and a label in two of its columns; ``columns`` names them, or counts them from 1.
 
     Without ``columns``: where the first row names a text and a label (:data:`TEXTS`, :data:`LABELS`, in any case), it
@@ -41,51 +79,47 @@ class LabelledRows(Records):
 
     columns: tuple[str, str] | None = None
 
-    def records(self, notes: InvalidLines) -> Iterator[Record]:
+    def records(self, notes: InvalidLines) -> Iterator[tuple[int, LabelledText]]:
         """Every text and its label; empty rows are passed over.
 
         Raises:
             RegardError: a row has another number of columns than the first, or a column is not there.
         """
-        chosen: tuple[int, int] | None = None
-        first = (0, 0)
+        for line, cells, (text, label) in self.choose(notes, self._choose_columns):
+            yield line, LabelledText(one_line(cells[text]), one_line(cells[label]).strip())
+
+    def choose(self, notes: InvalidLines, choose: Choose[Chosen]) -> Iterator[tuple[int, list[str], Chosen]]:
+        """Every row but the header, with its line and the columns chosen by the first row.
+
+        Args:
+            notes: takes lines of invalid UTF-8.
+            choose: of the first row's cells and its line the columns, and whether that row is a header.
+
+        Raises:
+            RegardError: a row has another number of columns than the first.
+        """
+        chosen, first = None, (0, 0)
         for line, cells in self.rows(notes):
             if chosen is None:
-                chosen, header = self._choose_columns(cells, line)
+                chosen, header = choose(cells, line)
                 first = line, len(cells)
                 if header:
                     continue
             if len(cells) != first[1]:
-                message = f"has {_columns(len(cells))}, but line {first[0]} has {first[1]}; {self.hint}"
+                message = f"has {count_columns(len(cells))}, but line {first[0]} has {first[1]:,}; {self.hint}"
                 raise RegardError(message, self.at(line))
-            yield line, (_BREAKS.sub(" ", cells[chosen[0]]), _BREAKS.sub(" ", cells[chosen[1]]).strip())
+            yield line, cells, chosen
 
     def _choose_columns(self, cells: Sequence[str], line: int) -> tuple[tuple[int, int], bool]:
         """The two columns from 0, and whether these cells of the first row are a header."""
         names = [cell.strip().casefold() for cell in cells]
         known = [next((names.index(name) for name in group if name in names), None) for group in (TEXTS, LABELS)]
-        if self.columns is None:
-            if known[0] is not None and known[1] is not None:
-                return (known[0], known[1]), True
-            wanted = ("1", "2")
-        else:
-            wanted = self.columns
-        places = [self._place(one, names, line) for one in wanted]
-        named = not all(map(_NUMBER.fullmatch, wanted))
-        header = named or (names[places[0]] in TEXTS and names[places[1]] in LABELS)
-        return (places[0], places[1]), header
-
-    def _place(self, wanted: str, names: Sequence[str], line: int) -> int:
-        if not _NUMBER.fullmatch(wanted):
-            if wanted.casefold() not in names:
-                there = ", ".join(repr(name[:30]) for name in names[:8])
-                raise RegardError(f"the first line names no column {wanted!r}; it has {there}", self.at(line))
-            return names.index(wanted.casefold())
-        if int(wanted) < 1:
-            raise UsageError(f"columns count from 1, not {wanted}", self.name)
-        if int(wanted) > len(names):
-            raise RegardError(f"has {_columns(len(names))}, but column {wanted} is needed; {self.hint}", self.at(line))
-        return int(wanted) - 1
+        if self.columns is None and known[0] is not None and known[1] is not None:
+            return (known[0], known[1]), True
+        wanted = self.columns or ("1", "2")
+        text, label = (find_column(one, names, self.at(line), f"; {self.hint}") for one in wanted)
+        named = not all(map(str.isdecimal, wanted))
+        return (text, label), named or (names[text] in TEXTS and names[label] in LABELS)
 
     @abstractmethod
     def rows(self, notes: InvalidLines) -> Iterator[Row]:
@@ -140,76 +174,49 @@ class LabelledCsv(LabelledRows):
 
 
 @dataclass
-class LabelledJsonLines(Records):
+class LabelledJsonLines(Records[LabelledText]):
     """JSONL: an object a line. A label is a text, a number, true or false, a list of texts (several labels), or null.
 
     ``keys`` names those of text and label; without it the first object's keys are looked through for :data:`TEXTS`
     and :data:`LABELS`.
     """
 
-    keys: tuple[str, str] | None = None
+    keys: tuple[str, ...] | None = None
 
-    def records(self, notes: InvalidLines) -> Iterator[Record]:
+    def records(self, notes: InvalidLines) -> Iterator[tuple[int, LabelledText]]:
         """Every text and its label; several labels are joined by ``|``.
 
         Raises:
             RegardError: a line is no JSON object, lacks a key, or its values are of another kind.
         """
         keys = self.keys
-        for number, line in enumerate(lines(self.path, notes), 1):
-            if not line.strip():
-                continue
-            entry = self._entry(line, number)
-            keys = keys or self._keys(entry, number)
-            text, label = (self._value(entry, key, number) for key in keys)
-            if not isinstance(text, str):
-                raise RegardError(f"{keys[0]!r} is not a text", self.at(number))
-            yield number, (_BREAKS.sub(" ", replace_surrogates(text)), self._label(label, keys[1], number))
-
-    def _entry(self, line: str, number: int) -> dict[str, Any]:
-        try:
-            entry = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise RegardError(f"is not JSON: {error}", self.at(number)) from None
-        if not isinstance(entry, dict):
-            raise RegardError("is JSON, but no object with keys", self.at(number))
-        return entry
-
-    def _keys(self, entry: dict[str, Any], number: int) -> tuple[str, str]:
-        names = {name.casefold(): name for name in entry}
-        text, label = (next((names[name] for name in group if name in names), None) for group in (TEXTS, LABELS))
-        if text is None or label is None:
-            what = "text" if text is None else "label"
-            raise RegardError(f"no key says {what!r}; {_there(entry)}", self.at(number))
-        return text, label
-
-    def _value(self, entry: dict[str, Any], key: str, number: int) -> Any:
-        if key not in entry:
-            raise RegardError(f"has no key {key!r}; {_there(entry)}", self.at(number))
-        return entry[key]
+        for number, entry in self.json_objects(notes):
+            keys = keys or self.find_keys(entry, {"text": TEXTS, "label": LABELS}, number)
+            label = self.json_value(entry, keys[1], number)
+            yield number, LabelledText(self.json_text(entry, keys[0], number), self._label(label, keys[1], number))
 
     def _label(self, label: Any, key: str, number: int) -> str:
         if label is None:
             return ""
         if isinstance(label, str):
-            return _BREAKS.sub(" ", replace_surrogates(label)).strip()
+            return one_line(replace_surrogates(label)).strip()
         if isinstance(label, bool | int | float):
             return json.dumps(label)
         if isinstance(label, list) and all(isinstance(one, str) for one in label):
             try:
-                return join_labels([_BREAKS.sub(" ", replace_surrogates(one)) for one in label])
+                return join_labels([one_line(replace_surrogates(one)) for one in label])
             except ValueError as error:
                 raise RegardError(str(error), self.at(number)) from None
         raise RegardError(f"{key!r} is neither a text, a number, true or false, nor a list of texts", self.at(number))
 
 
 @dataclass
-class FirstWordLabels(Records):
+class FirstWordLabels(Records[LabelledText]):
     """A label, a blank and the text in each line, as TREC has it; ``cut``: the label ends before its first colon."""
 
     cut: bool = False
 
-    def records(self, notes: InvalidLines) -> Iterator[Record]:
+    def records(self, notes: InvalidLines) -> Iterator[tuple[int, LabelledText]]:
         """Every text and its label; empty lines are passed over.
 
         Raises:
@@ -225,10 +232,10 @@ class FirstWordLabels(Records):
                 label, colon, _ = label.partition(":")
                 if not colon:
                     raise RegardError(f"the label {label[:30]!r} has no colon", self.at(number))
-            yield number, (rest[0], label)
+            yield number, LabelledText(rest[0], label)
 
 
-def open_labelled(path: Path | str, columns: str | None = None) -> Corpus:
+def open_labelled(path: Path | str, columns: str | None = None) -> Corpus[LabelledText]:
     """The labelled texts of a file; its name's ending tells the form: ``.csv``, ``.tsv``, ``.jsonl``.
 
     Args:
@@ -264,12 +271,3 @@ def _two(columns: str) -> tuple[str, str]:
     if len(names) != 2 or not all(names):
         raise UsageError(f"{columns!r} must name two columns, the text's first, such as text,label or 2,1", "--columns")
     return names[0], names[1]
-
-
-def _columns(count: int) -> str:
-    return "1 column" if count == 1 else f"{count} columns"
-
-
-def _there(entry: dict[str, Any]) -> str:
-    there = ", ".join(repr(name[:30]) for name in list(entry)[:5]) or "none"
-    return f"its keys are {there}: name two by --columns"

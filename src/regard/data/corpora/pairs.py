@@ -2,43 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Protocol
 
+from regard.data.corpora.corpus import Corpus, Records, TextPair, count_columns, plain_name
 from regard.system.errors import RegardError, UsageError
 from regard.text.files.lines import InvalidLines, lines
-from regard.text.languages import COMPRESSED
-from regard.text.normalisation import replace_surrogates
-
-Pair = tuple[str, str]
-_BREAKS = re.compile("[\r\n]+")
-
-
-class Corpus(Protocol):
-    """Sentence pairs that can be streamed as often as needed."""
-
-    @property
-    def name(self) -> str:
-        """Name for messages."""
-        ...
-
-    @property
-    def notes(self) -> tuple[InvalidLines, ...]:
-        """Lines with invalid UTF-8 in the latest pass, by file."""
-        ...
-
-    def pairs(self) -> Iterator[Pair]:
-        """Every pair in order, empty ones too."""
-        ...
-
-    def where(self, number: int, side: int = 0) -> str:
-        """``file:line`` of the source (0) or target (1) of a pair, counted from 0."""
-        ...
 
 
 @dataclass
@@ -56,7 +27,7 @@ class TwoFiles:
     def where(self, number: int, side: int = 0) -> str:
         return f"{(self.source, self.target)[side]}:{number + 1}"
 
-    def pairs(self) -> Iterator[Pair]:
+    def examples(self) -> Iterator[TextPair]:
         """Every pair in order.
 
         Raises:
@@ -71,83 +42,46 @@ class TwoFiles:
                 counts[1 - missing] += 1 + sum(1 for _ in rest)
                 message = f"has {counts[0]} lines, but {self.target} has {counts[1]}; line i must translate line i"
                 raise RegardError(message, str(self.source))
-            yield source, target
+            yield TextPair(source, target)
 
 
 @dataclass
-class Table:
+class PairTable(Records[TextPair]):
     """A TSV file: a pair a row, its sides in two columns, counted from 1 as ``cut -f`` does."""
 
-    path: Path
     columns: tuple[int, int] = (1, 2)
-    notes: tuple[InvalidLines, ...] = field(default=(), compare=False)
 
-    @property
-    def name(self) -> str:
-        return str(self.path)
-
-    def where(self, number: int, side: int = 0) -> str:
-        return f"{self.path}:{number + 1}"
-
-    def pairs(self) -> Iterator[Pair]:
-        """Every pair in order.
+    def records(self, notes: InvalidLines) -> Iterator[tuple[int, TextPair]]:
+        """Every row.
 
         Raises:
             RegardError: a row has too few columns.
         """
-        self.notes = (InvalidLines(),)
         left, right = self.columns
         if min(self.columns) < 1:
             raise UsageError(f"columns count from 1, not {min(self.columns)}", self.name)
-        for number, line in enumerate(lines(self.path, self.notes[0])):
+        for number, line in enumerate(lines(self.path, notes), 1):
             cells = line.split("\t")
             if len(cells) < max(left, right):
-                message = (
-                    f"has {len(cells)} columns, but column {max(left, right)} is asked for; are tabs between them?"
-                )
-                raise RegardError(message, self.where(number))
-            yield cells[left - 1], cells[right - 1]
+                missing = f"has {count_columns(len(cells))}, but column {max(left, right)} is asked for"
+                raise RegardError(f"{missing}; are tabs between them?", self.at(number))
+            yield number, TextPair(cells[left - 1], cells[right - 1])
 
 
 @dataclass
-class JsonLines:
+class PairJsonLines(Records[TextPair]):
     """A JSONL file: an object a line, its sides under two keys. Line breaks inside a sentence become spaces."""
 
-    path: Path
     keys: tuple[str, str] = ("source", "target")
-    notes: tuple[InvalidLines, ...] = field(default=(), compare=False)
 
-    @property
-    def name(self) -> str:
-        return str(self.path)
-
-    def where(self, number: int, side: int = 0) -> str:
-        return f"{self.path}:{number + 1}"
-
-    def pairs(self) -> Iterator[Pair]:
-        """Every pair in order.
+    def records(self, notes: InvalidLines) -> Iterator[tuple[int, TextPair]]:
+        """Every object's two texts.
 
         Raises:
             RegardError: a line is no JSON object, or lacks a key.
         """
-        self.notes = (InvalidLines(),)
-        for number, line in enumerate(lines(self.path, self.notes[0])):
-            try:
-                entry = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise RegardError(f"is not JSON: {error}", self.where(number)) from None
-            yield self._text(entry, 0, number), self._text(entry, 1, number)
-
-    def _text(self, entry: Any, side: int, number: int) -> str:
-        key = self.keys[side]
-        if not isinstance(entry, dict):
-            raise RegardError("is JSON, but no object with keys", self.where(number))
-        if key not in entry:
-            there = ", ".join(repr(name[:30]) for name in list(entry)[:5]) or "none"
-            raise RegardError(f"has no key {key!r}; its keys are {there}: name two by --columns", self.where(number))
-        if not isinstance(entry[key], str):
-            raise RegardError(f"{key!r} is not a text", self.where(number))
-        return _BREAKS.sub(" ", replace_surrogates(entry[key]))
+        for number, entry in self.json_objects(notes):
+            yield number, TextPair(*(self.json_text(entry, key, number) for key in self.keys))
 
 
 def open_pairs(
@@ -155,7 +89,7 @@ def open_pairs(
     target: Path | str | None = None,
     columns: tuple[int, int] = (1, 2),
     keys: tuple[str, str] = ("source", "target"),
-) -> Corpus:
+) -> Corpus[TextPair]:
     """The corpus that options name: two files, or one ``.tsv`` or ``.jsonl`` (plain or compressed).
 
     Raises:
@@ -164,11 +98,9 @@ def open_pairs(
     source = Path(source)
     if target is not None:
         return TwoFiles(source, Path(target))
-    name = source.name.lower()
-    for ending in COMPRESSED:
-        name = name.removesuffix(ending)
+    name = plain_name(source)
     if name.endswith((".tsv", ".tab")):
-        return Table(source, columns)
+        return PairTable(source, columns)
     if name.endswith((".jsonl", ".ndjson", ".json")):
-        return JsonLines(source, keys)
+        return PairJsonLines(source, keys)
     raise UsageError("one file alone must be .tsv or .jsonl; else name the target file too", str(source))

@@ -6,7 +6,7 @@ import hashlib
 from array import array
 from collections.abc import Iterator
 
-from regard.data.corpora.pairs import Corpus, Pair
+from regard.data.corpora.corpus import Corpus, TextPair
 from regard.system.errors import UsageError
 from regard.text.files.lines import InvalidLines
 
@@ -26,7 +26,7 @@ class Subset:
         UsageError: it is no share.
     """
 
-    def __init__(self, corpus: Corpus, share: float, seed: int) -> None:
+    def __init__(self, corpus: Corpus[TextPair], share: float, seed: int) -> None:
         if not 0 < share <= 1:
             raise UsageError(f"{share:g} is no share of the data; give more than 0, at most 1", "--fraction")
         self.corpus, self.share, self.seed = corpus, share, seed
@@ -42,10 +42,10 @@ class Subset:
         """Lines with invalid UTF-8 in the latest pass, by file; of the whole corpus."""
         return self.corpus.notes
 
-    def pairs(self) -> Iterator[Pair]:
+    def examples(self) -> Iterator[TextPair]:
         """The kept pairs, in order."""
         kept = 0
-        for place, pair in enumerate(self.corpus.pairs()):
+        for place, pair in enumerate(self.corpus.examples()):
             if uniform_hash(pair, self.seed) < self.share:
                 if kept == len(self._places):  # a later pass finds the same again
                     self._places.append(place)
@@ -57,7 +57,7 @@ class Subset:
         return self.corpus.where(self._places[number], side)
 
 
-def uniform_hash(pair: Pair, seed: int) -> float:
+def uniform_hash(pair: TextPair, seed: int) -> float:
     """A number from 0 to below 1, a pure function of a pair's text and a seed."""
     text = f"{seed}\n{pair[0]}\n{pair[1]}".encode()
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big") / 2**64

@@ -1,8 +1,4 @@
-"""Tagged sentences: CoNLL, CoNLL-U, TSV and JSONL; plain or gz, xz, zst; streamed.
-
-A pair is a sentence with its real spacing, and its words' places and tags as
-:class:`~regard.text.tagged_words.TaggedWords` writes them.
-"""
+"""Tagged sentences: CoNLL, CoNLL-U, TSV and JSONL; plain or gz, xz, zst; streamed."""
 
 from __future__ import annotations
 
@@ -14,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from regard.data.corpora.conll import TAGS, WORDS, Conll, ConllFile, ConllU
-from regard.data.corpora.pairs import Corpus
-from regard.data.corpora.records import plain_name
+from regard.data.corpora.corpus import Corpus, plain_name
 from regard.system.errors import RegardError, UsageError
-from regard.text.files.lines import InvalidLines, lines
+from regard.text.files.lines import InvalidLines
 from regard.text.normalisation import replace_surrogates
 from regard.text.tag_schemes import tags_of
 from regard.text.tagged_words import TaggedWords, places_of
@@ -35,35 +30,17 @@ class JsonTags(ConllFile):
     """
 
     def sentences(self, notes: InvalidLines) -> Iterator[tuple[int, TaggedWords]]:
-        keys = self.columns
-        for number, line in enumerate(lines(self.path, notes), 1):
-            if not line.strip():
-                continue
+        keys: tuple[str, ...] | None = self.columns
+        for number, entry in self.json_objects(notes):
+            keys = keys or self.find_keys(entry, {"text": WORDS, "tag": TAGS}, number)
+            values = [self.json_value(entry, key, number) for key in keys]
             try:
-                entry = json.loads(line)
-                if not isinstance(entry, dict):
-                    raise ValueError("an object with keys is needed")
-                keys = keys or _keys(entry)
-                yield number, _parse_entry(entry, keys)
-            except (ValueError, RecursionError) as error:
-                what = "is not JSON" if isinstance(error, json.JSONDecodeError | RecursionError) else "cannot be read"
-                raise RegardError(f"{what}: {error}", self.at(number)) from None
+                yield number, _parse_entry(values[0], values[1], keys)
+            except ValueError as error:
+                raise RegardError(f"cannot be read: {error}", self.at(number)) from None
 
 
-def _keys(entry: dict[str, Any]) -> tuple[str, str]:
-    names = {name.casefold(): name for name in entry}
-    word, tag = (next((names[name] for name in group if name in names), None) for group in (WORDS, TAGS))
-    if word is None or tag is None:
-        there = ", ".join(repr(name[:30]) for name in list(entry)[:5]) or "none"
-        raise ValueError(f"no key says what is {'text' if word is None else 'tag'}; its keys are {there}")
-    return word, tag
-
-
-def _parse_entry(entry: dict[str, Any], keys: tuple[str, str]) -> TaggedWords:
-    for key in keys:
-        if key not in entry:
-            raise ValueError(f"there is no key {key!r}")
-    first, second = entry[keys[0]], entry[keys[1]]
+def _parse_entry(first: Any, second: Any, keys: tuple[str, ...]) -> TaggedWords:
     if not isinstance(second, list):
         raise ValueError(f"{keys[1]!r} is not a list")
     if isinstance(first, str):
@@ -107,7 +84,7 @@ def _of_spans(text: str, spans: Sequence[tuple[int, int, str]]) -> TaggedWords:
         raise ValueError("two spans overlap, but a word has one tag only") from None
 
 
-def open_tagged(path: Path | str, columns: str | None = None) -> Corpus:
+def open_tagged(path: Path | str, columns: str | None = None) -> Corpus[TaggedWords]:
     """The tagged sentences of a file; its name's ending tells the form: ``.conllu``, ``.jsonl``, else CoNLL.
 
     Args:

@@ -1,12 +1,15 @@
 """BPE-dropout over shards: word ids, and a table of segmentations for each word [Provilkov20 §3.2].
 
-Which segmentation a word of a batch gets is a function of (seed, epoch, sentence, word), so nothing is ever saved.
+Which segmentation a word of a batch gets is a function of (seed, epoch, sentence, word), so nothing is ever saved. The
+table of a translator's words is made while its data is prepared; that of other tasks, whose shards hold pieces, when a
+run starts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,6 +25,12 @@ from regard.text.tokenizers.tokenizer import Tokenizer
 
 PART = 65_536
 """Sentences whose words are in memory at a time while tokens are counted."""
+Ids = NDArray[np.int64]
+
+
+def draw_segmentations(plain: list[int], draws: Sequence[list[int]]) -> list[list[int]]:
+    """A word as it is, then its draws; one that always comes out the same has no draws."""
+    return [plain, *draws] if any(ids != plain for ids in draws) else [plain]
 
 
 class WordTable:
@@ -38,7 +47,7 @@ class WordTable:
         self._number: dict[str, int] = {}
         self._plain: list[int] = [1]
 
-    def words(self, text: str) -> tuple[NDArray[np.int64], int]:
+    def words(self, text: str) -> tuple[Ids, int]:
         """The numbers of a text's words, ``</s>`` last, and how many pieces they are without dropout."""
         numbers = [self._word_id(word) for word in self._tokenizer.words(text)] + [0]
         return np.array(numbers, dtype=np.int64), sum(self._plain[number] for number in numbers)
@@ -60,34 +69,48 @@ class WordTable:
             begins = [0, 1]
             rows.add([np.array([self._tokenizer.end], dtype=np.int64)])
             for word in self._number:
-                rows.add([np.array(ids, dtype=np.int64) for ids in self._segmentations(word)])
+                found = draw_segmentations(self._segmenter.plain(word), self._segmenter.sample(word, self._draws))
+                rows.add([np.array(ids, dtype=np.int64) for ids in found])
                 begins.append(rows.count)
             first.write(np.array(begins, dtype="<i8"))
             entry, files = rows.close()
             files[first.name] = first.close()
         return {"rows": entry, "words": first.name}, files
 
-    def _segmentations(self, word: str) -> Iterable[list[int]]:
-        """First the one without dropout, then the draws; a word that always comes out the same has only the first."""
-        plain = self._segmenter.plain(word)
-        drawn = self._segmenter.sample(word, self._draws)
-        return [plain, *drawn] if any(ids != plain for ids in drawn) else [plain]
 
-
+@dataclass
 class SegmentedShards:
     """A side whose words are segmented anew in every epoch; implements :class:`~regard.data.prepare.shards.Side`.
 
-    A sentence whose draws would make it longer than ``max_tokens`` gets its plain segmentation in that epoch; so
-    ``longest`` is what no sentence of any epoch exceeds.
+    Args:
+        words: the numbers of each sentence's words.
+        rows: all segmentations, those of one word behind each other, first the one without dropout.
+        first_W: where those of each word begin, and where the last ends.
+        seed: of the choice among them.
+        longest: a sentence whose draws would make it longer gets its plain segmentation in that epoch.
     """
 
-    def __init__(self, folder: Path, entry: dict[str, Any], table: dict[str, Any], seed: int, max_tokens: int) -> None:
-        self._words: Side = Shards(folder, entry)
-        self._rows: Side = Shards(folder, table["rows"])
-        self._first: NDArray[np.int64] = np.fromfile(folder / table["words"], dtype="<i8")
-        self._row_lengths = self._rows.lengths(0, np.arange(self._rows.count))
-        self._seed, self.longest = seed, max_tokens
-        self.count = self._words.count
+    words: Side
+    rows: Side
+    first_W: Ids
+    seed: int
+    longest: int
+
+    @classmethod
+    def load(cls, folder: Path, words: Side, table: dict[str, Any], seed: int, longest: int) -> SegmentedShards:
+        """With the table that :class:`WordTable` wrote."""
+        first_W = np.fromfile(folder / table["words"], dtype="<i8").astype(np.int64)
+        return cls(words, Shards(folder, table["rows"]), first_W, seed, longest)
+
+    @property
+    def count(self) -> int:
+        """Sentences."""
+        return self.words.count
+
+    @cached_property
+    def row_lengths(self) -> Ids:
+        """Tokens of each segmentation."""
+        return self.rows.lengths(0, np.arange(self.rows.count))
 
     @cached_property
     def tokens(self) -> int:
@@ -95,20 +118,20 @@ class SegmentedShards:
         parts = (np.arange(begin, min(begin + PART, self.count)) for begin in range(0, self.count, PART))
         return sum(int(self.lengths(0, part_B).sum()) for part_B in parts)
 
-    def lengths(self, epoch: int, sentences_B: NDArray[np.int64]) -> NDArray[np.int64]:
-        return self._choose(epoch, sentences_B)[1]
+    def lengths(self, epoch: int, sentences_B: Ids) -> Ids:
+        return self.choose(epoch, sentences_B)[1]
 
-    def gather(self, epoch: int, sentences_B: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        rows_R, lengths_B = self._choose(epoch, sentences_B)
-        return self._rows.gather(0, rows_R)[0], lengths_B
+    def gather(self, epoch: int, sentences_B: Ids) -> tuple[Ids, Ids]:
+        rows_R, lengths_B = self.choose(epoch, sentences_B)
+        return self.rows.gather(0, rows_R)[0], lengths_B
 
-    def _choose(self, epoch: int, sentences_B: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def choose(self, epoch: int, sentences_B: Ids) -> tuple[Ids, Ids]:
         """The segmentation of each word end to end, and the tokens of each sentence."""
-        words_R, counts_B = self._words.gather(0, sentences_B)
+        words_R, counts_B = self.words.gather(0, sentences_B)
         place_R = ragged_indices(np.zeros_like(counts_B), counts_B)
-        first_R = self._first[words_R]
-        draws_R = self._first[words_R + 1] - first_R - 1
-        bits_R = hash_positions(key(self._seed, "segmentations", epoch), np.repeat(sentences_B, counts_B), place_R)
+        first_R = self.first_W[words_R]
+        draws_R = self.first_W[words_R + 1] - first_R - 1
+        bits_R = hash_positions(key(self.seed, "segmentations", epoch), np.repeat(sentences_B, counts_B), place_R)
         rows_R = first_R + np.where(draws_R > 0, 1 + bits_R % np.maximum(draws_R, 1), 0)
         lengths_B = self._sum_lengths(rows_R, counts_B)
         too_long_B = lengths_B > self.longest
@@ -117,13 +140,13 @@ class SegmentedShards:
             lengths_B = self._sum_lengths(rows_R, counts_B)
         return rows_R, lengths_B
 
-    def _sum_lengths(self, rows_R: NDArray[np.int64], counts_B: NDArray[np.int64]) -> NDArray[np.int64]:
-        ends = np.concatenate([[0], self._row_lengths[rows_R].cumsum()])
+    def _sum_lengths(self, rows_R: Ids, counts_B: Ids) -> Ids:
+        ends = np.concatenate([[0], self.row_lengths[rows_R].cumsum()])
         last = counts_B.cumsum()
         return np.asarray(ends[last] - ends[last - counts_B], dtype=np.int64)
 
 
-def hash_positions(bits: int, sentences_R: NDArray[np.int64], places_R: NDArray[np.int64]) -> NDArray[np.int64]:
+def hash_positions(bits: int, sentences_R: Ids, places_R: Ids) -> Ids:
     """Numbers from 0 to 2⁶² that look random: a hash of a key, the sentence and the word's place in it."""
     with np.errstate(over="ignore"):
         mixed = np.uint64(bits) + sentences_R.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
@@ -136,9 +159,6 @@ def _mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return bits ^ (bits >> np.uint64(31))
-
-
-Ids = NDArray[np.int64]
 
 
 class Ragged:
@@ -168,21 +188,22 @@ class SegmentationSampler:
     """
 
     def __init__(self, tokenizer: Tokenizer, segmenter: Segmenter, count: int) -> None:
-        self._tokenizer, self._segmenter, self._count = tokenizer, segmenter, count
+        self.tokenizer, self._segmenter, self._count = tokenizer, segmenter, count
 
     def of(self, pieces: tuple[int, ...]) -> list[list[int]]:
         """The segmentations of a word; a symbol, or a word that never varies, has only the first."""
         plain = list(pieces)
-        if any(piece < self._tokenizer.symbols for piece in plain):
+        if any(piece < self.tokenizer.symbols for piece in plain):
             return [plain]
-        starts = np.flatnonzero(self._tokenizer.word_starts(plain))
-        parts = ["".join(self._tokenizer.names[id] for id in part) for part in np.split(np.array(plain), starts[1:])]
+        starts = np.flatnonzero(self.tokenizer.word_starts(plain))
+        parts = ["".join(self.tokenizer.names[id] for id in part) for part in np.split(np.array(plain), starts[1:])]
         drawn = zip(*(self._segmenter.sample(part, self._count) for part in parts), strict=True)
-        found = [[id for part in one for id in part] for one in drawn]
-        return [plain, *found] if any(one != plain for one in found) else [plain]
+        return draw_segmentations(plain, [[id for part in one for id in part] for one in drawn])
 
 
-class TextSegments(SegmentedShards):
+def segment_pieces(
+    text: Side, units: Callable[[int, Ids], Ids], draws: SegmentationSampler, seed: int, max_tokens: int
+) -> SegmentedShards:
     """The pieces of texts, segmented anew in every epoch.
 
     Args:
@@ -192,77 +213,75 @@ class TextSegments(SegmentedShards):
         seed: of the choice among them.
         max_tokens: a text that would become longer stays as it was in that epoch.
     """
-
-    def __init__(
-        self, text: Side, units: Callable[[int, Ids], Ids], draws: SegmentationSampler, seed: int, max_tokens: int
-    ) -> None:
-        known: dict[tuple[int, ...], int] = {}
-        words = []
-        for number in range(text.count):
-            pieces = text.gather(0, np.array([number]))[0]
-            parts = (tuple(part.tolist()) for part in np.split(pieces, units(number, pieces)[1:]))
-            words.append(np.array([known.setdefault(part, len(known)) for part in parts], np.int64))
-        rows = [draws.of(part) for part in known]
-        self._words = Ragged(words)
-        self._rows = Ragged([row for some in rows for row in some])
-        self._first = np.cumsum([0, *map(len, rows)])
-        self._row_lengths = self._rows.lengths(0, np.arange(self._rows.count))
-        self._seed, self.longest, self.count = seed, max(max_tokens, text.longest), text.count
+    known: dict[tuple[int, ...], int] = {}
+    words = []
+    for number in range(text.count):
+        pieces = text.gather(0, np.array([number]))[0]
+        parts = (tuple(part.tolist()) for part in np.split(pieces, units(number, pieces)[1:]))
+        words.append(np.array([known.setdefault(part, len(known)) for part in parts], np.int64))
+    rows = [draws.of(part) for part in known]
+    first_W = np.cumsum([0, *map(len, rows)])
+    every = Ragged([row for some in rows for row in some])
+    return SegmentedShards(Ragged(words), every, first_W, seed, max(max_tokens, text.longest))
 
 
-class TagSegments(TextSegments):
-    """The pieces of tagged texts, sampled anew in every epoch, with their :attr:`marks`.
+def segment_texts(text: Side, draws: SegmentationSampler, seed: int, max_tokens: int) -> SegmentedShards:
+    """The pieces of labelled texts, as :func:`segment_pieces`."""
+    starts = draws.tokenizer.word_starts
+    return segment_pieces(text, lambda number, pieces: np.flatnonzero(starts(pieces)), draws, seed, max_tokens)
+
+
+def segment_tagged(
+    text: Side, marks: Side, draws: SegmentationSampler, seed: int, max_tokens: int
+) -> tuple[SegmentedShards, SegmentedMarks]:
+    """The pieces of tagged texts, as :func:`segment_pieces`, and the marks that go with them."""
+    signs = []
+
+    def units(number: int, pieces: Ids) -> Ids:
+        marks_T = marks.gather(0, np.array([number]))[0]
+        begins = np.flatnonzero((marks_T != INSIDE) & (marks_T != CONTINUES))
+        first = int(begins[0]) if len(begins) else len(marks_T) - 1
+        cuts = np.concatenate([np.arange(first), begins, [len(marks_T) - 1]])
+        signs.append(marks_T[cuts])
+        return cuts
+
+    segmented = segment_pieces(text, units, draws, seed, max_tokens)
+    return segmented, SegmentedMarks(segmented, Ragged(signs))
+
+
+@dataclass(frozen=True)
+class SegmentedMarks:
+    """The marks of segmented pieces; implements :class:`~regard.data.prepare.shards.Side`.
 
     Args:
-        text, marks: pieces and marks of every text, without dropout.
-        draws: of a word.
-        seed: of the choice among them.
-        max_tokens: a text that would become longer stays as it was in that epoch.
+        text: the pieces.
+        signs: the mark of the first piece of each word.
     """
 
-    def __init__(self, text: Side, marks: Side, draws: SegmentationSampler, seed: int, max_tokens: int) -> None:
-        signs = []
+    text: SegmentedShards
+    signs: Ragged
 
-        def units(number: int, pieces: Ids) -> Ids:
-            marked = marks.gather(0, np.array([number]))[0]
-            cuts = _units(marked)
-            signs.append(marked[cuts])
-            return cuts
+    @property
+    def count(self) -> int:
+        """Texts."""
+        return self.text.count
 
-        super().__init__(text, units, draws, seed, max_tokens)
-        self._signs = Ragged(signs)
-        self.marks = WordMarkArrays(self)
-
-    def draw_marks(self, epoch: int, sentences_B: Ids) -> Ids:
-        """The marks of these texts in an epoch, end to end."""
-        rows_R, _ = self._choose(epoch, sentences_B)
-        lengths_R = self._row_lengths[rows_R]
-        marks_X = np.full(int(lengths_R.sum()), INSIDE, np.int64)
-        marks_X[lengths_R.cumsum() - lengths_R] = self._signs.gather(0, sentences_B)[0]
-        return marks_X
-
-
-class WordMarkArrays:
-    """The marks of sampled segmentations; implements :class:`~regard.data.prepare.shards.Side`."""
-
-    def __init__(self, text: TagSegments) -> None:
-        self._text = text
-        self.count, self.longest = text.count, text.longest
+    @property
+    def longest(self) -> int:
+        """Pieces of the longest text, in any epoch."""
+        return self.text.longest
 
     @property
     def tokens(self) -> int:
         """As many as there are pieces."""
-        return self._text.tokens
+        return self.text.tokens
 
     def lengths(self, epoch: int, sentences_B: Ids) -> Ids:
-        return self._text.lengths(epoch, sentences_B)
+        return self.text.lengths(epoch, sentences_B)
 
     def gather(self, epoch: int, sentences_B: Ids) -> tuple[Ids, Ids]:
-        return self._text.draw_marks(epoch, sentences_B), self.lengths(epoch, sentences_B)
-
-
-def _units(marks_T: Ids) -> Ids:
-    """Starts of words and symbols in a window."""
-    begins = np.flatnonzero((marks_T != INSIDE) & (marks_T != CONTINUES))
-    first = int(begins[0]) if len(begins) else len(marks_T) - 1
-    return np.concatenate([np.arange(first), begins, [len(marks_T) - 1]])
+        rows_R, lengths_B = self.text.choose(epoch, sentences_B)
+        lengths_R = self.text.row_lengths[rows_R]
+        marks_X = np.full(int(lengths_R.sum()), INSIDE, np.int64)
+        marks_X[lengths_R.cumsum() - lengths_R] = self.signs.gather(0, sentences_B)[0]
+        return marks_X, lengths_B

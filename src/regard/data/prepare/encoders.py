@@ -1,67 +1,186 @@
-"""Encoders of examples: a text and its label, tags or continuation mark become ids on two sides."""
+"""Encoders of examples: pairs, labelled texts, tagged words, documents and images become ids on two sides."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Generic
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.corpora.documents import MORE
-from regard.data.corpora.labels import Kind, parse_number, split_labels
-from regard.data.corpora.pairs import Pair
+from regard.config import Recipe
+from regard.data.corpora.corpus import ExampleT, LabelledText, Progress, TextPair
+from regard.data.corpora.documents import DocumentPart
+from regard.data.corpora.images import LARGEST, Image
+from regard.data.corpora.labelled import Kind, parse_number, split_labels
+from regard.data.prepare.bpe_dropout import WordTable
 from regard.data.prepare.windowing import Frame
 from regard.data.prepare.word_tags import CONTINUES, INSIDE, NEIGHBOUR, TAGS, most_central
 from regard.text.tag_schemes import Scheme, convert_tags
 from regard.text.tagged_words import TaggedWords
-from regard.text.tokenizers.vocabulary import AnyTokenizer
+from regard.text.tokenizers.bpe_dropout import Segmenter
+from regard.text.tokenizers.tokenizer import Tokenizer
+from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 
 Ids = NDArray[np.int64]
-Coded = list[tuple[Ids, Ids]]
-"""An example as ids of both sides; a text that is too long gives several."""
+Window = tuple[Ids, Ids]
+"""The ids of both sides of an example; a text that is too long gives several windows."""
 TOKENIZER = "tokenizer.json"
 UNKNOWN, OUTSIDE = 0, 1
 """Offsets from the number of labels: the ids of an unknown label, and of what belongs to no class."""
 
 
-class ExampleEncoder(Protocol):
-    """The interface of example encoders for preparation."""
+@dataclass(frozen=True)
+class Omitted:
+    """Why an example is left out, and which side of it."""
 
-    @property
-    def tokenizer(self) -> AnyTokenizer | None:
-        """Text to pieces; None if examples are not texts."""
-        ...
+    kind: str
+    side: int = 0
 
-    @property
-    def sizes(self) -> tuple[int, int]:
+
+Encoded = Sequence[Window] | Omitted
+
+
+class Encoder(ABC, Generic[ExampleT]):
+    """Examples to ids, for preparation."""
+
+    sides: ClassVar[tuple[str, str]] = ("text", "labels")
+    """How the files of both sides are named."""
+    windowed: ClassVar[bool] = True
+    """Whether an example may have several windows."""
+    keeps_validation: ClassVar[bool] = False
+    """Whether the validation examples are kept as text, too."""
+    nothing: str = "every text is empty, or has no label"
+    """Why no example may be left."""
+
+    @abstractmethod
+    def sizes(self, part: str) -> tuple[int, int]:
         """Ids of each side are below these."""
-        ...
+
+    @abstractmethod
+    def encode(self, examples: Sequence[ExampleT], part: str) -> list[Encoded]:
+        """The ids of each example of the training or validation part."""
+
+    @abstractmethod
+    def fields(self, counts: Sequence[int]) -> dict[str, Any]:
+        """Plain values for the index, given the number of examples of each corpus."""
+
+    @abstractmethod
+    def save(self, folder: Path) -> None:
+        """Write its tokenizers."""
 
     @property
+    @abstractmethod
+    def sha256(self) -> str:
+        """One fingerprint of the encoder."""
+
+    def rests(self, fields: Mapping[str, Any]) -> list[Any]:
+        """Which fields the fingerprint of the data depends on."""
+        return []
+
+    def write_tables(self, folder: Path, files: dict[str, Any], progress: Progress) -> dict[str, Any]:
+        """Write what is known only after all examples; its entries for the index."""
+        return {}
+
+
+class PairEncoder(Encoder[TextPair]):
+    """Encodes sentence pairs; with BPE-dropout the words of training sentences, whose segmentations follow.
+
+    Args:
+        vocabularies: of both sides.
+        recipe: its seed and the sections ``text`` and ``data`` are read.
+    """
+
+    sides = ("source", "target")
+    windowed = False
+    keeps_validation = True
+
+    def __init__(self, vocabularies: Vocabularies, recipe: Recipe) -> None:
+        text = recipe.text
+        self.vocabularies, self.seed, self.max_tokens = vocabularies, recipe.seed, recipe.data.max_tokens
+        self.nothing = f"all pairs are empty or over {self.max_tokens} tokens"
+        self._tokenizers = (vocabularies.source, vocabularies.target)
+        self._tables = [
+            WordTable(one, Segmenter(one, text.bpe_dropout, self.seed), text.segmentations)
+            for one in (self._tokenizers if text.bpe_dropout else ())
+        ]
+
+    def sizes(self, part: str) -> tuple[int, int]:
+        words = self._tables and part == "train"
+        return (1 << 32, 1 << 32) if words else self.vocabularies.sizes
+
+    def encode(self, examples: Sequence[TextPair], part: str) -> list[Encoded]:
+        if self._tables and part == "train":
+            sides = [[table.words(pair[side]) for pair in examples] for side, table in enumerate(self._tables)]
+        else:
+            sides = [_ended(one, [pair[side] for pair in examples]) for side, one in enumerate(self._tokenizers)]
+        return [self._window(*both) for both in zip(examples, *sides, strict=True)]
+
+    def _window(self, pair: TextPair, source: tuple[Ids, int], target: tuple[Ids, int]) -> Encoded:
+        for side, text in enumerate(pair):
+            if not text.strip():
+                return Omitted("empty", side)
+        if max(source[1], target[1]) > self.max_tokens:
+            return Omitted("too long", int(target[1] > source[1]))
+        return [(source[0], target[0])]
+
+    def save(self, folder: Path) -> None:
+        self.vocabularies.save(folder)
+
+    @property
+    def sha256(self) -> str:
+        return self.vocabularies.sha256
+
+    def fields(self, counts: Sequence[int]) -> dict[str, Any]:
+        return {"sizes": list(counts), "seed": self.seed, "max_tokens": self.max_tokens}
+
+    def rests(self, fields: Mapping[str, Any]) -> list[Any]:
+        return [fields["sizes"]]
+
+    def write_tables(self, folder: Path, files: dict[str, Any], progress: Progress) -> dict[str, Any]:
+        tables = {}
+        for table, side in zip(self._tables, self.sides, strict=False):
+            progress("segment", 0)
+            tables[f"train.{side}"], written = table.write(folder, f"train.{side}")
+            files |= written
+        return {"tables": tables}
+
+
+def _ended(tokenizer: Tokenizer, texts: Sequence[str]) -> list[tuple[Ids, int]]:
+    """The ids of each text with ``</s>``, and how many they are."""
+    return [(ids, len(ids)) for ids in tokenizer.ids_batch(texts, ended=True)]
+
+
+class TextEncoder(Encoder[ExampleT], Generic[ExampleT]):
+    """Base of encoders with one tokenizer, or none.
+
+    Args:
+        tokenizer: text to pieces; None if examples are not texts.
+    """
+
+    tokenizer: Any
+
+    @property
+    @abstractmethod
     def own(self) -> dict[str, Any]:
         """Plain values for the index of the prepared data."""
-        ...
 
-    def encode(self, pairs: Sequence[Pair]) -> list[Coded]:
-        """The ids of each example; empty for an example without a label."""
-        ...
+    def fields(self, counts: Sequence[int]) -> dict[str, Any]:
+        return {"own": self.own}
 
+    def save(self, folder: Path) -> None:
+        if self.tokenizer:
+            self.tokenizer.save(folder / TOKENIZER)
 
-def sha256(coding: ExampleEncoder) -> str:
-    """One fingerprint of a coding."""
-    tokenizer = coding.tokenizer.sha256 if coding.tokenizer else None
-    rests = json.dumps([tokenizer, coding.own], sort_keys=True)
-    return hashlib.sha256(rests.encode()).hexdigest()
-
-
-def save(coding: ExampleEncoder, folder: Path) -> None:
-    """Its tokenizer as a file, if it has one."""
-    if coding.tokenizer:
-        coding.tokenizer.save(folder / TOKENIZER)
+    @property
+    def sha256(self) -> str:
+        rests = json.dumps([self.tokenizer.sha256 if self.tokenizer else None, self.own], sort_keys=True)
+        return hashlib.sha256(rests.encode()).hexdigest()
 
 
 class LabelIds:
@@ -94,32 +213,61 @@ class LabelIds:
         return np.array([self._ids.get(one, len(self.labels) + UNKNOWN) for one in labels], np.int64)
 
 
-class ClassEncoder:
+class ClassEncoder(TextEncoder[LabelledText]):
     """Encodes a text and its label ids (:class:`LabelIds`)."""
 
     def __init__(self, tokenizer: AnyTokenizer, frame: Frame, labels: LabelIds) -> None:
         self.tokenizer, self.frame, self.labels = tokenizer, frame, labels
 
-    @property
-    def sizes(self) -> tuple[int, int]:
+    def sizes(self, part: str) -> tuple[int, int]:
         return self.tokenizer.size, self.labels.size
 
     @property
     def own(self) -> dict[str, Any]:
         return {"labels": list(self.labels.labels)}
 
-    def encode(self, pairs: Sequence[Pair]) -> list[Coded]:
-        texts = self.tokenizer.ids_batch([text for text, _ in pairs])
-        return [self._windows(pieces, label) for pieces, (_, label) in zip(texts, pairs, strict=True)]
+    def encode(self, examples: Sequence[LabelledText], part: str) -> list[Encoded]:
+        texts = self.tokenizer.ids_batch([text for text, _ in examples])
+        return [self._windows(pieces, *example) for pieces, example in zip(texts, examples, strict=True)]
 
-    def _windows(self, pieces: Ids, label: str) -> Coded:
+    def _windows(self, pieces: Ids, text: str, label: str) -> Encoded:
+        if not text.strip():
+            return Omitted("empty")
         if not self.labels.there(label):
-            return []
-        said = self.labels.of(label)
-        return [(window.ids, said) for window in self.frame.windows(pieces)]
+            return Omitted("no label")
+        ids = self.labels.of(label)
+        return [(window.ids, ids) for window in self.frame.windows(pieces)]
 
 
-class TagEncoder:
+class ImageEncoder(TextEncoder[Image]):
+    """Encodes an image and its label: its pixel values as they are, which are the ids of its side.
+
+    Args:
+        labels: the labels of each image.
+        largest: the largest pixel value of the training data.
+    """
+
+    tokenizer = None
+    nothing = "no image has a label"
+
+    def __init__(self, labels: LabelIds, largest: int) -> None:
+        self.labels, self.largest = labels, largest
+
+    def sizes(self, part: str) -> tuple[int, int]:
+        return LARGEST + 1, self.labels.size
+
+    @property
+    def own(self) -> dict[str, Any]:
+        return {"labels": list(self.labels.labels), "largest": self.largest}
+
+    def encode(self, examples: Sequence[Image], part: str) -> list[Encoded]:
+        return [
+            [(pixels, self.labels.of(label))] if self.labels.there(label) else Omitted("no label")
+            for pixels, label in examples
+        ]
+
+
+class TagEncoder(TextEncoder[TaggedWords]):
     """A text and the tags of its words, as the marks of their first pieces (:mod:`~regard.data.prepare.word_tags`).
 
     Words are encoded one by one, each with the white space before it, so that no piece belongs to two. In a text of
@@ -140,20 +288,21 @@ class TagEncoder:
         self.tags, self.others = tuple(tags), tuple(others)
         self._marks = {tag: TAGS + place for place, tag in enumerate((*tags, *others))}
 
-    @property
-    def sizes(self) -> tuple[int, int]:
+    def sizes(self, part: str) -> tuple[int, int]:
         return self.tokenizer.size, TAGS + len(self._marks)
 
     @property
     def own(self) -> dict[str, Any]:
         return {"labels": list(self.tags), "others": list(self.others), "scheme": self.scheme}
 
-    def encode(self, pairs: Sequence[Pair]) -> list[Coded]:
-        marked = [TaggedWords.parse(text, places) for text, places in pairs]
-        marks = [[self._marks[tag] for tag in convert_tags(words.tags, self.scheme)] for words in marked]
-        return [self._windows(*both) for both in zip(self.pieces(marked), marks, strict=True)]
+    def encode(self, examples: Sequence[TaggedWords], part: str) -> list[Encoded]:
+        marks = [[self._marks[tag] for tag in convert_tags(words.tags, self.scheme)] for words in examples]
+        return [
+            self._windows(pieces, of_words) if words.text.strip() else Omitted("empty")
+            for words, pieces, of_words in zip(examples, self.pieces(examples), marks, strict=True)
+        ]
 
-    def encode_texts(self, texts: Sequence[TaggedWords]) -> list[Coded]:
+    def encode_texts(self, texts: Sequence[TaggedWords]) -> list[list[Window]]:
         """The windows of texts whose tags are not known; words that a window counts are marked by the first tag."""
         return [self._windows(pieces, [TAGS] * len(pieces)) for pieces in self.pieces(texts)]
 
@@ -163,7 +312,7 @@ class TagEncoder:
         unknown = np.array([self.tokenizer.unknown], np.int64)
         return [[_some(next(encoded)[: self.frame.room], unknown) for _ in words.places] for words in texts]
 
-    def _windows(self, pieces: list[Ids], marks: list[int]) -> Coded:
+    def _windows(self, pieces: list[Ids], marks: list[int]) -> list[Window]:
         ids = np.concatenate([np.zeros(0, np.int64), *pieces])
         lengths_R = np.array([len(part) for part in pieces], np.int64)
         first_R = lengths_R.cumsum() - lengths_R
@@ -172,7 +321,7 @@ class TagEncoder:
         window_R = most_central(first_R, first_R + lengths_R - 1, starts, self.frame.room)
         ends = np.searchsorted(window_R, np.arange(len(windows) + 1))
         marks_R = np.array(marks, np.int64)
-        found: Coded = []
+        found: list[Window] = []
         for window, begin, end in zip(windows, ends[:-1], ends[1:], strict=True):
             marks_T = np.full(len(window.ids), INSIDE, np.int64)
             shift = len(self.frame.begin) - window.start
@@ -184,32 +333,39 @@ class TagEncoder:
         return found
 
 
-class DocumentEncoder:
+class DocumentEncoder(TextEncoder[DocumentPart]):
     """Encodes running text, which has no labels.
 
     Args:
         tokenizer: text to pieces.
         ended: whether ``</s>`` ends each document.
+        words: whether the other side has a 1 for each token that begins a word, a 0 for the others. Found once, not in
+            each batch: it would take a twentieth of a small model's step.
     """
 
-    def __init__(self, tokenizer: AnyTokenizer, ended: bool) -> None:
-        self.tokenizer, self.ended = tokenizer, ended
+    nothing = "that part is nothing but white space"
 
-    @property
-    def sizes(self) -> tuple[int, int]:
-        return self.tokenizer.size, 1
+    def __init__(self, tokenizer: AnyTokenizer, ended: bool = False, words: bool = False) -> None:
+        self.tokenizer, self.ended, self.words = tokenizer, ended, words
+
+    def sizes(self, part: str) -> tuple[int, int]:
+        return self.tokenizer.size, 2 if self.words else 1
 
     @property
     def own(self) -> dict[str, Any]:
-        return {"ended": self.ended}
+        return {"ended": self.ended} | ({"words": True} if self.words else {})
 
-    def encode(self, pairs: Sequence[Pair]) -> list[Coded]:
-        nothing = np.zeros(0, np.int64)
-        texts = self.tokenizer.ids_batch([text for text, _ in pairs])
-        ends = [
-            np.array([self.tokenizer.end], np.int64) if self.ended and more != MORE else nothing for _, more in pairs
-        ]
-        return [[(np.concatenate([pieces, end]), nothing)] for pieces, end in zip(texts, ends, strict=True)]
+    def encode(self, examples: Sequence[DocumentPart], part: str) -> list[Encoded]:
+        texts = self.tokenizer.ids_batch([text for text, _ in examples])
+        return [self._window(pieces, *example) for pieces, example in zip(texts, examples, strict=True)]
+
+    def _window(self, pieces: Ids, text: str, continues: bool) -> Encoded:
+        if not text.strip():
+            return Omitted("empty")
+        if self.ended and not continues:
+            pieces = np.append(pieces, self.tokenizer.end)
+        starts = self.tokenizer.word_starts(pieces.tolist()).astype(np.int64) if self.words else np.zeros(0, np.int64)
+        return [(pieces, starts)]
 
 
 def word_parts(words: TaggedWords) -> list[str]:
@@ -224,27 +380,3 @@ def word_parts(words: TaggedWords) -> list[str]:
 def _some(pieces: Ids, unknown: Ids) -> Ids:
     """The pieces of a word; a tokenizer may drop all that a word has."""
     return pieces if len(pieces) else unknown
-
-
-class WordEncoder(DocumentEncoder):
-    """Documents without their ends; on the other side a 1 for each token that begins a word, a 0 for the others.
-
-    Found once, not in each batch: it would take a twentieth of a small model's step.
-    """
-
-    def __init__(self, tokenizer: AnyTokenizer) -> None:
-        super().__init__(tokenizer, ended=False)
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        return self.tokenizer.size, 2
-
-    @property
-    def own(self) -> dict[str, Any]:
-        return {**super().own, "words": True}
-
-    def encode(self, pairs: Sequence[Pair]) -> list[Coded]:
-        return [
-            [(ids, self.tokenizer.word_starts(ids.tolist()).astype(np.int64)) for ids, _ in windows]
-            for windows in super().encode(pairs)
-        ]

@@ -200,7 +200,7 @@ def _samples(log: Path) -> Iterator[str]:
 
 def _validation_sentences(folder: Path) -> Iterator[str]:
     """The first validation sentences of a translator that has logged no samples yet."""
-    from regard.data.prepare.pairs import VALIDATION
+    from regard.data.prepare.prepared import VALIDATION
 
     try:
         with open_regular_file(folder / "training" / "data" / VALIDATION[0]) as file:

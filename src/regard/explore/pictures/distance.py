@@ -220,4 +220,4 @@ def first_images(path: Path, columns: str | None = None, count: int = FIRST) -> 
     """The first images of a file of labelled images."""
     from regard.data.corpora import images
 
-    return [images.parse_pixels(text) for text, _ in islice(images.open_images(path, columns).pairs(), count)]
+    return [image.pixels for image in islice(images.open_images(path, columns).examples(), count)]

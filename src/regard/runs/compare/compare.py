@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import Recipe
-from regard.runs.checks import inspect
 from regard.runs.compare import results as comparison_results
 from regard.runs.compare.results import Result
 from regard.runs.compare.trainings import RESULTS, Comparison, CorpusSplit, Run, append
-from regard.runs.options import RecipeOptions, corpora, languages, max_tokens_option, recipe_from_options, task_option
+from regard.runs.options import RecipeOptions, corpora, languages, recipe_from_options, task_option
 from regard.runs.run import Machine
+from regard.runs.train import CHECKING
 from regard.system.errors import Stopped, UsageError
 from regard.tasks.input_files import Files, refuse_pipes
 from regard.tasks.model_folder import choose_device
@@ -119,8 +119,8 @@ def compare(
     }
     refuse_unlike({name: recipe_from_options(wish, 1) for (name, _), wish in wishes.items()})  # before any data is read
     read, machine = texts.open_corpora(), Machine(choose_device(device), threads)
-    longest = max(map(max_tokens_option, wishes.values()))
-    pairs = inspect(read.learned, read.validation, longest, told, despite_check).pairs
+    told(CHECKING)
+    read, pairs = read.scan(told, despite_check)
     runs = _runs(named, wishes, pairs, budget)
     refuse_unlike({one.recipe: one.made_by for one in runs})  # what a recipe does not say depends on the data's size
     if note := unlike_batches([one.made_by for one in runs]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,13 +12,15 @@ from typing import Any
 import torch
 
 from regard.config import Recipe
-from regard.data.corpora.pairs import Corpus, Pair
+from regard.data.checks.pairs import PairScan
+from regard.data.corpora.corpus import Corpus, TextPair
+from regard.data.corpora.scan import Scanned
 from regard.data.corpora.subset import Subset
-from regard.data.prepare.pairs import PreparedPairs
-from regard.data.prepare.survey import survey
+from regard.data.prepare.prepared import PreparedPairs
 from regard.models.inspect.complexity import costs
 from regard.runs.compare import results as comparison_results
 from regard.runs.compare.results import Result, ScoreSummary, Shape
+from regard.runs.datasets import scan_pairs
 from regard.runs.plan import processor
 from regard.runs.run import Machine, TrainingRun, run
 from regard.system.errors import Diverged, RegardError
@@ -54,19 +56,38 @@ class Run:
 class CorpusSplit:
     """What all runs read: corpora to learn from, to validate on (or a part of the former), and to score in the end."""
 
-    learned: Sequence[Corpus]
-    validation: Corpus | None = None
-    test: Corpus | None = None
+    learned: Sequence[Corpus[TextPair]]
+    validation: Corpus[TextPair] | None = None
+    test: Corpus[TextPair] | None = None
+    scanned: Scanned[PairScan] | None = None
+
+    def scan(self, tell: Callable[[str], None], despite_check: bool) -> tuple[CorpusSplit, int]:
+        """Read and check it all once; itself with the scans, and the number of training pairs.
+
+        Raises:
+            RegardError: something in the data would spoil the models, or cannot be read.
+        """
+        scanned, pairs = scan_pairs(self.learned, self.validation, tell, despite_check)
+        return replace(self, scanned=scanned), pairs
 
     def fingerprints(self) -> dict[str, str]:
-        """Of each, by name; one pass over all of it."""
-        found = {"data.learned": survey(self.learned).fingerprint}
-        found["data.validation"] = survey([self.validation]).fingerprint if self.validation else "split"
-        return found | ({"data.test": survey([self.test]).fingerprint} if self.test else {})
+        """Of each, by name."""
+        assert self.scanned is not None
+        found = {"data.learned": self.scanned.fingerprint}
+        found["data.validation"] = self.scanned.validation_fingerprint or "split"
+        if self.test is None:
+            return found
+        test = Scanned.of([self.test], scan=PairScan)
+        test.refuse_unreadable("sentence pairs")
+        return {**found, "data.test": test.fingerprint}
 
-    def share(self, one: Run) -> Sequence[Corpus]:
-        """Training, validation and test data of a run."""
-        return self.learned if one.share == 1 else [Subset(c, one.share, one.seed) for c in self.learned]
+    def share(self, one: Run) -> Scanned[PairScan]:
+        """The training and validation data of a run."""
+        assert self.scanned is not None
+        if one.share == 1:
+            return self.scanned
+        subsets = [Subset(corpus, one.share, one.seed) for corpus in self.learned]
+        return replace(Scanned.of(subsets, scan=PairScan), validation=self.scanned.validation)
 
 
 @dataclass(frozen=True)
@@ -118,9 +139,9 @@ class Comparison:
             Stopped: ``should_stop`` returned true; all is saved.
         """
         folder, failed, task = self.output / one.name, None, None
-        job = TranslationJob(self.read.share(one), self.read.validation)
+        job = TranslationJob(one.made_by, self.read.share(one))
         try:
-            task = run(TrainingRun(folder, one.made_by, job, self.machine, self.hooks))
+            task = run(TrainingRun(folder, job, self.machine, self.hooks))
         except Diverged as error:
             failed = str(error)
             self.hooks.reporter.on_event(f"{one.name} has no score: {failed}")
@@ -135,11 +156,13 @@ class Comparison:
             torch.set_num_threads(self.machine.threads)
         prepared = self.output / result.run / "training" / "data"
         held, test = self.read.validation, self.read.test
-        valid = list(held.pairs() if held else PreparedPairs(prepared).validation_pairs())
+        valid = list(held.examples() if held else PreparedPairs(prepared).validation_pairs())
         result = replace(result, shape=shape(task, valid), valid=self._quality(task, f"{result.run}.validation", valid))
-        return replace(result, test=self._quality(task, f"{result.run}.test", list(test.pairs()))) if test else result
+        if test is None:
+            return result
+        return replace(result, test=self._quality(task, f"{result.run}.test", list(test.examples())))
 
-    def _quality(self, task: Translation, name: str, pairs: Sequence[Pair]) -> ScoreSummary:
+    def _quality(self, task: Translation, name: str, pairs: Sequence[TextPair]) -> ScoreSummary:
         self.hooks.reporter.on_event(f"translating {len(pairs):,} sentences: {name}")
         sources, references = [source for source, _ in pairs], [target for _, target in pairs]
         best = task.nbest(sources, 1, trace=StoppableTrace(self.hooks.should_stop))
@@ -155,7 +178,7 @@ class Comparison:
         return {"date": now, "processor": processor(self.machine.device), "torch": torch.__version__}
 
 
-def shape(task: Translation, pairs: Sequence[Pair]) -> Shape:
+def shape(task: Translation, pairs: Sequence[TextPair]) -> Shape:
     """What a model is by formula, for sentences of mean length, each with its ``</s>`` [Vaswani17 §4]."""
     vocabularies = task.vocabularies
     sources = vocabularies.source.ids_batch([source for source, _ in pairs])

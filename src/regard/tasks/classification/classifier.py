@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 
 from regard.config import BertSection, Recipe, RnnEncoderSection
-from regard.data.corpora.pairs import Corpus
+from regard.data.corpora.corpus import Corpus
 from regard.models.build import classes, reader
 from regard.models.rnn_encoder import Reader
 from regard.tasks.classification.evaluation import ClassEvaluation, evaluate_labels
@@ -56,7 +56,7 @@ class Classification(TextReader):
         said = iter(self.predictor(threshold).predictions(self.scores([one for one in text if one.strip()])))
         return [next(said) if one.strip() else NOTHING for one in text]
 
-    def evaluate(self, corpus: Corpus, threshold: float | None = None) -> ClassEvaluation:
+    def evaluate(self, corpus: Corpus[Any], threshold: float | None = None) -> ClassEvaluation:
         """Scores of the model on labelled test texts."""
         return evaluate_labels(self.predictor(threshold), self.scores, corpus)
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.checks.findings import excerpt
-from regard.data.corpora.labels import parse_number, split_labels
-from regard.data.corpora.pairs import Corpus
+from regard.data.corpora.corpus import Corpus
+from regard.data.corpora.labelled import parse_number, split_labels
 from regard.system.errors import RegardError
 from regard.tasks.classification.predictions import Predictor, Scores
 from regard.tasks.metrics.calibration import Threshold, acceptance_scores, expected_calibration_error
@@ -59,7 +59,7 @@ class ClassEvaluation:
         return self.scores.to_dict() | own
 
 
-def evaluate_labels(judge: Predictor, score: Callable[[Sequence[str]], Scores], corpus: Corpus) -> ClassEvaluation:
+def evaluate_labels(judge: Predictor, score: Callable[[Sequence[str]], Scores], corpus: Corpus[Any]) -> ClassEvaluation:
     """A model's scores on a corpus of examples with labels.
 
     Args:
@@ -73,10 +73,10 @@ def evaluate_labels(judge: Predictor, score: Callable[[Sequence[str]], Scores], 
     Warns:
         UserWarning: the model knows fewer than a tenth of the labels.
     """
-    pairs = list(corpus.pairs())
+    pairs = list(corpus.examples())
     kind = judge.section.kind
     said = [place for place, (_, label) in enumerate(pairs) if label or kind == "multi"]
-    kept = [place for place in said if pairs[place][0].strip()]
+    kept = [place for place in said if not pairs[place].is_empty]
     left = (len(pairs) - len(said), len(said) - len(kept))
     if not kept:
         raise RegardError("nothing to score: no text has a label", corpus.name)
@@ -93,7 +93,7 @@ def evaluate_labels(judge: Predictor, score: Callable[[Sequence[str]], Scores], 
     return ClassEvaluation(scores, error, scope, unknown, *left)
 
 
-def _number(label: str, corpus: Corpus, place: int) -> float:
+def _number(label: str, corpus: Corpus[Any], place: int) -> float:
     if (number := parse_number(label)) is None:
         raise RegardError(f"the label {excerpt(label)!r} is no number", corpus.where(place, 1))
     return number

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -16,10 +15,11 @@ from torch import Tensor, nn
 
 from regard.config import Classification as Section
 from regard.config import nearest
-from regard.data.corpora.labels import split_labels
-from regard.data.corpora.pairs import Corpus
+from regard.data.checks.labels import LabelScan
+from regard.data.corpora.labelled import split_labels
+from regard.data.corpora.scan import Scanned
 from regard.data.prepare.encoders import LabelIds
-from regard.data.prepare.examples import PreparedExamples
+from regard.data.prepare.prepared import PreparedExamples
 from regard.models.adversarial import EMBEDDING, adversarial_perturbation
 from regard.models.inputs import Patches, Tokens
 from regard.nn import hooks, ops
@@ -54,21 +54,18 @@ class LabelNames:
         return LabelIds(self._section.kind, names, outside)
 
 
-def refuse_nothing_outside(section: Section, corpora: Sequence[Corpus], validation: Corpus | None) -> None:
+def refuse_nothing_outside(section: Section, scanned: Scanned[LabelScan[Any]]) -> None:
     """Raise a RegardError if an out-of-scope label is named, but no example has it to fit a threshold.
 
     Args:
         section: names it; a threshold that it gives needs nothing to be fitted to.
-        corpora: training data, also for validation if there is no ``validation``.
+        scanned: the labels of all examples.
     """
     if section.kind != "single" or not section.out_of_scope or section.threshold:
         return
-    there = dict[str, None]()
-    every = [*corpora, *([validation] if validation else [])]
-    for _, label in (pair for corpus in every for pair in corpus.pairs()):
-        if label == section.out_of_scope:
-            return
-        there[label] = None
+    there = dict.fromkeys(label for scan in scanned.every for label in scan.labels)
+    if section.out_of_scope in there:
+        return
     raise RegardError(
         f"nothing to learn from or to validate on has the label {section.out_of_scope!r}, so no threshold can be "
         f"chosen; name another, or give classification.threshold.{nearest(section.out_of_scope, there)}",

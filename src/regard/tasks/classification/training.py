@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from torch import nn
-
-from regard.config import Recipe
 from regard.data.batches.texts import Examples, TextBatch
-from regard.data.corpora.pairs import Corpus, Pair
-from regard.data.corpora.passes import Progress
-from regard.data.prepare.encoders import ClassEncoder, ExampleEncoder
-from regard.data.prepare.examples import PreparedExamples, prepare_examples
+from regard.data.checks.labels import LabelScan
+from regard.data.corpora.corpus import LabelledText, Progress
+from regard.data.corpora.scan import Scanned
+from regard.data.prepare.encoders import ClassEncoder
+from regard.data.prepare.prepared import PreparedExamples
 from regard.data.prepare.windowing import Frame
 from regard.models.inputs import Tokens, tokens
 from regard.tasks.classification.classifier import Classification
 from regard.tasks.classification.label_training import LabelNames, LabelTrainingTask, refuse_nothing_outside
 from regard.tasks.classification.losses import NUMBER
-from regard.tasks.protocols import DataPaths, device_of
+from regard.tasks.protocols import DataPaths, TrainingJob, device_of
 from regard.tasks.text.assets import TextAssets
-from regard.tasks.text.bpe_dropout import resegment
-from regard.tasks.text.pretrained import Pretrained, learned_tokenizer
+from regard.tasks.text.preparing import learned_tokenizer, prepare_texts, text_side
 
 
 class ClassificationTraining(LabelTrainingTask):
@@ -33,7 +30,7 @@ class ClassificationTraining(LabelTrainingTask):
 
     def __init__(self, task: Classification, prepared: PreparedExamples, paths: DataPaths) -> None:
         super().__init__(task, prepared, paths)
-        text = resegment(prepared, task.recipe)
+        text = text_side(prepared, task.recipe)
         self.examples = Examples.of(text, prepared.labels, task.recipe.training.tokens)
         make = self.examples.with_word_dropout(task.recipe.data.word_dropout, task.assets.masking_id, task.recipe.seed)
         self.batches = self.examples.feed(task.recipe, prepared.fingerprint, make)
@@ -55,51 +52,36 @@ class ClassificationTraining(LabelTrainingTask):
 
 
 @dataclass(frozen=True)
-class ClassificationJob:
-    """Classification from corpora of labelled texts; from another model, where one is named."""
+class ClassificationJob(TrainingJob):
+    """Classification from scanned corpora of labelled texts."""
 
-    recipe: Recipe
-    corpora: Sequence[Corpus]
-    validation: Corpus | None = None
-    pretrained: Pretrained | None = None
-    task = Classification
+    scanned: Scanned[LabelScan[LabelledText]]
+    task: ClassVar[type[Any]] = Classification
 
-    def prepare(self, recipe: Recipe, folder: Path, progress: Progress) -> PreparedExamples:
+    def prepare(self, folder: Path, progress: Progress) -> PreparedExamples:
         """The texts and labels as ids."""
-        rests = {"classification.kind": recipe.classification.kind, **self.more()}
-        rests["classification.out_of_scope"] = recipe.classification.out_of_scope
-        return prepare_examples(
-            self.corpora, recipe, folder, lambda pairs: self._coding(recipe, pairs), rests, self.validation, progress
-        )
+        section = self.recipe.classification
+        rests = {"classification.kind": section.kind, "classification.out_of_scope": section.out_of_scope}
+        return prepare_texts(self.scanned, self.recipe, folder, self._learn, {**rests, **self.more()}, progress)
 
-    def _coding(self, recipe: Recipe, pairs: Iterator[Pair]) -> ExampleEncoder:
-        names = LabelNames(recipe.classification)
+    def _learn(self, examples: Iterator[LabelledText]) -> ClassEncoder:
+        names = LabelNames(self.recipe.classification)
 
         def texts() -> Iterator[str]:
-            for text, label in pairs:
+            for text, label in examples:
                 names.see(label)
                 yield text
 
-        refuse_nothing_outside(recipe.classification, self.corpora, self.validation)
-        tokenizer = learned_tokenizer(recipe.text, texts(), self.pretrained)
-        frame = Frame.of(tokenizer, recipe.data.max_tokens)
-        return ClassEncoder(tokenizer, frame, names.ids)
+        refuse_nothing_outside(self.recipe.classification, self.scanned)
+        tokenizer = learned_tokenizer(self.recipe.text, texts(), self.pretrained)
+        return ClassEncoder(tokenizer, Frame.of(tokenizer, self.recipe.data.max_tokens), names.ids)
 
     def assets(self, prepared: PreparedExamples) -> TextAssets:
         """Tokenizer and labels."""
-        found = TextAssets.load(prepared.folder)
         regression = self.recipe.classification.kind == "regression"
-        return replace(found, labels=(NUMBER,) if regression else tuple(prepared.own["labels"]))
-
-    def begin(self, model: nn.Module) -> None:
-        """Copy the encoder of the pretrained model."""
-        if self.pretrained:
-            self.pretrained.give(model)
+        labels = (NUMBER,) if regression else tuple(prepared.own["labels"])
+        return replace(TextAssets.load(prepared.folder), labels=labels)
 
     def teach(self, task: Classification, prepared: PreparedExamples, paths: DataPaths) -> ClassificationTraining:
-        """The teaching of a fresh model."""
+        """The training task for a fresh model."""
         return ClassificationTraining(task, prepared, paths)
-
-    def more(self) -> dict[str, str]:
-        """The fingerprint of the pretrained model."""
-        return self.pretrained.fingerprint if self.pretrained else {}

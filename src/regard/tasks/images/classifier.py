@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from regard.config import Recipe, VitSection
 from regard.data.batches.patches import ImageBatch, PatchGrid, pack_images
+from regard.data.corpora.corpus import Corpus
 from regard.data.corpora.images import LARGEST, Pixels, Shape, is_header, parse_cells
-from regard.data.corpora.pairs import Corpus
 from regard.models.build import vit
 from regard.models.inputs import Patches, patches
 from regard.models.vit import Vit
@@ -125,7 +125,7 @@ class ImageClassification:
         score_BC: Scores = np.concatenate([np.zeros((0, len(self.assets.labels))), *found])
         return score_BC
 
-    def evaluate(self, corpus: Corpus, threshold: float | None = None) -> ClassEvaluation:
+    def evaluate(self, corpus: Corpus[Any], threshold: float | None = None) -> ClassEvaluation:
         """Scores of the model on labelled test images."""
         return evaluate_labels(self.predictor(threshold), self.scores, corpus)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from regard.data.corpora.images import ImageRows, Pixels, is_header, open_images, parse_cells, parse_pixels
+from regard.data.corpora.images import ImageRows, Pixels, is_header, open_images, parse_cells
 from regard.system.errors import RegardError
 from regard.tasks.images.classifier import ImageClassification
 from regard.text.files.lines import InvalidLines
@@ -29,7 +29,7 @@ def some_images(task: ImageClassification, path: Path, count: int) -> list[Label
     if isinstance(corpus, ImageRows) and _width(corpus) == task.cut.shape.values:
         given = _unlabelled_rows(corpus)
     else:
-        given = ((parse_pixels(text), label) for text, label in corpus.pairs())
+        given = ((image.pixels, image.label) for image in corpus.examples())
     if not (found := list(islice(given, count))):
         raise RegardError("holds no image", corpus.name)
     return found

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import gcd, isqrt
 from pathlib import Path
 from typing import Any, ClassVar
 
-from torch import nn
-
 from regard.config import Recipe, VitSection
-from regard.data.batches.patches import ImageBatch, ImageEncoder, ImageExamples, Scale
-from regard.data.corpora.images import Shape, parse_pixels
-from regard.data.corpora.pairs import Corpus, Pair
-from regard.data.corpora.passes import Progress
-from regard.data.prepare.encoders import ExampleEncoder
-from regard.data.prepare.examples import OF_IMAGES, PreparedExamples, prepare_examples
+from regard.data.batches.patches import ImageBatch, ImageExamples, Scale
+from regard.data.checks.labels import ImageScan
+from regard.data.corpora.corpus import Progress
+from regard.data.corpora.images import Image, Shape
+from regard.data.corpora.scan import Scanned
+from regard.data.prepare.encoders import ImageEncoder
+from regard.data.prepare.prepared import PreparedExamples
 from regard.models.inputs import Patches, patches
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.classification.label_training import LabelNames, LabelTrainingTask, refuse_nothing_outside
 from regard.tasks.classification.losses import NUMBER
 from regard.tasks.images.assets import ImageAssets
 from regard.tasks.images.classifier import ImageClassification
-from regard.tasks.protocols import DataPaths, device_of
+from regard.tasks.protocols import DataPaths, TrainingJob, device_of
+from regard.tasks.text.preparing import prepare_texts
 
 IMAGES = 64
 """Default number of images per batch."""
@@ -54,37 +54,26 @@ class ImageTraining(LabelTrainingTask):
 
 
 @dataclass(frozen=True)
-class ImageJob:
-    """Classification from corpora of labelled images."""
+class ImageJob(TrainingJob):
+    """Classification from scanned corpora of labelled images."""
 
-    recipe: Recipe
-    corpora: Sequence[Corpus]
-    validation: Corpus | None = None
-    task = ImageClassification
+    scanned: Scanned[ImageScan]
+    task: ClassVar[type[Any]] = ImageClassification
 
-    def prepare(self, recipe: Recipe, folder: Path, progress: Progress) -> PreparedExamples:
+    def prepare(self, folder: Path, progress: Progress) -> PreparedExamples:
         """The images and labels as ids."""
-        section = recipe.classification
+        section = self.recipe.classification
         rests = {"classification.kind": section.kind, "classification.out_of_scope": section.out_of_scope}
-        return prepare_examples(
-            self.corpora,
-            recipe,
-            folder,
-            lambda pairs: self._coding(recipe, pairs),
-            rests,
-            self.validation,
-            progress,
-            OF_IMAGES,
-        )
+        return prepare_texts(self.scanned, self.recipe, folder, self._learn, rests, progress, "images")
 
-    def _coding(self, recipe: Recipe, pairs: Iterator[Pair]) -> ExampleEncoder:
-        refuse_nothing_outside(recipe.classification, self.corpora, self.validation)
-        names, largest = LabelNames(recipe.classification), 0
-        for text, label in pairs:
+    def _learn(self, examples: Iterator[Image]) -> ImageEncoder:
+        refuse_nothing_outside(self.recipe.classification, self.scanned)
+        names, largest = LabelNames(self.recipe.classification), 0
+        for pixels, label in examples:
             names.see(label)
-            largest = max(largest, int(parse_pixels(text).max()))
+            largest = max(largest, int(pixels.max()))
         if not largest:
-            raise RegardError("all pixels of all images are 0: there is nothing to see", self.corpora[0].name)
+            raise RegardError("all pixels of all images are 0: there is nothing to see", self.scanned.name)
         return ImageEncoder(names.ids, largest)
 
     def assets(self, prepared: PreparedExamples) -> ImageAssets:
@@ -93,16 +82,9 @@ class ImageJob:
         labels = (NUMBER,) if regression else tuple(prepared.own["labels"])
         return ImageAssets(Scale(float(prepared.own["largest"])), labels)
 
-    def begin(self, model: nn.Module) -> None:
-        """From nothing."""
-
     def teach(self, task: ImageClassification, prepared: PreparedExamples, paths: DataPaths) -> ImageTraining:
-        """The teaching of a fresh model."""
+        """The training task for a fresh model."""
         return ImageTraining(task, prepared, paths)
-
-    def more(self) -> dict[str, str]:
-        """Nothing else."""
-        return {}
 
 
 def size_defaults(shape: Shape | int) -> dict[str, Any]:

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
-
-from torch import nn
+from operator import attrgetter
+from pathlib import Path
+from typing import ClassVar
 
 from regard.config import Recipe
-from regard.data.corpora.documents import open_documents, refuse_columns
-from regard.data.corpora.held_out import as_one_corpus, measure_corpora, split_documents
-from regard.data.corpora.pairs import Corpus
-from regard.data.corpora.passes import Progress
-from regard.data.prepare.encoders import ExampleEncoder
-from regard.data.prepare.examples import OF_DOCUMENTS, PreparedExamples, prepare_examples
+from regard.data.corpora.corpus import Corpus, Progress
+from regard.data.corpora.documents import DocumentPart, open_documents, refuse_columns
+from regard.data.corpora.held_out import HeldOut, JoinedDocuments, measure_corpora, split_documents
+from regard.data.corpora.scan import Scan, Scanned
+from regard.data.prepare.encoders import DocumentEncoder
+from regard.data.prepare.prepared import PreparedExamples
+from regard.data.prepare.split import Examples, SplitCorpora, SplitDocuments
 from regard.system.keys import generator
+from regard.tasks.input_files import InputFiles
+from regard.tasks.protocols import TrainingJob
 from regard.tasks.text.assets import TextAssets
-from regard.tasks.text.pretrained import Pretrained, learned_tokenizer
+from regard.tasks.text.preparing import learned_tokenizer, prepare_split
 from regard.text.tokenizers.vocabulary import AnyTokenizer
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from regard.tasks.input_files import InputFiles
 
 PART = 10_000
 """Characters per part, when a sample is drawn to learn the vocabulary."""
@@ -32,26 +30,12 @@ LEARNED_FROM = 50_000_000
 """Most characters to learn the vocabulary from: more would hardly change it, and must fit in memory."""
 
 
-@dataclass(frozen=True)
-class RunningText:
-    """Running text for a task.
-
-    Args:
-        recipe: chosen for this amount of text.
-        learned: training text.
-        validation: the held-out or given validation text.
-        characters: of the training files.
-        begun: a model to initialise from.
-    """
-
-    recipe: Recipe
-    learned: Corpus
-    validation: Corpus
-    characters: int
-    begun: Pretrained | None = None
+Text = tuple[Recipe, HeldOut | tuple[JoinedDocuments, Corpus[DocumentPart]], int]
+"""The recipe for running text; the text of which a part is held out, or that to learn from and that to validate on;
+and how many characters there are."""
 
 
-def running_text(given: InputFiles, asked: Callable[[int], Recipe], told: Callable[[str], None]) -> RunningText:
+def open_text(given: InputFiles, asked: Callable[[int], Recipe], told: Callable[[str], None]) -> Text:
     """Open the files and count their characters; hold some text out if no validation file is given.
 
     Args:
@@ -70,10 +54,9 @@ def running_text(given: InputFiles, asked: Callable[[int], Recipe], told: Callab
     found = measure_corpora(learned)
     told(f"{_count_text(found.documents, 'document')}, {_count_text(found.characters, 'character')}")
     recipe = asked(found.characters)
-    train, held = (
-        split_documents(learned, found, recipe.seed) if validation is None else (as_one_corpus(learned), validation)
-    )
-    return RunningText(recipe, train, held, found.characters, given.begun)
+    if validation is not None:
+        return recipe, (JoinedDocuments(learned), validation), found.characters
+    return recipe, split_documents(learned, found, recipe.seed), found.characters
 
 
 def _count_text(count: int, noun: str) -> str:
@@ -81,59 +64,70 @@ def _count_text(count: int, noun: str) -> str:
 
 
 @dataclass(frozen=True)
-class RunningJob(ABC):
-    """A task on running text, before there is a model; fits :class:`~regard.tasks.protocols.TrainingJob`."""
+class RunningTextJob(TrainingJob):
+    """A task on running text, before there is a model.
 
-    text: RunningText
-    task: ClassVar[type[Any]]
+    Args:
+        text: of which a part is held out; or that to learn from, and that to validate on.
+        characters: of the training files.
+    """
+
+    text: HeldOut | tuple[JoinedDocuments, Corpus[DocumentPart]]
+    characters: int
     symbols: ClassVar[tuple[str, ...]] = ()
     """Those of the task, in a vocabulary that is learned."""
-
-    @property
-    def recipe(self) -> Recipe:
-        """The recipe of the run."""
-        return self.text.recipe
+    rests: ClassVar[tuple[str, ...]] = ("data.documents",)
+    """Fields of the recipe that the prepared data depends on."""
 
     @staticmethod
     @abstractmethod
-    def coding(tokenizer: AnyTokenizer, recipe: Recipe) -> ExampleEncoder:
+    def encoder(tokenizer: AnyTokenizer, recipe: Recipe) -> DocumentEncoder:
         """How documents become ids."""
 
-    def prepare(self, recipe: Recipe, folder: Path, progress: Progress) -> PreparedExamples:
+    def prepare(self, folder: Path, progress: Progress) -> PreparedExamples:
         """The documents as ids."""
+        sample = VocabularySample(self.characters, self.recipe.seed)
+        examples: Examples[DocumentPart]
+        if isinstance(self.text, HeldOut):
+            fresh = not folder.exists()  # then the vocabulary's sample is drawn on the way
+            examples = SplitDocuments(self.text, sample.add if fresh else lambda text: None, progress)
+        else:
+            scanned: Scanned[Scan[DocumentPart]] = Scanned.of([self.text[0]], self.text[1], progress)
+            scanned.refuse_unreadable("documents")
+            examples = SplitCorpora(scanned)
 
-        def learn(pairs: Iterable[tuple[str, str]]) -> ExampleEncoder:
-            texts = subsample_texts((text for text, _ in pairs), self.text.characters, recipe.seed)
-            return self.coding(learned_tokenizer(recipe.text, texts, self.text.begun, self.symbols), recipe)
+        def learn(documents: Iterator[DocumentPart]) -> DocumentEncoder:
+            for part in documents if not sample.texts else ():
+                sample.add(part.text)
+            return self.encoder(
+                learned_tokenizer(self.recipe.text, sample.texts, self.pretrained, self.symbols), self.recipe
+            )
 
-        rests, text = self.rests(recipe), self.text
-        return prepare_examples([text.learned], recipe, folder, learn, rests, text.validation, progress, OF_DOCUMENTS)
-
-    def rests(self, recipe: Recipe) -> dict[str, Any]:
-        """What the prepared data depends on besides the text and its vocabulary."""
-        return {"data.documents": recipe.data.documents, **self.more()}
+        rests = {name: attrgetter(name)(self.recipe) for name in self.rests}
+        return prepare_split(examples, self.recipe, folder, learn, {**rests, **self.more()}, progress)
 
     def assets(self, prepared: PreparedExamples) -> TextAssets:
         """The tokenizer."""
         return TextAssets.load(prepared.folder)
 
-    def begin(self, model: nn.Module) -> None:
-        """Copy the weights of the pretrained model."""
-        if self.text.begun:
-            self.text.begun.give(model)
 
-    def more(self) -> dict[str, str]:
-        """The fingerprint of the pretrained model."""
-        return self.text.begun.fingerprint if self.text.begun else {}
+class VocabularySample:
+    """Texts to learn a vocabulary from; or, if they are too many, parts of them drawn by seed.
 
+    Args:
+        characters: of all texts together.
+        seed: of the draw.
+        most: characters to keep, about.
+    """
 
-def subsample_texts(texts: Iterable[str], characters: int, seed: int, most: int = LEARNED_FROM) -> Iterator[str]:
-    """The texts; or if they have more than ``most`` characters together, parts of them drawn by seed."""
-    if characters <= most:
-        yield from texts
-        return
-    random = generator(seed, "vocabulary")
-    for text in texts:
-        for begin in range(0, len(text), PART):
-            if random.random() < most / characters:
-                yield text[begin : begin + PART]
+    def __init__(self, characters: int, seed: int, most: int = LEARNED_FROM) -> None:
+        self.texts: list[str] = []
+        self._share, self._random = most / max(1, characters), generator(seed, "vocabulary")
+
+    def add(self, text: str) -> None:
+        """Take the next text, or parts of it."""
+        if self._share >= 1:
+            self.texts.append(text)
+            return
+        begins = range(0, len(text), PART)
+        self.texts += [text[begin : begin + PART] for begin in begins if self._random.random() < self._share]

@@ -14,9 +14,9 @@ from regard.config import Recipe
 from regard.data.batches.document_windows import Windows
 from regard.data.batches.language_modelling import NextTokenExamples, PredictionBatch
 from regard.data.prepare.encoders import DocumentEncoder
-from regard.data.prepare.examples import PreparedExamples
+from regard.data.prepare.prepared import PreparedExamples
 from regard.data.prepare.shards import Shards
-from regard.tasks.language.dataset import RunningJob
+from regard.tasks.language.dataset import RunningTextJob
 from regard.tasks.language.generator import LanguageModel
 from regard.tasks.language.training import PredictionTraining
 from regard.tasks.metrics.perplexity import Perplexity, surprisals
@@ -121,16 +121,16 @@ def _together(found: Iterator[Ids]) -> Iterator[list[Ids]]:
 
 
 @dataclass(frozen=True)
-class LanguageModelJob(RunningJob):
+class LanguageModelJob(RunningTextJob):
     """A language model from running text; from another one, where it is named."""
 
     task: ClassVar[type[LanguageModel]] = LanguageModel
 
     @staticmethod
-    def coding(tokenizer: AnyTokenizer, recipe: Recipe) -> DocumentEncoder:
+    def encoder(tokenizer: AnyTokenizer, recipe: Recipe) -> DocumentEncoder:
         """Pieces, with ``</s>`` after each document."""
         return DocumentEncoder(tokenizer, ended=True)
 
     def teach(self, task: LanguageModel, prepared: PreparedExamples, paths: DataPaths) -> LanguageModelTraining:
-        """The teaching of a fresh model."""
-        return LanguageModelTraining(task, prepared, paths, self.text.characters)
+        """The training task for a fresh model."""
+        return LanguageModelTraining(task, prepared, paths, self.characters)

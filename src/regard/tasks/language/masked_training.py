@@ -13,20 +13,20 @@ from regard.config import Recipe
 from regard.data.batches.document_windows import FramedWindows, Windows
 from regard.data.batches.language_modelling import MaskedExamples, PredictionBatch
 from regard.data.batches.masking import MaskingSymbols
-from regard.data.prepare.encoders import DocumentEncoder, WordEncoder
-from regard.data.prepare.examples import PreparedExamples
+from regard.data.prepare.encoders import DocumentEncoder
+from regard.data.prepare.prepared import PreparedExamples
 from regard.data.prepare.shards import Shards
 from regard.data.prepare.windowing import Frame
 from regard.nn import ops
 from regard.system.errors import UsageError
-from regard.tasks.language.dataset import RunningJob
+from regard.tasks.language.dataset import RunningTextJob
 from regard.tasks.language.masked import MaskedLm
 from regard.tasks.language.scores import PredictionScores
 from regard.tasks.language.symbols import decode_with_symbols
 from regard.tasks.language.training import PredictionTraining
 from regard.tasks.model_writer import StoppableTrace
 from regard.tasks.protocols import DataPaths, ShouldStop
-from regard.tasks.text.pretrained import SYMBOLS
+from regard.tasks.text.preparing import SYMBOLS
 from regard.text.tokenizers.tokenizer import MASK
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 from regard.training.objective import Sample
@@ -108,14 +108,15 @@ class MaskedLmTraining(PredictionTraining):
 
 
 @dataclass(frozen=True)
-class MaskedLmJob(RunningJob):
+class MaskedLmJob(RunningTextJob):
     """A model of masked words from running text; from another one, where it is named."""
 
     task: ClassVar[type[MaskedLm]] = MaskedLm
     symbols: ClassVar[tuple[str, ...]] = SYMBOLS
+    rests: ClassVar[tuple[str, ...]] = ("data.documents", "masking.whole_words")
 
     @staticmethod
-    def coding(tokenizer: AnyTokenizer, recipe: Recipe) -> DocumentEncoder:
+    def encoder(tokenizer: AnyTokenizer, recipe: Recipe) -> DocumentEncoder:
         """Pieces; and where words begin, for whole-word masking.
 
         Raises:
@@ -123,12 +124,8 @@ class MaskedLmJob(RunningJob):
         """
         if tokenizer.mask is None:
             raise UsageError(f"its vocabulary has no symbol {MASK} for hidden words", "--from")
-        return WordEncoder(tokenizer) if recipe.masking.whole_words else DocumentEncoder(tokenizer, ended=False)
-
-    def rests(self, recipe: Recipe) -> dict[str, Any]:
-        """Whether words are hidden whole."""
-        return {**super().rests(recipe), "masking.whole_words": recipe.masking.whole_words}
+        return DocumentEncoder(tokenizer, words=recipe.masking.whole_words)
 
     def teach(self, task: MaskedLm, prepared: PreparedExamples, paths: DataPaths) -> MaskedLmTraining:
-        """The teaching of a fresh model."""
-        return MaskedLmTraining(task, prepared, paths, self.text.characters)
+        """The training task for a fresh model."""
+        return MaskedLmTraining(task, prepared, paths, self.characters)

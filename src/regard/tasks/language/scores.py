@@ -8,11 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from regard.config import Recipe
-from regard.data.corpora.pairs import Corpus
-from regard.data.prepare.encoders import ExampleEncoder
-from regard.data.prepare.examples import OF_DOCUMENTS, PreparedExamples, prepare_examples
+from regard.data.corpora.corpus import Corpus, no_progress
+from regard.data.corpora.documents import DocumentPart
+from regard.data.corpora.scan import Scan, Scanned
+from regard.data.prepare.encoders import DocumentEncoder
+from regard.data.prepare.prepared import PreparedExamples
+from regard.data.prepare.split import SplitCorpora
 from regard.nn import ops
 from regard.tasks.protocols import DataPaths, ShouldStop
+from regard.tasks.text.preparing import prepare_split
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 from regard.training.checkpoints.fresh_folder import scratch
 
@@ -59,8 +63,8 @@ class PredictionScores:
 
 def evaluate_corpus(
     task: Any,
-    corpus: Corpus,
-    coding: Callable[[AnyTokenizer, Recipe], ExampleEncoder],
+    corpus: Corpus[DocumentPart],
+    coding: Callable[[AnyTokenizer, Recipe], DocumentEncoder],
     scored: Callable[[Any, PreparedExamples, DataPaths, ShouldStop], PredictionScores],
 ) -> PredictionScores:
     """The validation scores of training, computed on this text, masked with the recipe's seed.
@@ -73,6 +77,8 @@ def evaluate_corpus(
     """
     known, paths = coding(task.assets.tokenizer, task.recipe), DataPaths(*[ops.full(str(task.device))] * 2)
     with scratch() as folder:
+        scanned: Scanned[Scan[DocumentPart]] = Scanned.of([corpus], corpus)
+        scanned.refuse_unreadable("documents")
         place = folder / "data"
-        prepared = prepare_examples([corpus], task.recipe, place, lambda pairs: known, {}, corpus, called=OF_DOCUMENTS)
+        prepared = prepare_split(SplitCorpora(scanned), task.recipe, place, lambda parts: known, {}, no_progress)
         return scored(task, prepared, paths, lambda: False)

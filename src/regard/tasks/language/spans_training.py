@@ -14,7 +14,7 @@ from regard.data.batches.batch import PairBatch
 from regard.data.batches.document_windows import Windows
 from regard.data.batches.span_corruption import SpanCorruptionExamples, SpanSymbols
 from regard.data.prepare.encoders import DocumentEncoder
-from regard.data.prepare.examples import PreparedExamples
+from regard.data.prepare.prepared import PreparedExamples
 from regard.data.prepare.shards import Shards
 from regard.models.inputs import pairs
 from regard.models.transformer import Transformer
@@ -22,7 +22,7 @@ from regard.nn import ops
 from regard.nn.loss import SmoothedCrossEntropy
 from regard.system.errors import UsageError
 from regard.tasks.defaults import epochs_for
-from regard.tasks.language.dataset import RunningJob
+from regard.tasks.language.dataset import RunningTextJob
 from regard.tasks.language.scores import PredictionScores
 from regard.tasks.language.spans import SpanCorruption
 from regard.tasks.language.symbols import decode_with_symbols
@@ -158,14 +158,14 @@ class SpanCorruptionTraining:
 
 
 @dataclass(frozen=True)
-class SpanCorruptionJob(RunningJob):
+class SpanCorruptionJob(RunningTextJob):
     """A model of missing spans from running text; from another one, where it is named."""
 
     task: ClassVar[type[SpanCorruption]] = SpanCorruption
     symbols: ClassVar[tuple[str, ...]] = tuple(f"<extra_{number}>" for number in range(SENTINELS))
 
     @staticmethod
-    def coding(tokenizer: AnyTokenizer, recipe: Recipe) -> DocumentEncoder:
+    def encoder(tokenizer: AnyTokenizer, recipe: Recipe) -> DocumentEncoder:
         """Pieces alone.
 
         Raises:
@@ -176,5 +176,5 @@ class SpanCorruptionJob(RunningJob):
         return DocumentEncoder(tokenizer, ended=False)
 
     def teach(self, task: SpanCorruption, prepared: PreparedExamples, paths: DataPaths) -> SpanCorruptionTraining:
-        """The teaching of a fresh model."""
-        return SpanCorruptionTraining(task, prepared, paths, self.text.characters)
+        """The training task for a fresh model."""
+        return SpanCorruptionTraining(task, prepared, paths, self.characters)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from regard.data.batches.language_modelling import PredictionBatch, PredictionExamples
 from regard.data.batches.loader import DataLoader
-from regard.data.prepare.examples import PreparedExamples
+from regard.data.prepare.prepared import PreparedExamples
 from regard.data.prepare.shards import Shards
 from regard.models.inputs import tokens
 from regard.nn import ops

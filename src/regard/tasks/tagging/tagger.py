@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from regard.config import BertSection, Recipe, RnnEncoderSection
-from regard.data.corpora.pairs import Corpus
+from regard.data.corpora.corpus import Corpus
 from regard.data.prepare.encoders import TagEncoder, word_parts
 from regard.data.prepare.windowing import Frame
 from regard.models.build import reader, tags
@@ -169,7 +169,7 @@ class Tagging:
             spans.append(TaggedSpan(begin, end, label, words.text[begin:end], min(sure[first:last])))
         return TaggedText(words.text, words.places, tuple(tags_of(found, len(names))), sure, tuple(spans))
 
-    def evaluate(self, corpus: Corpus) -> TagScores:
+    def evaluate(self, corpus: Corpus[TaggedWords]) -> TagScores:
         """The scores of this model on tagged texts.
 
         Raises:
@@ -178,7 +178,7 @@ class Tagging:
         Warns:
             UserWarning: the model knows fewer than a tenth of the tags, or there are no spans to find.
         """
-        texts = [TaggedWords.parse(*pair) for pair in corpus.pairs()]
+        texts = list(corpus.examples())
         self._refuse_unknown_tags(texts, corpus.name)
         found = [one.tags for one in self.tag_all(texts)]
         return tag_scores([one.tags for one in texts], found, self.assets.scheme, [one.words for one in texts])

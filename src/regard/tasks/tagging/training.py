@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
-from regard.config import Recipe
 from regard.data.batches.packing import pack_sources
 from regard.data.batches.texts import Examples, TextBatch
 from regard.data.batches.word_marks import WordMarks, text_lengths
-from regard.data.corpora.pairs import Corpus, Pair
-from regard.data.corpora.passes import Progress
-from regard.data.prepare.encoders import ExampleEncoder, TagEncoder, word_parts
-from regard.data.prepare.examples import PreparedExamples, prepare_examples
+from regard.data.checks.tags import TagScan, detect_scheme
+from regard.data.corpora.corpus import Progress
+from regard.data.corpora.scan import Scanned
+from regard.data.prepare.encoders import TagEncoder, word_parts
+from regard.data.prepare.prepared import PreparedExamples
 from regard.data.prepare.windowing import Frame
 from regard.models.rnn_encoder import Reader
 from regard.nn import ops
@@ -27,14 +28,13 @@ from regard.nn.layout import Sequences
 from regard.tasks.defaults import epochs_for
 from regard.tasks.metrics import calibration
 from regard.tasks.metrics.tags import TagScores, tag_scores
-from regard.tasks.protocols import DataPaths, ShouldStop, device_of
+from regard.tasks.protocols import DataPaths, ShouldStop, TrainingJob, device_of
 from regard.tasks.tagging.assets import TagAssets
 from regard.tasks.tagging.tagger import Tagging
 from regard.tasks.tagging.word_scores import decode_tags, head_of, split_by, word_scores
 from regard.tasks.text.assets import FittedValues, TextAssets
-from regard.tasks.text.bpe_dropout import learned_from
-from regard.tasks.text.pretrained import Pretrained, learned_tokenizer
-from regard.text.tag_schemes import Scheme, detect, inventory, spans_of, split_tag
+from regard.tasks.text.preparing import learned_tokenizer, prepare_texts, tagged_sides
+from regard.text.tag_schemes import Scheme, inventory, spans_of, split_tag
 from regard.text.tagged_words import TaggedWords
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, tick
 
@@ -68,7 +68,7 @@ class TaggingTraining:
 
     def __init__(self, task: Tagging, prepared: PreparedExamples, paths: DataPaths) -> None:
         self.task, self.prepared, self.paths = task, prepared, paths
-        self.examples = Examples.of(*learned_from(prepared, task.recipe), task.recipe.training.tokens)
+        self.examples = Examples.of(*tagged_sides(prepared, task.recipe), task.recipe.training.tokens)
         self.batches = self.examples.feed(task.recipe, prepared.fingerprint, self.examples.plain)
         self.names = (*task.assets.labels, *prepared.own["others"])
         ops.use(task.model, paths.training)
@@ -188,41 +188,31 @@ class TaggingTraining:
 
 
 @dataclass(frozen=True)
-class TaggingJob:
-    """Tagging from corpora of tagged texts; from another model, where one is named."""
+class TaggingJob(TrainingJob):
+    """Tagging from scanned corpora of tagged texts.
 
-    recipe: Recipe
-    corpora: Sequence[Corpus]
-    validation: Corpus | None = None
-    pretrained: Pretrained | None = None
-    task = Tagging
+    Args:
+        scanned: the corpora, and which tags they hold.
+    """
 
-    def prepare(self, recipe: Recipe, folder: Path, progress: Progress) -> PreparedExamples:
+    scanned: Scanned[TagScan]
+    task: ClassVar[type[Any]] = Tagging
+
+    def prepare(self, folder: Path, progress: Progress) -> PreparedExamples:
         """The texts as ids, and the marks of their words."""
-        rests = {f"tagging.{name}": getattr(recipe.tagging, name) for name in ("scheme", "stride")}
-        return prepare_examples(
-            self.corpora,
-            recipe,
-            folder,
-            lambda pairs: self._coding(recipe, pairs),
-            {**rests, **self.more()},
-            self.validation,
-            progress,
-        )
+        rests = {f"tagging.{name}": getattr(self.recipe.tagging, name) for name in ("scheme", "stride")}
+        return prepare_texts(self.scanned, self.recipe, folder, self._learn, {**rests, **self.more()}, progress)
 
-    def _coding(self, recipe: Recipe, pairs: Iterator[Pair]) -> ExampleEncoder:
-        """The scheme and tags of all corpora; tokenizer and encoder from the training pairs."""
-        every, learned = dict[str, None](), dict[str, None]()
-        found = detect(_collect_tags(self.corpora, every))
-        wanted = recipe.tagging.scheme
+    def _learn(self, examples: Iterator[TaggedWords]) -> TagEncoder:
+        """The scheme and tags of all corpora; tokenizer and encoder from the training examples."""
+        recipe, learned = self.recipe, dict[str, None]()
+        every = dict.fromkeys(tag for scan in self.scanned.every for tag in scan.tags)
+        wanted, found = recipe.tagging.scheme, detect_scheme(self.scanned.learned)
         scheme: Scheme = wanted if wanted != "auto" else "bio" if found == "iob1" else found
-        for _ in _collect_tags([self.validation] if self.validation else [], every):
-            pass
 
         def texts() -> Iterator[str]:
             """Texts as they will be encoded: a line break keeps the pieces of two words apart."""
-            for pair in pairs:
-                words = TaggedWords.parse(*pair)
+            for words in examples:
                 learned.update(dict.fromkeys(words.tags))
                 yield "\n".join(word_parts(words))
 
@@ -237,27 +227,9 @@ class TaggingJob:
         found = TextAssets.load(prepared.folder)
         return TagAssets(found.tokenizer, tuple(prepared.own["labels"]), found.fitted, prepared.own["scheme"])
 
-    def begin(self, model: nn.Module) -> None:
-        """Copy the encoder of the pretrained model."""
-        if self.pretrained:
-            self.pretrained.give(model)
-
     def teach(self, task: Tagging, prepared: PreparedExamples, paths: DataPaths) -> TaggingTraining:
-        """The teaching of a fresh model."""
+        """The training task for a fresh model."""
         return TaggingTraining(task, prepared, paths)
-
-    def more(self) -> dict[str, str]:
-        """The fingerprint of the pretrained model."""
-        return self.pretrained.fingerprint if self.pretrained else {}
-
-
-def _collect_tags(corpora: Sequence[Corpus], every: dict[str, None]) -> Iterator[tuple[str, ...]]:
-    """The tags of every sentence, noted in ``every`` as they pass."""
-    for corpus in corpora:
-        for pair in corpus.pairs():
-            tags = TaggedWords.parse(*pair).tags
-            every.update(dict.fromkeys(tags))
-            yield tags
 
 
 def _labels(tags: dict[str, None], scheme: Scheme) -> list[str]:

@@ -12,7 +12,7 @@ from torch import Tensor
 from regard.data.batches.packing import batches_in_order, pack_sources
 from regard.data.batches.texts import TextBatch
 from regard.data.batches.word_marks import WordMarks
-from regard.data.prepare.encoders import Coded
+from regard.data.prepare.encoders import Window
 from regard.data.prepare.shards import ragged_indices
 from regard.models.bert import TagHead
 from regard.models.inputs import tokens
@@ -45,7 +45,7 @@ def word_scores(model: Reader, batch: TextBatch, device: torch.device) -> tuple[
 
 
 @torch.inference_mode()
-def read_words(model: Reader, windows: Coded, device: torch.device, room: int = ROOM) -> Scores:
+def read_words(model: Reader, windows: Sequence[Window], device: torch.device, room: int = ROOM) -> Scores:
     """``score_RC`` of the words of all windows, in their order; windows of similar length are read together."""
     lengths = np.array([len(ids) for ids, _ in windows], np.int64)
     order = np.argsort(-lengths, kind="stable")

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from torch import nn
 
-from regard.config import Data, Recipe, Text, recipe_from, recipe_values
+from regard.config import Data, Recipe, recipe_from, recipe_values
 from regard.models import store
 from regard.system.errors import RegardError
 from regard.tasks.defaults import pool_fields
 from regard.tasks.model_path import RECIPE, model_folder
-from regard.text.tokenizers.reservoir_sample import sample
-from regard.text.tokenizers.tokenizer import learn
 from regard.text.tokenizers.vocabulary import AnyTokenizer, read_tokenizer
-
-SYMBOLS = ("[CLS]", "[MASK]")
-"""Of vocabularies of encoder-only models."""
 
 
 @dataclass(frozen=True)
@@ -81,22 +75,3 @@ class Pretrained:
             more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
             message = f"does not fit the model to be trained, which has another {missing[0]}{more}"
             raise RegardError(f"{message}; leave the sizes of the section model as they are there", str(self.folder))
-
-
-def learned_tokenizer(
-    section: Text, texts: Iterable[str], pretrained: Pretrained | None, symbols: Sequence[str] = SYMBOLS
-) -> AnyTokenizer:
-    """A tokenizer learned from a seeded sample of texts, or that of the pretrained model."""
-    if pretrained is not None:
-        for _ in texts:  # labels are counted while they pass
-            pass
-        return pretrained.tokenizer
-    drawn = sample(((text, "") for text in texts), section.sample, 0)
-    return learn(
-        (text for text, _ in drawn),
-        section.vocabulary,
-        section.normalisation,
-        symbols,
-        units=section.units,
-        lowercase=section.lowercase,
-    )

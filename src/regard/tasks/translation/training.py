@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from torch import nn
 
-from regard.config import Recipe, TransformerSection
+from regard.config import Recipe, Text, TransformerSection
 from regard.data.batches.batch import PairBatch
 from regard.data.batches.pairs import PairBatches
-from regard.data.corpora.pairs import Corpus, Pair
-from regard.data.corpora.passes import Progress
-from regard.data.prepare.pairs import PreparedPairs, prepare
+from regard.data.checks.findings import Finding, announce, pattern_draft
+from regard.data.checks.pairs import PairScan, vocabulary_drafts
+from regard.data.corpora.corpus import Progress, TextPair
+from regard.data.corpora.scan import Scanned
+from regard.data.prepare.encoders import PairEncoder
+from regard.data.prepare.preparation import LeftOut, prepare
+from regard.data.prepare.prepared import PreparedPairs
+from regard.data.prepare.split import Split, SplitCorpora, split_pairs
 from regard.decoding.rows import Rows
 from regard.decoding.trace import Trace
 from regard.models.inputs import pairs
@@ -29,9 +33,10 @@ from regard.tasks import card
 from regard.tasks.defaults import size_for
 from regard.tasks.metrics.bleu import score
 from regard.tasks.model_writer import StoppableTrace
-from regard.tasks.protocols import DataPaths, ShouldStop
+from regard.tasks.protocols import DataPaths, ShouldStop, TrainingJob
 from regard.tasks.translation.translator import Hypothesis, Translation
-from regard.text.tokenizers.vocabulary import Vocabularies
+from regard.text.tokenizers.reservoir_sample import sample
+from regard.text.tokenizers.vocabulary import Vocabularies, learn_vocabularies
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, tick
 
 SAMPLES = 3
@@ -40,6 +45,8 @@ MAX_EXTRA = 16
 """Tokens an output may have more than its source while validating: a young model does not know when to stop."""
 
 
+JUDGED = 10_000
+"""Pairs by which a vocabulary is judged."""
 BEAMS = 1.5
 """Times greedy search that each hypothesis of a beam takes: of five it was 1.4."""
 
@@ -128,12 +135,12 @@ class TranslationTraining:
         losses = [self.loss(batch) for batch in tick(batches, done)]
         return sum(float(part.nll) for part in losses) / max(1, sum(part.count for part in losses))
 
-    def _texts(self, generate: bool) -> list[Pair]:
+    def _texts(self, generate: bool) -> list[TextPair]:
         """The validation sentences to translate."""
         section = self.task.recipe.training
         return self.prepared.validation_pairs()[: section.validation_sentences if generate else SAMPLES]
 
-    def _greedy(self, texts: Sequence[Pair], trace: Trace | None = None) -> list[Hypothesis]:
+    def _greedy(self, texts: Sequence[TextPair], trace: Trace | None = None) -> list[Hypothesis]:
         sources, most = [source for source, _ in texts], max_extra(self.task.recipe)
         return [best[0] for best in self.task.nbest(sources, 1, beam=1, max_extra=most, trace=trace)]
 
@@ -171,29 +178,72 @@ class ValidationTranslation(Trace):
         self.done(min(1.0, self.tokens / self.expected))
 
 
+def ignore_message(text: str) -> None:
+    """Tells nobody."""
+
+
 @dataclass(frozen=True)
-class TranslationJob:
-    """Translation from corpora of sentence pairs."""
+class TranslationJob(TrainingJob):
+    """Translation from corpora of sentence pairs.
 
-    corpora: Sequence[Corpus]
-    validation: Corpus | None = None
-    task = Translation
+    Args:
+        scanned: the corpora.
+        tell: receives what the vocabulary shows of the data.
+        despite_check: only tell what would be refused.
+    """
 
-    def prepare(self, recipe: Recipe, folder: Path, progress: Progress) -> PreparedPairs:
+    scanned: Scanned[PairScan]
+    tell: Callable[[str], None] = ignore_message
+    despite_check: bool = False
+    task: ClassVar[type[Any]] = Translation
+
+    def prepare(self, folder: Path, progress: Progress) -> PreparedPairs:
         """The pairs as ids."""
-        return prepare(self.corpora, recipe, folder, self.validation, progress=progress)
+        recipe = self.recipe
+        self.scanned.refuse_unreadable("sentence pairs")
+
+        def make_split() -> Split:
+            return split_pairs(self.scanned.hashes_B2, recipe.data.validation, recipe.seed)
+
+        held_out = self.scanned.validation is not None
+        more = {} if held_out else {"data.validation": recipe.data.validation}
+        examples: SplitCorpora[TextPair] = SplitCorpora(self.scanned, None if held_out else make_split, more)
+        return PreparedPairs(prepare(examples, recipe, folder, self._learn, self._rests(), progress, self._review))
+
+    def _rests(self) -> dict[str, Any]:
+        """What the ids depend on besides the data; what came later only where it is used, so that older folders fit."""
+        text, usual = self.recipe.text, Text()
+        names = ["vocabulary", "joint", "normalisation", "sample", "bpe_dropout"]
+        names += [name for name in ("units", "lowercase") if getattr(text, name) != getattr(usual, name)]
+        names += ["segmentations"] if text.bpe_dropout else []
+        return {f"text.{name}": getattr(text, name) for name in names}
+
+    def _learn(self, pairs: Iterator[TextPair]) -> PairEncoder:
+        """Learn the vocabularies from a seeded sample, and judge the data by them."""
+        text = self.recipe.text
+        drawn = sample(pairs, text.sample, self.recipe.seed)
+        vocabularies = learn_vocabularies(
+            drawn, text.vocabulary, text.joint, text.normalisation, units=text.units, lowercase=text.lowercase
+        )
+        some = [(number, pair) for number, pair in enumerate(drawn[:: 1 + len(drawn) // JUDGED])]
+        self._announce(draft.finding for draft in vocabulary_drafts(None, some, vocabularies))
+        return PairEncoder(vocabularies, self.recipe)
+
+    def _review(self, left_out: LeftOut, pairs: int) -> None:
+        """Refuse data most of which is too long."""
+        count, places = left_out.counts["too long"], left_out.examples.get("too long", [])
+        finding = pattern_draft("too long", count, pairs, (), self.recipe.data.max_tokens).finding
+        if finding.severity == "fatal":
+            file, _, line = places[0].rpartition(":")
+            self._announce([replace(finding, examples=((file, int(line), ""),))])
+
+    def _announce(self, findings: Iterable[Finding]) -> None:
+        announce((finding.overrule() if self.despite_check else finding for finding in findings), self.tell)
 
     def assets(self, prepared: PreparedPairs) -> Vocabularies:
         """The vocabularies learned from them."""
         return prepared.vocabularies
 
-    def begin(self, model: nn.Module) -> None:
-        """Nothing: translators begin afresh."""
-
     def teach(self, task: Translation, prepared: PreparedPairs, paths: DataPaths) -> TranslationTraining:
         """Teacher forcing on the pairs."""
         return TranslationTraining(task, PairBatches(prepared, task.recipe), prepared, paths)
-
-    def more(self) -> dict[str, str]:
-        """Nothing."""
-        return {}

@@ -6,25 +6,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data.corpora.pairs import Pair
-from regard.data.corpora.passes import text_hash
-from regard.data.prepare.survey import split, survey
+from regard.data.corpora.corpus import TextPair, text_hash
+from regard.data.corpora.scan import Scanned
+from regard.data.prepare.split import split_pairs
 from regard.system.errors import RegardError
 from regard.text.files.lines import InvalidLines
+from tests.refusals import refused
 
 
 @dataclass
 class InMemory:
-    held: list[Pair]
+    held: list[tuple[str, str]]
     name: str = "memory"
     notes: tuple[InvalidLines, ...] = ()
 
-    def pairs(self) -> Iterator[Pair]:
-        return iter(self.held)
+    def examples(self) -> Iterator[TextPair]:
+        return (TextPair(*pair) for pair in self.held)
 
     def where(self, number: int, side: int = 0) -> str:
         return f"memory:{number + 1}"
@@ -35,14 +35,17 @@ def test_sameness_ignores_case_and_outer_space() -> None:
     assert text_hash("a b") != text_hash("a  b")
 
 
+def scanned(*corpora: list[tuple[str, str]]) -> Scanned:
+    return Scanned.of([InMemory(pairs) for pairs in corpora])
+
+
 WORDS = st.sampled_from(["a", "A ", "b", "c", "d", "e", "", " ", "f g", "h"])
 
 
 @given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=40), st.integers(1, 10), st.integers(0, 5))
-def test_no_sentence_is_on_both_sides(pairs: list[Pair], count: int, seed: int) -> None:
-    found = survey([InMemory(pairs)])
+def test_no_sentence_is_on_both_sides(pairs: list[tuple[str, str]], count: int, seed: int) -> None:
     try:
-        parts = split(found, count, seed)
+        parts = split_pairs(scanned(pairs).hashes_B2, count, seed)
     except RegardError as error:
         refused = str(error)
     else:
@@ -61,23 +64,23 @@ def test_no_sentence_is_on_both_sides(pairs: list[Pair], count: int, seed: int) 
 
 def test_unique_pairs_are_preferred_so_none_is_lost() -> None:
     pairs = [("same", "gleich")] * 50 + [(f"s{i}", f"t{i}") for i in range(50)]
-    parts = split(survey([InMemory(pairs)]), 10, seed=1)
+    parts = split_pairs(scanned(pairs).hashes_B2, 10, seed=1)
     assert (parts.validation_B.sum(), parts.left_B.sum()) == (10, 0)
     assert not parts.validation_B[:50].any()
-    other = split(survey([InMemory(pairs)]), 10, seed=2)
+    other = split_pairs(scanned(pairs).hashes_B2, 10, seed=2)
     assert (other.validation_B != parts.validation_B).any()
 
 
 def test_the_fingerprint_is_of_the_content() -> None:
     one, two = [("a", "b")], [("c", "d")]
-    assert survey([InMemory(one)]).fingerprint == survey([InMemory(list(one), name="elsewhere")]).fingerprint
+    assert scanned(one).fingerprint == Scanned.of([InMemory(list(one), name="elsewhere")]).fingerprint
     prints = {
-        survey([InMemory(pairs) for pairs in corpora]).fingerprint
+        scanned(*corpora).fingerprint
         for corpora in ([one], [two], [one, two], [two, one], [one + two], [[("a", "b "), ("c", "d")]])
     }
     assert len(prints) == 6
 
 
 def test_an_empty_corpus_is_refused() -> None:
-    with pytest.raises(RegardError, match="no sentence pairs"):
-        survey([InMemory([])])
+    with refused(RegardError, "memory", "sentence pairs"):
+        scanned([]).refuse_unreadable("sentence pairs")

@@ -9,8 +9,9 @@ import pytest
 
 from regard.config import Recipe, recipe_from
 from regard.system.errors import UsageError
-from regard.tasks.text import bpe_dropout as segmenting
-from regard.tasks.text.bpe_dropout import FEW, learned_from, uses_bpe_dropout
+from regard.tasks.text import preparing
+from regard.tasks.text.preparing import FEW, tagged_sides, uses_bpe_dropout
+from tests.refusals import refused
 
 
 def recipe(**text: Any) -> Recipe:
@@ -26,7 +27,7 @@ def test_few_texts_in_pieces_are_drawn_anew() -> None:
 
 def test_without_dropout_it_is_what_lies_there() -> None:
     prepared: Any = SimpleNamespace(text=object(), labels=object())
-    assert learned_from(prepared, recipe()) == (prepared.text, prepared.labels)
+    assert tagged_sides(prepared, recipe()) == (prepared.text, prepared.labels)
 
 
 def test_a_foreign_vocabulary_has_no_merges_to_leave_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,7 +35,7 @@ def test_a_foreign_vocabulary_has_no_merges_to_leave_out(monkeypatch: pytest.Mon
         folder = "data"
 
     found = SimpleNamespace(load=lambda folder: SimpleNamespace(tokenizer=object()))
-    monkeypatch.setattr(segmenting, "TextAssets", found)
+    monkeypatch.setattr(preparing, "TextAssets", found)
     prepared: Any = Prepared()
-    with pytest.raises(UsageError, match=r"text\.bpe_dropout: is for vocabularies of Regard"):
-        learned_from(prepared, recipe(bpe_dropout=0.1))
+    with refused(UsageError, "text.bpe_dropout"):
+        tagged_sides(prepared, recipe(bpe_dropout=0.1))

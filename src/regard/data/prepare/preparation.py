@@ -1,0 +1,191 @@
+"""Preparation of data for every task: examples become a folder of shards, reused when the inputs are unchanged."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from regard.config import Recipe
+from regard.data.corpora.corpus import Progress, no_progress
+from regard.data.prepare.encoders import Encoder, Omitted, Window
+from regard.data.prepare.folder import atomic_folder, finish, is_reusable
+from regard.data.prepare.shards import ShardFile, SideWriter
+from regard.data.prepare.split import Examples, Placed
+from regard.data.prepare.windowing import DocumentIndexWriter
+from regard.system.errors import RegardError
+
+BATCH = 2000
+"""Examples of a part that are encoded together."""
+KINDS = ("empty", "too long", "shared with validation", "validation")
+"""Why an example is left out; ``validation``: of the validation examples, whatever the reason."""
+Learn = Callable[[Iterator[Any]], Encoder[Any]]
+"""Makes the encoder from the examples that are learned from."""
+
+
+@dataclass
+class LeftOut:
+    """Examples that are not learned from: how many of each kind, and where the first few stand."""
+
+    kept: int = 5
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
+    examples: dict[str, list[str]] = field(default_factory=dict)
+
+    def note(self, kind: str, placed: Placed, side: int = 0) -> None:
+        """Count one example."""
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+        if len(seen := self.examples.setdefault(kind, [])) < self.kept:
+            seen.append(placed.where(side))
+
+
+def prepare(
+    examples: Examples[Any],
+    recipe: Recipe,
+    folder: Path,
+    learn: Learn,
+    rests: dict[str, Any],
+    progress: Progress = no_progress,
+    review: Callable[[LeftOut, int], None] | None = None,
+) -> Path:
+    """Prepare the examples in ``folder``, unless it was prepared from the same; returns it.
+
+    Args:
+        examples: each in its part.
+        recipe: its seed and ``data.max_tokens`` are read.
+        folder: below the run's private folder.
+        learn: makes the encoder.
+        rests: what the encoding depends on besides the data, by name.
+        progress: reports progress.
+        review: called with what was left out and the number of training examples before the folder is complete; may
+            refuse them.
+
+    Raises:
+        RegardError: nothing is left of a part; or ``folder`` was made from other data or another recipe (and which
+            field differs).
+    """
+    inputs = {"seed": recipe.seed, "data.max_tokens": recipe.data.max_tokens, **examples.inputs, **rests}
+    if not is_reusable(folder, inputs):
+        with atomic_folder(folder) as partial:
+            _FolderWriter(examples, partial, progress).write(learn, inputs, review)
+    return folder
+
+
+class _FolderWriter:
+    """One making of a folder; a few thousand examples are in memory at a time."""
+
+    def __init__(self, examples: Examples[Any], folder: Path, progress: Progress) -> None:
+        self._examples, self._folder, self._progress = examples, folder, progress
+        self._left_out = LeftOut()
+
+    def write(self, learn: Learn, inputs: dict[str, Any], review: Callable[[LeftOut, int], None] | None) -> None:
+        """Every file of the folder, the index last."""
+        self._progress("learn", 0)
+        encoder = learn(self._examples.learned())
+        encoder.save(self._folder)
+        with ExitStack() as stack:
+            train = _PartWriter(self._folder, "train", encoder, self._left_out, stack)
+            validation = _PartWriter(self._folder, "validation", encoder, self._left_out, stack)
+            for number, placed in enumerate(self._examples.placed()):
+                (validation if placed.part == "validation" else train).add(placed)
+                if number % BATCH == 0:
+                    self._progress("encode", number)
+            sides, files, wholes = dict[str, Any](), dict[str, Any](), dict[str, str]()
+            for part in (train, validation):
+                part.close(sides, files, wholes)
+        if review:
+            review(self._left_out, train.seen)
+        for part in (train, validation):
+            if not part.windows:
+                self._refuse_nothing(part.name, encoder.nothing)
+        fields = encoder.fields([train.kept[id(corpus)] for corpus in self._examples.corpora])
+        index: dict[str, Any] = {"inputs": inputs, "sides": sides} | ({"wholes": wholes} if wholes else {}) | fields
+        index |= encoder.write_tables(self._folder, files, self._progress)
+        index |= {"left_out": {"counts": self._left_out.counts, "examples": self._left_out.examples}}
+        index |= {"mended": self._replacements(), "rests": [inputs, encoder.sha256, *encoder.rests(fields)]}
+        finish(self._folder, index, files)
+
+    def _refuse_nothing(self, part: str, reason: str) -> None:
+        """Raise a RegardError that names the files of which no example is left."""
+        where = self._examples.files_of(part)
+        if part == "validation":
+            raise RegardError(f"nothing is left to validate on: {reason}; give another by --valid", where)
+        raise RegardError(f"nothing is left: {reason}", where)
+
+    def _replacements(self) -> list[str]:
+        """A line about each file that held invalid UTF-8."""
+        return [
+            f"{corpus.where(notes.invalid_lines[0] - 1, side)}: {notes.invalid} lines are not valid UTF-8; "
+            "their bytes became U+FFFD"
+            for corpus, side, notes in self._examples.notes
+            if notes.invalid
+        ]
+
+
+class _PartWriter:
+    """The training or the validation examples being written.
+
+    Args:
+        folder: of the files.
+        part: ``train`` or ``validation``, how the files are named.
+        encoder: examples to ids.
+        left_out: takes the examples that are left out.
+        stack: closes the files whatever happens.
+    """
+
+    def __init__(self, folder: Path, part: str, encoder: Encoder[Any], left_out: LeftOut, stack: ExitStack) -> None:
+        self.name, self._encoder, self._left_out = part, encoder, left_out
+        self._names = [f"{part}.{side}" for side in encoder.sides]
+        sizes = encoder.sizes(part)
+        self._writers = [SideWriter(folder, name, size) for name, size in zip(self._names, sizes, strict=True)]
+        self._wholes = DocumentIndexWriter(folder, f"{part}.wholes") if encoder.windowed else None
+        plain = part == "validation" and encoder.keeps_validation
+        self._texts = [ShardFile(folder / f"{name}.txt") for name in self._names] if plain else []
+        files: list[Any] = [*self._writers, *self._texts, *([self._wholes] if self._wholes else [])]
+        for file in files:
+            stack.callback(file.release)
+        self._waiting: list[Placed] = []
+        self.kept: Counter[int] = Counter()
+        self.seen, self.windows = 0, 0
+
+    def add(self, placed: Placed) -> None:
+        """Take the next example of the part."""
+        self._waiting.append(placed)
+        if len(self._waiting) == BATCH:
+            self._encode()
+
+    def _encode(self) -> None:
+        self.seen += len(self._waiting)
+        coded = self._encoder.encode([placed.example for placed in self._waiting], self.name)
+        kept: list[Sequence[Window]] = []
+        for placed, windows in zip(self._waiting, coded, strict=True):
+            if placed.part == "shared":
+                windows = Omitted("shared with validation")
+            if isinstance(windows, Omitted):
+                kind = "validation" if self.name == "validation" else windows.kind
+                self._left_out.note(kind, placed, windows.side)
+                continue
+            kept.append(windows)
+            self.kept[id(placed.corpus)] += 1
+            for text, side in zip(self._texts, placed.example.sides(), strict=False):
+                text.put(f"{side}\n".encode())
+        self._waiting.clear()
+        if self._wholes:
+            self._wholes.add([len(windows) for windows in kept])
+        for side, writer in enumerate(self._writers):
+            writer.add([window[side] for windows in kept for window in windows])
+        self.windows += sum(map(len, kept))
+
+    def close(self, sides: dict[str, Any], files: dict[str, Any], wholes: dict[str, str]) -> None:
+        """Finish the files and add their entries for the index."""
+        self._encode()
+        for writer, name in zip(self._writers, self._names, strict=True):
+            sides[name], written = writer.close()
+            files |= written
+        for text in self._texts:
+            files[text.name] = text.close()
+        if self._wholes:
+            wholes[self.name], written = self._wholes.close()
+            files |= written

@@ -1,0 +1,246 @@
+"""Each example's part: learned from, validated on, or neither; a validation part is split off by seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Generic, Literal, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.data.corpora.corpus import EMPTY_HASH, Corpus, ExampleT, ExampleT_co, Progress, no_progress
+from regard.data.corpora.documents import DocumentPart
+from regard.data.corpora.held_out import HeldOut
+from regard.data.corpora.scan import EVERY, Scan, Scanned
+from regard.system.errors import RegardError
+from regard.system.keys import generator
+from regard.text.files.lines import InvalidLines
+
+Part = Literal["train", "validation", "shared"]
+"""``shared``: in neither, as it shares a sentence with the validation part."""
+
+
+class Placed(NamedTuple):
+    """An example, its part, and where it stands."""
+
+    example: Any
+    part: Part
+    corpus: Corpus[Any]
+    number: int
+
+    def where(self, side: int = 0) -> str:
+        """File and line."""
+        return self.corpus.where(self.number, side)
+
+
+class Examples(Protocol[ExampleT_co]):
+    """The examples of a run, each in its part."""
+
+    @property
+    def corpora(self) -> Sequence[Corpus[ExampleT_co]]:
+        """Those that are learned from."""
+        ...
+
+    def files_of(self, part: str) -> str:
+        """The files of the training or validation examples, for messages."""
+        ...
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """Fingerprints of the content, for the index of the prepared data."""
+        ...
+
+    def learned(self) -> Iterator[ExampleT_co]:
+        """Those that are learned from, in order."""
+        ...
+
+    def placed(self) -> Iterator[Placed]:
+        """All of them, in order, those of a validation file last."""
+        ...
+
+    @property
+    def notes(self) -> list[tuple[Corpus[Any], int, InvalidLines]]:
+        """Invalid lines of each file in the latest pass, with its corpus and side."""
+        ...
+
+
+@dataclass(frozen=True)
+class Split:
+    """Training and validation examples; ``left_B`` marks those in neither.
+
+    An example is in neither if it shares a sentence with a validation example.
+    """
+
+    validation_B: NDArray[np.bool_]
+    left_B: NDArray[np.bool_]
+
+    @property
+    def train_B(self) -> NDArray[np.bool_]:
+        """The examples that are learned from."""
+        return ~(self.validation_B | self.left_B)
+
+
+class SplitCorpora(Generic[ExampleT]):
+    """Scanned corpora and the part of each example.
+
+    Args:
+        scanned: the training corpora and the validation corpus.
+        split: makes the split of the training corpora when it is needed; None: all is learned from.
+        inputs: what the split depends on, besides the data.
+    """
+
+    def __init__(
+        self,
+        scanned: Scanned[Scan[ExampleT]],
+        split: Callable[[], Split] | None = None,
+        inputs: dict[str, Any] | None = None,
+    ) -> None:
+        self._scanned, self._make_split, self._inputs = scanned, split, inputs or {}
+
+    @cached_property
+    def _split(self) -> Split | None:
+        return self._make_split() if self._make_split else None
+
+    @property
+    def corpora(self) -> Sequence[Corpus[ExampleT]]:
+        return [scan.corpus for scan in self._scanned.learned]
+
+    def files_of(self, part: str) -> str:
+        given = self._scanned.validation
+        return given.corpus.name if part == "validation" and given else self._scanned.name
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        held_out = self._scanned.validation_fingerprint or "split"
+        return {"data": self._scanned.fingerprint, "validation": held_out, **self._inputs}
+
+    @property
+    def notes(self) -> list[tuple[Corpus[Any], int, InvalidLines]]:
+        corpora = [scan.corpus for scan in self._scanned.every]
+        return [(corpus, side, notes) for corpus in corpora for side, notes in enumerate(corpus.notes)]
+
+    def learned(self) -> Iterator[ExampleT]:
+        return (placed.example for placed in self._learned() if placed.part == "train")
+
+    def placed(self) -> Iterator[Placed]:
+        yield from self._learned()
+        if self._scanned.validation is not None:
+            corpus = self._scanned.validation.corpus
+            for number, example in enumerate(corpus.examples()):
+                yield Placed(example, "validation", corpus, number)
+
+    def _learned(self) -> Iterator[Placed]:
+        split, begin = self._split, 0
+        names: tuple[Part, Part, Part] = ("train", "validation", "shared")
+        for scan in self._scanned.learned:
+            parts_B = np.zeros(scan.count, np.int8)
+            if split is not None:
+                parts_B[split.validation_B[begin : begin + scan.count]] = 1
+                parts_B[split.left_B[begin : begin + scan.count]] = 2
+            begin += scan.count
+            for number, (example, part) in enumerate(zip(scan.corpus.examples(), parts_B.tolist(), strict=False)):
+                yield Placed(example, names[part], scan.corpus, number)
+
+
+def split_pairs(hashes_B2: NDArray[np.uint64], count: int, seed: int) -> Split:
+    """A validation part drawn by seed, so that no source and no target sentence is on both sides.
+
+    At most a tenth of the pairs. Pairs whose sentences occur once are preferred, so hardly a pair is lost.
+
+    Args:
+        hashes_B2: of both sentences of each pair.
+        count: pairs to hold out.
+        seed: of the draw.
+
+    Raises:
+        RegardError: too few pairs, or all of them share sentences.
+    """
+    pairs = len(hashes_B2)
+    source, source_times = _unique_numbers(hashes_B2[:, 0])
+    target, target_times = _unique_numbers(hashes_B2[:, 1])
+    filled = (hashes_B2 != EMPTY_HASH).all(1)
+    order = generator(seed, "split").permutation(np.flatnonzero(filled))
+    times = (source_times[source] + target_times[target])[order]
+    chosen = order[np.argsort(times, kind="stable")][: max(1, min(count, pairs // 10))]
+    shared = np.isin(source, source[chosen]) | np.isin(target, target[chosen])
+    return _split(chosen, shared, filled, "pairs", "--valid-source and --valid-target", "validation")
+
+
+def split_texts(text_B: NDArray[np.uint64], count: int, seed: int, noun: str = "texts", where: str = "") -> Split:
+    """A validation part drawn by seed, at most a tenth, so that no text is on both sides; labels may be.
+
+    Args:
+        text_B: a hash of each text.
+        count: texts to hold out.
+        seed: of the draw.
+        noun: what they are called, and ``where`` their files, for a sentence.
+
+    Raises:
+        RegardError: too few texts, or all of them are the same.
+    """
+    filled = text_B != EMPTY_HASH
+    chosen = generator(seed, "split").permutation(np.flatnonzero(filled))[: max(1, min(count, len(text_B) // 10))]
+    return _split(chosen, np.isin(text_B, text_B[chosen]), filled, noun, "--valid", where)
+
+
+def _split(
+    chosen: NDArray[np.int64],
+    shared: NDArray[np.bool_],
+    filled: NDArray[np.bool_],
+    noun: str,
+    option: str,
+    where: str,
+) -> Split:
+    """The chosen examples held out, those that share with them left out; refused where nothing remains."""
+    count, validation = len(filled), np.zeros(len(filled), np.bool_)
+    validation[chosen] = True
+    left = shared & ~validation
+    if count < 2 or not (filled & ~validation & ~left).any():
+        message = f"{count} {noun} are too few, or too alike, to split a validation part off; give {option}"
+        raise RegardError(message, where)
+    return Split(validation, left)
+
+
+def _unique_numbers(sentences_B: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Dense numbers of the sentences, and the count of each number."""
+    _, numbers, times = np.unique(sentences_B, return_inverse=True, return_counts=True)
+    return numbers, times
+
+
+class SplitDocuments:
+    """Running text of which a part is held out; reads it once for its fingerprints.
+
+    Args:
+        held: the text.
+        see: called with each document that is learned from, or part of one.
+        progress: reports progress.
+    """
+
+    def __init__(self, held: HeldOut, see: Callable[[str], None], progress: Progress = no_progress) -> None:
+        self._held = held
+        scans = Scan(held.text), Scan(held.text)
+        for part, is_held in held.parts():
+            scans[is_held].add(part)
+            if not is_held:
+                see(part.text)
+            if sum(scan.count for scan in scans) % EVERY == 0:
+                progress("read", scans[0].count)
+        self.inputs = {"data": Scanned([scans[0]]).fingerprint, "validation": Scanned([scans[1]]).fingerprint}
+
+        self.corpora = [held.text]
+
+    def files_of(self, part: str) -> str:
+        return self._held.text.name
+
+    @property
+    def notes(self) -> list[tuple[Corpus[Any], int, InvalidLines]]:
+        return [(self._held.text, side, notes) for side, notes in enumerate(self._held.text.notes)]
+
+    def learned(self) -> Iterator[DocumentPart]:
+        return (part for part, is_held in self._held.parts() if not is_held)
+
+    def placed(self) -> Iterator[Placed]:
+        for number, (part, is_held) in enumerate(self._held.parts()):
+            yield Placed(part, "validation" if is_held else "train", self._held.text, number)
