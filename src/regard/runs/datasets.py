@@ -14,7 +14,7 @@ from regard.data.checks.tags import TagScan, report_tags
 from regard.data.corpora.corpus import Corpus, LabelledText, TextPair
 from regard.data.corpora.images import one_shape, open_images
 from regard.data.corpora.labelled import open_labelled
-from regard.data.corpora.scan import Scanned
+from regard.data.corpora.scan import DataScan
 from regard.data.corpora.tagged import open_tagged
 from regard.runs.options import corpora
 from regard.system.errors import UsageError
@@ -27,7 +27,7 @@ from regard.tasks.language.masked_training import MaskedLmJob
 from regard.tasks.language.spans_training import SpanCorruptionJob
 from regard.tasks.protocols import TrainingJob
 from regard.tasks.tagging.training import TaggingJob
-from regard.tasks.text.preparing import uses_bpe_dropout
+from regard.tasks.text.preparation import uses_bpe_dropout
 from regard.tasks.translation.training import TranslationJob
 
 Tell = Callable[[str], None]
@@ -43,7 +43,7 @@ class RecipeFor(Protocol):
 
 def scan_pairs(
     learned: Sequence[Corpus[TextPair]], validation: Corpus[TextPair] | None, tell: Tell, despite_check: bool = False
-) -> tuple[Scanned[PairScan], int]:
+) -> tuple[DataScan[PairScan], int]:
     """Scan parallel corpora, report suspicious data, and refuse data that cannot be learned from; counts the pairs.
 
     Raises:
@@ -54,7 +54,7 @@ def scan_pairs(
     drafts = [draft for scan in scans for draft in scan.drafts(0, None)]
     report = report_pairs(scans, {"the validation pairs": held_out} if held_out else {}, drafts)
     report.announce(tell, despite_check)
-    return Scanned(scans, held_out), report.pairs
+    return DataScan(scans, held_out), report.pairs
 
 
 def translation(given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TranslationJob:
@@ -73,7 +73,7 @@ def classification(given: InputFiles, asked: RecipeFor, tell: Tell, despite_chec
     """Classification from labelled texts."""
     learned, validation = given.corpora(open_labelled)
     kind = asked(1).classification.kind
-    scanned = Scanned.of(learned, validation, scan=partial(LabelScan[LabelledText], kind=kind))
+    scanned = DataScan.of(learned, validation, scan=partial(LabelScan[LabelledText], kind=kind))
     report = report_labels(scanned.learned, _validation(scanned, "texts"))
     report.announce(tell, despite_check)
     return ClassificationJob(asked(report.pairs), scanned, pretrained=given.begun)
@@ -83,7 +83,7 @@ def tagging(given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool
     """Tagging from tagged texts."""
     learned, validation = given.corpora(open_tagged)
     scheme = asked(1).tagging.scheme
-    scanned = Scanned.of(learned, validation, scan=TagScan)
+    scanned = DataScan.of(learned, validation, scan=TagScan)
     report = report_tags(scanned.learned, None if scheme == "auto" else scheme, _validation(scanned, "texts"))
     report.announce(tell, despite_check)
     recipe = asked(report.pairs, uses_bpe_dropout(asked(1), report.pairs, given.begun))
@@ -97,7 +97,7 @@ def image_classification(given: InputFiles, asked: RecipeFor, tell: Tell, despit
     learned, validation = given.corpora(open_images)
     shape = one_shape([*learned, *([validation] if validation else [])])
     kind = asked(1, seems := size_defaults(shape)).classification.kind
-    scanned = Scanned.of(learned, validation, scan=partial(ImageScan, kind=kind))
+    scanned = DataScan.of(learned, validation, scan=partial(ImageScan, kind=kind))
     report = report_labels(scanned.learned, _validation(scanned, "images"))
     report.announce(tell, despite_check)
     recipe = asked(report.pairs, {**seems, **batch_defaults(asked(report.pairs, seems))})
@@ -119,7 +119,7 @@ def encoding(given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: boo
     raise UsageError(f"encoding is for encoders that regard import brings in, not for training; {instead}", "--task")
 
 
-def _validation(scanned: Scanned[Any], noun: str) -> dict[str, Any]:
+def _validation(scanned: DataScan[Any], noun: str) -> dict[str, Any]:
     return {f"the validation {noun}": scanned.validation} if scanned.validation else {}
 
 

@@ -10,7 +10,7 @@ from regard.data.corpora import documents as reading
 from regard.data.corpora import held_out
 from regard.data.corpora.corpus import Corpus
 from regard.data.corpora.documents import DocumentPart, open_documents
-from regard.data.corpora.held_out import HeldOut, HeldOutEnd, JoinedDocuments, measure_corpora, split_documents
+from regard.data.corpora.held_out import DocumentSeries, HeldOut, HeldOutSpan, measure_corpora, split_documents
 from regard.system.errors import RegardError
 from tests.refusals import refused
 
@@ -95,7 +95,7 @@ def test_of_few_documents_the_end_is_kept_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize("cut", [0, 1, 30, 31, 74, 75, 100])
 def test_both_parts_are_the_whole(tmp_path: Path, cut: int) -> None:
     corpora = [lines(tmp_path, ["a" * 30, "b" * 45]), lines(tmp_path, ["c" * 25], "b")]
-    left, right = sides(HeldOutEnd(JoinedDocuments(corpora), cut))
+    left, right = sides(HeldOutSpan(DocumentSeries(corpora), cut))
     assert "".join(plain(left) + plain(right)) == "a" * 30 + "b" * 45 + "c" * 25
     assert len("".join(plain(left))) == cut
     assert [part.continues for part in left + right].count(False) == 3

@@ -9,7 +9,7 @@ from typing import Any
 from regard.config import Recipe
 from regard.data.checks.pairs import PairScan
 from regard.data.corpora.corpus import Progress, no_progress
-from regard.data.corpora.scan import Scanned
+from regard.data.corpora.scan import DataScan
 from regard.data.prepare.prepared import PreparedPairs
 from regard.tasks.translation.training import TranslationJob
 
@@ -18,4 +18,4 @@ def prepare_pairs(
     corpora: Sequence[Any], recipe: Recipe, folder: Path, validation: Any = None, progress: Progress = no_progress
 ) -> PreparedPairs:
     """The prepared data of sentence pairs."""
-    return TranslationJob(recipe, Scanned.of(corpora, validation, scan=PairScan)).prepare(folder, progress)
+    return TranslationJob(recipe, DataScan.of(corpora, validation, scan=PairScan)).prepare(folder, progress)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from regard.data.corpora.documents import DocumentPart
-from regard.data.prepare.encoders import ClassEncoder, DocumentEncoder, LabelIds, Omitted
+from regard.data.prepare.encoders import ClassEncoder, DocumentEncoder, LabelIds, RefusedExample
 from regard.data.prepare.windowing import Frame
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from regard.text.tokenizers.vocabulary import read_tokenizer
@@ -45,12 +45,12 @@ def test_a_number_keeps_the_bits_of_its_float32() -> None:
 
 def test_what_has_no_label_has_no_ids(tokenizer: Tokenizer) -> None:
     pairs = [("the cat", "a"), ("the dog", ""), ("a snake", "b")]
-    without = Omitted("no label")
+    without = RefusedExample("no label")
     assert [one == without for one in coding(tokenizer).encode(pairs, "train")] == [False, True, False]
     numbers = coding(tokenizer, "regression", ()).encode([("x", "1"), ("y", "")], "train")
     assert [one == without for one in numbers] == [False, True]
     assert without not in coding(tokenizer, "multi").encode(pairs, "train")  # none of several
-    assert coding(tokenizer).encode([(" ", "a")], "train") == [Omitted("empty")]
+    assert coding(tokenizer).encode([(" ", "a")], "train") == [RefusedExample("empty")]
 
 
 def test_a_text_is_framed_and_a_long_one_says_its_label_in_every_window(tokenizer: Tokenizer) -> None:

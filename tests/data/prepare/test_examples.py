@@ -11,12 +11,12 @@ from regard.config import Recipe
 from regard.data.batches.texts import Examples
 from regard.data.corpora.corpus import no_progress
 from regard.data.corpora.labelled import open_labelled
-from regard.data.corpora.scan import Scanned
+from regard.data.corpora.scan import DataScan
 from regard.data.prepare.encoders import ClassEncoder, LabelIds
 from regard.data.prepare.prepared import PreparedExamples
 from regard.data.prepare.windowing import Frame
 from regard.system.errors import Damaged, RegardError
-from regard.tasks.text.preparing import prepare_texts
+from regard.tasks.text.preparation import prepare_texts
 from regard.text.tokenizers.tokenizer import learn
 from regard.text.tokenizers.vocabulary import read_tokenizer
 from tests.data.prepare.full_disk import named_when_full
@@ -39,7 +39,7 @@ def prepared(
         tokenizer = learn([text for text, _ in pairs], chosen.text.vocabulary)
         return ClassEncoder(tokenizer, Frame.of(tokenizer, chosen.data.max_tokens), LabelIds("single", LABELS))
 
-    scanned = Scanned.of([open_labelled(path)], open_labelled(valid) if valid else None)
+    scanned = DataScan.of([open_labelled(path)], open_labelled(valid) if valid else None)
     return prepare_texts(scanned, chosen, folder, learned, rests or {}, no_progress)
 
 

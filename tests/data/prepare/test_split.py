@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.data.corpora.corpus import TextPair, text_hash
-from regard.data.corpora.scan import Scanned
+from regard.data.corpora.scan import DataScan
 from regard.data.prepare.split import split_pairs
 from regard.system.errors import RegardError
 from regard.text.files.lines import InvalidLines
@@ -35,8 +35,8 @@ def test_sameness_ignores_case_and_outer_space() -> None:
     assert text_hash("a b") != text_hash("a  b")
 
 
-def scanned(*corpora: list[tuple[str, str]]) -> Scanned:
-    return Scanned.of([InMemory(pairs) for pairs in corpora])
+def scanned(*corpora: list[tuple[str, str]]) -> DataScan:
+    return DataScan.of([InMemory(pairs) for pairs in corpora])
 
 
 WORDS = st.sampled_from(["a", "A ", "b", "c", "d", "e", "", " ", "f g", "h"])
@@ -73,7 +73,7 @@ def test_unique_pairs_are_preferred_so_none_is_lost() -> None:
 
 def test_the_fingerprint_is_of_the_content() -> None:
     one, two = [("a", "b")], [("c", "d")]
-    assert scanned(one).fingerprint == Scanned.of([InMemory(list(one), name="elsewhere")]).fingerprint
+    assert scanned(one).fingerprint == DataScan.of([InMemory(list(one), name="elsewhere")]).fingerprint
     prints = {
         scanned(*corpora).fingerprint
         for corpora in ([one], [two], [one, two], [two, one], [one + two], [[("a", "b "), ("c", "d")]])

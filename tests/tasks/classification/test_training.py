@@ -15,7 +15,7 @@ from regard.config import Classification as Section
 from regard.data.checks.labels import LabelScan
 from regard.data.corpora.corpus import Corpus, no_progress
 from regard.data.corpora.labelled import open_labelled
-from regard.data.corpora.scan import Scanned
+from regard.data.corpora.scan import DataScan
 from regard.nn.hooks import intervene
 from regard.system.errors import RegardError
 from regard.tasks.classification.training import ClassificationJob, ClassificationTraining
@@ -114,7 +114,7 @@ def mixed(count: int, seed: int) -> list[tuple[str, str]]:
 
 def teaching(task: Any, train: Path, valid: Path, folder: Path) -> ClassificationTraining:
     """The teaching of a task that is there, on these files."""
-    scanned = Scanned.of([open_labelled(train)], open_labelled(valid), scan=LabelScan)
+    scanned = DataScan.of([open_labelled(train)], open_labelled(valid), scan=LabelScan)
     job = ClassificationJob(task.recipe, scanned)
     return ClassificationTraining(task, job.prepare(folder, no_progress), DataPaths())
 

@@ -14,7 +14,7 @@ from regard.nn.hooks import capture
 from regard.nn.layout import Sequences
 from regard.system.errors import UsageError
 from regard.tasks.encoding.vectors import POOLS, TextVectors, unit_rows
-from regard.tasks.text.preparing import SYMBOLS
+from regard.tasks.text.preparation import SYMBOLS
 from regard.text.tokenizers.tokenizer import learn
 from tests.models.small_models import assert_near, stir
 

@@ -17,7 +17,7 @@ from regard.data.batches.texts import Examples
 from regard.data.batches.word_marks import WordMarks
 from regard.data.checks.tags import TagScan
 from regard.data.corpora.corpus import no_progress
-from regard.data.corpora.scan import Scanned
+from regard.data.corpora.scan import DataScan
 from regard.data.corpora.tagged import open_tagged
 from regard.runs.train import train
 from regard.system.errors import RegardError, UsageError
@@ -197,7 +197,7 @@ def taught(task: Tagging, folder: Path) -> TaggingTraining:
     corpora = [
         open_tagged(write(folder / f"{seed}.conll", sentences(count, seed))) for count, seed in ((200, 1), (20, 2))
     ]
-    scanned = Scanned.of(corpora[:1], corpora[1], scan=TagScan)
+    scanned = DataScan.of(corpora[:1], corpora[1], scan=TagScan)
     prepared = TaggingJob(task.recipe, scanned).prepare(folder / "data", no_progress)
     return TaggingTraining(task, prepared, DataPaths())
 

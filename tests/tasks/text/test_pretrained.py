@@ -9,7 +9,7 @@ import torch
 from regard.config import Text, recipe_from
 from regard.models.store import named_tensors
 from regard.system.errors import RegardError
-from regard.tasks.text.preparing import SYMBOLS, learned_tokenizer
+from regard.tasks.text.preparation import SYMBOLS, learned_tokenizer
 from regard.tasks.text.pretrained import Pretrained
 from regard.training.checkpoints.tensors import load
 from tests.tasks.classification.small_classifiers import rows, taught, written

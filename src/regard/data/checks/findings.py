@@ -193,14 +193,14 @@ KINDS: dict[str, PatternKind] = {
 """What each kind means; the shares are of what its sentence counts: lines (each pair has two), pairs or words."""
 
 
-def pattern_draft(kind: str, count: int, pairs: int, places: Sequence[Place], limit: int = 0) -> Draft:
+def pattern_draft(kind: str, count: int, pairs: int, places: Sequence[ExamplePosition], limit: int = 0) -> Draft:
     """The finding for ``count`` lines or pairs of a kind among ``pairs``; ``limit``: most tokens of a sentence."""
     share = count / max(1, 2 * pairs if kind in PATTERNS else pairs)
     sentence = KINDS[kind].sentence.format(count=f"{count:,}", share=percent(share), limit=limit)
     return Draft(Finding(kind, KINDS[kind].severity(share), count, share, (), sentence), places)
 
 
-class Place(NamedTuple):
+class ExamplePosition(NamedTuple):
     """An example of a finding: its scan, its number and side there, and its text where the scan kept it."""
 
     scan: CheckScan[Any]
@@ -213,7 +213,7 @@ class Draft(NamedTuple):
     """A finding whose examples are not looked up yet."""
 
     finding: Finding
-    places: Sequence[Place]
+    places: Sequence[ExamplePosition]
 
 
 class CheckScan(Scan[ExampleT], Generic[ExampleT]):
@@ -222,19 +222,19 @@ class CheckScan(Scan[ExampleT], Generic[ExampleT]):
     def __init__(self, corpus: Any) -> None:
         super().__init__(corpus)
         self.counts: Counter[str] = Counter()
-        self.places: dict[str, list[Place]] = defaultdict(list)
+        self.places: dict[str, list[ExamplePosition]] = defaultdict(list)
 
     def note(self, kind: str, text: str, side: int = 0) -> None:
         """Count a problem of the example being looked at."""
         self.counts[kind] += 1
         if len(self.places[kind]) < EXAMPLES:
-            self.places[kind].append(Place(self, self.count - 1, side, text))
+            self.places[kind].append(ExamplePosition(self, self.count - 1, side, text))
 
     def text_of(self, example: ExampleT, side: int) -> str:
         """An example as a finding shows it."""
         return example.sides()[side]
 
-    def example(self, place: Place, text: str) -> Example:
+    def example(self, place: ExamplePosition, text: str) -> Example:
         """A place as file, line and excerpt."""
         file, _, line = self.corpus.where(place.number, place.side).rpartition(":")
         return file, int(line), excerpt(text)
@@ -268,7 +268,7 @@ def look_up(drafts: Iterable[Draft], read: bool) -> tuple[Finding, ...]:
             if number in numbers:
                 texts |= {(scan, number, side): scan.text_of(example, side) for side in (0, 1)}
 
-    def look(place: Place) -> Example:
+    def look(place: ExamplePosition) -> Example:
         known = place.text if place.text is not None else texts.get((place.scan, place.number, place.side), "")
         return place.scan.example(place, known)
 

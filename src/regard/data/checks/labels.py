@@ -15,8 +15,8 @@ from regard.data.checks.findings import (
     KINDS,
     CheckScan,
     Draft,
+    ExamplePosition,
     Finding,
-    Place,
     Report,
     Severity,
     excerpt,
@@ -106,9 +106,9 @@ class LabelScan(CheckScan[ExampleT], Generic[ExampleT]):
         text, label = example.sides()
         return f"{label} ← {text}"
 
-    def at(self, numbers: NDArray[np.int64]) -> list[Place]:
+    def at(self, numbers: NDArray[np.int64]) -> list[ExamplePosition]:
         """These examples."""
-        return [Place(self, number) for number in numbers.tolist()]
+        return [ExamplePosition(self, number) for number in numbers.tolist()]
 
     def drafts(self) -> Iterator[Draft]:
         """Findings on single examples."""
@@ -240,7 +240,7 @@ def _header(labels: Counter[str], scans: Sequence[LabelScan[Any]], count: int) -
             f"Line 1 of {names[0][0].corpus.name} has the label {said}, which no other line has: is line 1 a header? "
             "Name the columns by --columns."
         )
-        places = [Place(scan, 0, 0, label) for scan, label in names[:EXAMPLES]]
+        places = [ExamplePosition(scan, 0, 0, label) for scan, label in names[:EXAMPLES]]
         yield Draft(Finding("header", "warning", len(names), len(names) / count, (), sentence), places)
 
 
@@ -274,10 +274,10 @@ def quote_labels(labels: Sequence[str]) -> str:
     return ", ".join(repr(excerpt(label)) for label in labels[:SHOWN]) + (", …" if len(labels) > SHOWN else "")
 
 
-def first_places(labels: Sequence[str], scans: Sequence[LabelScan[Any]]) -> list[Place]:
+def first_places(labels: Sequence[str], scans: Sequence[LabelScan[Any]]) -> list[ExamplePosition]:
     """First occurrence of each of the first few labels."""
     owners = [(label, next(scan for scan in scans if label in scan.first)) for label in labels[:EXAMPLES]]
-    return [Place(scan, scan.first[label], 0, label) for label, scan in owners]
+    return [ExamplePosition(scan, scan.first[label], 0, label) for label, scan in owners]
 
 
 def corpus_drafts(scans: Sequence[LabelScan[Any]]) -> Iterator[Draft]:
@@ -285,11 +285,11 @@ def corpus_drafts(scans: Sequence[LabelScan[Any]]) -> Iterator[Draft]:
     hashes, noun = np.concatenate([scan.hashes_B2 for scan in scans]), scans[0].noun
     ends = np.cumsum([scan.count for scan in scans])
 
-    def places(numbers: NDArray[np.int64]) -> list[Place]:
+    def places(numbers: NDArray[np.int64]) -> list[ExamplePosition]:
         """These examples, numbered over all corpora, in this order."""
         owners = np.searchsorted(ends, numbers, side="right").tolist()
         return [
-            Place(scans[owner], int(number - ends[owner]) + scans[owner].count)
+            ExamplePosition(scans[owner], int(number - ends[owner]) + scans[owner].count)
             for owner, number in zip(owners, numbers, strict=True)
         ]
 

@@ -20,8 +20,8 @@ from regard.data.checks.findings import (
     KINDS,
     CheckScan,
     Draft,
+    ExamplePosition,
     Finding,
-    Place,
     Report,
     Severity,
     excerpt,
@@ -75,9 +75,9 @@ class PairScan(CheckScan[TextPair]):
         """Which pairs have text on both sides."""
         return np.asarray((self.hashes_B2 != EMPTY_HASH).all(1))
 
-    def at(self, numbers: NDArray[np.int64], side: int = 0) -> list[Place]:
+    def at(self, numbers: NDArray[np.int64], side: int = 0) -> list[ExamplePosition]:
         """The first few of these pairs."""
-        return [Place(self, number, side) for number in numbers[:EXAMPLES].tolist()]
+        return [ExamplePosition(self, number, side) for number in numbers[:EXAMPLES].tolist()]
 
     def drafts(self, max_tokens: int, characters_per_token: float | None) -> Iterator[Draft]:
         """All findings of the scan; lengths are not judged where it is not known how long a token is."""
@@ -191,7 +191,7 @@ def vocabulary_drafts(scan: CheckScan[Any] | None, kept: Sequence[Numbered], voc
     seen = ", ".join(repr(excerpt(word)) for _, fell in sides for word, _ in fell.most_common(3))
     sentence = KINDS["bytes"].sentence.format(share=percent(share)) + f" For example {seen}."
     places = (
-        Place(scan, number, side, pair[side])
+        ExamplePosition(scan, number, side, pair[side])
         for number, pair in kept
         for side in (0, 1)
         if scan and not sides[side][1].keys().isdisjoint(pair[side].split())

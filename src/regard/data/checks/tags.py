@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from regard.data.checks.findings import EXAMPLES, Draft, Finding, Place, look_up, percent
+from regard.data.checks.findings import EXAMPLES, Draft, ExamplePosition, Finding, look_up, percent
 from regard.data.checks.labels import (
     LabelReport,
     LabelScan,
@@ -175,7 +175,9 @@ def _tag_drafts(labels: Counter[str], scans: Sequence[TagScan], words: int) -> I
             f"{count:,} words have tags that {scheme.upper()} does not explain: {named}. They are taken for "
             'O; if each word has a tag of its own, set tagging.scheme = "none".'
         )
-        places = [Place(scan, scan.first_tags[tag]) for scan in scans for tag in strange if tag in scan.first_tags]
+        places = [
+            ExamplePosition(scan, scan.first_tags[tag]) for scan in scans for tag in strange if tag in scan.first_tags
+        ]
         finding = Finding("unexplained tag", severity_of(share, 0.0, 0.5), count, share, (), sentence)
         yield Draft(finding, places[:EXAMPLES])
     if not labels or (len(labels) == 1 and scheme == "none"):

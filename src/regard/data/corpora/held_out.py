@@ -26,7 +26,7 @@ MOST = 5_000_000
 
 
 @dataclass
-class JoinedDocuments:
+class DocumentSeries:
     """The documents of several corpora as one; implements :class:`~regard.data.corpora.corpus.Corpus`."""
 
     corpora: Sequence[Corpus[DocumentPart]]
@@ -53,7 +53,7 @@ class JoinedDocuments:
 class HeldOut(ABC):
     """Running text of which a part is held out."""
 
-    text: JoinedDocuments
+    text: DocumentSeries
 
     @abstractmethod
     def parts(self) -> Iterator[tuple[DocumentPart, bool]]:
@@ -61,7 +61,7 @@ class HeldOut(ABC):
 
 
 @dataclass
-class HeldOutEnd(HeldOut):
+class HeldOutSpan(HeldOut):
     """The characters from ``cut`` on are held out, counted through all corpora.
 
     A document that is cut is marked as continued.
@@ -146,13 +146,13 @@ def split_documents(corpora: Sequence[Corpus[DocumentPart]], found: TextSize, se
     Raises:
         RegardError: there is too little text for that.
     """
-    text, share = JoinedDocuments(corpora), min(SHARE, MOST / max(1, found.characters))
+    text, share = DocumentSeries(corpora), min(SHARE, MOST / max(1, found.characters))
     if found.documents < FEW:
         cut = found.characters - int(found.characters * share)
         if cut == found.characters:
             said = "1 character is" if cut == 1 else f"{cut} characters are"
             raise RegardError(f"{said} too few to hold some out for validation; give --valid", text.name)
-        return HeldOutEnd(text, cut)
+        return HeldOutSpan(text, cut)
     order = generator(seed, "split").permutation(found.documents)
     held_D = np.zeros(found.documents, np.bool_)
     held_D[order[: max(1, int(found.documents * share))]] = True

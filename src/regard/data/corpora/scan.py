@@ -81,7 +81,7 @@ ScanT_co = TypeVar("ScanT_co", bound=Scan[Any], covariant=True)
 
 
 @dataclass(frozen=True)
-class Scanned(Generic[ScanT_co]):
+class DataScan(Generic[ScanT_co]):
     """The scanned data of a run.
 
     Args:
@@ -135,4 +135,4 @@ class Scanned(Generic[ScanT_co]):
     @property
     def validation_fingerprint(self) -> str | None:
         """The same of the validation data; None where it is split off."""
-        return Scanned([self.validation]).fingerprint if self.validation else None
+        return DataScan([self.validation]).fingerprint if self.validation else None

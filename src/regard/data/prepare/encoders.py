@@ -36,14 +36,14 @@ UNKNOWN, OUTSIDE = 0, 1
 
 
 @dataclass(frozen=True)
-class Omitted:
+class RefusedExample:
     """Why an example is left out, and which side of it."""
 
     kind: str
     side: int = 0
 
 
-Encoded = Sequence[Window] | Omitted
+Encoded = Sequence[Window] | RefusedExample
 
 
 class Encoder(ABC, Generic[ExampleT]):
@@ -124,9 +124,9 @@ class PairEncoder(Encoder[TextPair]):
     def _window(self, pair: TextPair, source: tuple[Ids, int], target: tuple[Ids, int]) -> Encoded:
         for side, text in enumerate(pair):
             if not text.strip():
-                return Omitted("empty", side)
+                return RefusedExample("empty", side)
         if max(source[1], target[1]) > self.max_tokens:
-            return Omitted("too long", int(target[1] > source[1]))
+            return RefusedExample("too long", int(target[1] > source[1]))
         return [(source[0], target[0])]
 
     def save(self, folder: Path) -> None:
@@ -232,9 +232,9 @@ class ClassEncoder(TextEncoder[LabelledText]):
 
     def _windows(self, pieces: Ids, text: str, label: str) -> Encoded:
         if not text.strip():
-            return Omitted("empty")
+            return RefusedExample("empty")
         if not self.labels.there(label):
-            return Omitted("no label")
+            return RefusedExample("no label")
         ids = self.labels.of(label)
         return [(window.ids, ids) for window in self.frame.windows(pieces)]
 
@@ -262,7 +262,7 @@ class ImageEncoder(TextEncoder[Image]):
 
     def encode(self, examples: Sequence[Image], part: str) -> list[Encoded]:
         return [
-            [(pixels, self.labels.of(label))] if self.labels.there(label) else Omitted("no label")
+            [(pixels, self.labels.of(label))] if self.labels.there(label) else RefusedExample("no label")
             for pixels, label in examples
         ]
 
@@ -298,7 +298,7 @@ class TagEncoder(TextEncoder[TaggedWords]):
     def encode(self, examples: Sequence[TaggedWords], part: str) -> list[Encoded]:
         marks = [[self._marks[tag] for tag in convert_tags(words.tags, self.scheme)] for words in examples]
         return [
-            self._windows(pieces, of_words) if words.text.strip() else Omitted("empty")
+            self._windows(pieces, of_words) if words.text.strip() else RefusedExample("empty")
             for words, pieces, of_words in zip(examples, self.pieces(examples), marks, strict=True)
         ]
 
@@ -361,7 +361,7 @@ class DocumentEncoder(TextEncoder[DocumentPart]):
 
     def _window(self, pieces: Ids, text: str, continues: bool) -> Encoded:
         if not text.strip():
-            return Omitted("empty")
+            return RefusedExample("empty")
         if self.ended and not continues:
             pieces = np.append(pieces, self.tokenizer.end)
         starts = self.tokenizer.word_starts(pieces.tolist()).astype(np.int64) if self.words else np.zeros(0, np.int64)

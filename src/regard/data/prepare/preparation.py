@@ -11,7 +11,7 @@ from typing import Any
 
 from regard.config import Recipe
 from regard.data.corpora.corpus import Progress, no_progress
-from regard.data.prepare.encoders import Encoder, Omitted, Window
+from regard.data.prepare.encoders import Encoder, RefusedExample, Window
 from regard.data.prepare.folder import atomic_folder, finish, is_reusable
 from regard.data.prepare.shards import ShardFile, SideWriter
 from regard.data.prepare.split import Examples, Placed
@@ -162,8 +162,8 @@ class _PartWriter:
         kept: list[Sequence[Window]] = []
         for placed, windows in zip(self._waiting, coded, strict=True):
             if placed.part == "shared":
-                windows = Omitted("shared with validation")
-            if isinstance(windows, Omitted):
+                windows = RefusedExample("shared with validation")
+            if isinstance(windows, RefusedExample):
                 kind = "validation" if self.name == "validation" else windows.kind
                 self._left_out.note(kind, placed, windows.side)
                 continue

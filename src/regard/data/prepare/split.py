@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from regard.data.corpora.corpus import EMPTY_HASH, Corpus, ExampleT, ExampleT_co, Progress, no_progress
 from regard.data.corpora.documents import DocumentPart
 from regard.data.corpora.held_out import HeldOut
-from regard.data.corpora.scan import EVERY, Scan, Scanned
+from regard.data.corpora.scan import EVERY, DataScan, Scan
 from regard.system.errors import RegardError
 from regard.system.keys import generator
 from regard.text.files.lines import InvalidLines
@@ -83,7 +83,7 @@ class Split:
 
 
 class SplitCorpora(Generic[ExampleT]):
-    """Scanned corpora and the part of each example.
+    """DataScan corpora and the part of each example.
 
     Args:
         scanned: the training corpora and the validation corpus.
@@ -93,7 +93,7 @@ class SplitCorpora(Generic[ExampleT]):
 
     def __init__(
         self,
-        scanned: Scanned[Scan[ExampleT]],
+        scanned: DataScan[Scan[ExampleT]],
         split: Callable[[], Split] | None = None,
         inputs: dict[str, Any] | None = None,
     ) -> None:
@@ -227,7 +227,7 @@ class SplitDocuments:
                 see(part.text)
             if sum(scan.count for scan in scans) % EVERY == 0:
                 progress("read", scans[0].count)
-        self.inputs = {"data": Scanned([scans[0]]).fingerprint, "validation": Scanned([scans[1]]).fingerprint}
+        self.inputs = {"data": DataScan([scans[0]]).fingerprint, "validation": DataScan([scans[1]]).fingerprint}
 
         self.corpora = [held.text]
 

@@ -14,7 +14,7 @@ import torch
 from regard.config import Recipe
 from regard.data.checks.pairs import PairScan
 from regard.data.corpora.corpus import Corpus, TextPair
-from regard.data.corpora.scan import Scanned
+from regard.data.corpora.scan import DataScan
 from regard.data.corpora.subset import Subset
 from regard.data.prepare.prepared import PreparedPairs
 from regard.models.inspect.complexity import costs
@@ -59,7 +59,7 @@ class CorpusSplit:
     learned: Sequence[Corpus[TextPair]]
     validation: Corpus[TextPair] | None = None
     test: Corpus[TextPair] | None = None
-    scanned: Scanned[PairScan] | None = None
+    scanned: DataScan[PairScan] | None = None
 
     def scan(self, tell: Callable[[str], None], despite_check: bool) -> tuple[CorpusSplit, int]:
         """Read and check it all once; itself with the scans, and the number of training pairs.
@@ -77,17 +77,17 @@ class CorpusSplit:
         found["data.validation"] = self.scanned.validation_fingerprint or "split"
         if self.test is None:
             return found
-        test = Scanned.of([self.test], scan=PairScan)
+        test = DataScan.of([self.test], scan=PairScan)
         test.refuse_unreadable("sentence pairs")
         return {**found, "data.test": test.fingerprint}
 
-    def share(self, one: Run) -> Scanned[PairScan]:
+    def share(self, one: Run) -> DataScan[PairScan]:
         """The training and validation data of a run."""
         assert self.scanned is not None
         if one.share == 1:
             return self.scanned
         subsets = [Subset(corpus, one.share, one.seed) for corpus in self.learned]
-        return replace(Scanned.of(subsets, scan=PairScan), validation=self.scanned.validation)
+        return replace(DataScan.of(subsets, scan=PairScan), validation=self.scanned.validation)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from regard.config import Classification as Section
 from regard.config import nearest
 from regard.data.checks.labels import LabelScan
 from regard.data.corpora.labelled import split_labels
-from regard.data.corpora.scan import Scanned
+from regard.data.corpora.scan import DataScan
 from regard.data.prepare.encoders import LabelIds
 from regard.data.prepare.prepared import PreparedExamples
 from regard.models.adversarial import EMBEDDING, adversarial_perturbation
@@ -54,7 +54,7 @@ class LabelNames:
         return LabelIds(self._section.kind, names, outside)
 
 
-def refuse_nothing_outside(section: Section, scanned: Scanned[LabelScan[Any]]) -> None:
+def refuse_nothing_outside(section: Section, scanned: DataScan[LabelScan[Any]]) -> None:
     """Raise a RegardError if an out-of-scope label is named, but no example has it to fit a threshold.
 
     Args:

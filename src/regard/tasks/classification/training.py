@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from regard.data.batches.texts import Examples, TextBatch
 from regard.data.checks.labels import LabelScan
 from regard.data.corpora.corpus import LabelledText, Progress
-from regard.data.corpora.scan import Scanned
+from regard.data.corpora.scan import DataScan
 from regard.data.prepare.encoders import ClassEncoder
 from regard.data.prepare.prepared import PreparedExamples
 from regard.data.prepare.windowing import Frame
@@ -20,7 +20,7 @@ from regard.tasks.classification.label_training import LabelNames, LabelTraining
 from regard.tasks.classification.losses import NUMBER
 from regard.tasks.protocols import DataPaths, TrainingJob, device_of
 from regard.tasks.text.assets import TextAssets
-from regard.tasks.text.preparing import learned_tokenizer, prepare_texts, text_side
+from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, text_side
 
 
 class ClassificationTraining(LabelTrainingTask):
@@ -55,7 +55,7 @@ class ClassificationTraining(LabelTrainingTask):
 class ClassificationJob(TrainingJob):
     """Classification from scanned corpora of labelled texts."""
 
-    scanned: Scanned[LabelScan[LabelledText]]
+    scanned: DataScan[LabelScan[LabelledText]]
     task: ClassVar[type[Any]] = Classification
 
     def prepare(self, folder: Path, progress: Progress) -> PreparedExamples:

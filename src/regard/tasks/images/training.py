@@ -13,7 +13,7 @@ from regard.data.batches.patches import ImageBatch, ImageExamples, Scale
 from regard.data.checks.labels import ImageScan
 from regard.data.corpora.corpus import Progress
 from regard.data.corpora.images import Image, Shape
-from regard.data.corpora.scan import Scanned
+from regard.data.corpora.scan import DataScan
 from regard.data.prepare.encoders import ImageEncoder
 from regard.data.prepare.prepared import PreparedExamples
 from regard.models.inputs import Patches, patches
@@ -23,7 +23,7 @@ from regard.tasks.classification.losses import NUMBER
 from regard.tasks.images.assets import ImageAssets
 from regard.tasks.images.classifier import ImageClassification
 from regard.tasks.protocols import DataPaths, TrainingJob, device_of
-from regard.tasks.text.preparing import prepare_texts
+from regard.tasks.text.preparation import prepare_texts
 
 IMAGES = 64
 """Default number of images per batch."""
@@ -57,7 +57,7 @@ class ImageTraining(LabelTrainingTask):
 class ImageJob(TrainingJob):
     """Classification from scanned corpora of labelled images."""
 
-    scanned: Scanned[ImageScan]
+    scanned: DataScan[ImageScan]
     task: ClassVar[type[Any]] = ImageClassification
 
     def prepare(self, folder: Path, progress: Progress) -> PreparedExamples:

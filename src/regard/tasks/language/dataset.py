@@ -12,8 +12,8 @@ from typing import ClassVar
 from regard.config import Recipe
 from regard.data.corpora.corpus import Corpus, Progress
 from regard.data.corpora.documents import DocumentPart, open_documents, refuse_columns
-from regard.data.corpora.held_out import HeldOut, JoinedDocuments, measure_corpora, split_documents
-from regard.data.corpora.scan import Scan, Scanned
+from regard.data.corpora.held_out import DocumentSeries, HeldOut, measure_corpora, split_documents
+from regard.data.corpora.scan import DataScan, Scan
 from regard.data.prepare.encoders import DocumentEncoder
 from regard.data.prepare.prepared import PreparedExamples
 from regard.data.prepare.split import Examples, SplitCorpora, SplitDocuments
@@ -21,7 +21,7 @@ from regard.system.keys import generator
 from regard.tasks.input_files import InputFiles
 from regard.tasks.protocols import TrainingJob
 from regard.tasks.text.assets import TextAssets
-from regard.tasks.text.preparing import learned_tokenizer, prepare_split
+from regard.tasks.text.preparation import learned_tokenizer, prepare_split
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 PART = 10_000
@@ -30,7 +30,7 @@ LEARNED_FROM = 50_000_000
 """Most characters to learn the vocabulary from: more would hardly change it, and must fit in memory."""
 
 
-Text = tuple[Recipe, HeldOut | tuple[JoinedDocuments, Corpus[DocumentPart]], int]
+Text = tuple[Recipe, HeldOut | tuple[DocumentSeries, Corpus[DocumentPart]], int]
 """The recipe for running text; the text of which a part is held out, or that to learn from and that to validate on;
 and how many characters there are."""
 
@@ -55,7 +55,7 @@ def open_text(given: InputFiles, asked: Callable[[int], Recipe], told: Callable[
     told(f"{_count_text(found.documents, 'document')}, {_count_text(found.characters, 'character')}")
     recipe = asked(found.characters)
     if validation is not None:
-        return recipe, (JoinedDocuments(learned), validation), found.characters
+        return recipe, (DocumentSeries(learned), validation), found.characters
     return recipe, split_documents(learned, found, recipe.seed), found.characters
 
 
@@ -72,7 +72,7 @@ class RunningTextJob(TrainingJob):
         characters: of the training files.
     """
 
-    text: HeldOut | tuple[JoinedDocuments, Corpus[DocumentPart]]
+    text: HeldOut | tuple[DocumentSeries, Corpus[DocumentPart]]
     characters: int
     symbols: ClassVar[tuple[str, ...]] = ()
     """Those of the task, in a vocabulary that is learned."""
@@ -92,7 +92,7 @@ class RunningTextJob(TrainingJob):
             fresh = not folder.exists()  # then the vocabulary's sample is drawn on the way
             examples = SplitDocuments(self.text, sample.add if fresh else lambda text: None, progress)
         else:
-            scanned: Scanned[Scan[DocumentPart]] = Scanned.of([self.text[0]], self.text[1], progress)
+            scanned: DataScan[Scan[DocumentPart]] = DataScan.of([self.text[0]], self.text[1], progress)
             scanned.refuse_unreadable("documents")
             examples = SplitCorpora(scanned)
 

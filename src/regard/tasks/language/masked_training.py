@@ -26,7 +26,7 @@ from regard.tasks.language.symbols import decode_with_symbols
 from regard.tasks.language.training import PredictionTraining
 from regard.tasks.model_writer import StoppableTrace
 from regard.tasks.protocols import DataPaths, ShouldStop
-from regard.tasks.text.preparing import SYMBOLS
+from regard.tasks.text.preparation import SYMBOLS
 from regard.text.tokenizers.tokenizer import MASK
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 from regard.training.objective import Sample

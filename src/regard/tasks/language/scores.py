@@ -10,13 +10,13 @@ from typing import Any
 from regard.config import Recipe
 from regard.data.corpora.corpus import Corpus, no_progress
 from regard.data.corpora.documents import DocumentPart
-from regard.data.corpora.scan import Scan, Scanned
+from regard.data.corpora.scan import DataScan, Scan
 from regard.data.prepare.encoders import DocumentEncoder
 from regard.data.prepare.prepared import PreparedExamples
 from regard.data.prepare.split import SplitCorpora
 from regard.nn import ops
 from regard.tasks.protocols import DataPaths, ShouldStop
-from regard.tasks.text.preparing import prepare_split
+from regard.tasks.text.preparation import prepare_split
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 from regard.training.checkpoints.fresh_folder import scratch
 
@@ -77,7 +77,7 @@ def evaluate_corpus(
     """
     known, paths = coding(task.assets.tokenizer, task.recipe), DataPaths(*[ops.full(str(task.device))] * 2)
     with scratch() as folder:
-        scanned: Scanned[Scan[DocumentPart]] = Scanned.of([corpus], corpus)
+        scanned: DataScan[Scan[DocumentPart]] = DataScan.of([corpus], corpus)
         scanned.refuse_unreadable("documents")
         place = folder / "data"
         prepared = prepare_split(SplitCorpora(scanned), task.recipe, place, lambda parts: known, {}, no_progress)

@@ -18,7 +18,7 @@ from regard.data.batches.texts import Examples, TextBatch
 from regard.data.batches.word_marks import WordMarks, text_lengths
 from regard.data.checks.tags import TagScan, detect_scheme
 from regard.data.corpora.corpus import Progress
-from regard.data.corpora.scan import Scanned
+from regard.data.corpora.scan import DataScan
 from regard.data.prepare.encoders import TagEncoder, word_parts
 from regard.data.prepare.prepared import PreparedExamples
 from regard.data.prepare.windowing import Frame
@@ -33,7 +33,7 @@ from regard.tasks.tagging.assets import TagAssets
 from regard.tasks.tagging.tagger import Tagging
 from regard.tasks.tagging.word_scores import decode_tags, head_of, split_by, word_scores
 from regard.tasks.text.assets import FittedValues, TextAssets
-from regard.tasks.text.preparing import learned_tokenizer, prepare_texts, tagged_sides
+from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, tagged_sides
 from regard.text.tag_schemes import Scheme, inventory, spans_of, split_tag
 from regard.text.tagged_words import TaggedWords
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, tick
@@ -195,7 +195,7 @@ class TaggingJob(TrainingJob):
         scanned: the corpora, and which tags they hold.
     """
 
-    scanned: Scanned[TagScan]
+    scanned: DataScan[TagScan]
     task: ClassVar[type[Any]] = Tagging
 
     def prepare(self, folder: Path, progress: Progress) -> PreparedExamples:

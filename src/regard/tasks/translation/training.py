@@ -17,7 +17,7 @@ from regard.data.batches.pairs import PairBatches
 from regard.data.checks.findings import Finding, announce, pattern_draft
 from regard.data.checks.pairs import PairScan, vocabulary_drafts
 from regard.data.corpora.corpus import Progress, TextPair
-from regard.data.corpora.scan import Scanned
+from regard.data.corpora.scan import DataScan
 from regard.data.prepare.encoders import PairEncoder
 from regard.data.prepare.preparation import LeftOut, prepare
 from regard.data.prepare.prepared import PreparedPairs
@@ -192,7 +192,7 @@ class TranslationJob(TrainingJob):
         despite_check: only tell what would be refused.
     """
 
-    scanned: Scanned[PairScan]
+    scanned: DataScan[PairScan]
     tell: Callable[[str], None] = ignore_message
     despite_check: bool = False
     task: ClassVar[type[Any]] = Translation

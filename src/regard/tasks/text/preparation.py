@@ -9,7 +9,7 @@ from typing import Any
 
 from regard.config import Recipe, Text
 from regard.data.corpora.corpus import Progress
-from regard.data.corpora.scan import Scanned
+from regard.data.corpora.scan import DataScan
 from regard.data.prepare.bpe_dropout import SegmentationSampler, segment_tagged, segment_texts
 from regard.data.prepare.preparation import Learn, prepare
 from regard.data.prepare.prepared import PreparedExamples
@@ -30,7 +30,7 @@ BPE_DROPOUT, FEW = 0.1, 100_000
 
 
 def prepare_texts(
-    scanned: Scanned[Any],
+    scanned: DataScan[Any],
     recipe: Recipe,
     folder: Path,
     learn: Learn,

@@ -9,8 +9,8 @@ import pytest
 
 from regard.config import Recipe, recipe_from
 from regard.system.errors import UsageError
-from regard.tasks.text import preparing
-from regard.tasks.text.preparing import FEW, tagged_sides, uses_bpe_dropout
+from regard.tasks.text import preparation
+from regard.tasks.text.preparation import FEW, tagged_sides, uses_bpe_dropout
 from tests.refusals import refused
 
 
@@ -35,7 +35,7 @@ def test_a_foreign_vocabulary_has_no_merges_to_leave_out(monkeypatch: pytest.Mon
         folder = "data"
 
     found = SimpleNamespace(load=lambda folder: SimpleNamespace(tokenizer=object()))
-    monkeypatch.setattr(preparing, "TextAssets", found)
+    monkeypatch.setattr(preparation, "TextAssets", found)
     prepared: Any = Prepared()
     with refused(UsageError, "text.bpe_dropout"):
         tagged_sides(prepared, recipe(bpe_dropout=0.1))
