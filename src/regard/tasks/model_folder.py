@@ -12,7 +12,7 @@ from regard.models.store import check_weights, load_weights
 from regard.nn import ops
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.classification.classifier import Classification
-from regard.tasks.encoding.encoder import Encoding
+from regard.tasks.encoding import Encoding
 from regard.tasks.images.classifier import ImageClassification
 from regard.tasks.language.generator import LanguageModel
 from regard.tasks.language.masked import MaskedLm

@@ -11,11 +11,11 @@ from regard.data.batches.batch import Position
 from regard.data.batches.document_windows import FramedWindows, Windows
 from regard.data.batches.language_modelling import (
     MaskedExamples,
+    MaskingSymbols,
     NextTokenExamples,
     PredictionBatch,
     PredictionExamples,
 )
-from regard.data.batches.masking import MaskingSymbols
 from regard.data.prepare.encoders import WordEncoder
 from regard.data.prepare.shards import Shards, SideWriter
 from regard.data.prepare.windowing import Frame
@@ -54,7 +54,7 @@ def hidden_words(folder: Path, seed: int | None = 1, tokens: int = 32, share: fl
 
 def epoch(guessing: PredictionExamples, number: int = 0) -> list[PredictionBatch]:
     found = []
-    for batch, after in guessing.feed(RECIPE, "data", prefetch=0).iterate(Position(number)):
+    for batch, after in guessing.feed(RECIPE, "data").iterate(Position(number)):
         found.append(batch)
         if after.epoch > number:
             return found
@@ -89,7 +89,7 @@ def test_every_token_is_guessed_from_its_true_predecessor(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("made", [next_words, hidden_words])
 def test_a_batch_is_a_pure_function_of_its_position(tmp_path: Path, made) -> None:
-    feed = made(tmp_path).feed(RECIPE, "data", prefetch=0)
+    feed = made(tmp_path).feed(RECIPE, "data")
     first = list(islice(feed.iterate(), 12))
     for place in (3, 7):
         again = next(feed.iterate(first[place - 1][1]))

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.config import Masking
-from regard.data.batches.masking import MaskingSymbols, corrupt_spans, corrupted_lengths, mask_tokens
+from regard.data.batches.language_modelling import MaskingSymbols, corrupt_spans, corrupted_lengths, mask_tokens
 
 MASK, END = 3, 0
 PIECES = np.arange(10, 60)

@@ -9,7 +9,7 @@ import pytest
 from regard.config import Masking, Recipe
 from regard.data.batches.batch import PairBatch
 from regard.data.batches.document_windows import Windows
-from regard.data.batches.span_corruption import SpanCorruptionExamples, SpanSymbols
+from regard.data.batches.language_modelling import SpanCorruptionExamples, SpanSymbols
 from regard.data.prepare.shards import Shards, SideWriter
 
 SENTINELS = tuple(range(2, 12))
@@ -50,7 +50,7 @@ def texts(batch: PairBatch) -> list[list[int]]:
 @pytest.mark.parametrize("number", range(3))
 def test_an_epoch_holds_every_token_once(tmp_path: Path, number: int) -> None:
     spans, said = missing(tmp_path), []
-    feed = spans.feed(RECIPE, "data", prefetch=0)
+    feed = spans.feed(RECIPE, "data")
     for batch, after in feed.iterate():
         if after.epoch > number:
             break
@@ -65,7 +65,7 @@ def test_an_epoch_holds_every_token_once(tmp_path: Path, number: int) -> None:
 
 
 def test_a_batch_is_a_pure_function_of_its_position(tmp_path: Path) -> None:
-    feed = missing(tmp_path).feed(RECIPE, "data", prefetch=0)
+    feed = missing(tmp_path).feed(RECIPE, "data")
     first = list(islice(feed.iterate(), 8))
     for place in (2, 5):
         again, _ = next(feed.iterate(first[place - 1][1]))

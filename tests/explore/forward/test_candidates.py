@@ -15,7 +15,7 @@ from regard.models.build import transformer
 from regard.models.decoding.transformer import TransformerStepper
 from regard.system.errors import UsageError
 from regard.tasks.model_folder import TASKS
-from regard.tasks.tagging.assets import TagAssets
+from regard.tasks.tagging.tagger import TagAssets
 from regard.tasks.text.assets import TextAssets
 from regard.tasks.translation.translator import Translation
 from regard.text.tokenizers.tokenizer import learn

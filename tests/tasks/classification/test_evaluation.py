@@ -10,8 +10,7 @@ import pytest
 from regard.config import Classification as Section
 from regard.data.corpora.pairs import Pair
 from regard.system.errors import RegardError
-from regard.tasks.classification.evaluation import evaluate_labels
-from regard.tasks.classification.predictions import Predictor
+from regard.tasks.classification.predictions import Predictor, evaluate_labels
 from regard.tasks.text.assets import FittedValues
 
 LABELS = ("a", "b", "c")

@@ -13,7 +13,7 @@ from regard.models.inputs import Tokens
 from regard.nn.hooks import capture
 from regard.nn.layout import Sequences
 from regard.system.errors import UsageError
-from regard.tasks.encoding.vectors import POOLS, TextVectors, unit_rows
+from regard.tasks.encoding import POOLS, TextVectors, unit_rows
 from regard.tasks.text.pretrained import SYMBOLS
 from regard.text.tokenizers.tokenizer import learn
 from tests.models.small_models import assert_near, stir

@@ -10,8 +10,7 @@ import torch
 from regard.config import Classification, Recipe, VitSection
 from regard.data.batches.patches import Scale
 from regard.system.errors import RegardError
-from regard.tasks.images.assets import ImageAssets
-from regard.tasks.images.classifier import ImageClassification
+from regard.tasks.images.classifier import ImageAssets, ImageClassification
 from regard.tasks.text.assets import FittedValues
 
 SIZES = {"height": 4, "width": 6, "channels": 1, "patch": 2, "layers": 2, "d_model": 16, "d_ff": 32, "heads": 2}

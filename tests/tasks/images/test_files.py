@@ -9,7 +9,7 @@ import pytest
 
 from regard.data.corpora.images import Shape
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.images.files import some_images
+from regard.tasks.images.classifier import some_images
 
 TASK: Any = SimpleNamespace(cut=SimpleNamespace(shape=Shape(2, 2)))
 

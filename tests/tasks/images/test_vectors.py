@@ -8,8 +8,8 @@ import torch
 
 from regard.nn.hooks import capture
 from regard.system.errors import RegardError, UsageError
+from regard.tasks.encoding import ImageVectors
 from regard.tasks.images.classifier import ImageClassification
-from regard.tasks.images.vectors import ImageVectors
 from tests.explore.pictures.small_images import image_classifier
 
 IMAGES = list(np.random.default_rng(1).integers(0, 10, (5, 24)))

@@ -3,7 +3,7 @@
 import pytest
 
 from regard.system.errors import UsageError
-from regard.tasks.language.sentinels import Gaps, decode_with_offsets
+from regard.tasks.language.gaps import Gaps, decode_with_offsets
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 
 NAMES = ("<extra_0>", "<extra_1>", "<extra_2>")

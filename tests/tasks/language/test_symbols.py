@@ -1,6 +1,6 @@
 """Symbols that are meant to be seen stand in the text by name."""
 
-from regard.tasks.language.symbols import decode_with_symbols
+from regard.tasks.language.gaps import decode_with_symbols
 from regard.text.tokenizers.tokenizer import learn
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from regard.system.errors import RegardError
-from regard.tasks.metrics.tags import tag_scores
+from regard.tasks.metrics.spans import tag_scores
 
 GOLD = [["B-PER", "I-PER", "O", "B-LOC"], ["O", "B-LOC"]]
 SAID = [["B-PER", "I-PER", "O", "B-PER"], ["O", "B-LOC"]]

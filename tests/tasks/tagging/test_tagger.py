@@ -13,18 +13,15 @@ import numpy as np
 import pytest
 import torch
 
-from regard.data.batches.texts import Examples
-from regard.data.batches.word_marks import WordMarks
+from regard.data.batches.texts import Examples, WordMarks
 from regard.data.corpora.passes import no_progress
 from regard.data.corpora.tagged import open_tagged
 from regard.runs.train import train
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.protocols import DataPaths
-from regard.tasks.tagging import word_scores
-from regard.tasks.tagging.assets import TagAssets
-from regard.tasks.tagging.tagger import Tagging
+from regard.tasks.tagging import tagger
+from regard.tasks.tagging.tagger import TagAssets, Tagging, decode_tags, head_of, read_words
 from regard.tasks.tagging.training import TaggingJob, TaggingTraining
-from regard.tasks.tagging.word_scores import decode_tags, head_of, read_words
 from regard.text.tagged_words import TaggedWords, places_of
 from tests.tasks.trials import evenly, shares
 
@@ -228,11 +225,11 @@ def test_texts_are_decided_alone_whatever_stands_beside_them(
         decode_tags(chain, part, np.array([len(part)]), torch.device("cpu"), 1.5)
         for part in np.split(score, lengths.cumsum()[:-1])
     ]
-    monkeypatch.setattr(word_scores, "CELLS", 14)
+    monkeypatch.setattr(tagger, "CELLS", 14)
     tags, sure = decode_tags(chain, score, lengths, torch.device("cpu"), 1.5)
     assert tags.tolist() == [tag for one, _ in expected for tag in one.tolist()]
     np.testing.assert_allclose(sure, np.concatenate([one for _, one in expected]), atol=1e-6)
-    monkeypatch.setattr(word_scores, "LONGEST", 4)
+    monkeypatch.setattr(tagger, "LONGEST", 4)
     parts = decode_tags(chain, score[10:22], np.array([12]), torch.device("cpu"))[0]
     cut = [decode_tags(chain, score[at : at + 4], np.array([4]), torch.device("cpu"))[0] for at in (10, 14, 18)]
     assert parts.tolist() == np.concatenate(cut).tolist()

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from regard.models.inputs import Tokens
-from regard.tasks.text.batched_forward import forward_batches, forward_windows, mean_over_windows
+from regard.tasks.text.task import forward_batches, forward_windows, mean_over_windows
 
 CPU = torch.device("cpu")
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from regard.config import Decoding, Recipe, recipe_from
-from regard.data.batches.packing import pack
+from regard.data.batches.batch import pack
 from regard.data.batches.pairs import PairBatches
 from regard.data.corpora.pairs import open_pairs
 from regard.data.prepare.pairs import PreparedPairs, prepare

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.batches.batch import Batch, Position
-from regard.data.batches.sampler import BatchSampler
+from regard.config import Recipe
+from regard.data.batches.batch import Batch, Capacity, Position
+from regard.data.batches.sampler import BatchSampler, EpochSampler, Lengths
 
 Item = TypeVar("Item")
 
@@ -87,15 +89,15 @@ class DataLoader(Generic[Made]):
     """The batch at any position is a pure function of the prepared data, the recipe and the position.
 
     Args:
-        plan: which sentences are in which batch.
-        make: gathers and packs them.
+        make: gathers and packs the sentences of a batch.
+        plan: which sentences these are.
         fingerprint: changes when the data, or the plan, does.
         tokens: of an epoch, about; those that the plan packs by.
         prefetch: batches made in advance in the background; 0: none.
     """
 
     def __init__(
-        self, plan: BatchSampler, make: Make[Made], fingerprint: str, tokens: float, prefetch: int = 2
+        self, make: Make[Made], plan: BatchSampler, fingerprint: str, tokens: float, prefetch: int = 2
     ) -> None:
         self.plan, self._make, self.fingerprint = plan, make, fingerprint
         self._tokens, self._prefetch = tokens, prefetch
@@ -107,9 +109,33 @@ class DataLoader(Generic[Made]):
 
     def iterate(self, position: Position | None = None) -> Iterator[tuple[Made, Position]]:
         """Endless batches from a position on, each with the position of the next one."""
-        made = self._make_batches(position or Position())
+        batches = self.plan.batches(position or Position())
+        made = ((self._make(place, sentences_B), self.plan.after(place)) for place, sentences_B in batches)
         return iterate_ahead(made, self._prefetch) if self._prefetch else made
 
-    def _make_batches(self, position: Position) -> Iterator[tuple[Made, Position]]:
-        for place, sentences_B in self.plan.batches(position):
-            yield self._make(place, sentences_B), self.plan.after(place)
+
+def plan_batches(
+    lengths: tuple[Lengths, Lengths],
+    sizes: Sequence[int],
+    tokens: int,
+    capacity: Capacity,
+    recipe: Recipe,
+    fingerprint: str,
+    weights: Sequence[float] | None = None,
+) -> tuple[BatchSampler, str, float]:
+    """The plan of a recipe's batches, its fingerprint, and about how many tokens of the target side an epoch has.
+
+    Args:
+        lengths: tokens of each sentence, of source and target.
+        sizes: sentences of each corpus.
+        tokens: of the target side of them all.
+        capacity: the shape of every batch.
+        recipe: ``seed`` and the section ``data`` are read.
+        fingerprint: of the data.
+        weights: of the corpora, for data that can be weighted; empty: by size.
+    """
+    data = recipe.data
+    draws = EpochSampler(sizes, recipe.seed, weights or (), data.epoch)
+    rests = (fingerprint, capacity, recipe.seed, data.look_ahead, *([] if weights is None else [weights]), draws.epoch)
+    digest = hashlib.sha256(repr(rests).encode()).hexdigest()
+    return BatchSampler(*lengths, capacity, draws, data.look_ahead), digest, draws.epoch * tokens / max(1, sum(sizes))

@@ -11,10 +11,15 @@ from regard.config import BertSection, Recipe, RnnEncoderSection
 from regard.data.corpora.pairs import Corpus
 from regard.models.build import classes, reader
 from regard.models.rnn_encoder import Reader
-from regard.tasks.classification.evaluation import ClassEvaluation, evaluate_labels
-from regard.tasks.classification.predictions import NOTHING, Prediction, Predictor, Scores
-from regard.tasks.text.batched_forward import forward_windows, mean_over_windows
-from regard.tasks.text.task import TextReader, refuse_others
+from regard.tasks.classification.predictions import (
+    NOTHING,
+    ClassEvaluation,
+    Prediction,
+    Predictor,
+    Scores,
+    evaluate_labels,
+)
+from regard.tasks.text.task import TextReader, forward_windows, mean_over_windows, refuse_others
 
 __all__ = ["Classification", "Prediction"]
 

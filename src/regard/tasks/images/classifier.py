@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import islice
+from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar, overload
 
@@ -10,19 +15,88 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from regard.config import Recipe, VitSection
-from regard.data.batches.patches import ImageBatch, PatchGrid, pack_images
-from regard.data.corpora.images import LARGEST, Pixels, Shape, is_header, parse_cells
+from regard.config import FORMAT, Recipe, VitSection
+from regard.data.batches.patches import ImageBatch, PatchGrid, Scale, pack_images
+from regard.data.corpora.images import (
+    LARGEST,
+    ImageRows,
+    Pixels,
+    Shape,
+    is_header,
+    open_images,
+    parse_cells,
+    parse_pixels,
+)
 from regard.data.corpora.pairs import Corpus
 from regard.models.build import vit
 from regard.models.inputs import Patches, patches
 from regard.models.vit import Vit
 from regard.system.errors import RegardError
-from regard.tasks.classification.evaluation import ClassEvaluation, evaluate_labels
-from regard.tasks.classification.predictions import Prediction, Predictor, Scores
-from regard.tasks.images.assets import PIXELS, ImageAssets
+from regard.tasks.classification.predictions import ClassEvaluation, Prediction, Predictor, Scores, evaluate_labels
 from regard.tasks.protocols import device_of
-from regard.tasks.text.batched_forward import ROOM
+from regard.tasks.text.assets import LABELS, FittedValues, labels_content, read_labels, values_of
+from regard.tasks.text.task import ROOM
+from regard.text.files.lines import InvalidLines
+
+PIXELS = "pixels.json"
+
+
+@dataclass(frozen=True)
+class ImageAssets:
+    """The scale of pixel values, and labels.
+
+    Args:
+        scale: from pixel values to model inputs.
+        labels: the names of the classes, in the order of their scores; a regression has one, for its number.
+        fitted: see :class:`~regard.tasks.text.assets.FittedValues`.
+    """
+
+    scale: Scale
+    labels: tuple[str, ...]
+    fitted: FittedValues = field(default_factory=FittedValues)
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """No pieces, and labels."""
+        return 0, len(self.labels)
+
+    @property
+    def contents(self) -> Mapping[str, bytes]:
+        """``pixels.json`` and ``labels.json``."""
+        value = {"format": FORMAT, **asdict(self.scale)}
+        return {
+            PIXELS: (json.dumps(value, indent=1) + "\n").encode(),
+            LABELS: labels_content(self.labels, self.fitted),
+        }
+
+    @property
+    def sha256(self) -> str:
+        """One fingerprint of scale and labels."""
+        rests = json.dumps([asdict(self.scale), list(self.labels)])
+        return hashlib.sha256(rests.encode()).hexdigest()
+
+    @classmethod
+    def load(cls, folder: Path) -> ImageAssets:
+        """Those of a model folder.
+
+        Raises:
+            RegardError: a file is missing or damaged.
+        """
+        return cls(_scale(folder / PIXELS), *read_labels(folder / LABELS))
+
+
+def _scale(path: Path) -> Scale:
+    value = values_of(path)
+    try:
+        mean, deviation = (tuple(float(one) for one in value[name]) for name in ("mean", "deviation"))
+        scale = Scale(float(value["largest"]), mean, deviation)
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise RegardError(f"is damaged: {error}", str(path)) from None
+    divisors = (scale.largest, *scale.deviation)
+    if not mean or not deviation or not all(isfinite(one) for one in (*mean, *divisors)) or min(divisors) <= 0:
+        raise RegardError("is damaged: pixel values are divided by numbers above zero", str(path))
+    return scale
+
 
 Image = str | NDArray[Any]
 """Pixel values: a line with commas or tabs between them, or an array height × width (× channels)."""
@@ -164,3 +238,43 @@ def _array(image: NDArray[Any], shape: Shape) -> Pixels:
         raise RegardError(f"holds values that are no whole numbers from 0 to {LARGEST:,}", "image")
     pixels: Pixels = image.astype(np.int64).ravel()
     return pixels
+
+
+Labelled = tuple[Pixels, str | None]
+
+
+def some_images(task: ImageClassification, path: Path, count: int) -> list[Labelled]:
+    """The first images of a file, each with its label; CSV and TSV may have no labels.
+
+    Args:
+        task: a classifier of images.
+        path: CSV, TSV or ``.npz``, as :func:`~regard.data.corpora.images.open_images` reads them.
+        count: of images, at most.
+
+    Raises:
+        RegardError: the file cannot be read, or holds no image.
+    """
+    corpus = open_images(path)
+    if isinstance(corpus, ImageRows) and _width(corpus) == task.cut.shape.values:
+        given = _unlabelled_rows(corpus)
+    else:
+        given = ((parse_pixels(text), label) for text, label in corpus.pairs())
+    if not (found := list(islice(given, count))):
+        raise RegardError("holds no image", corpus.name)
+    return found
+
+
+def _width(corpus: ImageRows) -> int:
+    """Columns of the first row."""
+    return next((len(cells) for _, cells in corpus.table.rows(InvalidLines())), 0)
+
+
+def _unlabelled_rows(corpus: ImageRows) -> Iterator[Labelled]:
+    """Rows of pixel values alone; a header, which names them, is passed over."""
+    for place, (line, cells) in enumerate(corpus.table.rows(InvalidLines())):
+        if place == 0 and is_header(cells):
+            continue
+        try:
+            yield parse_cells(cells), None
+        except ValueError as error:
+            raise RegardError(str(error), corpus.at(line)) from None

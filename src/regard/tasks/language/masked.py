@@ -12,14 +12,13 @@ import torch
 from numpy.typing import NDArray
 
 from regard.config import BertSection, Recipe
-from regard.data.batches.packing import batches_in_order, pack_sources
+from regard.data.batches.batch import batches_in_order, pack_sources
 from regard.models.bert import Bert
 from regard.models.build import bert, words
 from regard.models.inputs import tokens
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.text.assets import TextAssets
-from regard.tasks.text.batched_forward import ROOM
-from regard.tasks.text.task import Read, TextReader, read_as, refuse_others
+from regard.tasks.text.task import ROOM, Read, TextReader, read_as, refuse_others
 from regard.text.tokenizers.tokenizer import MASK
 
 Ids = NDArray[np.int64]

@@ -18,7 +18,7 @@ from regard.models.build import transformer
 from regard.models.decoding.stepper import stepper
 from regard.models.transformer import Transformer
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.language.sentinels import GappedText, Gaps
+from regard.tasks.language.gaps import GappedText, Gaps
 from regard.tasks.text.assets import TextAssets
 from regard.tasks.text.task import TextTask, refuse_others
 from regard.text.tokenizers.tokenizer import MASK

@@ -2,32 +2,173 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import json
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, overload
+from typing import ClassVar, get_args, overload
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from regard.config import BertSection, Recipe, RnnEncoderSection
+from regard.data.batches.batch import batches_in_order, pack_sources
+from regard.data.batches.texts import TextBatch, WordMarks
 from regard.data.corpora.pairs import Corpus
-from regard.data.prepare.encoders import TagEncoder, word_parts
+from regard.data.prepare.encoders import Coded, TagEncoder, word_parts
+from regard.data.prepare.shards import ragged_indices
 from regard.data.prepare.windowing import Frame
+from regard.models.bert import TagHead
 from regard.models.build import reader, tags
+from regard.models.inputs import tokens
 from regard.models.rnn_encoder import Reader
-from regard.system.errors import UsageError
-from regard.tasks.metrics.tags import TagScores, tag_scores
-from regard.tasks.metrics.unknown_labels import refuse_unknown_labels
+from regard.nn.heads.tag_decoder import Chain
+from regard.nn.layout import Sequences
+from regard.system.errors import RegardError, UsageError
+from regard.tasks.metrics.labels import refuse_unknown_labels
+from regard.tasks.metrics.spans import TagScores, tag_scores
 from regard.tasks.protocols import device_of
-from regard.tasks.tagging.assets import TagAssets
-from regard.tasks.tagging.word_scores import decode_tags, head_of, read_words
-from regard.tasks.text.task import Read, read_as, refuse_others
-from regard.text.tag_schemes import OUTSIDE, forbidden, spans_of, split_tag, tags_of
+from regard.tasks.text.assets import LABELS, TextAssets, values_of
+from regard.tasks.text.task import ROOM, Read, read_as, refuse_others
+from regard.text.tag_schemes import OUTSIDE, Scheme, detect, forbidden, spans_of, split_tag, tags_of
 from regard.text.tagged_words import Place, TaggedWords, places_of
+
+
+@dataclass(frozen=True)
+class TagAssets(TextAssets):
+    """Tokenizer and labels, and the tag scheme, also kept in ``labels.json``."""
+
+    scheme: Scheme = "none"
+
+    @property
+    def contents(self) -> Mapping[str, bytes]:
+        """``tokenizer.json``, and ``labels.json`` with the scheme."""
+        found = dict(super().contents)
+        value = json.loads(found[LABELS]) | {"scheme": self.scheme}
+        found[LABELS] = (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode()
+        return found
+
+    @property
+    def sha256(self) -> str:
+        """One fingerprint of tokenizer, tags and scheme."""
+        return hashlib.sha256(f"{super().sha256} {self.scheme}".encode()).hexdigest()
+
+    @classmethod
+    def load(cls, folder: Path) -> TagAssets:
+        """Those of a model folder; where no scheme is named, as in one from elsewhere, spans are read leniently.
+
+        Raises:
+            RegardError: a file is missing or damaged.
+        """
+        found = TextAssets.load(folder)
+        if not found.labels:
+            raise RegardError("is missing; it names the tags", str(folder / LABELS))
+        return cls(found.tokenizer, found.labels, found.fitted, _scheme(folder / LABELS, found.labels))
+
+
+def _scheme(path: Path, labels: tuple[str, ...]) -> Scheme:
+    """The named scheme; else one that forbids nothing, as the training scheme is unknown."""
+    named = values_of(path).get("scheme")
+    if named is None:
+        return "none" if detect([[label] for label in labels]) == "none" else "io"
+    if named not in get_args(Scheme):
+        raise RegardError(f"is damaged: {named!r:.60} is no scheme of tags", str(path))
+    scheme: Scheme = named
+    return scheme
+
+
+Ids = NDArray[np.int64]
+Scores = NDArray[np.float32]
+CELLS = 1 << 15
+"""Words decoded at once, padding included."""
+LONGEST = 4096
+"""Words of a text that are tagged as one; a longer text is tagged in parts."""
+
+
+def head_of(model: Reader) -> TagHead:
+    """The head of a tagger."""
+    assert isinstance(model.head, TagHead)
+    return model.head
+
+
+def word_scores(model: Reader, batch: TextBatch, device: torch.device) -> tuple[Tensor, WordMarks]:
+    """``score_RC`` of every tag for the words that a batch's windows count, and which these are."""
+    given, marks = tokens(batch.text, device), WordMarks.of(batch.text, batch.labels_X)
+    starts, lengths = (torch.from_numpy(side).to(device) for side in (marks.starts_R, marks.lengths_R))
+    longest = int(marks.lengths_R.max(initial=0))
+    words = Sequences(starts, lengths, len(starts), longest, given.sequences.size)
+    return head_of(model).words(model.encoder(given), words), marks
+
+
+@torch.inference_mode()
+def read_words(model: Reader, windows: Coded, device: torch.device, room: int = ROOM) -> Scores:
+    """``score_RC`` of the words of all windows, in their order; windows of similar length are read together."""
+    lengths = np.array([len(ids) for ids, _ in windows], np.int64)
+    order = np.argsort(-lengths, kind="stable")
+    found: list[Scores] = [np.zeros((0, 0), np.float32)] * len(windows)
+    for part in batches_in_order([lengths[order]], [room], len(windows)) if len(windows) else ():
+        chosen = order[part]
+        marks = np.concatenate([windows[place][1] for place in chosen])
+        batch = TextBatch(pack_sources([windows[place][0] for place in chosen]), marks, lengths[chosen], chosen)
+        score_RC, words = word_scores(model, batch, device)
+        split = np.split(score_RC.float().cpu().numpy(), words.counts_B.cumsum()[:-1])
+        for place, rows in zip(chosen.tolist(), split, strict=True):
+            found[place] = rows
+    return np.concatenate(found) if found else np.zeros((0, 1), np.float32)
+
+
+def decode_tags(
+    chain: Chain, score_RC: Scores, lengths_B: Ids, device: torch.device, heat: float = 1.0
+) -> tuple[Ids, NDArray[np.float64]]:
+    """``(tags_R, probability_R)``: the best tags of each text's words, and how sure each is.
+
+    Args:
+        chain: chooses.
+        score_RC: of the words of all texts, end to end.
+        lengths_B: words of each text.
+        device: where to choose.
+        heat: the temperature of the probabilities.
+    """
+    tags_R, probability_R = np.zeros(len(score_RC), np.int64), np.zeros(len(score_RC), np.float64)
+    lengths_B = _in_parts(lengths_B)
+    starts_B = lengths_B.cumsum() - lengths_B
+    for group in _alike(lengths_B):
+        rows = ragged_indices(starts_B[group], lengths_B[group])
+        score = torch.from_numpy(score_RC[rows]).to(device)
+        sequences = Sequences.end_to_end(lengths_B[group].tolist(), device)
+        tags = chain.decode(score, sequences)
+        sure = chain.probabilities(score / heat, sequences).gather(1, tags[:, None])[:, 0]
+        tags_R[rows], probability_R[rows] = tags.cpu().numpy(), sure.double().cpu().numpy()
+    return tags_R, probability_R
+
+
+def _in_parts(lengths_B: Ids) -> Ids:
+    """No length above :data:`LONGEST`."""
+    whole = [[LONGEST] * (int(length) // LONGEST) + [int(length) % LONGEST] for length in lengths_B]
+    return np.array([length for parts in whole for length in parts if length], np.int64)
+
+
+def _alike(lengths_B: Ids) -> Iterator[Ids]:
+    """Texts of similar length, few enough to be filled up to the longest."""
+    order = np.argsort(-lengths_B, kind="stable")
+    begin = 0
+    while begin < len(order):
+        count = max(1, CELLS // max(1, int(lengths_B[order[begin]])))
+        yield order[begin : begin + count]
+        begin += count
+
+
+def split_by(values: Sequence[str], lengths_B: Ids) -> list[list[str]]:
+    """Scores of all words, text by text."""
+    ends = lengths_B.cumsum().tolist()
+    return [list(values[end - length : end]) for end, length in zip(ends, lengths_B.tolist(), strict=True)]
+
 
 BURST = 1024
 """Texts tagged at once."""

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from regard.config import Recipe
-from regard.data.batches.packing import pack_sources
-from regard.data.batches.texts import Examples, TextBatch
-from regard.data.batches.word_marks import WordMarks, text_lengths
+from regard.data.batches.batch import pack_sources
+from regard.data.batches.texts import Examples, TextBatch, WordMarks, text_lengths
 from regard.data.corpora.pairs import Corpus, Pair
 from regard.data.corpora.passes import Progress
 from regard.data.prepare.encoders import ExampleEncoder, TagEncoder, word_parts
@@ -26,11 +25,9 @@ from regard.nn import ops
 from regard.nn.layout import Sequences
 from regard.tasks.defaults import epochs_for
 from regard.tasks.metrics import calibration
-from regard.tasks.metrics.tags import TagScores, tag_scores
+from regard.tasks.metrics.spans import TagScores, tag_scores
 from regard.tasks.protocols import DataPaths, ShouldStop, device_of
-from regard.tasks.tagging.assets import TagAssets
-from regard.tasks.tagging.tagger import Tagging
-from regard.tasks.tagging.word_scores import decode_tags, head_of, split_by, word_scores
+from regard.tasks.tagging.tagger import TagAssets, Tagging, decode_tags, head_of, split_by, word_scores
 from regard.tasks.text.assets import FittedValues, TextAssets
 from regard.tasks.text.bpe_dropout import learned_from
 from regard.tasks.text.pretrained import Pretrained, learned_tokenizer

@@ -1,25 +1,28 @@
-"""Token and text vectors from any layer of a trained model."""
+"""Vectors of texts, tokens, images and patches from any layer of a trained model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from regard.config import BertSection, Recipe, VitSection
 from regard.data.prepare.windowing import Frame
 from regard.data.prepare.word_tags import most_central
+from regard.models.bert import Bert
+from regard.models.build import bert, vectors
 from regard.models.inputs import Tokens
 from regard.nn.hooks import capture
 from regard.nn.recurrent.cells import Stack
 from regard.system.errors import UsageError
+from regard.tasks.images.classifier import Image, ImageClassification
 from regard.tasks.protocols import device_of
-from regard.tasks.text.batched_forward import forward_batches
-from regard.tasks.text.task import refuse_others
+from regard.tasks.text.task import TextReader, forward_batches, refuse_others
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 Floats = NDArray[np.float32]
@@ -235,3 +238,89 @@ STACKS: dict[str, Callable[[Any], tuple[int, Callable[[int | None], Answer]]]] =
     "rnn-encoder": _recurrent,
 }
 """By family how many layers read a text, and the vectors of each of them."""
+
+
+class Encoding(TextReader):
+    """A text encoder, ready to use, or to initialise another task from.
+
+    Args:
+        recipe: of the model, as far as known.
+        assets: the tokenizer.
+        model: the encoder, on its device.
+    """
+
+    name: ClassVar[str] = "encoding"
+
+    @staticmethod
+    def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Bert:
+        """The encoder of a recipe."""
+        assert isinstance(recipe.model, BertSection)
+        return bert(recipe.model, sizes[0], vectors(recipe.model), key)
+
+    @overload
+    def encode(self, text: str, pool: Pool | None = None, normalise: bool | None = None) -> Floats: ...
+    @overload
+    def encode(self, text: list[str], pool: Pool | None = None, normalise: bool | None = None) -> Floats: ...
+    def encode(self, text: str | list[str], pool: Pool | None = None, normalise: bool | None = None) -> Floats:
+        """The vector of a text, or a row for each text of a list; see :class:`vectors.TextVectors`.
+
+        Args:
+            text: one text or several, of any length.
+            pool: first, mean, max or last; default: the model's own, else the mean.
+            normalise: scale vectors to length one; default: the model's own.
+        """
+        rows = TextVectors(self).texts([text] if isinstance(text, str) else text, pool, normalise)
+        return rows[0] if isinstance(text, str) else rows
+
+
+class ImageVectors:
+    """A classifier of images as an encoder of them.
+
+    Args:
+        task: a loaded classifier of images.
+        layer: counted from 1; default: the last, the input of the classifier.
+
+    Raises:
+        UsageError: the model has no such layer.
+    """
+
+    def __init__(self, task: ImageClassification, layer: int | None = None) -> None:
+        model = task.recipe.model
+        assert isinstance(model, VitSection)
+        self.task, self.pool = task, model.pool
+        self.answer = answer_of(*transformer_layers("encoder")(task.model), layer)
+        self.rows, self.columns = model.height // model.patch, model.width // model.patch
+        self.size = model.d_model
+
+    def images(self, images: Sequence[Image], pool: Pool | None = None, normalise: bool = False) -> Floats:
+        """A row for each image: its class token's vector, its last patch's, or the mean or the largest of all.
+
+        Args:
+            images: as :meth:`ImageClassification.classify` takes them.
+            pool: one of :data:`~regard.tasks.encoding.vectors.POOLS`; default: the model's own.
+            normalise: each row gets length one.
+
+        Raises:
+            UsageError: there is no such pool.
+            RegardError: an image is not of the size the model reads.
+        """
+        pool = pool or self.pool
+        if pool not in POOLS:
+            raise UsageError(f"{pool!r} is no way to pool; known are {', '.join(POOLS)}", "pool")
+        rows = [POOLS[pool](tokens) for tokens in self._encode(images)]
+        found = np.array(rows, np.float32).reshape(len(images), self.size)
+        return unit_rows(found) if normalise else found
+
+    def patches(self, images: Sequence[Image], normalise: bool = False) -> Floats:
+        """For each image a row for each patch, in row-major order: images × patches × size."""
+        found = self._encode(images)[:, 1:]
+        return unit_rows(found) if normalise else found
+
+    @torch.inference_mode()
+    def _encode(self, images: Sequence[Image]) -> Floats:
+        """For each image the vectors of its class token and its patches."""
+        batches = self.task.batches(self.task.images(images))
+        shape = (-1, 1 + self.rows * self.columns, self.size)
+        parts = [self.answer(batch).float().cpu().numpy().reshape(shape) for batch in batches]
+        found: Floats = np.concatenate([np.zeros((0, *shape[1:]), np.float32), *parts])
+        return found

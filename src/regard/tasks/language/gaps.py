@@ -1,4 +1,4 @@
-"""Gapped texts as token ids with sentinels, as T5 reads and writes them."""
+"""Gaps in texts: masks and sentinels, read as token ids, and shown by name in decoded text."""
 
 from __future__ import annotations
 
@@ -96,3 +96,16 @@ def decode_with_offsets(
         start, text = len(text), text[:begun] + tokenizer.decode(run)
         read.append((id, min(start, len(text)), len(text)))
     return text, read
+
+
+def decode_with_symbols(tokenizer: AnyTokenizer, ids: Iterable[int], symbols: Collection[int]) -> str:
+    """The text of ids, with the names of these symbols in it, a space before each; other symbols are omitted."""
+    text, waiting = "", []
+    for id in ids:
+        if id not in symbols:
+            waiting.append(id)
+            continue
+        text += tokenizer.decode(waiting)
+        waiting = []
+        text += ("" if not text or text[-1].isspace() else " ") + tokenizer.piece(id)
+    return text + tokenizer.decode(waiting)
