@@ -241,13 +241,7 @@ STACKS: dict[str, Callable[[Any], tuple[int, Callable[[int | None], Answer]]]] =
 
 
 class Encoding(TextReader):
-    """A text encoder, ready to use, or to initialise another task from.
-
-    Args:
-        recipe: of the model, as far as known.
-        assets: the tokenizer.
-        model: the encoder, on its device.
-    """
+    """A text encoder, ready to use, or to initialise another task from."""
 
     name: ClassVar[str] = "encoding"
 

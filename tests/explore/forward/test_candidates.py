@@ -70,7 +70,7 @@ def test_a_language_model_says_what_comes_next() -> None:
 def test_a_model_of_masked_words_says_what_it_fills() -> None:
     task = task_of("masked-lm")
     text = "The animal didn't cross the [MASK]."
-    gap = task._masked_text(text).gaps[0] + 1  # behind [CLS]
+    gap = task.gaps.parse(text).gaps[0] + 1  # behind [CLS]
     with torch.inference_mode():
         (filled,) = task.fill(text, 3)
     seen = text_inputs(task, text)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from regard.config import Recipe
 from regard.data.batches.batch import Capacity, Position
@@ -49,6 +50,10 @@ class ImageEncoder:
         ]
 
 
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
 @dataclass(frozen=True)
 class Scale:
     """From pixel values to what a model reads: ``(value / largest - mean) / deviation``.
@@ -58,9 +63,9 @@ class Scale:
         mean, deviation: of a channel's values between 0 and 1; one number is for all channels.
     """
 
-    largest: float
-    mean: tuple[float, ...] = (0.5,)
-    deviation: tuple[float, ...] = (0.5,)
+    largest: Positive
+    mean: Annotated[tuple[Finite, ...], Field(min_length=1)] = (0.5,)
+    deviation: Annotated[tuple[Positive, ...], Field(min_length=1)] = (0.5,)
 
     def refuse_others(self, channels: int, where: str) -> None:
         """Raise a RegardError if images of ``channels`` channels cannot be scaled; ``where``: the file to name."""

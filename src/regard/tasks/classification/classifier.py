@@ -8,30 +8,16 @@ from typing import ClassVar, overload
 import numpy as np
 
 from regard.config import BertSection, Recipe, RnnEncoderSection
-from regard.data.corpora.pairs import Corpus
 from regard.models.build import classes, reader
 from regard.models.rnn_encoder import Reader
-from regard.tasks.classification.predictions import (
-    NOTHING,
-    ClassEvaluation,
-    Prediction,
-    Predictor,
-    Scores,
-    evaluate_labels,
-)
-from regard.tasks.text.task import TextReader, forward_windows, mean_over_windows, refuse_others
+from regard.tasks.classification.predictions import NOTHING, LabelTask, Prediction, Scores
+from regard.tasks.text.task import TextReader, forward_batches, mean_over_windows, refuse_others
 
 __all__ = ["Classification", "Prediction"]
 
 
-class Classification(TextReader):
-    """A classifier of texts, ready to use.
-
-    Args:
-        recipe: of the model.
-        assets: tokenizer, labels and calibration values.
-        model: the trained encoder with its head, on its device.
-    """
+class Classification(LabelTask, TextReader):
+    """A classifier of texts, ready to use."""
 
     name: ClassVar[str] = "classification"
 
@@ -61,22 +47,10 @@ class Classification(TextReader):
         said = iter(self.predictor(threshold).predictions(self.scores([one for one in text if one.strip()])))
         return [next(said) if one.strip() else NOTHING for one in text]
 
-    def evaluate(self, corpus: Corpus, threshold: float | None = None) -> ClassEvaluation:
-        """Scores of the model on labelled test texts."""
-        return evaluate_labels(self.predictor(threshold), self.scores, corpus)
-
     def scores(self, texts: Sequence[str]) -> Scores:
         """``score_BC``: the scores of every label before temperature and softmax; of a regression the number."""
         pieces = self.assets.tokenizer.ids_batch(list(texts))
         windows = [[window.ids for window in self.frame.windows(ids)] for ids in pieces]
-        rows = forward_windows(self.model, [one for group in windows for one in group], self.device, each=False)
+        rows = forward_batches(self.model, [one for group in windows for one in group], self.device, each=False)
         score_WC = np.array(rows).reshape(len(rows), len(self.assets.labels))
         return mean_over_windows(score_WC, np.array(list(map(len, windows)), np.int64))
-
-    def predictions(self, score_BC: Scores) -> list[Prediction]:
-        """Scores as labels and probabilities."""
-        return self.predictor().predictions(score_BC)
-
-    def predictor(self, threshold: float | None = None) -> Predictor:
-        """What turns scores into labels and probabilities."""
-        return Predictor(self.recipe.classification, self.assets.labels, self.assets.fitted, threshold)

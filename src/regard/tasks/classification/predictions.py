@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.config import Classification as Section
+from regard.config import Recipe
 from regard.data.checks.findings import excerpt
 from regard.data.corpora.labels import parse_number, split_labels
 from regard.data.corpora.pairs import Corpus
@@ -198,16 +200,8 @@ def _classes(
     error = expected_calibration_error(confidence_B[~outside_B], right_B[~outside_B])
     scope = None
     if judge.threshold or outside_B.any():
-        scope = _scope(confidence_B, right_B, outside_B, judge.threshold)
+        scope = acceptance_scores(confidence_B, right_B, outside_B, np.array([judge.threshold])).at(0)
     return scores, error, scope, unknown
-
-
-def _scope(
-    confidence_B: Scores, right_B: NDArray[np.bool_], outside_B: NDArray[np.bool_], threshold: float
-) -> Threshold:
-    found = acceptance_scores(confidence_B, right_B, outside_B, np.array([threshold]))
-    shown = (found.accuracy, found.in_scope_accuracy, found.recall, found.f1)
-    return Threshold(threshold, *(float(one[0]) for one in shown))
 
 
 def _labels(
@@ -234,3 +228,26 @@ def _names(judge: Predictor, counts: Counter[str]) -> tuple[list[str], dict[str,
     known = set(judge.labels)
     unknown = {label: counts[label] for label in sorted(counts) if label not in known}
     return [*judge.labels, *unknown], unknown
+
+
+class LabelTask:
+    """What classifiers of texts and of images share."""
+
+    recipe: Recipe
+    assets: Any
+
+    @abstractmethod
+    def scores(self, examples: Sequence[Any]) -> Scores:
+        """``score_BC``: the scores of every label before temperature and softmax; of a regression the number."""
+
+    def predictor(self, threshold: float | None = None) -> Predictor:
+        """What turns scores into labels and probabilities."""
+        return Predictor(self.recipe.classification, self.assets.labels, self.assets.fitted, threshold)
+
+    def predictions(self, score_BC: Scores) -> list[Prediction]:
+        """Scores as labels and probabilities."""
+        return self.predictor().predictions(score_BC)
+
+    def evaluate(self, corpus: Corpus, threshold: float | None = None) -> ClassEvaluation:
+        """Scores of the model on labelled test examples."""
+        return evaluate_labels(self.predictor(threshold), self.scores, corpus)

@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import islice
-from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar, overload
 
@@ -15,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from regard.config import FORMAT, Recipe, VitSection
+from regard.config import Recipe, VitSection
 from regard.data.batches.patches import ImageBatch, PatchGrid, Scale, pack_images
 from regard.data.corpora.images import (
     LARGEST,
@@ -27,15 +26,13 @@ from regard.data.corpora.images import (
     parse_cells,
     parse_pixels,
 )
-from regard.data.corpora.pairs import Corpus
 from regard.models.build import vit
 from regard.models.inputs import Patches, patches
 from regard.models.vit import Vit
 from regard.system.errors import RegardError
-from regard.tasks.classification.predictions import ClassEvaluation, Prediction, Predictor, Scores, evaluate_labels
-from regard.tasks.protocols import device_of
-from regard.tasks.text.assets import LABELS, FittedValues, labels_content, read_labels, values_of
-from regard.tasks.text.task import ROOM
+from regard.tasks.classification.predictions import LabelTask, Prediction, Scores
+from regard.tasks.text.assets import LABELS, FittedValues, LabelsFile, json_content, labels_content, read_json
+from regard.tasks.text.task import ROOM, BaseTask
 from regard.text.files.lines import InvalidLines
 
 PIXELS = "pixels.json"
@@ -63,11 +60,7 @@ class ImageAssets:
     @property
     def contents(self) -> Mapping[str, bytes]:
         """``pixels.json`` and ``labels.json``."""
-        value = {"format": FORMAT, **asdict(self.scale)}
-        return {
-            PIXELS: (json.dumps(value, indent=1) + "\n").encode(),
-            LABELS: labels_content(self.labels, self.fitted),
-        }
+        return {PIXELS: json_content(asdict(self.scale)), LABELS: labels_content(self.labels, self.fitted)}
 
     @property
     def sha256(self) -> str:
@@ -82,56 +75,37 @@ class ImageAssets:
         Raises:
             RegardError: a file is missing or damaged.
         """
-        return cls(_scale(folder / PIXELS), *read_labels(folder / LABELS))
-
-
-def _scale(path: Path) -> Scale:
-    value = values_of(path)
-    try:
-        mean, deviation = (tuple(float(one) for one in value[name]) for name in ("mean", "deviation"))
-        scale = Scale(float(value["largest"]), mean, deviation)
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise RegardError(f"is damaged: {error}", str(path)) from None
-    divisors = (scale.largest, *scale.deviation)
-    if not mean or not deviation or not all(isfinite(one) for one in (*mean, *divisors)) or min(divisors) <= 0:
-        raise RegardError("is damaged: pixel values are divided by numbers above zero", str(path))
-    return scale
+        read = read_json(folder / LABELS, LabelsFile)
+        return cls(read_json(folder / PIXELS, Scale), read.labels, read.fitted)
 
 
 Image = str | NDArray[Any]
 """Pixel values: a line with commas or tabs between them, or an array height × width (× channels)."""
 
 
-class ImageClassification:
+class ImageClassification(LabelTask, BaseTask[ImageAssets, Vit]):
     """A classifier of images, ready to use.
 
-    Args:
-        recipe: of the model.
-        assets: the scale of pixel values, labels and calibration values.
-        model: the trained encoder with its head, on its device.
+    Raises:
+        RegardError: the scale is for images of other channels.
     """
 
     name: ClassVar[str] = "image-classification"
+    assets_class: ClassVar[type[Any]] = ImageAssets
 
     def __init__(self, recipe: Recipe, assets: ImageAssets, model: Vit) -> None:
-        self.recipe, self.assets, self.model = recipe, assets, model
-        self.cut = patch_grid(recipe, assets)
+        super().__init__(recipe, assets, model)
+        section = recipe.model
+        assert isinstance(section, VitSection)
+        assets.scale.refuse_others(section.channels, PIXELS)
+        shape = Shape(section.height, section.width, section.channels)
+        self.cut = PatchGrid(shape, section.patch, assets.scale)
 
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Vit:
         """The encoder of a recipe with a head for n labels."""
         assert isinstance(recipe.model, VitSection)
         return vit(recipe.model, max(1, sizes[1]), key)
-
-    @staticmethod
-    def load_assets(folder: Path) -> ImageAssets:
-        """Scale and labels of a model folder."""
-        return ImageAssets.load(folder)
-
-    @property
-    def device(self) -> torch.device:
-        """Where the model is."""
-        return device_of(self.model)
 
     @overload
     def classify(self, image: Image) -> Prediction: ...
@@ -196,32 +170,7 @@ class ImageClassification:
     def scores(self, images: Sequence[Image]) -> Scores:
         """``score_BC``: the scores of every label before temperature and softmax; of a regression the number."""
         found = [self.model(batch).double().cpu().numpy() for batch in self.batches(self.images(images))]
-        score_BC: Scores = np.concatenate([np.zeros((0, len(self.assets.labels))), *found])
-        return score_BC
-
-    def evaluate(self, corpus: Corpus, threshold: float | None = None) -> ClassEvaluation:
-        """Scores of the model on labelled test images."""
-        return evaluate_labels(self.predictor(threshold), self.scores, corpus)
-
-    def predictions(self, score_BC: Scores) -> list[Prediction]:
-        """Scores as labels and probabilities."""
-        return self.predictor().predictions(score_BC)
-
-    def predictor(self, threshold: float | None = None) -> Predictor:
-        """What turns scores into labels and probabilities."""
-        return Predictor(self.recipe.classification, self.assets.labels, self.assets.fitted, threshold)
-
-
-def patch_grid(recipe: Recipe, assets: ImageAssets) -> PatchGrid:
-    """How images become patches, by recipe and scale.
-
-    Raises:
-        RegardError: the scale is for images of other channels.
-    """
-    model = recipe.model
-    assert isinstance(model, VitSection)
-    assets.scale.refuse_others(model.channels, PIXELS)
-    return PatchGrid(Shape(model.height, model.width, model.channels), model.patch, assets.scale)
+        return np.concatenate([np.zeros((0, len(self.assets.labels))), *found])
 
 
 def _cells(line: str) -> list[str]:
@@ -236,8 +185,7 @@ def _array(image: NDArray[Any], shape: Shape) -> Pixels:
         raise RegardError(f"has the shape {image.shape}; the model reads images of {shape}", "image")
     if image.dtype.kind not in "biu" or image.min() < 0 or image.max() > LARGEST:
         raise RegardError(f"holds values that are no whole numbers from 0 to {LARGEST:,}", "image")
-    pixels: Pixels = image.astype(np.int64).ravel()
-    return pixels
+    return image.astype(np.int64).ravel()
 
 
 Labelled = tuple[Pixels, str | None]
@@ -255,18 +203,14 @@ def some_images(task: ImageClassification, path: Path, count: int) -> list[Label
         RegardError: the file cannot be read, or holds no image.
     """
     corpus = open_images(path)
-    if isinstance(corpus, ImageRows) and _width(corpus) == task.cut.shape.values:
+    rows = corpus.table.rows(InvalidLines()) if isinstance(corpus, ImageRows) else iter(())
+    if isinstance(corpus, ImageRows) and len(next(rows, (0, []))[1]) == task.cut.shape.values:
         given = _unlabelled_rows(corpus)
     else:
         given = ((parse_pixels(text), label) for text, label in corpus.pairs())
     if not (found := list(islice(given, count))):
         raise RegardError("holds no image", corpus.name)
     return found
-
-
-def _width(corpus: ImageRows) -> int:
-    """Columns of the first row."""
-    return next((len(cells) for _, cells in corpus.table.rows(InvalidLines())), 0)
 
 
 def _unlabelled_rows(corpus: ImageRows) -> Iterator[Labelled]:

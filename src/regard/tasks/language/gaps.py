@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from regard.system.errors import UsageError
-from regard.tasks.text.task import Read
+from regard.tasks.text.task import Read, read_as
 from regard.text.tokenizers.tokenizer import MASK
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 
@@ -33,43 +33,60 @@ class GappedText:
 
 
 class Gaps:
-    """Finds the gaps of texts: ``[MASK]``, or a sentinel's own name, such as ``<extra_0>``.
+    """Finds the gaps of texts by name.
 
     The space before a gap belongs to it, as it belongs to a word's first piece; characters as units have their spaces
     apart.
+
+    Args:
+        tokenizer: of the texts between the gaps.
+        named: the symbol of each name.
     """
 
-    def __init__(self, tokenizer: AnyTokenizer) -> None:
-        self._tokenizer = tokenizer
-        self._named = {tokenizer.piece(id): id for id in tokenizer.sentinels}
-        names = sorted([*self._named, MASK], key=len, reverse=True)
+    def __init__(self, tokenizer: AnyTokenizer, named: Mapping[str, int]) -> None:
+        self._tokenizer, self._named = tokenizer, named
+        names = sorted({*named, MASK}, key=len, reverse=True)
         self._gap = re.compile("|".join(map(re.escape, names)))
         self._apart = getattr(tokenizer, "units", "pieces") == "characters"
 
     def parse(self, text: str) -> GappedText:
-        """A text with its gaps, if it has any; each ``[MASK]`` is the next sentinel that the text does not name.
+        """A text with its gaps, if it has any.
+
+        Raises:
+            UsageError: a gap has no symbol.
+        """
+        parts, symbols = self._gap.split(text), self._symbols(text)
+        known, read, gaps = "", list[Read](), []
+        for number, part in enumerate(parts):
+            before_gap = number < len(symbols)
+            taken = part.removesuffix(" ") if before_gap and not self._apart else part
+            plain, inner = read_as(self._tokenizer, taken, ())
+            read += [(id, start + len(known), end + len(known)) for id, start, end in inner]
+            known += plain + part[len(taken) :]
+            if before_gap:
+                symbol, name = symbols[number]
+                gaps.append(len(read))
+                read.append((symbol, len(known), len(known)))
+                known += name
+        return GappedText(known, tuple(read), tuple(gaps))
+
+    def _symbols(self, text: str) -> list[tuple[int, str]]:
+        """The symbol of each gap, and how it is shown."""
+        return [(self._named[name], name) for name in self._gap.findall(text)]
+
+
+class SentinelGaps(Gaps):
+    """Gaps named as sentinels (``<extra_0>``); each ``[MASK]`` is the next sentinel that a text does not name."""
+
+    def __init__(self, tokenizer: AnyTokenizer) -> None:
+        super().__init__(tokenizer, {tokenizer.piece(id): id for id in tokenizer.sentinels})
+
+    def _symbols(self, text: str) -> list[tuple[int, str]]:
+        """The sentinel of each gap.
 
         Raises:
             UsageError: a sentinel stands there twice, or there are more gaps than sentinels.
         """
-        parts, sentinels = self._gap.split(text), self._sentinels(text)
-        known, found, gaps = "", [], []
-        for number, part in enumerate(parts):
-            last = number == len(parts) - 1
-            encoding = self._tokenizer.encode(part if last or self._apart else part.removesuffix(" "))
-            shift = len(known)
-            known += encoding.text
-            places = zip(encoding.ids, encoding.offsets, strict=True)
-            found += [(id, start + shift, end + shift) for id, (start, end) in places]
-            if not last:
-                known += " " if part.endswith(" ") and not self._apart else ""
-                gaps.append(len(found))
-                found.append((sentinels[number], len(known), len(known)))
-                known += self._tokenizer.piece(sentinels[number])
-        return GappedText(known, tuple(found), tuple(gaps))
-
-    def _sentinels(self, text: str) -> list[int]:
-        """The sentinel of each gap."""
         names = self._gap.findall(text)
         named = [self._named[name] for name in names if name != MASK]
         if len(set(named)) < len(named):
@@ -77,7 +94,8 @@ class Gaps:
         if len(names) > len(self._named):
             raise UsageError(f"{len(names)} gaps are more than the {len(self._named)} the model knows", text[:40])
         free = iter(id for id in self._tokenizer.sentinels if id not in named)
-        return [next(free) if name == MASK else self._named[name] for name in names]
+        found = [next(free) if name == MASK else self._named[name] for name in names]
+        return [(id, self._tokenizer.piece(id)) for id in found]
 
 
 def decode_with_offsets(

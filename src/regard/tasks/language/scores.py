@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from regard.config import Recipe
-from regard.data.batches.batch import batches_in_order, pack_sources
+from regard.data.batches.batch import Ids, batches_by_length, pack_sources
 from regard.data.corpora.pairs import Corpus
 from regard.data.prepare.encoders import ExampleEncoder
 from regard.data.prepare.examples import OF_DOCUMENTS, PreparedExamples, prepare_examples
@@ -26,7 +25,6 @@ from regard.tasks.text.task import ROOM
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 from regard.training.checkpoints.fresh_folder import scratch
 
-Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
 CHUNK = 512
 """Tokens whose scores of every piece are in memory at once."""
@@ -130,41 +128,28 @@ def surprisals(
     """
     found = [np.zeros(len(document)) for document in documents]
     every = [window for window in windows(list(map(len, documents)), length, stride) if window.end > window.begin]
-    every.sort(key=lambda window: window.begin - window.end)  # of similar length together
     lengths = np.array([window.end - window.begin for window in every], np.int64)
-    for part in batches_in_order([lengths], [ROOM], len(every)) if every else ():
+    for part in batches_by_length(lengths, ROOM):
         asked()
         chosen = [every[place] for place in part]
-        read, labels = zip(*(_sides(documents[window.document], window, begin) for window in chosen), strict=True)
+        labels = [documents[window.document][window.begin : window.end] for window in chosen]
+        before = [documents[window.document][window.begin - 1] if window.begin else begin for window in chosen]
+        read = [np.append(np.int64(first), ids[:-1]) for first, ids in zip(before, labels, strict=True)]
         nats_T = _nats(model, read, np.concatenate(labels))
         for window, nats in zip(chosen, np.split(nats_T, lengths[part].cumsum()[:-1]), strict=True):
             found[window.document][window.fresh : window.end] = nats[window.fresh - window.begin :]
     return found
 
 
-def _sides(document: Ids, window: _Window, begin: int) -> tuple[Ids, Ids]:
-    """Inputs and targets."""
-    before = begin if window.begin == 0 else int(document[window.begin - 1])
-    labels = document[window.begin : window.end]
-    return np.append(np.int64(before), labels[:-1]), labels
-
-
 def _nats(model: Gpt, read: Sequence[Ids], labels: Ids) -> Floats:
     device = model.output.weight.device
     hidden_TD = model(tokens(pack_sources(read), device))
-    labels_T = torch.from_numpy(labels).to(device)
-    parts = [
-        _of_chunk(model, hidden_TD[place : place + CHUNK], labels_T[place : place + CHUNK])
-        for place in range(0, len(labels), CHUNK)
-    ]
-    found: Floats = torch.cat(parts).double().cpu().numpy()
-    return found
-
-
-def _of_chunk(model: Gpt, hidden_ND: Tensor, labels_N: Tensor) -> Tensor:
-    score_NV = model.output.scores(hidden_ND)
-    score_NV = score_NV if score_NV.dtype == torch.float64 else score_NV.float()
-    return score_NV.logsumexp(1) - score_NV.gather(1, labels_N[:, None])[:, 0]
+    labels_T, parts = torch.from_numpy(labels).to(device), []
+    for hidden_ND, labels_N in zip(hidden_TD.split(CHUNK), labels_T.split(CHUNK), strict=True):
+        score_NV = model.output.scores(hidden_ND)
+        score_NV = score_NV if score_NV.dtype == torch.float64 else score_NV.float()
+        parts.append(score_NV.logsumexp(1) - score_NV.gather(1, labels_N[:, None])[:, 0])
+    return torch.cat(parts).double().cpu().numpy()
 
 
 @dataclass(frozen=True)
@@ -198,13 +183,8 @@ class PredictionScores:
 
     def to_dict(self) -> dict[str, float | None]:
         """Plain values, for JSON."""
-        found: dict[str, float | None] = {
-            "loss": self.loss,
-            "perplexity": self.perplexity,
-            "nats": self.nats,
-            "tokens": self.tokens,
-        }
-        return found if self.right is None else {**found, "right": self.right, "accuracy": self.accuracy}
+        found = {"loss": self.loss, "perplexity": self.perplexity, **vars(self), "accuracy": self.accuracy}
+        return {name: value for name, value in found.items() if value is not None}
 
 
 def evaluate_corpus(

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, get_args, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 import torch
@@ -18,10 +17,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.config import BertSection, Recipe, RnnEncoderSection
-from regard.data.batches.batch import batches_in_order, pack_sources
+from regard.data.batches.batch import Ids, batches_by_length, pack_sources
 from regard.data.batches.texts import TextBatch, WordMarks
 from regard.data.corpora.pairs import Corpus
-from regard.data.prepare.encoders import Coded, TagEncoder, word_parts
+from regard.data.prepare.encoders import TOKENIZER, Coded, TagEncoder, word_parts
 from regard.data.prepare.shards import ragged_indices
 from regard.data.prepare.windowing import Frame
 from regard.models.bert import TagHead
@@ -33,11 +32,11 @@ from regard.nn.layout import Sequences
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.metrics.labels import refuse_unknown_labels
 from regard.tasks.metrics.spans import TagScores, tag_scores
-from regard.tasks.protocols import device_of
-from regard.tasks.text.assets import LABELS, TextAssets, values_of
-from regard.tasks.text.task import ROOM, Read, read_as, refuse_others
+from regard.tasks.text.assets import LABELS, LabelsFile, TextAssets, labels_content, read_json
+from regard.tasks.text.task import ROOM, BaseTask, Read, read_as, refuse_others
 from regard.text.tag_schemes import OUTSIDE, Scheme, detect, forbidden, spans_of, split_tag, tags_of
 from regard.text.tagged_words import Place, TaggedWords, places_of
+from regard.text.tokenizers.vocabulary import read_tokenizer
 
 
 @dataclass(frozen=True)
@@ -49,10 +48,7 @@ class TagAssets(TextAssets):
     @property
     def contents(self) -> Mapping[str, bytes]:
         """``tokenizer.json``, and ``labels.json`` with the scheme."""
-        found = dict(super().contents)
-        value = json.loads(found[LABELS]) | {"scheme": self.scheme}
-        found[LABELS] = (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode()
-        return found
+        return {**super().contents, LABELS: labels_content(self.labels, self.fitted, scheme=self.scheme)}
 
     @property
     def sha256(self) -> str:
@@ -66,24 +62,14 @@ class TagAssets(TextAssets):
         Raises:
             RegardError: a file is missing or damaged.
         """
-        found = TextAssets.load(folder)
-        if not found.labels:
-            raise RegardError("is missing; it names the tags", str(folder / LABELS))
-        return cls(found.tokenizer, found.labels, found.fitted, _scheme(folder / LABELS, found.labels))
+        tokenizer, path = read_tokenizer(folder / TOKENIZER), folder / LABELS
+        if not path.exists():
+            raise RegardError("is missing; it names the tags", str(path))
+        read = read_json(path, LabelsFile)
+        lenient: Scheme = "none" if detect([[label] for label in read.labels]) == "none" else "io"
+        return cls(tokenizer, read.labels, read.fitted, read.scheme or lenient)
 
 
-def _scheme(path: Path, labels: tuple[str, ...]) -> Scheme:
-    """The named scheme; else one that forbids nothing, as the training scheme is unknown."""
-    named = values_of(path).get("scheme")
-    if named is None:
-        return "none" if detect([[label] for label in labels]) == "none" else "io"
-    if named not in get_args(Scheme):
-        raise RegardError(f"is damaged: {named!r:.60} is no scheme of tags", str(path))
-    scheme: Scheme = named
-    return scheme
-
-
-Ids = NDArray[np.int64]
 Scores = NDArray[np.float32]
 CELLS = 1 << 15
 """Words decoded at once, padding included."""
@@ -110,10 +96,8 @@ def word_scores(model: Reader, batch: TextBatch, device: torch.device) -> tuple[
 def read_words(model: Reader, windows: Coded, device: torch.device, room: int = ROOM) -> Scores:
     """``score_RC`` of the words of all windows, in their order; windows of similar length are read together."""
     lengths = np.array([len(ids) for ids, _ in windows], np.int64)
-    order = np.argsort(-lengths, kind="stable")
     found: list[Scores] = [np.zeros((0, 0), np.float32)] * len(windows)
-    for part in batches_in_order([lengths[order]], [room], len(windows)) if len(windows) else ():
-        chosen = order[part]
+    for chosen in batches_by_length(lengths, room):
         marks = np.concatenate([windows[place][1] for place in chosen])
         batch = TextBatch(pack_sources([windows[place][0] for place in chosen]), marks, lengths[chosen], chosen)
         score_RC, words = word_scores(model, batch, device)
@@ -136,7 +120,8 @@ def decode_tags(
         heat: the temperature of the probabilities.
     """
     tags_R, probability_R = np.zeros(len(score_RC), np.int64), np.zeros(len(score_RC), np.float64)
-    lengths_B = _in_parts(lengths_B)
+    whole = [[LONGEST] * (int(length) // LONGEST) + [int(length) % LONGEST] for length in lengths_B]
+    lengths_B = np.array([length for parts in whole for length in parts if length], np.int64)
     starts_B = lengths_B.cumsum() - lengths_B
     for group in _alike(lengths_B):
         rows = ragged_indices(starts_B[group], lengths_B[group])
@@ -146,12 +131,6 @@ def decode_tags(
         sure = chain.probabilities(score / heat, sequences).gather(1, tags[:, None])[:, 0]
         tags_R[rows], probability_R[rows] = tags.cpu().numpy(), sure.double().cpu().numpy()
     return tags_R, probability_R
-
-
-def _in_parts(lengths_B: Ids) -> Ids:
-    """No length above :data:`LONGEST`."""
-    whole = [[LONGEST] * (int(length) // LONGEST) + [int(length) % LONGEST] for length in lengths_B]
-    return np.array([length for parts in whole for length in parts if length], np.int64)
 
 
 def _alike(lengths_B: Ids) -> Iterator[Ids]:
@@ -212,19 +191,14 @@ class TaggedText:
         return [self.text[begin:end] for begin, end in self.places]
 
 
-class Tagging:
-    """A tagger, ready to use.
-
-    Args:
-        recipe: of the model.
-        assets: tokenizer, tags and their scheme.
-        model: the trained encoder with its head, on its device.
-    """
+class Tagging(BaseTask[TagAssets, Reader]):
+    """A tagger, ready to use."""
 
     name: ClassVar[str] = "tagging"
+    assets_class: ClassVar[type[Any]] = TagAssets
 
     def __init__(self, recipe: Recipe, assets: TagAssets, model: Reader) -> None:
-        self.recipe, self.assets, self.model = recipe, assets, model
+        super().__init__(recipe, assets, model)
         frame = Frame.of(assets.tokenizer, recipe.data.max_tokens, recipe.tagging.stride)
         self.coding = TagEncoder(assets.tokenizer, frame, assets.scheme, assets.labels)
         head_of(model).chain.limit(forbidden(assets.labels, assets.scheme))
@@ -235,16 +209,6 @@ class Tagging:
         assert isinstance(recipe.model, BertSection | RnnEncoderSection)
         chain = "crf" if recipe.tagging.crf else "alone"
         return reader(recipe.model, sizes[0], tags(recipe.model, max(1, sizes[1]), chain), key)
-
-    @staticmethod
-    def load_assets(folder: Path) -> TagAssets:
-        """Tokenizer and tags of a model folder."""
-        return TagAssets.load(folder)
-
-    @property
-    def device(self) -> torch.device:
-        """Where the model is."""
-        return device_of(self.model)
 
     @overload
     def tag(self, text: str) -> TaggedText: ...
@@ -257,7 +221,7 @@ class Tagging:
         windows that overlap; each word takes its scores from the window in which it is most central.
         """
         if isinstance(text, str):
-            return self.tag_all([TaggedWords(text, tuple(places_of(text)))])[0]
+            return self.tag([text])[0]
         refuse_others(text)
         return self.tag_all([TaggedWords(one, tuple(places_of(one))) for one in text])
 
