@@ -15,13 +15,13 @@ CARD = "card.md"
 
 
 TITLES_OF_TASKS = {
-    "classification": "A classifier of texts",
+    "classification": "A text classifier",
     "tagging": "A tagger",
     "language-model": "A language model",
-    "masked-lm": "A model of masked words",
-    "span-corruption": "A model of missing spans",
-    "image-classification": "A classifier of images",
-    "encoding": "An encoder of texts",
+    "masked-lm": "A masked language model",
+    "span-corruption": "A span-corruption model",
+    "image-classification": "An image classifier",
+    "encoding": "A text encoder",
 }
 FAMILIES = {
     "transformer": "Transformer",
@@ -29,7 +29,7 @@ FAMILIES = {
     "rnn-encoder": "recurrent encoder",
     "bert": "Transformer encoder",
     "gpt": "Transformer decoder",
-    "vit": "Transformer encoder of images",
+    "vit": "vision Transformer",
 }
 
 
@@ -66,8 +66,8 @@ def card(recipe: Recipe, data: list[str], fingerprint: str, parameters: int, lin
 
 def imported_card(recipe: Recipe, parameters: int, lines: list[str]) -> str:
     """The card of an imported model; ``lines`` give its source."""
-    known = ["No scores are known of it; `regard evaluate` makes some.", ""] if recipe.task in SCORED else []
-    return "\n".join([*_header_lines(recipe, parameters), "## Where it is from", "", *lines, "", *known])
+    known = ["Its scores are not known; `regard evaluate` computes them.", ""] if recipe.task in SCORED else []
+    return "\n".join([*_header_lines(recipe, parameters), "## Source", "", *lines, "", *known])
 
 
 SCORED = ("translation", "classification", "tagging", "language-model", "image-classification")

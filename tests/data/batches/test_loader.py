@@ -18,7 +18,7 @@ from tests.data.batches.memory_sides import Lists
 
 
 def running() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name == "regard-batches"]
+    return [thread for thread in threading.enumerate() if thread.name.startswith("regard-batches")]
 
 
 def test_the_same_items_in_the_same_order() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from regard.system.errors import UsageError
-from regard.tasks.language.gaps import SentinelGaps, decode_with_offsets
+from regard.tasks.language.gaps import SpanGaps, decode_with_offsets
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 
 NAMES = ("<extra_0>", "<extra_1>", "<extra_2>")
@@ -24,7 +24,7 @@ def test_a_gap_is_a_sentinel_by_its_name_or_the_next_that_is_free() -> None:
         "no gap": (),
         "caf\u00e9 [MASK]": NAMES[:1],
     }.items():
-        found = SentinelGaps(known).parse(text.replace("\u00e9", "e\u0301"))  # the tokenizer's own form comes back
+        found = SpanGaps(known).parse(text.replace("\u00e9", "e\u0301"))  # the tokenizer's own form comes back
         assert tuple(found.ids[place] for place in found.gaps) == tuple(ids[name] for name in named)
         filled = text
         for name in named:
@@ -35,7 +35,7 @@ def test_a_gap_is_a_sentinel_by_its_name_or_the_next_that_is_free() -> None:
 @pytest.mark.parametrize("units", ["pieces", "characters"])
 def test_pieces_and_their_characters_are_those_of_the_text_around(units: str) -> None:
     known = tokenizer(units=units)
-    found = SentinelGaps(known).parse("the cat [MASK] on the [MASK]. The end")
+    found = SpanGaps(known).parse("the cat [MASK] on the [MASK]. The end")
     texts = [found.text[start:end] for _, start, end in found.read]
     assert found.text == "the cat <extra_0> on the <extra_1>. The end"
     space = " " if units == "characters" else ""  # before a gap; else it belongs to the gap
@@ -48,7 +48,7 @@ def test_pieces_and_their_characters_are_those_of_the_text_around(units: str) ->
 
 
 def test_what_cannot_be_read_is_refused() -> None:
-    gaps = SentinelGaps(tokenizer())
+    gaps = SpanGaps(tokenizer())
     with pytest.raises(UsageError, match="another number"):
         gaps.parse("<extra_1> and <extra_1>")
     with pytest.raises(UsageError, match="4 gaps are more than the 3"):
@@ -57,7 +57,7 @@ def test_what_cannot_be_read_is_refused() -> None:
 
 def test_what_was_written_is_spelled_with_its_symbols() -> None:
     known = tokenizer()
-    ids = SentinelGaps(known).parse("<extra_0> old cat<extra_1> na\u00efve <extra_0_> the").ids
+    ids = SpanGaps(known).parse("<extra_0> old cat<extra_1> na\u00efve <extra_0_> the").ids
     text, read = decode_with_offsets(known, [*ids, known.sentinels[0]], known.sentinels)
     assert text == "<extra_0> old cat <extra_1> na\u00efve <extra_0_> the <extra_0>"
     assert [id for id, _, _ in read] == [*ids, known.sentinels[0]]

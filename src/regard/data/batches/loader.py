@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import queue
-import threading
+import os
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -18,66 +19,23 @@ from regard.data.batches.sampler import BatchSampler, EpochSampler, Lengths
 Item = TypeVar("Item")
 
 
-class _Failed:
-    """An exception of the background thread, to be raised in the caller."""
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
-
-
-_FINISHED = object()
-
-
 def iterate_ahead(items: Iterator[Item], count: int = 2) -> Iterator[Item]:
     """The same items in the same order, up to ``count`` of them made in advance by one thread.
 
     Closing the iterator (or dropping it) stops the thread and waits for it. An error of ``items`` is raised where its
     item would have come.
     """
-    ready: queue.Queue[object] = queue.Queue(maxsize=max(1, count))
-    stop = threading.Event()
-
-    def put(item: object) -> bool:
-        while not stop.is_set():
-            try:
-                ready.put(item, timeout=0.1)
-                return True
-            except queue.Full:
-                continue
-        return False
-
-    def work() -> None:
-        try:
-            for item in items:
-                if not put(item):
-                    return
-            put(_FINISHED)
-        except BaseException as error:  # handed over, whatever it is
-            put(_Failed(error))
-
-    thread = threading.Thread(target=work, name="regard-batches", daemon=True)
-    return _receive(ready, stop, thread)
-
-
-def _receive(ready: queue.Queue[object], stop: threading.Event, thread: threading.Thread) -> Iterator[Item]:
-    thread.start()  # only now: an iterator dropped before its first item leaves no thread running
+    end, owner = object(), os.getpid()
+    thread = ThreadPoolExecutor(1, "regard-batches")  # it starts with the first item that is asked for
     try:
-        while True:
-            try:
-                item = ready.get(timeout=1.0)
-            except queue.Empty:
-                if thread.is_alive():
-                    continue
-                raise RuntimeError("the thread that makes batches is gone (was the process forked?)") from None
-            if item is _FINISHED:
-                return
-            if isinstance(item, _Failed):
-                raise item.error
+        waiting = deque(thread.submit(next, items, end) for _ in range(count + 1))
+        while (item := waiting.popleft().result()) is not end:
+            waiting.append(thread.submit(next, items, end))
             yield item  # type: ignore[misc]
+            if os.getpid() != owner:
+                raise RuntimeError("the thread that makes batches is gone: the process was forked")
     finally:
-        stop.set()
-        if thread.is_alive():
-            thread.join()
+        thread.shutdown(cancel_futures=True)
 
 
 Made = TypeVar("Made", bound=Batch)

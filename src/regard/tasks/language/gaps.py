@@ -75,7 +75,7 @@ class Gaps:
         return [(self._named[name], name) for name in self._gap.findall(text)]
 
 
-class SentinelGaps(Gaps):
+class SpanGaps(Gaps):
     """Gaps named as sentinels (``<extra_0>``); each ``[MASK]`` is the next sentinel that a text does not name."""
 
     def __init__(self, tokenizer: AnyTokenizer) -> None:

@@ -18,7 +18,7 @@ from regard.models.build import transformer
 from regard.models.decoding.stepper import stepper
 from regard.models.transformer import Transformer
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.language.gaps import GappedText, SentinelGaps
+from regard.tasks.language.gaps import GappedText, SpanGaps
 from regard.tasks.text.assets import TextAssets
 from regard.tasks.text.task import TextTask, refuse_others
 from regard.text.tokenizers.tokenizer import MASK
@@ -67,7 +67,7 @@ class SpanCorruption(TextTask[Transformer]):
         said = [*tokenizer.ordinary.tolist(), *tokenizer.sentinels, tokenizer.end]
         never = np.setdiff1d(np.arange(tokenizer.size), said)
         self.symbols = Symbols(tokenizer.start, tokenizer.end, tuple(never.tolist()))
-        self.gaps = SentinelGaps(tokenizer)
+        self.gaps = SpanGaps(tokenizer)
 
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Transformer:

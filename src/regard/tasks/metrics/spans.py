@@ -10,7 +10,9 @@ from typing import Any
 from regard.system.errors import RegardError
 from regard.text.tag_schemes import Scheme, Span, convert_tags, spans_of
 
-Surface = tuple[tuple[str, ...], str]
+Tags = Sequence[Sequence[str]]
+SHOWN = 5
+"""Labels whose scores a card shows."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +69,7 @@ class SpanScores:
 
 
 def span_scores(
-    gold: Sequence[Sequence[Span]],
-    predicted: Sequence[Sequence[Span]],
-    words: Sequence[Sequence[str]] | None = None,
+    gold: Sequence[Sequence[Span]], predicted: Sequence[Sequence[Span]], words: Tags | None = None
 ) -> SpanScores:
     """Predicted spans compared with those that are there, sentence by sentence.
 
@@ -85,35 +85,26 @@ def span_scores(
         raise RegardError(f"{len(gold)} sentences with spans, but {len(predicted)} with predicted ones")
     if not gold:
         raise RegardError("nothing to score: there are no sentences")
-    there, said, right = Counter[str](), Counter[str](), Counter[str]()
-    bounds = [0, 0, 0]
-    for one, other in zip(gold, predicted, strict=True):
-        there.update(label for _, _, label in set(one))
-        said.update(label for _, _, label in set(other))
-        right.update(label for _, _, label in set(one) & set(other))
-        ends, other_ends = ({span[:2] for span in spans} for spans in (one, other))
-        for place, found in enumerate((ends & other_ends, other_ends, ends)):
-            bounds[place] += len(found)
+    there, said = (
+        {(number, *span) for number, spans in enumerate(side) for span in spans} for side in (gold, predicted)
+    )
+    right = there & said
+    labels = [Counter(label for *_, label in side) for side in (right, said, there)]
+    ends, said_ends = ({span[:3] for span in side} for side in (there, said))
+    surface = None
+    if words is not None:
+        forms = [{(*words[n][begin:end], label) for n, begin, end, label in side} for side in (right, said, there)]
+        surface = Counts(*map(len, forms))
     return SpanScores(
-        spans=Counts(right.total(), said.total(), there.total()),
-        types={label: Counts(right[label], said[label], there[label]) for label in sorted(there | said)},
-        boundaries=Counts(*bounds),
-        surface=None if words is None else _surface(gold, predicted, words),
+        spans=Counts(len(right), len(said), len(there)),
+        types={label: Counts(*(counts[label] for counts in labels)) for label in sorted(labels[1] | labels[2])},
+        boundaries=Counts(len(ends & said_ends), len(said_ends), len(ends)),
+        surface=surface,
         sentences=len(gold),
     )
 
 
-def _surface(
-    gold: Sequence[Sequence[Span]], predicted: Sequence[Sequence[Span]], words: Sequence[Sequence[str]]
-) -> Counts:
-    there, said, right = set[Surface](), set[Surface](), set[Surface]()
-    for one, other, text in zip(gold, predicted, words, strict=True):
-        for forms, spans in ((there, set(one)), (said, set(other)), (right, set(one) & set(other))):
-            forms.update((tuple(text[begin:end]), label) for begin, end, label in spans)
-    return Counts(len(right), len(said), len(there))
-
-
-def tag_accuracy(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> float:
+def tag_accuracy(gold: Tags, predicted: Tags) -> float:
     """The share of words with the right tag, 0 to 100.
 
     Raises:
@@ -125,11 +116,6 @@ def tag_accuracy(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str
     if not pairs:
         raise RegardError("nothing to score: there are no words")
     return 100 * sum(right == said for right, said in pairs) / len(pairs)
-
-
-Tags = Sequence[Sequence[str]]
-SHOWN = 5
-"""Labels whose scores a card shows."""
 
 
 @dataclass(frozen=True)
