@@ -66,7 +66,7 @@ def card(recipe: Recipe, data: list[str], fingerprint: str, parameters: int, lin
 
 def imported_card(recipe: Recipe, parameters: int, lines: list[str]) -> str:
     """The card of an imported model; ``lines`` give its source."""
-    known = ["Its scores are not known; `regard evaluate` computes them.", ""] if recipe.task in SCORED else []
+    known = ["No scores are known; `regard evaluate` computes them.", ""] if recipe.task in SCORED else []
     return "\n".join([*_header_lines(recipe, parameters), "## Source", "", *lines, "", *known])
 
 

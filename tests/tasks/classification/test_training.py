@@ -20,6 +20,7 @@ from regard.system.errors import RegardError
 from regard.tasks.classification.training import ClassificationJob, ClassificationTraining
 from regard.tasks.metrics.calibration import SCORES, acceptance_scores, choose_threshold, temperature
 from regard.tasks.protocols import DataPaths
+from tests.refusals import refused
 from tests.tasks.classification.small_classifiers import WORDS, rows, taught, written
 from tests.tasks.trials import evenly, shares
 
@@ -182,7 +183,7 @@ def test_every_window_is_learned_from(tmp_path: Path) -> None:
 def test_a_label_of_no_class_that_nothing_has_is_a_slip(tmp_path: Path) -> None:
     pairs = [*rows(60), *(("door lamp key", "skyy"),) * 2]
     given = written(tmp_path / "a.csv", pairs)
-    with pytest.raises(RegardError, match=r"out_of_scope: nothing .* has the label 'skyyy'.* Did you mean 'skyy'\?"):
+    with refused(RegardError, "classification.out_of_scope", "'skyyy'", "'skyy'"):
         taught(tmp_path / "model", given, "classification.out_of_scope=skyyy")
     taught(
         tmp_path / "model", given, "classification.out_of_scope=skyy", valid=written(tmp_path / "v.csv", rows(20, 3))
@@ -214,21 +215,21 @@ def test_a_threshold_is_chosen_by_what_the_recipe_says(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pairs", "settings", "said"),
+    ("pairs", "settings"),
     [
-        ([("a", "x"), ("b", "none")] * 20, ("classification.out_of_scope=none",), "1 class is left"),
-        ([(f"t{n}", "x") for n in range(40)], (), "nothing to classify"),
+        ([("a", "x"), ("b", "none")] * 20, ("classification.out_of_scope=none",)),
+        ([(f"t{n}", "x") for n in range(40)], ()),
     ],
 )
-def test_one_class_is_nothing_to_learn(tmp_path: Path, pairs: Any, settings: Any, said: str) -> None:
+def test_one_class_is_nothing_to_learn(tmp_path: Path, pairs: Any, settings: Any) -> None:
     pairs = [(f"{text} {number}", label) for number, (text, label) in enumerate(pairs)]
-    with pytest.raises(RegardError, match=said):
+    with refused(RegardError):
         taught(tmp_path / "model", written(tmp_path / "a.csv", pairs), *settings)
 
 
 def test_it_can_be_validated_only_on_labels_that_are_learned(tmp_path: Path) -> None:
     valid = written(tmp_path / "v.csv", [("a new text", "other"), ("one more", "strange")])
-    with pytest.raises(RegardError, match="none of the 2 has a label of the training data"):
+    with refused(RegardError, None, "2"):
         taught(tmp_path / "model", written(tmp_path / "a.csv", rows(60)), valid=valid)
 
 
@@ -248,8 +249,8 @@ def test_half_a_model_is_no_beginning(tmp_path: Path) -> None:
     taught(tmp_path / "first", given, steps=2)
     begun = {"start_from": tmp_path / "first", "steps": 2}
     taught(tmp_path / "same", given, **begun)
-    for setting, name in (("model.d_ff=48", "feedforward"), ("model.layers=2", r"layers\.1\.")):
-        with pytest.raises(RegardError, match=f"does not fit the model to be trained, which has another .*{name}"):
+    for setting, name in (("model.d_ff=48", "feedforward"), ("model.layers=2", "layers.1.")):
+        with refused(RegardError, "first", name):
             taught(tmp_path / "other", given, setting, **begun)
     assert regard.load(tmp_path / "same", device="cpu").recipe.model.d_ff == 64
 

@@ -17,6 +17,7 @@ from regard.tasks.encoding import POOLS, TextVectors, unit_rows
 from regard.tasks.text.pretrained import SYMBOLS
 from regard.text.tokenizers.tokenizer import learn
 from tests.models.small_models import assert_near, stir
+from tests.refusals import refused
 
 TEXTS = ["the cat sees a dog", "", "snakes", "  ", "an old woman loves the small green snake and the dog"]
 ATTENTIVE = {"d_model": 12, "d_ff": 16, "heads": 2, "positions": "sinusoidal", "dropout": 0.0}
@@ -154,13 +155,13 @@ def test_nothing_in_nothing_out() -> None:
 def test_what_cannot_be_asked() -> None:
     task = task_of("bert")
     for layer in (0, 4, -1):
-        with pytest.raises(UsageError, match="layers 1 to 3"):
+        with refused(UsageError, "--layer", str(layer), "3"):
             TextVectors(task, layer)
-    with pytest.raises(UsageError, match="is no way to pool"):
+    with refused(UsageError, "pool", "'sum'"):
         TextVectors(task).texts(["a"], "sum")  # type: ignore[arg-type]
-    for given in ("a text", [1], None):
-        with pytest.raises(UsageError, match=r"a list of texts is wanted|must be str"):
+    for given, where, kind in (("a text", "texts", "str"), ([1], "texts[0]", "int"), (None, "texts", "NoneType")):
+        with refused(UsageError, where, kind):
             TextVectors(task).texts(given)  # type: ignore[arg-type]
     images = SimpleNamespace(recipe=SimpleNamespace(model=SimpleNamespace(family="vit")))
-    with pytest.raises(UsageError, match="reads no text"):
+    with refused(UsageError, "model.family"):
         TextVectors(images)

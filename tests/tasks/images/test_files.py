@@ -5,11 +5,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pytest
 
 from regard.data.corpora.images import Shape
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.images.classifier import some_images
+from tests.refusals import refused
 
 TASK: Any = SimpleNamespace(cut=SimpleNamespace(shape=Shape(2, 2)))
 
@@ -30,11 +30,11 @@ def test_with_labels_and_without(tmp_path: Path) -> None:
 
 def test_what_is_no_image_is_said_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("1,2,3,4\n1,2,x,4\n")
-    with pytest.raises(RegardError, match=r"a\.csv:2: 'x'"):
+    with refused(RegardError, "a.csv:2", "'x'"):
         some_images(TASK, tmp_path / "a.csv", 9)
     assert len(some_images(TASK, tmp_path / "a.csv", 1)) == 1
     (tmp_path / "b.csv").write_text("")
-    with pytest.raises(RegardError, match="holds no image"):
+    with refused(RegardError):
         some_images(TASK, tmp_path / "b.csv", 9)
-    with pytest.raises(UsageError, match=r"neither \.csv"):
+    with refused(UsageError):
         some_images(TASK, tmp_path / "b.txt", 9)

@@ -11,6 +11,7 @@ from regard.system.errors import RegardError, UsageError
 from regard.tasks.encoding import ImageVectors
 from regard.tasks.images.classifier import ImageClassification
 from tests.explore.pictures.small_images import image_classifier
+from tests.refusals import refused
 
 IMAGES = list(np.random.default_rng(1).integers(0, 10, (5, 24)))
 
@@ -58,9 +59,9 @@ def test_vectors_of_length_one_and_of_nothing() -> None:
 
 
 def test_what_cannot_be_is_refused() -> None:
-    with pytest.raises(UsageError, match="layers 1 to 3"):
+    with refused(UsageError, "--layer", "4", "3"):
         ImageVectors(image_classifier(), 4)
-    with pytest.raises(UsageError, match="no way to pool"):
+    with refused(UsageError, "pool", "'sum'"):
         ImageVectors(image_classifier()).images(IMAGES, "sum")  # type: ignore[arg-type]
-    with pytest.raises(RegardError, match="6 x 4 x 1"):
+    with refused(RegardError, "image", "6 x 4 x 1"):
         ImageVectors(image_classifier()).images([IMAGES[0][1:]])

@@ -9,6 +9,7 @@ import pytest
 
 from regard.system.errors import RegardError
 from regard.tasks.metrics.bleu import score
+from tests.refusals import refused
 
 HYPOTHESES = [
     "A man sleeps on the bench in the old town.",
@@ -85,7 +86,7 @@ def test_the_language_chooses_the_tokeniser() -> None:
 
 
 def test_it_says_what_does_not_fit() -> None:
-    with pytest.raises(RegardError, match="2 hypotheses but 1 references"):
+    with refused(RegardError, None, "2", "1"):
         score(["a", "b"], ["a"])
-    with pytest.raises(RegardError, match="no sentences"):
+    with refused(RegardError):
         score([], [])

@@ -11,6 +11,7 @@ from nervaluate import Evaluator
 from regard.system.errors import RegardError
 from regard.tasks.metrics.spans import Counts, span_scores, tag_accuracy
 from regard.text.tag_schemes import Span, spans_of
+from tests.refusals import refused
 
 LABELS = ("LOC", "ORG", "PER")
 Corpus = tuple[list[list[str]], list[list[str]]]
@@ -105,14 +106,14 @@ def test_nothing_found_is_nought() -> None:
 
 def test_tags_of_words() -> None:
     assert tag_accuracy([["a", "b"], ["c"]], [["a", "c"], ["c"]]) == pytest.approx(200 / 3)
-    with pytest.raises(RegardError, match="a predicted tag for each"):
+    with refused(RegardError):
         tag_accuracy([["a"]], [["a", "b"]])
-    with pytest.raises(RegardError, match="no words"):
+    with refused(RegardError):
         tag_accuracy([[]], [[]])
 
 
 def test_sides_of_unlike_size_are_refused() -> None:
-    with pytest.raises(RegardError, match="1 sentences with spans, but 0"):
+    with refused(RegardError, None, "1", "0"):
         span_scores([[]], [])
-    with pytest.raises(RegardError, match="no sentences"):
+    with refused(RegardError):
         span_scores([], [])

@@ -134,11 +134,11 @@ def test_words_with_a_tag_of_their_own(made: Callable[..., Tagging]) -> None:
 
 
 def test_what_is_no_text_is_refused(made: Callable[..., Tagging]) -> None:
-    with pytest.raises(UsageError, match="a word is empty"):
+    with refused(UsageError, "texts[0][1]"):
         made().tag_words([["a", " "]])
-    with pytest.raises(UsageError, match="must be str"):
+    with refused(UsageError, "texts[0]", "int"):
         made().tag([1])  # type: ignore[list-item]
-    with pytest.raises(UsageError, match="a list of texts"):
+    with refused(UsageError, "texts", "str"):
         made().tag_words(["ab"])
 
 
@@ -167,16 +167,14 @@ def test_a_file_whose_tags_the_model_does_not_know_is_a_slip(
     task = made(plain)
     wrong = [[(f"text {n} and more", "pos" if n % 2 else "neg")] for n in range(20)]  # labelled texts, say
     path = write(tmp_path / "a.tsv", wrong)
-    with pytest.raises(
-        RegardError, match=r"a\.tsv: the model knows none of its tags: they are 'neg', 'pos', the model's"
-    ):
+    with refused(RegardError, path, "'neg', 'pos'"):
         task.evaluate(open_tagged(path))
     tags = ["PER", *["NN"] * 12] if plain else ["B-PER", *["B-NP"] * 12]
     path = write(tmp_path / "b.conll", [[("Ann", tag), ("went", "O")] for tag in tags])
-    with pytest.warns(UserWarning, match="the model knows 1 of its 13 tags: they are .*NP?N?', the model's 'B?-?LOC'"):
+    with pytest.warns(UserWarning, match=r"b\.conll: .* 1 .* 13 .*NP?N?', .*'B?-?LOC'"):
         assert task.evaluate(open_tagged(path)).words == 26
     nothing = write(tmp_path / "c.conll", [[("went", "O"), ("to", "O")]])
-    with pytest.warns(UserWarning, match="there is nothing to find: the tag of every word is O"):
+    with pytest.warns(UserWarning, match=r"c\.conll: .* O$"):
         task.evaluate(open_tagged(nothing))
 
 
@@ -263,7 +261,7 @@ def test_tags_and_scheme_stand_in_the_model_folder(made: Callable[..., Tagging],
     path.write_text(json.dumps({**value, "labels": ["NOUN", "VERB"], "scheme": None}))
     assert TagAssets.load(tmp_path).scheme == "none"
     path.unlink()
-    with pytest.raises(RegardError, match="it names the tags"):
+    with refused(RegardError, path):
         TagAssets.load(tmp_path)
 
 

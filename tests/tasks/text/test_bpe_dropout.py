@@ -11,6 +11,7 @@ from regard.config import Recipe, recipe_from
 from regard.system.errors import UsageError
 from regard.tasks.text import bpe_dropout as segmenting
 from regard.tasks.text.bpe_dropout import FEW, learned_from, uses_bpe_dropout
+from tests.refusals import refused
 
 
 def recipe(**text: Any) -> Recipe:
@@ -36,5 +37,5 @@ def test_a_foreign_vocabulary_has_no_merges_to_leave_out(monkeypatch: pytest.Mon
     found = SimpleNamespace(load=lambda folder: SimpleNamespace(tokenizer=object()))
     monkeypatch.setattr(segmenting, "TextAssets", found)
     prepared: Any = Prepared()
-    with pytest.raises(UsageError, match=r"text\.bpe_dropout: is for vocabularies of Regard"):
+    with refused(UsageError, "text.bpe_dropout"):
         learned_from(prepared, recipe(bpe_dropout=0.1))

@@ -172,7 +172,7 @@ def evaluate_labels(judge: Predictor, score: Callable[[Sequence[str]], Scores], 
     refuse_unknown_labels(there, known.__contains__, judge.labels, "label", corpus.name)
     probability_BC = judge.probabilities(score(texts))
     score_labels = _labels if kind == "multi" else _classes
-    scores, error, scope, unknown = score_labels(judge, probability_BC, labels)
+    scores, error, scope, unknown = score_labels(judge, probability_BC, labels, corpus.name)
     return ClassEvaluation(scores, error, scope, unknown, *left)
 
 
@@ -183,13 +183,13 @@ def _number(label: str, corpus: Corpus, place: int) -> float:
 
 
 def _classes(
-    judge: Predictor, probability_BC: Scores, labels: Sequence[str]
+    judge: Predictor, probability_BC: Scores, labels: Sequence[str], where: str
 ) -> tuple[ClassScores, float, Threshold | None, dict[str, int]]:
     """One label a text."""
     outside = judge.section.out_of_scope
     outside_B = np.array([bool(outside) and label == outside for label in labels], np.bool_)
     if outside_B.all():
-        raise RegardError(f"nothing to score: the label of all texts is {excerpt(outside)!r}, which is no class")
+        raise RegardError(f"nothing to score: the label of all texts is {excerpt(outside)!r}, which is no class", where)
     inside = [label for label, out in zip(labels, outside_B, strict=True) if not out]
     names, unknown = _names(judge, Counter(inside))
     ids = {label: place for place, label in enumerate(names)}
@@ -205,7 +205,7 @@ def _classes(
 
 
 def _labels(
-    judge: Predictor, probability_BC: Scores, labels: Sequence[str]
+    judge: Predictor, probability_BC: Scores, labels: Sequence[str], where: str
 ) -> tuple[LabelScores, float, None, dict[str, int]]:
     """Any number of labels a text."""
     split = [split_labels(label) for label in labels]

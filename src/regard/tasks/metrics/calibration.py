@@ -225,7 +225,7 @@ def choose_threshold(
         RegardError: no text is out of scope, or all are; then there is nothing to choose by.
     """
     if score not in SCORES:
-        raise UsageError(f"{score!r} is no score to choose a threshold by; they are {', '.join(SCORES)}")
+        raise UsageError(f"{score!r} is unknown; known are {', '.join(SCORES)}", "classification.threshold_by")
     if not outside_B.any() or outside_B.all():
         raise RegardError("a threshold needs validation texts of both kinds: in scope and out of scope")
     known = np.unique(confidence_B)
