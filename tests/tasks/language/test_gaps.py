@@ -1,9 +1,11 @@
-"""Texts with gaps: each gap a sentinel, every piece with its characters, and back again."""
+"""Gaps in texts: each a symbol, every piece with its characters, and back again."""
+
+from __future__ import annotations
 
 import pytest
 
 from regard.system.errors import UsageError
-from regard.tasks.language.gaps import SpanGaps, decode_with_offsets
+from regard.tasks.language.gaps import SpanGaps, decode_with_offsets, decode_with_symbols
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from tests.refusals import refused
 
@@ -65,3 +67,15 @@ def test_what_was_written_is_spelled_with_its_symbols() -> None:
     pieces = [text[start:end] for id, start, end in read if id not in known.sentinels]
     assert "".join(pieces) == " old cat na\u00efve <extra_0_> the"
     assert all(start == end for id, start, end in read if id in known.sentinels)
+
+
+def test_named_symbols_are_shown_and_others_are_not() -> None:
+    tokenizer = learn(["the cat sat on the mat"] * 3, 300, symbols=("[CLS]", "[MASK]", "<extra_0>"))
+    the, sat = (tokenizer.ids_batch([text])[0].tolist() for text in ("the", " sat"))
+    begin, mask, extra = tokenizer.begin[0], tokenizer.mask, tokenizer.sentinels[0]
+    ids = [begin, *the, mask, *sat, extra, tokenizer.end]
+    assert decode_with_symbols(tokenizer, ids, {mask}) == "the [MASK] sat"
+    assert decode_with_symbols(tokenizer, ids, {mask, extra}) == "the [MASK] sat <extra_0>"
+    assert decode_with_symbols(tokenizer, [mask, mask, *sat], {mask}) == "[MASK] [MASK] sat"
+    assert decode_with_symbols(tokenizer, ids, set()) == "the sat"
+    assert decode_with_symbols(tokenizer, [], {mask}) == ""
