@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.config import Recipe, TransformerSection, dump_toml
 from regard.explore.folders.folder import Folder
 from regard.models import store
-from regard.models.build import transformer
 from regard.nn import ops
 from regard.runs import average, conversion
 from regard.system.errors import Damaged, RegardError, UsageError
@@ -19,29 +17,18 @@ from regard.tasks import model_folder as bundle
 from regard.tasks.model_folder import choose_device, load, load_recipe_and_assets
 from regard.tasks.model_path import fingerprint, model_folder
 from regard.tasks.text.pretrained import Pretrained
-from regard.text.tokenizers.vocabulary import learn_vocabularies
-from regard.training.checkpoints import manifest
-from regard.training.checkpoints.files import Files
 from tests.refusals import refused
 from tests.tasks.small_tasks import classifier, encoder, put, translator
-
-RECIPE = Recipe(model=TransformerSection(encoder_layers=1, decoder_layers=1, d_model=8, d_ff=16, heads=2))
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    vocabularies = learn_vocabularies([("a cat", "eine Katze")], 300)
-    model = transformer(RECIPE.model, vocabularies.source.size, vocabularies.target.size, 1)
-    contents = {name: [tokenizer.content] for name, tokenizer in vocabularies.files.items()}
-    contents["recipe.toml"] = [dump_toml(RECIPE.model_dump()).encode()]
-    contents["model.safetensors"] = [store.to_bytes(store.weights(model))]
-    manifest.replace(tmp_path, contents, Files())
-    return tmp_path
+    return put(tmp_path, translator())
 
 
 def test_what_was_saved_is_loaded(folder: Path) -> None:
     task = load(folder, "cpu")
-    assert task.recipe == RECIPE
+    assert task.recipe == translator().recipe
     assert store.to_bytes(store.weights(task.model)) == (folder / "model.safetensors").read_bytes()
     assert not task.model.training
     assert not any(parameter.requires_grad for parameter in task.model.parameters())
@@ -68,7 +55,7 @@ def test_what_is_no_model_folder(folder: Path, tmp_path: Path) -> None:
     with refused(RegardError, folder, "model.safetensors") as unfinished:
         load(folder)
     assert str(lost.value) != str(unfinished.value)
-    assert load_recipe_and_assets(folder)[0] == RECIPE  # enough for averaging
+    assert load_recipe_and_assets(folder)[0] == translator().recipe  # enough for averaging
     (folder / "recipe.toml").unlink()
     for reads in (load, load_recipe_and_assets):
         with refused(RegardError, folder, "recipe.toml"):
