@@ -28,9 +28,9 @@ from regard.data.batches.language_modelling import (
     mask_tokens,
 )
 from regard.data.prepare.encoders import WordEncoder
-from regard.data.prepare.shards import Shards, SideWriter
 from regard.data.prepare.windowing import Frame
 from regard.text.tokenizers.tokenizer import learn
+from tests.data.batches.memory_sides import shards
 
 BEGIN, END, MASK = 2, 0, 3
 PIECES = np.arange(30, 80)
@@ -163,19 +163,13 @@ def test_every_place_is_hidden_about_as_often_but_the_first() -> None:
     assert counts[1:].min() > 2000 * 0.1
 
 
-def shards(folder: Path, name: str, sides: list[np.ndarray], pieces: int = 1000) -> Shards:
-    writer = SideWriter(folder, name, pieces)
-    writer.add(sides)
-    return Shards(folder, writer.close()[0])
-
-
 def next_words(folder: Path, seed: int | None = 1, tokens: int = 32) -> NextTokenExamples:
-    return NextTokenExamples(Windows(shards(folder, "text", DOCUMENTS), 8, seed), tokens, END)
+    return NextTokenExamples(Windows(shards(folder, DOCUMENTS), 8, seed), tokens, END)
 
 
 def hidden_words(folder: Path, seed: int | None = 1, tokens: int = 32, share: float = 0.3) -> MaskedExamples:
-    text = shards(folder, "text", DOCUMENTS)
-    starts = shards(folder, "labels", [np.arange(text.lengths(0, np.array([n]))[0]) % 3 == 0 for n in range(4)], 2)
+    text = shards(folder, DOCUMENTS)
+    starts = shards(folder, [np.arange(len(ids)) % 3 == 0 for ids in DOCUMENTS], 2, "labels")
     frame = Frame((BEGIN,), END, 8)
     symbols = MaskingSymbols(MASK, np.arange(900, 950))
     return MaskedExamples(
@@ -185,7 +179,7 @@ def hidden_words(folder: Path, seed: int | None = 1, tokens: int = 32, share: fl
 
 def missing(folder: Path, seed: int | None = 1, tokens: int = 64) -> SpanCorruptionExamples:
     bounds = [100, 170, 171, 204, 206]
-    text = shards(folder, "text", [np.arange(first, last) for first, last in itertools.pairwise(bounds)])
+    text = shards(folder, [np.arange(first, last) for first, last in itertools.pairwise(bounds)])
     return SpanCorruptionExamples(
         Windows(text, 16, seed), tokens, SpanSymbols(SENTINELS, END, 1000), Masking(share=0.3)
     )

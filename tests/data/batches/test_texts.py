@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from regard.config import Recipe
 from regard.data.batches.batch import Capacity, Position
 from regard.data.batches.texts import Examples
 from tests.data.batches.memory_sides import Lists
@@ -24,40 +23,6 @@ def test_labels_lie_end_to_end_as_their_texts_do(labels: list[list[int]]) -> Non
     every = examples.all()
     assert np.concatenate([one.labels_X for one in every]).tolist() == [one for some in labels for one in some]
     assert np.concatenate([one.sentences for one in every]).tolist() == [0, 1, 2, 3, 4]
-
-
-def feed(seed: int = 1, make=None):
-    labels = Lists([[place % 4] for place in range(len(TEXTS))])
-    examples = Examples.of(Lists(TEXTS), labels, 16)
-    recipe = Recipe.model_validate({"task": "classification", "seed": seed, "data": {"max_tokens": 8}})
-    return examples, examples.feed(recipe, "data", make(examples) if make else examples.plain)
-
-
-def test_a_position_is_a_batch() -> None:
-    first = [batch for (batch, _), _ in zip(feed()[1].iterate(), range(9), strict=False)]
-    _, position = next(feed()[1].iterate())
-    again = [batch for (batch, _), _ in zip(feed()[1].iterate(position), range(8), strict=False)]
-    for one, other in zip(first[1:], again, strict=True):
-        assert one.sentences.tolist() == other.sentences.tolist()
-        assert one.text.ids_T.tolist() == other.text.ids_T.tolist()
-    others = [batch.sentences.tolist() for (batch, _), _ in zip(feed(seed=2)[1].iterate(), range(9), strict=False)]
-    assert others != [batch.sentences.tolist() for batch in first]
-
-
-def test_what_makes_a_batch_is_told_its_position() -> None:
-    asked = []
-
-    def make(examples: Examples):
-        def one(place: Position, sentences_B):
-            asked.append((place, sentences_B.tolist()))
-            return examples.plain(place, sentences_B)
-
-        return one
-
-    batches = feed(make=make)[1].iterate()
-    _, second = next(batches)
-    next(batches)
-    assert [place for place, _ in asked[:2]] == [Position(), second]
 
 
 def long_texts() -> Examples:

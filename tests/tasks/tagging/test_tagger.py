@@ -29,18 +29,8 @@ from tests.tasks.trials import evenly, shares
 Sentence = list[tuple[str, str]]
 NAMES = ["Ann", "Bob", "Eve", "Dan", "Ida"]
 TOWNS = ["Rome", "Oslo", "Bern", "Lima", "New York"]
-SIZES = {
-    "layers": 1,
-    "d_model": 32,
-    "d_ff": 64,
-    "heads": 2,
-    "dropout": 0.0,
-    "norm_place": "pre",
-    "positions": "relative",
-    "pool": "mean",
-    "embedding_norm": False,
-    "segments": 0,
-}
+SIZES = {"layers": 1, "d_model": 32, "d_ff": 64, "heads": 2, "dropout": 0.0, "norm_place": "pre"}
+SIZES |= {"positions": "relative", "pool": "mean", "embedding_norm": False, "segments": 0}
 
 
 def sentences(count: int, seed: int) -> list[Sentence]:
@@ -106,12 +96,8 @@ def test_spans_are_learned_and_come_with_their_characters(made: Callable[..., Ta
     assert task.assets.scheme == own.get("scheme", "bio")
     text = "Ann Lee went to New York, Bob went to Oslo;"
     found = task.tag(text)
-    assert [(text[span.start : span.end], span.label) for span in found.spans] == [
-        ("Ann Lee", "PER"),
-        ("New York", "LOC"),
-        ("Bob", "PER"),
-        ("Oslo", "LOC"),
-    ]
+    spans = [f"{span.label} {text[span.start : span.end]}" for span in found.spans]
+    assert spans == ["PER Ann Lee", "LOC New York", "PER Bob", "LOC Oslo"]
     assert all(span.text == text[span.start : span.end] and 0 < span.probability <= 1 for span in found.spans)
     assert found.tags == tuple("B-PER I-PER O O B-LOC I-LOC O B-PER O O B-LOC O".split())
     assert found.words == "Ann Lee went to New York , Bob went to Oslo ;".split()
@@ -188,10 +174,8 @@ def test_letters_of_another_scheme_are_no_strangers(made: Callable[..., Tagging]
 def taught(task: Tagging, folder: Path) -> TaggingTraining:
     """The teaching of a task that is there, on what it learned from."""
     folder.mkdir(exist_ok=True)
-    corpora = [
-        open_tagged(write(folder / f"{seed}.conll", sentences(count, seed))) for count, seed in ((200, 1), (20, 2))
-    ]
-    prepared = TaggingJob(task.recipe, corpora[:1], corpora[1]).prepare(task.recipe, folder / "data", no_progress)
+    sides = [open_tagged(write(folder / f"{n}.conll", sentences(count, n))) for n, count in ((1, 200), (2, 20))]
+    prepared = TaggingJob(task.recipe, sides[:1], sides[1]).prepare(task.recipe, folder / "data", no_progress)
     return TaggingTraining(task, prepared, DataPaths())
 
 
@@ -206,10 +190,8 @@ def test_a_long_text_is_tagged_as_its_windows_are(made: Callable[..., Tagging], 
     alone = np.concatenate([read_words(task.model, [window], task.device) for window in windows])
     np.testing.assert_allclose(read_words(task.model, windows, task.device), alone, atol=1e-4)
     assert len(alone) == len(words.places)
-    wrong = sum(
-        said != right[1]
-        for said, right in zip(task.tag(text).tags, [pair for one in sentences(12, 3) for pair in one], strict=True)
-    )
+    right = [tag for one in sentences(12, 3) for _, tag in one]
+    wrong = sum(said != tag for said, tag in zip(task.tag(text).tags, right, strict=True))
     assert wrong <= len(words.places) // 20
 
 
@@ -273,19 +255,14 @@ def test_words_are_drawn_anew_in_every_epoch_where_asked(made: Callable[..., Tag
     chosen = np.arange(10)
     one, same, other = (teaching.examples.batch(chosen, epoch) for epoch in (0, 0, 1))
     assert one.text.ids_T.tolist() == same.text.ids_T.tolist() != other.text.ids_T.tolist()
+    whole = Examples.of(teaching.prepared.text, teaching.prepared.labels, 512).batch(chosen)
+    plain = WordMarks.of(whole.text, whole.labels_X)
     for batch in (one, other):
         marks = WordMarks.of(batch.text, batch.labels_X)
-        plain = WordMarks.of(*plain_batch(teaching, chosen))
         assert marks.tags_R.tolist() == plain.tags_R.tolist()
         assert marks.counts_B.tolist() == plain.counts_B.tolist()
-    assert (
-        teaching.validation[0].text.ids_T.tolist() == taught(made(), tmp_path / "b").validation[0].text.ids_T.tolist()
-    )
-
-
-def plain_batch(teaching: TaggingTraining, chosen: np.ndarray) -> tuple[Any, np.ndarray]:
-    batch = Examples.of(teaching.prepared.text, teaching.prepared.labels, 512).batch(chosen)
-    return batch.text, batch.labels_X
+    plainly = taught(made(), tmp_path / "b").validation[0]
+    assert teaching.validation[0].text.ids_T.tolist() == plainly.text.ids_T.tolist()
 
 
 def test_pieces_are_drawn_where_nobody_says_otherwise(made: Callable[..., Tagging], tmp_path: Path) -> None:
