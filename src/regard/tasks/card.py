@@ -6,7 +6,7 @@ from pathlib import Path
 
 from regard.config import Model, Recipe, RnnEncoderSection, RnnSection, TransformerSection
 from regard.system import disk
-from regard.tasks.metrics.bleu import Scores
+from regard.tasks.metrics.bleu import TranslationScores
 from regard.tasks.protocols import PreparedData
 from regard.training.objective import TITLES, Validation
 from regard.training.progress import Best
@@ -127,7 +127,7 @@ def best_lines(best: Best) -> list[str]:
     return [f"At step {best.step:,}: {best.metric} {best.value:.3f}."]
 
 
-def score_lines(scores: Scores, beam: int) -> list[str]:
+def score_lines(scores: TranslationScores, beam: int) -> list[str]:
     """Final scores with their signatures."""
     return [
         f"* BLEU {scores.bleu:.2f} (beam {beam}; `{scores.bleu_signature}`)",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
@@ -16,6 +17,7 @@ from regard.data.prepare.windowing import Frame
 from regard.data.prepare.word_tags import most_central
 from regard.models.bert import Bert
 from regard.models.build import bert, vectors
+from regard.models.inputs import Tokens
 from regard.nn.hooks import capture
 from regard.nn.recurrent.cells import Stack
 from regard.system.errors import UsageError
@@ -171,19 +173,24 @@ def layer_of(model: Any, family: str, layer: int | None) -> Answer:
     layers = list(part.stack.layers if recurrent else part.layers)
     if layer is not None and not 1 <= layer <= len(layers):
         raise UsageError(f"there is no layer {layer}; this model's encoder has layers 1 to {len(layers)}", "--layer")
-    lower, point = Stack(layers[:layer], 0.0) if recurrent else None, f"{name}.{(layer or 0) - 1}.{BEHIND}"
+    if recurrent:  # its lower layers are a stack of their own
+        lower = Stack(layers[:layer], 0.0)
 
-    def answer(given: Any) -> Tensor:
-        if lower is not None:
+        def read_lower(given: Tokens) -> Tensor:
             x_TD = part.input(given.ids_T, given.sequences.positions_T, given.sequences.longest)
             return lower(x_TD, given.sequences)[0]
-        if layer in (None, len(layers)):
-            return part(given, **options)
+
+        return read_lower
+    if layer is None or layer == len(layers):
+        return partial(part, **options)
+    point = f"{name}.{layer - 1}.{BEHIND}"
+
+    def read_inside(given: Any) -> Tensor:
         with capture([point]) as heard:
             part(given, **options)
         return heard[point][-1]
 
-    return answer
+    return read_inside
 
 
 def pooling(pool: str) -> Callable[[Floats], Floats]:

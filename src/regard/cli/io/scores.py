@@ -11,7 +11,7 @@ from regard.text.terminal_cells import visible, width
 if TYPE_CHECKING:
     from regard.tasks.classification.predictions import ClassEvaluation
     from regard.tasks.language.scores import Perplexity, PredictionScores
-    from regard.tasks.metrics.bleu import Scores
+    from regard.tasks.metrics.bleu import TranslationScores
     from regard.tasks.metrics.labels import ClassScores, LabelScores, NumberScores
     from regard.tasks.metrics.spans import Counts, TagScores
 
@@ -21,7 +21,7 @@ SHOWN = 5
 """Most labels named in a sentence."""
 
 
-def bleu_lines(scores: Scores) -> list[str]:
+def bleu_lines(scores: TranslationScores) -> list[str]:
     """Scores of a translator."""
     lines = []
     for name, value, interval, signature in (

@@ -18,7 +18,7 @@ SAMPLES = 1000
 
 
 @dataclass(frozen=True)
-class Scores:
+class TranslationScores:
     """Corpus scores, 0 to 100; intervals have 95 % confidence, and are absent if not requested."""
 
     bleu: float
@@ -40,7 +40,7 @@ def score(
     language: str = "und",
     lowercase: bool = False,
     samples: int = SAMPLES,
-) -> Scores:
+) -> TranslationScores:
     """Corpus BLEU and chrF2 of hypotheses against one reference each.
 
     Args:
@@ -70,7 +70,7 @@ def score(
         interval = (float(result._mean - result._ci), float(result._mean + result._ci)) if samples > 1 else None
         return result.score, str(metric.get_signature()), interval
 
-    return Scores(*measure(bleu), *measure(chrf), len(hypotheses))
+    return TranslationScores(*measure(bleu), *measure(chrf), len(hypotheses))
 
 
 def _plain(metric: type[Any]) -> type[Any]:

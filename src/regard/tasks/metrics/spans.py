@@ -80,8 +80,7 @@ def span_scores(
     Raises:
         RegardError: nothing to score, or not as many sentences on every side.
     """
-    sides = [gold, predicted] if words is None else [gold, predicted, words]
-    if len({len(side) for side in sides}) != 1:
+    if len({len(side) for side in (gold, predicted, gold if words is None else words)}) != 1:
         raise RegardError(f"{len(gold)} sentences with spans, but {len(predicted)} with predicted ones")
     if not gold:
         raise RegardError("nothing to score: there are no sentences")

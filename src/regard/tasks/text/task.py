@@ -87,7 +87,7 @@ def read_as(
     """A text as the tokenizer has it, and its pieces between symbols, each with its characters."""
     encoding = tokenizer.encode(text)
     last = len(encoding.text)
-    inner = [(id, start, stop) for id, (start, stop) in zip(encoding.ids, encoding.offsets, strict=True)]
+    inner = ((id, start, stop) for id, (start, stop) in zip(encoding.ids, encoding.offsets, strict=True))
     return encoding.text, [*((id, 0, 0) for id in begin), *inner, *((id, last, last) for id in end)]
 
 

@@ -20,7 +20,7 @@ from regard.models.decoding.stepper import stepper
 from regard.models.rnn import Rnn
 from regard.models.transformer import Transformer
 from regard.system.errors import UsageError
-from regard.tasks.metrics.bleu import Scores, score
+from regard.tasks.metrics.bleu import TranslationScores, score
 from regard.tasks.text.task import BaseTask, refuse_others
 from regard.text.languages import joiner
 from regard.text.long_words import shorten_words
@@ -119,7 +119,7 @@ class Translation(BaseTask[Vocabularies, Transformer | Rnn]):
         beam: int | None = None,
         lowercase: bool = False,
         trace: Trace | None = None,
-    ) -> Scores:
+    ) -> TranslationScores:
         """BLEU and chrF of the translations of ``sources`` against ``references``, with signatures and intervals."""
         found = self.nbest(sources, 1, beam, trace=trace)
         return score([best[0].text for best in found], references, self.recipe.text.target_language, lowercase)
