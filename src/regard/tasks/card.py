@@ -12,9 +12,8 @@ from regard.training.objective import TITLES, Validation
 from regard.training.progress import Best
 
 CARD = "card.md"
-
-
-TITLES_OF_TASKS = {
+TASK_NOUNS = {
+    "translation": "A translator",
     "classification": "A text classifier",
     "tagging": "A tagger",
     "language-model": "A language model",
@@ -75,30 +74,24 @@ SCORED = ("translation", "classification", "tagging", "language-model", "image-c
 
 
 def _header_lines(recipe: Recipe, parameters: int) -> list[str]:
-    sizes = _sizes(recipe.model)
-    said = f"A {FAMILIES[recipe.model.family]} of {parameters / 1e6:.1f} million parameters: {sizes}."
-    return [f"# {_title(recipe)}", "", said, ""]
-
-
-def _title(recipe: Recipe) -> str:
-    if recipe.task == "translation":
-        return f"A translator: {recipe.text.source_language} → {recipe.text.target_language}"
-    return TITLES_OF_TASKS[recipe.task]
+    text = recipe.text
+    languages = f": {text.source_language} → {text.target_language}" if recipe.task == "translation" else ""
+    sizes = f"{parameters / 1e6:.1f} million parameters: {_sizes(recipe.model)}"
+    return [f"# {TASK_NOUNS[recipe.task]}{languages}", "", f"A {FAMILIES[recipe.model.family]} of {sizes}.", ""]
 
 
 def _sizes(model: Model) -> str:
     """The sizes of a model in a line."""
+    if isinstance(model, RnnSection | TransformerSection):
+        layers = f"{model.encoder_layers} + {model.decoder_layers} layers"
+    else:
+        layers = f"{model.layers} layers"
     if isinstance(model, RnnSection):
         attention = "no attention" if model.score == "none" else f"{model.score} attention"
-        both = f"{model.encoder_layers} + {model.decoder_layers}"
-        return f"{both} layers, {model.cell}, d_model {model.d_model}, {attention}"
+        return f"{layers}, {model.cell}, d_model {model.d_model}, {attention}"
     if isinstance(model, RnnEncoderSection):
-        return f"{model.layers} layers, {model.cell}, d_model {model.d_model}, pooled by {model.pool}"
-    if isinstance(model, TransformerSection):
-        layers = f"{model.encoder_layers} + {model.decoder_layers}"
-    else:
-        layers = str(model.layers)
-    return f"{layers} layers, d_model {model.d_model}, d_ff {model.d_ff}, {model.heads} heads, {model.norm_place}-norm"
+        return f"{layers}, {model.cell}, d_model {model.d_model}, pooled by {model.pool}"
+    return f"{layers}, d_model {model.d_model}, d_ff {model.d_ff}, {model.heads} heads, {model.norm_place}-norm"
 
 
 def final(output: Path) -> bool:
