@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from regard.config import BertSection, GptSection, Recipe, RnnSection, TransformerSection
-from regard.models.build import bert, classes, encoder_decoder, gpt
+from regard.config import Recipe
 from regard.models.inputs import Tokens
 from regard.nn.hooks import capture
 from regard.nn.layout import Sequences
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.encoding import POOLS, ImageVectors, TextVectors, unit_rows
 from regard.tasks.images.classifier import ImageClassification
+from regard.tasks.model_folder import TASKS
 from regard.tasks.text.pretrained import SYMBOLS
 from regard.text.tokenizers.tokenizer import learn
 from tests.explore.pictures.small_images import image_classifier
@@ -40,14 +40,7 @@ def task_of(family: str, max_tokens: int = 64) -> Any:
     values = {"task": name, "data": {"max_tokens": max_tokens}, "model": {"family": family, **fields}}
     recipe = Recipe.model_validate({**values, "decoding": {"max_extra": 1}} if name == "translation" else values)
     tokenizer = learn(TEXTS * 9, 300, symbols=SYMBOLS if family == "bert" else ())
-    section: Any = recipe.model
-    if isinstance(section, BertSection):
-        model: Any = bert(section, tokenizer.size, classes(section, 3), 1)
-    elif isinstance(section, GptSection):
-        model = gpt(section, tokenizer.size, 1)
-    else:
-        assert isinstance(section, TransformerSection | RnnSection)
-        model = encoder_decoder(section, tokenizer.size, tokenizer.size, 1)
+    model = TASKS[name].build(recipe, (tokenizer.size, tokenizer.size if name == "translation" else 3), 1)
     stir(model)
     both = SimpleNamespace(source=tokenizer, target=tokenizer)
     assets = SimpleNamespace(tokenizer=tokenizer)
@@ -140,17 +133,13 @@ def test_a_long_text_is_read_in_windows(family: str) -> None:
     assert np.isfinite(vectors.texts([text])).all()
 
 
-def test_length_one_on_wish() -> None:
+def test_vectors_of_length_one_and_of_nothing() -> None:
     vectors = TextVectors(task_of("bert"))
     found = vectors.texts(TEXTS, normalise=True)
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), [1, 0, 1, 0, 1], atol=1e-6)
     (one,) = vectors.tokens(TEXTS[:1], normalise=True)
     np.testing.assert_allclose(np.linalg.norm(one.vectors, axis=1), 1, atol=1e-6)
     assert not unit_rows(np.zeros((2, 3), np.float32)).any()
-
-
-def test_nothing_in_nothing_out() -> None:
-    vectors = TextVectors(task_of("bert"))
     assert vectors.texts([]).shape == (0, 12)
     assert vectors.tokens([]) == []
     assert not vectors.texts(["", " "]).any()

@@ -59,12 +59,8 @@ def test_of_an_empty_text_nothing_is_said(model: Any) -> None:
 
 
 def test_what_is_no_text_is_named(model: Any) -> None:
-    for given, where, kind in (
-        (None, "texts", "NoneType"),
-        ([None], "texts[0]", "NoneType"),
-        (["a", 1], "texts[1]", "int"),
-    ):
-        with refused(UsageError, where, kind):
+    for given, where in ((None, "texts"), ([None], "texts[0]"), (["a", 1], "texts[1]")):
+        with refused(UsageError, where, "int" if where == "texts[1]" else "NoneType"):
             model.classify(given)
 
 

@@ -23,14 +23,8 @@ SIZES = {"layers": 1, "d_model": 16, "d_ff": 32, "heads": 2, "max_positions": 20
 
 def made(max_tokens: int = 12, **text: object) -> LanguageModel:
     tokenizer = learn(TEXTS, 300, symbols=("[MASK]",), **text)
-    recipe = Recipe(
-        task="language-model",
-        seed=4,
-        data={"max_tokens": max_tokens},
-        model=GptSection(**SIZES),
-        training={"tokens": 256},
-    )
-    assets = TextAssets(tokenizer)
+    sections: dict = {"data": {"max_tokens": max_tokens}, "training": {"tokens": 256}}
+    recipe, assets = Recipe(task="language-model", seed=4, model=GptSection(**SIZES), **sections), TextAssets(tokenizer)
     model = LanguageModel.build(recipe, assets.sizes, 3)
     stir(model, 3)
     return LanguageModel(recipe, assets, model.double().eval())
@@ -46,10 +40,7 @@ def test_what_is_streamed_is_what_is_written(prompt: str, options: dict) -> None
         assert len(one.tokens) <= 20
         assert one.end == ("model" if len(one.tokens) < 20 else one.end)
         assert one.text == model.assets.tokenizer.decode(one.tokens)
-    if options.get("temperature") == 0.0:
-        assert len({one.text for one in written}) == 1
-    else:
-        assert len({one.text for one in written}) > 1
+    assert (len({one.text for one in written}) == 1) == (options.get("temperature") == 0.0)
 
 
 def test_symbols_are_never_written() -> None:

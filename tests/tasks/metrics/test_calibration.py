@@ -30,9 +30,8 @@ from tests.refusals import refused
 def texts(heat: float) -> tuple[np.ndarray, np.ndarray]:
     """Logits that are too sure by a factor, and labels drawn from what they should say."""
     logits = np.random.randn(4000, 5) * 2
-    return logits * heat, np.array(
-        [np.random.choice(5, p=row) for row in np.exp(logits - log_sum_exp(logits)[:, None])]
-    )
+    rows = np.exp(logits - log_sum_exp(logits)[:, None])
+    return logits * heat, np.array([np.random.choice(5, p=row) for row in rows])
 
 
 def slope(loss: Callable[[torch.Tensor], torch.Tensor], heat: float) -> float:
@@ -136,10 +135,8 @@ def test_what_thresholds_accept_is_counted() -> None:
     found = acceptance_scores(confidence, right, outside, thresholds)
     for place, threshold in enumerate(thresholds):
         for name, value in by_hand(confidence, right, outside, threshold).items():
-            assert getattr(found, "balanced_score" if name == "balanced" else name)[place] == pytest.approx(value), (
-                name,
-                threshold,
-            )
+            scores = getattr(found, "balanced_score" if name == "balanced" else name)
+            assert scores[place] == pytest.approx(value), (name, threshold)
 
 
 @pytest.mark.parametrize("score", SCORES)
