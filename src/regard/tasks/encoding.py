@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal, overload
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -221,12 +221,8 @@ class Encoding(TextReader):
         assert isinstance(recipe.model, BertSection)
         return bert(recipe.model, sizes[0], vectors(recipe.model), key)
 
-    @overload
-    def encode(self, text: str, pool: Pool | None = None, normalise: bool | None = None) -> Floats: ...
-    @overload
-    def encode(self, text: list[str], pool: Pool | None = None, normalise: bool | None = None) -> Floats: ...
     def encode(self, text: str | list[str], pool: Pool | None = None, normalise: bool | None = None) -> Floats:
-        """The vector of a text, or a row for each text of a list; see :class:`vectors.TextVectors`.
+        """The vector of a text, or a row for each text of a list; see :class:`TextVectors`.
 
         Args:
             text: one text or several, of any length.

@@ -6,7 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,6 @@ from regard.system.errors import RegardError
 from regard.tasks.metrics.spans import Counts
 
 Floats = NDArray[np.float64]
-Side = TypeVar("Side", bound=NDArray[Any])
 
 
 @dataclass(frozen=True)
@@ -133,7 +132,7 @@ def number_scores(gold: ArrayLike, predicted: ArrayLike) -> NumberScores:
     )
 
 
-def _sides(gold: Side, predicted: Side) -> tuple[Side, Side]:
+def _sides(gold: NDArray[Any], predicted: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     if gold.shape != predicted.shape:
         raise RegardError(f"{len(gold)} texts, but {len(predicted)} predictions, or of other labels")
     if not len(gold):

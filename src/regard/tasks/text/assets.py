@@ -89,12 +89,12 @@ class TextAssets:
 
 def labels_content(labels: Sequence[str], fitted: FittedValues, **more: str) -> bytes:
     """The bytes of ``labels.json``."""
-    return json_content({"labels": list(labels), **asdict(fitted), **more}, ensure_ascii=False)
+    return json_content({"labels": list(labels), **asdict(fitted), **more})
 
 
-def json_content(values: Mapping[str, Any], ensure_ascii: bool = True) -> bytes:
+def json_content(values: Mapping[str, Any]) -> bytes:
     """The bytes of one of our JSON files."""
-    return (json.dumps({"format": FORMAT, **values}, ensure_ascii=ensure_ascii, indent=1) + "\n").encode()
+    return (json.dumps({"format": FORMAT, **values}, ensure_ascii=False, indent=1) + "\n").encode()
 
 
 class LabelsFile(BaseModel):
