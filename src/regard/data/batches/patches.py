@@ -71,8 +71,10 @@ class Scale:
         """Raise a RegardError if images of ``channels`` channels cannot be scaled; ``where``: the file to name."""
         for name, numbers in (("mean", self.mean), ("deviation", self.deviation)):
             if len(numbers) not in (1, channels):
-                count = "1 channel" if channels == 1 else f"{channels} channels"
-                raise RegardError(f"has a {name} of {len(numbers)} numbers, but the model's images have {count}", where)
+                message = (
+                    f"has a {name} of {len(numbers)} numbers, but its images have {channels} channels"
+                )
+                raise RegardError(message, where)
 
 
 @dataclass(frozen=True)

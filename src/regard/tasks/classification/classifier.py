@@ -13,8 +13,6 @@ from regard.models.rnn_encoder import Reader
 from regard.tasks.classification.predictions import NOTHING, LabelTask, Prediction, Scores
 from regard.tasks.text.task import TextReader, forward_batches, mean_over_windows, refuse_others
 
-__all__ = ["Classification", "Prediction"]
-
 
 class Classification(LabelTask, TextReader):
     """A classifier of texts, ready to use."""
