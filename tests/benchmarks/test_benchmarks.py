@@ -33,13 +33,8 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Any:
 def make_job(measure: ModuleType, folder: Path, **changed: Any) -> Any:
     values = {"layers": 1, "d_model": 8, "d_ff": 8, "heads": 1, "dropout": 0.1, "label_smoothing": 0.1, "seed": 1}
     values |= {"tokens": 64, "sentences": 4, "pieces": 300, "steps": 2, "warm_up": 2, "threads": 1, "group": False}
-    values |= {
-        "corpus": str(folder),
-        "scratch": str(folder),
-        "result": str(folder / "result.json"),
-        "precision": "fp32",
-    }
-    return measure.Job(**{**values, **changed})
+    paths = {"corpus": str(folder), "scratch": str(folder), "result": str(folder / "result.json")}
+    return measure.Job(**{**values, **paths, "precision": "fp32", **changed})
 
 
 def test_the_meter_leaves_the_warm_up_out_and_adds_micro_batches(load: Any, tmp_path: Path, monkeypatch: Any) -> None:
@@ -132,9 +127,9 @@ def test_the_page_shows_the_newest_session_of_each_setting(load: Any, tmp_path: 
         for seed, bleu in ((1, 39.0), (2, 40.0))
     ]
     tried = {"run": "wide-en-de-1-30", "val beam 5 lc": 38.5}
-    rows = [
+    rows = (
         {"benchmark": "multi30k", "name": row["run"], "date": "2026-01-03", "rows": [row]} for row in [*runs, tried]
-    ]
+    )
     (tmp_path / "runs.jsonl").write_text("".join(json.dumps(session) + "\n" for session in rows))
     page = report.page(tmp_path)
     assert re.search(r"mean of 2: recipe-en-de, 30 minutes .*\| 41\.00 \| 39\.50 \|", page)
@@ -178,17 +173,10 @@ def test_entities_are_judged_by_their_f1_and_texts_of_no_class_have_a_table(load
     scope = {f"test out_of_scope {name}": 50.0 for name in ("recall", "f1", "accuracy", "in_scope_accuracy")}
     seeds = load("seeds")
     tagged = {**run, "test accuracy": 99.0, "test spans f1": 40.0}
-    assert seeds.mean([tagged]) == {
-        "set": "a",
-        "with": "recipe",
-        "runs": 1,
-        "minutes of training": 2.0,
-        "score": "F1 of entities",
-        "validation": "",
-        "test": "40.00",
-        "calibration error": "",
-        "published, test": "",
-    }
+    names = "set", "with", "runs", "minutes of training", "score", "test"
+    found = seeds.mean([tagged])
+    assert [found.pop(name) for name in names] == ["a", "recipe", 1, 2.0, "F1 of entities", "40.00"]
+    assert found == dict.fromkeys(["validation", "calibration error", "published, test"], "")
     lines = seeds.seeds("reading", [{"rows": [{**run, "test accuracy": 99.0} | scope], "commit": "abc"}])
     assert "| a | recipe | 1 | 50.00 | 50.00 | 50.00 | 50.00 |" in lines
 

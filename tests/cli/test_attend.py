@@ -16,8 +16,7 @@ from regard.config import Recipe, VitSection
 from regard.data.batches.patches import Scale
 from regard.explore.folders import gallery
 from regard.explore.payload import unpack
-from regard.tasks.images.assets import ImageAssets
-from regard.tasks.images.classifier import ImageClassification
+from regard.tasks.images.classifier import ImageAssets, ImageClassification
 from regard.tasks.language.spans import SpanCorruption
 from regard.tasks.text.assets import TextAssets
 from regard.text.tokenizers.tokenizer import learn

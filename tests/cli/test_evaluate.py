@@ -9,12 +9,11 @@ import pytest
 
 from regard.cli.io.scores import table
 from regard.data.corpora.documents import open_documents
-from regard.tasks.classification.evaluation import ClassEvaluation
+from regard.tasks.classification.predictions import ClassEvaluation
+from regard.tasks.language.scores import Perplexity
 from regard.tasks.metrics.bleu import score
 from regard.tasks.metrics.labels import class_scores, label_scores, number_scores
-from regard.tasks.metrics.perplexity import Perplexity
-from regard.tasks.metrics.spans import Counts
-from regard.tasks.metrics.tags import tag_scores
+from regard.tasks.metrics.spans import Counts, tag_scores
 
 
 class Echo:

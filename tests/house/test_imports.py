@@ -39,12 +39,20 @@ def imported_at_module_level(tree: ast.Module) -> set[str]:
             continue
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             continue
-        if isinstance(node, ast.Import):
-            found |= {alias.name.partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module.partition(".")[0])
+        found |= imported_by(node)
         waiting += ast.iter_child_nodes(node)
     return found
+
+
+def imported_by(node: ast.AST) -> set[str]:
+    """The top packages that a statement imports."""
+    if isinstance(node, ast.Import):
+        return {alias.name.partition(".")[0] for alias in node.names}
+    return (
+        {node.module.partition(".")[0]}
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level
+        else set()
+    )
 
 
 def test_import_contract() -> None:
@@ -68,11 +76,8 @@ def named(tree: ast.AST) -> set[str]:
     """Top packages imported anywhere in a module, and those looked for by ``find_spec("name")``."""
     found: set[str] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            found |= {alias.name.partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module.partition(".")[0])
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "find_spec":
+        found |= imported_by(node)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "find_spec":
             found |= {given.value for given in node.args if isinstance(given, ast.Constant)}
     return found
 

@@ -72,7 +72,7 @@ def test_generator_is_watched_at_each_yield() -> None:
 
 def test_function_that_raises_is_not_judged() -> None:
     watcher = ShapeWatcher(HERE)
-    with watcher, pytest.raises(ValueError, match="2, 4"):
+    with watcher, pytest.raises(ValueError):
         raises_half_way(X)
     assert watcher.found == []
 

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from regard.config import BertSection, Masking
-from regard.data.batches.masking import MaskingSymbols, mask_tokens
+from regard.data.batches.language_modelling import MaskingSymbols, mask_tokens
 from regard.models.bert import Bert
 from regard.models.build import bert, tags, words
 from regard.nn.dropout import reseed

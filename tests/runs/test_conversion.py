@@ -243,7 +243,7 @@ def test_ctranslate2_gets_what_it_can_hold(tmp_path: Path) -> None:
     task = regard.load(folder)
     ids = [id for id, _, _ in task.reads(TEXTS[0])[1]]
     found = ctranslate2.Encoder(str(tmp_path / "fast"), intra_threads=1).forward_batch([ids]).last_hidden_state
-    batch = regard.tasks.encoding.vectors.TextVectors(task).tokens([TEXTS[0]])[0]
+    batch = regard.tasks.encoding.TextVectors(task).tokens([TEXTS[0]])[0]
     assert_near(np.array(found)[0, 1:-1], batch.vectors, 1e-4)
     assert (tmp_path / "fast" / "tokenizer.json").is_file()
 

@@ -88,7 +88,7 @@ def test_a_model_is_refused_where_weights_gradient_and_moments_do_not_fit(
         if fits:
             sizing.refuse_too_large(section, make, cpu)
             continue
-        with pytest.raises(RegardError, match=r"parameters \(.*d_model 128, .*\) need .* GB to be trained, but .* GB"):
+        with pytest.raises(RegardError, match=r" \(.*d_model 128, .*\) .* GB .* GB"):
             sizing.refuse_too_large(section, make, cpu)
     sizing.refuse_too_large(section, lambda: transformer(section, 258, 258), cpu)  # the smallest vocabulary fits
 

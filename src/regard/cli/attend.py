@@ -186,7 +186,7 @@ def _image(
     """One image of a file, and the mean attention distance over its first images."""
     from regard.explore.pictures.distance import FIRST, distances
     from regard.explore.pictures.image_view import image_view
-    from regard.tasks.images.files import some_images
+    from regard.tasks.images.classifier import some_images
 
     refuse_no_file(path)
     number = _image_number(number)

@@ -6,22 +6,21 @@ from pathlib import Path
 
 from regard.config import Model, Recipe, RnnEncoderSection, RnnSection, TransformerSection
 from regard.system import disk
-from regard.tasks.metrics.bleu import Scores
+from regard.tasks.metrics.bleu import TranslationScores
 from regard.tasks.protocols import PreparedData
 from regard.training.objective import TITLES, Validation
 from regard.training.progress import Best
 
 CARD = "card.md"
-
-
-TITLES_OF_TASKS = {
-    "classification": "A classifier of texts",
+TASK_NOUNS = {
+    "translation": "A translator",
+    "classification": "A text classifier",
     "tagging": "A tagger",
     "language-model": "A language model",
-    "masked-lm": "A model of masked words",
-    "span-corruption": "A model of missing spans",
-    "image-classification": "A classifier of images",
-    "encoding": "An encoder of texts",
+    "masked-lm": "A masked language model",
+    "span-corruption": "A span-corruption model",
+    "image-classification": "An image classifier",
+    "encoding": "A text encoder",
 }
 FAMILIES = {
     "transformer": "Transformer",
@@ -29,7 +28,7 @@ FAMILIES = {
     "rnn-encoder": "recurrent encoder",
     "bert": "Transformer encoder",
     "gpt": "Transformer decoder",
-    "vit": "Transformer encoder of images",
+    "vit": "vision Transformer",
 }
 
 
@@ -66,8 +65,8 @@ def card(recipe: Recipe, data: list[str], fingerprint: str, parameters: int, lin
 
 def imported_card(recipe: Recipe, parameters: int, lines: list[str]) -> str:
     """The card of an imported model; ``lines`` give its source."""
-    known = ["No scores are known of it; `regard evaluate` makes some.", ""] if recipe.task in SCORED else []
-    return "\n".join([*_header_lines(recipe, parameters), "## Where it is from", "", *lines, "", *known])
+    known = ["No scores are known; `regard evaluate` computes them.", ""] if recipe.task in SCORED else []
+    return "\n".join([*_header_lines(recipe, parameters), "## Source", "", *lines, "", *known])
 
 
 SCORED = ("translation", "classification", "tagging", "language-model", "image-classification")
@@ -75,30 +74,24 @@ SCORED = ("translation", "classification", "tagging", "language-model", "image-c
 
 
 def _header_lines(recipe: Recipe, parameters: int) -> list[str]:
-    sizes = _sizes(recipe.model)
-    said = f"A {FAMILIES[recipe.model.family]} of {parameters / 1e6:.1f} million parameters: {sizes}."
-    return [f"# {_title(recipe)}", "", said, ""]
-
-
-def _title(recipe: Recipe) -> str:
-    if recipe.task == "translation":
-        return f"A translator: {recipe.text.source_language} → {recipe.text.target_language}"
-    return TITLES_OF_TASKS[recipe.task]
+    text = recipe.text
+    languages = f": {text.source_language} → {text.target_language}" if recipe.task == "translation" else ""
+    sizes = f"{parameters / 1e6:.1f} million parameters: {_sizes(recipe.model)}"
+    return [f"# {TASK_NOUNS[recipe.task]}{languages}", "", f"A {FAMILIES[recipe.model.family]} of {sizes}.", ""]
 
 
 def _sizes(model: Model) -> str:
     """The sizes of a model in a line."""
+    if isinstance(model, RnnSection | TransformerSection):
+        layers = f"{model.encoder_layers} + {model.decoder_layers} layers"
+    else:
+        layers = f"{model.layers} layers"
     if isinstance(model, RnnSection):
         attention = "no attention" if model.score == "none" else f"{model.score} attention"
-        both = f"{model.encoder_layers} + {model.decoder_layers}"
-        return f"{both} layers, {model.cell}, d_model {model.d_model}, {attention}"
+        return f"{layers}, {model.cell}, d_model {model.d_model}, {attention}"
     if isinstance(model, RnnEncoderSection):
-        return f"{model.layers} layers, {model.cell}, d_model {model.d_model}, pooled by {model.pool}"
-    if isinstance(model, TransformerSection):
-        layers = f"{model.encoder_layers} + {model.decoder_layers}"
-    else:
-        layers = str(model.layers)
-    return f"{layers} layers, d_model {model.d_model}, d_ff {model.d_ff}, {model.heads} heads, {model.norm_place}-norm"
+        return f"{layers}, {model.cell}, d_model {model.d_model}, pooled by {model.pool}"
+    return f"{layers}, d_model {model.d_model}, d_ff {model.d_ff}, {model.heads} heads, {model.norm_place}-norm"
 
 
 def final(output: Path) -> bool:
@@ -127,7 +120,7 @@ def best_lines(best: Best) -> list[str]:
     return [f"At step {best.step:,}: {best.metric} {best.value:.3f}."]
 
 
-def score_lines(scores: Scores, beam: int) -> list[str]:
+def score_lines(scores: TranslationScores, beam: int) -> list[str]:
     """Final scores with their signatures."""
     return [
         f"* BLEU {scores.bleu:.2f} (beam {beam}; `{scores.bleu_signature}`)",

@@ -49,12 +49,10 @@ class InputFiles:
         files = [*self.train, *([self.valid] if self.valid is not None else [])]
         if not self.train:
             raise UsageError("nothing to learn from: give --train FILE")
-        for path in files:
-            if not Path(path).exists():
-                raise UsageError("no such file", str(path))
-            if Path(path).is_dir():
-                raise UsageError("is a folder; a file is needed", str(path))
-        refuse_pipes(files)
+        for path in map(Path, files):
+            if not path.is_file():
+                refuse_pipes([path])
+                raise UsageError("is a folder; a file is needed" if path.exists() else "no such file", str(path))
         learned = [opened(path, self.columns) for path in self.train]
         return learned, opened(self.valid, self.columns) if self.valid is not None else None
 

@@ -12,7 +12,7 @@ from regard.models.store import check_weights, load_weights
 from regard.nn import ops
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.classification.classifier import Classification
-from regard.tasks.encoding.encoder import Encoding
+from regard.tasks.encoding import Encoding
 from regard.tasks.images.classifier import ImageClassification
 from regard.tasks.language.generator import LanguageModel
 from regard.tasks.language.masked import MaskedLm
@@ -47,8 +47,7 @@ def load(folder: Path | str, device: str | None = None) -> Any:
     Raises:
         RegardError: it is no model folder, or a file of it is damaged.
     """
-    folder = model_folder(folder)
-    _refuse_others(folder)
+    folder = _existing(folder)
     if not (folder / MODEL).exists():
         unfinished = (folder / "training").is_dir()
         wait = "training has not validated yet, or it was lost; wait for it, or resume it by the same command"
@@ -78,15 +77,15 @@ def ready(recipe: Recipe, assets: Assets, model: torch.nn.Module, device: str | 
 
 def load_recipe_and_assets(folder: Path) -> tuple[Recipe, Any]:
     """Recipe and assets of a model folder."""
-    folder = model_folder(folder)
-    _refuse_others(folder)
+    folder = _existing(folder)
     path = folder / RECIPE
     recipe = recipe_from(recipe_values(path), str(path))
     return recipe, TASKS[recipe.task].load_assets(folder)
 
 
-def _refuse_others(folder: Path) -> None:
-    """Raise a RegardError for a path that is not a model folder, even an unfinished one."""
+def _existing(given: Path | str) -> Path:
+    """The model folder meant by a path, even an unfinished one; a RegardError, if there is none."""
+    folder = model_folder(given)
     if not folder.exists():
         raise RegardError("no such folder", str(folder))
     if not (folder / RECIPE).exists():
@@ -94,6 +93,7 @@ def _refuse_others(folder: Path) -> None:
     for path in folder.iterdir():  # reading a pipe waits for a writer, and a device may have no end
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise RegardError("is a pipe or a device; a model folder holds files", str(path))
+    return folder
 
 
 def choose_device(device: str | None) -> torch.device:

@@ -75,7 +75,11 @@ class ModelFolderWriter:
                 self.files.replace(self.output / name, content)
             return
         place = self.output / "training" / "checkpoints" / checkpoint.name(best.step)
-        weights = _weights(place, damage)
+        try:
+            weights = average.weights(place)
+        except (UsageError, Damaged):
+            message = f"is lost or damaged, and the model folder is damaged ({damage}); put a good one there, or start "
+            raise NoValidCheckpoint(f"{message}again with --resume never", str(place)) from None
         told(f"{damage}; the model folder is rewritten from {place.name}")
         self._forget()
         self._write({MODEL: store.chunks(weights)}, card.best_lines(best))
@@ -99,16 +103,6 @@ class ModelFolderWriter:
         count = sum(p.numel() for p in teaching.model.parameters())
         text = card.card(self.recipe, data, teaching.prepared.fingerprint, count, lines)
         manifest.replace(self.output, {**self._standing(), **contents, card.CARD: [text.encode()]}, self.files)
-
-
-def _weights(place: Path, damage: Damaged) -> Weights:
-    try:
-        return average.weights(place)
-    except (UsageError, Damaged):
-        what = f"is lost or damaged, and the model folder is damaged ({damage})"
-        raise NoValidCheckpoint(
-            f"{what}; put a good one there, or start again with --resume never", str(place)
-        ) from None
 
 
 class StoppableTrace(Trace):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from regard.system.errors import RegardError
-from regard.tasks.encoding.vectors import TokenVectors
+from regard.tasks.encoding import TokenVectors
 
 
 class Counts:
@@ -38,7 +38,7 @@ class Counts:
 @pytest.fixture
 def ask(regard, loaded, monkeypatch: pytest.MonkeyPatch):
     loaded(SimpleNamespace(name="translation"))
-    monkeypatch.setattr("regard.tasks.encoding.vectors.TextVectors", Counts)
+    monkeypatch.setattr("regard.tasks.encoding.TextVectors", Counts)
     return lambda *words, stdin=b"": regard("encode", "model", *words, stdin=stdin)
 
 
@@ -162,7 +162,7 @@ def see(regard, loaded, monkeypatch: pytest.MonkeyPatch):
     from regard.cli.io.lines import bursts
 
     loaded(Reader())
-    monkeypatch.setattr("regard.tasks.images.vectors.ImageVectors", Pixels)
+    monkeypatch.setattr("regard.tasks.encoding.ImageVectors", Pixels)
     monkeypatch.setattr(bursts, "__defaults__", (2, 0.05))
     return lambda *words, stdin=b"x,y\n1,2\n\n3,4\n": regard("encode", "model", *words, stdin=stdin)
 

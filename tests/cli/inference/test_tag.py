@@ -143,7 +143,7 @@ def test_a_comment_is_no_word_though_it_has_as_many_words_as_there_are_columns(r
 def test_a_file_is_cut_into_words_as_where_it_is_learned_from(tmp_path: Path) -> None:
     for number, text in enumerate(("# newpar\nAnna\tx\n#y\tz\n", "# b c\nAnna x\n#y z\n", "-DOCSTART- -X-\n# \nA b\n")):
         (tmp_path / f"{number}.conll").write_text(text)
-        learned = [TaggedWords.parse(*pair).words for pair in open_tagged(tmp_path / f"{number}.conll").examples()]
+        learned = [words.words for words in open_tagged(tmp_path / f"{number}.conll").examples()]
         assert [Sentence(one).words for one in join_sentences(iter(text.splitlines()))] == [
             list(words) for words in learned
         ]

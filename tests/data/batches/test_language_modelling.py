@@ -1,51 +1,176 @@
-"""Batches of text to be guessed: what is read and what must be said, pure functions of position and seed."""
+"""What is hidden, and its batches: shares, whole words, spans that can be put back; pure functions of the position."""
 
+from __future__ import annotations
+
+import itertools
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from regard.config import Masking, Recipe
-from regard.data.batches.batch import Position
+from regard.data.batches.batch import PairBatch, Position
 from regard.data.batches.document_windows import FramedWindows, Windows
 from regard.data.batches.language_modelling import (
     MaskedExamples,
+    MaskingSymbols,
     NextTokenExamples,
     PredictionBatch,
     PredictionExamples,
+    SpanCorruptionExamples,
+    SpanSymbols,
+    corrupt_spans,
+    corrupted_lengths,
+    mask_tokens,
 )
-from regard.data.batches.masking import MaskingSymbols
 from regard.data.corpora.documents import DocumentPart
 from regard.data.prepare.encoders import DocumentEncoder
-from regard.data.prepare.shards import Shards, SideWriter
 from regard.data.prepare.windowing import Frame
 from regard.text.tokenizers.tokenizer import learn
+from tests.data.batches.memory_sides import shards
 
+BEGIN, END, MASK = 2, 0, 3
+PIECES = np.arange(30, 80)
+SENTINELS = tuple(range(10, 30))
 RECIPE = Recipe(seed=3)
 LENGTHS = [30, 3, 50, 9]
-BEGIN, END, MASK = 2, 0, 3
+DOCUMENTS = [np.append(ids, END) for ids in np.split(np.arange(100, 192), np.cumsum(LENGTHS)[:-1])]
+"""Tokens that count up from 100 through all documents, each with an end."""
 
 
-def shards(folder: Path, name: str, sides: list[np.ndarray], pieces: int = 1000) -> Shards:
-    writer = SideWriter(folder, name, pieces)
-    writer.add(sides)
-    return Shards(folder, writer.close()[0])
+def drawn(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    random = np.random.default_rng(seed)
+    return random.choice(PIECES, count), random.random(count) < 0.6, random.random(count) < 0.95
 
 
-def documents(folder: Path) -> Shards:
-    """Tokens that count up from 100 through all documents, each with an end."""
-    ids = np.split(np.arange(100, 100 + sum(LENGTHS)), np.cumsum(LENGTHS)[:-1])
-    return shards(folder, "text", [np.append(one, END) for one in ids])
+def hide(given_T: tuple[np.ndarray, ...], section: Masking, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    return mask_tokens(*given_T, MaskingSymbols(MASK, PIECES), section, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("whole_words", [False, True])
+def test_the_shares_are_met(whole_words: bool) -> None:
+    ids_T, starts_T, free_T = drawn(200_000)
+    section = Masking(share=0.2, mask=0.7, random=0.2, whole_words=whole_words)
+    read_T, hidden_T = hide((ids_T, starts_T, free_T), section, 1)
+    assert abs(hidden_T[free_T].mean() - 0.2) < 0.01
+    assert not hidden_T[~free_T].any()
+    assert np.array_equal(read_T[~hidden_T], ids_T[~hidden_T])
+    assert abs((read_T[hidden_T] == MASK).mean() - 0.7) < 0.01
+    changed_T = hidden_T & (read_T != MASK) & (read_T != ids_T)
+    assert abs(changed_T[hidden_T].mean() - 0.2 * (1 - 1 / len(PIECES))) < 0.01
+    assert np.isin(read_T[changed_T], PIECES).all()
+
+
+def words(starts_T: np.ndarray, free_T: np.ndarray) -> list[list[int]]:
+    """The places of each word; what is not free stands alone and cuts."""
+    found: list[list[int]] = []
+    for place, (start, free) in enumerate(zip(starts_T, free_T, strict=True)):
+        if start or not free or not found or not free_T[place - 1]:
+            found.append([])
+        found[-1].append(place)
+    return found
+
+
+def test_words_are_hidden_whole() -> None:
+    ids_T, starts_T, free_T = drawn(3000)
+    starts_T |= np.append(True, ~free_T[:-1])  # behind a symbol a word begins
+    _, hidden_T = hide((ids_T, starts_T, free_T), Masking(share=0.3), 2)
+    kinds = {frozenset(hidden_T[word].tolist()) for word in words(starts_T, free_T)}
+    assert kinds == {frozenset([True]), frozenset([False])}
+    _, apart_T = mask_tokens(
+        ids_T,
+        starts_T,
+        free_T,
+        MaskingSymbols(MASK, PIECES),
+        Masking(share=0.3, whole_words=False),
+        np.random.default_rng(2),
+    )
+    assert frozenset([True, False]) in {frozenset(apart_T[word].tolist()) for word in words(starts_T, free_T)}
+
+
+def test_the_same_bits_hide_the_same_and_nothing_is_nothing() -> None:
+    given_T = drawn(500)
+    one, other = (hide(given_T, Masking(), 4) for _ in range(2))
+    assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+    empty = np.zeros(0, np.int64)
+    read_T, hidden_T = hide((empty, empty > 0, empty > 0), Masking(), 4)
+    assert len(read_T) == len(hidden_T) == 0
+
+
+def restored(source: np.ndarray, target: np.ndarray) -> tuple[list[int], int]:
+    """The text put together again from both sides, and its spans."""
+    assert source[-1] == target[-1] == END
+    spans: dict[int, list[int]] = {}
+    for id in target[:-1].tolist():
+        if id in SENTINELS:
+            spans[id] = []
+            current = spans[id]
+        else:
+            current.append(id)
+    if spans:
+        assert spans.pop(max(spans)) == []  # the closing one
+    text: list[int] = []
+    for id in source[:-1].tolist():
+        text += spans.pop(id) if id in SENTINELS else [id]
+    assert not spans
+    return text, int(np.isin(source, SENTINELS).sum())
+
+
+@given(
+    st.integers(0, 400),
+    st.floats(0.01, 0.9),
+    st.floats(1.0, 10.0),
+    st.integers(0, len(SENTINELS)),
+    st.integers(0, 5),
+)
+def test_spans_can_be_put_back_and_lengths_are_known_before(length, share, span, sentinels, seed) -> None:
+    section = Masking(share=share, span=span)
+    text = np.random.default_rng(seed).choice(PIECES, length)
+    source, target = corrupt_spans(text, SENTINELS[:sentinels], END, section, np.random.default_rng(seed))
+    found, spans = restored(source, target)
+    assert found == text.tolist()
+    assert spans <= max(0, sentinels - 1)
+    expected = corrupted_lengths(np.array([length, 7]), sentinels, section)
+    assert (len(source), len(target)) == (expected[0][0], expected[1][0])
+    if length >= 2 and sentinels >= 2:
+        assert spans >= 1
+        hidden = length + spans + 1 - len(source)
+        assert hidden == min(max(round(length * share), 1), length - 1)
+    if spans:
+        assert [id for id in source.tolist() if id in SENTINELS] == list(SENTINELS[:spans])
+
+
+def test_the_shares_of_t5() -> None:
+    section, text = Masking(), np.random.default_rng(0).choice(PIECES, 400)
+    many = tuple(range(100, 200))
+    source, target = corrupt_spans(text, many, END, section, np.random.default_rng(0))
+    assert len(source) == 400 - 60 + 20 + 1
+    assert len(target) == 60 + 20 + 1 + 1
+    assert target[-2] == many[20]
+
+
+def test_every_place_is_hidden_about_as_often_but_the_first() -> None:
+    section, counts = Masking(share=0.25, span=2.0), np.zeros(24)
+    text = np.arange(24) + 200
+    for seed in range(2000):
+        source, _ = corrupt_spans(text, SENTINELS, END, section, np.random.default_rng(seed))
+        counts += ~np.isin(text, source)
+    assert counts[0] == 0
+    assert counts.sum() == 2000 * 6
+    assert counts[1:].min() > 2000 * 0.1
 
 
 def next_words(folder: Path, seed: int | None = 1, tokens: int = 32) -> NextTokenExamples:
-    return NextTokenExamples(Windows(documents(folder), 8, seed), tokens, END)
+    return NextTokenExamples(Windows(shards(folder, DOCUMENTS), 8, seed), tokens, END)
 
 
 def hidden_words(folder: Path, seed: int | None = 1, tokens: int = 32, share: float = 0.3) -> MaskedExamples:
-    text = documents(folder)
-    starts = shards(folder, "labels", [np.arange(text.lengths(0, np.array([n]))[0]) % 3 == 0 for n in range(4)], 2)
+    text = shards(folder, DOCUMENTS)
+    starts = shards(folder, [np.arange(len(ids)) % 3 == 0 for ids in DOCUMENTS], 2, "labels")
     frame = Frame((BEGIN,), END, 8)
     symbols = MaskingSymbols(MASK, np.arange(900, 950))
     return MaskedExamples(
@@ -53,22 +178,21 @@ def hidden_words(folder: Path, seed: int | None = 1, tokens: int = 32, share: fl
     )
 
 
+def missing(folder: Path, seed: int | None = 1, tokens: int = 64) -> SpanCorruptionExamples:
+    bounds = [100, 170, 171, 204, 206]
+    text = shards(folder, [np.arange(first, last) for first, last in itertools.pairwise(bounds)])
+    return SpanCorruptionExamples(
+        Windows(text, 16, seed), tokens, SpanSymbols(SENTINELS, END, 1000), Masking(share=0.3)
+    )
+
+
 def epoch(guessing: PredictionExamples, number: int = 0) -> list[PredictionBatch]:
     found = []
-    for batch, after in guessing.feed(RECIPE, "data", prefetch=0).iterate(Position(number)):
+    for batch, after in guessing.feed(RECIPE, "data").iterate(Position(number)):
         found.append(batch)
         if after.epoch > number:
             return found
     raise AssertionError
-
-
-def same(one: PredictionBatch, other: PredictionBatch) -> bool:
-    pairs = zip(
-        (one.text.ids_T, one.text.lengths_B, one.places_N, one.labels_N),
-        (other.text.ids_T, other.text.lengths_B, other.places_N, other.labels_N),
-        strict=True,
-    )
-    return all(np.array_equal(a, b) for a, b in pairs)
 
 
 def test_every_token_is_guessed_from_its_true_predecessor(tmp_path: Path) -> None:
@@ -78,7 +202,7 @@ def test_every_token_is_guessed_from_its_true_predecessor(tmp_path: Path) -> Non
         assert batch.tokens == len(batch.labels_N)
         assert np.array_equal(batch.places_N, np.arange(batch.tokens))
         read = batch.text.ids_T[: batch.tokens]
-        stream = np.concatenate([np.append(ids, END) for ids in np.split(np.arange(100, 192), np.cumsum(LENGTHS)[:-1])])
+        stream = np.concatenate(DOCUMENTS)
         before = dict(zip(stream.tolist(), [END, *stream[:-1].tolist()], strict=True))
         inside = batch.labels_N != END
         assert [before[id] for id in batch.labels_N[inside].tolist()] == read[inside].tolist()
@@ -88,15 +212,15 @@ def test_every_token_is_guessed_from_its_true_predecessor(tmp_path: Path) -> Non
     assert sorted(said) == sorted([*range(100, 192), *[END] * 4])
 
 
-@pytest.mark.parametrize("made", [next_words, hidden_words])
+@pytest.mark.parametrize("made", [next_words, hidden_words, missing])
 def test_a_batch_is_a_pure_function_of_its_position(tmp_path: Path, made) -> None:
-    feed = made(tmp_path).feed(RECIPE, "data", prefetch=0)
+    feed = made(tmp_path).feed(RECIPE, "data")
     first = list(islice(feed.iterate(), 12))
     for place in (3, 7):
         again = next(feed.iterate(first[place - 1][1]))
-        assert same(again[0], first[place][0])
-    behind = list(islice(made(tmp_path).feed(RECIPE, "data").iterate(), 12))
-    assert all(same(a[0], b[0]) for a, b in zip(first, behind, strict=True))
+        np.testing.assert_equal(asdict(again[0]), asdict(first[place][0]))
+    for one, other in zip(first, made(tmp_path).feed(RECIPE, "data").iterate(), strict=False):
+        np.testing.assert_equal(asdict(one[0]), asdict(other[0]))
 
 
 def test_what_is_hidden_is_what_stood_there(tmp_path: Path) -> None:
@@ -115,7 +239,7 @@ def test_what_is_hidden_is_what_stood_there(tmp_path: Path) -> None:
 
 def test_words_are_hidden_whole_wherever_a_window_cuts(tmp_path: Path) -> None:
     bounds = np.cumsum([0, *(length + 1 for length in LENGTHS)])
-    stream = np.concatenate([np.append(ids, END) for ids in np.split(np.arange(100, 192), np.cumsum(LENGTHS)[:-1])])
+    stream = np.concatenate(DOCUMENTS)
     place_of = {int(id): place for place, id in enumerate(stream) if id}
     for number in range(4):
         for batch in epoch(hidden_words(tmp_path), number):
@@ -166,3 +290,47 @@ def test_word_starts_are_coded_beside_the_pieces() -> None:
     assert starts.sum() == 3
     assert tokenizer.end not in ids
     assert coding.sizes("train") == (tokenizer.size, 2)
+
+
+def restored_texts(batch: PairBatch) -> list[list[int]]:
+    """Each pair's text, put together again."""
+    found = []
+    for b in range(batch.source.count):
+        source = batch.source.ids_T[batch.source.starts_B[b] :][: batch.source.lengths_B[b]]
+        here = slice(batch.target.starts_B[b], batch.target.starts_B[b] + batch.target.lengths_B[b])
+        target, read = batch.labels_T[here], batch.target.ids_T[here]
+        assert read.tolist() == [1000, *target[:-1]]
+        found.append(restored(source, target)[0])
+    return found
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_an_epoch_holds_every_token_once(tmp_path: Path, number: int) -> None:
+    spans, said = missing(tmp_path), []
+    feed = spans.feed(RECIPE, "data")
+    for batch, after in feed.iterate():
+        if after.epoch > number:
+            break
+        if after.epoch < number or (after.epoch == number and after.block == after.batch == 0 and number):
+            continue
+        said += [id for text in restored_texts(batch) for id in text]
+        assert len(batch.source.ids_T) == spans.capacity.source == 64
+        assert len(batch.labels_T) == spans.capacity.target
+    assert len(set(said)) == len(said)
+    assert set(said) <= set(range(100, 206))
+    assert len(said) > 60
+
+
+def test_validation_pairs_are_the_same_at_every_size_of_batch(tmp_path: Path) -> None:
+    found = []
+    for tokens in (32, 64, 256):
+        batches = missing(tmp_path, None, tokens).some(5, 1 << 20)
+        labels = np.concatenate([batch.labels_T[: batch.tokens] for batch in batches])
+        found.append((labels.tolist(), [id for batch in batches for text in restored_texts(batch) for id in text]))
+    assert found[0] == found[1] == found[2]
+    assert sorted(found[0][1]) == list(range(100, 206))
+
+
+def test_of_much_validation_text_some_is_read(tmp_path: Path) -> None:
+    batches = missing(tmp_path, None).some(5, 40)
+    assert 20 <= sum(len(text) for batch in batches for text in restored_texts(batch)) <= 60

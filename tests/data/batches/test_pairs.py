@@ -61,10 +61,8 @@ def test_pairs_that_dropout_makes_as_long_as_may_be_still_fit(tmp_path: Path) ->
     (tmp_path / "a.en").write_text("".join(f"{text}\n" for text in texts))
     (tmp_path / "a.de").write_text("".join(f"{text.title() + (' ' + text.title()) * 2}\n" for text in texts))
     chosen = recipe(0.3, data={"max_tokens": 128, "validation": 20}, training={"tokens": 128})
-    batches = PairBatches(
-        prepare_pairs([open_pairs(tmp_path / "a.en", tmp_path / "a.de")], chosen, tmp_path / "data"), chosen, prefetch=0
-    )
-    epochs = itertools.takewhile(lambda found: found[1].epoch < 8, batches.iterate())
+    prepared = prepare_pairs([open_pairs(tmp_path / "a.en", tmp_path / "a.de")], chosen, tmp_path / "data")
+    epochs = itertools.takewhile(lambda found: found[1].epoch < 8, PairBatches(prepared, chosen).iterate())
     longest = [(batch.source.lengths_B.max(), batch.target.lengths_B.max()) for batch, _ in epochs]
     assert max(source for source, _ in longest) > 64  # without dropout, none has more and batches need not either
     assert max(target for _, target in longest) <= 128
@@ -73,7 +71,7 @@ def test_pairs_that_dropout_makes_as_long_as_may_be_still_fit(tmp_path: Path) ->
 @pytest.mark.usefixtures("watch_shapes")
 def test_an_epoch_holds_every_pair_once_in_batches_of_one_shape(made: tuple[PreparedPairs, Recipe]) -> None:
     prepared, chosen = made
-    batches = PairBatches(prepared, chosen, prefetch=0)
+    batches = PairBatches(prepared, chosen)
     seen, count, position = [], 0, Position()
     stream = batches.iterate()
     while position.epoch == 0:
@@ -90,7 +88,7 @@ def test_an_epoch_holds_every_pair_once_in_batches_of_one_shape(made: tuple[Prep
 
 def test_any_position_is_reached_at_once_with_and_without_a_thread(made: tuple[PreparedPairs, Recipe]) -> None:
     prepared, chosen = made
-    walk = list(itertools.islice(PairBatches(prepared, chosen, prefetch=0).iterate(), 150))
+    walk = list(itertools.islice(PairBatches(prepared, chosen).iterate(), 150))
     positions = [Position(), *(position for _, position in walk)]
     assert positions[140].epoch > 0
     for number in (0, 1, 17, 70, 140):
@@ -101,7 +99,7 @@ def test_any_position_is_reached_at_once_with_and_without_a_thread(made: tuple[P
             assert batch.source.ids_T.tolist() == expected.source.ids_T.tolist()
             assert batch.sentences.tolist() == expected.sentences.tolist()
         stream.close()  # type: ignore[attr-defined]
-    assert not [thread for thread in threading.enumerate() if thread.name == "regard-batches"]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("regard-batches")]
 
 
 def test_validation_is_every_pair_once_in_order(made: tuple[PreparedPairs, Recipe]) -> None:
@@ -128,7 +126,7 @@ def test_the_fingerprint_knows_what_the_plan_rests_on(made: tuple[PreparedPairs,
 def test_weights_shape_a_virtual_epoch(made: tuple[PreparedPairs, Recipe]) -> None:
     prepared, chosen = made
     data = chosen.data.model_copy(update={"weights": (1.0, 1.0), "epoch": 100})
-    batches = PairBatches(prepared, chosen.model_copy(update={"data": data}), prefetch=0)
+    batches = PairBatches(prepared, chosen.model_copy(update={"data": data}))
     stream = itertools.takewhile(lambda pair: pair[1].epoch == 0, batches.iterate())
     drawn = np.concatenate([batch.sentences for batch, _ in stream] or [np.zeros(0)])
     first = prepared.sizes[0]
@@ -138,7 +136,7 @@ def test_weights_shape_a_virtual_epoch(made: tuple[PreparedPairs, Recipe]) -> No
 
 def test_gathering_takes_a_few_calls_a_token(made: tuple[PreparedPairs, Recipe]) -> None:
     prepared, chosen = made
-    stream = PairBatches(prepared, chosen, prefetch=0).iterate()
+    stream = PairBatches(prepared, chosen).iterate()
     batches: list[PairBatch] = []
     done = calls(lambda: batches.extend(batch for batch, _ in itertools.islice(stream, 500)))
     assert done < 4 * sum(batch.tokens for batch in batches)

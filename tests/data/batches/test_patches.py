@@ -16,23 +16,9 @@ from regard.data.batches.patches import (
 )
 from regard.data.corpora.images import Image, Shape
 from regard.data.prepare.encoders import ImageEncoder, LabelIds
+from tests.data.batches.memory_sides import Lists
 
 pytestmark = pytest.mark.usefixtures("watch_shapes")
-
-
-class Held:
-    """A side of a corpus in memory."""
-
-    def __init__(self, rows: list[list[int]]) -> None:
-        self.rows = rows
-        self.count, self.tokens, self.longest = len(rows), sum(map(len, rows)), max(map(len, rows))
-
-    def lengths(self, epoch: int, sentences_B: np.ndarray) -> np.ndarray:
-        return np.array([len(self.rows[place]) for place in sentences_B], np.int64)
-
-    def gather(self, epoch: int, sentences_B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        lengths_B = self.lengths(epoch, sentences_B)
-        return np.concatenate([np.array(self.rows[place], np.int64) for place in sentences_B]), lengths_B
 
 
 def drawn(count: int, shape: Shape, seed: int = 1) -> np.ndarray:
@@ -43,7 +29,10 @@ def held(images: np.ndarray) -> ImageExamples:
     count, *sizes = images.shape
     cut = PatchGrid(Shape(*sizes), 2, Scale(255.0))
     return ImageExamples.of(
-        Held(images.reshape(count, -1).tolist()), Held([[place % 3] for place in range(count)]), cut, 4 * cut.tokens + 1
+        Lists(images.reshape(count, -1).tolist()),
+        Lists([[place % 3] for place in range(count)]),
+        cut,
+        4 * cut.tokens + 1,
     )
 
 
@@ -89,7 +78,7 @@ def test_every_image_is_validated_on_once_and_in_order() -> None:
 def test_batches_are_a_pure_function_of_the_position() -> None:
     examples = held(drawn(11, Shape(4, 4)))
     given = Recipe(task="image-classification", images=Images(shift=1, warp=0.2))
-    feed = examples.feed(given, "data", prefetch=0)
+    feed = examples.feed(given, "data")
     walked = [batch for batch, _ in zip(feed.iterate(), range(7), strict=False)]
     place = Position()
     for (batch, after), _ in zip(feed.iterate(), range(7), strict=False):
@@ -98,7 +87,7 @@ def test_batches_are_a_pure_function_of_the_position() -> None:
         place = after
     first = np.sort(np.concatenate([batch.sentences for batch, _ in walked[:3]]))
     assert first.tolist() == list(range(11))
-    other = examples.feed(Recipe(task="image-classification"), "data", prefetch=0)
+    other = examples.feed(Recipe(task="image-classification"), "data")
     assert other.fingerprint != feed.fingerprint
     assert feed.batches_per_epoch == 11 / 4
 

@@ -1,10 +1,155 @@
+"""Each sentence once an epoch or by weight, full batches, any position at once: a pure function."""
+
 from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from regard.data.batches.sampler import EpochSampler
-from regard.system.errors import UsageError
+from regard.data.batches import sampler as planning
+from regard.data.batches.batch import Capacity, Position, capacity_for
+from regard.data.batches.sampler import BatchSampler, EpochSampler
+from regard.system.errors import RegardError, UsageError
+from regard.text.files.lines import lines
+from regard.text.tokenizers.tokenizer import learn
+from tests.decoding.counted_calls import calls
+from tests.refusals import refused
+
+Lengths = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+def shape(source: NDArray[np.int64], target: NDArray[np.int64], tokens: int) -> Capacity:
+    longest = int(max(source.max(), target.max()))
+    return capacity_for(tokens, int(source.sum()), int(target.sum()), len(source), longest)
+
+
+def realistic(pairs: int, seed: int = 0, ratio: float = 1.08) -> Lengths:
+    """Lengths as corpora have them: log-normal, the target's share of the source's varying by a fifth."""
+    draws = np.random.default_rng(seed)
+    source = np.clip(draws.lognormal(2.7, 0.5, pairs).astype(np.int64) + 2, 2, 256)
+    target = np.clip((source * draws.normal(ratio, 0.2, pairs)).astype(np.int64), 2, 256)
+    return source, target
+
+
+def planned(source: Any, target: Any, capacity: Capacity, seed: int = 1, look_ahead: int = 64) -> BatchSampler:
+    return BatchSampler(source, target, capacity, EpochSampler((len(source),), seed), look_ahead)
+
+
+def fills(source: NDArray[np.int64], target: NDArray[np.int64], tokens: int) -> tuple[float, float]:
+    """The mean fill of both sides, the last two batches of the block aside.
+
+    The source's is a share of what the corpus's ratio allows, as its capacity is rounded up to 64.
+    """
+    capacity = shape(source, target, tokens)
+    batches = planned(source, target, capacity).block(0, 0)[:-2]
+    left = np.mean([source[batch].sum() for batch in batches]) / capacity.source
+    right = np.mean([target[batch].sum() for batch in batches]) / capacity.target
+    possible = min(1.0, source.sum() / target.sum() * capacity.target / capacity.source)
+    return float(left / possible), float(right)
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[Lengths, Capacity, int, int]:
+    source = np.array(draw(st.lists(st.integers(1, 40), min_size=1, max_size=150)), dtype=np.int64)
+    target = np.array([draw(st.integers(1, 40)) for _ in source], dtype=np.int64)
+    capacity = Capacity(draw(st.integers(40, 200)), draw(st.integers(40, 200)), draw(st.integers(1, 30)))
+    return (source, target), capacity, draw(st.integers(0, 99)), draw(st.integers(1, 70))
+
+
+@given(problems(), st.integers(7, 60))
+def test_each_sentence_once_an_epoch_in_batches_that_fit(
+    problem: tuple[Lengths, Capacity, int, int], block: int
+) -> None:
+    (source, target), capacity, seed, look_ahead = problem
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(planning, "BLOCK", block)
+        plan = planned(source, target, capacity, seed, look_ahead)
+        walk = list(itertools.takewhile(lambda pair: pair[0].epoch < 2, plan.batches()))
+        for epoch in (0, 1):
+            seen = np.concatenate([batch for position, batch in walk if position.epoch == epoch])
+            assert sorted(seen.tolist()) == list(range(len(source)))
+        for _, batch in walk:
+            assert 0 < len(batch) <= capacity.sentences
+            assert source[batch].sum() <= capacity.source
+            assert target[batch].sum() <= capacity.target
+        fresh = planned(source, target, capacity, seed, look_ahead)
+        for (position, batch), (following, _) in itertools.pairwise(walk):
+            assert fresh.after(position) == following
+            found_position, found = next(fresh.batches(position))
+            assert found_position == position
+            assert found.tolist() == batch.tolist()
+
+
+def test_epochs_and_seeds_differ() -> None:
+    source, target = realistic(2000)
+    capacity = shape(source, target, 512)
+    plan = planned(source, target, capacity)
+    assert plan.block(0, 0)[0].tolist() != plan.block(1, 0)[0].tolist()
+    assert plan.block(0, 0)[0].tolist() != planned(source, target, capacity, 2).block(0, 0)[0].tolist()
+
+
+def test_a_position_behind_the_last_batch_goes_on_with_the_next_block() -> None:
+    source, target = realistic(500)
+    plan = planned(source, target, shape(source, target, 512))
+    last = len(plan.block(0, 0))
+    position, batch = next(plan.batches(Position(0, 0, last)))
+    assert position == Position(1, 0, 0)
+    assert batch.tolist() == plan.block(1, 0)[0].tolist()
+
+
+@pytest.mark.parametrize("tokens", [1024, 4096])
+@pytest.mark.parametrize("ratio", [0.8, 1.08, 1.5])
+def test_batches_are_full(tokens: int, ratio: float) -> None:
+    assert min(fills(*realistic(20_000, ratio=ratio), tokens)) >= 0.99
+
+
+def test_batches_of_real_captions_are_full(data_folder: Path) -> None:
+    texts = [list(lines(data_folder / "multi30k" / f"train.{side}.gz"))[:12_000] for side in ("en", "de")]
+    tokenizer = learn(texts[0][:4000] + texts[1][:4000], 8000)
+    source, target = (np.array([len(ids) + 1 for ids in tokenizer.ids_batch(side)]) for side in texts)
+    assert min(fills(source, target, 1024)) >= 0.99
+    assert min(fills(target, source, 1024)) >= 0.99
+
+
+def test_order_stays_random() -> None:
+    """Closing the gap must not sort: short sentences come as early as long ones."""
+    source, target = realistic(20_000)
+    batches = planned(source, target, shape(source, target, 1024)).block(0, 0)
+    place = np.concatenate([np.full(len(batch), number) for number, batch in enumerate(batches)])
+    order = np.concatenate(batches)
+    assert abs(np.corrcoef(place, target[order])[0, 1]) < 0.02
+
+
+def test_a_block_is_planned_at_a_few_calls_a_sentence() -> None:
+    source, target = realistic(65_536)
+    plan = planned(source, target, shape(source, target, 1024))
+    assert calls(lambda: plan.block(0, 0)) < 5 * 65_536
+
+
+def test_lengths_that_differ_by_epoch() -> None:
+    source, target = realistic(300)
+    asked: list[int] = []
+
+    def longer(epoch: int, sentences_B: NDArray[np.int64]) -> NDArray[np.int64]:
+        asked.append(epoch)
+        return target[sentences_B] + epoch
+
+    capacity = Capacity(512, 512, 64)
+    plan = BatchSampler(source, longer, capacity, EpochSampler((300,), 1), 64)
+    for batch in plan.block(3, 0):
+        assert (target[batch] + 3).sum() <= 512
+    assert asked == [3]
+
+
+def test_a_sentence_longer_than_a_batch_is_an_error() -> None:
+    with refused(RegardError, "training.tokens", "70", "64"):
+        planned(np.array([5, 70]), np.array([5, 5]), Capacity(64, 64, 8)).block(0, 0)
 
 
 def test_without_weights_every_sentence_once() -> None:
@@ -36,13 +181,13 @@ def test_an_epoch_of_its_own_size_without_weights() -> None:
     assert sorted(np.concatenate(found).tolist()) == list(range(10))
 
 
-@pytest.mark.parametrize(("weights", "message"), [((1.0,), "1 weights for 2"), ((-1, 2), "negative"), ((0, 0), "zero")])
-def test_weights_that_do_not_fit(weights: tuple[float, ...], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        EpochSampler((3, 4), seed=1, weights=weights)
+@pytest.mark.parametrize(
+    ("sizes", "weights"), [((3, 4), (1.0,)), ((3, 4), (-1, 2)), ((3, 4), (0, 0)), ((4, 0), (0, 1))]
+)
+def test_weights_that_do_not_fit(sizes: tuple[int, int], weights: tuple[float, ...]) -> None:
+    with refused(UsageError, "data.weights"):
+        EpochSampler(sizes, seed=1, weights=weights)
 
 
 def test_an_empty_corpus_takes_no_share() -> None:
     assert len(EpochSampler((4, 0), seed=1, weights=(1, 1), epoch=8).of(0)) == 8
-    with pytest.raises(UsageError, match="weight above zero"):
-        EpochSampler((4, 0), seed=1, weights=(0, 1))

@@ -1,29 +1,11 @@
-"""Texts with what is said of them, packed: none, one or several labels a text, or one a token."""
+"""Texts packed with labels: none, one or several a text, or one a token; word dropout leaves the labels."""
 
 import numpy as np
 import pytest
 
-from regard.config import Recipe
-from regard.data.batches.batch import Position
+from regard.data.batches.batch import Capacity, Position
 from regard.data.batches.texts import Examples
-
-
-class Lists:
-    """A side in memory."""
-
-    def __init__(self, sentences: list[list[int]]) -> None:
-        self._sentences = [np.array(one, np.int64) for one in sentences]
-        self.count = len(sentences)
-        self.tokens = sum(map(len, sentences))
-        self.longest = max(map(len, sentences), default=0)
-
-    def lengths(self, epoch, sentences_B):
-        return np.array([len(self._sentences[place]) for place in sentences_B], np.int64)
-
-    def gather(self, epoch, sentences_B):
-        ids = [self._sentences[place] for place in sentences_B]
-        return np.concatenate([np.zeros(0, np.int64), *ids]), self.lengths(epoch, sentences_B)
-
+from tests.data.batches.memory_sides import Lists
 
 TEXTS = [[5, 6, 7, 0], [8, 0], [9, 9, 9, 9, 9, 0], [5, 0], [6, 7, 8, 0]]
 
@@ -43,35 +25,26 @@ def test_labels_lie_end_to_end_as_their_texts_do(labels: list[list[int]]) -> Non
     assert np.concatenate([one.sentences for one in every]).tolist() == [0, 1, 2, 3, 4]
 
 
-def feed(seed: int = 1, make=None):
-    labels = Lists([[place % 4] for place in range(len(TEXTS))])
-    examples = Examples.of(Lists(TEXTS), labels, 16)
-    recipe = Recipe.model_validate({"task": "classification", "seed": seed, "data": {"max_tokens": 8}})
-    return examples, examples.feed(recipe, "data", make(examples) if make else examples.plain, prefetch=0)
+def long_texts() -> Examples:
+    """All of whose tokens are none of those that hide."""
+    return Examples(Lists([range(2, 12), range(5, 30), range(2, 40)]), Lists([[0], [1], [2]]), Capacity(128, 128, 8))
 
 
-def test_a_position_is_a_batch() -> None:
-    first = [batch for (batch, _), _ in zip(feed()[1].iterate(), range(9), strict=False)]
-    _, position = next(feed()[1].iterate())
-    again = [batch for (batch, _), _ in zip(feed()[1].iterate(position), range(8), strict=False)]
-    for one, other in zip(first[1:], again, strict=True):
-        assert one.sentences.tolist() == other.sentences.tolist()
-        assert one.text.ids_T.tolist() == other.text.ids_T.tolist()
-    others = [batch.sentences.tolist() for (batch, _), _ in zip(feed(seed=2)[1].iterate(), range(9), strict=False)]
-    assert others != [batch.sentences.tolist() for batch in first]
+def test_word_dropout_hides_a_share_anew_at_every_position() -> None:
+    every = np.arange(3)
+    make = long_texts().with_word_dropout(0.5, 1, seed=3)
+    plain = long_texts().batch(every)
+    first, again, other = (make(Position(0, 0, n), every) for n in (0, 0, 1))
+    assert np.array_equal(first.text.ids_T, again.text.ids_T)
+    assert not np.array_equal(first.text.ids_T, other.text.ids_T)
+    hidden_T = first.text.ids_T == 1
+    real = int(plain.text.lengths_B.sum())
+    assert 0.3 < hidden_T[:real].mean() < 0.7
+    assert np.array_equal(first.text.ids_T[~hidden_T], plain.text.ids_T[~hidden_T])
+    assert np.array_equal(first.labels_X, plain.labels_X)
 
 
-def test_what_makes_a_batch_is_told_its_position() -> None:
-    asked = []
-
-    def make(examples: Examples):
-        def one(place: Position, sentences_B):
-            asked.append((place, sentences_B.tolist()))
-            return examples.plain(place, sentences_B)
-
-        return one
-
-    batches = feed(make=make)[1].iterate()
-    _, second = next(batches)
-    next(batches)
-    assert [place for place, _ in asked[:2]] == [Position(), second]
+def test_word_dropout_of_no_share_hides_nothing() -> None:
+    every = np.arange(3)
+    batch = long_texts().with_word_dropout(0.0, 1, seed=3)(Position(), every)
+    assert np.array_equal(batch.text.ids_T, long_texts().batch(every).text.ids_T)

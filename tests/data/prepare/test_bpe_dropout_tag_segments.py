@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from regard.data.batches.packing import pack_sources
-from regard.data.batches.word_marks import WordMarks
+from regard.data.batches.batch import pack_sources
+from regard.data.batches.texts import WordMarks
 from regard.data.prepare.bpe_dropout import Ragged, SegmentationSampler, SegmentedMarks, SegmentedShards, segment_tagged
 from regard.data.prepare.encoders import TagEncoder
 from regard.data.prepare.windowing import Frame

@@ -214,7 +214,7 @@ def test_batches_hold_every_text_beside_its_labels(texts: Path, tmp_path: Path) 
 def test_an_epoch_of_the_feed_has_every_text_once(texts: Path, tmp_path: Path) -> None:
     made = prepared(texts, tmp_path / "data")
     examples = Examples.of(made.text, made.labels, 64)
-    feed = examples.feed(recipe(), made.fingerprint, examples.plain, prefetch=0)
+    feed = examples.feed(recipe(), made.fingerprint, examples.plain)
     seen: dict[int, list[int]] = {0: [], 1: []}
     epoch = 0
     for batch, position in feed.iterate():

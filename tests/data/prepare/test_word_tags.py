@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from regard.data.batches.packing import pack_sources
-from regard.data.batches.word_marks import WordMarks, text_lengths
+from regard.data.batches.batch import pack_sources
+from regard.data.batches.texts import WordMarks, text_lengths
 from regard.data.prepare.encoders import TagEncoder, word_parts
 from regard.data.prepare.windowing import Frame
 from regard.data.prepare.word_tags import most_central

@@ -15,7 +15,7 @@ from regard.models.build import transformer
 from regard.models.decoding.transformer import TransformerStepper
 from regard.system.errors import UsageError
 from regard.tasks.model_folder import TASKS
-from regard.tasks.tagging.assets import TagAssets
+from regard.tasks.tagging.tagger import TagAssets
 from regard.tasks.text.assets import TextAssets
 from regard.tasks.translation.translator import Translation
 from regard.text.tokenizers.tokenizer import learn
@@ -70,7 +70,7 @@ def test_a_language_model_says_what_comes_next() -> None:
 def test_a_model_of_masked_words_says_what_it_fills() -> None:
     task = task_of("masked-lm")
     text = "The animal didn't cross the [MASK]."
-    gap = task._masked_text(text).gaps[0] + 1  # behind [CLS]
+    gap = task.gaps.parse(text).gaps[0] + 1  # behind [CLS]
     with torch.inference_mode():
         (filled,) = task.fill(text, 3)
     seen = text_inputs(task, text)

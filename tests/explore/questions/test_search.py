@@ -17,7 +17,7 @@ from regard.explore.questions.answers import stream_tokens
 from regard.explore.requests import AblationRequest, Request
 from regard.nn.hooks import _PROBES
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.language.sentinels import decode_with_offsets
+from regard.tasks.language.gaps import decode_with_offsets
 from tests.tasks.small_tasks import GAPPED, SOURCE, TARGET, before
 
 Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]

@@ -1,5 +1,6 @@
 """What a test set shows of a classifier: against plain counting."""
 
+import re
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -10,9 +11,9 @@ import pytest
 from regard.config import Classification as Section
 from regard.data.corpora.corpus import LabelledText
 from regard.system.errors import RegardError
-from regard.tasks.classification.evaluation import evaluate_labels
-from regard.tasks.classification.predictions import Predictor
+from regard.tasks.classification.predictions import Predictor, evaluate_labels
 from regard.tasks.text.assets import FittedValues
+from tests.refusals import refused
 
 LABELS = ("a", "b", "c")
 
@@ -99,24 +100,23 @@ def test_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("labels", "fields", "said"),
+    ("labels", "fields", "where", "named"),
     [
-        (["", ""], {}, "no text has a label"),
-        (["oos", "oos"], {"out_of_scope": "oos"}, "is no class"),
-        (["1", "x"], {"kind": "regression"}, "rows:2: the label 'x' is no number"),
-        ([], {}, "no text has a label"),
+        (["", ""], {}, "rows", ""),
+        (["oos", "oos"], {"out_of_scope": "oos"}, "rows", "'oos'"),
+        (["1", "x"], {"kind": "regression"}, "rows:2", "'x'"),
+        ([], {}, "rows", ""),
     ],
 )
-def test_what_cannot_be_scored_is_said(labels: list[str], fields: dict[str, Any], said: str) -> None:
-    with pytest.raises(RegardError, match=said):
+def test_what_cannot_be_scored_is_said(labels: list[str], fields: dict[str, Any], where: str, named: str) -> None:
+    with refused(RegardError, where, named):
         found(labels, np.ones((2, 3)), **fields)
 
 
 def test_a_test_set_of_which_no_label_is_known_is_a_slip() -> None:
-    said = r"rows: the model knows none of its labels: they are 'x', 'y', 'z', …, the model's 'a', 'b', 'c'; if text .*"
-    with pytest.raises(RegardError, match=said + "--columns"):
+    with refused(RegardError, "rows", "'x', 'y', 'z', …", "'a', 'b', 'c'", "--columns"):
         found(list("xyzw"), np.ones((4, 3)))
-    with pytest.raises(RegardError, match="none of its labels"):
+    with refused(RegardError, "rows", "'x', 'y', 'z'"):
         found(["x|y", "", "z"], np.ones((3, 3)), kind="multi")
     assert found(["", ""], np.ones((2, 3)), kind="multi").scores.exact == 0  # nothing is said, so nothing is strange
 
@@ -130,7 +130,7 @@ def test_where_hardly_any_label_is_known_it_is_said_but_scored(strange: int, few
         result = found(labels, scores)
     assert result.scores.accuracy == pytest.approx(200 / (strange + 2))
     assert len(result.unknown) == strange
-    assert [f"rows: the model knows 2 of its {strange + 2} labels" in str(one.message) for one in given] == [True] * few
+    assert [re.match(rf"rows: .* 2 .* {strange + 2} ", str(one.message)) is not None for one in given] == [True] * few
 
 
 def test_what_is_out_of_scope_is_no_stranger() -> None:

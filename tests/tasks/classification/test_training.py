@@ -21,6 +21,7 @@ from regard.system.errors import RegardError
 from regard.tasks.classification.training import ClassificationJob, ClassificationTraining
 from regard.tasks.metrics.calibration import SCORES, acceptance_scores, choose_threshold, temperature
 from regard.tasks.protocols import DataPaths
+from tests.refusals import refused
 from tests.tasks.classification.small_classifiers import WORDS, rows, taught, written
 from tests.tasks.trials import evenly, shares
 
@@ -45,9 +46,7 @@ def corpus(path: Path, pairs: list[tuple[str, str]]) -> Corpus:
 
 
 def test_the_threshold_is_chosen_on_texts_that_belong_to_no_class(tmp_path: Path) -> None:
-    pairs = rows(200) + [
-        (f"{one} {other} key", "none") for one in "door shoe pen".split() for other in "lamp hat".split()
-    ]
+    pairs = rows(200) + [(f"{one} key", "none") for one in ("door lamp", "door hat", "shoe lamp", "pen hat") * 2]
     valid = [*rows(30, seed=3), ("door lamp key", "none"), ("shoe hat key", "none"), ("pen hat key", "none")]
     options = {"valid": written(tmp_path / "v.csv", valid)}
     given = written(tmp_path / "a.csv", pairs)
@@ -66,17 +65,10 @@ def test_the_threshold_is_chosen_on_texts_that_belong_to_no_class(tmp_path: Path
     assert "none" in plain.assets.labels
 
 
-def test_a_threshold_of_the_recipe_is_kept(tmp_path: Path) -> None:
-    pairs = rows(150)
-    model = taught(tmp_path / "model", written(tmp_path / "a.csv", pairs), "classification.threshold=0.9")
-    assert model.predictor().threshold == 0.9
-
-
-def test_probabilities_are_not_fitted_where_it_is_not_wished(tmp_path: Path) -> None:
-    model = taught(
-        tmp_path / "model", written(tmp_path / "a.csv", rows(120)), "classification.calibrate=false", steps=4
-    )
-    assert model.assets.fitted.temperature == 1
+def test_what_the_recipe_says_is_not_fitted(tmp_path: Path) -> None:
+    options = "classification.threshold=0.9", "classification.calibrate=false"
+    model = taught(tmp_path / "model", written(tmp_path / "a.csv", rows(120)), *options, steps=4)
+    assert (model.predictor().threshold, model.assets.fitted.temperature) == (0.9, 1)
 
 
 def test_balanced_weights_help_a_rare_label(tmp_path: Path) -> None:
@@ -184,11 +176,10 @@ def test_every_window_is_learned_from(tmp_path: Path) -> None:
 def test_a_label_of_no_class_that_nothing_has_is_a_slip(tmp_path: Path) -> None:
     pairs = [*rows(60), *(("door lamp key", "skyy"),) * 2]
     given = written(tmp_path / "a.csv", pairs)
-    with pytest.raises(RegardError, match=r"out_of_scope: nothing .* has the label 'skyyy'.* Did you mean 'skyy'\?"):
+    with refused(RegardError, "classification.out_of_scope", "'skyyy'", "'skyy'"):
         taught(tmp_path / "model", given, "classification.out_of_scope=skyyy")
-    taught(
-        tmp_path / "model", given, "classification.out_of_scope=skyy", valid=written(tmp_path / "v.csv", rows(20, 3))
-    )
+    valid = written(tmp_path / "v.csv", rows(20, 3))
+    taught(tmp_path / "model", given, "classification.out_of_scope=skyy", valid=valid)
     card = (tmp_path / "model" / "card.md").read_text()
     assert "* out of scope 'skyy': nothing that is validated on has it, so no threshold was chosen" in card
     options = "classification.out_of_scope=nothing", "classification.threshold=0.7"
@@ -207,30 +198,29 @@ def test_a_threshold_is_chosen_by_what_the_recipe_says(tmp_path: Path) -> None:
         outside_B = np.array([label == "none" for _, label in valid])
         right_B = np.array([sorted(WORDS)[one] for one in probability_BC.argmax(1)]) == [label for _, label in valid]
         every = acceptance_scores(probability_BC.max(1), right_B, outside_B, np.linspace(0, 1, 2001))
-        (mine,) = SCORES[by](
-            acceptance_scores(probability_BC.max(1), right_B, outside_B, np.array([model.predictor().threshold]))
-        )
+        chosen = np.array([model.predictor().threshold])
+        (mine,) = SCORES[by](acceptance_scores(probability_BC.max(1), right_B, outside_B, chosen))
         assert mine >= SCORES[by](every).max() - 1e-9
         assert f"chosen by {by}" in (tmp_path / by / "card.md").read_text()
     assert get_args(Section.model_fields["threshold_by"].annotation) == tuple(SCORES)
 
 
 @pytest.mark.parametrize(
-    ("pairs", "settings", "said"),
+    ("pairs", "settings"),
     [
-        ([("a", "x"), ("b", "none")] * 20, ("classification.out_of_scope=none",), "1 class is left"),
-        ([(f"t{n}", "x") for n in range(40)], (), "nothing to classify"),
+        ([("a", "x"), ("b", "none")] * 20, ("classification.out_of_scope=none",)),
+        ([(f"t{n}", "x") for n in range(40)], ()),
     ],
 )
-def test_one_class_is_nothing_to_learn(tmp_path: Path, pairs: Any, settings: Any, said: str) -> None:
+def test_one_class_is_nothing_to_learn(tmp_path: Path, pairs: Any, settings: Any) -> None:
     pairs = [(f"{text} {number}", label) for number, (text, label) in enumerate(pairs)]
-    with pytest.raises(RegardError, match=said):
+    with refused(RegardError):
         taught(tmp_path / "model", written(tmp_path / "a.csv", pairs), *settings)
 
 
 def test_it_can_be_validated_only_on_labels_that_are_learned(tmp_path: Path) -> None:
     valid = written(tmp_path / "v.csv", [("a new text", "other"), ("one more", "strange")])
-    with pytest.raises(RegardError, match="none of the 2 has a label of the training data"):
+    with refused(RegardError, None, "2"):
         taught(tmp_path / "model", written(tmp_path / "a.csv", rows(60)), valid=valid)
 
 
@@ -250,8 +240,8 @@ def test_half_a_model_is_no_beginning(tmp_path: Path) -> None:
     taught(tmp_path / "first", given, steps=2)
     begun = {"start_from": tmp_path / "first", "steps": 2}
     taught(tmp_path / "same", given, **begun)
-    for setting, name in (("model.d_ff=48", "feedforward"), ("model.layers=2", r"layers\.1\.")):
-        with pytest.raises(RegardError, match=f"does not fit the model to be trained, which has another .*{name}"):
+    for setting, name in (("model.d_ff=48", "feedforward"), ("model.layers=2", "layers.1.")):
+        with refused(RegardError, "first", name):
             taught(tmp_path / "other", given, setting, **begun)
     assert regard.load(tmp_path / "same", device="cpu").recipe.model.d_ff == 64
 

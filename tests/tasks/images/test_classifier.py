@@ -1,7 +1,11 @@
-"""A classifier of images reads lines and arrays alike, one image as among others, and says what is no image."""
+"""Images from lines, arrays and files: the same scores however they come, and errors that name the place."""
+
+from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,10 +13,11 @@ import torch
 
 from regard.config import Classification, Recipe, VitSection
 from regard.data.batches.patches import Scale
-from regard.system.errors import RegardError
-from regard.tasks.images.assets import ImageAssets
-from regard.tasks.images.classifier import ImageClassification
+from regard.data.corpora.images import Shape
+from regard.system.errors import RegardError, UsageError
+from regard.tasks.images.classifier import ImageAssets, ImageClassification, some_images
 from regard.tasks.text.assets import FittedValues
+from tests.refusals import refused
 
 SIZES = {"height": 4, "width": 6, "channels": 1, "patch": 2, "layers": 2, "d_model": 16, "d_ff": 32, "heads": 2}
 
@@ -69,34 +74,33 @@ def test_several_labels_and_numbers_are_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("image", "message"),
+    ("image", "where", "holds"),
     [
-        ("1,2,3", "has 3 values; images of 4 x 6 x 1 have 24"),
-        ("," * 23, "no whole number"),
-        (np.zeros((6, 4), int), r"\(6, 4\)"),
-        (np.zeros((4, 6)) + 0.5, "whole numbers"),
-        (np.full((4, 6), -1), "whole numbers"),
+        ("1,2,3", None, ("3", "4 x 6 x 1", "24")),
+        ("," * 23, None, ("''",)),
+        (np.zeros((6, 4), int), "image", ("(6, 4)", "4 x 6 x 1")),
+        (np.zeros((4, 6)) + 0.5, "image", ("65,535",)),
+        (np.full((4, 6), -1), "image", ("65,535",)),
     ],
 )
-def test_what_is_no_image_is_said(image: str | np.ndarray, message: str) -> None:
-    with pytest.raises(RegardError, match=message):
+def test_what_is_no_image_is_said(image: str | np.ndarray, where: str | None, holds: tuple[str, ...]) -> None:
+    with refused(RegardError, where, *holds):
         classifier().classify(image)
 
 
 def test_lines_are_numbered_where_they_stand() -> None:
     task, line = classifier(), ",".join("0" * 24)
     assert len(task.parse_lines([line, "", line])) == 2
-    with pytest.raises(RegardError) as caught:
+    with refused(RegardError, "line 9", "2", "24"):
         task.parse_lines([line, "", "1,2"], first=7)
-    assert caught.value.where == "line 9"
-    with pytest.raises(RegardError, match="values"):
+    with refused(RegardError, "line 2", "31", "24"):
         task.parse_lines(["x" + ",x" * 30], first=2)  # a header is in line 1 only
 
 
 @pytest.mark.parametrize("scale", [Scale(9.0, (0.1, 0.2, 0.3)), Scale(9.0, (0.1,), (0.3, 0.4))])
 def test_a_scale_for_other_channels_is_refused(scale: Scale) -> None:
     task = classifier()
-    with pytest.raises(RegardError, match=r"pixels\.json: has a (mean of 3|deviation of 2) numbers, .* have 1 channel"):
+    with refused(RegardError, "pixels.json", str(max(len(scale.mean), len(scale.deviation))), "1"):
         ImageClassification(task.recipe, ImageAssets(scale, task.assets.labels), task.model)
 
 
@@ -111,8 +115,37 @@ def test_assets_are_kept_and_a_damaged_scale_is_said(tmp_path: Path) -> None:
     whole = json.loads((tmp_path / "pixels.json").read_text())
     for changed in ({"largest": 0}, {"deviation": []}, {"mean": ["x"]}, {"format": 99}, {"deviation": [0.0]}):
         (tmp_path / "pixels.json").write_text(json.dumps({**whole, **changed}))
-        with pytest.raises(RegardError, match=r"pixels\.json"):
+        with refused(RegardError, "pixels.json"):
             ImageAssets.load(tmp_path)
     (tmp_path / "pixels.json").unlink()
-    with pytest.raises(RegardError, match=r"pixels\.json: no such file"):
+    with refused(RegardError, "pixels.json"):
         ImageAssets.load(tmp_path)
+
+
+ROWS_OF_FOUR: Any = SimpleNamespace(cut=SimpleNamespace(shape=Shape(2, 2)))
+
+
+def test_with_labels_and_without(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("1,2,3,4,a\n5,6,7,8,b\n\n9,9,9,9,c\n")
+    (tmp_path / "b.csv").write_text("1,2,3,4\n\n5,6,7,8\n")
+    (tmp_path / "c.tsv").write_text("p0\tp1\tp2\tp3\n1\t2\t3\t4\n")
+    (tmp_path / "d.csv").write_text("label,p0,p1,p2,p3\nx,1,2,3,4\n")
+    np.savez(tmp_path / "e.npz", images=np.arange(8).reshape(2, 2, 2), labels=np.array(["u", "v"]))
+    for name, labels in {"a.csv": ["a", "b"], "b.csv": [None] * 2, "c.tsv": [None], "d.csv": ["x"]}.items():
+        found = some_images(ROWS_OF_FOUR, tmp_path / name, 2)
+        assert [label for _, label in found] == labels
+        assert found[0][0].tolist() == [1, 2, 3, 4]
+    (one,) = some_images(ROWS_OF_FOUR, tmp_path / "e.npz", 1)
+    assert (one[0].tolist(), one[1]) == ([0, 1, 2, 3], "u")
+
+
+def test_what_is_no_image_is_said_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("1,2,3,4\n1,2,x,4\n")
+    with refused(RegardError, "a.csv:2", "'x'"):
+        some_images(ROWS_OF_FOUR, tmp_path / "a.csv", 9)
+    assert len(some_images(ROWS_OF_FOUR, tmp_path / "a.csv", 1)) == 1
+    (tmp_path / "b.csv").write_text("")
+    with refused(RegardError):
+        some_images(ROWS_OF_FOUR, tmp_path / "b.csv", 9)
+    with refused(UsageError):
+        some_images(ROWS_OF_FOUR, tmp_path / "b.txt", 9)

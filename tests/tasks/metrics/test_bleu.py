@@ -9,21 +9,14 @@ import pytest
 
 from regard.system.errors import RegardError
 from regard.tasks.metrics.bleu import score
+from tests.refusals import refused
 
-HYPOTHESES = [
-    "A man sleeps on the bench in the old town.",
-    "Two dogs run in the snow.",
-    "The girl is eating .",
-    "",
-    "Yes",
-]
-REFERENCES = [
-    "A man is asleep on the bench in the town.",
-    "Two dogs play in the snow.",
-    "The girl eats .",
-    "No.",
-    "Yes",
-]
+PAIRS = """A man sleeps on the bench in the old town.|A man is asleep on the bench in the town.
+Two dogs run in the snow.|Two dogs play in the snow.
+The girl is eating .|The girl eats .
+|No.
+Yes|Yes"""
+HYPOTHESES, REFERENCES = (list(side) for side in zip(*(line.split("|") for line in PAIRS.splitlines()), strict=True))
 
 
 def command_line(tmp_path: Path, *options: str) -> list[str]:
@@ -53,29 +46,22 @@ def test_as_sacrebleu_says_on_its_command_line(tmp_path: Path, lowercase: bool) 
 
 def test_without_samples_there_is_no_interval_and_the_same_score() -> None:
     quick, slow = score(HYPOTHESES, REFERENCES, samples=1), score(HYPOTHESES, REFERENCES, samples=50)
-    assert quick.bleu_interval is None
-    assert quick.chrf_interval is None
-    assert quick.bleu == slow.bleu
+    assert (quick.bleu_interval, quick.chrf_interval, quick.bleu) == (None, None, slow.bleu)
     assert "bs:" not in quick.bleu_signature
     assert "bs:50" in slow.bleu_signature
 
 
 def test_the_interval_is_about_the_score() -> None:
     found = score(HYPOTHESES * 20, REFERENCES * 20, samples=200)
+    assert score(HYPOTHESES, REFERENCES, samples=200).bleu_interval  # of a tiny corpus some samples score nothing
     for value, interval in ((found.bleu, found.bleu_interval), (found.chrf, found.chrf_interval)):
         assert interval is not None
         assert interval[0] < value < interval[1]
 
 
-def test_a_tiny_corpus_has_an_interval_too() -> None:
-    found = score(HYPOTHESES, REFERENCES, samples=200)  # some samples score nothing at all
-    assert found.bleu_interval is not None
-
-
 def test_equal_texts_score_a_hundred() -> None:
     found = score(REFERENCES[:3], REFERENCES[:3], samples=1)
-    assert found.bleu == pytest.approx(100)
-    assert found.chrf == pytest.approx(100)
+    assert (found.bleu, found.chrf) == (pytest.approx(100), pytest.approx(100))
 
 
 def test_the_language_chooses_the_tokeniser() -> None:
@@ -85,7 +71,7 @@ def test_the_language_chooses_the_tokeniser() -> None:
 
 
 def test_it_says_what_does_not_fit() -> None:
-    with pytest.raises(RegardError, match="2 hypotheses but 1 references"):
+    with refused(RegardError, None, "2", "1"):
         score(["a", "b"], ["a"])
-    with pytest.raises(RegardError, match="no sentences"):
+    with refused(RegardError):
         score([], [])

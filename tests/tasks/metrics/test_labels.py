@@ -9,6 +9,7 @@ import pytest
 
 from regard.system.errors import RegardError
 from regard.tasks.metrics.labels import class_scores, label_scores, number_scores
+from tests.refusals import refused
 
 LABELS = ["a", "b", "c", "never"]
 
@@ -58,9 +59,8 @@ def test_numbers() -> None:
     gold = np.round(np.random.randn(30), 1)
     said = np.round(gold + np.random.randn(30), 1)
     found = number_scores(gold, said)
-    assert found.mean_squared_error == pytest.approx(
-        sum((a - b) ** 2 for a, b in zip(gold, said, strict=True)) / 30, abs=1e-12
-    )
+    squares = [(a - b) ** 2 for a, b in zip(gold, said, strict=True)]
+    assert found.mean_squared_error == pytest.approx(sum(squares) / 30, abs=1e-12)
     assert found.pearson == pytest.approx(np.corrcoef(gold, said)[0, 1])
     ranks = [[rank(side.tolist(), one) for one in side.tolist()] for side in (gold, said)]
     assert found.spearman == pytest.approx(np.corrcoef(ranks)[0, 1])
@@ -70,9 +70,9 @@ def test_numbers() -> None:
 
 
 def test_nothing_to_score_and_sides_of_unlike_size() -> None:
-    with pytest.raises(RegardError, match="there are no texts"):
+    with refused(RegardError):
         class_scores([], [], LABELS)
-    with pytest.raises(RegardError, match="2 texts, but 1 predictions"):
+    with refused(RegardError, None, "2", "1"):
         class_scores([0, 1], [0], LABELS)
-    with pytest.raises(RegardError, match="no texts"):
+    with refused(RegardError):
         number_scores([], [])

@@ -10,6 +10,7 @@ import pytest
 from regard.system.errors import RegardError
 from regard.tasks.text.assets import LABELS, FittedValues, TextAssets
 from regard.text.tokenizers.tokenizer import learn
+from tests.refusals import refused
 
 TOKENIZER = learn(["the cat sees the dog"] * 3, 290, symbols=("[CLS]", "[MASK]"))
 ASSETS = TextAssets(TOKENIZER, ("b", "a|c", "ä\t\u2028"), FittedValues(0.1 + 0.2, 1 / 3))
@@ -62,7 +63,7 @@ def test_damage_is_named(tmp_path: Path, changed: Any) -> None:
     value = json.loads((tmp_path / LABELS).read_text())
     value = {**value, **changed} if isinstance(changed, dict) else changed
     (tmp_path / LABELS).write_text(json.dumps(value))
-    with pytest.raises(RegardError, match=r"damaged|newer") as caught:
+    with pytest.raises(RegardError) as caught:
         TextAssets.load(tmp_path)
     assert caught.value.where == str(tmp_path / LABELS)
 
@@ -71,14 +72,14 @@ def test_damage_is_named(tmp_path: Path, changed: Any) -> None:
 def test_what_is_no_json_is_named(tmp_path: Path, content: bytes) -> None:
     written(tmp_path, ASSETS)
     (tmp_path / LABELS).write_bytes(content)
-    with pytest.raises(RegardError, match="damaged"):
+    with refused(RegardError, LABELS):
         TextAssets.load(tmp_path)
 
 
 def test_without_a_tokenizer_there_is_nothing_to_read_with(tmp_path: Path) -> None:
     written(tmp_path, ASSETS)
     (tmp_path / "tokenizer.json").unlink()
-    with pytest.raises(RegardError, match="tokenizer"):
+    with refused(RegardError, "tokenizer.json"):
         TextAssets.load(tmp_path)
 
 

@@ -8,10 +8,11 @@ import torch
 
 from regard.config import Text, recipe_from
 from regard.models.store import named_tensors
-from regard.system.errors import RegardError
+from regard.system.errors import Damaged, RegardError
 from regard.tasks.text.preparation import SYMBOLS, learned_tokenizer
 from regard.tasks.text.pretrained import Pretrained
 from regard.training.checkpoints.tensors import load
+from tests.refusals import refused
 from tests.tasks.classification.small_classifiers import rows, taught, written
 from tests.tasks.small_tasks import put, reader
 
@@ -40,7 +41,7 @@ def test_every_weight_below_the_head_is_taken(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("changed", "name"),
-    [({"d_ff": 48}, "feedforward.inner"), ({"layers": 2}, r"layers\.1\."), ({"d_model": 16, "heads": 2}, "encoder")],
+    [({"d_ff": 48}, "feedforward.inner"), ({"layers": 2}, "layers.1."), ({"d_model": 16, "heads": 2}, "encoder")],
 )
 def test_a_model_of_other_sizes_is_refused_by_the_weights_name(
     folder: Path, changed: dict[str, Any], name: str
@@ -49,9 +50,8 @@ def test_a_model_of_other_sizes_is_refused_by_the_weights_name(
     from regard.tasks.classification.classifier import Classification
 
     other = begun.recipe.model_copy(update={"model": begun.recipe.model.model_copy(update=changed)})
-    with pytest.raises(RegardError, match=f"another .*{name}") as caught:
+    with refused(RegardError, folder, name):
         begun.give(Classification.build(other, (begun.tokenizer.size, 3)))
-    assert caught.value.where == str(folder)
 
 
 def test_its_tokenizer_takes_the_place_of_a_learned_one(folder: Path) -> None:
@@ -87,12 +87,12 @@ def test_what_a_recipe_takes_over(folder: Path) -> None:
 
 def test_what_is_no_model_folder_is_said(tmp_path: Path, folder: Path) -> None:
     for place in (tmp_path / "absent", tmp_path):
-        with pytest.raises(RegardError, match="is no model folder to initialise from"):
+        with refused(RegardError, place):
             Pretrained.load(place)
     for name in ("recipe.toml", "tokenizer.json", "labels.json", "manifest.json", "card.md"):
         (tmp_path / name).write_bytes((folder / name).read_bytes())
     (tmp_path / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes()[:-1])
-    with pytest.raises(RegardError, match=r"model\.safetensors"):
+    with refused(Damaged, "model.safetensors"):
         Pretrained.load(tmp_path)
 
 

@@ -1,14 +1,14 @@
 """A translator's loss and validation, against the same numbers made sentence by sentence."""
 
 from types import SimpleNamespace
-from typing import cast
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from regard.config import Decoding, Recipe, recipe_from
-from regard.data.batches.packing import pack
+from regard.data.batches.batch import pack
 from regard.data.batches.pairs import PairBatches
 from regard.data.corpora.pairs import open_pairs
 from regard.data.prepare.prepared import PreparedPairs
@@ -144,9 +144,8 @@ def test_a_validation_keeps_to_the_positions_that_are_learned(
     source = prepared.vocabularies.source.decode([5] * 31)
     assert len(prepared.vocabularies.source.encode(source).ids) + 1 == 32
     target = prepared.validation_target
-    teaching.prepared = cast(
-        PreparedPairs, SimpleNamespace(validation_pairs=lambda: [(source, "a")] * 7, validation_target=target)
-    )
+    held: Any = SimpleNamespace(validation_pairs=lambda: [(source, "a")] * 7, validation_target=target)
+    teaching.prepared = held
     teaching.model.eval()
     assert len(teaching.validate(True).samples) == SAMPLES
     assert [len(one.tokens) for one in teaching._greedy(teaching._texts(True))] == [32 + extra] * 7

@@ -15,7 +15,7 @@ from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
     from regard.cli.io.vectors import VectorWriter
-    from regard.tasks.encoding.vectors import Pool
+    from regard.tasks.encoding import Pool
 
 
 def encode(
@@ -93,7 +93,7 @@ PARTS = ("token", "patch")
 
 def _texts(task: Any, each: str | None, layer: int | None, pool: Pool | None, normalise: bool) -> VectorWriter:
     from regard.cli.io.vectors import TextWriter, TokenWriter
-    from regard.tasks.encoding.vectors import TextVectors
+    from regard.tasks.encoding import TextVectors
 
     if each not in (None, "text", "token"):
         raise UsageError("this model reads texts; a vector is of each text or token", "--each")
@@ -103,7 +103,7 @@ def _texts(task: Any, each: str | None, layer: int | None, pool: Pool | None, no
 
 def _images(task: Any, each: str | None, layer: int | None, pool: Pool | None, normalise: bool) -> VectorWriter:
     from regard.cli.io.vectors import ImageWriter, PatchWriter
-    from regard.tasks.images.vectors import ImageVectors
+    from regard.tasks.encoding import ImageVectors
 
     if each not in (None, "image", "patch"):
         raise UsageError("this model reads images; a vector is of each image or patch", "--each")

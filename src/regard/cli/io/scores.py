@@ -9,13 +9,11 @@ from regard.explore.pictures.labels import fit
 from regard.text.terminal_cells import visible, width
 
 if TYPE_CHECKING:
-    from regard.tasks.classification.evaluation import ClassEvaluation
-    from regard.tasks.language.scores import PredictionScores
-    from regard.tasks.metrics.bleu import Scores
+    from regard.tasks.classification.predictions import ClassEvaluation
+    from regard.tasks.language.scores import Perplexity, PredictionScores
+    from regard.tasks.metrics.bleu import TranslationScores
     from regard.tasks.metrics.labels import ClassScores, LabelScores, NumberScores
-    from regard.tasks.metrics.perplexity import Perplexity
-    from regard.tasks.metrics.spans import Counts
-    from regard.tasks.metrics.tags import TagScores
+    from regard.tasks.metrics.spans import Counts, TagScores
 
 WIDEST = 40
 """Most characters of a label's column."""
@@ -23,7 +21,7 @@ SHOWN = 5
 """Most labels named in a sentence."""
 
 
-def bleu_lines(scores: Scores) -> list[str]:
+def bleu_lines(scores: TranslationScores) -> list[str]:
     """Scores of a translator."""
     lines = []
     for name, value, interval, signature in (

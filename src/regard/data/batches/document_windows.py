@@ -96,18 +96,15 @@ class FramedWindows:
     def gather(self, epoch: int, sentences_B: Ids) -> tuple[Ids, Ids]:
         inner, inner_B = self._windows.gather(epoch, sentences_B)
         lengths_B = inner_B + self._more
-        ids = np.empty(int(lengths_B.sum()), np.int64)
-        starts_B = lengths_B.cumsum() - lengths_B
-        for place, symbol in enumerate(self._frame.begin):
-            ids[starts_B + place] = symbol
-        ids[starts_B + lengths_B - 1] = self._frame.end
-        ids[ragged_indices(starts_B + len(self._frame.begin), inner_B)] = inner
+        inner_T = self.inner(lengths_B)
+        ids = np.empty(len(inner_T), np.int64)
+        ids[inner_T] = inner
+        ids[~inner_T] = np.tile([*self._frame.begin, self._frame.end], len(lengths_B))
         return ids, lengths_B
 
     def inner(self, lengths_B: Ids) -> NDArray[np.bool_]:
         """True for tokens of texts, False for the symbols around them, of windows of these lengths end to end."""
-        inner_T = np.ones(int(lengths_B.sum()), np.bool_)
-        ends_B = lengths_B.cumsum()
+        inner_T, ends_B = np.ones(int(lengths_B.sum()), np.bool_), lengths_B.cumsum()
         inner_T[ends_B - 1] = False
         for place in range(len(self._frame.begin)):
             inner_T[ends_B - lengths_B + place] = False

@@ -1,4 +1,4 @@
-"""Batches for causal language modelling (next token) and masked language modelling."""
+"""Batches of running text: next token, masked tokens [Devlin19 §3.1], missing spans [Raffel20 §3.1.4]."""
 
 from __future__ import annotations
 
@@ -9,21 +9,127 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.config import Masking, Recipe
-from regard.data.batches.batch import Capacity, Packed, Position, capacity_for
+from regard.data.batches.batch import (
+    Capacity,
+    EncoderBatch,
+    Ids,
+    PairBatch,
+    Position,
+    batches_in_order,
+    capacity_for,
+    pack,
+    pad_to_capacity,
+    shift_right,
+)
 from regard.data.batches.document_windows import FramedWindows, Windows
-from regard.data.batches.loader import DataLoader
-from regard.data.batches.masking import MaskingSymbols, mask_tokens
-from regard.data.batches.packing import batches_in_order, pad_to_capacity
-from regard.data.batches.texts import make_loader
+from regard.data.batches.loader import DataLoader, plan_batches
 from regard.system.keys import generator
 
-Ids = NDArray[np.int64]
+
+@dataclass(frozen=True)
+class MaskingSymbols:
+    """The parts of a vocabulary that masking needs.
+
+    Args:
+        mask: the symbol that replaces a hidden token.
+        pieces: the ids that random replacements are drawn from.
+    """
+
+    mask: int
+    pieces: Ids
+
+
+def mask_tokens(
+    ids_T: Ids,
+    starts_T: NDArray[np.bool_],
+    free_T: NDArray[np.bool_],
+    symbols: MaskingSymbols,
+    section: Masking,
+    random: np.random.Generator,
+) -> tuple[Ids, NDArray[np.bool_]]:
+    """``(ids_T, hidden_T)``: the masked input, and the positions to predict [Devlin19 §3.1].
+
+    Args:
+        ids_T: tokens end to end.
+        starts_T: True where a token begins a word; tokens that follow without one belong to it.
+        free_T: True where a token may be hidden: no symbol, and inside of a text.
+        symbols: of the vocabulary.
+        section: the recipe's shares; a share of the words is drawn, so the share of the tokens is met on average.
+        random: decides.
+    """
+    word_T = np.cumsum(starts_T | ~free_T) if section.whole_words else np.arange(len(ids_T))
+    count = int(word_T[-1]) + 1 if len(word_T) else 0
+    hidden_T = (random.random(count) < section.share)[word_T] & free_T
+    how = random.random(len(ids_T))
+    drawn = symbols.pieces[random.integers(len(symbols.pieces), size=len(ids_T))]
+    read_T = np.where(hidden_T & (how < section.mask), symbols.mask, ids_T)
+    randomly_T = hidden_T & (how >= section.mask) & (how < section.mask + section.random)
+    return np.where(randomly_T, drawn, read_T), hidden_T
+
+
+def corrupted_lengths(lengths_B: Ids, sentinels: int, section: Masking) -> tuple[Ids, Ids]:
+    """Tokens of source and target, ``</s>`` counted, of texts of these lengths after span corruption.
+
+    Args:
+        lengths_B: tokens of each text.
+        sentinels: how many there are.
+        section: the recipe's share and mean length of a span.
+    """
+    hidden_B, spans_B = _counts(lengths_B, sentinels, section)
+    return lengths_B - hidden_B + spans_B + 1, hidden_B + spans_B + (spans_B > 0) + 1
+
+
+def corrupt_spans(
+    text: Ids, sentinels: tuple[int, ...], end: int, section: Masking, random: np.random.Generator
+) -> tuple[Ids, Ids]:
+    """``(source, target)``: a sentinel replaces each span; the target lists sentinels and spans [Raffel20 §3.1.4].
+
+    The target closes with one more sentinel, and both end with ``</s>``. How many tokens and spans are hidden depends
+    on the length alone, and on how many sentinels there are.
+    """
+    hidden, spans = (int(count[0]) for count in _counts(np.array([len(text)]), len(sentinels), section))
+    stop = np.array([end], np.int64)
+    if not spans:
+        return np.append(text, end), stop
+    inside = _parts(hidden, spans, random)
+    between = _parts(len(text) - hidden, spans, random)
+    source: list[Ids] = []
+    target: list[Ids] = []
+    place = 0
+    for sentinel, before, length in zip(sentinels, between.tolist(), inside.tolist(), strict=False):
+        kept, place = text[place : place + before], place + before
+        source += [kept, np.array([sentinel], np.int64)]
+        target += [np.array([sentinel], np.int64), text[place : place + length]]
+        place += length
+    closing = np.array([sentinels[spans]], np.int64)
+    return np.concatenate([*source, stop]), np.concatenate([*target, closing, stop])
+
+
+def _counts(lengths_B: Ids, sentinels: int, section: Masking) -> tuple[Ids, Ids]:
+    """Tokens hidden and spans of texts of these lengths; at least one of each where there are two tokens.
+
+    A span has a token before it, and there is a sentinel for each and one for the end; without any nothing is hidden.
+    """
+    hidden_B = np.rint(lengths_B * section.share).astype(np.int64)
+    hidden_B = np.minimum(np.maximum(hidden_B, 1), np.maximum(lengths_B - 1, 0))
+    spans_B = np.maximum(np.rint(hidden_B / section.span).astype(np.int64), 1)
+    most_B = np.minimum(np.minimum(hidden_B, lengths_B - hidden_B), max(0, sentinels - 1))
+    spans_B = np.minimum(spans_B, most_B)
+    return np.where(spans_B > 0, hidden_B, 0), spans_B
+
+
+def _parts(total: int, count: int, random: np.random.Generator) -> Ids:
+    """``total`` cut at random into ``count`` parts of one or more."""
+    cuts = np.sort(random.choice(np.arange(1, total), count - 1, replace=False)) if count > 1 else np.zeros(0, np.int64)
+    return np.diff(np.concatenate([[0], cuts, [total]])).astype(np.int64)
+
+
 Cut = tuple[Ids, Ids, Ids, Ids]
 """Windows end to end: input ids, the length of each, the positions to predict, and the original ids there."""
 
 
 @dataclass(frozen=True)
-class PredictionBatch:
+class PredictionBatch(EncoderBatch):
     """Windows of text end to end, and the tokens to predict in them.
 
     Args:
@@ -32,19 +138,8 @@ class PredictionBatch:
         labels_N: what that is.
     """
 
-    text: Packed
     places_N: Ids
     labels_N: Ids
-
-    @property
-    def tokens(self) -> int:
-        """Real tokens."""
-        return int(self.text.lengths_B.sum())
-
-    @property
-    def room(self) -> int:
-        """Tokens there is room for."""
-        return len(self.text.ids_T)
 
 
 class PredictionExamples(ABC):
@@ -63,14 +158,16 @@ class PredictionExamples(ABC):
     def cut(self, epoch: int, windows_B: Ids, random: np.random.Generator) -> Cut:
         """The input of these windows, and the tokens to predict."""
 
-    def feed(self, recipe: Recipe, fingerprint: str, prefetch: int = 2) -> DataLoader[PredictionBatch]:
+    def feed(self, recipe: Recipe, fingerprint: str) -> DataLoader[PredictionBatch]:
         """The windows in random order; what is hidden is a pure function of the seed and the position."""
 
         def make(place: Position, windows_B: Ids) -> PredictionBatch:
             random = generator(recipe.seed, "mask", place.epoch, place.block, place.batch)
             return self._pack(self.cut(place.epoch, windows_B, random))
 
-        return make_loader(self.windows, self.capacity, recipe, fingerprint, make, prefetch)
+        read = self.windows
+        plan = plan_batches((read.lengths,) * 2, (read.count,), read.tokens, self.capacity, recipe, fingerprint)
+        return DataLoader(make, *plan)
 
     def some(self, seed: int, most: int) -> list[PredictionBatch]:
         """Windows in order, each once, the same whatever a batch's size; evenly chosen ones, if all hold too much.
@@ -79,17 +176,14 @@ class PredictionExamples(ABC):
             seed: of what is hidden.
             most: tokens they may hold together.
         """
-        share = min(1.0, most / max(1, self.windows.tokens))
-        count = max(1, round(share * self.windows.count))
-        windows_B = np.linspace(0, self.windows.count - 1, count).round().astype(np.int64)
+        windows_B = _choose_evenly(self.windows, most)
         read, lengths_B, places_N, labels_N = self.cut(0, windows_B, generator(seed, "validation mask"))
         ends_B = lengths_B.cumsum()
         batches = []
         for part in batches_in_order([lengths_B], [self.capacity.target], self.capacity.sentences):
             first, last = int(ends_B[part[0]] - lengths_B[part[0]]), int(ends_B[part[-1]])
             here_N = (places_N >= first) & (places_N < last)
-            cut = read[first:last], lengths_B[part], places_N[here_N] - first, labels_N[here_N]
-            batches.append(self._pack(cut))
+            batches.append(self._pack((read[first:last], lengths_B[part], places_N[here_N] - first, labels_N[here_N])))
         return batches
 
     def _pack(self, cut: Cut) -> PredictionBatch:
@@ -118,9 +212,7 @@ class NextTokenExamples(PredictionExamples):
         labels_N, lengths_B = self.windows.gather(epoch, windows_B)
         filled_B = lengths_B > 0
         lengths_B = lengths_B[filled_B]
-        read = np.empty_like(labels_N)
-        read[1:] = labels_N[:-1]
-        read[lengths_B.cumsum() - lengths_B] = self.windows.before(epoch, windows_B[filled_B], self._end)
+        read = shift_right(labels_N, lengths_B, self.windows.before(epoch, windows_B[filled_B], self._end))
         return read, lengths_B, np.arange(len(labels_N)), labels_N
 
 
@@ -153,3 +245,86 @@ class MaskedExamples(PredictionExamples):
         read, hidden_T = mask_tokens(ids, starts_T, inner_T, self._symbols, self._section, random)
         places_N = np.flatnonzero(hidden_T)
         return read, lengths_B, places_N, ids[places_N]
+
+
+@dataclass(frozen=True)
+class SpanSymbols:
+    """Symbols for span corruption: sentinels, ``</s>`` and the start symbol."""
+
+    sentinels: tuple[int, ...]
+    end: int
+    start: int
+
+
+class SpanCorruptionExamples:
+    """Windows of running text as pairs; the spans are drawn anew for every batch.
+
+    How long both sides of a window are is known before, so that batches can be planned.
+
+    Args:
+        windows: of documents.
+        tokens: of a batch's source side, the longer one.
+        symbols: of the vocabulary.
+        section: the share that is missing, and the mean length of a span.
+    """
+
+    def __init__(self, windows: Windows, tokens: int, symbols: SpanSymbols, section: Masking) -> None:
+        self.windows, self._symbols, self._section = windows, symbols, section
+        source_B, target_B = self._lengths(0, np.arange(windows.count))
+        _, longest = corrupted_lengths(np.array([windows.longest]), len(symbols.sentinels), section)
+        self.target_tokens = int(target_B.sum())
+        turned = capacity_for(tokens, self.target_tokens, int(source_B.sum()), windows.count, int(longest[0]))
+        self.capacity = Capacity(turned.target, turned.source, turned.sentences)
+
+    def _lengths(self, epoch: int, windows_B: Ids) -> tuple[Ids, Ids]:
+        lengths_B = self.windows.lengths(epoch, windows_B)
+        return corrupted_lengths(lengths_B, len(self._symbols.sentinels), self._section)
+
+    def feed(self, recipe: Recipe, fingerprint: str) -> DataLoader[PairBatch]:
+        """The windows in random order; what is missing is a pure function of the seed and the position."""
+
+        def make(place: Position, windows_B: Ids) -> PairBatch:
+            random = generator(recipe.seed, "spans", place.epoch, place.block, place.batch)
+            return self._pack(*self._pairs(place.epoch, windows_B, random), windows_B)
+
+        def source_lengths(epoch: int, windows_B: Ids) -> Ids:
+            return self._lengths(epoch, windows_B)[0]
+
+        def target_lengths(epoch: int, windows_B: Ids) -> Ids:
+            return self._lengths(epoch, windows_B)[1]
+
+        lengths, sizes = (source_lengths, target_lengths), (self.windows.count,)
+        return DataLoader(make, *plan_batches(lengths, sizes, self.target_tokens, self.capacity, recipe, fingerprint))
+
+    def some(self, seed: int, most: int) -> list[PairBatch]:
+        """Windows in order, each once, the same whatever a batch's size; evenly chosen ones, if all hold too much.
+
+        Args:
+            seed: of what is missing.
+            most: tokens of windows that they may hold together.
+        """
+        windows_B = _choose_evenly(self.windows, most)
+        sources, targets = self._pairs(0, windows_B, generator(seed, "validation spans"))
+        lengths = [np.array([len(ids) for ids in side], np.int64) for side in (sources, targets)]
+        room = [self.capacity.source, self.capacity.target]
+        return [
+            self._pack([sources[b] for b in part], [targets[b] for b in part], windows_B[part])
+            for part in batches_in_order(lengths, room, self.capacity.sentences)
+        ]
+
+    def _pairs(self, epoch: int, windows_B: Ids, random: np.random.Generator) -> tuple[list[Ids], list[Ids]]:
+        ids, lengths_B = self.windows.gather(epoch, windows_B)
+        sentinels, end = self._symbols.sentinels, self._symbols.end
+        texts = np.split(ids, lengths_B.cumsum()[:-1])
+        found = [corrupt_spans(text, sentinels, end, self._section, random) for text in texts]
+        return [source for source, _ in found], [target for _, target in found]
+
+    def _pack(self, sources: list[Ids], targets: list[Ids], windows_B: Ids) -> PairBatch:
+        return pack(sources, targets, self._symbols.start, self.capacity, windows_B)
+
+
+def _choose_evenly(windows: Windows | FramedWindows, most: int) -> Ids:
+    """All windows, or as many as hold about ``most`` tokens together."""
+    share = min(1.0, most / max(1, windows.tokens))
+    count = max(1, round(share * windows.count))
+    return np.linspace(0, windows.count - 1, count).round().astype(np.int64)

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import queue
-import threading
-from collections.abc import Callable, Iterator
+import hashlib
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.batches.batch import Batch, Position
-from regard.data.batches.sampler import BatchSampler
+from regard.config import Recipe
+from regard.data.batches.batch import Batch, Capacity, Position
+from regard.data.batches.sampler import BatchSampler, EpochSampler, Lengths
 
 Item = TypeVar("Item")
-
-
-class _Failed:
-    """An exception of the background thread, to be raised in the caller."""
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
-
-
-_FINISHED = object()
 
 
 def iterate_ahead(items: Iterator[Item], count: int = 2) -> Iterator[Item]:
@@ -32,50 +25,17 @@ def iterate_ahead(items: Iterator[Item], count: int = 2) -> Iterator[Item]:
     Closing the iterator (or dropping it) stops the thread and waits for it. An error of ``items`` is raised where its
     item would have come.
     """
-    ready: queue.Queue[object] = queue.Queue(maxsize=max(1, count))
-    stop = threading.Event()
-
-    def put(item: object) -> bool:
-        while not stop.is_set():
-            try:
-                ready.put(item, timeout=0.1)
-                return True
-            except queue.Full:
-                continue
-        return False
-
-    def work() -> None:
-        try:
-            for item in items:
-                if not put(item):
-                    return
-            put(_FINISHED)
-        except BaseException as error:  # handed over, whatever it is
-            put(_Failed(error))
-
-    thread = threading.Thread(target=work, name="regard-batches", daemon=True)
-    return _receive(ready, stop, thread)
-
-
-def _receive(ready: queue.Queue[object], stop: threading.Event, thread: threading.Thread) -> Iterator[Item]:
-    thread.start()  # only now: an iterator dropped before its first item leaves no thread running
+    end, owner = object(), os.getpid()
+    thread = ThreadPoolExecutor(1, "regard-batches")  # it starts with the first item that is asked for
     try:
-        while True:
-            try:
-                item = ready.get(timeout=1.0)
-            except queue.Empty:
-                if thread.is_alive():
-                    continue
-                raise RuntimeError("the thread that makes batches is gone (was the process forked?)") from None
-            if item is _FINISHED:
-                return
-            if isinstance(item, _Failed):
-                raise item.error
+        waiting = deque(thread.submit(next, items, end) for _ in range(count + 1))
+        while (item := waiting.popleft().result()) is not end:
+            waiting.append(thread.submit(next, items, end))
             yield item  # type: ignore[misc]
+            if os.getpid() != owner:
+                raise RuntimeError("the thread that makes batches is gone: the process was forked")
     finally:
-        stop.set()
-        if thread.is_alive():
-            thread.join()
+        thread.shutdown(cancel_futures=True)
 
 
 Made = TypeVar("Made", bound=Batch)
@@ -87,15 +47,15 @@ class DataLoader(Generic[Made]):
     """The batch at any position is a pure function of the prepared data, the recipe and the position.
 
     Args:
-        plan: which sentences are in which batch.
-        make: gathers and packs them.
+        make: gathers and packs the sentences of a batch.
+        plan: which sentences these are.
         fingerprint: changes when the data, or the plan, does.
         tokens: of an epoch, about; those that the plan packs by.
         prefetch: batches made in advance in the background; 0: none.
     """
 
     def __init__(
-        self, plan: BatchSampler, make: Make[Made], fingerprint: str, tokens: float, prefetch: int = 2
+        self, make: Make[Made], plan: BatchSampler, fingerprint: str, tokens: float, prefetch: int = 2
     ) -> None:
         self.plan, self._make, self.fingerprint = plan, make, fingerprint
         self._tokens, self._prefetch = tokens, prefetch
@@ -107,9 +67,33 @@ class DataLoader(Generic[Made]):
 
     def iterate(self, position: Position | None = None) -> Iterator[tuple[Made, Position]]:
         """Endless batches from a position on, each with the position of the next one."""
-        made = self._make_batches(position or Position())
+        batches = self.plan.batches(position or Position())
+        made = ((self._make(place, sentences_B), self.plan.after(place)) for place, sentences_B in batches)
         return iterate_ahead(made, self._prefetch) if self._prefetch else made
 
-    def _make_batches(self, position: Position) -> Iterator[tuple[Made, Position]]:
-        for place, sentences_B in self.plan.batches(position):
-            yield self._make(place, sentences_B), self.plan.after(place)
+
+def plan_batches(
+    lengths: tuple[Lengths, Lengths],
+    sizes: Sequence[int],
+    tokens: int,
+    capacity: Capacity,
+    recipe: Recipe,
+    fingerprint: str,
+    weights: Sequence[float] | None = None,
+) -> tuple[BatchSampler, str, float]:
+    """The plan of a recipe's batches, its fingerprint, and about how many tokens of the target side an epoch has.
+
+    Args:
+        lengths: tokens of each sentence, of source and target.
+        sizes: sentences of each corpus.
+        tokens: of the target side of them all.
+        capacity: the shape of every batch.
+        recipe: ``seed`` and the section ``data`` are read.
+        fingerprint: of the data.
+        weights: of the corpora, for data that can be weighted; empty: by size.
+    """
+    data = recipe.data
+    draws = EpochSampler(sizes, recipe.seed, weights or (), data.epoch)
+    rests = (fingerprint, capacity, recipe.seed, data.look_ahead, *([] if weights is None else [weights]), draws.epoch)
+    digest = hashlib.sha256(repr(rests).encode()).hexdigest()
+    return BatchSampler(*lengths, capacity, draws, data.look_ahead), digest, draws.epoch * tokens / max(1, sum(sizes))

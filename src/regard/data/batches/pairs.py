@@ -2,53 +2,33 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
 
 from regard.config import Recipe
-from regard.data.batches.batch import PairBatch, Position, capacity_for
-from regard.data.batches.loader import DataLoader
-from regard.data.batches.packing import Ids, batches_in_order, make_pair_batch
-from regard.data.batches.sampler import BatchSampler, EpochSampler
+from regard.data.batches.batch import Ids, PairBatch, Position, batches_in_order, capacity_for, make_pair_batch
+from regard.data.batches.loader import DataLoader, plan_batches
 from regard.data.prepare.prepared import PreparedPairs
 from regard.data.prepare.shards import Side
 
 
-class PairBatches:
+class PairBatches(DataLoader[PairBatch]):
     """The batch at any position is a pure function of the prepared data, the recipe and the position.
 
     Args:
         prepared: ids on disk.
         recipe: ``training.tokens``, ``seed`` and the section ``data`` are read.
-        prefetch: batches made in advance in the background; 0: none.
     """
 
-    def __init__(self, prepared: PreparedPairs, recipe: Recipe, prefetch: int = 2) -> None:
+    def __init__(self, prepared: PreparedPairs, recipe: Recipe) -> None:
         source, target = prepared.source, prepared.target
-        self._prepared = prepared
-        self.pairs: int = prepared.pairs
-        self.source_tokens, self.target_tokens = source.tokens, target.tokens
+        self._prepared, self.pairs = prepared, prepared.pairs
         longest = max(source.longest, prepared.validation_source.longest)
         self.capacity = capacity_for(recipe.training.tokens, source.tokens, target.tokens, self.pairs, longest)
-        draws = EpochSampler(prepared.sizes, recipe.seed, recipe.data.weights, recipe.data.epoch)
-        look_ahead = recipe.data.look_ahead
-        self.plan = BatchSampler(source.lengths, target.lengths, self.capacity, recipe.seed, look_ahead, draws)
-        planned = (prepared.fingerprint, self.capacity, recipe.seed, look_ahead, recipe.data.weights, draws.epoch)
-        self.fingerprint = hashlib.sha256(repr(planned).encode()).hexdigest()
-        tokens = draws.epoch * self.target_tokens / self.pairs
-        self._feed = DataLoader(self.plan, self._batch, self.fingerprint, tokens, prefetch)
-
-    @property
-    def batches_per_epoch(self) -> float:
-        """About how many batches an epoch has: exact but for the gaps (under 1 %)."""
-        return self._feed.batches_per_epoch
-
-    def iterate(self, position: Position | None = None) -> Iterator[tuple[PairBatch, Position]]:
-        """Endless batches from a position on, each with the position of the next one."""
-        return self._feed.iterate(position)
+        lengths, fingerprint, weights = (source.lengths, target.lengths), prepared.fingerprint, recipe.data.weights
+        plan = plan_batches(lengths, prepared.sizes, target.tokens, self.capacity, recipe, fingerprint, weights)
+        super().__init__(self._batch, *plan)
 
     def _batch(self, place: Position, sentences_B: Ids) -> PairBatch:
         return self._pack(self._prepared.source, self._prepared.target, place.epoch, sentences_B)

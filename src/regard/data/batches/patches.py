@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from regard.config import Recipe
 from regard.data.batches.batch import Capacity, Position
-from regard.data.batches.loader import DataLoader
-from regard.data.batches.texts import make_loader
+from regard.data.batches.loader import DataLoader, plan_batches
 from regard.data.corpora.images import Pixels, Shape
 from regard.data.prepare.shards import Side
 from regard.system.errors import RegardError
 from regard.system.keys import generator
 
 Ids = NDArray[np.int64]
+
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True)
@@ -29,16 +33,16 @@ class Scale:
         mean, deviation: of a channel's values between 0 and 1; one number is for all channels.
     """
 
-    largest: float
-    mean: tuple[float, ...] = (0.5,)
-    deviation: tuple[float, ...] = (0.5,)
+    largest: Positive
+    mean: Annotated[tuple[Finite, ...], Field(min_length=1)] = (0.5,)
+    deviation: Annotated[tuple[Positive, ...], Field(min_length=1)] = (0.5,)
 
     def refuse_others(self, channels: int, where: str) -> None:
         """Raise a RegardError if images of ``channels`` channels cannot be scaled; ``where``: the file to name."""
         for name, numbers in (("mean", self.mean), ("deviation", self.deviation)):
             if len(numbers) not in (1, channels):
-                count = "1 channel" if channels == 1 else f"{channels} channels"
-                raise RegardError(f"has a {name} of {len(numbers)} numbers, but the model's images have {count}", where)
+                message = f"has a {name} of {len(numbers)} numbers, but its images have {channels} channels"
+                raise RegardError(message, where)
 
 
 @dataclass(frozen=True)
@@ -79,8 +83,7 @@ class PatchGrid:
         places = (shape.height // side, shape.width // side)
         tiles = scaled.reshape(count, places[0], side, places[1], side, shape.channels).transpose(0, 1, 3, 5, 2, 4)
         rows = tiles.reshape(count, self.patches, side * side * shape.channels)
-        pixels_TP: NDArray[np.float32] = np.pad(rows, ((0, 0), (1, 0), (0, 0))).reshape(count * self.tokens, -1)
-        return pixels_TP
+        return np.pad(rows, ((0, 0), (1, 0), (0, 0))).reshape(count * self.tokens, -1)
 
 
 @dataclass(frozen=True)
@@ -162,7 +165,7 @@ class ImageExamples:
         order = np.arange(self.pixels.count)
         return [self.batch(order[begin : begin + self.room]) for begin in range(0, len(order), self.room)]
 
-    def feed(self, recipe: Recipe, fingerprint: str, prefetch: int = 2) -> DataLoader[ImageBatch]:
+    def feed(self, recipe: Recipe, fingerprint: str) -> DataLoader[ImageBatch]:
         """Batches in random order, each image shifted and warped as in the recipe, differently every time."""
         shift, warp = recipe.images.shift, recipe.images.warp
 
@@ -176,9 +179,10 @@ class ImageExamples:
                 images = shift_images(images, drawn.integers(-shift, shift, (len(images), 2), endpoint=True))
             return self.batch(sentences_B, images)
 
-        capacity = Capacity(self.room * self.cut.tokens, self.room * self.cut.tokens, self.room)
-        planned = _Counted(self.pixels, self.cut.tokens)
-        return make_loader(planned, capacity, recipe, f"{fingerprint} {self.cut} {shift} {warp}", make, prefetch)
+        each, count = self.cut.tokens, self.pixels.count
+        capacity, lengths_B = Capacity(self.room * each, self.room * each, self.room), np.full(count, each, np.int64)
+        known = f"{fingerprint} {self.cut} {shift} {warp}"
+        return DataLoader(make, *plan_batches((lengths_B,) * 2, (count,), count * each, capacity, recipe, known))
 
     def others(self, pixels: Side, labels: Side) -> ImageExamples:
         """Other examples, packed alike."""
@@ -192,8 +196,7 @@ def shift_images(images: NDArray[Any], by: Ids) -> NDArray[Any]:
     padded = np.pad(images, ((0, 0), (reach, reach), (reach, reach), (0, 0)))
     rows = reach - by[:, :1] + np.arange(height)
     columns = reach - by[:, 1:] + np.arange(width)
-    found: NDArray[Any] = padded[np.arange(len(images))[:, None, None], rows[:, :, None], columns[:, None, :]]
-    return found
+    return padded[np.arange(len(images))[:, None, None], rows[:, :, None], columns[:, None, :]]
 
 
 def warp_images(images: NDArray[Any], by_BAA: NDArray[np.float64]) -> NDArray[np.float32]:
@@ -222,17 +225,3 @@ def warp_images(images: NDArray[Any], by_BAA: NDArray[np.float64]) -> NDArray[np
             corner = padded[which_B[:, None], first_BPA[..., 0] + down, first_BPA[..., 1] + right]
             found += near_BPA.prod(-1, keepdims=True) * corner
     return found.reshape(images.shape)
-
-
-class _Counted:
-    """Images as a plan of batches counts them: by tokens, where shards count values; fits :class:`Side`."""
-
-    def __init__(self, pixels: Side, tokens: int) -> None:
-        self.pixels = pixels
-        self.count, self.tokens, self.longest = pixels.count, pixels.count * tokens, tokens
-
-    def lengths(self, epoch: int, sentences_B: Ids) -> Ids:
-        return np.full(len(sentences_B), self.longest, np.int64)
-
-    def gather(self, epoch: int, sentences_B: Ids) -> tuple[Ids, Ids]:
-        return self.pixels.gather(epoch, sentences_B)

@@ -1,4 +1,4 @@
-"""Epoch and batch samplers: which sentences, in which order, as a pure function of (seed, epoch)."""
+"""Epoch and batch samplers: which sentences, in which batch, as a pure function of (seed, epoch)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.batches.batch import Capacity, Position
-from regard.data.batches.bin_packing import BinPacking
 from regard.system.errors import RegardError, UsageError
 from regard.system.keys import generator
+
+Ids = NDArray[np.int64]
 
 
 class EpochSampler:
@@ -36,7 +37,7 @@ class EpochSampler:
             raise UsageError("no corpus with a weight above zero holds a sentence", "data.weights")
         self._shares = _shares(self.epoch, present)
 
-    def of(self, epoch: int) -> NDArray[np.int64]:
+    def of(self, epoch: int) -> Ids:
         """The sentences of an epoch, shuffled."""
         shuffle = generator(self.seed, "shuffle", epoch)
         if self._whole:
@@ -48,7 +49,7 @@ class EpochSampler:
             first += size
         return shuffle.permutation(np.concatenate(parts))
 
-    def _passes(self, corpus: int, size: int, begin: int, count: int) -> NDArray[np.int64]:
+    def _passes(self, corpus: int, size: int, begin: int, count: int) -> Ids:
         """``count`` sentences from draw ``begin`` on of the endless row of shuffled passes over one corpus."""
         first, last = begin // size, (begin + count - 1) // size
         passes = [generator(self.seed, "pass", corpus, turn).permutation(size) for turn in range(first, last + 1)]
@@ -72,7 +73,7 @@ def _shares(total: int, weights: Sequence[float]) -> list[int]:
 
 
 BLOCK = 65_536
-Lengths = NDArray[np.integer] | Callable[[int, NDArray[np.int64]], NDArray[np.int64]]
+Lengths = NDArray[np.integer] | Callable[[int, Ids], Ids]
 """Tokens of every sentence; or, where they differ from epoch to epoch, a function of (epoch, sentences)."""
 
 
@@ -83,35 +84,24 @@ class BatchSampler:
         source_lengths: tokens of each source sentence, ``</s>`` counted.
         target_lengths: of each target sentence.
         capacity: the shape of every batch.
-        seed: of the shuffling.
+        draws: which sentences an epoch holds.
         look_ahead: sentences waiting to fill the gap at a batch's end.
-        draws: which sentences an epoch holds; default: each once.
     """
 
     def __init__(
-        self,
-        source_lengths: Lengths,
-        target_lengths: Lengths,
-        capacity: Capacity,
-        seed: int,
-        look_ahead: int = 64,
-        draws: EpochSampler | None = None,
+        self, source_lengths: Lengths, target_lengths: Lengths, capacity: Capacity, draws: EpochSampler, look_ahead: int
     ) -> None:
-        if draws is None:
-            if callable(source_lengths):
-                raise TypeError("lengths that differ by epoch need draws")
-            draws = EpochSampler((len(source_lengths),), seed)
         self.capacity, self.draws, self.look_ahead = capacity, draws, look_ahead
         self._lengths = (source_lengths, target_lengths)
-        self._packed: tuple[tuple[int, int], list[NDArray[np.int64]]] | None = None
-        self._drawn: tuple[int, NDArray[np.int64]] | None = None
+        self._packed: tuple[tuple[int, int], list[Ids]] | None = None
+        self._drawn: tuple[int, Ids] | None = None
 
     @property
     def blocks(self) -> int:
         """Blocks of an epoch."""
         return -(-self.draws.epoch // BLOCK)
 
-    def batches(self, position: Position | None = None) -> Iterator[tuple[Position, NDArray[np.int64]]]:
+    def batches(self, position: Position | None = None) -> Iterator[tuple[Position, Ids]]:
         """Each batch's position and sentences, from a position on, without end."""
         position = position or Position()
         epoch, block, batch = position.epoch, position.block, position.batch
@@ -130,29 +120,149 @@ class BatchSampler:
             block, batch = block + 1, 0
         return Position(epoch, block, batch) if block < self.blocks else Position(epoch + 1)
 
-    def block(self, epoch: int, block: int) -> list[NDArray[np.int64]]:
+    def block(self, epoch: int, block: int) -> list[Ids]:
         """The batches of one block; the latest one is cached."""
         latest = self._packed  # read once: several iterators, each in a thread, may share a plan
         if latest is None or latest[0] != (epoch, block):
             sentences_B = self._order(epoch)[block * BLOCK : (block + 1) * BLOCK]
-            source_B, target_B = (self._of(side, epoch, sentences_B) for side in self._lengths)
-            self._check(source_B, target_B)
+            source_B, target_B = (
+                np.asarray(side(epoch, sentences_B) if callable(side) else side[sentences_B], dtype=np.int64)
+                for side in self._lengths
+            )
+            longest, room = (int(source_B.max()), int(target_B.max())), (self.capacity.source, self.capacity.target)
+            if longest[0] > room[0] or longest[1] > room[1]:
+                raise RegardError(f"a pair of {longest} tokens does not fit into a batch of {room}", "training.tokens")
             chosen = BinPacking(source_B, target_B, self.capacity, self.look_ahead).batches()
             latest = self._packed = ((epoch, block), [sentences_B[places] for places in chosen])
         return latest[1]
 
-    def _order(self, epoch: int) -> NDArray[np.int64]:
+    def _order(self, epoch: int) -> Ids:
         latest = self._drawn
         if latest is None or latest[0] != epoch:
             latest = self._drawn = (epoch, self.draws.of(epoch))
         return latest[1]
 
-    @staticmethod
-    def _of(lengths: Lengths, epoch: int, sentences_B: NDArray[np.int64]) -> NDArray[np.int64]:
-        found = lengths(epoch, sentences_B) if callable(lengths) else lengths[sentences_B]
-        return np.asarray(found, dtype=np.int64)
 
-    def _check(self, source_B: NDArray[np.int64], target_B: NDArray[np.int64]) -> None:
-        longest, room = (int(source_B.max()), int(target_B.max())), (self.capacity.source, self.capacity.target)
-        if longest[0] > room[0] or longest[1] > room[1]:
-            raise RegardError(f"a pair of {longest} tokens does not fit into a batch of {room}", "training.tokens")
+TRIES = 256
+"""Random small sets of waiting sentences that are tried at a batch's end; one of them nearly always fits to a token."""
+DEPTH = 12
+"""Sentences of such a set."""
+GAP = 5.0
+"""The end of a batch begins when room for about this many average sentences is left."""
+
+
+class BinPacking:
+    """Packs one block in order; sentences that do not fit wait and open the next batch.
+
+    Args:
+        source_B: tokens of each source sentence of the block, in shuffled order.
+        target_B: of each target sentence.
+        capacity: of a batch.
+        look_ahead: sentences waiting to fill the gap.
+    """
+
+    def __init__(self, source_B: Ids, target_B: Ids, capacity: Capacity, look_ahead: int) -> None:
+        self._source, self._target = source_B, target_B
+        self._capacity, self._look_ahead = capacity, look_ahead
+        self._ratio = float(source_B.sum()) / float(target_B.sum())
+        self._slack = max(0.0, capacity.source - self._ratio * capacity.target)
+        self._margin = GAP * np.array([source_B.mean(), target_B.mean()])
+        ranks = np.random.Generator(np.random.PCG64(0)).random((TRIES, max(DEPTH, look_ahead)))
+        self._tries = np.argsort(ranks, axis=1)
+        self._sets: dict[int, Ids] = {}
+
+    def batches(self) -> list[Ids]:
+        """The places (in the block) of each batch's sentences; every place once."""
+        queue = np.arange(len(self._source))
+        head, packed = 0, []
+        while head < len(queue):
+            batch, head = self._next(queue, head)
+            packed.append(batch)
+        return packed
+
+    def _next(self, queue: Ids, head: int) -> tuple[Ids, int]:
+        """Fill one batch from the head of the queue; skipped sentences move behind it."""
+        begin = head
+        aside: list[int] = []
+        taken: list[Ids] = []
+        room = [self._capacity.source, self._capacity.target, self._capacity.sentences]
+        while len(aside) < self._look_ahead:
+            run = self._run(queue, head, room)
+            taken.append(queue[head : head + run])
+            self._take(room, taken[-1])
+            head += run
+            if head >= len(queue) or not room[2] or (room[0] < 2 * self._margin[0] or room[1] < 2 * self._margin[1]):
+                break
+            aside.append(int(queue[head]))  # too long for what is left: it opens the next batch
+            head += 1
+        more = max(0, self._look_ahead - len(aside))
+        waiting = np.concatenate([np.array(aside, dtype=np.int64), queue[head : head + more]])
+        head += len(waiting) - len(aside)
+        chosen = self._closing(waiting, room)
+        rest = np.delete(waiting, chosen)
+        batch = np.concatenate([*taken, waiting[chosen]])
+        head -= len(rest)
+        queue[head : head + len(rest)] = rest
+        queue[begin:head] = batch
+        return batch, head
+
+    def _run(self, queue: Ids, head: int, room: list[int]) -> int:
+        """Number of sentences at the head of the queue that fit without using the reserve for the end."""
+        ahead = queue[head : head + room[2]]
+        source = np.searchsorted(self._source[ahead].cumsum(), room[0] - self._margin[0], side="right")
+        target = np.searchsorted(self._target[ahead].cumsum(), room[1] - self._margin[1], side="right")
+        return int(min(source, target))
+
+    def _take(self, room: list[int], places: Ids) -> None:
+        room[0] -= int(self._source[places].sum())
+        room[1] -= int(self._target[places].sum())
+        room[2] -= len(places)
+
+    def _closing(self, waiting: Ids, room: list[int]) -> list[int]:
+        """The waiting sentences that best fill the room left on both sides: balance first, then the best set."""
+        room, chosen = list(room), []
+        free = np.ones(len(waiting), dtype=np.bool_)
+        source, target = self._source[waiting], self._target[waiting]
+        while (place := self._balancing(source, target, free, room)) >= 0:
+            free[place] = False
+            chosen.append(place)
+            self._take(room, waiting[place : place + 1])
+        while True:
+            left = np.flatnonzero(free & (source <= room[0]) & (target <= room[1]))
+            if not len(left) or room[2] <= 0:
+                return chosen
+            best = left[self._best_set(source[left], target[left], room)]
+            free[best] = False
+            chosen += best.tolist()
+            self._take(room, waiting[best])
+
+    def _balancing(self, source: Ids, target: Ids, free: NDArray[np.bool_], room: list[int]) -> int:
+        """The sentence that best brings the room on both sides back into the corpus's ratio; -1: it is."""
+        excess = room[0] - self._ratio * room[1] - self._slack
+        if abs(excess) <= max(2.0, self._slack) or room[2] <= 1 or room[1] <= self._margin[1]:
+            return -1
+        fits = free & (source <= room[0]) & (target <= room[1])
+        if not fits.any():
+            return -1
+        after = np.abs(excess - (source - self._ratio * target))
+        after[~fits] = np.inf
+        best = int(after.argmin())
+        return best if after[best] < abs(excess) - 1.0 else -1
+
+    def _best_set(self, source: Ids, target: Ids, room: list[int]) -> Ids:
+        """The prefix of many random orders that leaves the least room."""
+        sets = self._orders(len(source))
+        source_left = room[0] - source[sets].cumsum(axis=1)
+        target_left = room[1] - target[sets].cumsum(axis=1)
+        fits = (source_left >= 0) & (target_left >= 0)
+        fits[:, room[2] :] = False
+        waste = np.where(fits, target_left + np.maximum(source_left - self._slack, 0.0), np.inf)
+        row, depth = divmod(int(waste.argmin()), waste.shape[1])
+        return sets[row, : depth + 1]
+
+    def _orders(self, count: int) -> Ids:
+        """Random permutations of ``count`` items, truncated to the search depth; the same at every call."""
+        if count not in self._sets:
+            kept = self._tries[self._tries < count].reshape(len(self._tries), count)
+            self._sets[count] = np.ascontiguousarray(kept[:, :DEPTH])
+        return self._sets[count]

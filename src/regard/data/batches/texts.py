@@ -1,26 +1,31 @@
-"""Packed batches of texts with labels: classes per text, tags per token, or masked tokens; word dropout."""
+"""Packed batches of texts with labels: classes per text, or tags per word; word dropout."""
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.config import Recipe
-from regard.data.batches.batch import Capacity, Packed, Position, capacity_for
-from regard.data.batches.loader import DataLoader, Made, Make
-from regard.data.batches.packing import batches_in_order, pad_to_capacity
-from regard.data.batches.sampler import BatchSampler, EpochSampler
+from regard.data.batches.batch import (
+    Capacity,
+    EncoderBatch,
+    Ids,
+    Packed,
+    Position,
+    batches_in_order,
+    capacity_for,
+    pad_to_capacity,
+)
+from regard.data.batches.loader import DataLoader, Made, Make, plan_batches
 from regard.data.prepare.shards import Side
+from regard.data.prepare.word_tags import CONTINUES, NEIGHBOUR, TAGS
 from regard.system.keys import generator
-
-Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class TextBatch:
+class TextBatch(EncoderBatch):
     """Texts end to end, and labels end to end: one or several of a text, or one of each token.
 
     Args:
@@ -30,20 +35,9 @@ class TextBatch:
         sentences: which texts of the data these are.
     """
 
-    text: Packed
     labels_X: Ids
     counts_B: Ids
     sentences: Ids
-
-    @property
-    def tokens(self) -> int:
-        """Real tokens."""
-        return int(self.text.lengths_B.sum())
-
-    @property
-    def room(self) -> int:
-        """Tokens there is room for."""
-        return len(self.text.ids_T)
 
 
 @dataclass(frozen=True)
@@ -78,9 +72,11 @@ class Examples:
             self.batch(part) for part in batches_in_order([lengths], [self.capacity.target], self.capacity.sentences)
         ]
 
-    def feed(self, recipe: Recipe, fingerprint: str, make: Make[Made], prefetch: int = 2) -> DataLoader[Made]:
+    def feed(self, recipe: Recipe, fingerprint: str, make: Make[Made]) -> DataLoader[Made]:
         """Batches of these texts in random order, made by ``make`` of position and texts."""
-        return make_loader(self.text, self.capacity, recipe, fingerprint, make, prefetch)
+        text = self.text
+        plan = plan_batches((text.lengths,) * 2, (text.count,), text.tokens, self.capacity, recipe, fingerprint)
+        return DataLoader(make, *plan)
 
     def plain(self, place: Position, sentences_B: Ids) -> TextBatch:
         """A ``make`` that adds nothing."""
@@ -98,12 +94,43 @@ class Examples:
         return make if share else self.plain
 
 
-def make_loader(
-    text: Side, capacity: Capacity, recipe: Recipe, fingerprint: str, make: Make[Made], prefetch: int = 2
-) -> DataLoader[Made]:
-    """Batches planned by the lengths of one side."""
-    draws = EpochSampler((text.count,), recipe.seed, (), recipe.data.epoch)
-    plan = BatchSampler(text.lengths, text.lengths, capacity, recipe.seed, recipe.data.look_ahead, draws)
-    planned = (fingerprint, capacity, recipe.seed, recipe.data.look_ahead, draws.epoch)
-    tokens = draws.epoch * text.tokens / max(1, text.count)
-    return DataLoader(plan, make, hashlib.sha256(repr(planned).encode()).hexdigest(), tokens, prefetch)
+@dataclass(frozen=True)
+class WordMarks:
+    """The words that packed windows count, end to end.
+
+    Args:
+        starts_R, lengths_R: where the pieces of each word lie in the batch.
+        counts_B: words of each window.
+        tags_R: the numbers of their tags.
+        more_B: whether the text of a window continues in the next.
+    """
+
+    starts_R: Ids
+    lengths_R: Ids
+    counts_B: Ids
+    tags_R: Ids
+    more_B: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, text: Packed, marks_X: Ids) -> WordMarks:
+        """The words of windows whose marks lie end to end as their pieces do."""
+        last_B = (text.starts_B + text.lengths_B)[: text.count] - 1
+        starts = np.flatnonzero((marks_X == NEIGHBOUR) | (marks_X >= TAGS))
+        window = np.searchsorted(last_B, starts)
+        ends = np.minimum(np.append(starts[1:], len(marks_X)), last_B[window])
+        own = marks_X[starts] >= TAGS
+        counts_B = np.bincount(window[own], minlength=text.count)
+        tags_R = marks_X[starts[own]] - TAGS
+        return cls(starts[own], (ends - starts)[own], counts_B, tags_R, marks_X[last_B] == CONTINUES)
+
+    def known_words(self, tags: int) -> tuple[NDArray[np.bool_], Ids]:
+        """Which words have a tag below ``tags``, and how many of each window."""
+        known_R = self.tags_R < tags
+        window = np.repeat(np.arange(len(self.counts_B)), self.counts_B)
+        return known_R, np.bincount(window[known_R], minlength=len(self.counts_B))
+
+
+def text_lengths(counts_B: Ids, more_B: NDArray[np.bool_]) -> Ids:
+    """Words of each text, from those its windows count; the windows of a text follow each other."""
+    ends = np.flatnonzero(~more_B)
+    return np.diff(np.concatenate([[0], counts_B.cumsum()[ends]]))

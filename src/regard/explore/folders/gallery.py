@@ -79,7 +79,7 @@ class Gallery:
 
 
 def _read_images(task: ImageClassification, path: Path | None, most: int) -> ImageBatch:
-    from regard.tasks.images.files import some_images
+    from regard.tasks.images.classifier import some_images
 
     assert path is not None
     found = some_images(task, path, most)

@@ -190,7 +190,7 @@ def _decode_target(
         RegardError: they are more than the model writes.
         UsageError: the model never writes one of them.
     """
-    from regard.tasks.language.sentinels import decode_with_offsets
+    from regard.tasks.language.gaps import decode_with_offsets
     from regard.tasks.text.task import read_as
 
     ids = list(ids[:-1] if ids and ids[-1] == tokenizer.end else ids)

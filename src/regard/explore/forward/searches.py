@@ -61,7 +61,7 @@ class SearchInputs:
 
     def text(self, ids: Iterable[int]) -> str:
         """The text of piece ids; sentinels are shown by name."""
-        from regard.tasks.language.symbols import decode_with_symbols
+        from regard.tasks.language.gaps import decode_with_symbols
 
         symbols = getattr(self.tokenizer, "sentinels", ()) if self.task.name == "span-corruption" else ()
         return decode_with_symbols(self.tokenizer, ids, symbols)

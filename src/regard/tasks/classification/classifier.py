@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, overload
+from typing import ClassVar, overload
 
 import numpy as np
 
 from regard.config import BertSection, Recipe, RnnEncoderSection
-from regard.data.corpora.corpus import Corpus
 from regard.models.build import classes, reader
 from regard.models.rnn_encoder import Reader
-from regard.tasks.classification.evaluation import ClassEvaluation, evaluate_labels
-from regard.tasks.classification.predictions import NOTHING, Prediction, Predictor, Scores
-from regard.tasks.text.batched_forward import forward_windows, mean_over_windows
-from regard.tasks.text.task import TextReader, refuse_others
-
-__all__ = ["Classification", "Prediction"]
+from regard.tasks.classification.predictions import NOTHING, LabelTask, Prediction, Scores
+from regard.tasks.text.task import TextReader, forward_batches, mean_over_windows, refuse_others
 
 
-class Classification(TextReader):
-    """A classifier of texts, ready to use.
-
-    Args:
-        recipe: of the model.
-        assets: tokenizer, labels and calibration values.
-        model: the trained encoder with its head, on its device.
-    """
+class Classification(LabelTask, TextReader):
+    """A classifier of texts, ready to use."""
 
     name: ClassVar[str] = "classification"
 
@@ -56,22 +45,10 @@ class Classification(TextReader):
         said = iter(self.predictor(threshold).predictions(self.scores([one for one in text if one.strip()])))
         return [next(said) if one.strip() else NOTHING for one in text]
 
-    def evaluate(self, corpus: Corpus[Any], threshold: float | None = None) -> ClassEvaluation:
-        """Scores of the model on labelled test texts."""
-        return evaluate_labels(self.predictor(threshold), self.scores, corpus)
-
     def scores(self, texts: Sequence[str]) -> Scores:
         """``score_BC``: the scores of every label before temperature and softmax; of a regression the number."""
         pieces = self.assets.tokenizer.ids_batch(list(texts))
         windows = [[window.ids for window in self.frame.windows(ids)] for ids in pieces]
-        rows = forward_windows(self.model, [one for group in windows for one in group], self.device, each=False)
+        rows = forward_batches(self.model, [one for group in windows for one in group], self.device, each=False)
         score_WC = np.array(rows).reshape(len(rows), len(self.assets.labels))
         return mean_over_windows(score_WC, np.array(list(map(len, windows)), np.int64))
-
-    def predictions(self, score_BC: Scores) -> list[Prediction]:
-        """Scores as labels and probabilities."""
-        return self.predictor().predictions(score_BC)
-
-    def predictor(self, threshold: float | None = None) -> Predictor:
-        """What turns scores into labels and probabilities."""
-        return Predictor(self.recipe.classification, self.assets.labels, self.assets.fitted, threshold)

@@ -28,7 +28,7 @@ from regard.tasks.classification.losses import CRITERIA, Labels
 from regard.tasks.classification.predictions import Scores
 from regard.tasks.defaults import epochs_for
 from regard.tasks.protocols import DataPaths, ShouldStop
-from regard.tasks.text.batched_forward import mean_over_windows
+from regard.tasks.text.task import mean_over_windows
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, tick
 
 SAMPLES = 3

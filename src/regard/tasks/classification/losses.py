@@ -81,7 +81,7 @@ class SingleLabel:
         known_B = wanted_B < self.classes
         if not known_B.any():
             return {}
-        names = [str(place) for place in range(self.classes)]
+        names = list(map(str, range(self.classes)))
         found = class_scores(wanted_B[known_B], score_BC[known_B].argmax(1), names)
         return {"accuracy": found.accuracy, "f1": found.macro_f1}
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, overload
 
@@ -11,53 +15,88 @@ import torch
 from numpy.typing import NDArray
 
 from regard.config import Recipe, VitSection
-from regard.data.batches.patches import ImageBatch, PatchGrid, pack_images
-from regard.data.corpora.corpus import Corpus
-from regard.data.corpora.images import LARGEST, Pixels, Shape, is_header, parse_cells
+from regard.data.batches.patches import ImageBatch, PatchGrid, Scale, pack_images
+from regard.data.corpora.images import LARGEST, ImageRows, Pixels, Shape, is_header, open_images, parse_cells
 from regard.models.build import vit
 from regard.models.inputs import Patches, patches
 from regard.models.vit import Vit
 from regard.system.errors import RegardError
-from regard.tasks.classification.evaluation import ClassEvaluation, evaluate_labels
-from regard.tasks.classification.predictions import Prediction, Predictor, Scores
-from regard.tasks.images.assets import PIXELS, ImageAssets
-from regard.tasks.protocols import device_of
-from regard.tasks.text.batched_forward import ROOM
+from regard.tasks.classification.predictions import LabelTask, Prediction, Scores
+from regard.tasks.text.assets import LABELS, FittedValues, LabelsFile, json_content, labels_content, read_json
+from regard.tasks.text.task import ROOM, BaseTask
+from regard.text.files.lines import InvalidLines
+
+PIXELS = "pixels.json"
+
+
+@dataclass(frozen=True)
+class ImageAssets:
+    """The scale of pixel values, and labels.
+
+    Args:
+        scale: from pixel values to model inputs.
+        labels: the names of the classes, in the order of their scores; a regression has one, for its number.
+        fitted: see :class:`~regard.tasks.text.assets.FittedValues`.
+    """
+
+    scale: Scale
+    labels: tuple[str, ...]
+    fitted: FittedValues = field(default_factory=FittedValues)
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """No pieces, and labels."""
+        return 0, len(self.labels)
+
+    @property
+    def contents(self) -> Mapping[str, bytes]:
+        """``pixels.json`` and ``labels.json``."""
+        return {PIXELS: json_content(asdict(self.scale)), LABELS: labels_content(self.labels, self.fitted)}
+
+    @property
+    def sha256(self) -> str:
+        """One fingerprint of scale and labels."""
+        rests = json.dumps([asdict(self.scale), list(self.labels)])
+        return hashlib.sha256(rests.encode()).hexdigest()
+
+    @classmethod
+    def load(cls, folder: Path) -> ImageAssets:
+        """Those of a model folder.
+
+        Raises:
+            RegardError: a file is missing or damaged.
+        """
+        read = read_json(folder / LABELS, LabelsFile)
+        return cls(read_json(folder / PIXELS, Scale), read.labels, read.fitted)
+
 
 Image = str | NDArray[Any]
 """Pixel values: a line with commas or tabs between them, or an array height × width (× channels)."""
 
 
-class ImageClassification:
+class ImageClassification(LabelTask, BaseTask[ImageAssets, Vit]):
     """A classifier of images, ready to use.
 
-    Args:
-        recipe: of the model.
-        assets: the scale of pixel values, labels and calibration values.
-        model: the trained encoder with its head, on its device.
+    Raises:
+        RegardError: the scale is for images of other channels.
     """
 
     name: ClassVar[str] = "image-classification"
+    assets_class: ClassVar[type[Any]] = ImageAssets
 
     def __init__(self, recipe: Recipe, assets: ImageAssets, model: Vit) -> None:
-        self.recipe, self.assets, self.model = recipe, assets, model
-        self.cut = patch_grid(recipe, assets)
+        super().__init__(recipe, assets, model)
+        section = recipe.model
+        assert isinstance(section, VitSection)
+        assets.scale.refuse_others(section.channels, PIXELS)
+        shape = Shape(section.height, section.width, section.channels)
+        self.cut = PatchGrid(shape, section.patch, assets.scale)
 
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Vit:
         """The encoder of a recipe with a head for n labels."""
         assert isinstance(recipe.model, VitSection)
         return vit(recipe.model, max(1, sizes[1]), key)
-
-    @staticmethod
-    def load_assets(folder: Path) -> ImageAssets:
-        """Scale and labels of a model folder."""
-        return ImageAssets.load(folder)
-
-    @property
-    def device(self) -> torch.device:
-        """Where the model is."""
-        return device_of(self.model)
 
     @overload
     def classify(self, image: Image) -> Prediction: ...
@@ -122,32 +161,7 @@ class ImageClassification:
     def scores(self, images: Sequence[Image]) -> Scores:
         """``score_BC``: the scores of every label before temperature and softmax; of a regression the number."""
         found = [self.model(batch).double().cpu().numpy() for batch in self.batches(self.images(images))]
-        score_BC: Scores = np.concatenate([np.zeros((0, len(self.assets.labels))), *found])
-        return score_BC
-
-    def evaluate(self, corpus: Corpus[Any], threshold: float | None = None) -> ClassEvaluation:
-        """Scores of the model on labelled test images."""
-        return evaluate_labels(self.predictor(threshold), self.scores, corpus)
-
-    def predictions(self, score_BC: Scores) -> list[Prediction]:
-        """Scores as labels and probabilities."""
-        return self.predictor().predictions(score_BC)
-
-    def predictor(self, threshold: float | None = None) -> Predictor:
-        """What turns scores into labels and probabilities."""
-        return Predictor(self.recipe.classification, self.assets.labels, self.assets.fitted, threshold)
-
-
-def patch_grid(recipe: Recipe, assets: ImageAssets) -> PatchGrid:
-    """How images become patches, by recipe and scale.
-
-    Raises:
-        RegardError: the scale is for images of other channels.
-    """
-    model = recipe.model
-    assert isinstance(model, VitSection)
-    assets.scale.refuse_others(model.channels, PIXELS)
-    return PatchGrid(Shape(model.height, model.width, model.channels), model.patch, assets.scale)
+        return np.concatenate([np.zeros((0, len(self.assets.labels))), *found])
 
 
 def _cells(line: str) -> list[str]:
@@ -162,5 +176,40 @@ def _array(image: NDArray[Any], shape: Shape) -> Pixels:
         raise RegardError(f"has the shape {image.shape}; the model reads images of {shape}", "image")
     if image.dtype.kind not in "biu" or image.min() < 0 or image.max() > LARGEST:
         raise RegardError(f"holds values that are no whole numbers from 0 to {LARGEST:,}", "image")
-    pixels: Pixels = image.astype(np.int64).ravel()
-    return pixels
+    return image.astype(np.int64).ravel()
+
+
+Labelled = tuple[Pixels, str | None]
+
+
+def some_images(task: ImageClassification, path: Path, count: int) -> list[Labelled]:
+    """The first images of a file, each with its label; CSV and TSV may have no labels.
+
+    Args:
+        task: a classifier of images.
+        path: CSV, TSV or ``.npz``, as :func:`~regard.data.corpora.images.open_images` reads them.
+        count: of images, at most.
+
+    Raises:
+        RegardError: the file cannot be read, or holds no image.
+    """
+    corpus = open_images(path)
+    rows = corpus.table.rows(InvalidLines()) if isinstance(corpus, ImageRows) else iter(())
+    if isinstance(corpus, ImageRows) and len(next(rows, (0, []))[1]) == task.cut.shape.values:
+        given = _unlabelled_rows(corpus)
+    else:
+        given = ((image.pixels, image.label) for image in corpus.examples())
+    if not (found := list(islice(given, count))):
+        raise RegardError("holds no image", corpus.name)
+    return found
+
+
+def _unlabelled_rows(corpus: ImageRows) -> Iterator[Labelled]:
+    """Rows of pixel values alone; a header, which names them, is passed over."""
+    for place, (line, cells) in enumerate(corpus.table.rows(InvalidLines())):
+        if place == 0 and is_header(cells):
+            continue
+        try:
+            yield parse_cells(cells), None
+        except ValueError as error:
+            raise RegardError(str(error), corpus.at(line)) from None

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.config import Decoding, GptSection, Recipe, check_value
+from regard.data.batches.batch import Ids
 from regard.decoding.hypotheses import Hypothesis
 from regard.decoding.rows import Stop, Symbols
 from regard.decoding.sampling import random_sampling, sample
@@ -18,12 +19,11 @@ from regard.models.build import gpt
 from regard.models.decoding.stepper import stepper
 from regard.models.gpt import Gpt
 from regard.system.errors import UsageError
-from regard.tasks.metrics.perplexity import Perplexity, surprisals
+from regard.tasks.language.scores import Perplexity, surprisals
 from regard.tasks.text.assets import TextAssets
 from regard.tasks.text.task import Read, TextTask, read_as, refuse_others
 from regard.text.stop_strings import Decoder, StopStrings
 
-Ids = NDArray[np.int64]
 MAX_TOKENS = 256
 """Default number of generated tokens."""
 
@@ -58,23 +58,17 @@ class ScoredText:
         return sum(self.log_probabilities)
 
 
-class LanguageModel(TextTask):
+class LanguageModel(TextTask[Gpt]):
     """A language model, ready to use.
 
     A document begins after ``</s>``, as in training, so a prompt is read as the beginning of one. A token sees at most
     ``data.max_tokens`` before it; a longer text is written all the same, in a window that slides.
-
-    Args:
-        recipe: of the model; its section ``decoding`` gives the defaults.
-        assets: the tokenizer.
-        model: the trained model, on its device.
     """
 
-    model: Gpt
     name: ClassVar[str] = "language-model"
 
     def __init__(self, recipe: Recipe, assets: TextAssets, model: Gpt) -> None:
-        self.recipe, self.assets, self.model = recipe, assets, model
+        super().__init__(recipe, assets, model)
         tokenizer = assets.tokenizer
         never = np.setdiff1d(np.arange(tokenizer.size), np.append(tokenizer.ordinary, tokenizer.end))
         self.symbols = Symbols(tokenizer.start, tokenizer.end, tuple(never.tolist()))
@@ -109,13 +103,12 @@ class LanguageModel(TextTask):
         Raises:
             UsageError: an option that is none of these, or a value that does not fit.
         """
+        if isinstance(prompt, str):
+            return self.generate([prompt], n, **options)[0]
         asked = self.generation_options(**options)
-        one = isinstance(prompt, str)
-        prompts = [prompt] if isinstance(prompt, str) else prompt
-        refuse_others(prompts)
-        found = self.continue_ids([self._ids(text) for text in prompts], n, asked)
-        written = [[self._generated_text(one, asked) for one in group] for group in found]
-        return written[0] if one else written
+        refuse_others(prompt)
+        found = self.continue_ids([self._ids(text) for text in prompt], n, asked)
+        return [[self._generated_text(one, asked) for one in group] for group in found]
 
     def stream(self, prompt: str = "", number: int = 0, **options: Any) -> Iterator[str]:
         """A continuation of a prompt as a stream of parts, each as soon as it is final.

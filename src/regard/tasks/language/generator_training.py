@@ -18,8 +18,8 @@ from regard.data.prepare.prepared import PreparedExamples
 from regard.data.prepare.shards import Shards
 from regard.tasks.language.dataset import RunningTextJob
 from regard.tasks.language.generator import LanguageModel
+from regard.tasks.language.scores import Perplexity, surprisals
 from regard.tasks.language.training import PredictionTraining
-from regard.tasks.metrics.perplexity import Perplexity, surprisals
 from regard.tasks.model_writer import StoppableTrace
 from regard.tasks.protocols import DataPaths, ShouldStop
 from regard.text.tokenizers.vocabulary import AnyTokenizer

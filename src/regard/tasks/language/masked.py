@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, overload
@@ -12,17 +11,15 @@ import torch
 from numpy.typing import NDArray
 
 from regard.config import BertSection, Recipe
-from regard.data.batches.packing import batches_in_order, pack_sources
+from regard.data.batches.batch import batches_in_order, pack_sources
 from regard.models.bert import Bert
 from regard.models.build import bert, words
 from regard.models.inputs import tokens
 from regard.system.errors import RegardError, UsageError
+from regard.tasks.language.gaps import GappedText, Gaps
 from regard.tasks.text.assets import TextAssets
-from regard.tasks.text.batched_forward import ROOM
-from regard.tasks.text.task import Read, TextReader, read_as, refuse_others
+from regard.tasks.text.task import ROOM, Read, TextReader, refuse_others
 from regard.text.tokenizers.tokenizer import MASK
-
-Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -40,25 +37,11 @@ class Candidate:
     text: str
 
 
-@dataclass(frozen=True)
-class _MaskedText:
-    """A text as ids, its gaps, and for each gap the window that has most around it."""
-
-    ids: Ids
-    gaps: tuple[int, ...]
-    starts: tuple[int, ...]
-
-
 class MaskedLm(TextReader):
     """A masked language model, ready to use.
 
     A gap is one piece: a word of several pieces needs as many consecutive ``[MASK]``. The space before a gap
     belongs to it, as it belongs to a word's first piece; characters as units have their spaces apart.
-
-    Args:
-        recipe: of the model.
-        assets: the tokenizer.
-        model: the trained encoder with its head, on its device.
 
     Raises:
         RegardError: the vocabulary has no mask token.
@@ -69,12 +52,10 @@ class MaskedLm(TextReader):
     def __init__(self, recipe: Recipe, assets: TextAssets, model: Bert) -> None:
         super().__init__(recipe, assets, model)
         tokenizer = assets.tokenizer
-        if tokenizer.mask is None:
+        if (mask := tokenizer.mask) is None:
             raise RegardError(f"the vocabulary has no symbol {MASK} for hidden words", "tokenizer.json")
-        self.mask: int = tokenizer.mask
-        names = sorted({MASK, tokenizer.piece(self.mask)})
-        self._gap = re.compile("|".join(map(re.escape, names)))
-        self._apart = getattr(tokenizer, "units", "pieces") == "characters"
+        self.mask: int = mask
+        self.gaps = Gaps(tokenizer, {MASK: mask, tokenizer.piece(mask): mask})
 
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Bert:
@@ -99,53 +80,36 @@ class MaskedLm(TextReader):
             raise UsageError(f"{k} candidates cannot be given; ask for 1 or more", "k")
         texts = [text] if isinstance(text, str) else text
         refuse_others(texts)
-        asked = [self._masked_text(one) for one in texts]
-        scores = self._scores(asked)
-        found = [self._candidates(one, rows, k) for one, rows in zip(asked, scores, strict=True)]
+        asked = [self.gaps.parse(one) for one in texts]
+        found = [self._candidates(one, rows, k) for one, rows in zip(asked, self._scores(asked), strict=True)]
         return found[0] if isinstance(text, str) else found
 
     def reads(self, text: str) -> tuple[str, list[Read]]:
         """The model's input for a text and its characters, for inspection; a gap is one token."""
-        known, inner = "", list[Read]()
-        parts, names = self._gap.split(text), [*self._gap.findall(text), ""]
-        for part, name in zip(parts, names, strict=True):
-            taken = part if self._apart or not name else part.removesuffix(" ")
-            plain, read = read_as(self.assets.tokenizer, taken, ())
-            inner += [(id, start + len(known), end + len(known)) for id, start, end in read]
-            known += plain + part[len(taken) :]
-            inner += [(self.mask, len(known), len(known))] if name else []
-            known += name
-        begin, last = self.frame.begin, len(known)
-        return known, [*((id, 0, 0) for id in begin), *inner, (self.frame.end, last, last)]
-
-    def _masked_text(self, text: str) -> _MaskedText:
-        parts = self._gap.split(text)
-        if not self._apart:
-            parts = [part.removesuffix(" ") for part in parts[:-1]] + parts[-1:]
-        pieces = self.assets.tokenizer.ids_batch(parts)
-        gaps = tuple((np.cumsum([len(part) + 1 for part in pieces[:-1]]) - 1).tolist())
-        ids = np.concatenate([*(np.append(part, self.mask) for part in pieces[:-1]), pieces[-1]])
-        starts = self.frame.starts(len(ids))
-        middle = self.frame.room / 2
-        chosen = tuple(min(starts, key=lambda start: abs(start + middle - gap)) for gap in gaps)
-        return _MaskedText(ids, gaps, chosen)
+        found = self.gaps.parse(text)
+        last = len(found.text)
+        return found.text, [*((id, 0, 0) for id in self.frame.begin), *found.read, (self.frame.end, last, last)]
 
     @torch.inference_mode()
-    def _scores(self, asked: Sequence[_MaskedText]) -> list[list[NDArray[np.float64]]]:
-        """For each gap of each text the logarithm of every piece's probability."""
-        windows = [(number, start) for number, one in enumerate(asked) for start in dict.fromkeys(one.starts)]
-        framed = [
-            self.frame.add_symbols(asked[number].ids[start : start + self.frame.room]) for number, start in windows
-        ]
+    def _scores(self, asked: Sequence[GappedText]) -> list[list[NDArray[np.float64]]]:
+        """For each gap of each text the logarithm of every piece's probability, by the window with most around it."""
+        gaps_of: dict[tuple[int, int], list[int]] = {}
+        for number, one in enumerate(asked):
+            starts, middle = self.frame.starts(len(one.read)), self.frame.room / 2
+            for gap in one.gaps:
+                start = min(starts, key=lambda start: abs(start + middle - gap))
+                gaps_of.setdefault((number, start), []).append(gap)
+        windows = list(gaps_of)
+        ids = [np.array(one.ids, np.int64) for one in asked]
+        framed = [self.frame.add_symbols(ids[number][start : start + self.frame.room]) for number, start in windows]
         rows: dict[tuple[int, int], NDArray[np.float64]] = {}
         lengths = np.array([len(ids) for ids in framed], np.int64)
-        for part in batches_in_order([lengths], [ROOM], len(framed)) if framed else ():
-            begins = lengths[part].cumsum() - lengths[part]
+        for part in batches_in_order([lengths], [ROOM], len(framed)):
+            begins = (lengths[part].cumsum() - lengths[part] + len(self.frame.begin)).tolist()
             gaps = [
-                (number, gap, int(begin) + len(self.frame.begin) + gap - start)
+                (number, gap, begin + gap - start)
                 for (number, start), begin in zip((windows[place] for place in part), begins, strict=True)
-                for gap, of in zip(asked[number].gaps, asked[number].starts, strict=True)
-                if of == start
+                for gap in gaps_of[number, start]
             ]
             read = tokens(pack_sources([framed[place] for place in part]), self.device)
             places_N = torch.tensor([place for _, _, place in gaps], device=self.device)
@@ -155,12 +119,11 @@ class MaskedLm(TextReader):
             rows |= {(number, gap): row_V for (number, gap, _), row_V in zip(gaps, probable_NV, strict=True)}
         return [[rows[number, gap] for gap in one.gaps] for number, one in enumerate(asked)]
 
-    def _candidates(self, asked: _MaskedText, scores: Sequence[NDArray[np.float64]], k: int) -> list[list[Candidate]]:
+    def _candidates(self, asked: GappedText, scores: Sequence[NDArray[np.float64]], k: int) -> list[list[Candidate]]:
         """Pieces only: texts contain no symbols."""
-        tokenizer = self.assets.tokenizer
-        ordinary = tokenizer.ordinary
+        tokenizer, ordinary = self.assets.tokenizer, self.assets.tokenizer.ordinary
         ranked = [ordinary[np.argsort(-row_V[ordinary], kind="stable")[:k]] for row_V in scores]
-        best = asked.ids.copy()
+        best = np.array(asked.ids, np.int64)
         best[list(asked.gaps)] = [ids[0] for ids in ranked]
         found = []
         for gap, row_V, ids in zip(asked.gaps, scores, ranked, strict=True):

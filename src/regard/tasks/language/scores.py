@@ -1,24 +1,159 @@
-"""Loss, perplexity and accuracy of masked-token prediction, also on text not trained on."""
+"""Scores of language models: perplexity in windows, and masked or missing tokens."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
 from regard.config import Recipe
+from regard.data.batches.batch import Ids, batches_by_length, pack_sources
 from regard.data.corpora.corpus import Corpus, no_progress
 from regard.data.corpora.documents import DocumentPart
 from regard.data.corpora.scan import DataScan, Scan
 from regard.data.prepare.encoders import DocumentEncoder
 from regard.data.prepare.prepared import PreparedExamples
 from regard.data.prepare.split import SplitCorpora
+from regard.models.gpt import Gpt
+from regard.models.inputs import tokens
 from regard.nn import ops
+from regard.system.errors import UsageError
 from regard.tasks.protocols import DataPaths, ShouldStop
 from regard.tasks.text.preparation import prepare_split
+from regard.tasks.text.task import ROOM
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 from regard.training.checkpoints.fresh_folder import scratch
+
+Floats = NDArray[np.float64]
+CHUNK = 512
+"""Tokens whose scores of every piece are in memory at once."""
+
+
+@dataclass(frozen=True)
+class Perplexity:
+    """How well a language model knows some texts; of the last two measures no tokenizer decides.
+
+    Args:
+        nats: the surprise at all tokens, the ends of the texts among them.
+        tokens: how many these are.
+        words: of the texts, by the white space between them.
+        bytes: of the texts in UTF-8.
+    """
+
+    nats: float
+    tokens: int
+    words: int
+    bytes: int
+
+    @property
+    def per_token(self) -> float:
+        """Of a token; that of another tokenizer is another number."""
+        return _exp(self.nats / max(1, self.tokens))
+
+    @property
+    def per_word(self) -> float:
+        """Of a word, whatever its tokens are."""
+        return _exp(self.nats / max(1, self.words))
+
+    @property
+    def bits_per_byte(self) -> float:
+        """Bits that the model needs to tell a byte."""
+        return self.nats / math.log(2) / max(1, self.bytes)
+
+    def to_dict(self) -> dict[str, float | None]:
+        """Plain values, for JSON; an infinite perplexity is null."""
+        measures = {
+            "perplexity_per_token": self.per_token,
+            "perplexity_per_word": self.per_word,
+            "perplexity_per_byte": _exp(self.nats / max(1, self.bytes)),
+            "bits_per_byte": self.bits_per_byte,
+        }
+        finite = {name: value if math.isfinite(value) else None for name, value in measures.items()}
+        return {"nats_per_token": self.nats / max(1, self.tokens), **finite, **vars(self)}
+
+    def __add__(self, other: Perplexity) -> Perplexity:
+        return Perplexity(
+            self.nats + other.nats, self.tokens + other.tokens, self.words + other.words, self.bytes + other.bytes
+        )
+
+
+def _exp(nats: float) -> float:
+    return math.exp(nats) if nats < 700 else math.inf
+
+
+@dataclass(frozen=True)
+class _Window:
+    """Tokens ``begin`` to before ``end`` of a document, of which those from ``fresh`` on were in no window before."""
+
+    document: int
+    begin: int
+    fresh: int
+    end: int
+
+
+def windows(lengths: Sequence[int], length: int, stride: int) -> Iterator[_Window]:
+    """Windows of at most ``length`` tokens; each but a document's first holds at most ``stride`` new ones, at its end.
+
+    Raises:
+        UsageError: the stride is no part of a window.
+    """
+    if not 1 <= stride <= length:
+        raise UsageError(f"a stride of {stride} must lie between 1 and a window's {length} tokens", "stride")
+    for document, count in enumerate(lengths):
+        yield _Window(document, 0, 0, min(count, length))
+        for fresh in range(length, count, stride):
+            end = min(fresh + stride, count)
+            yield _Window(document, max(0, fresh + stride - length), fresh, end)
+
+
+@torch.inference_mode()
+def surprisals(
+    model: Gpt,
+    documents: Sequence[Ids],
+    length: int,
+    stride: int,
+    begin: int,
+    asked: Callable[[], None] = lambda: None,
+) -> list[Floats]:
+    """Negative log-likelihood of every token of each document, in nats.
+
+    Args:
+        model: predicts the next token.
+        documents: ids, ``</s>`` last where the end is to be guessed too.
+        length: tokens of a window.
+        stride: new tokens of each window but the first; with fewer, each token has more before it, and it takes longer.
+        begin: tokens before a document.
+        asked: called before each forward pass; may raise.
+    """
+    found = [np.zeros(len(document)) for document in documents]
+    every = [window for window in windows(list(map(len, documents)), length, stride) if window.end > window.begin]
+    lengths = np.array([window.end - window.begin for window in every], np.int64)
+    for part in batches_by_length(lengths, ROOM):
+        asked()
+        chosen = [every[place] for place in part]
+        labels = [documents[window.document][window.begin : window.end] for window in chosen]
+        before = [documents[window.document][window.begin - 1] if window.begin else begin for window in chosen]
+        read = [np.append(np.int64(first), ids[:-1]) for first, ids in zip(before, labels, strict=True)]
+        nats_T = _nats(model, read, np.concatenate(labels))
+        for window, nats in zip(chosen, np.split(nats_T, lengths[part].cumsum()[:-1]), strict=True):
+            found[window.document][window.fresh : window.end] = nats[window.fresh - window.begin :]
+    return found
+
+
+def _nats(model: Gpt, read: Sequence[Ids], labels: Ids) -> Floats:
+    device = model.output.weight.device
+    hidden_TD = model(tokens(pack_sources(read), device))
+    labels_T, parts = torch.from_numpy(labels).to(device), []
+    for hidden_ND, labels_N in zip(hidden_TD.split(CHUNK), labels_T.split(CHUNK), strict=True):
+        score_NV = model.output.scores(hidden_ND)
+        score_NV = score_NV if score_NV.dtype == torch.float64 else score_NV.float()
+        parts.append(score_NV.logsumexp(1) - score_NV.gather(1, labels_N[:, None])[:, 0])
+    return torch.cat(parts).double().cpu().numpy()
 
 
 @dataclass(frozen=True)
@@ -52,13 +187,8 @@ class PredictionScores:
 
     def to_dict(self) -> dict[str, float | None]:
         """Plain values, for JSON."""
-        found: dict[str, float | None] = {
-            "loss": self.loss,
-            "perplexity": self.perplexity,
-            "nats": self.nats,
-            "tokens": self.tokens,
-        }
-        return found if self.right is None else {**found, "right": self.right, "accuracy": self.accuracy}
+        found = {"loss": self.loss, "perplexity": self.perplexity, **vars(self), "accuracy": self.accuracy}
+        return {name: value for name, value in found.items() if value is not None}
 
 
 def evaluate_corpus(

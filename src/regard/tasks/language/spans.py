@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import ClassVar, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regard.config import Recipe, TransformerSection
+from regard.data.batches.batch import Ids
 from regard.decoding.hypotheses import Hypothesis
 from regard.decoding.rows import Symbols
 from regard.decoding.search import search
@@ -18,12 +18,11 @@ from regard.models.build import transformer
 from regard.models.decoding.stepper import stepper
 from regard.models.transformer import Transformer
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.language.sentinels import GappedText, Gaps
+from regard.tasks.language.gaps import GappedText, SpanGaps
 from regard.tasks.text.assets import TextAssets
 from regard.tasks.text.task import TextTask, refuse_others
 from regard.text.tokenizers.tokenizer import MASK
 
-Ids = NDArray[np.int64]
 MOST = 100
 """Hypotheses that a search keeps at most."""
 
@@ -51,30 +50,24 @@ class _GapSource:
     source: Ids
 
 
-class SpanCorruption(TextTask):
+class SpanCorruption(TextTask[Transformer]):
     """A span-corruption model, ready to use, mainly to initialise others from.
-
-    Args:
-        recipe: of the model; its section ``decoding`` gives the defaults.
-        assets: the tokenizer.
-        model: the trained encoder-decoder, on its device.
 
     Raises:
         RegardError: the vocabulary has fewer than two sentinels.
     """
 
-    model: Transformer
     name: ClassVar[str] = "span-corruption"
 
     def __init__(self, recipe: Recipe, assets: TextAssets, model: Transformer) -> None:
-        self.recipe, self.assets, self.model = recipe, assets, model
+        super().__init__(recipe, assets, model)
         tokenizer = assets.tokenizer
         if len(tokenizer.sentinels) < 2:
             raise RegardError("the vocabulary has no symbols for missing spans, like <extra_0>", "tokenizer.json")
         said = [*tokenizer.ordinary.tolist(), *tokenizer.sentinels, tokenizer.end]
         never = np.setdiff1d(np.arange(tokenizer.size), said)
         self.symbols = Symbols(tokenizer.start, tokenizer.end, tuple(never.tolist()))
-        self.gaps = Gaps(tokenizer)
+        self.gaps = SpanGaps(tokenizer)
 
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Transformer:
@@ -161,22 +154,20 @@ class SpanCorruption(TextTask):
         tokenizer, found = self.assets.tokenizer, dict[tuple[str, ...], Filling]()
         for hypothesis in hypotheses:
             spans = self._split_spans(hypothesis.tokens)
-            said = {asked.text.read[gap][0]: spans.get(asked.text.read[gap][0], []) for gap in asked.text.gaps}
+            ids = asked.text.ids
+            said = {ids[gap]: spans.get(ids[gap], []) for gap in asked.text.gaps}
             texts = tuple(tokenizer.decode(span).strip() for span in said.values())
-            whole = [part for id in asked.text.ids for part in said.get(id, [id])]
+            whole = [part for id in ids for part in said.get(id, [id])]
             found.setdefault(texts, Filling(texts, math.exp(hypothesis.log_probability), tokenizer.decode(whole)))
         return list(found.values())
 
-    @property
-    def _sentinels(self) -> frozenset[int]:
-        return frozenset(self.assets.tokenizer.sentinels)
-
     def _split_spans(self, tokens: Iterable[int]) -> dict[int, list[int]]:
         """The tokens after each sentinel, up to the next; tokens before the first are dropped."""
+        sentinels = frozenset(self.assets.tokenizer.sentinels)
         spans: dict[int, list[int]] = {}
         current: list[int] = []
         for token in tokens:
-            if token in self._sentinels:
+            if token in sentinels:
                 current = spans.setdefault(token, [])
             else:
                 current.append(token)

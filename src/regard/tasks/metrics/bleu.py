@@ -18,7 +18,7 @@ SAMPLES = 1000
 
 
 @dataclass(frozen=True)
-class Scores:
+class TranslationScores:
     """Corpus scores, 0 to 100; intervals have 95 % confidence, and are absent if not requested."""
 
     bleu: float
@@ -40,7 +40,7 @@ def score(
     language: str = "und",
     lowercase: bool = False,
     samples: int = SAMPLES,
-) -> Scores:
+) -> TranslationScores:
     """Corpus BLEU and chrF2 of hypotheses against one reference each.
 
     Args:
@@ -63,19 +63,14 @@ def score(
     # force: no warning on stderr for a corpus that looks tokenised
     bleu = _plain(BLEU)(tokenize=bleu_tokeniser(language), lowercase=lowercase, force=True)
     chrf = _plain(CHRF)(lowercase=lowercase)
-    found = [
-        metric.corpus_score(list(hypotheses), [list(references)], n_bootstrap=max(samples, 1))
-        for metric in (bleu, chrf)
-    ]
-    return Scores(
-        bleu=found[0].score,
-        bleu_signature=str(bleu.get_signature()),
-        bleu_interval=_interval(found[0]) if samples > 1 else None,
-        chrf=found[1].score,
-        chrf_signature=str(chrf.get_signature()),
-        chrf_interval=_interval(found[1]) if samples > 1 else None,
-        sentences=len(hypotheses),
-    )
+
+    def measure(metric: Any) -> tuple[float, str, Interval | None]:
+        """A score, its signature and interval, which sacreBLEU gives as mean ± half its width."""
+        result = metric.corpus_score(list(hypotheses), [list(references)], n_bootstrap=max(samples, 1))
+        interval = (float(result._mean - result._ci), float(result._mean + result._ci)) if samples > 1 else None
+        return result.score, str(metric.get_signature()), interval
+
+    return TranslationScores(*measure(bleu), *measure(chrf), len(hypotheses))
 
 
 def _plain(metric: type[Any]) -> type[Any]:
@@ -88,8 +83,3 @@ def _plain(metric: type[Any]) -> type[Any]:
             return result
 
     return Plain
-
-
-def _interval(result: Any) -> Interval:
-    """The interval sacreBLEU reports as mean ± half its width."""
-    return float(result._mean - result._ci), float(result._mean + result._ci)

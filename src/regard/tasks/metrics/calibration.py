@@ -80,18 +80,22 @@ def _coolest(loss: Callable[[float], float], texts: int) -> float:
     """The temperature of least loss, by golden section: the loss is convex in its inverse, so it has one valley."""
     if not texts:
         raise RegardError("no texts to fit a temperature to")
+
+    def heated(logarithm: float) -> float:
+        return loss(float(np.exp(logarithm)))
+
     low, high = np.log(COLDEST), np.log(HOTTEST)
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    left_loss, right_loss = loss(float(np.exp(left))), loss(float(np.exp(right)))
+    left_loss, right_loss = heated(left), heated(right)
     for _ in range(_STEPS):
         if left_loss <= right_loss:
             high, right, right_loss = right, left, left_loss
             left = high - _GOLDEN * (high - low)
-            left_loss = loss(float(np.exp(left)))
+            left_loss = heated(left)
         else:
             low, left, left_loss = left, right, right_loss
             right = low + _GOLDEN * (high - low)
-            right_loss = loss(float(np.exp(right)))
+            right_loss = heated(right)
     return float(np.exp((low + high) / 2))
 
 
@@ -101,9 +105,8 @@ def calibration_lines(confidence_B: Floats, right_B: NDArray[np.bool_], temperat
     lines = [f"expected calibration error {error:.4f} at temperature {temperature:.3f}"]
     for limit, sure in ((COLDEST, "less sure"), (HOTTEST, "surer")):
         if abs(temperature - limit) < 1e-3 * limit:
-            lines.append(
-                f"the temperature ended at its limit of {limit:g}: probabilities are {sure} than they should be"
-            )
+            ended = f"the temperature ended at its limit of {limit:g}"
+            lines.append(f"{ended}: probabilities are {sure} than they should be")
     return lines
 
 
@@ -124,6 +127,7 @@ class AcceptanceScores:
     said_out: Floats
     inside: int
     outside: int
+    thresholds: Floats
 
     @property
     def accuracy(self) -> Floats:
@@ -149,6 +153,11 @@ class AcceptanceScores:
     def balanced_score(self) -> Floats:
         """The mean of accuracy in scope and recall out of scope."""
         return (self.in_scope_accuracy + self.recall) / 2
+
+    def at(self, place: int) -> Threshold:
+        """One of the thresholds with its scores."""
+        rows = (self.thresholds, self.accuracy, self.in_scope_accuracy, self.recall, self.f1)
+        return Threshold(*(float(row[place]) for row in rows))
 
 
 SCORES: dict[str, Score] = {
@@ -197,6 +206,7 @@ def acceptance_scores(
         said_out=right_out + below(~outside_B),
         inside=int((~outside_B).sum()),
         outside=int(outside_B.sum()),
+        thresholds=thresholds,
     )
 
 
@@ -215,12 +225,10 @@ def choose_threshold(
         RegardError: no text is out of scope, or all are; then there is nothing to choose by.
     """
     if score not in SCORES:
-        raise UsageError(f"{score!r} is no score to choose a threshold by; they are {', '.join(SCORES)}")
+        raise UsageError(f"{score!r} is unknown; known are {', '.join(SCORES)}", "classification.threshold_by")
     if not outside_B.any() or outside_B.all():
         raise RegardError("a threshold needs validation texts of both kinds: in scope and out of scope")
     known = np.unique(confidence_B)
     thresholds = np.concatenate([[0.0], (known[1:] + known[:-1]) / 2, [1.0]])
     found = acceptance_scores(confidence_B, right_B, outside_B, thresholds)
-    best = int(SCORES[score](found).argmax())
-    shown = (found.accuracy, found.in_scope_accuracy, found.recall, found.f1)
-    return Threshold(float(thresholds[best]), *(float(one[best]) for one in shown))
+    return found.at(int(SCORES[score](found).argmax()))

@@ -1,4 +1,4 @@
-"""Precision, recall and F1 of spans as in CoNLL: boundaries and label must match [Sang03 §2]."""
+"""Scores of tags and of spans as in CoNLL: boundaries and label must match [Sang03 §2]."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from regard.system.errors import RegardError
-from regard.text.tag_schemes import Span
+from regard.text.tag_schemes import Scheme, Span, convert_tags, spans_of
 
-Surface = tuple[tuple[str, ...], str]
+Tags = Sequence[Sequence[str]]
+SHOWN = 5
+"""Labels whose scores a card shows."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +69,7 @@ class SpanScores:
 
 
 def span_scores(
-    gold: Sequence[Sequence[Span]],
-    predicted: Sequence[Sequence[Span]],
-    words: Sequence[Sequence[str]] | None = None,
+    gold: Sequence[Sequence[Span]], predicted: Sequence[Sequence[Span]], words: Tags | None = None
 ) -> SpanScores:
     """Predicted spans compared with those that are there, sentence by sentence.
 
@@ -80,40 +80,30 @@ def span_scores(
     Raises:
         RegardError: nothing to score, or not as many sentences on every side.
     """
-    sides = [gold, predicted] if words is None else [gold, predicted, words]
-    if len({len(side) for side in sides}) != 1:
+    if len({len(side) for side in (gold, predicted, gold if words is None else words)}) != 1:
         raise RegardError(f"{len(gold)} sentences with spans, but {len(predicted)} with predicted ones")
     if not gold:
         raise RegardError("nothing to score: there are no sentences")
-    there, said, right = Counter[str](), Counter[str](), Counter[str]()
-    bounds = [0, 0, 0]
-    for one, other in zip(gold, predicted, strict=True):
-        there.update(label for _, _, label in set(one))
-        said.update(label for _, _, label in set(other))
-        right.update(label for _, _, label in set(one) & set(other))
-        ends, other_ends = ({span[:2] for span in spans} for spans in (one, other))
-        for place, found in enumerate((ends & other_ends, other_ends, ends)):
-            bounds[place] += len(found)
+    there, said = (
+        {(number, *span) for number, spans in enumerate(side) for span in spans} for side in (gold, predicted)
+    )
+    right = there & said
+    labels = [Counter(label for *_, label in side) for side in (right, said, there)]
+    ends, said_ends = ({span[:3] for span in side} for side in (there, said))
+    surface = None
+    if words is not None:
+        forms = [{(*words[n][begin:end], label) for n, begin, end, label in side} for side in (right, said, there)]
+        surface = Counts(*map(len, forms))
     return SpanScores(
-        spans=Counts(right.total(), said.total(), there.total()),
-        types={label: Counts(right[label], said[label], there[label]) for label in sorted(there | said)},
-        boundaries=Counts(*bounds),
-        surface=None if words is None else _surface(gold, predicted, words),
+        spans=Counts(len(right), len(said), len(there)),
+        types={label: Counts(*(counts[label] for counts in labels)) for label in sorted(labels[1] | labels[2])},
+        boundaries=Counts(len(ends & said_ends), len(said_ends), len(ends)),
+        surface=surface,
         sentences=len(gold),
     )
 
 
-def _surface(
-    gold: Sequence[Sequence[Span]], predicted: Sequence[Sequence[Span]], words: Sequence[Sequence[str]]
-) -> Counts:
-    there, said, right = set[Surface](), set[Surface](), set[Surface]()
-    for one, other, text in zip(gold, predicted, words, strict=True):
-        for forms, spans in ((there, set(one)), (said, set(other)), (right, set(one) & set(other))):
-            forms.update((tuple(text[begin:end]), label) for begin, end, label in spans)
-    return Counts(len(right), len(said), len(there))
-
-
-def tag_accuracy(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> float:
+def tag_accuracy(gold: Tags, predicted: Tags) -> float:
     """The share of words with the right tag, 0 to 100.
 
     Raises:
@@ -125,3 +115,57 @@ def tag_accuracy(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str
     if not pairs:
         raise RegardError("nothing to score: there are no words")
     return 100 * sum(right == said for right, said in pairs) / len(pairs)
+
+
+@dataclass(frozen=True)
+class TagScores:
+    """Scores of tagged texts.
+
+    Args:
+        accuracy: the share of words with the right tag, 0 to 100.
+        spans: of spans; absent if tags do not form spans.
+        words: how many were scored.
+    """
+
+    accuracy: float
+    spans: SpanScores | None
+    words: int
+
+    @property
+    def values(self) -> dict[str, float]:
+        """The scores by name, larger being better, the one that taggers are judged by first."""
+        both = {"f1": self.spans.spans.f1} if self.spans else {}
+        return {**both, "accuracy": self.accuracy}
+
+    def lines(self) -> list[str]:
+        """For people, a score a line; of single labels those that occur most."""
+        found = [f"accuracy {self.accuracy:.2f} ({self.words:,} words)"]
+        if self.spans is None:
+            return found
+        every, types = self.spans.spans, self.spans.types
+        found.insert(0, f"F1 {every.f1:.2f} (precision {every.precision:.2f}, recall {every.recall:.2f})")
+        most = sorted(types, key=lambda label: (-types[label].gold, label))[:SHOWN]
+        return found + [f"F1 of {label or 'spans'} {types[label].f1:.2f} ({types[label].gold:,})" for label in most]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {"accuracy": self.accuracy, "words": self.words} | (self.spans.to_dict() if self.spans else {})
+
+
+def tag_scores(gold: Tags, predicted: Tags, scheme: Scheme, words: Tags | None = None) -> TagScores:
+    """Predicted tags compared with the right ones; span tags are compared as BIO, whatever their scheme.
+
+    Args:
+        gold, predicted: for each text a tag a word.
+        scheme: ``none``, or the scheme of span tags.
+        words: for each text its words, for the scores of surface forms.
+
+    Raises:
+        RegardError: no words, or not a tag for each.
+    """
+    count = sum(map(len, gold))
+    if scheme == "none":
+        return TagScores(tag_accuracy(gold, predicted), None, count)
+    right, said = ([convert_tags(tags, "bio") for tags in side] for side in (gold, predicted))
+    there, found = ([spans_of(tags) for tags in side] for side in (right, said))
+    return TagScores(tag_accuracy(right, said), span_scores(there, found, words), count)

@@ -2,32 +2,152 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from regard.config import BertSection, Recipe, RnnEncoderSection
+from regard.data.batches.batch import Ids, batches_by_length, pack_sources
+from regard.data.batches.texts import TextBatch, WordMarks
 from regard.data.corpora.corpus import Corpus
-from regard.data.prepare.encoders import TagEncoder, word_parts
+from regard.data.prepare.encoders import TOKENIZER, TagEncoder, Window, word_parts
+from regard.data.prepare.shards import ragged_indices
 from regard.data.prepare.windowing import Frame
+from regard.models.bert import TagHead
 from regard.models.build import reader, tags
+from regard.models.inputs import tokens
 from regard.models.rnn_encoder import Reader
-from regard.system.errors import UsageError
-from regard.tasks.metrics.tags import TagScores, tag_scores
-from regard.tasks.metrics.unknown_labels import refuse_unknown_labels
-from regard.tasks.protocols import device_of
-from regard.tasks.tagging.assets import TagAssets
-from regard.tasks.tagging.word_scores import decode_tags, head_of, read_words
-from regard.tasks.text.task import Read, read_as, refuse_others
-from regard.text.tag_schemes import OUTSIDE, forbidden, spans_of, split_tag, tags_of
+from regard.nn.heads.tag_decoder import Chain
+from regard.nn.layout import Sequences
+from regard.system.errors import RegardError, UsageError
+from regard.tasks.metrics.labels import refuse_unknown_labels
+from regard.tasks.metrics.spans import TagScores, tag_scores
+from regard.tasks.text.assets import LABELS, LabelsFile, TextAssets, labels_content, read_json
+from regard.tasks.text.task import ROOM, BaseTask, Read, read_as, refuse_others
+from regard.text.tag_schemes import OUTSIDE, Scheme, detect, forbidden, spans_of, split_tag, tags_of
 from regard.text.tagged_words import Place, TaggedWords, places_of
+from regard.text.tokenizers.vocabulary import read_tokenizer
+
+
+@dataclass(frozen=True)
+class TagAssets(TextAssets):
+    """Tokenizer and labels, and the tag scheme, also kept in ``labels.json``."""
+
+    scheme: Scheme = "none"
+
+    @property
+    def contents(self) -> Mapping[str, bytes]:
+        """``tokenizer.json``, and ``labels.json`` with the scheme."""
+        return {**super().contents, LABELS: labels_content(self.labels, self.fitted, scheme=self.scheme)}
+
+    @property
+    def sha256(self) -> str:
+        """One fingerprint of tokenizer, tags and scheme."""
+        return hashlib.sha256(f"{super().sha256} {self.scheme}".encode()).hexdigest()
+
+    @classmethod
+    def load(cls, folder: Path) -> TagAssets:
+        """Those of a model folder; where no scheme is named, as in one from elsewhere, spans are read leniently.
+
+        Raises:
+            RegardError: a file is missing or damaged.
+        """
+        tokenizer, path = read_tokenizer(folder / TOKENIZER), folder / LABELS
+        if not path.exists():
+            raise RegardError("is missing; it names the tags", str(path))
+        read = read_json(path, LabelsFile)
+        lenient: Scheme = "none" if detect([[label] for label in read.labels]) == "none" else "io"
+        return cls(tokenizer, read.labels, read.fitted, read.scheme or lenient)
+
+
+Scores = NDArray[np.float32]
+CELLS = 1 << 15
+"""Words decoded at once, padding included."""
+LONGEST = 4096
+"""Words of a text that are tagged as one; a longer text is tagged in parts."""
+
+
+def head_of(model: Reader) -> TagHead:
+    """The head of a tagger."""
+    assert isinstance(model.head, TagHead)
+    return model.head
+
+
+def word_scores(model: Reader, batch: TextBatch, device: torch.device) -> tuple[Tensor, WordMarks]:
+    """``score_RC`` of every tag for the words that a batch's windows count, and which these are."""
+    given, marks = tokens(batch.text, device), WordMarks.of(batch.text, batch.labels_X)
+    starts, lengths = (torch.from_numpy(side).to(device) for side in (marks.starts_R, marks.lengths_R))
+    longest = int(marks.lengths_R.max(initial=0))
+    words = Sequences(starts, lengths, len(starts), longest, given.sequences.size)
+    return head_of(model).words(model.encoder(given), words), marks
+
+
+@torch.inference_mode()
+def read_words(model: Reader, windows: Sequence[Window], device: torch.device, room: int = ROOM) -> Scores:
+    """``score_RC`` of the words of all windows, in their order; windows of similar length are read together."""
+    lengths = np.array([len(ids) for ids, _ in windows], np.int64)
+    found: list[Scores] = [np.zeros((0, 0), np.float32)] * len(windows)
+    for chosen in batches_by_length(lengths, room):
+        marks = np.concatenate([windows[place][1] for place in chosen])
+        batch = TextBatch(pack_sources([windows[place][0] for place in chosen]), marks, lengths[chosen], chosen)
+        score_RC, words = word_scores(model, batch, device)
+        split = np.split(score_RC.float().cpu().numpy(), words.counts_B.cumsum()[:-1])
+        for place, rows in zip(chosen.tolist(), split, strict=True):
+            found[place] = rows
+    return np.concatenate(found) if found else np.zeros((0, 1), np.float32)
+
+
+def decode_tags(
+    chain: Chain, score_RC: Scores, lengths_B: Ids, device: torch.device, heat: float = 1.0
+) -> tuple[Ids, NDArray[np.float64]]:
+    """``(tags_R, probability_R)``: the best tags of each text's words, and how sure each is.
+
+    Args:
+        chain: chooses.
+        score_RC: of the words of all texts, end to end.
+        lengths_B: words of each text.
+        device: where to choose.
+        heat: the temperature of the probabilities.
+    """
+    tags_R, probability_R = np.zeros(len(score_RC), np.int64), np.zeros(len(score_RC), np.float64)
+    whole = [[LONGEST] * (int(length) // LONGEST) + [int(length) % LONGEST] for length in lengths_B]
+    lengths_B = np.array([length for parts in whole for length in parts if length], np.int64)
+    starts_B = lengths_B.cumsum() - lengths_B
+    for group in _alike(lengths_B):
+        rows = ragged_indices(starts_B[group], lengths_B[group])
+        score = torch.from_numpy(score_RC[rows]).to(device)
+        sequences = Sequences.end_to_end(lengths_B[group].tolist(), device)
+        tags = chain.decode(score, sequences)
+        sure = chain.probabilities(score / heat, sequences).gather(1, tags[:, None])[:, 0]
+        tags_R[rows], probability_R[rows] = tags.cpu().numpy(), sure.double().cpu().numpy()
+    return tags_R, probability_R
+
+
+def _alike(lengths_B: Ids) -> Iterator[Ids]:
+    """Texts of similar length, few enough to be filled up to the longest."""
+    order = np.argsort(-lengths_B, kind="stable")
+    begin = 0
+    while begin < len(order):
+        count = max(1, CELLS // max(1, int(lengths_B[order[begin]])))
+        yield order[begin : begin + count]
+        begin += count
+
+
+def split_by(values: Sequence[str], lengths_B: Ids) -> list[list[str]]:
+    """Scores of all words, text by text."""
+    ends = lengths_B.cumsum().tolist()
+    return [list(values[end - length : end]) for end, length in zip(ends, lengths_B.tolist(), strict=True)]
+
 
 BURST = 1024
 """Texts tagged at once."""
@@ -71,19 +191,14 @@ class TaggedText:
         return [self.text[begin:end] for begin, end in self.places]
 
 
-class Tagging:
-    """A tagger, ready to use.
-
-    Args:
-        recipe: of the model.
-        assets: tokenizer, tags and their scheme.
-        model: the trained encoder with its head, on its device.
-    """
+class Tagging(BaseTask[TagAssets, Reader]):
+    """A tagger, ready to use."""
 
     name: ClassVar[str] = "tagging"
+    assets_class: ClassVar[type[Any]] = TagAssets
 
     def __init__(self, recipe: Recipe, assets: TagAssets, model: Reader) -> None:
-        self.recipe, self.assets, self.model = recipe, assets, model
+        super().__init__(recipe, assets, model)
         frame = Frame.of(assets.tokenizer, recipe.data.max_tokens, recipe.tagging.stride)
         self.coding = TagEncoder(assets.tokenizer, frame, assets.scheme, assets.labels)
         head_of(model).chain.limit(forbidden(assets.labels, assets.scheme))
@@ -94,16 +209,6 @@ class Tagging:
         assert isinstance(recipe.model, BertSection | RnnEncoderSection)
         chain = "crf" if recipe.tagging.crf else "alone"
         return reader(recipe.model, sizes[0], tags(recipe.model, max(1, sizes[1]), chain), key)
-
-    @staticmethod
-    def load_assets(folder: Path) -> TagAssets:
-        """Tokenizer and tags of a model folder."""
-        return TagAssets.load(folder)
-
-    @property
-    def device(self) -> torch.device:
-        """Where the model is."""
-        return device_of(self.model)
 
     @overload
     def tag(self, text: str) -> TaggedText: ...
@@ -116,7 +221,7 @@ class Tagging:
         windows that overlap; each word takes its scores from the window in which it is most central.
         """
         if isinstance(text, str):
-            return self.tag_all([TaggedWords(text, tuple(places_of(text)))])[0]
+            return self.tag([text])[0]
         refuse_others(text)
         return self.tag_all([TaggedWords(one, tuple(places_of(one))) for one in text])
 

@@ -13,9 +13,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.data.batches.packing import pack_sources
-from regard.data.batches.texts import Examples, TextBatch
-from regard.data.batches.word_marks import WordMarks, text_lengths
+from regard.data.batches.batch import pack_sources
+from regard.data.batches.texts import Examples, TextBatch, WordMarks, text_lengths
 from regard.data.checks.tags import TagScan, detect_scheme
 from regard.data.corpora.corpus import Progress
 from regard.data.corpora.scan import DataScan
@@ -27,11 +26,9 @@ from regard.nn import ops
 from regard.nn.layout import Sequences
 from regard.tasks.defaults import epochs_for
 from regard.tasks.metrics import calibration
-from regard.tasks.metrics.tags import TagScores, tag_scores
+from regard.tasks.metrics.spans import TagScores, tag_scores
 from regard.tasks.protocols import DataPaths, ShouldStop, TrainingJob, device_of
-from regard.tasks.tagging.assets import TagAssets
-from regard.tasks.tagging.tagger import Tagging
-from regard.tasks.tagging.word_scores import decode_tags, head_of, split_by, word_scores
+from regard.tasks.tagging.tagger import TagAssets, Tagging, decode_tags, head_of, split_by, word_scores
 from regard.tasks.text.assets import FittedValues, TextAssets
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, tagged_sides
 from regard.text.tag_schemes import Scheme, inventory, spans_of, split_tag

@@ -6,17 +6,20 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from regard.config import FORMAT, checksum
 from regard.data.prepare.encoders import TOKENIZER
 from regard.system import disk
 from regard.system.errors import RegardError
+from regard.text.tag_schemes import Scheme
 from regard.text.tokenizers.vocabulary import AnyTokenizer, read_tokenizer
 
 LABELS = "labels.json"
+Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True)
@@ -78,46 +81,48 @@ class TextAssets:
             RegardError: a file is missing or damaged.
         """
         tokenizer = read_tokenizer(folder / TOKENIZER)
-        path = folder / LABELS
-        if not path.exists():
+        if not (folder / LABELS).exists():
             return cls(tokenizer)
-        labels, fitted = read_labels(path)
-        return cls(tokenizer, labels, fitted)
+        read = read_json(folder / LABELS, LabelsFile)
+        return cls(tokenizer, read.labels, read.fitted)
 
 
-def labels_content(labels: Sequence[str], fitted: FittedValues) -> bytes:
+def labels_content(labels: Sequence[str], fitted: FittedValues, **more: str) -> bytes:
     """The bytes of ``labels.json``."""
-    value = {"format": FORMAT, "labels": list(labels), **asdict(fitted)}
-    return (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode()
+    return json_content({"labels": list(labels), **asdict(fitted), **more})
 
 
-def values_of(path: Path) -> dict[str, Any]:
+def json_content(values: Mapping[str, Any]) -> bytes:
+    """The bytes of one of our JSON files."""
+    return (json.dumps({"format": FORMAT, **values}, ensure_ascii=False, indent=1) + "\n").encode()
+
+
+class LabelsFile(BaseModel):
+    """What ``labels.json`` holds; ``scheme``: of tags."""
+
+    labels: tuple[str, ...] = Field(min_length=1)
+    temperature: float = Field(gt=0, allow_inf_nan=False)
+    threshold: float = Field(ge=0, le=1)
+    scheme: Scheme | None = None
+
+    @property
+    def fitted(self) -> FittedValues:
+        """The values fitted on the validation texts."""
+        return FittedValues(self.temperature, self.threshold)
+
+
+def read_json(path: Path, kind: type[Kind]) -> Kind:
     """The values of one of our JSON files.
 
     Raises:
         RegardError: it is missing or damaged, or a newer Regard wrote it.
     """
     value = disk.json_of(path)
-    if not isinstance(value, dict):
-        raise RegardError("is damaged: an object was expected", str(path))
-    checksum.refuse_newer(value, path)
-    return value
-
-
-def read_labels(path: Path) -> tuple[tuple[str, ...], FittedValues]:
-    """Labels and fitted values from ``labels.json``.
-
-    Raises:
-        RegardError: it is missing or damaged.
-    """
-    value = values_of(path)
+    if isinstance(value, dict):
+        checksum.refuse_newer(value, path)
     try:
-        labels = tuple(value["labels"])
-        fitted = FittedValues(float(value["temperature"]), float(value["threshold"]))
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise RegardError(f"is damaged, or holds no labels: {error}", str(path)) from None
-    named = isinstance(value["labels"], list) and labels and all(isinstance(label, str) for label in labels)
-    if not named or not 0 < fitted.temperature < inf or not 0 <= fitted.threshold <= 1:
-        message = "is damaged: labels are names, a temperature is above zero, a threshold between zero and one"
-        raise RegardError(message, str(path))
-    return labels, fitted
+        return TypeAdapter(kind).validate_python(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place, found = ".".join(map(str, first["loc"])), f"{first['input']!r:.60}"
+        raise RegardError(f"is damaged: {place} {found}: {first['msg']}", str(path)) from None

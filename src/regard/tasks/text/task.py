@@ -1,15 +1,20 @@
-"""Base classes of tasks with a text encoder, and checks of their input texts."""
+"""What tasks share: base classes, checks of texts, batched forward passes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
 
+import numpy as np
 import torch
-from torch import nn
+from numpy.typing import NDArray
+from torch import Tensor, nn
 
 from regard.config import Recipe
+from regard.data.batches.batch import Ids, batches_by_length, pack_sources
 from regard.data.prepare.windowing import Frame
+from regard.models.inputs import Tokens, tokens
 from regard.models.rnn_encoder import Reader
 from regard.system.errors import UsageError
 from regard.tasks.protocols import device_of
@@ -18,12 +23,59 @@ from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 Read = tuple[int, int, int]
 """An input id and its characters, from and to; none for a symbol."""
+ROOM = 8192
+"""Tokens read at once."""
+AnyAssets = TypeVar("AnyAssets")
+AnyModel = TypeVar("AnyModel", bound=nn.Module)
+
+
+class BaseTask(Generic[AnyAssets, AnyModel]):
+    """A model that is ready to use.
+
+    Args:
+        recipe: of the model; its sections give the defaults.
+        assets: what it needs besides its weights.
+        model: on its device.
+    """
+
+    assets_class: ClassVar[type[Any]]
+
+    def __init__(self, recipe: Recipe, assets: AnyAssets, model: AnyModel) -> None:
+        self.recipe, self.assets, self.model = recipe, assets, model
+
+    @classmethod
+    def load_assets(cls, folder: Path) -> Any:
+        """The assets of a model folder."""
+        return cls.assets_class.load(folder)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return device_of(self.model)
+
+
+class TextTask(BaseTask[TextAssets, AnyModel]):
+    """Base class of tasks with one tokenizer and optional labels."""
+
+    assets_class: ClassVar[type[Any]] = TextAssets
+
+
+class TextReader(TextTask[Reader]):
+    """A task whose model is an encoder of texts framed by symbols."""
+
+    def __init__(self, recipe: Recipe, assets: TextAssets, model: Reader) -> None:
+        super().__init__(recipe, assets, model)
+        self.frame = Frame.of(assets.tokenizer, recipe.data.max_tokens)
+
+    def reads(self, text: str) -> tuple[str, list[Read]]:
+        """The model's input for a text and its characters, for inspection."""
+        return read_as(self.assets.tokenizer, text, self.frame.begin, (self.frame.end,))
 
 
 def refuse_others(texts: object) -> None:
     """Raise a UsageError for anything but a list of texts, naming its type."""
     if isinstance(texts, str) or not isinstance(texts, Sequence):
-        raise UsageError(f"a list of texts is wanted, not {type(texts).__name__}")
+        raise UsageError(f"a list of texts is wanted, not {type(texts).__name__}", "texts")
     for place, text in enumerate(texts):
         if not isinstance(text, str):
             raise UsageError(f"a text must be str, not {type(text).__name__}", f"texts[{place}]")
@@ -35,41 +87,40 @@ def read_as(
     """A text as the tokenizer has it, and its pieces between symbols, each with its characters."""
     encoding = tokenizer.encode(text)
     last = len(encoding.text)
-    inner = [(id, start, stop) for id, (start, stop) in zip(encoding.ids, encoding.offsets, strict=True)]
+    inner = ((id, start, stop) for id, (start, stop) in zip(encoding.ids, encoding.offsets, strict=True))
     return encoding.text, [*((id, 0, 0) for id in begin), *inner, *((id, last, last) for id in end)]
 
 
-class TextTask:
-    """Base class of tasks with one tokenizer and optional labels."""
-
-    model: nn.Module
-
-    @staticmethod
-    def load_assets(folder: Path) -> TextAssets:
-        """The tokenizer of a model folder, and its labels where it has some."""
-        return TextAssets.load(folder)
-
-    @property
-    def device(self) -> torch.device:
-        """Where the model is."""
-        return device_of(self.model)
-
-
-class TextReader(TextTask):
-    """A task whose model is an encoder of texts framed by symbols.
+@torch.inference_mode()
+def forward_batches(
+    answer: Callable[[Tokens], Tensor], windows: Sequence[Ids], device: torch.device, each: bool, room: int = ROOM
+) -> list[NDArray[np.float32]]:
+    """The answers for every window, in order; windows of similar length are read together.
 
     Args:
-        recipe: of the model.
-        assets: the tokenizer, and what else the task has.
-        model: the encoder with its head, on its device.
+        answer: a model, or a function of packed texts: a row for each window, or a row for each token.
+        windows: framed ids.
+        device: where the model is.
+        each: a row for each token.
+        room: tokens read at once.
     """
+    lengths = np.array([len(window) for window in windows], np.int64)
+    found: list[NDArray[np.float32]] = [np.zeros(0, np.float32)] * len(windows)
+    for chosen in batches_by_length(lengths, room):
+        given = tokens(pack_sources([windows[place] for place in chosen]), device)
+        rows = answer(given).float().cpu().numpy()
+        split = np.split(rows, lengths[chosen].cumsum()[:-1]) if each else list(rows)
+        for place, one in zip(chosen.tolist(), split, strict=True):
+            found[place] = one
+    return found
 
-    model: Reader
 
-    def __init__(self, recipe: Recipe, assets: TextAssets, model: Reader) -> None:
-        self.recipe, self.assets, self.model = recipe, assets, model
-        self.frame = Frame.of(assets.tokenizer, recipe.data.max_tokens)
+def mean_over_windows(score_WC: NDArray[Any], windows_B: Ids) -> NDArray[np.float64]:
+    """``score_BC``: for each text the mean over its windows, which are consecutive.
 
-    def reads(self, text: str) -> tuple[str, list[Read]]:
-        """The model's input for a text and its characters, for inspection."""
-        return read_as(self.assets.tokenizer, text, self.frame.begin, (self.frame.end,))
+    Args:
+        score_WC: of the windows of all texts.
+        windows_B: how many each text has, one or more.
+    """
+    sums_BC = np.add.reduceat(score_WC.astype(np.float64), windows_B.cumsum() - windows_B)
+    return np.asarray(sums_BC / windows_B[:, None])

@@ -5,11 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import ClassVar, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from regard.config import Decoding, Recipe
@@ -22,8 +20,8 @@ from regard.models.decoding.stepper import stepper
 from regard.models.rnn import Rnn
 from regard.models.transformer import Transformer
 from regard.system.errors import UsageError
-from regard.tasks.metrics.bleu import Scores, score
-from regard.tasks.text.task import refuse_others
+from regard.tasks.metrics.bleu import TranslationScores, score
+from regard.tasks.text.task import BaseTask, refuse_others
 from regard.text.languages import joiner
 from regard.text.long_words import shorten_words
 from regard.text.sentences import cut
@@ -50,42 +48,20 @@ class Hypothesis:
     finished: bool = True
 
 
-class Translation:
-    """A translator, ready to use.
-
-    Args:
-        recipe: of the model; its section ``decoding`` gives the defaults.
-        vocabularies: text ↔ ids of both languages.
-        model: the trained encoder-decoder, on its device.
-    """
+class Translation(BaseTask[Vocabularies, Transformer | Rnn]):
+    """A translator, ready to use; its assets are the vocabularies of both languages."""
 
     name: ClassVar[str] = "translation"
+    assets_class: ClassVar[type[Any]] = Vocabularies
 
-    def __init__(self, recipe: Recipe, vocabularies: Vocabularies, model: Transformer | Rnn) -> None:
-        self.recipe = recipe
-        self.vocabularies = vocabularies
-        self.model = model
-        self.symbols = Symbols(vocabularies.target.start)
+    def __init__(self, recipe: Recipe, assets: Vocabularies, model: Transformer | Rnn) -> None:
+        super().__init__(recipe, assets, model)
+        self.vocabularies, self.symbols = assets, Symbols(assets.target.start)
 
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Transformer | Rnn:
         """The encoder-decoder of a recipe, for n source and target pieces."""
         return encoder_decoder(recipe.model, *sizes, key)
-
-    @staticmethod
-    def load_assets(folder: Path) -> Vocabularies:
-        """The vocabularies of a model folder."""
-        return Vocabularies.load(folder)
-
-    @property
-    def assets(self) -> Vocabularies:
-        """The assets of the model."""
-        return self.vocabularies
-
-    @property
-    def device(self) -> torch.device:
-        """Where the model is."""
-        return next(self.model.parameters()).device
 
     @overload
     def translate(self, text: str, beam: int | None = None) -> str: ...
@@ -98,9 +74,8 @@ class Translation:
             text: one text or several; an empty one stays empty.
             beam: hypotheses kept while searching; 1 is greedy; default: the recipe's.
         """
-        one = isinstance(text, str)
         best = [hypotheses[0].text for hypotheses in self.nbest([text] if isinstance(text, str) else text, 1, beam)]
-        return best[0] if one else best
+        return best[0] if isinstance(text, str) else best
 
     def nbest(
         self,
@@ -144,7 +119,7 @@ class Translation:
         beam: int | None = None,
         lowercase: bool = False,
         trace: Trace | None = None,
-    ) -> Scores:
+    ) -> TranslationScores:
         """BLEU and chrF of the translations of ``sources`` against ``references``, with signatures and intervals."""
         found = self.nbest(sources, 1, beam, trace=trace)
         return score([best[0].text for best in found], references, self.recipe.text.target_language, lowercase)
@@ -161,8 +136,7 @@ class Translation:
     def _parts(self, text: str, line: int) -> list[str]:
         if not text.strip():
             return []
-        limit = self.recipe.data.max_tokens
-        left = 0
+        limit, left = self.recipe.data.max_tokens, 0
 
         def shorten(sentence: str) -> str:
             nonlocal left
@@ -170,16 +144,13 @@ class Translation:
             left += lost
             return kept
 
-        parts = [part for part in cut(text, self.vocabularies.source, limit, self._language, shorten) if part]
+        language = self.recipe.text.source_language
+        parts = [part for part in cut(text, self.vocabularies.source, limit, language, shorten) if part]
         if len(parts) > 1:
             longer = f"line {line} is longer than {limit} tokens and is cut into {len(parts):,} parts"
             more = f"; of words with more than {LONGEST_WORD:,} characters {left:,} are left out" if left else ""
             warnings.warn(f"{longer}{more}: {text[:40] + '…'!r}", stacklevel=4)
         return parts
-
-    @property
-    def _language(self) -> str:
-        return self.recipe.text.source_language
 
     def _ids(self, text: str) -> NDArray[np.int64]:
         source = self.vocabularies.source

@@ -1,10 +1,13 @@
-"""Texts with gaps: each gap a sentinel, every piece with its characters, and back again."""
+"""Gaps in texts: each a symbol, every piece with its characters, and back again."""
+
+from __future__ import annotations
 
 import pytest
 
 from regard.system.errors import UsageError
-from regard.tasks.language.sentinels import Gaps, decode_with_offsets
+from regard.tasks.language.gaps import SpanGaps, decode_with_offsets, decode_with_symbols
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
+from tests.refusals import refused
 
 NAMES = ("<extra_0>", "<extra_1>", "<extra_2>")
 
@@ -24,7 +27,7 @@ def test_a_gap_is_a_sentinel_by_its_name_or_the_next_that_is_free() -> None:
         "no gap": (),
         "caf\u00e9 [MASK]": NAMES[:1],
     }.items():
-        found = Gaps(known).parse(text.replace("\u00e9", "e\u0301"))  # the tokenizer's own form comes back
+        found = SpanGaps(known).parse(text.replace("\u00e9", "e\u0301"))  # the tokenizer's own form comes back
         assert tuple(found.ids[place] for place in found.gaps) == tuple(ids[name] for name in named)
         filled = text
         for name in named:
@@ -35,7 +38,7 @@ def test_a_gap_is_a_sentinel_by_its_name_or_the_next_that_is_free() -> None:
 @pytest.mark.parametrize("units", ["pieces", "characters"])
 def test_pieces_and_their_characters_are_those_of_the_text_around(units: str) -> None:
     known = tokenizer(units=units)
-    found = Gaps(known).parse("the cat [MASK] on the [MASK]. The end")
+    found = SpanGaps(known).parse("the cat [MASK] on the [MASK]. The end")
     texts = [found.text[start:end] for _, start, end in found.read]
     assert found.text == "the cat <extra_0> on the <extra_1>. The end"
     space = " " if units == "characters" else ""  # before a gap; else it belongs to the gap
@@ -48,19 +51,31 @@ def test_pieces_and_their_characters_are_those_of_the_text_around(units: str) ->
 
 
 def test_what_cannot_be_read_is_refused() -> None:
-    gaps = Gaps(tokenizer())
-    with pytest.raises(UsageError, match="another number"):
+    gaps = SpanGaps(tokenizer())
+    with refused(UsageError, "<extra_1> and <extra_1>"):
         gaps.parse("<extra_1> and <extra_1>")
-    with pytest.raises(UsageError, match="4 gaps are more than the 3"):
+    with refused(UsageError, "[MASK] " * 4, "4", "3"):
         gaps.parse("[MASK] " * 4)
 
 
 def test_what_was_written_is_spelled_with_its_symbols() -> None:
     known = tokenizer()
-    ids = Gaps(known).parse("<extra_0> old cat<extra_1> na\u00efve <extra_0_> the").ids
+    ids = SpanGaps(known).parse("<extra_0> old cat<extra_1> na\u00efve <extra_0_> the").ids
     text, read = decode_with_offsets(known, [*ids, known.sentinels[0]], known.sentinels)
     assert text == "<extra_0> old cat <extra_1> na\u00efve <extra_0_> the <extra_0>"
     assert [id for id, _, _ in read] == [*ids, known.sentinels[0]]
     pieces = [text[start:end] for id, start, end in read if id not in known.sentinels]
     assert "".join(pieces) == " old cat na\u00efve <extra_0_> the"
     assert all(start == end for id, start, end in read if id in known.sentinels)
+
+
+def test_named_symbols_are_shown_and_others_are_not() -> None:
+    tokenizer = learn(["the cat sat on the mat"] * 3, 300, symbols=("[CLS]", "[MASK]", "<extra_0>"))
+    the, sat = (tokenizer.ids_batch([text])[0].tolist() for text in ("the", " sat"))
+    begin, mask, extra = tokenizer.begin[0], tokenizer.mask, tokenizer.sentinels[0]
+    ids = [begin, *the, mask, *sat, extra, tokenizer.end]
+    assert decode_with_symbols(tokenizer, ids, {mask}) == "the [MASK] sat"
+    assert decode_with_symbols(tokenizer, ids, {mask, extra}) == "the [MASK] sat <extra_0>"
+    assert decode_with_symbols(tokenizer, [mask, mask, *sat], {mask}) == "[MASK] [MASK] sat"
+    assert decode_with_symbols(tokenizer, ids, set()) == "the sat"
+    assert decode_with_symbols(tokenizer, [], {mask}) == ""

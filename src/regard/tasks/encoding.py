@@ -1,25 +1,29 @@
-"""Token and text vectors from any layer of a trained model."""
+"""Vectors of texts, tokens, images and patches from any layer of a trained model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import partial
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from regard.config import BertSection, Recipe, VitSection
 from regard.data.prepare.windowing import Frame
 from regard.data.prepare.word_tags import most_central
+from regard.models.bert import Bert
+from regard.models.build import bert, vectors
 from regard.models.inputs import Tokens
 from regard.nn.hooks import capture
 from regard.nn.recurrent.cells import Stack
 from regard.system.errors import UsageError
+from regard.tasks.images.classifier import Image, ImageClassification
 from regard.tasks.protocols import device_of
-from regard.tasks.text.batched_forward import forward_batches
-from regard.tasks.text.task import refuse_others
+from regard.tasks.text.task import TextReader, forward_batches, refuse_others
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 Floats = NDArray[np.float32]
@@ -34,6 +38,8 @@ POOLS: dict[str, Callable[[Floats], Floats]] = {
     "last": lambda rows: rows[-1],
 }
 """Pooling of a whole text, its symbols included."""
+BEHIND = "feedforward_residual.residual"
+"""Point of a layer at which it has ended."""
 
 
 @dataclass(frozen=True)
@@ -73,24 +79,18 @@ class TextVectors:
 
     def __init__(self, task: Any, layer: int | None = None) -> None:
         family = task.recipe.model.family
-        if family not in STACKS:
+        if family == "vit":
             raise UsageError("this model reads no text", "model.family")
-        self.task = task
+        self.task, self.size = task, int(task.recipe.model.d_model)
         translates = task.name == "translation"
         self.tokenizer: AnyTokenizer = task.vocabularies.source if translates else task.assets.tokenizer
         self.causal = family == "gpt"
         begin = (self.tokenizer.end,) if self.causal else () if translates else tuple(self.tokenizer.begin)
         self.frame = Frame(begin, self.tokenizer.end, task.recipe.data.max_tokens)
-        self.answer = answer_of(*STACKS[family](task.model), layer)
+        self.answer = layer_of(task.model, family, layer)
         model, encodes = task.recipe.model, task.name == "encoding"
         self.pool: Pool = model.pool if encodes and not model.pooler else "mean"
         self.normalise: bool = encodes and task.recipe.encoding.normalise
-
-    @property
-    def size(self) -> int:
-        """Entries of a vector."""
-        size: int = self.task.recipe.model.d_model
-        return size
 
     def texts(self, texts: Sequence[str], pool: Pool | None = None, normalise: bool | None = None) -> Floats:
         """A row for each text: its first or last token's vector, or the mean or the largest of all, entry by entry.
@@ -103,15 +103,12 @@ class TextVectors:
         Raises:
             UsageError: ``texts`` is no list of texts, or there is no such pool.
         """
-        pool = self.pool if pool is None else pool
-        normalise = self.normalise if normalise is None else normalise
-        if pool not in POOLS:
-            raise UsageError(f"{pool!r} is no way to pool; known are {', '.join(POOLS)}", "pool")
+        pooled = pooling(self.pool if pool is None else pool)
         refuse_others(texts)
-        ids = self.tokenizer.ids_batch(list(texts))
-        rows = [POOLS[pool](np.concatenate(parts)) if len(parts[1]) else None for parts in self._encode(texts, ids)]
-        found = np.array([np.zeros(self.size, np.float32) if row is None else row for row in rows], np.float32)
-        return unit_rows(found.reshape(len(texts), self.size)) if normalise else found.reshape(len(texts), self.size)
+        parts = self._encode(texts, self.tokenizer.ids_batch(list(texts)))
+        rows = [pooled(np.concatenate(part)) if len(part[1]) else np.zeros(self.size, np.float32) for part in parts]
+        found = np.array(rows, np.float32).reshape(len(texts), self.size)
+        return unit_rows(found) if (self.normalise if normalise is None else normalise) else found
 
     def tokens(self, texts: Sequence[str], normalise: bool = False) -> list[TokenVectors]:
         """For each text a vector of every piece.
@@ -165,15 +162,46 @@ class TextVectors:
         return rows[0][:before], inner, rows[-1][before + held :]
 
 
-def answer_of(count: int, answers: Callable[[int | None], Answer], layer: int | None) -> Answer:
-    """The vectors of a layer of ``count``, counted from 1; default: the last, with the norm that ends the stack.
+def layer_of(model: Any, family: str, layer: int | None) -> Answer:
+    """The vectors of a layer, counted from 1; default: the last, with the norm that ends the stack.
 
     Raises:
         UsageError: there is no such layer.
     """
-    if layer is not None and not 1 <= layer <= count:
-        raise UsageError(f"there is no layer {layer}; this model's encoder has layers 1 to {count}", "--layer")
-    return answers(None if layer == count else layer)
+    name, options = ("decoder", {"causal": True}) if family == "gpt" else ("encoder", {})
+    part, recurrent = getattr(model, name), family in ("rnn", "rnn-encoder")
+    layers = list(part.stack.layers if recurrent else part.layers)
+    if layer is not None and not 1 <= layer <= len(layers):
+        raise UsageError(f"there is no layer {layer}; this model's encoder has layers 1 to {len(layers)}", "--layer")
+    if recurrent:  # its lower layers are a stack of their own
+        lower = Stack(layers[:layer], 0.0)
+
+        def read_lower(given: Tokens) -> Tensor:
+            x_TD = part.input(given.ids_T, given.sequences.positions_T, given.sequences.longest)
+            return lower(x_TD, given.sequences)[0]
+
+        return read_lower
+    if layer is None or layer == len(layers):
+        return partial(part, **options)
+    point = f"{name}.{layer - 1}.{BEHIND}"
+
+    def read_inside(given: Any) -> Tensor:
+        with capture([point]) as heard:
+            part(given, **options)
+        return heard[point][-1]
+
+    return read_inside
+
+
+def pooling(pool: str) -> Callable[[Floats], Floats]:
+    """The function of a word for pooling.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if pool not in POOLS:
+        raise UsageError(f"{pool!r} is no way to pool; known are {', '.join(POOLS)}", "pool")
+    return POOLS[pool]
 
 
 def unit_rows(rows: Floats) -> Floats:
@@ -182,56 +210,75 @@ def unit_rows(rows: Floats) -> Floats:
     return np.asarray(rows / np.where(lengths > 0, lengths, 1.0), np.float32)
 
 
-def transformer_layers(name: str, **options: bool) -> Callable[[Any], tuple[int, Callable[[int | None], Answer]]]:
-    """A stack of attention layers, which is the model's part ``name``."""
+class Encoding(TextReader):
+    """A text encoder, ready to use, or to initialise another task from."""
 
-    def of(model: Any) -> tuple[int, Callable[[int | None], Answer]]:
-        stack = getattr(model, name)
+    name: ClassVar[str] = "encoding"
 
-        def last(tokens: Tokens) -> Tensor:
-            found: Tensor = stack(tokens, **options)
-            return found
+    @staticmethod
+    def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Bert:
+        """The encoder of a recipe."""
+        assert isinstance(recipe.model, BertSection)
+        return bert(recipe.model, sizes[0], vectors(recipe.model), key)
 
-        def upto(layer: int | None) -> Answer:
-            if layer is None:
-                return last
-            point = f"{name}.{layer - 1}.feedforward_residual.residual"
+    def encode(self, text: str | list[str], pool: Pool | None = None, normalise: bool | None = None) -> Floats:
+        """The vector of a text, or a row for each text of a list; see :class:`TextVectors`.
 
-            def inside(tokens: Tokens) -> Tensor:
-                with capture([point]) as heard:
-                    stack(tokens, **options)
-                return heard[point][-1]
-
-            return inside
-
-        return len(stack.layers), upto
-
-    return of
+        Args:
+            text: one text or several, of any length.
+            pool: first, mean, max or last; default: the model's own, else the mean.
+            normalise: scale vectors to length one; default: the model's own.
+        """
+        if isinstance(text, str):
+            return self.encode([text], pool, normalise)[0]
+        return TextVectors(self).texts(text, pool, normalise)
 
 
-def _recurrent(model: Any) -> tuple[int, Callable[[int | None], Answer]]:
-    """The encoder of a recurrent model; its lower layers are a stack of their own."""
-    layers = list(model.encoder.stack.layers)
+class ImageVectors:
+    """A classifier of images as an encoder of them.
 
-    def upto(layer: int | None) -> Answer:
-        stack = Stack(layers[:layer], 0.0)
+    Args:
+        task: a loaded classifier of images.
+        layer: counted from 1; default: the last, the input of the classifier.
 
-        def answer(tokens: Tokens) -> Tensor:
-            sequences = tokens.sequences
-            x_TD = model.encoder.input(tokens.ids_T, sequences.positions_T, sequences.longest)
-            hidden_TD: Tensor = stack(x_TD, sequences)[0]
-            return hidden_TD
+    Raises:
+        UsageError: the model has no such layer.
+    """
 
-        return answer
+    def __init__(self, task: ImageClassification, layer: int | None = None) -> None:
+        model = task.recipe.model
+        assert isinstance(model, VitSection)
+        self.task, self.pool = task, model.pool
+        self.answer = layer_of(task.model, model.family, layer)
+        self.rows, self.columns = model.height // model.patch, model.width // model.patch
+        self.size = model.d_model
 
-    return len(layers), upto
+    def images(self, images: Sequence[Image], pool: Pool | None = None, normalise: bool = False) -> Floats:
+        """A row for each image: its class token's vector, its last patch's, or the mean or the largest of all.
 
+        Args:
+            images: as :meth:`ImageClassification.classify` takes them.
+            pool: one of :data:`~regard.tasks.encoding.vectors.POOLS`; default: the model's own.
+            normalise: each row gets length one.
 
-STACKS: dict[str, Callable[[Any], tuple[int, Callable[[int | None], Answer]]]] = {
-    "transformer": transformer_layers("encoder"),
-    "bert": transformer_layers("encoder"),
-    "gpt": transformer_layers("decoder", causal=True),
-    "rnn": _recurrent,
-    "rnn-encoder": _recurrent,
-}
-"""By family how many layers read a text, and the vectors of each of them."""
+        Raises:
+            UsageError: there is no such pool.
+            RegardError: an image is not of the size the model reads.
+        """
+        pooled = pooling(pool or self.pool)
+        rows = [pooled(tokens) for tokens in self._encode(images)]
+        found = np.array(rows, np.float32).reshape(len(images), self.size)
+        return unit_rows(found) if normalise else found
+
+    def patches(self, images: Sequence[Image], normalise: bool = False) -> Floats:
+        """For each image a row for each patch, in row-major order: images × patches × size."""
+        found = self._encode(images)[:, 1:]
+        return unit_rows(found) if normalise else found
+
+    @torch.inference_mode()
+    def _encode(self, images: Sequence[Image]) -> Floats:
+        """For each image the vectors of its class token and its patches."""
+        batches = self.task.batches(self.task.images(images))
+        shape = (-1, 1 + self.rows * self.columns, self.size)
+        parts = [self.answer(batch).float().cpu().numpy().reshape(shape) for batch in batches]
+        return np.concatenate([np.zeros((0, *shape[1:]), np.float32), *parts])

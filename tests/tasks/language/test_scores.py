@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.system.errors import Stopped, UsageError
-from regard.tasks.metrics.perplexity import Perplexity, surprisals, windows
+from regard.tasks.language.scores import Perplexity, surprisals, windows
 from tests.models.small_models import PIECES, assert_near
 from tests.models.small_readers import gpt, texts
+from tests.refusals import refused
 
 END = 0
 
@@ -57,7 +58,7 @@ def test_windows_hold_every_token_fresh_once(lengths, length, data) -> None:
 
 @pytest.mark.parametrize("stride", [0, 5, -1])
 def test_a_stride_that_leaves_tokens_out_is_refused(stride: int) -> None:
-    with pytest.raises(UsageError, match="stride"):
+    with refused(UsageError, "stride", str(stride), "4"):
         surprisals(gpt(), [np.arange(9)], 4, stride, END)
 
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data.batches.batch import Capacity
-from regard.data.batches.packing import pack, pack_sources
+from regard.data.batches.batch import Capacity, capacity_for, pack, pack_sources, pad_to_capacity
 from regard.system.errors import RegardError
+from tests.refusals import refused
 
 SENTENCES = st.lists(st.lists(st.integers(2, 99), max_size=6).map(lambda ids: np.array([*ids, 0])), max_size=8)
 
@@ -18,12 +18,8 @@ SENTENCES = st.lists(st.lists(st.integers(2, 99), max_size=6).map(lambda ids: np
 def test_pack_lays_pairs_end_to_end(sources: list[np.ndarray], data: st.DataObject) -> None:  # type: ignore[type-arg]
     targets = [np.array([*data.draw(st.lists(st.integers(2, 99), max_size=6)), 0]) for _ in sources]
     batch = pack(sources, targets, start=100, capacity=Capacity(70, 80, 9))
-    assert [len(batch.source.ids_T), len(batch.target.ids_T), len(batch.labels_T), len(batch.weight_T)] == [
-        70,
-        80,
-        80,
-        80,
-    ]
+    sides = (batch.source.ids_T, batch.target.ids_T, batch.labels_T, batch.weight_T)
+    assert [len(side) for side in sides] == [70, 80, 80, 80]
     assert batch.source.count == batch.target.count == len(sources)
     assert batch.tokens == sum(map(len, targets)) == batch.weight_T.sum()
     for number, (source, target) in enumerate(zip(sources, targets, strict=True)):
@@ -47,15 +43,22 @@ def test_the_shape_is_just_large_enough_unless_given() -> None:
     assert (len(batch.source.ids_T), len(batch.target.ids_T), len(batch.target.starts_B)) == (2, 3, 1)
     alone = pack_sources([np.array([5, 0]), np.array([0])])
     assert (alone.ids_T.tolist(), alone.starts_B.tolist(), alone.lengths_B.tolist()) == ([5, 0, 0], [0, 2], [2, 1])
-    assert len(pack_sources([np.array([0])], tokens=64, sentences=8).starts_B) == 8
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(RegardError, match="do not fit"):
-        pack_sources([np.array([1, 2, 0])], tokens=2)
-    with pytest.raises(RegardError, match="do not fit"):
-        pack_sources([np.array([0]), np.array([0])], tokens=5, sentences=1)
-    with pytest.raises(RegardError, match="2 sources for 1 targets"):
-        pack([np.array([0]), np.array([0])], [np.array([0])], start=9)
-    with pytest.raises(RegardError, match="without tokens"):
+    end = np.array([0])
+    with refused(RegardError, None, "3", "2"):
+        pad_to_capacity(np.array([1, 2, 0]), np.array([3]), 2, 1)
+    with refused(RegardError, None, "2", "1"):
+        pad_to_capacity(np.array([0, 0]), np.array([1, 1]), 5, 1)
+    with refused(RegardError, None, "2", "1"):
+        pack([end, end], [end], start=9)
+    with refused(RegardError, None, "</s>"):
         pack_sources([np.array([], dtype=np.int64)])
+
+
+def test_capacity_has_the_corpus_ratio_rounded_up_to_64() -> None:
+    assert capacity_for(1024, 1100, 1000, 60, 30) == Capacity(1152, 1024, 96)
+    assert capacity_for(1024, 64, 64, 2, 30).source == 1024
+    assert capacity_for(1024, 100, 1000, 50, 200).source == 256
+    assert capacity_for(64, 10, 1000, 1, 60).sentences == 8

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from regard.models.inputs import Tokens
-from regard.tasks.text.batched_forward import forward_batches, forward_windows, mean_over_windows
+from regard.tasks.text.task import forward_batches, mean_over_windows
 
 CPU = torch.device("cpu")
 
@@ -73,7 +73,7 @@ def test_answers_are_full_precision_numbers_without_a_gradient() -> None:
             assert torch.is_inference_mode_enabled()
             return sums(tokens) * self.weight
 
-    found = forward_windows(Model(), windows([2, 3]), CPU, each=False)
+    found = forward_batches(Model(), windows([2, 3]), CPU, each=False)
     assert [row.dtype for row in found] == [np.float32] * 2
 
 

@@ -1,4 +1,6 @@
-"""Vectors of texts: the encoder's own, whatever stands beside them, in windows where a text is long."""
+"""Vectors of texts and images are the model's own, whatever else is in the batch, and in windows."""
+
+from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any
@@ -7,16 +9,19 @@ import numpy as np
 import pytest
 import torch
 
-from regard.config import BertSection, GptSection, Recipe, RnnSection, TransformerSection
-from regard.models.build import bert, classes, encoder_decoder, gpt
+from regard.config import Recipe
 from regard.models.inputs import Tokens
 from regard.nn.hooks import capture
 from regard.nn.layout import Sequences
-from regard.system.errors import UsageError
-from regard.tasks.encoding.vectors import POOLS, TextVectors, unit_rows
+from regard.system.errors import RegardError, UsageError
+from regard.tasks.encoding import POOLS, ImageVectors, TextVectors, unit_rows
+from regard.tasks.images.classifier import ImageClassification
+from regard.tasks.model_folder import TASKS
 from regard.tasks.text.preparation import SYMBOLS
 from regard.text.tokenizers.tokenizer import learn
+from tests.explore.pictures.small_images import image_classifier
 from tests.models.small_models import assert_near, stir
+from tests.refusals import refused
 
 TEXTS = ["the cat sees a dog", "", "snakes", "  ", "an old woman loves the small green snake and the dog"]
 ATTENTIVE = {"d_model": 12, "d_ff": 16, "heads": 2, "positions": "sinusoidal", "dropout": 0.0}
@@ -35,14 +40,7 @@ def task_of(family: str, max_tokens: int = 64) -> Any:
     values = {"task": name, "data": {"max_tokens": max_tokens}, "model": {"family": family, **fields}}
     recipe = Recipe.model_validate({**values, "decoding": {"max_extra": 1}} if name == "translation" else values)
     tokenizer = learn(TEXTS * 9, 300, symbols=SYMBOLS if family == "bert" else ())
-    section: Any = recipe.model
-    if isinstance(section, BertSection):
-        model: Any = bert(section, tokenizer.size, classes(section, 3), 1)
-    elif isinstance(section, GptSection):
-        model = gpt(section, tokenizer.size, 1)
-    else:
-        assert isinstance(section, TransformerSection | RnnSection)
-        model = encoder_decoder(section, tokenizer.size, tokenizer.size, 1)
+    model = TASKS[name].build(recipe, (tokenizer.size, tokenizer.size if name == "translation" else 3), 1)
     stir(model)
     both = SimpleNamespace(source=tokenizer, target=tokenizer)
     assets = SimpleNamespace(tokenizer=tokenizer)
@@ -135,17 +133,13 @@ def test_a_long_text_is_read_in_windows(family: str) -> None:
     assert np.isfinite(vectors.texts([text])).all()
 
 
-def test_length_one_on_wish() -> None:
+def test_vectors_of_length_one_and_of_nothing() -> None:
     vectors = TextVectors(task_of("bert"))
     found = vectors.texts(TEXTS, normalise=True)
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), [1, 0, 1, 0, 1], atol=1e-6)
     (one,) = vectors.tokens(TEXTS[:1], normalise=True)
     np.testing.assert_allclose(np.linalg.norm(one.vectors, axis=1), 1, atol=1e-6)
     assert not unit_rows(np.zeros((2, 3), np.float32)).any()
-
-
-def test_nothing_in_nothing_out() -> None:
-    vectors = TextVectors(task_of("bert"))
     assert vectors.texts([]).shape == (0, 12)
     assert vectors.tokens([]) == []
     assert not vectors.texts(["", " "]).any()
@@ -154,13 +148,67 @@ def test_nothing_in_nothing_out() -> None:
 def test_what_cannot_be_asked() -> None:
     task = task_of("bert")
     for layer in (0, 4, -1):
-        with pytest.raises(UsageError, match="layers 1 to 3"):
+        with refused(UsageError, "--layer", str(layer), "3"):
             TextVectors(task, layer)
-    with pytest.raises(UsageError, match="is no way to pool"):
+    with refused(UsageError, "pool", "'sum'"):
         TextVectors(task).texts(["a"], "sum")  # type: ignore[arg-type]
-    for given in ("a text", [1], None):
-        with pytest.raises(UsageError, match=r"a list of texts is wanted|must be str"):
+    for given, where, kind in (("a text", "texts", "str"), ([1], "texts[0]", "int"), (None, "texts", "NoneType")):
+        with refused(UsageError, where, kind):
             TextVectors(task).texts(given)  # type: ignore[arg-type]
     images = SimpleNamespace(recipe=SimpleNamespace(model=SimpleNamespace(family="vit")))
-    with pytest.raises(UsageError, match="reads no text"):
+    with refused(UsageError, "model.family"):
         TextVectors(images)
+
+
+PIXELS = list(np.random.default_rng(1).integers(0, 10, (5, 24)))
+
+
+def image_alone(task: ImageClassification, image: np.ndarray, point: str | None = None) -> np.ndarray:
+    (batch,) = task.batches(task.images([image]))
+    with torch.inference_mode(), capture([point] if point else []) as heard:
+        found = task.model.encoder(batch)
+    return (heard[point][-1] if point else found).numpy()
+
+
+@pytest.mark.parametrize("pool", ["first", "mean", "max"])
+def test_an_image_has_the_vector_its_classes_are_told_by(pool: str) -> None:
+    task = image_classifier(pool=pool)
+    found = ImageVectors(task).images(PIXELS)
+    assert found.shape == (5, 16)
+    head: Any = task.model.head
+    with torch.inference_mode():
+        np.testing.assert_allclose(head.classes(torch.from_numpy(found)), task.scores(PIXELS), atol=1e-5)
+    rows = image_alone(task, PIXELS[3])
+    expected = {"first": rows[0], "mean": rows.mean(0), "max": rows.max(0)}
+    np.testing.assert_allclose(found[3], expected[pool], atol=1e-5)
+    np.testing.assert_allclose(ImageVectors(task).images(PIXELS[3:4], "last")[0], rows[-1], atol=1e-5)
+
+
+def test_a_patch_has_its_own_and_lower_layers_too() -> None:
+    task = image_classifier()
+    vectors = ImageVectors(task, 2)
+    assert (vectors.rows, vectors.columns) == (3, 2)
+    found = vectors.patches(PIXELS)
+    assert found.shape == (5, 6, 16)
+    for image, rows in zip(PIXELS, found, strict=True):
+        expected = image_alone(task, image, "encoder.1.feedforward_residual.residual")[1:]
+        np.testing.assert_allclose(rows, expected, atol=1e-5)
+    np.testing.assert_allclose(ImageVectors(task, 3).patches(PIXELS), ImageVectors(task).patches(PIXELS))
+    assert not np.allclose(found, ImageVectors(task).patches(PIXELS))
+
+
+def test_image_vectors_of_length_one_and_of_nothing() -> None:
+    vectors = ImageVectors(image_classifier())
+    for found in (vectors.images(PIXELS, normalise=True), vectors.patches(PIXELS, normalise=True)):
+        np.testing.assert_allclose(np.linalg.norm(found, axis=-1), 1, atol=1e-6)
+    assert vectors.images([]).shape == (0, 16)
+    assert vectors.patches([]).shape == (0, 6, 16)
+
+
+def test_image_vectors_that_cannot_be() -> None:
+    with refused(UsageError, "--layer", "4", "3"):
+        ImageVectors(image_classifier(), 4)
+    with refused(UsageError, "pool", "'sum'"):
+        ImageVectors(image_classifier()).images(PIXELS, "sum")  # type: ignore[arg-type]
+    with refused(RegardError, "image", "6 x 4 x 1"):
+        ImageVectors(image_classifier()).images([PIXELS[0][1:]])
