@@ -6,11 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.config import Decoding
-from regard.decoding.hypotheses import NBest
-from regard.decoding.rows import NO_ROWS, Sentence, Symbols
-from regard.decoding.sampling import random_sampling, sample, sampler, seen_tokens, uniforms
+from regard.decoding.rows import NO_ROWS, NBest, Sentence, Symbols
 from regard.decoding.scheduler import Scheduler
-from regard.decoding.search import beam, search
+from regard.decoding.search import beam, random_sampling, sample, sampler, search, seen_tokens, uniforms
 from regard.system.errors import RegardError, UsageError
 from tests.decoding.table_step import END, Table, TableStep, chances
 

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from regard.config import Decoding
 from regard.decoding.rows import Symbols
-from regard.decoding.scoring import score
-from regard.decoding.search import search
+from regard.decoding.search import score, search
 from regard.system.errors import UsageError
 from tests.decoding.table_step import END, Table, TableStep
 

@@ -10,11 +10,9 @@ import pytest
 import torch
 
 from regard.config import Decoding
-from regard.decoding.hypotheses import length_penalty
-from regard.decoding.rows import Symbols
-from regard.decoding.sampling import sample
-from regard.decoding.search import search
-from regard.models.decoding.stepper import stepper
+from regard.decoding.rows import Symbols, length_penalty
+from regard.decoding.search import sample, search
+from regard.models.decoding import stepper
 from regard.models.store import load_weights, to_bytes, weights
 from regard.nn.dropout import reseed
 from regard.nn.hooks import capture, intervene

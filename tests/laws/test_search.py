@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from regard.config import Decoding
-from regard.decoding.hypotheses import length_penalty
-from regard.decoding.rows import Symbols
+from regard.decoding.rows import Symbols, length_penalty
 from regard.decoding.search import search
 from regard.models.decoding.transformer import TransformerStepper
 from regard.models.inputs import pairs

@@ -10,7 +10,7 @@ from regard.config import Decoding, GptSection
 from regard.decoding.rows import Symbols
 from regard.decoding.search import search
 from regard.models.build import gpt
-from regard.models.decoding.stepper import stepper
+from regard.models.decoding import stepper
 from regard.models.gpt import Gpt
 from regard.nn.dropout import reseed
 from regard.nn.loss import SmoothedCrossEntropy

@@ -10,7 +10,7 @@ from regard.config import Decoding, RnnSection
 from regard.decoding.rows import Symbols
 from regard.decoding.search import search
 from regard.models.build import rnn
-from regard.models.decoding.stepper import stepper
+from regard.models.decoding import stepper
 from regard.models.inputs import pairs
 from regard.models.rnn import Rnn
 from regard.nn.dropout import reseed

@@ -9,8 +9,8 @@ import torch.nn.functional as F
 
 from regard.config import RnnEncoderSection
 from regard.models.build import classes, rnn_encoder, tags
-from regard.models.inspect.captured_attention import capture_layers
-from regard.models.rnn_encoder import RecurrentEncoder
+from regard.models.captured_attention import capture_layers
+from regard.models.rnn import RecurrentEncoder
 from regard.nn.dropout import reseed
 from regard.system.keys import generator, key
 from tests.learn.reversals import PIECES, drawn, right

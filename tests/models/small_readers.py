@@ -16,7 +16,7 @@ from regard.models import build
 from regard.models.bert import Bert
 from regard.models.gpt import Gpt
 from regard.models.inputs import Patches, Tokens
-from regard.models.rnn_encoder import RecurrentEncoder
+from regard.models.rnn import RecurrentEncoder
 from regard.models.vit import Vit
 from tests.models.small_models import PIECES, sequences, stir
 

@@ -7,9 +7,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from regard.models.adversarial import EMBEDDING, adversarial_perturbation
 from regard.models.inputs import Patches, Tokens
 from regard.nn.hooks import capture, intervene
+from regard.nn.loss import EMBEDDING, adversarial_perturbation
 from tests.models.small_models import sentences
 from tests.models.small_readers import bert, images, rnn_encoder, texts, vit
 

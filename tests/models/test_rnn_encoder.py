@@ -6,7 +6,7 @@ from torch import nn
 
 from regard.config import RnnEncoderSection
 from regard.models.build import classes, rnn_encoder
-from regard.models.inspect.captured_attention import capture_layers
+from regard.models.captured_attention import capture_layers
 from regard.nn.dropout import reseed
 from tests.models.small_models import PIECES, assert_near, same, sentences
 from tests.models.small_readers import CLASSES, texts

@@ -7,8 +7,7 @@ from torch import nn
 
 from regard.nn.dropout import Dropout
 from regard.nn.embeddings import InputEmbedding, TokenEmbedding
-from regard.nn.feedforward import FeedForward
-from regard.nn.layers import PostNorm, PreNorm
+from regard.nn.layers import FeedForward, PostNorm, PreNorm
 from regard.nn.normalization import LayerNorm, RMSNorm
 from regard.nn.positions import Learned, NoPositions, Sinusoidal, sinusoids
 from tests.models.small_models import arrays, assert_near, stir

@@ -23,7 +23,7 @@ from regard.tasks.model_folder import TASKS, load_recipe_and_assets
 from regard.tasks.text.assets import FittedValues, TextAssets
 from regard.text.tokenizers.tokenizer import learn
 from regard.text.tokenizers.vocabulary import Vocabularies
-from regard.training.checkpoints import fresh_folder, manifest
+from regard.training.checkpoints import manifest, output_folder
 from regard.training.checkpoints.files import Files
 from regard.training.log import SilentReporter
 from tests.convert.small_folders import LABELS, TEXTS, folder_of
@@ -142,7 +142,7 @@ def test_what_cannot_be_loaded_is_not_left_there(tmp_path: Path, monkeypatch: py
 
 def test_somebody_is_quicker(tmp_path: Path) -> None:
     def fill() -> None:
-        with fresh_folder.whole(tmp_path / "out") as fresh:
+        with output_folder.fresh_folder(tmp_path / "out") as fresh:
             (fresh / "mine").write_text("")
             (tmp_path / "out").write_text("theirs")
 

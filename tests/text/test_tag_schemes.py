@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.text.tag_schemes import (
+from regard.text.tags import (
     Scheme,
     Span,
     Written,

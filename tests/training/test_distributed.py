@@ -5,8 +5,8 @@ import torch
 
 from regard.data.batches.batch import Position
 from regard.training import distributed
-from regard.training.build import schedule
 from regard.training.optim import FlatOptimiser
+from regard.training.schedule import schedule
 from regard.training.update import Updates
 from tests.training.toy import Corpus, Toy, recipe, reseed
 

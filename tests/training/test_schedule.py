@@ -6,8 +6,8 @@ import pytest
 
 from regard.config import Training
 from regard.system.errors import UsageError
-from regard.training.budget.budget import Replanning
-from regard.training.build import schedule
+from regard.training.budget import Replanning
+from regard.training.schedule import schedule
 
 
 def rates(d_model=512, **training):

@@ -13,8 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.config import Decoding
-from regard.decoding.hypotheses import NBest, length_penalty
-from regard.decoding.rows import NO_ROWS, Choice, Choose, Chosen, Ints, Rows, Sentence, Stop, Symbols
+from regard.decoding.rows import (
+    NO_ROWS,
+    Choice,
+    Choose,
+    Chosen,
+    Ints,
+    NBest,
+    Rows,
+    Sentence,
+    Stop,
+    Symbols,
+    length_penalty,
+)
 from regard.decoding.step import Step
 from regard.decoding.trace import Trace
 from regard.system.errors import UsageError

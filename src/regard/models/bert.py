@@ -11,10 +11,10 @@ from regard.models.inputs import Tokens
 from regard.models.transformer import Encoder
 from regard.nn.dropout import Dropout
 from regard.nn.embeddings import TokenEmbedding
-from regard.nn.heads.pooling import Pool
-from regard.nn.heads.tag_decoder import Chain
 from regard.nn.layout import Sequences
 from regard.nn.ops import Linear
+from regard.nn.pooling import Pool
+from regard.nn.tag_decoder import Chain
 
 
 class Bert(nn.Module):

@@ -1,4 +1,4 @@
-"""Recurrent encoder-decoders, without and with attention [Bahdanau15 §3, Luong15 §2, §3]."""
+"""Recurrent models: encoder-decoders [Bahdanau15 §3, Luong15 §2, §3], and encoders with a head [Yang16, Lample16]."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from regard.models.bert import Bert, TagHead, TextHead, VectorHead
 from regard.models.inputs import Pairs, Tokens
+from regard.nn.alignment import Alignment, NoAlignment
 from regard.nn.dropout import Dropout
 from regard.nn.embeddings import InputEmbedding, TokenEmbedding
 from regard.nn.layout import Layout, Sequences
-from regard.nn.recurrent.alignment import Alignment, NoAlignment
-from regard.nn.recurrent.cells import Bridge, Stack
+from regard.nn.recurrent import Bridge, Stack
 
 
 @dataclass(frozen=True)
@@ -149,3 +150,37 @@ class Rnn(nn.Module):
     def pieces(self) -> int:
         """Target pieces that can be predicted; also the id of the start symbol."""
         return self.output.pieces
+
+
+class TextEncoder(nn.Module):
+    """A recurrence over texts, one- or two-way."""
+
+    def __init__(self, input: InputEmbedding, stack: Stack) -> None:
+        super().__init__()
+        self.input = input
+        self.stack = stack
+
+    def forward(self, source: Tokens) -> Tensor:
+        """``hidden_TD``, the input of a head."""
+        sequences = source.sequences
+        x_TD = self.input(source.ids_T, sequences.positions_T, sequences.longest)
+        hidden_TD, _ = self.stack(x_TD, sequences)
+        return hidden_TD
+
+
+class RecurrentEncoder(nn.Module):
+    """A recurrence over a text, and a head; by attention its words are weighed [Yang16 §2.2]."""
+
+    def __init__(self, encoder: TextEncoder, head: TextHead | TagHead | VectorHead) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.head = head
+
+    def forward(self, tokens: Tokens) -> Tensor:
+        """The output: ``score_TC`` of tags, ``score_BC`` or ``vector_BD`` of texts."""
+        said: Tensor = self.head(self.encoder(tokens), tokens.sequences)
+        return said
+
+
+Reader = Bert | RecurrentEncoder
+"""A model of texts without a second side, which labels them."""

@@ -13,7 +13,7 @@ from regard.system.errors import Damaged, NoValidCheckpoint, Stopped, UsageError
 from regard.tasks import card
 from regard.tasks.model_folder import MODEL, RECIPE, load
 from regard.tasks.protocols import Task, TrainingTask, device_of
-from regard.training.checkpoints import average, checkpoint, manifest
+from regard.training.checkpoints import checkpoint, manifest, tensors
 from regard.training.checkpoints.files import Files
 from regard.training.objective import Validation, Weights
 from regard.training.progress import Best, load_progress
@@ -103,7 +103,7 @@ class ModelFolderWriter:
 
 def _weights(place: Path, damage: Damaged) -> Weights:
     try:
-        return average.weights(place)
+        return tensors.weights(place)
     except (UsageError, Damaged):
         what = f"is lost or damaged, and the model folder is damaged ({damage})"
         raise NoValidCheckpoint(

@@ -11,7 +11,7 @@ from torch import nn
 
 from regard.config import Training
 from regard.system.errors import RegardError
-from regard.training.build import OPTIMISERS
+from regard.training.schedule import OPTIMISERS
 
 Tensors = Mapping[str, torch.Tensor]
 

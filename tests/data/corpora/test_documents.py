@@ -18,7 +18,7 @@ from regard.data.corpora import documents as module
 from regard.data.corpora.documents import MORE, PART, Unit, open_documents, read_chunks, refuse_columns
 from regard.data.corpora.pairs import Corpus
 from regard.system.errors import RegardError, UsageError
-from regard.text.files.lines import InvalidLines, lines
+from regard.text.lines import InvalidLines, lines
 
 TEXT = "To be,\nor not\n\n  \nto be:\n that is\n\n"
 

@@ -15,8 +15,7 @@ from regard.data.corpora.conll import Conll, ConllU
 from regard.data.corpora.pairs import Corpus
 from regard.data.corpora.tagged import JsonTags, open_tagged
 from regard.system.errors import RegardError, UsageError
-from regard.text.tag_schemes import detect
-from regard.text.tagged_words import TaggedWords
+from regard.text.tags import TaggedWords, detect
 
 Sentences = list[list[tuple[str, str]]]
 TWO: Sentences = [[("Ann", "B-PER"), ("Lee", "I-PER"), ("ran", "O")], [("Hi", "O")]]

@@ -10,7 +10,7 @@ from regard.data.batches.word_marks import WordMarks
 from regard.data.prepare.bpe_dropout import Ragged, SegmentationSampler, TagSegments
 from regard.data.prepare.encoders import TagEncoder
 from regard.data.prepare.windowing import Frame
-from regard.text.tagged_words import TaggedWords, places_of
+from regard.text.tags import TaggedWords, places_of
 from regard.text.tokenizers.bpe_dropout import Segmenter
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 

@@ -14,7 +14,7 @@ from regard.data.corpora.pairs import Pair
 from regard.data.corpora.passes import text_hash
 from regard.data.prepare.survey import split, survey
 from regard.system.errors import RegardError
-from regard.text.files.lines import InvalidLines
+from regard.text.lines import InvalidLines
 
 
 @dataclass

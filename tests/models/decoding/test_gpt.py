@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from regard.models.decoding import gpt as gpt_stepper
+from regard.models.decoding import stepper
 from regard.models.decoding.gpt import GptStepper
-from regard.models.decoding.stepper import stepper
 from tests.models.small_models import PIECES, assert_near
 from tests.models.small_readers import gpt, texts
 

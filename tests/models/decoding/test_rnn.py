@@ -5,7 +5,7 @@ import torch
 from regard.config import Decoding
 from regard.decoding.rows import Symbols
 from regard.decoding.search import search
-from regard.models.decoding.stepper import stepper
+from regard.models.decoding import stepper
 from regard.models.inputs import pairs
 from regard.models.rnn import Rnn
 from regard.nn.hooks import capture

@@ -18,7 +18,7 @@ from regard.runs.compare import trainings
 from regard.runs.compare.compare import Budget, Texts, compare
 from regard.runs.train import train
 from regard.system.errors import Diverged, RegardError, Stopped, UsageError
-from regard.training.checkpoints.locks import alone
+from regard.training.checkpoints.files import alone
 from regard.training.log import SilentReporter
 
 WORDS = {"the": "die", "cat": "Katze", "dog": "Hündin", "sees": "sieht", "small": "kleine", "and": "und"}

@@ -10,7 +10,7 @@ from nervaluate import Evaluator
 
 from regard.system.errors import RegardError
 from regard.tasks.metrics.spans import Counts, span_scores, tag_accuracy
-from regard.text.tag_schemes import Span, spans_of
+from regard.text.tags import Span, spans_of
 
 LABELS = ("LOC", "ORG", "PER")
 Corpus = tuple[list[list[str]], list[list[str]]]

@@ -25,7 +25,7 @@ from regard.tasks.tagging.assets import TagAssets
 from regard.tasks.tagging.tagger import Tagging
 from regard.tasks.tagging.training import TaggingJob, TaggingTraining
 from regard.tasks.tagging.word_scores import decode_tags, head_of, read_words
-from regard.text.tagged_words import TaggedWords, places_of
+from regard.text.tags import TaggedWords, places_of
 from tests.tasks.trials import evenly, shares
 
 Sentence = list[tuple[str, str]]

@@ -14,8 +14,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from regard.system.errors import RegardError
 from regard.text.stop_strings import Decoder
-from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
-from regard.text.tokenizers.hugging_face_file import special_token_names
+from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer, special_token_names
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from regard.text.tokenizers.vocabulary import read_tokenizer
 

@@ -6,7 +6,7 @@ import torch
 from regard.models import store
 from regard.system.errors import Damaged, RegardError, UsageError
 from regard.training.checkpoints import tensors
-from regard.training.checkpoints.average import average, newest, weights
+from regard.training.checkpoints.tensors import average, newest, weights
 from tests.training.toy import Fast, Play, recipe
 
 

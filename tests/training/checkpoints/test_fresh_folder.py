@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from regard.system.errors import RegardError
-from regard.training.checkpoints import fresh_folder
-from regard.training.checkpoints.fresh_folder import scratch, whole
-from regard.training.checkpoints.locks import partial_path
+from regard.training.checkpoints import output_folder
+from regard.training.checkpoints.files import partial_path
+from regard.training.checkpoints.output_folder import fresh_folder, scratch
 
 MADE = {"config.json": b"{}", "model.safetensors": b"weights", "inner/more.json": b"[]"}
 
@@ -24,7 +24,7 @@ def put(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def make(output: Path, files: Mapping[str, bytes] = MADE) -> None:
-    with whole(output) as fresh:
+    with fresh_folder(output) as fresh:
         put(fresh, files)
 
 
@@ -90,7 +90,7 @@ def test_the_weights_are_moved_first_and_what_makes_them_load_last(tmp_path: Pat
         moved.append(new.name)
         replace(old, new)
 
-    monkeypatch.setattr(fresh_folder.os, "replace", noted)
+    monkeypatch.setattr(output_folder.os, "replace", noted)
     make(tmp_path / "out", {**MADE, "card.md": b"", "manifest.json": b"{}"})
     assert moved == ["model.safetensors", "card.md", "inner", "config.json", "manifest.json"]
 
@@ -105,13 +105,13 @@ def test_two_at_once(tmp_path: Path, second: Mapping[str, bytes]) -> None:
 
 
 def make_while(output: Path, other: Callable[[], None]) -> None:
-    with whole(output) as fresh:
+    with fresh_folder(output) as fresh:
         put(fresh, MADE)
         other()
 
 
 def test_temporary_files_of_killed_processes_are_removed(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(fresh_folder.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(output_folder.tempfile, "tempdir", str(tmp_path))
     dead = tmp_path / f".regard.partial-{'0' * 32}"
     put(dead, MADE)
     with partial_path(tmp_path / "regard", Path.mkdir) as alive, scratch() as folder:

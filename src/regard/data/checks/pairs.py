@@ -17,9 +17,8 @@ from regard.data.checks.scan_pairs import PairScan, characters_per_token, count_
 from regard.data.corpora.pairs import Corpus, Pair
 from regard.data.corpora.passes import EMPTY_HASH, Progress, no_progress
 from regard.system.errors import RegardError
-from regard.text.tokenizers.reservoir_sample import sample
 from regard.text.tokenizers.tokenizer import LONGEST
-from regard.text.tokenizers.vocabulary import Vocabularies, learn_vocabularies
+from regard.text.tokenizers.vocabulary import Vocabularies, learn_vocabularies, sample
 
 SAMPLE = 10_000
 FEW = 1000

@@ -23,8 +23,7 @@ from regard.data.corpora.labels import Kind
 from regard.data.corpora.pairs import Corpus
 from regard.data.corpora.passes import Progress, no_progress
 from regard.system.errors import RegardError
-from regard.text.tag_schemes import Scheme, Written, detect, spans_of, unrecognised_tags
-from regard.text.tagged_words import TaggedWords
+from regard.text.tags import Scheme, TaggedWords, Written, detect, spans_of, unrecognised_tags
 
 LONG = 200
 """A word of this many characters is suspect: the text was probably not split into words."""

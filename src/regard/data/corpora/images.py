@@ -23,7 +23,7 @@ from regard.data.corpora.pairs import Pair
 from regard.data.corpora.records import Record, Records, plain_name
 from regard.system import disk
 from regard.system.errors import RegardError, UsageError
-from regard.text.files.lines import InvalidLines
+from regard.text.lines import InvalidLines
 
 Pixels = NDArray[np.int64]
 BROKEN = (OSError, ValueError, EOFError, OverflowError, TypeError, AttributeError)

@@ -15,8 +15,8 @@ from regard.data.corpora.labels import join_labels
 from regard.data.corpora.pairs import Corpus
 from regard.data.corpora.records import Record, Records, plain_name
 from regard.system.errors import RegardError, UsageError
-from regard.text.files.lines import InvalidLines, lines
-from regard.text.normalisation import replace_surrogates
+from regard.text.lines import InvalidLines, lines
+from regard.text.tokenizers.byte_pieces import replace_surrogates
 
 TEXTS = ("text", "sentence", "utterance", "question", "review", "query", "tweet", "comment", "document", "content")
 LABELS = ("label", "labels", "class", "classes", "category", "categories", "intent", "target", "sentiment", "score")

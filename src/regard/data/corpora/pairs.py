@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from regard.system.errors import RegardError, UsageError
-from regard.text.files.lines import InvalidLines, lines
 from regard.text.languages import COMPRESSED
-from regard.text.normalisation import replace_surrogates
+from regard.text.lines import InvalidLines, lines
+from regard.text.tokenizers.byte_pieces import replace_surrogates
 
 Pair = tuple[str, str]
 _BREAKS = re.compile("[\r\n]+")

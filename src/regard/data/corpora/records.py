@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from regard.data.corpora.pairs import Pair
-from regard.text.files.lines import InvalidLines
 from regard.text.languages import COMPRESSED
+from regard.text.lines import InvalidLines
 
 Record = tuple[int, Pair]
 """The line (from 1) that a record begins in, and its two texts."""

@@ -20,11 +20,10 @@ from regard.data.prepare.folder import PairsIndex, atomic_folder, finish, is_reu
 from regard.data.prepare.shards import ShardFile, Shards, SideWriter
 from regard.data.prepare.survey import Split, Survey, split, survey
 from regard.system.errors import RegardError
-from regard.text.files.lines import lines
+from regard.text.lines import lines
 from regard.text.tokenizers.bpe_dropout import Segmenter
-from regard.text.tokenizers.reservoir_sample import sample
 from regard.text.tokenizers.tokenizer import Tokenizer
-from regard.text.tokenizers.vocabulary import Vocabularies, learn_vocabularies
+from regard.text.tokenizers.vocabulary import Vocabularies, learn_vocabularies, sample
 
 SIDES = ("train.source", "train.target", "validation.source", "validation.target")
 VALIDATION = ("validation.source.txt", "validation.target.txt")

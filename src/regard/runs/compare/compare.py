@@ -18,7 +18,7 @@ from regard.runs.run import Machine
 from regard.system.errors import Stopped, UsageError
 from regard.tasks.input_files import Files, refuse_pipes
 from regard.tasks.model_folder import choose_device
-from regard.training.checkpoints.locks import alone
+from regard.training.checkpoints.files import alone
 from regard.training.checkpoints.output_folder import refuse_unusable
 from regard.training.log import Reporter, SilentReporter
 from regard.training.run import Hooks

@@ -16,7 +16,7 @@ from regard.data.corpora.pairs import Corpus, Pair
 from regard.data.corpora.subset import Subset
 from regard.data.prepare.pairs import PreparedPairs
 from regard.data.prepare.survey import survey
-from regard.models.inspect.complexity import costs
+from regard.models.complexity import costs
 from regard.runs.compare import results as comparison_results
 from regard.runs.compare.results import Result, ScoreSummary, Shape
 from regard.runs.plan import processor

@@ -19,7 +19,7 @@ from regard.data.demo.grammar.scores import (
     over_words,
     pronoun_accuracy,
 )
-from regard.models.inspect.captured_attention import weights_of
+from regard.models.captured_attention import weights_of
 from regard.models.transformer import Transformer
 from regard.runs.train import train
 from regard.system import disk

@@ -10,7 +10,7 @@ import numpy as np
 from regard.config import BertSection, Recipe, RnnEncoderSection
 from regard.data.corpora.pairs import Corpus
 from regard.models.build import classes, reader
-from regard.models.rnn_encoder import Reader
+from regard.models.rnn import Reader
 from regard.tasks.classification.evaluation import ClassEvaluation, evaluate_labels
 from regard.tasks.classification.predictions import NOTHING, Prediction, Predictor, Scores
 from regard.tasks.text.batched_forward import forward_windows, mean_over_windows

@@ -20,9 +20,9 @@ from regard.data.corpora.labels import split_labels
 from regard.data.corpora.pairs import Corpus
 from regard.data.prepare.encoders import LabelIds
 from regard.data.prepare.examples import PreparedExamples
-from regard.models.adversarial import EMBEDDING, adversarial_perturbation
 from regard.models.inputs import Patches, Tokens
 from regard.nn import hooks, ops
+from regard.nn.loss import EMBEDDING, adversarial_perturbation
 from regard.system.errors import RegardError
 from regard.tasks.classification.losses import CRITERIA, Labels
 from regard.tasks.classification.predictions import Scores

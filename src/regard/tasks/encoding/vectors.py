@@ -15,7 +15,7 @@ from regard.data.prepare.windowing import Frame
 from regard.data.prepare.word_tags import most_central
 from regard.models.inputs import Tokens
 from regard.nn.hooks import capture
-from regard.nn.recurrent.cells import Stack
+from regard.nn.recurrent import Stack
 from regard.system.errors import UsageError
 from regard.tasks.protocols import device_of
 from regard.tasks.text.batched_forward import forward_batches

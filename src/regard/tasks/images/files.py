@@ -9,7 +9,7 @@ from pathlib import Path
 from regard.data.corpora.images import ImageRows, Pixels, is_header, open_images, parse_cells, parse_pixels
 from regard.system.errors import RegardError
 from regard.tasks.images.classifier import ImageClassification
-from regard.text.files.lines import InvalidLines
+from regard.text.lines import InvalidLines
 
 Labelled = tuple[Pixels, str | None]
 

@@ -14,7 +14,7 @@ from regard.data.prepare.examples import OF_DOCUMENTS, PreparedExamples, prepare
 from regard.nn import ops
 from regard.tasks.protocols import DataPaths, ShouldStop
 from regard.text.tokenizers.vocabulary import AnyTokenizer
-from regard.training.checkpoints.fresh_folder import scratch
+from regard.training.checkpoints.output_folder import scratch
 
 
 @dataclass(frozen=True)

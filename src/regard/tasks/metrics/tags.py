@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from regard.tasks.metrics.spans import SpanScores, span_scores, tag_accuracy
-from regard.text.tag_schemes import Scheme, convert_tags, spans_of
+from regard.text.tags import Scheme, convert_tags, spans_of
 
 Tags = Sequence[Sequence[str]]
 SHOWN = 5

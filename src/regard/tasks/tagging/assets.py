@@ -11,7 +11,7 @@ from typing import get_args
 
 from regard.system.errors import RegardError
 from regard.tasks.text.assets import LABELS, TextAssets, values_of
-from regard.text.tag_schemes import Scheme, detect
+from regard.text.tags import Scheme, detect
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from regard.data.corpora.pairs import Corpus
 from regard.data.prepare.encoders import TagEncoder, word_parts
 from regard.data.prepare.windowing import Frame
 from regard.models.build import reader, tags
-from regard.models.rnn_encoder import Reader
+from regard.models.rnn import Reader
 from regard.system.errors import UsageError
 from regard.tasks.metrics.tags import TagScores, tag_scores
 from regard.tasks.metrics.unknown_labels import refuse_unknown_labels
@@ -26,8 +26,7 @@ from regard.tasks.protocols import device_of
 from regard.tasks.tagging.assets import TagAssets
 from regard.tasks.tagging.word_scores import decode_tags, head_of, read_words
 from regard.tasks.text.task import Read, read_as, refuse_others
-from regard.text.tag_schemes import OUTSIDE, forbidden, spans_of, split_tag, tags_of
-from regard.text.tagged_words import Place, TaggedWords, places_of
+from regard.text.tags import OUTSIDE, Place, TaggedWords, forbidden, places_of, spans_of, split_tag, tags_of
 
 BURST = 1024
 """Texts tagged at once."""

@@ -21,7 +21,7 @@ from regard.data.corpora.passes import Progress
 from regard.data.prepare.encoders import ExampleEncoder, TagEncoder, word_parts
 from regard.data.prepare.examples import PreparedExamples, prepare_examples
 from regard.data.prepare.windowing import Frame
-from regard.models.rnn_encoder import Reader
+from regard.models.rnn import Reader
 from regard.nn import ops
 from regard.nn.layout import Sequences
 from regard.tasks.defaults import epochs_for
@@ -34,8 +34,7 @@ from regard.tasks.tagging.word_scores import decode_tags, head_of, split_by, wor
 from regard.tasks.text.assets import FittedValues, TextAssets
 from regard.tasks.text.bpe_dropout import learned_from
 from regard.tasks.text.pretrained import Pretrained, learned_tokenizer
-from regard.text.tag_schemes import Scheme, detect, inventory, spans_of, split_tag
-from regard.text.tagged_words import TaggedWords
+from regard.text.tags import Scheme, TaggedWords, detect, inventory, spans_of, split_tag
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, tick
 
 SAMPLES = 3

@@ -16,9 +16,9 @@ from regard.data.prepare.encoders import Coded
 from regard.data.prepare.shards import ragged_indices
 from regard.models.bert import TagHead
 from regard.models.inputs import tokens
-from regard.models.rnn_encoder import Reader
-from regard.nn.heads.tag_decoder import Chain
+from regard.models.rnn import Reader
 from regard.nn.layout import Sequences
+from regard.nn.tag_decoder import Chain
 from regard.tasks.text.batched_forward import ROOM
 
 Ids = NDArray[np.int64]

@@ -14,9 +14,8 @@ from regard.models import store
 from regard.system.errors import RegardError
 from regard.tasks.defaults import pool_fields
 from regard.tasks.model_path import RECIPE, model_folder
-from regard.text.tokenizers.reservoir_sample import sample
 from regard.text.tokenizers.tokenizer import learn
-from regard.text.tokenizers.vocabulary import AnyTokenizer, read_tokenizer
+from regard.text.tokenizers.vocabulary import AnyTokenizer, read_tokenizer, sample
 
 SYMBOLS = ("[CLS]", "[MASK]")
 """Of vocabularies of encoder-only models."""

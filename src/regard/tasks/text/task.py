@@ -10,7 +10,7 @@ from torch import nn
 
 from regard.config import Recipe
 from regard.data.prepare.windowing import Frame
-from regard.models.rnn_encoder import Reader
+from regard.models.rnn import Reader
 from regard.system.errors import UsageError
 from regard.tasks.protocols import device_of
 from regard.tasks.text.assets import TextAssets
