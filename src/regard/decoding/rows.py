@@ -197,7 +197,7 @@ NO_ROWS = Rows(
 )
 
 Choose = Callable[[Rows, Answer], Choice]
-"""A search strategy: which rows continue with which token (greedy, beam, forced, sampling)."""
+"""A search strategy: which rows continue with which token (greedy, beam, sampling)."""
 
 Stop = Callable[[Ints], bool]
 """A stopping criterion beyond ``</s>``: called after each step with the tokens of a row."""

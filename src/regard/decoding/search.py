@@ -1,4 +1,4 @@
-"""Greedy and beam search, sampling and forced decoding over any step [Wu16 §7; Vaswani17 §6.1].
+"""Greedy and beam search and sampling over any step [Wu16 §7; Vaswani17 §6.1].
 
 Beam search in one sentence: of all continuations of a sentence's rows the N best survive; those that end in ``</s>``
 are finished, the others are the rows of the next step. Greedy search is N = 1. The scheduler does the rest: it keeps
@@ -10,7 +10,7 @@ own random number, so a sample depends neither on the other rows (law *refilling
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,8 +28,8 @@ def greedy(without: Sequence[int] = ()) -> Choose:
     """Each row continues with its most probable token (ties to the smaller id)."""
 
     def choose(rows: Rows, answer: Answer) -> Choice:
-        ids_Nk, log_probability_Nk = _best(answer, 1, without)
-        row_M = np.flatnonzero(log_probability_Nk[:, 0] > -np.inf)
+        ids_Nk, log_probability_Nk = answer.best(1, without)
+        row_M = np.flatnonzero(_numbers(log_probability_Nk)[:, 0] > -np.inf)
         return Choice(row_M, ids_Nk[row_M, 0], log_probability_Nk[row_M, 0])
 
     return choose
@@ -44,8 +44,8 @@ def beam(width: int, without: Sequence[int] = ()) -> Choose:
     """
 
     def choose(rows: Rows, answer: Answer) -> Choice:
-        ids_Nk, log_probability_Nk = _best(answer, width, without)
-        total_Nk = rows.log_probability_N[:, None] + log_probability_Nk
+        ids_Nk, log_probability_Nk = answer.best(width, without)
+        total_Nk = rows.log_probability_N[:, None] + _numbers(log_probability_Nk)
         first_B = np.searchsorted(rows.sentence_N, np.arange(len(rows.sentences)))
         row_M, column_M = _best_of_sentences(total_Nk, rows.sentence_N, first_B, width)
         return Choice(row_M, ids_Nk[row_M, column_M], log_probability_Nk[row_M, column_M])
@@ -67,11 +67,11 @@ def _best_of_sentences(total_Nk: Floats, sentence_N: Ints, first_B: Ints, width:
     return first_B[sentence] + candidate // k, candidate % k
 
 
-def _best(answer: Answer, k: int, without: Sequence[int]) -> tuple[Ints, Floats]:
-    ids_Nk, log_probability_Nk = answer.best(k, without)
-    if np.isnan(log_probability_Nk).any():
+def _numbers(log_probability: Floats) -> Floats:
+    """The log-probabilities of a model, refused if one is not a number."""
+    if np.isnan(log_probability).any():
         raise RegardError("the model answered with log-probabilities that are not numbers; are its weights damaged?")
-    return ids_Nk, log_probability_Nk
+    return log_probability
 
 
 def search(
@@ -98,31 +98,13 @@ def search(
         limits: the most tokens of each source's outputs, ``</s>`` counted; default: its length + ``max_extra``.
         trace: records every step, if given; it slows the search.
     """
-    found: list[list[Hypothesis]] = [[] for _ in sources]
-    results = stream(step, sources, decoding, symbols, nbest=nbest, firsts=firsts, limits=limits, trace=trace)
-    for index, hypotheses in results:
-        found[index] = hypotheses
-    return found
-
-
-def stream(
-    step: Step[Any],
-    sources: Sequence[Ints],
-    decoding: Decoding,
-    symbols: Symbols,
-    *,
-    nbest: int = 1,
-    firsts: Sequence[int] | None = None,
-    limits: Sequence[int] | None = None,
-    trace: Trace | None = None,
-) -> Iterator[tuple[int, list[Hypothesis]]]:
-    """As :func:`search`, but ``(index, hypotheses)`` of each source as soon as it is done, for progress and pipes."""
     if not 1 <= nbest <= decoding.beam:
         raise UsageError(f"nbest {nbest} must lie between 1 and the beam, {decoding.beam}", "nbest")
     choose = greedy(symbols.without) if decoding.beam == 1 else beam(decoding.beam, symbols.without)
     scheduler = Scheduler(step, choose, decoding, symbols, trace)
     enqueue(scheduler, sources, decoding.max_extra, nbest=nbest, firsts=firsts, limits=limits)
-    return ((sentence.index, sentence.best.hypotheses) for sentence in scheduler.run())
+    found = {sentence.index: sentence.best.hypotheses for sentence in scheduler.run()}
+    return [found[index] for index in range(len(sources))]
 
 
 def enqueue(
@@ -162,11 +144,7 @@ def random_sampling(decoding: Decoding, seed: int, without: Sequence[int] = ()) 
     def choose(rows: Rows, answer: Answer) -> Choice:
         seen_NS = None if decoding.repetition_penalty == 1.0 else seen_tokens(rows)
         token_N = answer.sample(uniforms(rows, seed), decoding, without, seen_NS)
-        log_probability_N = answer.of(np.maximum(token_N, 0))
-        if np.isnan(log_probability_N).any():
-            raise RegardError(
-                "the model answered with log-probabilities that are not numbers; are its weights damaged?"
-            )
+        log_probability_N = _numbers(answer.of(np.maximum(token_N, 0)))
         row_M = np.flatnonzero(token_N >= 0)
         return Choice(row_M, token_N[row_M], log_probability_N[row_M])
 
@@ -191,40 +169,6 @@ def seen_tokens(rows: Rows) -> Ints:
     return np.concatenate([prompt_BS[rows.sentence_N], own_NT], axis=1)
 
 
-def sampler(
-    step: Step[Any],
-    sources: Sequence[Ints],
-    decoding: Decoding,
-    symbols: Symbols,
-    *,
-    seed: int,
-    samples: int = 1,
-    firsts: Sequence[int] | None = None,
-    limits: Sequence[int] | None = None,
-    stop: Stop | None = None,
-) -> Scheduler:
-    """A scheduler that draws ``samples`` outputs of each source; each output is a sentence of its own.
-
-    Its ``run()`` gives sentences as they close, its ``tokens()`` every token as it is drawn.
-
-    Args:
-        step: the model.
-        sources: ids with ``</s>``; where ``firsts`` are given, prompts without their last token (maybe empty).
-        decoding: how to draw, and the budget; the beam plays no part.
-        symbols: start, ``</s>``, and what is never produced.
-        seed: another seed, other samples.
-        firsts: the last token of each prompt; without them every row begins with the start symbol.
-        limits: the most tokens of each source's outputs, ``</s>`` counted; default: its length + ``max_extra``.
-        stop: ends an output before the model does.
-    """
-    if samples < 1:
-        raise UsageError(f"{samples} samples of a text cannot be drawn; at least one can", "samples")
-    choose = random_sampling(decoding, seed, symbols.without)
-    scheduler = Scheduler(step, choose, decoding.model_copy(update={"beam": 1}), symbols, stop=stop)
-    enqueue(scheduler, sources, decoding.max_extra, samples=samples, firsts=firsts, limits=limits)
-    return scheduler
-
-
 def sample(
     step: Step[Any],
     sources: Sequence[Ints],
@@ -237,39 +181,23 @@ def sample(
     limits: Sequence[int] | None = None,
     stop: Stop | None = None,
 ) -> list[list[Hypothesis]]:
-    """As :func:`sampler`, run to its end: the samples of each source by number, in the order of the sources."""
-    scheduler = sampler(
-        step, sources, decoding, symbols, seed=seed, samples=samples, firsts=firsts, limits=limits, stop=stop
-    )
+    """The samples of each source by number, in the order of the sources; each output is a sentence of its own.
+
+    Args:
+        step: the model.
+        sources: ids with ``</s>``; where ``firsts`` are given, prompts without their last token (maybe empty).
+        decoding: how to draw, and the budget; the beam plays no part.
+        symbols: start, ``</s>``, and what is never produced.
+        seed: another seed, other samples.
+        samples: outputs of each source.
+        firsts: the last token of each prompt; without them every row begins with the start symbol.
+        limits: the most tokens of each source's outputs, ``</s>`` counted; default: its length + ``max_extra``.
+        stop: ends an output before the model does.
+    """
+    if samples < 1:
+        raise UsageError(f"{samples} samples of a text cannot be drawn; at least one can", "samples")
+    choose = random_sampling(decoding, seed, symbols.without)
+    scheduler = Scheduler(step, choose, decoding.model_copy(update={"beam": 1}), symbols, stop=stop)
+    enqueue(scheduler, sources, decoding.max_extra, samples=samples, firsts=firsts, limits=limits)
     found = {(sentence.index, sentence.sample): sentence.best.hypotheses[0] for sentence in scheduler.run()}
     return [[found[index, number] for number in range(samples)] for index in range(len(sources))]
-
-
-def forced_decoding(targets: Sequence[Ints]) -> Choose:
-    """Forced decoding: each row continues with the next token of its sentence's target."""
-
-    def choose(rows: Rows, answer: Answer) -> Choice:
-        pairs = zip(rows.sentences, rows.length_N.tolist(), strict=True)
-        token_N = np.array([targets[sentence.index][length] for sentence, length in pairs], np.int64)
-        return Choice(np.arange(rows.count), token_N, answer.of(token_N))
-
-    return choose
-
-
-def score(
-    step: Step[Any], sources: Sequence[Ints], targets: Sequence[Ints], decoding: Decoding, symbols: Symbols
-) -> list[Hypothesis]:
-    """Each target (ids without ``</s>``) as the hypothesis a search would have made of it, ``</s>`` scored too.
-
-    Ignores beam, limit and ``symbols.without``: the given tokens are scored, whatever they are.
-    """
-    if len(sources) != len(targets):
-        raise UsageError(f"{len(sources)} sources but {len(targets)} targets; scoring needs one target a source")
-    whole = [np.append(np.asarray(target, np.int64), symbols.end) for target in targets]
-    if any((target[:-1] == symbols.end).any() for target in whole):
-        raise UsageError("a target holds </s>; give it without, scoring adds it")
-    scheduler = Scheduler(step, forced_decoding(whole), decoding.model_copy(update={"beam": 1}), symbols)
-    for index in sorted(range(len(sources)), key=lambda i: -len(sources[i])):
-        scheduler.put(index, sources[index], len(whole[index]))
-    found = {sentence.index: sentence.best.hypotheses[0] for sentence in scheduler.run()}
-    return [found[index] for index in range(len(sources))]
