@@ -162,4 +162,6 @@ def test_sampling_leaves_the_scores_alone() -> None:
 def test_cross_attention_if_asked_for() -> None:
     weight_NHS = torch.rand(4, 2, 5)
     assert NextTokenScores(SCORES_NV).context() is None
-    assert np.array_equal(NextTokenScores(SCORES_NV, weight_NHS).context(), weight_NHS.double().numpy())
+    assert np.array_equal(
+        NextTokenScores(SCORES_NV, [weight_NHS.transpose(0, 1)]).context(), weight_NHS.double().numpy()
+    )

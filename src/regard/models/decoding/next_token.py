@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -89,12 +90,12 @@ class NextTokenScores:
     """The distribution ``softmax(score_NV)`` over the next token of every row [Vaswani17 §3.4].
 
     Args:
-        weight_NHS: cross-attention weights of this step, if requested.
+        weights: cross-attention weights of this step, if requested: for each sentence (heads, rows, memory).
     """
 
-    def __init__(self, score_NV: Tensor, weight_NHS: Tensor | None = None) -> None:
+    def __init__(self, score_NV: Tensor, weights: Sequence[Tensor] = ()) -> None:
         self._score_NV = score_NV
-        self._weight_NHS = weight_NHS
+        self._weights = weights
 
     def _wide(self) -> Tensor:
         return self._score_NV if self._score_NV.dtype == torch.float64 else self._score_NV.float()
@@ -114,10 +115,7 @@ class NextTokenScores:
     def of(self, tokens_N: NDArray[np.int64]) -> NDArray[np.float64]:
         """The log-probability of one given token per row."""
         tokens = torch.from_numpy(tokens_N).to(self._score_NV.device)[:, None]
-        log_probability: NDArray[np.float64] = (
-            (self._score_NV.gather(1, tokens).double() - self._log_sum_N1())[:, 0].cpu().numpy()
-        )
-        return log_probability
+        return (self._score_NV.gather(1, tokens).double() - self._log_sum_N1())[:, 0].cpu().numpy()
 
     def sample(
         self,
@@ -132,9 +130,8 @@ class NextTokenScores:
         """
         score_NV = self._wide()
         if seen_NS is not None:
-            score_NV = penalize_repetition(
-                score_NV, torch.from_numpy(seen_NS).to(score_NV.device), decoding.repetition_penalty
-            )
+            seen = torch.from_numpy(seen_NS).to(score_NV.device)
+            score_NV = penalize_repetition(score_NV, seen, decoding.repetition_penalty)
         score_NV = _exclude(score_NV, without)
         score_NR, ids_NR = top_k(score_NV, 1) if decoding.temperature == 0.0 else filter_logits(score_NV, decoding)
         sum_NR = score_NR.softmax(1).cumsum(1, dtype=torch.float64)
@@ -142,17 +139,22 @@ class NextTokenScores:
         # The first sum above the number: a token without probability adds nothing, so it is never the first.
         place_N = torch.searchsorted(sum_NR, bound_N[:, None], right=True)[:, 0].clamp(max=sum_NR.shape[1] - 1)
         token_N = ids_NR.gather(1, place_N[:, None])[:, 0].masked_fill(score_NV.amax(1) == -torch.inf, -1)
-        tokens: NDArray[np.int64] = token_N.cpu().numpy()
-        return tokens
+        return token_N.cpu().numpy()
 
     def all(self) -> NDArray[np.float64]:
         """Every log-probability, ``log_probability_NV``."""
-        log_probability: NDArray[np.float64] = (self._score_NV.double() - self._log_sum_N1()).cpu().numpy()
-        return log_probability
+        return (self._score_NV.double() - self._log_sum_N1()).cpu().numpy()
 
     def context(self) -> NDArray[np.float64] | None:
-        """Cross-attention weights of the last layer, ``weight_NHS``, or None if not requested."""
-        return None if self._weight_NHS is None else self._weight_NHS.double().cpu().numpy()
+        """Cross-attention weights of the last layer, ``weight_NHS``, or None if not requested.
+
+        Those of a sentence with a shorter memory end in zeros.
+        """
+        if not self._weights:
+            return None
+        longest = max(weight.shape[2] for weight in self._weights)
+        padded = [F.pad(weight, (0, longest - weight.shape[2])).transpose(0, 1) for weight in self._weights]
+        return torch.cat(padded).double().cpu().numpy()
 
 
 def _exclude(score_NV: Tensor, without: Sequence[int]) -> Tensor:
