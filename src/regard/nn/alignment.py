@@ -14,10 +14,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from regard.nn import hooks
-from regard.nn.attention.backends import AttentionArgs, Point, Reference
+from regard.nn.attention.backends import AttentionArgs, Point, Reference, home, places, unchanged
 from regard.nn.attention.multi_head import attend
 from regard.nn.attention.padded_groups import PaddedGroups, grid
-from regard.nn.layout import Layout, Sequences
+from regard.nn.layout import Layout
 from regard.nn.ops import Linear
 
 _REFERENCE = Reference()
@@ -112,7 +112,7 @@ class AdditiveScore(nn.Module):
     def attend(self, query_TD: Tensor, key_SD: Tensor, memory_SD: Tensor, layout: Layout) -> Tensor:
         """``context_TD``: encoder states weighed by the softmax of their scores; zeros if there are none."""
         if not layout.queries.longest or not layout.every_query_has_keys(False):
-            return self.attend_with_hook(query_TD, key_SD, memory_SD, layout, _identity)
+            return self.attend_with_hook(query_TD, key_SD, memory_SD, layout, unchanged)
         made = layout.once(("additive", GROUPS), lambda: grid(layout, 1, False, GROUPS))
         context_TD: Tensor = _Additive.apply(query_TD, key_SD, memory_SD, self.direction, made)
         return context_TD
@@ -123,16 +123,15 @@ class AdditiveScore(nn.Module):
         """The same sentence by sentence; ``point`` is the hook on intermediate values, as of one head."""
         context_TD = memory_SD.new_zeros(len(query_TD), memory_SD.shape[1])
         for b in range(layout.queries.count):
-            here, there = _place(layout.queries, b), _place(layout.keys, b)
-            if here.start == here.stop or there.start == there.stop:
+            here, there = places(layout.queries, b), places(layout.keys, b)
+            if not len(here) or not len(there):
                 continue
             query_HLD, key_HMD = point("query", query_TD[here][None]), point("key", key_SD[there][None])
             value_HMD = point("value", memory_SD[there][None])
             sum_HLMD = query_HLD[:, :, None] + key_HMD[:, None]
             score_HLM = point("score", sum_HLMD.tanh() @ self.direction)
             context_HLD = point("context", point("weight", score_HLM.softmax(-1)) @ value_HMD)
-            places = torch.arange(here.start, here.stop, device=context_TD.device)
-            context_TD = context_TD.index_copy(0, places, context_HLD[0])
+            context_TD = context_TD.index_copy(0, here, context_HLD[0])
         return context_TD
 
 
@@ -147,15 +146,6 @@ class Additive(AdditiveScore):
         """``W h + b``."""
         query_TD: Tensor = self.state(hidden_TD).to(hidden_TD.dtype)
         return query_TD
-
-
-def _identity(_: str, value: Tensor) -> Tensor:
-    return value
-
-
-def _place(sequences: Sequences, b: int) -> slice:
-    start = int(sequences.starts_B[b])
-    return slice(start, start + int(sequences.lengths_B[b]))
 
 
 class _Additive(torch.autograd.Function):
@@ -180,7 +170,7 @@ class _Additive(torch.autograd.Function):
             contexts.append(torch.bmm(weights[-1], group.keys.take(memory_SD)).flatten(0, 1))
         ctx.save_for_backward(query_TD, key_SD, memory_SD, direction_D, *weights)
         ctx.grid = grid
-        return _home(contexts, grid.query_homes_Y)
+        return home(contexts, grid.query_homes_Y)
 
     @staticmethod
     def backward(ctx, gradient_TD):  # type: ignore[no-untyped-def]
@@ -201,9 +191,9 @@ class _Additive(torch.autograd.Function):
                 keys.append(sum_gradient.sum(1).flatten(0, 1))
         grid: PaddedGroups = ctx.grid
         return (
-            _home(queries, grid.query_homes_Y).mul_(4 * direction_D),  # tanh' = 4 σ' of twice the argument
-            _home(keys, grid.key_homes_Z).mul_(4 * direction_D),
-            _home(memories, grid.key_homes_Z),
+            home(queries, grid.query_homes_Y).mul_(4 * direction_D),  # tanh' = 4 σ' of twice the argument
+            home(keys, grid.key_homes_Z).mul_(4 * direction_D),
+            home(memories, grid.key_homes_Z),
             2 * direction_gradient_D,
             None,
         )
@@ -219,12 +209,6 @@ def _chunks(query: Tensor, key: Tensor, *others: Tensor):  # type: ignore[no-unt
     cells = query.shape[1] * key.shape[1] * query.shape[2]
     sentences = max(1, CHUNK // cells)
     return zip(*(x.split(sentences) for x in (query, key, *others)), strict=True)
-
-
-def _home(cells: list[Tensor], homes_Y: Tensor) -> Tensor:
-    """Cells of all groups back to tokens end to end; tokens of no sequence take the zeros after the last cell."""
-    cells_XD = torch.cat([*cells, cells[0].new_zeros(1, cells[0].shape[1])])
-    return cells_XD.index_select(0, homes_Y)
 
 
 class Alignment(nn.Module):
