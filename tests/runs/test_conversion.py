@@ -25,7 +25,7 @@ from regard.text.tokenizers.tokenizer import learn
 from regard.text.tokenizers.vocabulary import Vocabularies
 from regard.training.checkpoints import manifest, output_folder
 from regard.training.checkpoints.files import Files
-from regard.training.log import SilentReporter
+from regard.training.log import Reporter
 from tests.convert.small_folders import LABELS, TEXTS, folder_of
 from tests.convert.small_peers import packed, transformers
 from tests.models.small_models import assert_near, stir
@@ -326,7 +326,7 @@ def test_what_begins_from_a_tokenizer_of_others_has_no_name_for_a_start_symbol(
 ) -> None:
     told: list[str] = []
 
-    class Telling(SilentReporter):
+    class Telling(Reporter):
         def on_event(self, text: str) -> None:
             told.append(text)
 

@@ -16,7 +16,7 @@ from regard.training import budget
 from regard.training import measure as measuring
 from regard.training.checkpoints import resolved
 from regard.training.checkpoints.files import Files
-from regard.training.log import SilentReporter
+from regard.training.log import Reporter
 from regard.training.optim import FlatOptimiser
 from regard.training.run import Hooks
 from regard.training.schedule import schedule
@@ -57,7 +57,7 @@ def test_what_is_asked_for_anew_takes_its_place() -> None:
     assert asked == replace(CHOSEN, steps=20, validate_every=4, threads=2)
 
 
-class Counting(SilentReporter):
+class Counting(Reporter):
     """Keeps what was said."""
 
     def __init__(self) -> None:

@@ -11,9 +11,9 @@ from torch import nn
 
 from regard.config import Training
 from regard.system.errors import RegardError
-from regard.training.schedule import OPTIMISERS
 
 Tensors = Mapping[str, torch.Tensor]
+OPTIMISERS: dict[str, type[torch.optim.Adam]] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
 
 _ALIGN = 16
 """Every parameter starts at a multiple of this many numbers (64 bytes of fp32), as freshly allocated ones do."""

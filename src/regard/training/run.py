@@ -16,6 +16,7 @@ import torch
 
 from regard.config import Recipe, Training
 from regard.models import store
+from regard.nn.dropout import reseed
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.training import budget
@@ -24,18 +25,12 @@ from regard.training.checkpoints import checkpoint, resolved, tensors
 from regard.training.checkpoints.checkpoint import Checkpoints
 from regard.training.checkpoints.files import Files
 from regard.training.checkpoints.resolved import Fields
-from regard.training.log import MetricsLog, Reporter, SilentReporter, Start, TensorBoardLog
+from regard.training.log import MetricsLog, Reporter, Start, TensorBoardLog
 from regard.training.objective import BatchSource, Objective, Validation, Weights
 from regard.training.optim import FlatOptimiser
 from regard.training.progress import Best, Progress
 from regard.training.schedule import schedule
 from regard.training.update import MeasuredSteps, Updates
-
-
-def _reseed_dropout(key: int) -> None:
-    from regard.nn.dropout import reseed
-
-    reseed(key)
 
 
 def _never() -> bool:
@@ -54,12 +49,12 @@ def _ignore_steps(steps: int) -> None:
 class Hooks:
     """Optional callbacks and settings of ``fit``."""
 
-    reporter: Reporter = field(default_factory=SilentReporter)
+    reporter: Reporter = field(default_factory=Reporter)
     should_stop: Callable[[], bool] = _never
     """Called before every step; the command line sets it on SIGTERM and SIGINT."""
     save_model: Callable[[Weights, Best, Validation], None] = _ignore
     """Writes the model folder whenever a new best is found; must replace atomically (``manifest.replace``)."""
-    reseed: Callable[[int], None] = _reseed_dropout
+    reseed: Callable[[int], None] = reseed
     clock: Callable[[], float] = time.monotonic
     files: Files = field(default_factory=Files)
     resolved: Fields = field(default_factory=dict)

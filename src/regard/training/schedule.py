@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import torch
-
 from regard.config import Training
 from regard.system.errors import UsageError
 from regard.training.budget import Replanning
@@ -48,9 +46,6 @@ def _warm(step: float, warmup: int) -> float:
 def _decay_progress(step: float, warmup: int, steps: int) -> float:
     """The completed share of the decay: 0 during warmup, 1 from the last step on."""
     return min(1.0, max(0, step - warmup) / max(1, steps - warmup))
-
-
-OPTIMISERS: dict[str, type[torch.optim.Adam]] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
 
 
 def schedule(section: Training, d_model: int, review: Replanning | None = None) -> Schedule:

@@ -14,7 +14,6 @@ import torch
 from regard.config import Recipe
 from regard.data.batches.batch import Batch, Position
 from regard.system.keys import key
-from regard.training import distributed
 from regard.training.objective import Objective
 from regard.training.optim import FlatOptimiser
 from regard.training.schedule import Schedule, schedule
@@ -35,22 +34,15 @@ class Update:
     norms: dict[str, float] | None
 
 
+@dataclass
 class Updates:
     """Makes updates; stateless, so nothing needs saving."""
 
-    def __init__(
-        self,
-        objective: Objective,
-        optimiser: FlatOptimiser,
-        recipe: Recipe,
-        rate: Schedule,
-        reseed: Callable[[int], None],
-    ) -> None:
-        self.objective = objective
-        self.optimiser = optimiser
-        self.recipe = recipe
-        self.rate = rate
-        self.reseed = reseed
+    objective: Objective
+    optimiser: FlatOptimiser
+    recipe: Recipe
+    rate: Schedule
+    reseed: Callable[[int], None]
 
     def make(self, step: int, batches: Sequence[Batch]) -> Update:
         """Gradient of all micro-batches over the count of the whole step, clipped, applied if finite."""
@@ -74,13 +66,10 @@ class Updates:
         self.optimiser.zero_gradients()
         sums = torch.zeros(3, dtype=torch.float64, device=self.optimiser.weights.device)
         for micro, batch in enumerate(batches):
-            if distributed.mine(micro):
-                self.reseed(key(self.recipe.seed, "dropout", step, micro))
-                loss = self.objective.loss(batch)
-                loss.total.backward()
-                sums += torch.stack([loss.total.detach(), loss.nll.detach(), loss.total.new_tensor(loss.count)])
-        distributed.all_reduce_sum(sums)
-        distributed.all_reduce_sum(self.optimiser.gradients)
+            self.reseed(key(self.recipe.seed, "dropout", step, micro))
+            loss = self.objective.loss(batch)
+            loss.total.backward()
+            sums += torch.stack([loss.total.detach(), loss.nll.detach(), loss.total.new_tensor(loss.count)])
         total, nll, count, norm = torch.cat([sums, self.optimiser.norm().double().reshape(1)]).tolist()
         return [total, nll, max(count, 1.0), norm]
 
