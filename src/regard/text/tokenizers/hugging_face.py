@@ -8,7 +8,6 @@ lower-case, drop accents or join white space. Symbols are guarded so that no tex
 from __future__ import annotations
 
 import copy
-import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,7 +23,7 @@ from regard.config import FORMAT
 from regard.system.errors import RegardError
 from regard.text.stop_strings import Incremental, WindowDecoder
 from regard.text.tokenizers.byte_pieces import BYTE_OF, replace_surrogates, unspell, word_starts
-from regard.text.tokenizers.tokenizer import SENTINEL, Encoding, ids_by_number, read_document, write
+from regard.text.tokenizers.tokenizer import SENTINEL, BaseTokenizer, Encoding, ids_by_number, read_document
 
 Answer = TypeVar("Answer")
 
@@ -241,7 +240,7 @@ SENTINEL_OF_T5 = re.compile("<extra_id_([0-9]+)>")
 BYTE = re.compile("<0x[0-9A-F]{2}>")
 
 
-class HuggingFaceTokenizer:
+class HuggingFaceTokenizer(BaseTokenizer):
     """Text to ids and back, by a ``tokenizer.json`` of the ``tokenizers`` library; see ``Tokenizer`` for the face.
 
     Encoding never adds a symbol, and a symbol's name in a text stays text, as with our own. ``begin`` and ``end`` are
@@ -283,8 +282,7 @@ class HuggingFaceTokenizer:
         steps = {*step_types(document.get("pre_tokenizer")), *step_types(document.get("decoder"))}
         self._held = self._bytes() if "ByteLevel" in steps else None
         self._spaced = any(name.startswith("▁") for name in self.names)
-        self._file = (json.dumps(told.embed_in(document), ensure_ascii=False) + "\n").encode("utf-8", "replace")
-        self.sha256 = hashlib.sha256(self._file).hexdigest()
+        self.content = (json.dumps(told.embed_in(document), ensure_ascii=False) + "\n").encode("utf-8", "replace")
 
     @property
     def ordinary(self) -> NDArray[np.int64]:
@@ -295,12 +293,8 @@ class HuggingFaceTokenizer:
         """``text`` without lone surrogates; what else the file changes, it changes inside."""
         return replace_surrogates(text)
 
-    def encode(self, text: str) -> Encoding:
-        """The pieces of ``text`` with their offsets in ``text`` itself, whatever the file makes of its characters."""
-        return self.encode_batch([text])[0]
-
     def encode_batch(self, texts: Sequence[str]) -> list[Encoding]:
-        """The pieces of each text with their offsets; faster than one by one."""
+        """The pieces of each text with their offsets in the text itself, whatever the file makes of its characters."""
         normal = [replace_surrogates(text) for text in texts]
         guarded = list(map(_unguard, normal))
         found = call_library(lambda: self._core.encode_batch(guarded, add_special_tokens=False), self._where)
@@ -318,12 +312,7 @@ class HuggingFaceTokenizer:
         if ids and not 0 <= min(ids) <= max(ids) <= self.size:
             raise RegardError(f"an id is not below the vocabulary's {self.size} pieces")
         spoken = [id for id in ids if id < self.size and self.names[id] and id not in self._special]
-        text: str = call_library(lambda: self._core.decode(spoken, skip_special_tokens=False), self._where)
-        return text
-
-    def decode_batch(self, batch: Iterable[Iterable[int]]) -> list[str]:
-        """The text of each sequence of pieces."""
-        return [self.decode(ids) for ids in batch]
+        return call_library(lambda: self._core.decode(spoken, skip_special_tokens=False), self._where)
 
     def incremental(self) -> Incremental:
         """A reader that turns ids into text one by one."""
@@ -348,20 +337,10 @@ class HuggingFaceTokenizer:
             return id == self._strange
         return bool(BYTE.match(self.piece(id))) and id not in self._special
 
-    def word_starts(self, ids: Iterable[int]) -> NDArray[np.bool_]:
-        """Which of these tokens begin a word; a symbol counts as a word."""
-        ids = [int(id) for id in ids]
-        found = np.ones(len(ids), np.bool_)
-        alone = [place for place, id in enumerate(ids) if self._stands_alone(id)]
-        for begin, end in zip([0, *(place + 1 for place in alone)], [*alone, len(ids)], strict=True):
-            if end > begin:
-                found[begin:end] = self._starts(ids[begin:end])
-        return found
-
     def _stands_alone(self, id: int) -> bool:
         return id >= self.size or not self.names[id] or (id in self._special and id != self._strange)
 
-    def _starts(self, ids: Sequence[int]) -> NDArray[np.bool_]:
+    def _word_starts(self, ids: Sequence[int]) -> NDArray[np.bool_]:
         """Word starts among pieces without symbols, by their names."""
         if self._held is not None and self._core.pre_tokenizer is not None:
             held, splitter = [self._held[id] for id in ids], self._core.pre_tokenizer
@@ -381,18 +360,9 @@ class HuggingFaceTokenizer:
         """The bytes of each piece of a byte-level file; one that was added beside them stands for its own text."""
         return [unspell(name) if set(name) <= BYTE_OF.keys() else name.encode() for name in self.names]
 
-    @property
-    def content(self) -> bytes:
-        """The bytes that :meth:`save` writes."""
-        return self._file
-
-    def save(self, path: Path | str) -> None:
-        """Write ``tokenizer.json``, which the ``tokenizers`` library reads too; replaces the file at once."""
-        write(path, self._file)
-
     @classmethod
     def load(cls, path: Path | str, names: Mapping[str, str] | None = None, size: int = 0) -> HuggingFaceTokenizer:
-        """The tokenizer of a file, e.g. with the names that ``hugging_face_file.special_token_names`` found.
+        """The tokenizer of a file, e.g. with the names that :func:`special_token_names` found.
 
         Raises:
             RegardError: the file is missing, too large, damaged, or see the class.

@@ -10,9 +10,11 @@ import hashlib
 import json
 import os
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,15 +60,6 @@ def read_document(path: Path | str) -> Any:
         RegardError: the file is missing, too large, or no JSON.
     """
     return disk.json_of(path, "tokenizer file")
-
-
-def write(path: Path | str, content: bytes) -> None:
-    """Write a tokenizer's file; it replaces an older one at once."""
-    path = Path(path)
-    partial = path.with_name(path.name + ".partial")
-    with disk.naming(path):
-        partial.write_bytes(content)
-        os.replace(partial, path)
 
 
 def parse_document(document: Any, where: str) -> Parts:
@@ -142,11 +135,72 @@ class Encoding:
     text: str
 
 
-class Tokenizer:
+class BaseTokenizer(ABC):
+    """What our tokenizer and Hugging Face's have in common.
+
+    Encoding never adds a symbol, and a symbol's name in a text stays text.
+    """
+
+    size: int
+    content: bytes
+    """The bytes that :meth:`save` writes."""
+
+    @cached_property
+    def sha256(self) -> str:
+        """Fingerprint of the content."""
+        return hashlib.sha256(self.content).hexdigest()
+
+    @abstractmethod
+    def encode_batch(self, texts: Sequence[str]) -> list[Encoding]:
+        """The pieces of each text with their offsets; faster than one by one."""
+
+    @abstractmethod
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of pieces; symbols are skipped."""
+
+    @abstractmethod
+    def _stands_alone(self, id: int) -> bool:
+        """Whether an id is a symbol, which is a word by itself."""
+
+    @abstractmethod
+    def _word_starts(self, ids: Sequence[int]) -> NDArray[np.bool_]:
+        """Which of these pieces, none of which stands alone, begin a word."""
+
+    def encode(self, text: str) -> Encoding:
+        """The pieces of ``text`` with their offsets."""
+        return self.encode_batch([text])[0]
+
+    def decode_batch(self, batch: Iterable[Iterable[int]]) -> list[str]:
+        """The text of each sequence of pieces."""
+        return [self.decode(ids) for ids in batch]
+
+    def word_starts(self, ids: Iterable[int]) -> NDArray[np.bool_]:
+        """Which of these tokens begin a word; a symbol counts as a word.
+
+        The pieces between two symbols are one text, whose words are those within which pieces are merged.
+        """
+        ids = [int(id) for id in ids]
+        found = np.ones(len(ids), np.bool_)
+        alone = [place for place, id in enumerate(ids) if self._stands_alone(id)]
+        for begin, end in zip([0, *(place + 1 for place in alone)], [*alone, len(ids)], strict=True):
+            if end > begin:
+                found[begin:end] = self._word_starts(ids[begin:end])
+        return found
+
+    def save(self, path: Path | str) -> None:
+        """Write one ``tokenizer.json``, which the ``tokenizers`` library reads too; replaces the file at once."""
+        path = Path(path)
+        partial = path.with_name(path.name + ".partial")
+        with disk.naming(path):
+            partial.write_bytes(self.content)
+            os.replace(partial, path)
+
+
+class Tokenizer(BaseTokenizer):
     """Text to ids and back: ``decode(encode(x).ids) == normalise(x)`` for every string.
 
     Ids: ``</s>`` 0, ``<unk>`` 1, the task's symbols, then pieces. The start symbol ``start`` is the number of pieces:
-    it is no entry here. Encoding never adds a symbol, and a symbol's name in a text stays text.
+    it is no entry here.
 
     Args:
         vocabulary: every symbol and piece, in the order of their ids; the first 256 pieces are the bytes.
@@ -186,8 +240,7 @@ class Tokenizer:
         self._fragment = [place >= self.symbols and not _whole(held) for place, held in enumerate(self._bytes)]
         self.longest = max(map(len, self._bytes))
         """Bytes of the longest piece."""
-        self._file = self._to_json()
-        self.sha256 = hashlib.sha256(self._file).hexdigest()
+        self.content = self._to_json()
 
     @property
     def ordinary(self) -> NDArray[np.int64]:
@@ -197,10 +250,6 @@ class Tokenizer:
     def normalise(self, text: str) -> str:
         """``text`` as the model sees it: in the recipe's Unicode form and case, lone surrogates replaced."""
         return normalise(text, self.normalisation, self.lowercase)
-
-    def encode(self, text: str) -> Encoding:
-        """The pieces of ``text`` with their offsets."""
-        return self.encode_batch([text])[0]
 
     def encode_batch(self, texts: Sequence[str]) -> list[Encoding]:
         """The pieces of each text with their offsets; faster than one by one."""
@@ -219,18 +268,11 @@ class Tokenizer:
         splitter = self._core.pre_tokenizer
         return [word for word, _ in splitter.pre_tokenize_str(self.normalise(text))] if splitter else []
 
-    def word_starts(self, ids: Iterable[int]) -> NDArray[np.bool_]:
-        """Which of these tokens begin a word; a symbol counts as a word.
+    def _stands_alone(self, id: int) -> bool:
+        return id < self.symbols or id == self.start
 
-        The pieces between two symbols are one text, whose words are those within which pieces are merged.
-        """
-        ids = list(ids)
-        found = np.ones(len(ids), np.bool_)
-        symbols = [place for place, id in enumerate(ids) if id < self.symbols or id == self.start]
-        for begin, end in zip([0, *(place + 1 for place in symbols)], [*symbols, len(ids)], strict=True):
-            if end > begin:
-                found[begin:end] = word_starts([self._bytes[id] for id in ids[begin:end]], self._words)
-        return found
+    def _word_starts(self, ids: Sequence[int]) -> NDArray[np.bool_]:
+        return word_starts([self._bytes[id] for id in ids], self._words)
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of pieces; symbols are skipped, and bytes that are not UTF-8 become U+FFFD."""
@@ -239,10 +281,6 @@ class Tokenizer:
             return b"".join([held[i] for i in ids if i != self.start]).decode("utf-8", "replace")
         except IndexError:
             raise RegardError(f"an id is not below the vocabulary's {self.size} pieces") from None
-
-    def decode_batch(self, batch: Iterable[Iterable[int]]) -> list[str]:
-        """The text of each sequence of pieces."""
-        return [self.decode(ids) for ids in batch]
 
     def incremental(self) -> Incremental:
         """Incremental decoder; its outputs together equal :meth:`decode` of all ids."""
@@ -274,15 +312,6 @@ class Tokenizer:
         document = json.loads(core.to_str())
         document["model"]["format"] = FORMAT  # the one place where the library lets a foreign key pass
         return (json.dumps(document, ensure_ascii=False) + "\n").encode()
-
-    @property
-    def content(self) -> bytes:
-        """The bytes that :meth:`save` writes."""
-        return self._file
-
-    def save(self, path: Path | str) -> None:
-        """Write one ``tokenizer.json``, which the ``tokenizers`` library reads too; replaces the file at once."""
-        write(path, self._file)
 
     @classmethod
     def load(cls, path: Path | str) -> Tokenizer:
