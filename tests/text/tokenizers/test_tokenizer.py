@@ -299,7 +299,7 @@ def test_broken_files_are_refused_with_a_sentence(learned: dict[str, Tokenizer],
 
 @given(st.data())
 def test_a_mutated_file_loads_or_is_refused(learned: dict[str, Tokenizer], folder: Path, data: st.DataObject) -> None:
-    whole = bytearray(learned["nfc"]._file)
+    whole = bytearray(learned["nfc"].content)
     for _ in range(data.draw(st.integers(1, 4))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
     path = folder / "mutated.json"
