@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import re
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
@@ -59,12 +60,20 @@ def measure(
     def is_over(share: float) -> bool:
         return hooks.clock() - began >= share * limit
 
-    optimiser = FlatOptimiser(objective.model, recipe.training)
-    made = _steps(_updates(objective, optimiser, recipe, hooks), feed, recipe.training.accumulate, most, hooks, is_over)
+    section = recipe.training
+    optimiser = FlatOptimiser(objective.model, section)
+    known = section if section.steps is not None else section.model_copy(update={"steps": _OPEN})
+    updates = Updates(objective, optimiser, recipe, schedule(known, recipe.model.d_model), hooks.reseed)
+    objective.model.train()
+    batches, made = feed.iterate(Position()), list[MeasuredStep]()
+    while len(made) < _FEWEST or (len(made) < most and not is_over(_STEPS)):
+        started = hooks.clock()
+        micro = list(islice(batches, section.accumulate))
+        made.append(make(updates, len(made) + 1, micro, started, hooks.clock))
     if not optimiser.finite():
         raise divergence_error("the weights are not finite", len(made))
     text = loss = _Trial(is_over, _LOSS, hooks.clock).seconds(objective, False)
-    if recipe.training.select != "loss" or recipe.training.minutes is not None:  # the final scores may need it
+    if section.select != "loss" or section.minutes is not None:  # the final scores may need it
         text += _Trial(is_over, _TEXT, hooks.clock).seconds(objective, True, _TIMES * loss)
     save = seconds_of(lambda: _discarded_save(optimiser, folder, hooks), hooks)
     seconds = [step.seconds for step in made]
@@ -79,29 +88,11 @@ def seconds_of(work: Callable[[], object], hooks: Hooks) -> float:
     return hooks.clock() - began
 
 
-def _updates(objective: Objective, optimiser: FlatOptimiser, recipe: Recipe, hooks: Hooks) -> Updates:
-    section = recipe.training
-    known = section if section.steps is not None else section.model_copy(update={"steps": _OPEN})
-    return Updates(objective, optimiser, recipe, schedule(known, recipe.model.d_model), hooks.reseed)
-
-
-def _steps(
-    updates: Updates, feed: BatchSource, accumulate: int, most: int, hooks: Hooks, spent: Callable[[float], bool]
-) -> list[MeasuredStep]:
-    """The first steps, two at least."""
-    updates.objective.model.train()
-    batches, made = feed.iterate(Position()), list[MeasuredStep]()
-    while len(made) < _FEWEST or (len(made) < most and not spent(_STEPS)):
-        began = hooks.clock()
-        micro = list(islice(batches, accumulate))
-        made.append(make(updates, len(made) + 1, micro, began, hooks.clock))
-    return made
-
-
 class _Enough(Exception):
     """A trial has gone on long enough to know how long all of it takes, or there is no time to begin it."""
 
 
+@dataclass
 class _Trial:
     """Times a part of a validation and ends it when its time is used up, after at least two pieces.
 
@@ -111,9 +102,10 @@ class _Trial:
         clock: the time in seconds.
     """
 
-    def __init__(self, spent: Callable[[float], bool], share: float, clock: Callable[[], float]) -> None:
-        self.spent, self.share, self.clock = spent, share, clock
-        self.points: list[tuple[float, float]] = []
+    spent: Callable[[float], bool]
+    share: float
+    clock: Callable[[], float]
+    points: list[tuple[float, float]] = field(default_factory=list)
 
     def seconds(self, objective: Objective, generate: bool, otherwise: float = 0.0) -> float:
         """How long all of it takes: none where there is nothing to do, ``otherwise`` where there is no time at all."""
@@ -195,7 +187,7 @@ def free_memory(device: torch.device) -> int | None:
     """Free bytes of a device; on the CPU the minimum of the machine's and the container's."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
-    limits = [_machine(Path("/proc/meminfo")), *_container(Path("/sys/fs/cgroup"))]
+    limits = [_machine("/proc/meminfo"), *_container(Path("/sys/fs/cgroup"))]
     known = [limit for limit in limits if limit is not None]
     return min(known) if known else None
 
@@ -210,26 +202,26 @@ def peak_memory(work: Callable[[], object], device: torch.device) -> int | None:
     _give_back_pages()  # else the work would reuse freed memory and seem to need none
     try:
         Path("/proc/self/clear_refs").write_text("5")  # the high-water mark starts again from now
-        before_kb = _status("VmRSS")
+        before = _bytes("VmRSS", "/proc/self/status")
     except (OSError, ValueError):
         return None
     work()
-    return max(0, _status("VmHWM") - before_kb) * 1024
+    return max(0, _bytes("VmHWM", "/proc/self/status") - before)
 
 
-def _status(name: str) -> int:
-    found = re.search(rf"^{name}:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
+def _bytes(name: str, path: str) -> int:
+    """A number of kilobytes that the system tells in a file, in bytes."""
+    found = re.search(rf"^{name}:\s+(\d+) kB", Path(path).read_text(), re.MULTILINE)
     if not found:
         raise ValueError(name)
-    return int(found[1])
+    return int(found[1]) * 1024
 
 
-def _machine(meminfo: Path) -> int | None:
+def _machine(meminfo: str) -> int | None:
     try:
-        found = re.search(r"^MemAvailable:\s+(\d+) kB", meminfo.read_text(), re.MULTILINE)
-    except OSError:
+        return _bytes("MemAvailable", meminfo)
+    except (OSError, ValueError):
         return None
-    return int(found[1]) * 1024 if found else None
 
 
 def _container(root: Path) -> list[int | None]:

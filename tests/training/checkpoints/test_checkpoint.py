@@ -29,7 +29,7 @@ def saved(tmp_path):
 
 
 def steps(checkpoints):
-    return [int(path.name[5:]) for path in checkpoints.paths()]
+    return [int(path.name[5:]) for path in whole(checkpoints.folder)]
 
 
 def fresh(checkpoints):
@@ -140,7 +140,7 @@ def test_latest_is_only_a_hint(saved):
 
 
 def test_all_damaged_is_an_error_now_and_ever_after(saved):
-    for path in saved.paths():
+    for path in whole(saved.folder):
         cut(path)
     for _ in range(2):  # the second start sees only what was set aside, and must not begin from nothing either
         with pytest.raises(NoValidCheckpoint) as caught:

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from enum import Enum
@@ -16,7 +15,7 @@ from typing import Literal
 
 from regard.system.errors import NoValidCheckpoint, RegardError, UsageError
 from regard.training.checkpoints import manifest, resolved
-from regard.training.checkpoints.checkpoint import state_of, whole
+from regard.training.checkpoints.checkpoint import dated, verified_state, whole
 from regard.training.checkpoints.files import Files, alone, partial_path
 from regard.training.progress import Progress
 
@@ -25,6 +24,7 @@ _MODEL = ("recipe.toml", "model.safetensors", "card.md", manifest.NAME, manifest
 _ASSETS = ("labels.json", "pixels.json")
 """Asset files other than tokenizers: labels and scales."""
 _BEFORE = "training.before-"
+_TAKEN = "holds something already; name a new folder"
 
 
 class Action(Enum):
@@ -124,8 +124,7 @@ def is_complete(training: Path, steps: int | None = None, patience: int | None =
     """
     for path in reversed(whole(training / "checkpoints")):
         try:
-            manifest.verify(path)
-            progress = Progress.of(state_of(path), path)
+            progress = Progress.of(verified_state(path), path)
         except RegardError:
             return False  # resuming sets it aside and says so
         if steps is not None and progress.step > steps - (not progress.finished):
@@ -166,10 +165,7 @@ def _set_aside(output: Path) -> bool:
     earlier = [name for name in sorted(_names(output)) if name != "training" and not name.startswith(_BEFORE)]
     if not earlier and _names(output / "training") <= {"lock"}:
         return False
-    aside = output / f"{_BEFORE}{time.strftime('%Y%m%dT%H%M%S')}"
-    while aside.exists():
-        aside = aside.with_name(aside.name + "-again")
-    files = Files()
+    aside, files = dated(output / _BEFORE), Files()
     files.rename(output / "training", aside)
     for name in earlier:
         files.rename(output / name, aside / name)
@@ -199,7 +195,7 @@ def refuse_other(output: Path) -> None:
     if not output.exists() or (output.is_dir() and not any(output.iterdir())):
         return
     if not any((output / name).is_file() for name in FIRST):
-        raise _holding(output)
+        raise RegardError(_TAKEN, str(output))
 
 
 @contextmanager
@@ -240,22 +236,15 @@ def scratch() -> Iterator[Path]:
             shutil.rmtree(fresh, ignore_errors=True)
 
 
-def _holding(output: Path) -> RegardError:
-    return RegardError("holds something already; name a new folder", str(output))
-
-
 def _refuse_difference(fresh: Path, output: Path) -> None:
     """Raise a RegardError for a file that is there and is not the same, or has no counterpart."""
     if not output.is_dir():
         return
     for path in output.rglob("*"):
         other = fresh / path.relative_to(output)
-        if path.is_dir() != other.is_dir() or (not path.is_dir() and not _same(path, other)):
-            raise _holding(output)
-
-
-def _same(path: Path, other: Path) -> bool:
-    return path.is_file() and other.is_file() and filecmp.cmp(path, other, shallow=False)
+        same = path.is_file() and other.is_file() and filecmp.cmp(path, other, shallow=False)
+        if not (same or (path.is_dir() and other.is_dir())):
+            raise RegardError(_TAKEN, str(output))
 
 
 def _move(fresh: Path, place: Path) -> None:
