@@ -14,7 +14,7 @@ from regard.models.build import bert, tags, words
 from regard.nn.dropout import reseed
 from regard.system.keys import generator, key
 from tests.learn.reversals import PIECES, drawn, right
-from tests.models.small_readers import texts
+from tests.models.small_models import texts
 
 MASK = 1
 SIZES = {

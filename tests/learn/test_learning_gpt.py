@@ -15,7 +15,7 @@ from regard.models.gpt import Gpt
 from regard.nn.dropout import reseed
 from regard.nn.loss import SmoothedCrossEntropy
 from regard.system.keys import generator, key
-from tests.models.small_readers import texts
+from tests.models.small_models import texts
 
 PIECES, MARK = 14, 1
 

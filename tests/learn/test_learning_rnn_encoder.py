@@ -14,7 +14,7 @@ from regard.models.rnn import RecurrentEncoder
 from regard.nn.dropout import reseed
 from regard.system.keys import generator, key
 from tests.learn.reversals import PIECES, drawn, right
-from tests.models.small_readers import texts
+from tests.models.small_models import texts
 
 MARK = 1
 SIZES = {"d_model": 48, "layers": 2, "dropout": 0.0}

@@ -9,11 +9,12 @@ from regard.models.decoding import stepper
 from regard.models.inputs import pairs
 from regard.models.rnn import Rnn
 from regard.nn.hooks import capture
-from tests.models.decoding.small_rnn import COMBINATIONS, FEW, small
-from tests.models.small_models import PIECES, assert_near, batch, sentences, tolerance
+from tests.laws.families import FEW
+from tests.models.small_models import PIECES, assert_near, batch, sentences
+from tests.models.small_models import rnn as small
 
 SOURCES = sentences([4, 1, 6])
-FEWER = pytest.mark.parametrize("choices", FEW, ids=lambda c: f"{c['cell']}-{c['score']}-{c['input_feeding']}")
+FEWER = pytest.mark.parametrize("choices", FEW["rnn"], ids=lambda c: f"{c['cell']}-{c['score']}-{c['input_feeding']}")
 DTYPES = pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
 
 
@@ -72,35 +73,6 @@ def test_a_random_search_is_the_forward_pass_of_each_row(choices, seed: int) -> 
         rows.select(kept or [0])
         if random.random() < 0.5:
             rows.admit(sentences(random.integers(1, 9, 2), seed=int(random.integers(100))))
-
-
-@COMBINATIONS
-@DTYPES
-def test_step_by_step_is_all_at_once(choices, dtype: torch.dtype) -> None:
-    model = small(dtype=dtype, **choices)
-    given = pairs(batch(SOURCES, sentences([6, 6, 6], seed=5)))
-    with torch.no_grad():
-        at_once = model.output.scores(model(given)).log_softmax(1).view(3, 6, PIECES)
-    step = stepper(model)
-    state = step.start(SOURCES)
-    for place in range(6):
-        state, answer = step.step(state, given.target.ids_T.view(3, 6)[:, place].numpy())
-        assert_near(answer.all(), at_once[:, place], tolerance(dtype), f"token {place}")
-
-
-@COMBINATIONS
-def test_a_beam_of_one_is_greedy(choices) -> None:
-    model = small(**choices)
-    found = search(stepper(model), SOURCES, Decoding(beam=1, max_extra=3), Symbols(PIECES))
-    for source, best in zip(SOURCES, found, strict=True):
-        words: list[int] = []
-        while len(words) < len(source) + 3:
-            scores = all_at_once(model, source, [PIECES, *words])
-            scores[1] = -np.inf
-            words.append(int(scores.argmax()))
-            if words[-1] == 0:
-                break
-        assert [*best[0].tokens, *[0] * best[0].finished] == words
 
 
 @FEWER

@@ -11,8 +11,7 @@ from regard.system.errors import RegardError, UsageError
 from regard.tasks.language.masked import MaskedLm
 from regard.tasks.text.assets import TextAssets
 from regard.text.tokenizers.tokenizer import learn
-from tests.models.small_models import stir
-from tests.models.small_readers import texts
+from tests.models.small_models import stir, texts
 
 TEXTS = ["the cat sat on the mat and the dog sat on the log"] * 3
 SIZES = {"layers": 1, "d_model": 16, "d_ff": 32, "heads": 2, "max_positions": 64}

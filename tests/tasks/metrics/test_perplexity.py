@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from regard.system.errors import Stopped, UsageError
 from regard.tasks.metrics.perplexity import Perplexity, surprisals, windows
-from tests.models.small_models import PIECES, assert_near
-from tests.models.small_readers import gpt, texts
+from tests.models.small_models import PIECES, assert_near, gpt, texts
 
 END = 0
 
