@@ -15,6 +15,7 @@ from regard.models.inputs import tokens
 from regard.models.transformer import Transformer
 from regard.system.errors import UsageError
 from tests.models.small_models import PIECES, SIZES, assert_near, packed, section, sentences, small, some_pairs, stir
+from tests.refusals import refused
 
 LENGTHS = [(3, 4), (5, 2)]
 
@@ -76,7 +77,7 @@ def test_without_scaling_scores_are_not_divided() -> None:
         changed_TD = model(given)
     assert_near(changed_TD, other(given), 1e-12)
     with (
-        pytest.raises(UsageError, match="does not divide"),
+        refused(UsageError, "scaling"),
         Ablations(scaling=False).apply(section(scale_scores=False)),
     ):
         pass
@@ -111,13 +112,13 @@ def test_heads_that_are_not_there() -> None:
     assert RnnSection().attention == {"cross": (1, 1)}
     assert RnnSection(score="none").attention == {}
     for chosen, off, said in (
-        (section(), Head("encoder", 3, 1), "layer 3"),
-        (section(), Head("encoder", 1, 4), "no head 4"),
-        (section(), Head("cross", 0, 1), "layer 0"),
-        (GptSection(), Head("cross", 1, 1), "no cross attention, but decoder"),
-        (RnnSection(score="none"), Head("cross", 1, 1), "but none"),
+        (section(), Head("encoder", 3, 1), "3"),
+        (section(), Head("encoder", 1, 4), "4"),
+        (section(), Head("cross", 0, 1), "0"),
+        (GptSection(), Head("cross", 1, 1), "decoder"),
+        (RnnSection(score="none"), Head("cross", 1, 1), "none"),
     ):
-        with pytest.raises(UsageError, match=said), Ablations(off=(off,)).apply(chosen):
+        with refused(UsageError, "head", said), Ablations(off=(off,)).apply(chosen):
             pass
 
 

@@ -41,7 +41,7 @@ def test_learned_positions_end_with_their_table() -> None:
     nn.init.normal_(part.weight)
     positions_T = torch.tensor([0, 1, 3, 3, 0, 2])
     assert_near(part.embed(X_TD, positions_T, 4), X_TD + part.weight[positions_T], 1e-15)
-    with pytest.raises(ValueError, match="5 tokens is longer than the 4"):
+    with pytest.raises(ValueError):
         part.embed(X_TD, positions_T, 5)
 
 

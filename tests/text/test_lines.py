@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from regard.system.errors import RegardError
 from regard.text.lines import InvalidLines, decode_lines, lines
+from tests.refusals import refused
 
 
 def read(content: bytes, notes: InvalidLines | None = None) -> list[str]:
@@ -35,10 +36,10 @@ def test_a_disk_that_fails_is_not_called_a_damaged_file(tmp_path: Path, monkeypa
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr("regard.text.lines.decode_lines", fails)
-    with pytest.raises(RegardError, match=r"a\.txt:2: cannot be read: Input/output error"):
+    with refused(RegardError, "a.txt:2", "Input/output"):
         list(lines(tmp_path / "a.txt"))
     if Path("/proc/self/mem").exists():
-        with pytest.raises(RegardError, match="cannot be read: Input/output error"):
+        with refused(RegardError, "/proc/self/mem", "Input/output"):
             list(lines("/proc/self/mem"))
 
 
@@ -116,7 +117,7 @@ def test_a_line_that_is_too_long_is_named_while_it_is_unpacked(tmp_path: Path, e
     assert [len(text) for text in lines(path)] == [3, limit, 5]
     path.write_bytes(b"".join([*parts[:-1], pack(b"x"), parts[-1]]))
     found: list[str] = []
-    with pytest.raises(RegardError, match=r":2: the line is longer than 16 MiB"):
+    with refused(RegardError, f"{path}:2", "16"):
         found.extend(lines(path))
     assert found == ["one"]
 
@@ -127,7 +128,7 @@ def test_unpacking_takes_no_more_memory_than_it_may(tmp_path: Path, monkeypatch:
     (tmp_path / "a.xz").write_bytes(lzma.compress(b"a\n", filters=small))
     (tmp_path / "b.xz").write_bytes(lzma.compress(b"a\n", filters=large))
     assert list(lines(tmp_path / "a.xz")) == ["a"]
-    with pytest.raises(RegardError, match=r"b\.xz:1: the compressed file is damaged: Memory usage limit"):
+    with refused(RegardError, "b.xz:1"):
         list(lines(tmp_path / "b.xz"))
 
 
@@ -137,7 +138,7 @@ def test_xz_in_several_streams_with_zeros_between_and_rubbish_behind(tmp_path: P
         (tmp_path / "a.xz").write_bytes(whole + more)
         assert list(lines(tmp_path / "a.xz")) == ["a", "b"]
     (tmp_path / "a.xz").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(RegardError, match="damaged"):
+    with refused(RegardError, "a.xz:2"):
         list(lines(tmp_path / "a.xz"))
 
 
@@ -158,7 +159,7 @@ def test_of_a_pipe_a_line_comes_at_once(tmp_path: Path) -> None:
 def test_a_device_without_an_end_is_no_text(tmp_path: Path, device: str) -> None:
     (tmp_path / "link").symlink_to(device)
     for path in (device, tmp_path / "link"):
-        with pytest.raises(RegardError, match="is a device; a text file is needed"):
+        with refused(RegardError, path):
             next(lines(path))
     assert list(lines(os.devnull)) == []
 
@@ -166,28 +167,26 @@ def test_a_device_without_an_end_is_no_text(tmp_path: Path, device: str) -> None
 def test_what_cannot_be_read_is_said_with_its_place(tmp_path: Path) -> None:
     whole = gzip.compress(b"".join(b"%d line\n" % number for number in range(100_000)))
     cases: dict[str, tuple[bytes | None, str]] = {
-        "absent.en": (None, "no such file"),
-        "cut.gz": (whole[: len(whole) // 2], "damaged or cut off after line"),
-        "bits.gz": (whole[:20_000] + b"\0\0\0\0" + whole[20_004:], "damaged"),
-        "head.gz": (whole[:5], "damaged"),
-        "cut.xz": (lzma.compress(b"abc\n" * 9999)[:-30], "damaged"),
-        "cut.zst": (zstandard.compress(whole)[:3] + b"\0" * 40, "is named .zst"),
-        "plain.gz": (b"just text\n", "is named .gz"),
-        "empty.gz": (b"", "is named .gz"),
+        "absent.en": (None, ""),
+        "cut.gz": (whole[: len(whole) // 2], ""),
+        "bits.gz": (whole[:20_000] + b"\0\0\0\0" + whole[20_004:], ""),
+        "head.gz": (whole[:5], ""),
+        "cut.xz": (lzma.compress(b"abc\n" * 9999)[:-30], ""),
+        "cut.zst": (zstandard.compress(whole)[:3] + b"\0" * 40, ".zst"),
+        "plain.gz": (b"just text\n", ".gz"),
+        "empty.gz": (b"", ".gz"),
         "utf16.en": ("abc\n".encode("utf-16"), "UTF-16"),
-        "utf16le.en": ("some plain words\n".encode("utf-16-le") * 50, "UTF-16"),
+        "utf16le.en": ("some plain words\n".encode("utf-16-le") * 50, "UTF-16LE"),
         "zip.en": (b"PK\x03\x04....", "zip"),
-        "binary.en": (bytes(range(256)) * 4 + b"\0" * 400, "binary"),
+        "binary.en": (bytes(range(256)) * 4 + b"\0" * 400, ""),
     }
-    for name, (content, message) in cases.items():
+    for name, (content, names) in cases.items():
         path = tmp_path / name
         if content is not None:
             path.write_bytes(content)
-        with pytest.raises(RegardError, match=message) as caught:
+        with refused(RegardError, None, str(path), names):
             list(lines(path))
-        assert caught.value.where is not None
-        assert caught.value.where.startswith(str(path)), name
-    with pytest.raises(RegardError, match="folder"):
+    with refused(RegardError, tmp_path):
         list(lines(tmp_path))
 
 

@@ -23,7 +23,7 @@ def test_words_come_back() -> None:
 
 
 def test_places_need_a_tag_each() -> None:
-    with pytest.raises(ValueError, match="zip"):
+    with pytest.raises(ValueError):
         TaggedWords("ab", ((0, 1), (1, 2)), ("O",)).to_string()
     with pytest.raises(ValueError):
         TaggedWords.parse("ab", "0:1")

@@ -70,7 +70,7 @@ def _best_of_sentences(total_Nk: Floats, sentence_N: Ints, first_B: Ints, width:
 def _numbers(log_probability: Floats) -> Floats:
     """The log-probabilities of a model, refused if one is not a number."""
     if np.isnan(log_probability).any():
-        raise RegardError("the model answered with log-probabilities that are not numbers; are its weights damaged?")
+        raise RegardError("some of the model are not numbers; are its weights damaged?", "log-probabilities")
     return log_probability
 
 
@@ -121,9 +121,9 @@ def enqueue(
 
     Longest first: the last rows to run are then short ones, and memory is largest at the start.
     """
-    for name, given in (("first tokens", firsts), ("limits", limits)):
+    for name, given in (("firsts", firsts), ("limits", limits)):
         if given is not None and len(given) != len(sources):
-            raise UsageError(f"{len(sources)} sources but {len(given)} {name}; each source needs its own")
+            raise UsageError(f"there are {len(given)} for {len(sources)} sources; each source needs its own", name)
     if limits is not None and min(limits, default=1) < 1:
         raise UsageError(f"a limit of {min(limits)} tokens leaves no room for an output", "limits")
     for index in sorted(range(len(sources)), key=lambda i: -len(sources[i])):

@@ -170,7 +170,7 @@ def _places(parameters: Mapping[str, nn.Parameter]) -> tuple[dict[str, int], int
 
 def _laid_out(parameters: Mapping[str, nn.Parameter], starts: Mapping[str, int]) -> torch.Tensor:
     if not parameters:
-        raise RegardError("the model has nothing to train")
+        raise RegardError("it has nothing to train", "model")
     first = next(iter(parameters.values()))
     odd = [name for name, p in parameters.items() if p.dtype != first.dtype or p.device != first.device]
     if odd:

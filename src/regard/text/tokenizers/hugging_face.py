@@ -310,7 +310,7 @@ class HuggingFaceTokenizer(BaseTokenizer):
         """The text of pieces, as the file joins them; symbols and rows without a name are skipped."""
         ids = [int(id) for id in ids]
         if ids and not 0 <= min(ids) <= max(ids) <= self.size:
-            raise RegardError(f"an id is not below the vocabulary's {self.size} pieces")
+            raise RegardError(f"one is not below the vocabulary's {self.size} pieces", "ids")
         spoken = [id for id in ids if id < self.size and self.names[id] and id not in self._special]
         return call_library(lambda: self._core.decode(spoken, skip_special_tokens=False), self._where)
 

@@ -280,7 +280,7 @@ class Tokenizer(BaseTokenizer):
         try:
             return b"".join([held[i] for i in ids if i != self.start]).decode("utf-8", "replace")
         except IndexError:
-            raise RegardError(f"an id is not below the vocabulary's {self.size} pieces") from None
+            raise RegardError(f"one is not below the vocabulary's {self.size} pieces", "ids") from None
 
     def incremental(self) -> Incremental:
         """Incremental decoder; its outputs together equal :meth:`decode` of all ids."""

@@ -44,7 +44,7 @@ def average(places: Sequence[Path]) -> dict[str, torch.Tensor]:
         RegardError: two places hold different names or shapes.
     """
     if not places:
-        raise UsageError("there is nothing to average")
+        raise UsageError("there is nothing to average", "checkpoints")
     first = weights(places[0])
     sums = {name: tensor.double() for name, tensor in first.items()}
     for place in places[1:]:
