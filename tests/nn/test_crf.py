@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from regard.nn.heads import ConditionalRandomField, constrained_viterbi
 from regard.nn.layout import Sequences
-from regard.nn.tag_decoder import ConditionalRandomField, constrained_viterbi
 from regard.text.tags import ForbiddenTransitions, forbidden, inventory
 
 TAGS = 3

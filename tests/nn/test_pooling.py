@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from regard.nn.heads import Attention, first, largest, mean
 from regard.nn.hooks import capture
-from regard.nn.pooling import Attention, first, largest, mean
 from tests.models.small_models import assert_near, sequences, stir
 
 LOOPS = {

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from regard.nn.heads import Chain, CRFTags, IndependentTags
 from regard.nn.layout import Sequences
-from regard.nn.tag_decoder import Chain, CRFTags, IndependentTags
 from regard.text.tags import ForbiddenTransitions, forbidden, inventory
 
 TAGS = 3

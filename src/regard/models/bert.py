@@ -11,10 +11,9 @@ from regard.models.inputs import Tokens
 from regard.models.transformer import Encoder
 from regard.nn.dropout import Dropout
 from regard.nn.embeddings import TokenEmbedding
+from regard.nn.heads import Chain, Pool
 from regard.nn.layout import Sequences
 from regard.nn.ops import Linear
-from regard.nn.pooling import Pool
-from regard.nn.tag_decoder import Chain
 
 
 class Bert(nn.Module):

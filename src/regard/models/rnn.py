@@ -8,10 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from regard.models.bert import Bert, TagHead, TextHead, VectorHead
-from regard.models.inputs import Pairs, Tokens
+from regard.models.inputs import Tokens
+from regard.models.transformer import EncoderDecoder
 from regard.nn.alignment import Alignment, NoAlignment
 from regard.nn.dropout import Dropout
-from regard.nn.embeddings import InputEmbedding, TokenEmbedding
+from regard.nn.embeddings import InputEmbedding
 from regard.nn.layout import Layout, Sequences
 from regard.nn.recurrent import Bridge, Stack
 
@@ -132,24 +133,11 @@ def _one_each(source: Sequences, chosen_N: Tensor) -> Layout:
     return Layout(Sequences.rows(torch.ones_like(chosen_N), 1, 1), keys)
 
 
-class Rnn(nn.Module):
-    """Encoder, decoder and the pre-softmax projection ``output``, which may share their table [Press17]."""
+class Rnn(EncoderDecoder):
+    """A recurrent encoder and decoder, with or without attention between them."""
 
-    def __init__(self, encoder: RnnEncoder, decoder: RnnDecoder, output: TokenEmbedding) -> None:
-        super().__init__()
-        self.encoder = encoder
-        self.decoder = decoder
-        self.output = output
-
-    def forward(self, pairs: Pairs) -> Tensor:
-        """``hidden_TD`` of the decoder; times the output table it gives the scores of the next token."""
-        hidden_TD: Tensor = self.decoder(pairs.target, self.encoder(pairs.source), pairs.source)
-        return hidden_TD
-
-    @property
-    def pieces(self) -> int:
-        """Target pieces that can be predicted; also the id of the start symbol."""
-        return self.output.pieces
+    encoder: RnnEncoder
+    decoder: RnnDecoder
 
 
 class TextEncoder(nn.Module):

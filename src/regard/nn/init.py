@@ -8,8 +8,8 @@ from torch import nn
 from regard.nn.alignment import AdditiveScore
 from regard.nn.attention.multi_head import MultiHeadAttention
 from regard.nn.embeddings import PatchEmbedding, Segments, TokenEmbedding
+from regard.nn.heads import Attention as Pooling
 from regard.nn.ops import Linear
-from regard.nn.pooling import Attention as Pooling
 from regard.nn.positions import Grid, Learned, Relative
 from regard.nn.recurrent import Recurrent
 

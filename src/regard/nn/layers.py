@@ -106,8 +106,8 @@ class DecoderLayer(nn.Module):
         return self.feedforward_residual.leave(x_ND, self.feedforward(h_ND))
 
 
-class PostNorm(nn.Module):
-    """``LayerNorm(x + Dropout(Sublayer(x)))``: the paper [Vaswani17 §3.1, §5.4]."""
+class Residual(nn.Module):
+    """``x + Dropout(Sublayer(x))``: the connection around a sub-layer; where it is normalised, its kinds say."""
 
     def __init__(self, norm: nn.Module, dropout: Dropout) -> None:
         super().__init__()
@@ -121,26 +121,26 @@ class PostNorm(nn.Module):
 
     def leave(self, x_TD: Tensor, output_TD: Tensor) -> Tensor:
         """The residual stream after the sub-layer."""
-        return hooks.hook_point(f"{self.path}.residual", self.norm(self.dropout.add(x_TD, output_TD)))
+        return hooks.hook_point(f"{self.path}.residual", self.join(x_TD, output_TD))
+
+    def join(self, x_TD: Tensor, output_TD: Tensor) -> Tensor:
+        """The sum."""
+        return self.dropout.add(x_TD, output_TD)
 
 
-class PreNorm(nn.Module):
+class PostNorm(Residual):
+    """``LayerNorm(x + Dropout(Sublayer(x)))``: the paper [Vaswani17 §3.1, §5.4]."""
+
+    def join(self, x_TD: Tensor, output_TD: Tensor) -> Tensor:
+        """The sum, normalised."""
+        joined_TD: Tensor = self.norm(super().join(x_TD, output_TD))
+        return joined_TD
+
+
+class PreNorm(Residual):
     """``x + Dropout(Sublayer(LayerNorm(x)))``: trains without a long warm-up; the stack ends with a norm [Xiong20]."""
-
-    def __init__(self, norm: nn.Module, dropout: Dropout) -> None:
-        super().__init__()
-        self.norm = norm
-        self.dropout = dropout
-        self.path = ""
 
     def enter(self, x_TD: Tensor) -> Tensor:
         """Input of the sub-layer: the residual stream, normalised."""
         entered_TD: Tensor = self.norm(x_TD)
         return entered_TD
-
-    def leave(self, x_TD: Tensor, output_TD: Tensor) -> Tensor:
-        """The residual stream after the sub-layer."""
-        return hooks.hook_point(f"{self.path}.residual", self.dropout.add(x_TD, output_TD))
-
-
-Residual = PostNorm | PreNorm

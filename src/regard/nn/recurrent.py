@@ -166,19 +166,6 @@ def full(path: Path) -> Path:
     return "exact" if path == "bf16" else path
 
 
-def run_bptt(
-    entered_RF: Tensor,
-    weights: tuple[Tensor, Tensor],
-    first_NX: Tensor,
-    times: list[tuple[int, int]],
-    equations: Equations,
-    path: Path,
-) -> tuple[Tensor, Tensor]:
-    """:class:`BPTT`; ``weights`` are the matrix of the hidden vector before and its bias."""
-    hidden_RD, last_NX = BPTT.apply(entered_RF, *weights, first_NX, times, equations, full(path))
-    return hidden_RD, last_NX
-
-
 class Recurrent(nn.Module):
     """One recurrent layer; each kind of cell is a class.
 
@@ -236,7 +223,7 @@ class Recurrent(nn.Module):
         hidden, last = [], []
         for d, (weights, part) in enumerate(zip(every, entered.chunk(self.directions, 1), strict=True)):
             first, order = self._apart(first_NX)[:, :, d].flatten(1), times[::-1] if d else times
-            found = run_bptt(part, (weights[1], weights[3]), first, order, self.equations, self.product)
+            found = BPTT.apply(part, weights[1], weights[3], first, order, self.equations, full(self.product))
             hidden.append(found[0])
             last.append(found[1].unflatten(1, (self.states, self.size)))
         return torch.cat(hidden, 1), torch.stack(last, 2).flatten(1)

@@ -171,7 +171,7 @@ def _tag_log_probability(chain: Any, score_RC: Tensor, words: Sequences, word: i
     """A tag's log-probability; with a CRF its marginal over all other tags."""
     if not hasattr(chain, "field"):
         return score_RC.log_softmax(1)[word, tag]
-    from regard.nn.tag_decoder import NEVER
+    from regard.nn.heads import NEVER
 
     only_RC = score_RC.clone()
     only_RC[word] = score_RC[word] + NEVER

@@ -17,8 +17,8 @@ from regard.data.prepare.shards import ragged_indices
 from regard.models.bert import TagHead
 from regard.models.inputs import tokens
 from regard.models.rnn import Reader
+from regard.nn.heads import Chain
 from regard.nn.layout import Sequences
-from regard.nn.tag_decoder import Chain
 from regard.tasks.text.batched_forward import ROOM
 
 Ids = NDArray[np.int64]
