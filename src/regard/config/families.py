@@ -206,7 +206,7 @@ class TransformerSection(Attentive):
         return {"encoder": (self.encoder_layers, self.heads), "decoder": writes, "cross": writes}
 
 
-class OneStack(Attentive):
+class StackSection(Attentive):
     """One stack of layers, whose use of attention is ``stack``."""
 
     stack: ClassVar[str] = "encoder"
@@ -219,7 +219,7 @@ class OneStack(Attentive):
         return {self.stack: (self.layers, self.heads)}
 
 
-class BertSection(OneStack):
+class BertSection(StackSection):
     """Encoder only [Devlin19]; the defaults are BERT's base model."""
 
     family: Literal["bert"] = Field("bert", description="the architecture")
@@ -238,7 +238,7 @@ class BertSection(OneStack):
     pooler: bool = Field(True, description="a dense layer with tanh between that and the classes, as in BERT")
 
 
-class GptSection(OneStack):
+class GptSection(StackSection):
     """Decoder only: the encoder's layer, causal [Radford19]; the defaults are GPT-2's smallest model."""
 
     directions: ClassVar[tuple[int, ...]] = (1,)
@@ -260,7 +260,7 @@ class GptSection(OneStack):
         return self
 
 
-class VitSection(OneStack):
+class VitSection(StackSection):
     """An encoder of images: patches as tokens [Dosovitskiy21]; the defaults are the base model's."""
 
     family: Literal["vit"] = Field("vit", description="the architecture")
