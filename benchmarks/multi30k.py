@@ -89,7 +89,7 @@ def course(folder: Path) -> dict[str, Any]:
 def scored(model: Any, data: Path, part: str, source: str, target: str) -> dict[str, Any]:
     """BLEU of beam 5 without and with regard to case, and greedy."""
     from regard.tasks.metrics.bleu import score
-    from regard.text.files.lines import lines
+    from regard.text.lines import lines
 
     sources, references = (list(lines(data / f"{part}.{language}.gz")) for language in (source, target))
     found: dict[str, Any] = {}

@@ -12,10 +12,10 @@ from measure import Job, Meter, job
 import regard
 from regard.system.errors import RegardError
 from regard.text.tokenizers.tokenizer import Tokenizer
-from regard.training.log import SilentReporter, Start, StepMetrics
+from regard.training.log import Reporter, Start, StepMetrics
 
 
-class Measured(SilentReporter):
+class Measured(Reporter):
     """A reporter that tells the meter of each update, and makes sure that the vocabulary is everybody's."""
 
     def __init__(self, meter: Meter, output: Path, vocabulary: Path) -> None:

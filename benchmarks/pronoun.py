@@ -63,7 +63,7 @@ def main() -> None:
 
 def measured(model: Any, valid: list[Any], pairs: list[Any], kind: str) -> dict[str, Any]:
     """The head of one kind that finds the antecedent, and what each head's absence does."""
-    from regard.models.inspect.ablation import Head
+    from regard.models.ablation import Head
     from regard.runs.demo.translation import heads, pronoun_attention
 
     best = pronoun_attention(model, valid, pairs, kind)
@@ -108,7 +108,7 @@ def mean(shares: list[Any]) -> float:
 def said(model: Any, pairs: list[Any], off: tuple[Any, ...]) -> dict[str, Any]:
     """How many sentences come out, and their pronouns, with these heads switched off."""
     from regard.data.demo.grammar.scores import exact_match, pronoun_accuracy
-    from regard.models.inspect.ablation import Ablations
+    from regard.models.ablation import Ablations
 
     with Ablations(off=off).apply(model.recipe.model):
         found = model.translate([pair.source for pair in pairs], beam=1)

@@ -22,6 +22,7 @@ from regard.config import (
 )
 from regard.nn.positions import Relative
 from regard.system.errors import UsageError
+from tests.refusals import refused
 
 
 def test_a_recipe_survives_its_toml() -> None:
@@ -64,7 +65,7 @@ def test_any_text_survives_its_toml(text: str) -> None:
 
 @pytest.mark.parametrize(("wrong", "near"), [("model.d_modell", "model.d_model"), ("d_model", "model.d_model")])
 def test_an_unknown_key_is_answered_with_the_nearest(wrong: str, near: str) -> None:
-    with pytest.raises(UsageError, match=f"Did you mean '{near}'"):
+    with refused(UsageError, "--set", f"{wrong!r}", f"{near!r}"):
         override({}, [f"{wrong}=1"])
 
 
@@ -83,8 +84,8 @@ def test_every_key_can_be_set_to_its_default() -> None:
 
 def test_what_is_no_plain_file_is_no_recipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    for path, said in ((Path("/dev/zero"), "a device"), (tmp_path / "pipe", "a pipe"), (tmp_path, "a folder")):
-        with pytest.raises(UsageError, match=f"{said}; a file is needed"):
+    for path in (Path("/dev/zero"), tmp_path / "pipe", tmp_path):
+        with refused(UsageError, path):
             recipe_values(path)
 
 
@@ -100,7 +101,7 @@ def test_what_is_no_plain_file_is_no_recipe(tmp_path: Path) -> None:
 )
 def test_what_takes_for_ever_or_no_number_holds_is_no_recipe(tmp_path: Path, content: str) -> None:
     (tmp_path / "recipe.toml").write_text(content)
-    with pytest.raises(UsageError, match=r"cannot be read as TOML|larger than 1 MB"):
+    with refused(UsageError, "recipe.toml"):
         recipe_values(tmp_path / "recipe.toml")
 
 
@@ -115,14 +116,14 @@ def test_a_number_that_cannot_be_written_is_one_sentence(values: dict[str, Any])
 
 def test_what_is_too_large_is_no_recipe(tmp_path: Path) -> None:
     (tmp_path / "large").write_bytes(b"#" * ((1 << 20) + 1))
-    with pytest.raises(UsageError, match="larger than 1 MB"):
+    with refused(UsageError, "large", "1"):
         recipe_values(tmp_path / "large")
 
 
 @pytest.mark.parametrize("content", ["x = " + "[" * 100_000, "x = 2024-02-30", "[model", "\x00"])
 def test_what_is_no_toml_is_one_sentence(tmp_path: Path, content: str) -> None:
     (tmp_path / "recipe.toml").write_text(content)
-    with pytest.raises(UsageError, match="cannot be read as TOML"):
+    with refused(UsageError, "recipe.toml"):
         recipe_values(tmp_path / "recipe.toml")
 
 
@@ -139,29 +140,29 @@ def relative(family: str, buckets: int, distance: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "names"),
     [
-        ({"model": {"heads": 3}}, "model: d_model 512 is not divisible by heads 3; set d_k and d_v$"),
-        ({"modle": {"heads": 3}}, "Did you mean 'model'"),
-        ({"task": "x" * 1000}, r"^recipe: task: 'x{79} is not known\. Known: translation, "),
+        ({"model": {"heads": 3}}, "model: d_model 512 heads 3 d_k d_v"),
+        ({"modle": {"heads": 3}}, "'modle' 'model'"),
+        ({"task": "x" * 1000}, f"task: {'x' * 79} translation"),
         ({"decoding": {"length_penalty": 1e300}}, "decoding.length_penalty"),
         ({"decoding": {"max_extra": 10**12}}, "decoding.max_extra"),
         ({"data": {"look_ahead": 10**21}}, "data.look_ahead"),
         ({"text": {"source_language": "e\x1b[31mn"}}, "text.source_language"),
-        ({"model": 3}, "model is a group of fields, written .model. with a line for each"),
+        ({"model": 3}, "model [model]"),
         ({"training": {"accumulate": 10**6}}, "training.accumulate"),
-        ({"training": {"weight_decay": 0.1}}, 'training.weight_decay acts only with training.optimiser = "adamw"$'),
-        ({"training": {"steps": True}}, "training: steps is no question of true or false$"),
-        (relative("bert", 3, 128), "model: relative_buckets 3 are too few for this family; at least 4$"),
-        (relative("transformer", 2, 128), "relative_buckets 2 are too few for this family; at least 4$"),
-        (relative("bert", 512, 128), "relative_distance 128 must be above 128: 512 relative_buckets tell all "),
-        (relative("gpt", 32, 16), "relative_distance 16 must be above 16: 32 relative_buckets tell all "),
-        (relative("transformer", 32, 16), "relative_distance 16 must be above 16"),
-        (relative("bert", 32, 4), "relative_distance 4 must be above 8"),
+        ({"training": {"weight_decay": 0.1}}, 'training.weight_decay training.optimiser "adamw"'),
+        ({"training": {"steps": True}}, "training: steps"),
+        (relative("bert", 3, 128), "model: relative_buckets 3 4"),
+        (relative("transformer", 2, 128), "relative_buckets 2 4"),
+        (relative("bert", 512, 128), "relative_distance 128 512 relative_buckets"),
+        (relative("gpt", 32, 16), "relative_distance 16 32 relative_buckets"),
+        (relative("transformer", 32, 16), "relative_distance 16"),
+        (relative("bert", 32, 4), "relative_distance 4 8"),
     ],
 )
-def test_a_refusal_is_short(values: dict[str, object], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_a_refusal_is_short(values: dict[str, object], names: str) -> None:
+    with refused(UsageError, "recipe", *names.split()):
         recipe_from(values)
 
 

@@ -6,13 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.config import Decoding
-from regard.decoding.hypotheses import NBest
-from regard.decoding.rows import NO_ROWS, Sentence, Symbols
-from regard.decoding.sampling import random_sampling, sample, sampler, seen_tokens, uniforms
+from regard.decoding.rows import NO_ROWS, NBest, Sentence, Symbols
 from regard.decoding.scheduler import Scheduler
-from regard.decoding.search import beam, search
+from regard.decoding.search import beam, enqueue, random_sampling, sample, search, seen_tokens, uniforms
 from regard.system.errors import RegardError, UsageError
 from tests.decoding.table_step import END, Table, TableStep, chances
+from tests.refusals import refused
 
 SETTINGS = [
     {},
@@ -174,12 +173,12 @@ def test_where_every_token_is_excluded_the_output_is_empty_and_unfinished():
 
 def test_what_does_not_fit_is_refused():
     table, source = Table(), np.array([2, END])
-    with pytest.raises(UsageError, match="at least one"):
-        sampler(TableStep(table), [source], Decoding(), symbols(table), seed=1, samples=0)
-    with pytest.raises(UsageError, match="1 sources but 2 first tokens"):
-        sampler(TableStep(table), [source], Decoding(), symbols(table), seed=1, firsts=[2, 3])
-    with pytest.raises(UsageError, match="no room"):
-        sampler(TableStep(table), [source], Decoding(), symbols(table), seed=1, limits=[0])
+    with refused(UsageError, "samples"):
+        sample(TableStep(table), [source], Decoding(), symbols(table), seed=1, samples=0)
+    with refused(UsageError, "firsts", "1", "2"):
+        sample(TableStep(table), [source], Decoding(), symbols(table), seed=1, firsts=[2, 3])
+    with refused(UsageError, "limits"):
+        sample(TableStep(table), [source], Decoding(), symbols(table), seed=1, limits=[0])
 
 
 def test_a_model_that_answers_with_no_numbers_is_named():
@@ -195,7 +194,7 @@ def test_a_model_that_answers_with_no_numbers_is_named():
             return np.full(len(tokens_N), np.nan)
 
     rows = NO_ROWS.open([Sentence(0, np.array([1]), 9, NBest(1))], 8)
-    with pytest.raises(RegardError, match="not numbers"):
+    with refused(RegardError, "log-probabilities"):
         random_sampling(Decoding(), 1)(rows, Answer())
 
 
@@ -206,6 +205,14 @@ def test_letters_mean_one_size():
     sample(TableStep(table), texts, decoding, symbols(table), seed=1, samples=3, firsts=[1, 2, 3])
 
 
+def tokens_of(step, sources, decoding, symbols, seed, samples=1):
+    """Every token of the samples as it is drawn."""
+    choose = random_sampling(decoding, seed, symbols.without)
+    scheduler = Scheduler(step, choose, decoding.model_copy(update={"beam": 1}), symbols)
+    enqueue(scheduler, sources, decoding.max_extra, samples=samples)
+    return scheduler.tokens()
+
+
 @given(sources, st.integers(0, 1000), st.integers(1, 3))
 def test_tokens_come_as_they_are_drawn_and_make_the_same_outputs(sources, seed, samples):
     table, decoding = Table(seed=seed), Decoding(max_extra=5, tokens=30)
@@ -213,7 +220,7 @@ def test_tokens_come_as_they_are_drawn_and_make_the_same_outputs(sources, seed, 
     wanted = sample(TableStep(table), sources, decoding, symbols(table), **settings)
     heard, done = {}, set()
     step = TableStep(table)
-    for chosen in sampler(step, sources, decoding, symbols(table), **settings).tokens():
+    for chosen in tokens_of(step, sources, decoding, symbols(table), **settings):
         name = (chosen.sentence.index, chosen.sentence.sample)
         assert name not in done
         heard.setdefault(name, []).append(chosen.token)
@@ -230,7 +237,7 @@ def test_tokens_come_as_they_are_drawn_and_make_the_same_outputs(sources, seed, 
 
 def test_tokens_come_before_the_next_step():
     step = TableStep(Table(end=-100.0))
-    tokens = sampler(step, [np.array([2, END])], Decoding(max_extra=4), symbols(step.table), seed=1).tokens()
+    tokens = tokens_of(step, [np.array([2, END])], Decoding(max_extra=4), symbols(step.table), seed=1)
     for count, chosen in enumerate(tokens, 1):
         assert len(step.rows) == count
         assert chosen.last == (count == 6)
@@ -238,14 +245,14 @@ def test_tokens_come_before_the_next_step():
 
 def test_an_output_without_a_token_is_told_too():
     table = Table(vocabulary=2)
-    tokens = sampler(TableStep(table), [np.array([1, END])], Decoding(), symbols(table, 0, 1), seed=1).tokens()
+    tokens = tokens_of(TableStep(table), [np.array([1, END])], Decoding(), symbols(table, 0, 1), seed=1)
     [chosen] = tokens
     assert (chosen.token, chosen.last) == (None, True)
 
 
 def test_a_beam_cannot_be_followed():
     scheduler = Scheduler(TableStep(Table()), beam(2), Decoding(beam=2), symbols(Table()))
-    with pytest.raises(UsageError, match="beam"):
+    with refused(UsageError, "decoding.beam"):
         next(scheduler.tokens())
 
 

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.config import Decoding
-from regard.decoding.hypotheses import NBest
-from regard.decoding.rows import NO_ROWS, Sentence, Symbols
-from regard.decoding.search import beam, greedy, search, stream
+from regard.decoding.rows import NO_ROWS, NBest, Sentence, Symbols
+from regard.decoding.search import beam, greedy, search
 from regard.system.errors import RegardError, UsageError
 from tests.decoding.table_step import END, Table, TableAnswer, TableStep
+from tests.refusals import refused
 
 
 def sentence(*tokens: int) -> np.ndarray:
@@ -239,24 +239,10 @@ def test_a_row_that_cannot_improve_leaves_before_the_limit():
     assert step.rows[-1] < 5
 
 
-def test_results_stream_as_they_finish():
-    step = TableStep(Table(end=1.0))
-    given_in = [sentence(*[2] * length) for length in (1, 9, 2, 7, 3)]
-    decoding = Decoding(beam=2, tokens=16)
-    steps, found = [], {}
-    for index, hypotheses in stream(step, given_in, decoding, symbols(step.table)):
-        steps.append(len(step.rows))
-        found[index] = hypotheses
-    assert steps[0] < steps[-1]
-    assert [found[i] for i in range(5)] == search(TableStep(step.table), given_in, decoding, symbols(step.table))
-
-
-def test_more_hypotheses_than_the_beam_are_refused_at_once():
-    table = Table()
-    with pytest.raises(UsageError, match="between 1 and the beam, 3"):
-        stream(TableStep(table), [sentence(2)], Decoding(beam=3), symbols(table), nbest=4)
-    with pytest.raises(UsageError):
-        stream(TableStep(table), [sentence(2)], Decoding(beam=3), symbols(table), nbest=0)
+@pytest.mark.parametrize("nbest", [4, 0])
+def test_more_hypotheses_than_the_beam_are_refused_at_once(nbest):
+    with refused(UsageError, "nbest", str(nbest), "3"):
+        search(TableStep(Table()), [sentence(2)], Decoding(beam=3), symbols(Table()), nbest=nbest)
 
 
 @pytest.mark.parametrize("width", [1, 3])
@@ -265,5 +251,5 @@ def test_a_model_that_answers_with_no_numbers_is_named(width):
         def log_probabilities(self, source, prefix):
             return np.full(self.vocabulary, np.nan)
 
-    with pytest.raises(RegardError, match="not numbers"):
+    with refused(RegardError, "log-probabilities"):
         search(TableStep(Broken()), [sentence(2)], Decoding(beam=width), symbols(Table()))

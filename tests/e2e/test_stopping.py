@@ -14,7 +14,7 @@ import pytest
 
 from regard.runs.train import train
 from regard.system.errors import Stopped
-from regard.training.log import SilentReporter
+from regard.training.log import Reporter
 
 ENTRANCE = """
 import sys
@@ -77,7 +77,7 @@ def test_weights_too_large_to_translate_with_are_divergence(world: Path, regard:
     assert "the loss of the validation is not finite" in done.sentence
 
 
-class Impatient(SilentReporter):
+class Impatient(Reporter):
     """Asks to stop as soon as the final scores are being made."""
 
     asked = False

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from regard.explore.requests import LONGEST, AblationRequest, Fields, Request, format_value
-from regard.models.inspect.ablation import Ablations, Head
+from regard.models.ablation import Ablations, Head
 from regard.system.errors import UsageError
 
 DEEP: Any = []

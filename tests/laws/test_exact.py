@@ -11,74 +11,74 @@ import torch
 
 from regard.config import Decoding
 from regard.decoding.rows import Symbols
-from regard.decoding.search import search
-from regard.models.build import transformer
-from regard.models.decoding.transformer import TransformerStepper
+from regard.decoding.search import sample, search
+from regard.models.decoding import stepper
 from regard.models.store import load_weights, to_bytes, weights
 from regard.nn import embeddings, ops
 from regard.nn.hooks import capture, intervene
-from tests.models.small_models import PIECES, only, same, section, sentences, small, some_pairs
+from tests.laws.families import ALL, DTYPES, GRADIENT, SOURCES, WRITING, Family, held
+from tests.models.small_models import PIECES, assert_near, only, same, sentences, transformer
 
-LENGTHS = [(5, 4), (1, 6), (7, 1), (3, 3)]
 
-
-def test_store(choices, tmp_path: Path) -> None:
-    model = small(section(**choices), dtype=torch.float32)
-    path = tmp_path / "model.safetensors"
+@held(*ALL)
+def test_store(family: Family, tmp_path: Path) -> None:
+    model, path = family.model(torch.float32), tmp_path / "model.safetensors"
     path.write_bytes(to_bytes(weights(model)))
-    loaded = transformer(section(**choices), PIECES, PIECES, key=1234).eval()
+    loaded = family.model(torch.float32, key=1234)
     load_weights(path, loaded)
     before, after = weights(model), weights(loaded)
     assert before.keys() == after.keys()
     assert all(same(before[name], after[name]) for name in before)
-    given = some_pairs(LENGTHS)
+    given = family.given(torch.float32)
     assert same(model(given).detach(), loaded(given).detach())
 
 
 def test_store_keeps_every_bit_pattern(tmp_path: Path) -> None:
-    model = small(dtype=torch.float32)
+    model, loaded = transformer(dtype=torch.float32), transformer(dtype=torch.float32, key=1234)
     odd = torch.tensor([np.nan, -np.nan, np.inf, -np.inf, -0.0, 1e-45, -3e-39, 3.4e38], dtype=torch.float32)
     with torch.no_grad():
         model.output.weight[3, :8] = odd
     path = tmp_path / "model.safetensors"
     path.write_bytes(to_bytes(weights(model)))
-    loaded = transformer(section(), PIECES, PIECES)
     load_weights(path, loaded)
     assert same(loaded.output.weight[3, :8].detach().contiguous(), odd)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("gradient", [False, True], ids=["no_grad", "grad"])
-@pytest.mark.one_of(2)
-def test_causal(choices, dtype: torch.dtype, gradient: bool) -> None:
-    model = small(section(**choices), dtype=dtype)
-    given = some_pairs(LENGTHS)
+@held(*WRITING, transformer=2, gpt=2, rnn=4)
+@DTYPES
+@GRADIENT
+def test_causal(family: Family, dtype: torch.dtype, gradient: bool) -> None:
+    model, given = family.model(dtype), family.given(dtype)
+    of = family.written(given).sequences
     with torch.set_grad_enabled(gradient):
         before_TD = model(given).detach().clone()
-        for b, (start, length) in enumerate(zip(*bounds(given.target.sequences), strict=True)):
-            for place in range(1, length):
-                changed = some_pairs(LENGTHS)
-                changed.target.ids_T[start + place] = 2 + (changed.target.ids_T[start + place] - 1) % (PIECES - 2)
+        for b, (start, length) in enumerate(zip(of.starts_B.tolist(), of.lengths_B.tolist(), strict=True)):
+            for place in range(start + 1, start + length):
+                changed = family.given(dtype)
+                ids_T = family.written(changed).ids_T
+                ids_T[place] = 2 + (ids_T[place] - 1) % (PIECES - 2)
                 after_TD = model(changed).detach()
-                assert same(after_TD[: start + place].clone(), before_TD[: start + place].clone()), (b, place)
-                assert not torch.equal(after_TD[start + place], before_TD[start + place])
+                assert same(after_TD[:place].clone(), before_TD[:place].clone()), (b, place)
+                assert not torch.equal(after_TD[place], before_TD[place])
                 assert same(after_TD[start + length :].clone(), before_TD[start + length :].clone())
 
 
-def bounds(of) -> tuple[list[int], list[int]]:
-    return of.starts_B.tolist(), of.lengths_B.tolist()
-
-
-def test_probe(choices) -> None:
-    model, given = small(section(**choices), dtype=torch.float32), some_pairs(LENGTHS)
-    with only():
-        plain_TD = model(given).detach()
+@held(*ALL)
+def test_probe(family: Family) -> None:
+    """Beside the reference; a recurrence has its own where something is heard inside."""
+    model, given = family.model(torch.float32), family.given(torch.float32)
+    with only(), intervene("nothing" if family.attends else "*.weight", lambda value: value):
+        plain = model(given).detach()
+    assert_near(model(given), plain, 1e-4)
     with intervene("*", lambda value: value):
-        assert same(model(given).detach(), plain_TD)
+        assert same(model(given).detach(), plain)
     with capture(["*"]):
-        assert same(model(given).detach(), plain_TD)
-    sources, tokens_N = sentences([3, 5]), np.array([PIECES, PIECES])
-    step = TransformerStepper(model)
+        assert same(model(given).detach(), plain)
+
+
+@held("transformer", "gpt")
+def test_probe_of_a_step(family: Family) -> None:
+    (sources, tokens_N), step = family.steps(), stepper(family.model(torch.float32))
     with only():
         plain = step.step(step.start(sources), tokens_N)[1].all()
     with intervene("*", lambda value: value):
@@ -106,22 +106,29 @@ class RowByRow(torch.nn.Module):
         return torch.stack([self.activation(x_F.clone()) for x_F in x_TF])
 
 
+@held("transformer", transformer=4)
 @pytest.mark.parametrize("beam", [1, 3])
-@pytest.mark.one_of(4)
-def test_refilling(choices, beam: int) -> None:
+def test_refilling(family: Family, beam: int) -> None:
     """In float64, the reference way, products row by row: the search itself adds nothing of the company."""
-    model = small(section(**choices))
+    model = family.model()
     for layer in [*model.encoder.layers, *model.decoder.layers]:
         layer.feedforward.activation = RowByRow(layer.feedforward.activation)
     sources = sentences([3, 6, 1, 4, 2])
-    symbols = Symbols(PIECES)
+
+    def found(given: list[np.ndarray], tokens: int) -> list[object]:
+        decoding = Decoding(beam=beam, max_extra=3, tokens=tokens)
+        return list(search(stepper(model), given, decoding, Symbols(PIECES), nbest=beam))
+
     with only(), patch.object(ops, "product", row_by_row), patch.object(embeddings, "matmul", row_by_row_matmul):
-        alone = [search(TransformerStepper(model), [s], options(beam, 10_000), symbols, nbest=beam)[0] for s in sources]
+        alone = [found([source], 10_000)[0] for source in sources]
         for tokens in (16, 24):  # a budget for two or three rows: sentences wait and enter
-            assert search(TransformerStepper(model), sources, options(beam, tokens), symbols, nbest=beam) == alone
-        backwards = search(TransformerStepper(model), sources[::-1], options(beam, 10_000), symbols, nbest=beam)
-    assert backwards[::-1] == alone
+            assert found(sources, tokens) == alone
+        assert found(sources[::-1], 10_000)[::-1] == alone
 
 
-def options(beam: int, tokens: int) -> Decoding:
-    return Decoding(beam=beam, max_extra=3, tokens=tokens)
+@held("gpt")
+def test_samples_do_not_depend_on_their_company(family: Family) -> None:
+    model = family.model()
+    options = {"symbols": Symbols(PIECES), "seed": 5, "samples": 2, "firsts": [3, 4, 5, 6], "limits": [6] * 4}
+    together, waiting = (sample(stepper(model), SOURCES, Decoding(tokens=n), **options) for n in (10_000, 25))
+    assert [[h.tokens for h in group] for group in waiting] == [[h.tokens for h in group] for group in together]

@@ -9,8 +9,10 @@ from regard.nn.attention import backends
 from regard.nn.attention.backends import AttentionArgs, PaddedSDPA, Reference, _torch_sdpa
 from regard.nn.attention.multi_head import attend
 from regard.nn.attention.padded_groups import SMALLEST_GROUP
+from regard.nn.hooks import intervene
 from regard.nn.layout import Layout
 from regard.nn.positions import Relative
+from tests.laws.families import DTYPES, Family, held
 from tests.models.small_models import assert_near, only, sequences, tolerance
 
 RANDOM = torch.Generator().manual_seed(11)
@@ -174,3 +176,20 @@ def test_weights_dropped_keep_their_mean() -> None:
                 for _ in range(10)
             )
         assert abs(float(total) / 10 - 1) < 0.02
+
+
+@held("rnn", "rnn-encoder")
+@DTYPES
+def test_ways_of_a_recurrence(family: Family, dtype: torch.dtype) -> None:
+    """Written out for training or by torch's kernels, in groups or sequence by sequence: one model, one gradient."""
+    found = []
+    for looked_at in ("nothing", "*.weight"):
+        model, given = family.model(dtype), family.given(dtype, tail=2)
+        with intervene(looked_at, lambda value: value):
+            said = model(given)
+        (said * torch.linspace(-1, 1, said.numel()).view_as(said)).sum().backward()
+        found.append({name: p.grad for name, p in model.named_parameters() if p.grad is not None})
+        with torch.no_grad():
+            assert_near(model(given), said, tolerance(dtype))
+    for name, expected in found[1].items():
+        assert_near(found[0][name], expected, tolerance(dtype), name)

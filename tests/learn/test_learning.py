@@ -1,92 +1,135 @@
-"""The parts together learn: a small Transformer reverses sequences, and it needs positions for it."""
+"""The parts together learn: small models that write reverse sequences, those that need positions for it by them."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-import torch
 
-from regard.config import Decoding
-from regard.decoding.rows import Symbols
-from regard.decoding.search import search
-from regard.models.build import transformer
-from regard.models.decoding.transformer import TransformerStepper
-from regard.models.inputs import pairs
-from regard.models.transformer import Transformer
-from regard.nn.dropout import reseed
-from regard.nn.loss import SmoothedCrossEntropy
-from regard.system.keys import generator, key
-from tests.models.small_models import batch, section
+from regard.config import GptSection, RnnSection
+from regard.models import build
+from tests.learn.reversals import (
+    MARK,
+    PIECES,
+    Examples,
+    backwards,
+    drawn,
+    fit,
+    loss_of_pairs,
+    loss_of_texts,
+    right,
+    written,
+)
+from tests.models.small_models import section
 
-PIECES = 14
-SIZES = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 32, "d_ff": 64, "heads": 2}
-
-
-def drawn(count: int, *numbers: int, longest: int = 6) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Sequences of distinct words, and the same backwards; each ends with ``</s>``."""
-    random = generator(1, "reverse", *numbers)
-    words = [random.permutation(np.arange(2, PIECES))[: random.integers(2, longest + 1)] for _ in range(count)]
-    return [np.append(w, 0) for w in words], [np.append(w[::-1], 0) for w in words]
+RATES = {"transformer": 5e-3, "gpt": 5e-3, "rnn": 1e-2}
 
 
-def trained(choices: dict, steps: int, batches) -> Transformer:
-    model = transformer(section(**SIZES, **choices), PIECES, PIECES, key=5)
-    optimiser = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9)
-    loss = SmoothedCrossEntropy(0.0)
-    for step in range(steps):
-        for group in optimiser.param_groups:
-            group["lr"] = 5e-3 * min(1.0, (step + 1) / 30) * (1 - step / steps)
-        reseed(key(1, "dropout", step))
-        given = pairs(batch(*batches(step), pieces=PIECES))
-        table = model.output
-        total, _ = loss(model(given), table.weight, given.labels_T, given.weight_T, table.pieces)
-        optimiser.zero_grad()
-        (total / given.weight_T.sum()).backward()
-        optimiser.step()
-    return model.eval()
+def untrained(family: str, choices: dict[str, Any]) -> Any:
+    sizes = {"d_model": 32, "d_ff": 64, "heads": 2}
+    if family == "transformer":
+        chosen = section(**{"encoder_layers": 1, "decoder_layers": 1, **sizes, **choices})
+        return build.transformer(chosen, PIECES, PIECES, key=5)
+    if family == "gpt":
+        more = {"layers": 2, "dropout": 0.0, "max_positions": 16}
+        return build.gpt(GptSection(**{**sizes, **more, **choices}), PIECES, key=5)
+    return build.rnn(RnnSection(**{"d_model": 32, "dropout": 0.0, **choices}), PIECES, PIECES, key=5)
 
 
-def right(model: Transformer, source: list[np.ndarray], target: list[np.ndarray], beam: int = 1) -> float:
-    """The share of sequences translated exactly."""
-    found = search(TransformerStepper(model), source, Decoding(beam=beam), Symbols(PIECES))
-    return float(np.mean([best[0].tokens == tuple(t[:-1]) for best, t in zip(found, target, strict=True)]))
+def examples_of(family: str, count: int, *numbers: int, longest: int = 6) -> Examples:
+    words = drawn(count, *numbers, longest=longest, repeats=family == "rnn")
+    return backwards(words, MARK if family == "gpt" else 0)
+
+
+def reversing(
+    family: str, choices: dict[str, Any], steps: int, longest: int = 6, rate: float | None = None
+) -> tuple[Any, Examples]:
+    """A model that has learned to reverse, and examples that it has not seen."""
+    model, loss = untrained(family, choices), loss_of_texts if family == "gpt" else loss_of_pairs
+    fit(
+        model,
+        steps,
+        lambda step: loss(model, examples_of(family, 64, 1, step, longest=longest)),
+        rate or RATES[family],
+    )
+    return model, examples_of(family, 300, 2, longest=longest)
 
 
 @pytest.mark.parametrize(
-    ("choices", "steps"),
-    [({}, 150), ({"norm_place": "pre", "norm": "rms", "activation": "gelu", "dropout": 0.05}, 300)],
-    ids=["paper", "pre"],
+    ("family", "choices", "steps"),
+    [
+        ("transformer", {}, 150),
+        ("transformer", {"norm_place": "pre", "norm": "rms", "activation": "gelu", "dropout": 0.05}, 300),
+        ("gpt", {"norm_place": "post", "positions": "sinusoidal"}, 200),
+        ("gpt", {}, 200),
+        ("gpt", {"positions": "relative", "norm": "rms", "dropout": 0.05}, 200),
+        ("rnn", {"cell": "lstm", "score": "general", "input_feeding": True, "two_way": False}, 150),
+        ("rnn", {}, 150),
+        ("rnn", {"cell": "elman", "score": "none", "dropout": 0.05}, 150),
+    ],
+    ids=["paper", "pre", "gpt-post", "gpt", "gpt-relative", "luong", "rnn", "bottleneck"],
 )
-@pytest.mark.one_of(2, minutes=0.1)
-def test_a_small_set_is_learned_by_heart(choices: dict, steps: int) -> None:
-    examples = drawn(24, 0)
-    model = trained(choices, steps, lambda step: examples)
-    assert right(model, *examples) == 1.0
-    assert right(model, *examples, beam=3) == 1.0
+@pytest.mark.one_of(3, minutes=0.1)
+def test_a_small_set_is_learned_by_heart(family: str, choices: dict[str, Any], steps: int) -> None:
+    model, examples = untrained(family, choices), examples_of(family, 24, 0)
+    loss = loss_of_texts if family == "gpt" else loss_of_pairs
+    fit(model, steps, lambda step: loss(model, examples), RATES[family])
+    assert right(model, examples) == 1.0
+    assert right(model, examples, beam=3) == 1.0
+
+
+T5 = {"positions": "relative", "norm": "rms", "norm_place": "pre", "biases": False} | {
+    "scale_scores": False,
+    "scale_embedding": False,
+    "scale_output": True,
+}
+"""As in [Raffel20 §2.1]: positions by distance alone, RMS norm, neither biases nor scaled scores."""
 
 
 @pytest.mark.long(minutes=1.5)
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
-def test_reversing_is_learned_with_positions(positions: str) -> None:
-    model = trained({"positions": positions}, 1500, lambda step: drawn(64, 1, step))
-    assert right(model, *drawn(300, 2)) > 0.9
+@pytest.mark.parametrize(
+    ("family", "choices", "steps", "longest", "least"),
+    [
+        ("transformer", {"positions": "sinusoidal"}, 1500, 6, 0.9),
+        ("transformer", {"positions": "learned"}, 1500, 6, 0.9),
+        ("transformer", T5, 600, 6, 0.9),
+        ("gpt", {}, 1500, 6, 0.9),
+        ("gpt", {"positions": "none"}, 1500, 4, 0.8),  # the causal mask is an order of its own
+    ],
+    ids=["sinusoidal", "learned", "t5", "gpt", "gpt-none"],
+)
+def test_reversing_is_learned(family: str, choices: dict[str, Any], steps: int, longest: int, least: float) -> None:
+    assert right(*reversing(family, choices, steps, longest)) > least
 
 
-@pytest.mark.long(minutes=0.5)
-def test_reversing_is_learned_by_t5() -> None:
-    """As in [Raffel20 §2.1]: positions by distance alone, RMS norm, neither biases nor scaled scores."""
-    parts = {"positions": "relative", "norm": "rms", "norm_place": "pre", "biases": False}
-    scales = {"scale_scores": False, "scale_embedding": False, "scale_output": True}
-    model = trained(parts | scales, 600, lambda step: drawn(64, 1, step))
-    assert right(model, *drawn(300, 2)) > 0.9
+@pytest.mark.long(minutes=0.2)
+@pytest.mark.parametrize("cell", ["elman", "gru", "lstm"])
+@pytest.mark.parametrize("score", ["dot", "scaled", "general", "additive", "cosine"])
+@pytest.mark.parametrize("feeding", [False, True])
+def test_reversing_is_learned_by_a_recurrence(cell: str, score: str, feeding: bool) -> None:
+    assert right(*reversing("rnn", {"cell": cell, "score": score, "input_feeding": feeding}, 600)) > 0.9
 
 
 @pytest.mark.long(minutes=1.5)
 def test_order_cannot_be_learned_without_positions() -> None:
-    model = trained({"positions": "none"}, 1500, lambda step: drawn(64, 1, step))
-    source, target = drawn(300, 2)
+    model, (source, target) = reversing("transformer", {"positions": "none"}, 1500)
     long = [i for i, s in enumerate(source) if len(s) >= 6]  # five words and more: 120 orders
-    assert right(model, [source[i] for i in long], [target[i] for i in long]) < 0.1
-    words = search(TransformerStepper(model), source, Decoding(beam=1), Symbols(PIECES))
-    same_words = np.mean([sorted(w[0].tokens) == sorted(t[:-1].tolist()) for w, t in zip(words, target, strict=True)])
+    assert right(model, ([source[i] for i in long], [target[i] for i in long])) < 0.1
+    words = written(model, source)
+    same_words = np.mean([sorted(w) == sorted(t[:-1].tolist()) for w, t in zip(words, target, strict=True)])
     assert same_words > 0.9  # which words there are is learned all the same
+
+
+@pytest.mark.long(minutes=0.5)
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_reversing_is_learned_through_the_bottleneck(cell: str) -> None:
+    assert right(*reversing("rnn", {"cell": cell, "score": "none", "d_model": 64}, 1500, rate=4e-3)) > 0.9
+
+
+@pytest.mark.long(minutes=0.5)
+def test_long_sequences_do_not_fit_through_the_bottleneck() -> None:
+    """Of the same size and after the same steps, only the model with attention reverses them."""
+    shares = [right(*reversing("rnn", {"score": score}, 800, longest=14)) for score in ("additive", "none")]
+    assert shares[0] > 0.8
+    assert shares[1] < 0.4

@@ -11,20 +11,23 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.config import TransformerSection
+from regard.config import BertSection, GptSection, RnnEncoderSection, RnnSection, TransformerSection, VitSection
 from regard.data.batches.batch import Packed, PairBatch
-from regard.models.build import transformer
-from regard.models.inputs import Pairs, pairs
+from regard.models import build
+from regard.models.bert import Bert
+from regard.models.gpt import Gpt
+from regard.models.inputs import Pairs, Patches, Tokens, pairs
+from regard.models.rnn import RecurrentEncoder, Rnn
 from regard.models.transformer import Transformer
+from regard.models.vit import Vit
 from regard.nn.attention import backends, multi_head
 from regard.nn.embeddings import TokenEmbedding
 from regard.nn.layout import Sequences
 from regard.nn.normalization import BatchNorm
 
 PIECES = 23
+CLASSES = 5
 SIZES: dict[str, Any] = {
-    "encoder_layers": 2,
-    "decoder_layers": 2,
     "d_model": 12,
     "d_ff": 20,
     "heads": 3,
@@ -38,17 +41,66 @@ SIZES: dict[str, Any] = {
 
 def section(**choices: Any) -> TransformerSection:
     named = {"decoder_norm": "batch"} if choices.get("norm") == "batch" else {}
-    return TransformerSection(**{**SIZES, **named, **choices})
+    return TransformerSection(**{"encoder_layers": 2, "decoder_layers": 2, **SIZES, **named, **choices})
 
 
 def small(
     model: TransformerSection | None = None, *, pieces: int = PIECES, dtype: torch.dtype = torch.float64, key: int = 7
 ) -> Transformer:
     """A Transformer in evaluation mode, all its weights drawn at random but the start symbol's row."""
-    built = transformer(model or section(), pieces, pieces, key)
+    built = build.transformer(model or section(), pieces, pieces, key)
     stir(built, key)
     settle(built, pieces)
     return built.to(dtype).eval()
+
+
+def transformer(
+    *, pieces: int = PIECES, dtype: torch.dtype = torch.float64, key: int = 7, **choices: Any
+) -> Transformer:
+    """The same of choices."""
+    return small(section(**choices), pieces=pieces, dtype=dtype, key=key)
+
+
+def _stirred(built: Any, dtype: torch.dtype, key: int) -> Any:
+    """In evaluation mode, all weights moved a little but the start symbol's row."""
+    stir(built, key)
+    return built.to(dtype).eval()
+
+
+def rnn(*, pieces: int = PIECES, dtype: torch.dtype = torch.float64, key: int = 7, **choices: Any) -> Rnn:
+    """A recurrent encoder-decoder."""
+    section = RnnSection(**{"encoder_layers": 2, "decoder_layers": 2, "d_model": 12, "dropout": 0.0, **choices})
+    return _stirred(build.rnn(section, pieces, pieces, key), dtype, key)
+
+
+def gpt(*, pieces: int = PIECES, dtype: torch.dtype = torch.float64, key: int = 7, **choices: Any) -> Gpt:
+    """A decoder-only model."""
+    return _stirred(build.gpt(GptSection(**{"layers": 2, **SIZES, **choices}), pieces, key), dtype, key)
+
+
+def bert(*, dtype: torch.dtype = torch.float64, key: int = 7, head: str = "words", **choices: Any) -> Bert:
+    """An encoder-only model with one of the heads."""
+    section = BertSection(**{"layers": 2, **SIZES, **choices})
+    made = build.words(section) if head == "words" else getattr(build, head)(section, CLASSES)
+    return _stirred(build.bert(section, PIECES, made, key), dtype, key)
+
+
+def rnn_encoder(
+    *, dtype: torch.dtype = torch.float64, key: int = 7, head: str = "classes", **choices: Any
+) -> RecurrentEncoder:
+    """A recurrent reader with one of the heads."""
+    section = RnnEncoderSection(**{"d_model": 12, "dropout": 0.0, **choices})
+    return _stirred(build.rnn_encoder(section, PIECES, getattr(build, head)(section, CLASSES), key), dtype, key)
+
+
+IMAGE: dict[str, Any] = {"height": 4, "width": 6, "channels": 1, "patch": 2}
+"""Six patches of four pixels."""
+
+
+def vit(*, dtype: torch.dtype = torch.float64, key: int = 7, **choices: Any) -> Vit:
+    """An encoder of images."""
+    section = VitSection(**{"layers": 2, **SIZES, **IMAGE, **choices})
+    return _stirred(build.vit(section, CLASSES, key), dtype, key)
 
 
 def settle(built: Transformer, pieces: int) -> None:
@@ -87,6 +139,23 @@ def packed(ids: Sequence[np.ndarray], tail: int = 0, spare: int = 0) -> Packed:
     lengths_B = np.array([len(i) for i in ids] + [0] * spare, np.int64)
     ids_T = np.concatenate([*ids, np.zeros(tail, np.int64)])
     return Packed(ids_T, np.cumsum(lengths_B) - lengths_B, lengths_B, len(ids))
+
+
+def texts(given: Sequence[np.ndarray], tail: int = 0, spare: int = 0, segments: bool = False) -> Tokens:
+    """Texts end to end, ``tail`` tokens of none of them behind; with two ``segments`` their tokens in turn."""
+    ids_T = torch.from_numpy(np.concatenate([*given, np.zeros(tail, np.int64)]))
+    segments_T = torch.arange(len(ids_T)) % 2 if segments else None
+    return Tokens(ids_T, sequences([len(one) for one in given], tail, spare), segments_T)
+
+
+def images(count: int, dtype: torch.dtype = torch.float64, seed: int = 0, tail: int = 0) -> Patches:
+    """Images as patches, a row of zeros before each."""
+    patches = (IMAGE["height"] // 2) * (IMAGE["width"] // 2)
+    generator = torch.Generator().manual_seed(seed)
+    pixels = torch.randn(count, 1 + patches, 4, generator=generator, dtype=torch.float64)
+    pixels[:, 0] = 0
+    pixels_TP = torch.cat([pixels.flatten(0, 1), torch.zeros(tail, 4, dtype=torch.float64)]).to(dtype)
+    return Patches(pixels_TP, sequences([1 + patches] * count, tail))
 
 
 def batch(

@@ -7,11 +7,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from regard.models.adversarial import EMBEDDING, adversarial_perturbation
 from regard.models.inputs import Patches, Tokens
 from regard.nn.hooks import capture, intervene
-from tests.models.small_models import sentences
-from tests.models.small_readers import bert, images, rnn_encoder, texts, vit
+from regard.nn.loss import EMBEDDING, adversarial_perturbation
+from tests.models.small_models import bert, images, rnn_encoder, sentences, texts, vit
 
 READERS = {
     "bert": (lambda: bert(head="classes", pool="mean"), lambda: texts(sentences([5, 1, 7, 3]), tail=4, spare=1)),

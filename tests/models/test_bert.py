@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from regard.nn.layout import Sequences
-from tests.models.small_readers import bert
+from tests.models.small_models import bert
 
 
 @pytest.mark.parametrize("pool", ["first", "mean", "max"])

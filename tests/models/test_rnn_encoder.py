@@ -6,11 +6,11 @@ from torch import nn
 
 from regard.config import RnnEncoderSection
 from regard.models.build import classes, rnn_encoder
-from regard.models.inspect.captured_attention import capture_layers
+from regard.models.captured_attention import capture_layers
 from regard.nn.dropout import reseed
-from tests.models.small_models import PIECES, assert_near, same, sentences
-from tests.models.small_readers import CLASSES, texts
-from tests.models.small_readers import rnn_encoder as small
+from tests.laws.families import FEW
+from tests.models.small_models import CLASSES, PIECES, assert_near, same, sentences, texts
+from tests.models.small_models import rnn_encoder as small
 
 GIVEN = sentences([5, 1, 7, 3])
 KERNELS = {"elman": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
@@ -73,3 +73,15 @@ def test_an_empty_text_is_read_among_others() -> None:
         among = model(texts([GIVEN[0], GIVEN[1][:0], GIVEN[2]]))
         assert_near(among[[0, 2]], model(texts([GIVEN[0], GIVEN[2]])), 1e-9)
         assert_near(among[1], model.head.classes(torch.zeros(1, 12, dtype=torch.float64))[0], 1e-9)
+
+
+@pytest.mark.parametrize("choices", FEW["rnn-encoder"], ids=str)
+def test_order_is_told_without_positions_and_one_way_no_later_token_is_seen(choices) -> None:
+    model, ids = small(**choices), sentences([7])[0]
+    other = ids.copy()
+    other[5:] = other[5:][::-1] + 1
+    with torch.no_grad():
+        forwards, backwards = model.encoder(texts(GIVEN)), model.encoder(texts([one[::-1].copy() for one in GIVEN]))
+        assert (forwards[:5] - backwards[:5].flip(0)).abs().max() > 0.01
+        one, two = model.encoder(texts([ids]))[:5], model.encoder(texts([other]))[:5]
+    assert same(one, two) != choices["two_way"]

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.nn.feedforward import FeedForward, GatedFeedForward
+from regard.nn.layers import FeedForward, GatedFeedForward
 from tests.models.small_models import arrays, assert_near, stir
 
 X_TD = torch.randn(6, 10, dtype=torch.float64, generator=torch.Generator().manual_seed(2))

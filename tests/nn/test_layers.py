@@ -5,8 +5,7 @@ from torch import nn
 
 from regard.nn.attention.multi_head import MultiHeadAttention
 from regard.nn.dropout import Dropout
-from regard.nn.feedforward import FeedForward
-from regard.nn.layers import DecoderLayer, EncoderLayer, PostNorm, PreNorm
+from regard.nn.layers import DecoderLayer, EncoderLayer, FeedForward, PostNorm, PreNorm
 from regard.nn.layout import Layout
 from regard.nn.normalization import LayerNorm
 from tests.models.small_models import arrays, assert_near, sequences, stir

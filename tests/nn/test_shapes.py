@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import regard.nn
-from regard.nn.shapes import DIMENSIONS
+from regard.nn import DIMENSIONS
 from shape_watcher import dimensions
 
 SOURCE = Path(regard.nn.__file__).parents[1]

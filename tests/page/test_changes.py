@@ -17,8 +17,8 @@ from regard.explore.forward.passes import probabilities
 from regard.explore.forward.record import record
 from regard.explore.forward.searches import beam_search, prepare_search
 from regard.explore.questions.attribution import explained_score
-from regard.models.inspect.ablation import Ablations, Head
-from regard.models.inspect.saliency import gradient_times_input
+from regard.models.ablation import Ablations, Head
+from regard.models.captured_attention import gradient_times_input
 from tests.page.language import digits
 from tests.page.numbers import apart, chance, clean, like, number
 from tests.page.reading import BEFORE, ONE, chosen, flipped, holds, opened, settled, soon

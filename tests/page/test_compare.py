@@ -17,8 +17,8 @@ from regard.explore.forward.inputs import text_inputs
 from regard.explore.forward.passes import probabilities
 from regard.explore.forward.record import record
 from regard.explore.questions.attribution import explained_score
-from regard.models.inspect.ablation import Ablations
-from regard.models.inspect.saliency import gradient_times_input
+from regard.models.ablation import Ablations
+from regard.models.captured_attention import gradient_times_input
 from tests.page.language import pairs
 from tests.page.models import made
 from tests.page.numbers import check_gaze, clean, like, number, weight

@@ -19,7 +19,7 @@ from regard.explore.forward.record import AttentionRecord, record, record_attent
 from regard.explore.forward.tokens import Token, by_word, words
 from regard.explore.kinds import Kind
 from regard.explore.questions.attribution import explained_score
-from regard.models.inspect.ablation import Ablations, Head
+from regard.models.ablation import Ablations, Head
 from tests.page.language import digits
 from tests.page.numbers import apart, chance, check_gaze, clean, like, number, percent, weight
 from tests.page.reading import BEFORE, FRAME, ONE, chosen, flipped, opened, soon

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from regard.data.demo.grammar import Pair, classic, words_of
-from regard.training.checkpoints.average import weights
+from regard.training.checkpoints.tensors import weights
 from tests.page.language import antecedent, digits, hidden, hidden_twice, language, pairs, spans
 from tests.page.models import LESSONS, made, main, quality
 

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import pytest
 
 from regard.explore.folders.folder import Folder
-from regard.models.inspect.ablation import Ablations, Head
+from regard.models.ablation import Ablations, Head
 from tests.page.reading import flipped, settled, soon
 from tests.page.view import Watch, serving
 from tests.tasks.small_tasks import SOURCE, log, put, translator

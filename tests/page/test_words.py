@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from regard.explore.forward.inputs import text_inputs
 from regard.explore.forward.searches import beam_search, prepare_search
 from regard.explore.forward.vector_space import Plane, layer_paths, nearest
-from regard.models.inspect.ablation import Ablations
+from regard.models.ablation import Ablations
 from tests.page.language import pairs
 from tests.page.numbers import apart, chance, clean, like, number, percent, places
 from tests.page.reading import BEFORE, FRAME, ONE, opened, soon

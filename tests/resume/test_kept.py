@@ -7,10 +7,9 @@ import pytest
 
 from regard.runs import train as training
 from regard.system.errors import Stopped
-from regard.training import saving
-from regard.training.budget import budget
-from regard.training.budget.measured_steps import MeasuredSteps
+from regard.training import budget, run
 from regard.training.run import Hooks
+from regard.training.update import MeasuredSteps
 from tests.resume.small_runs import FATAL, SEEN, SETTINGS, results
 from tests.training.toy import StopAt, in_child, lines
 
@@ -41,7 +40,7 @@ def train(corpus, output, stop=None, fatal=None):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(training, "Hooks", partial(Hooks, clock=clock))
             patch.setattr(MeasuredSteps, "give", noted)
-            patch.setattr(saving, "_SNAPSHOTS", (50, 100))  # the first ones of so short a run would be due at once
+            patch.setattr(run, "_SNAPSHOTS", (50, 100))  # the first ones of so short a run would be due at once
             patch.setattr(budget, "_AS_BEFORE", 1e9)  # a clock that was killed decides otherwise midway
             SEEN.clear()
             FATAL.extend([fatal] if fatal else [])

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.training.budget import measure
+from regard.training import measure
 from regard.training.checkpoints.files import Files
 from regard.training.run import Hooks
 from tests.training.toy import Corpus, Fast, Killer, Toy, in_child, recipe, reseed

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from regard.system.errors import Stopped
-from regard.training.budget.budget import Costs
+from regard.training.budget import Costs
 from regard.training.checkpoints import resolved
 from tests.training.timed import Clock, Minutes
 from tests.training.toy import Fast, Killer, StopAt, in_child, recipe

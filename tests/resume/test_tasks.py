@@ -9,7 +9,7 @@ import pytest
 
 from regard.runs.train import train
 from regard.system.errors import Stopped
-from regard.training.log import SilentReporter
+from regard.training.log import Reporter
 from tests.resume.small_commands import CASES, SMALL, write
 
 STEPS = 10
@@ -20,7 +20,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp("tasks"))
 
 
-class StopAt(SilentReporter):
+class StopAt(Reporter):
     """Asks to stop behind a step, once."""
 
     def __init__(self, step: int) -> None:

@@ -23,9 +23,9 @@ from regard.tasks.model_folder import TASKS, load_recipe_and_assets
 from regard.tasks.text.assets import FittedValues, TextAssets
 from regard.text.tokenizers.tokenizer import learn
 from regard.text.tokenizers.vocabulary import Vocabularies
-from regard.training.checkpoints import fresh_folder, manifest
+from regard.training.checkpoints import manifest, output_folder
 from regard.training.checkpoints.files import Files
-from regard.training.log import SilentReporter
+from regard.training.log import Reporter
 from tests.convert.small_folders import LABELS, TEXTS, folder_of
 from tests.convert.small_peers import packed, transformers
 from tests.models.small_models import assert_near, stir
@@ -142,7 +142,7 @@ def test_what_cannot_be_loaded_is_not_left_there(tmp_path: Path, monkeypatch: py
 
 def test_somebody_is_quicker(tmp_path: Path) -> None:
     def fill() -> None:
-        with fresh_folder.whole(tmp_path / "out") as fresh:
+        with output_folder.fresh_folder(tmp_path / "out") as fresh:
             (fresh / "mine").write_text("")
             (tmp_path / "out").write_text("theirs")
 
@@ -326,7 +326,7 @@ def test_what_begins_from_a_tokenizer_of_others_has_no_name_for_a_start_symbol(
 ) -> None:
     told: list[str] = []
 
-    class Telling(SilentReporter):
+    class Telling(Reporter):
         def on_event(self, text: str) -> None:
             told.append(text)
 

@@ -12,16 +12,15 @@ from regard.config import Recipe, Training
 from regard.data.batches.batch import Position
 from regard.runs.plan import ResolvedSettings, _plan, first_event, load_settings, processor
 from regard.tasks.protocols import TrainingTask
-from regard.training.budget import budget
-from regard.training.budget import measure as measuring
-from regard.training.budget.measured_steps import MeasuredStep, MeasuredSteps
-from regard.training.build import schedule
+from regard.training import budget
+from regard.training import measure as measuring
 from regard.training.checkpoints import resolved
 from regard.training.checkpoints.files import Files
-from regard.training.log import SilentReporter
+from regard.training.log import Reporter
 from regard.training.optim import FlatOptimiser
 from regard.training.run import Hooks
-from regard.training.update import Update
+from regard.training.schedule import schedule
+from regard.training.update import MeasuredStep, MeasuredSteps, Update
 
 CPU = torch.device("cpu")
 CHOSEN = ResolvedSettings(
@@ -58,7 +57,7 @@ def test_what_is_asked_for_anew_takes_its_place() -> None:
     assert asked == replace(CHOSEN, steps=20, validate_every=4, threads=2)
 
 
-class Counting(SilentReporter):
+class Counting(Reporter):
     """Keeps what was said."""
 
     def __init__(self) -> None:

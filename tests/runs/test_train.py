@@ -23,7 +23,7 @@ from regard.tasks.images.training import ImageJob
 from regard.tasks.language.dataset import RunningTextJob
 from regard.tasks.tagging.training import TaggingJob
 from regard.tasks.translation.training import TranslationJob
-from regard.training.log import SilentReporter
+from regard.training.log import Reporter
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_a_translator_begins_from_nothing(ask: Any, tmp_path: Path) -> None:
     assert caught.value.where == "--from"
 
 
-class Told(SilentReporter):
+class Told(Reporter):
     """What was said."""
 
     def __init__(self) -> None:
@@ -235,7 +235,7 @@ def test_quiet_says_nothing(small: Any, monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("quiet", [False, True])
 def test_a_reporter_that_is_given_is_told_instead(small: Any, monkeypatch: pytest.MonkeyPatch, quiet: bool) -> None:
-    class Told(SilentReporter):
+    class Told(Reporter):
         def __init__(self) -> None:
             self.events: list[str] = []
 

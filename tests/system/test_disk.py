@@ -11,6 +11,7 @@ import pytest
 
 from regard.system import disk
 from regard.system.errors import Damaged, RegardError, UsageError
+from tests.refusals import refused
 
 READERS: dict[str, Callable[[Path], Any]] = {
     "content": disk.content,
@@ -64,11 +65,11 @@ def test_what_is_no_file_is_not_opened(tmp_path: Path, make: Callable[[Path], No
 def test_what_is_missing_is_said_by_its_kind(tmp_path: Path, error: type[RegardError]) -> None:
     (tmp_path / "link").symlink_to("nothing")
     for name in ("absent", "link"):
-        with pytest.raises(error, match="no such recipe file"):
+        with refused(error, tmp_path / name):
             disk.content(tmp_path / name, kind="recipe file", error=error)
-    with pytest.raises(RegardError, match="cannot be read: Not a directory"):
+    with refused(RegardError, "inner"):
         disk.content(Path(__file__) / "inner")
-    with pytest.raises(RegardError, match="cannot be read: embedded null byte"):
+    with refused(RegardError, "a\x00b"):
         disk.content("a\0b")
 
 
@@ -81,11 +82,11 @@ def test_a_link_to_a_file_is_as_good(tmp_path: Path) -> None:
 def test_no_more_is_read_than_a_file_may_have(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"x" * 1001)
     assert disk.content(tmp_path / "file", 1001) == b"x" * 1001
-    with pytest.raises(RegardError, match="is larger than 0 MB: this is no recipe"):
+    with refused(RegardError, "file", "0"):
         disk.content(tmp_path / "file", 1000, "recipe")
     with (tmp_path / "holes").open("wb") as file:
         file.truncate(1 << 40)
-    with pytest.raises(RegardError, match="larger than 64 MB"):
+    with refused(RegardError, "holes", "64"):
         disk.json_of(tmp_path / "holes")
 
 
@@ -94,7 +95,7 @@ def test_no_more_is_read_than_a_file_may_have(tmp_path: Path) -> None:
 )
 def test_what_is_no_json_is_one_sentence(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.json").write_bytes(content)
-    with pytest.raises(Damaged, match="cannot be read as JSON, the file is damaged") as caught:
+    with refused(Damaged, "a.json") as caught:
         disk.json_of(tmp_path / "a.json", error=Damaged)
     assert len(str(caught.value)) < 400
     assert "\n" not in str(caught.value)
@@ -111,9 +112,9 @@ def test_what_is_no_name_of_a_file_in_a_folder(name: object) -> None:
 
 
 def test_a_fault_of_the_disk_names_its_file() -> None:
-    with pytest.raises(OSError, match="somewhere") as caught, disk.naming(Path("somewhere")):
+    with pytest.raises(OSError) as caught, disk.naming(Path("somewhere")):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, "somewhere")
-    with pytest.raises(OSError, match="itself") as caught, disk.naming(Path("somewhere")):
+    with pytest.raises(OSError) as caught, disk.naming(Path("somewhere")):
         raise OSError(errno.ENOSPC, "No space left on device", "itself")
     assert caught.value.filename == "itself"

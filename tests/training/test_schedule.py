@@ -6,8 +6,9 @@ import pytest
 
 from regard.config import Training
 from regard.system.errors import UsageError
-from regard.training.budget.budget import Replanning
-from regard.training.build import schedule
+from regard.training.budget import Replanning
+from regard.training.schedule import schedule
+from tests.refusals import refused
 
 
 def rates(d_model=512, **training):
@@ -63,7 +64,7 @@ def test_short_runs_have_finite_rates(name, steps):
 
 @pytest.mark.parametrize("name", ["cosine", "linear"])
 def test_a_schedule_with_an_end_needs_one(name):
-    with pytest.raises(UsageError, match=r"training\.steps"):
+    with refused(UsageError, "training.steps"):
         schedule(Training(schedule=name), 512)
 
 

@@ -18,6 +18,7 @@ from regard.training.checkpoints import tensors
 from regard.training.checkpoints.checkpoint import whole
 from regard.training.run import Hooks
 from regard.training.trainer import fit
+from tests.refusals import refused
 from tests.training.toy import RANDOM, Bigram, Corpus, Fast, Play, StopAt, Toy, lines, recipe, reseed
 
 
@@ -241,7 +242,7 @@ def test_buffers_that_are_not_finite_are_not_saved(tmp_path):
     play = Play(tmp_path / "m", recipe(steps=6, validate_every=3))
     toy = Toy()
     toy.model.seen.fill_(math.nan)
-    with pytest.raises(Diverged, match="not finite"):
+    with refused(Diverged, "step 3"):
         play.fit(objective=toy)
     assert saved_steps(play) == []
 
@@ -301,7 +302,7 @@ def test_a_full_disk_costs_a_save_not_the_run(tmp_path, code, part):
 def test_three_failed_saves_end_it_with_the_old_ones_whole(tmp_path):
     play = Play(tmp_path / "m")
     late = ("step-000015", "step-000020", "step-000025", "step-000030")
-    with pytest.raises(RegardError, match="make room"):
+    with refused(RegardError, "training"):
         play.fit(Full(lambda path: any(name in path for name in late) and "checkpoints" in path))
     assert log(play, "step")[-1]["step"] == 25
     assert saved_steps(play) == [5, 10]
@@ -323,7 +324,7 @@ def test_a_model_that_could_not_be_written_is_not_called_the_best(tmp_path):
 
 def test_the_last_save_must_succeed(tmp_path):
     play = Play(tmp_path / "m", recipe(steps=6, validate_every=3))
-    with pytest.raises(RegardError, match="saving failed"):
+    with refused(RegardError, "training"):
         play.fit(Full(lambda path: "checkpoints/step-000006" in path))
     play.fit()
     assert saved_steps(play)[-1] == 6
@@ -392,7 +393,7 @@ def test_the_parts_own_dropout_is_reseeded(tmp_path):
 @pytest.mark.parametrize("settings", [{"validate_every": 1}, {"save_every": 1, "ema": 0.9}])
 def test_weights_that_are_not_finite_end_it_before_they_are_saved(tmp_path, settings):
     play = Play(tmp_path / "m", recipe(rate=1e300, warmup=0, **settings))
-    with pytest.raises(Diverged, match="step 1: the weights are not finite; try a lower"):
+    with refused(Diverged, "step 1"):
         play.fit()
     assert saved_steps(play) == []
     assert play.objective.validations == 0
@@ -402,7 +403,7 @@ def test_weights_that_are_not_finite_end_it_before_they_are_saved(tmp_path, sett
 def test_a_validation_without_a_finite_loss_ends_it(tmp_path):
     play = Play(tmp_path / "m")
     objective = Toy(validate=lambda n, found: found if n == 1 else replace(found, loss=math.nan))
-    with pytest.raises(Diverged, match="step 10: the loss of the validation is not finite"):
+    with refused(Diverged, "step 10"):
         play.fit(objective=objective)
     assert saved_steps(play) == [5]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from regard.data.batches.batch import PairBatch
-from regard.training.budget.budget import Costs, Replanning, length
-from regard.training.budget.measure import measure
+from regard.training.budget import Costs, Replanning, length
 from regard.training.checkpoints import resolved
 from regard.training.log import Summary
+from regard.training.measure import measure
 from regard.training.objective import Done, Loss, Validation
 from regard.training.run import Hooks
 from tests.training.toy import Corpus, Fast, Play, StopAt, Toy, reseed

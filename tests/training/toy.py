@@ -21,7 +21,7 @@ from regard.models import store
 from regard.system.keys import generator
 from regard.training.checkpoints import manifest, tensors
 from regard.training.checkpoints.files import Files
-from regard.training.log import SilentReporter, Summary
+from regard.training.log import Reporter, Summary
 from regard.training.objective import Done, Loss, Sample, Validation
 from regard.training.progress import Best
 from regard.training.trainer import Hooks, fit
@@ -167,7 +167,7 @@ class StopAt:
         return self.reporter.step in self.steps
 
 
-class Counting(SilentReporter):
+class Counting(Reporter):
     """Remembers what it was told."""
 
     step = -1

@@ -130,7 +130,7 @@ Found = tuple[Any, Callable[[Any], list[str]]]
 def _translation(task: Any, asked: EvaluateOptions) -> Found:
     asked.refuse_elsewhere("a translator", "give --source and --reference", "test", "columns", "threshold", "stride")
     from regard.cli.io.terminal import say_invalid_lines
-    from regard.text.files.lines import InvalidLines, lines
+    from regard.text.lines import InvalidLines, lines
 
     paths, notes = asked.both(), (InvalidLines(), InvalidLines())
     sources, references = (list(lines(path, mended)) for path, mended in zip(paths, notes, strict=True))

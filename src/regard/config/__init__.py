@@ -10,6 +10,8 @@ from regard.config.families import (
     BertSection,
     GptSection,
     Model,
+    RnnEncoderSection,
+    RnnSection,
     TransformerSection,
     VitSection,
 )
@@ -25,9 +27,8 @@ from regard.config.reading import (
     toml_values,
 )
 from regard.config.recipe import BUILT, Recipe, Task
-from regard.config.recurrent import RnnEncoderSection, RnnSection
-from regard.config.section import FORMAT, Section
 from regard.config.sections import (
+    FORMAT,
     LANGUAGE,
     Classification,
     Data,
@@ -35,6 +36,7 @@ from regard.config.sections import (
     Encoding,
     Images,
     Masking,
+    Section,
     Tagging,
     Text,
     Training,

@@ -3,14 +3,100 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from regard.config.recurrent import RnnEncoderSection, RnnSection
-from regard.config.section import Section, Uses
+from regard.config.sections import Section, Uses
+
+
+class Recurrent(Section):
+    """What the recurrent families share."""
+
+    known_positions: ClassVar[float] = float("inf")
+    """A recurrence counts without end."""
+    if TYPE_CHECKING:
+        d_model: int
+        two_way: bool
+
+    @model_validator(mode="after")
+    def _halves(self) -> Recurrent:
+        if self.two_way and self.d_model % 2:
+            raise ValueError(f"d_model {self.d_model} cannot be halved between two directions; choose an even one")
+        return self
+
+
+class RnnSection(Recurrent):
+    """Recurrent encoder-decoder, without or with attention [Bahdanau15, Luong15]."""
+
+    family: Literal["rnn"] = Field("rnn", description="the architecture")
+    cell: Literal["elman", "gru", "lstm"] = Field("gru", description="what is repeated: elman: tanh; gru, lstm: gated")
+    encoder_layers: int = Field(1, ge=1, le=64, description="layers that read")
+    decoder_layers: int = Field(1, ge=1, le=64, description="layers that write")
+    d_model: int = Field(256, ge=2, le=65536, description="size of embeddings and of every state")
+    two_way: bool = Field(True, description="the encoder reads from both ends, each with half of the state")
+    score: Literal["none", "dot", "scaled", "general", "additive", "cosine"] = Field(
+        "additive", description="how the decoder's state is compared with the encoder's; none: no attention at all"
+    )
+    input_feeding: bool = Field(False, description="what was attended to also enters the next step [Luong15 §3.3]")
+    tie: Literal["none", "two", "three"] = Field(
+        "three", description="two: target embedding = output; three: source embedding too (needs a joint vocabulary)"
+    )
+    dropout: float = Field(0.2, ge=0.0, lt=1.0, description="on embeddings, between layers and before the output")
+
+    @model_validator(mode="after")
+    def _something_is_fed(self) -> RnnSection:
+        if self.input_feeding and self.score == "none":
+            raise ValueError('input_feeding feeds what was attended to; with score = "none" there is nothing')
+        return self
+
+    @property
+    def attention(self) -> Uses:
+        """Layers and heads of each use of attention."""
+        return {} if self.score == "none" else {"cross": (1, 1)}
+
+    @property
+    def divisor(self) -> float:
+        """Divisor of the attention scores."""
+        return float(self.d_model**0.5) if self.score == "scaled" else 1.0
+
+
+class RnnEncoderSection(Recurrent):
+    """A recurrence that reads texts, to label them or their words [Yang16, Lample16]."""
+
+    divisor: ClassVar[float] = 1.0
+    """Of additive scores."""
+    family: Literal["rnn-encoder"] = Field("rnn-encoder", description="the architecture")
+    cell: Literal["elman", "gru", "lstm"] = Field("gru", description="what is repeated: elman: tanh; gru, lstm: gated")
+    layers: int = Field(1, ge=1, le=64, description="layers that read")
+    d_model: int = Field(256, ge=2, le=65536, description="size of embeddings and of every state")
+    two_way: bool = Field(True, description="texts are read from both ends, each with half of the state")
+    pool: Literal["mean", "max", "attention"] = Field(
+        "mean",
+        description="what stands for a text, or a tagged word: the mean or largest of its tokens; attention: their "
+        "mean, weighed by how each answers a learned query (texts only)",
+    )
+    pooler: bool = Field(False, description="a dense layer with tanh between that and the classes")
+    dropout: float = Field(0.4, ge=0.0, lt=1.0, description="on embeddings, between layers and before the classes")
+
+    @property
+    def attention(self) -> Uses:
+        """Layers and heads of each use of attention."""
+        return {"pool": (1, 1)} if self.pool == "attention" else {}
+
 
 Positions = Literal["sinusoidal", "learned", "relative", "none"]
+Activation = Literal["relu", "gelu", "gelu_tanh", "swish", "gated_gelu", "gated_swish"]
+Norm = Literal["layer", "rms", "batch", "group"]
+
+
+def _activation(default: Activation) -> Any:
+    return Field(default, description="inside the feed-forward; gated: times a second projection")
+
+
+def _positions(default: Positions) -> Any:
+    said = "positional encoding; relative: a bias by distance in attention; none: no positions"
+    return Field(default, description=said)
 
 
 class Attentive(Section):
@@ -24,7 +110,7 @@ class Attentive(Section):
     heads: int = Field(8, ge=1, le=1024, description="attention heads of a layer")
     d_k: int | None = Field(None, ge=1, le=65536, description="query and key size per head; default d_model / heads")
     d_v: int | None = Field(None, ge=1, le=65536, description="value size per head; default d_model / heads")
-    norm: Literal["layer", "rms", "batch", "group"] = Field(
+    norm: Norm = Field(
         "layer",
         description="layer: the paper's; rms: without mean and bias; batch: over the batch's tokens; group: over a "
         "part of a token's entries",
@@ -32,13 +118,8 @@ class Attentive(Section):
     norm_place: Literal["post", "pre"] = Field("post", description="post: the paper; pre: trains without long warm-up")
     norm_epsilon: float = Field(1e-5, gt=0.0, le=0.1, description="added to the variance before its root")
     norm_groups: int = Field(8, ge=1, le=4096, description="parts of a token's vector that group norm looks at")
-    activation: Literal["relu", "gelu", "gelu_tanh", "swish", "gated_gelu", "gated_swish"] = Field(
-        "relu", description="inside the feed-forward; gated: times a second projection"
-    )
-    positions: Literal["sinusoidal", "learned", "relative", "grid", "none"] = Field(
-        "sinusoidal",
-        description="positional encoding; relative: a bias by distance in attention; none: no positions",
-    )
+    activation: Activation = _activation("relu")
+    positions: Literal["sinusoidal", "learned", "relative", "grid", "none"] = _positions("sinusoidal")
     max_positions: int = Field(512, ge=1, le=10_000_000, description="learned positions: the longest sequence")
     relative_buckets: int = Field(32, ge=2, le=65536, description="relative positions: number of distance buckets")
     relative_distance: int = Field(128, ge=2, le=10_000_000, description="relative positions: from here on all one")
@@ -99,16 +180,13 @@ class TransformerSection(Attentive):
     family: Literal["transformer"] = Field("transformer", description="the architecture")
     encoder_layers: int = Field(6, ge=1, le=256, description="layers that read")
     decoder_layers: int = Field(6, ge=1, le=256, description="layers that write")
-    positions: Positions = Field(
-        "sinusoidal",
-        description="positional encoding; relative: a bias by distance in attention; none: no positions",
-    )
+    positions: Positions = _positions("sinusoidal")
     tie: Literal["none", "two", "three"] = Field(
         "three", description="two: target embedding = output; three: source embedding too (needs a joint vocabulary)"
     )
     scale_embedding: bool = Field(True, description="embeddings are multiplied by the root of d_model, as in the paper")
     scale_output: bool = Field(False, description="hidden vectors are divided by it before the output, as in T5")
-    decoder_norm: Literal["layer", "rms", "batch", "group"] | None = Field(
+    decoder_norm: Norm | None = Field(
         None, description="the decoder's kind of norm; default: the encoder's, but for batch norm, which must be named"
     )
 
@@ -128,7 +206,20 @@ class TransformerSection(Attentive):
         return {"encoder": (self.encoder_layers, self.heads), "decoder": writes, "cross": writes}
 
 
-class BertSection(Attentive):
+class StackSection(Attentive):
+    """One stack of layers, whose use of attention is ``stack``."""
+
+    stack: ClassVar[str] = "encoder"
+    if TYPE_CHECKING:
+        layers: int
+
+    @property
+    def attention(self) -> Uses:
+        """Layers and heads of each use of attention."""
+        return {self.stack: (self.layers, self.heads)}
+
+
+class BertSection(StackSection):
     """Encoder only [Devlin19]; the defaults are BERT's base model."""
 
     family: Literal["bert"] = Field("bert", description="the architecture")
@@ -137,13 +228,8 @@ class BertSection(Attentive):
     d_ff: int = Field(3072, ge=1, le=262144, description="inner size of the feed-forward")
     heads: int = Field(12, ge=1, le=1024, description="attention heads of a layer")
     norm_epsilon: float = Field(1e-12, gt=0.0, le=0.1, description="added to the variance before its root")
-    activation: Literal["relu", "gelu", "gelu_tanh", "swish", "gated_gelu", "gated_swish"] = Field(
-        "gelu", description="inside the feed-forward; gated: times a second projection"
-    )
-    positions: Positions = Field(
-        "learned",
-        description="positional encoding; relative: a bias by distance in attention; none: no positions",
-    )
+    activation: Activation = _activation("gelu")
+    positions: Positions = _positions("learned")
     segments: int = Field(2, ge=0, le=1024, description="kinds of segments, each with an embedding; 0: no such thing")
     embedding_norm: bool = Field(True, description="the sum of the embeddings is normalised")
     pool: Literal["first", "mean", "max"] = Field(
@@ -151,29 +237,20 @@ class BertSection(Attentive):
     )
     pooler: bool = Field(True, description="a dense layer with tanh between that and the classes, as in BERT")
 
-    @property
-    def attention(self) -> Uses:
-        """Layers and heads of each use of attention."""
-        return {"encoder": (self.layers, self.heads)}
 
-
-class GptSection(Attentive):
+class GptSection(StackSection):
     """Decoder only: the encoder's layer, causal [Radford19]; the defaults are GPT-2's smallest model."""
 
     directions: ClassVar[tuple[int, ...]] = (1,)
+    stack: ClassVar[str] = "decoder"
     family: Literal["gpt"] = Field("gpt", description="the architecture")
     layers: int = Field(12, ge=1, le=256, description="layers")
     d_model: int = Field(768, ge=1, le=65536, description="size of every hidden vector")
     d_ff: int = Field(3072, ge=1, le=262144, description="inner size of the feed-forward")
     heads: int = Field(12, ge=1, le=1024, description="attention heads of a layer")
     norm_place: Literal["post", "pre"] = Field("pre", description="post: the paper; pre: trains without long warm-up")
-    activation: Literal["relu", "gelu", "gelu_tanh", "swish", "gated_gelu", "gated_swish"] = Field(
-        "gelu_tanh", description="inside the feed-forward; gated: times a second projection"
-    )
-    positions: Positions = Field(
-        "learned",
-        description="positional encoding; relative: a bias by distance in attention; none: no positions",
-    )
+    activation: Activation = _activation("gelu_tanh")
+    positions: Positions = _positions("learned")
     max_positions: int = Field(1024, ge=1, le=10_000_000, description="learned positions: the longest sequence")
 
     @model_validator(mode="after")
@@ -182,13 +259,8 @@ class GptSection(Attentive):
             raise ValueError('norm = "batch" cannot be: a later token of the batch would change an earlier one')
         return self
 
-    @property
-    def attention(self) -> Uses:
-        """Layers and heads of each use of attention."""
-        return {"decoder": (self.layers, self.heads)}
 
-
-class VitSection(Attentive):
+class VitSection(StackSection):
     """An encoder of images: patches as tokens [Dosovitskiy21]; the defaults are the base model's."""
 
     family: Literal["vit"] = Field("vit", description="the architecture")
@@ -202,9 +274,7 @@ class VitSection(Attentive):
     heads: int = Field(12, ge=1, le=1024, description="attention heads of a layer")
     norm_place: Literal["post", "pre"] = Field("pre", description="post: the paper; pre: trains without long warm-up")
     norm_epsilon: float = Field(1e-12, gt=0.0, le=0.1, description="added to the variance before its root")
-    activation: Literal["relu", "gelu", "gelu_tanh", "swish", "gated_gelu", "gated_swish"] = Field(
-        "gelu", description="inside the feed-forward; gated: times a second projection"
-    )
+    activation: Activation = _activation("gelu")
     positions: Literal["learned", "grid", "none"] = Field(
         "learned", description="learned: a vector for each patch; grid: one for its row and one for its column"
     )
@@ -227,11 +297,6 @@ class VitSection(Attentive):
     def known_positions(self) -> float:
         """The class token, and the patches of an image."""
         return 1 + self.patches
-
-    @property
-    def attention(self) -> Uses:
-        """Layers and heads of each use of attention."""
-        return {"encoder": (self.layers, self.heads)}
 
 
 FAMILIES: dict[str, type[Section]] = {

@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 
 from regard.config.families import FAMILIES, Model
 from regard.config.recipe import Recipe
-from regard.config.section import FORMAT, Section
+from regard.config.sections import FORMAT, Section
 from regard.config.suggestions import nearest
 from regard.system import disk
 from regard.system.errors import UsageError

@@ -6,10 +6,19 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from regard.config.families import Model, TransformerSection, VitSection
-from regard.config.recurrent import RnnEncoderSection, RnnSection
-from regard.config.section import Section
-from regard.config.sections import Classification, Data, Decoding, Encoding, Images, Masking, Tagging, Text, Training
+from regard.config.families import Model, RnnEncoderSection, RnnSection, TransformerSection, VitSection
+from regard.config.sections import (
+    Classification,
+    Data,
+    Decoding,
+    Encoding,
+    Images,
+    Masking,
+    Section,
+    Tagging,
+    Text,
+    Training,
+)
 
 Task = Literal[
     "translation",

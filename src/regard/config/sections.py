@@ -1,12 +1,31 @@
-"""The sections of a recipe other than ``model``: every field with default, unit and reason."""
+"""The sections of a recipe other than ``model``, and their base: frozen fields with default, unit and reason."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from regard.config.section import Section
+FORMAT = 1
+"""Version of every file we write; a newer one is refused with a sentence."""
+Uses = dict[str, tuple[int, int]]
+"""Encoder, decoder, cross [Vaswani17 §3.2.3] or pool, the uses of attention, to how many layers and heads."""
+
+
+class Section(BaseModel):
+    """A frozen group of recipe fields; unknown fields are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_truth_for_a_number(cls, values: Any) -> Any:
+        for name, value in values.items() if isinstance(values, Mapping) else ():
+            if isinstance(value, bool) and name in cls.model_fields and cls.model_fields[name].annotation is not bool:
+                raise ValueError(f"{name} is no question of true or false")
+        return values
+
 
 LANGUAGE = r"^[A-Za-z0-9_.@-]{1,40}$"
 """Pattern of a language code, which is displayed and may become part of a file name."""

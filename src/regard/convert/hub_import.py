@@ -22,7 +22,7 @@ from regard.convert.tokenizer_files import language_codes, max_length_of, tokeni
 from regard.data.batches.patches import Scale
 from regard.models import build
 from regard.system.errors import RegardError
-from regard.text.tag_schemes import split_tag
+from regard.text.tags import split_tag
 from regard.text.tokenizers.tokenizer import Tokenizer
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from regard.data.corpora.labelled import join_labels
 from regard.system.errors import RegardError
-from regard.text.normalisation import replace_surrogates
+from regard.text.tokenizers.byte_pieces import replace_surrogates
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _NO_SPAN = re.compile(r"[BIMLEUS]-")

@@ -16,10 +16,8 @@ from regard.convert.hub import fields_of
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.text.languages import UNKNOWN
-from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
-from regard.text.tokenizers.hugging_face_file import special_token_names
-from regard.text.tokenizers.tokenizer import Tokenizer
-from regard.text.tokenizers.tokenizer_file import parse_document, read_document
+from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer, special_token_names
+from regard.text.tokenizers.tokenizer import Tokenizer, parse_document, read_document
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 FILE, SETTINGS, ROLES = "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"

@@ -1,4 +1,4 @@
 """Search and sampling over any step function, on the host, in NumPy: no network, no torch (ARCHITECTURE idea 3).
 
-Read ``step`` (the protocol of a model), ``rows``, ``search`` (greedy, beam, the entry points), ``scheduler``.
+Read ``step`` (the protocol of a model), ``rows``, ``search`` (greedy, beam, samples), ``scheduler``.
 """

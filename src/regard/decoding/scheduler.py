@@ -7,19 +7,32 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.config import Decoding
-from regard.decoding.hypotheses import NBest, length_penalty
-from regard.decoding.rows import NO_ROWS, Choice, Choose, Chosen, Ints, Rows, Sentence, Stop, Symbols
+from regard.decoding.rows import (
+    NO_ROWS,
+    Choice,
+    Choose,
+    Chosen,
+    Ints,
+    NBest,
+    Rows,
+    Sentence,
+    Stop,
+    Symbols,
+    length_penalty,
+)
 from regard.decoding.step import Step
 from regard.decoding.trace import Trace
 from regard.system.errors import UsageError
 
 
+@dataclass
 class Scheduler:
     """Searches sentences side by side, one step for all rows at a time; sentences may be added at any time.
 
@@ -32,28 +45,19 @@ class Scheduler:
             is not ``finished``, and keeps all its tokens.
     """
 
-    refill = 0.25
+    refill: ClassVar[float] = 0.25
     """Sentences enter when this share of the budget is free (or nothing runs): encoding them one at a time would waste
     the encoder, waiting for half of the budget would waste the step."""
 
-    def __init__(
-        self,
-        step: Step[Any],
-        choose: Choose,
-        decoding: Decoding,
-        symbols: Symbols,
-        trace: Trace | None = None,
-        stop: Stop | None = None,
-    ) -> None:
-        self._step = step
-        self._choose = choose
-        self._decoding = decoding
-        self._symbols = symbols
-        self._trace = trace
-        self._stop = stop
-        self._waiting: deque[Sentence] = deque()
-        self._rows = NO_ROWS
-        self._state: Any = None
+    step: Step[Any]
+    choose: Choose
+    decoding: Decoding
+    symbols: Symbols
+    trace: Trace | None = None
+    stop: Stop | None = None
+    _waiting: deque[Sentence] = field(default_factory=deque, init=False)
+    _rows: Rows = field(default=NO_ROWS, init=False)
+    _state: Any = field(default=None, init=False)
 
     def put(
         self, index: int, source: Ints, limit: int, nbest: int = 1, *, first: int | None = None, sample: int = 0
@@ -81,7 +85,7 @@ class Scheduler:
         Raises:
             UsageError: a beam is wider; which of its tokens are the output's is known only at the end.
         """
-        if self._decoding.beam > 1:
+        if self.decoding.beam > 1:
             raise UsageError("a beam's tokens are known at its end only; a beam of 1 can be followed", "decoding.beam")
         while not self.idle:
             grown, closed = self._advance()
@@ -104,28 +108,28 @@ class Scheduler:
         self._admit()
         if not self._rows.count:
             return NO_ROWS, []
-        self._state, answer = self._step.step(self._state, self._rows.token_N)
-        choice = self._choose(self._rows, answer)
+        self._state, answer = self.step.step(self._state, self._rows.token_N)
+        choice = self.choose(self._rows, answer)
         grown = self._rows.extend(choice)
-        ended_M = grown.token_N == self._symbols.end
+        ended_M = grown.token_N == self.symbols.end
         stopped_M = self._hits_stop_string(grown) & ~ended_M
         self._finish(grown, ended_M, stopped_M)
         live_M = ~ended_M & ~stopped_M & self._can_improve(grown)
-        if self._trace is not None:
-            self._trace.record(self._rows, answer, choice, ended_M, live_M)
+        if self.trace is not None:
+            self.trace.record(self._rows, answer, choice, ended_M, live_M)
         closed = self._close(grown, live_M)
         self._leave(grown.keep(live_M), choice, live_M)
         return grown, closed
 
     def _hits_stop_string(self, grown: Rows) -> NDArray[np.bool_]:
-        if self._stop is None:
+        if self.stop is None:
             return np.zeros(grown.count, np.bool_)
         rows = zip(grown.tokens_NT, grown.length_N.tolist(), strict=True)
-        return np.array([self._stop(token_T[:length]) for token_T, length in rows], np.bool_)
+        return np.array([self.stop(token_T[:length]) for token_T, length in rows], np.bool_)
 
     def _admit(self) -> None:
         """Open a row for as many waiting sentences as fit, if enough of the budget is free."""
-        budget, beam = self._decoding.tokens, self._decoding.beam
+        budget, beam = self.decoding.tokens, self.decoding.beam
         free = budget - beam * sum(sentence.tokens for sentence in self._rows.sentences)
         if self._rows.count and free < self.refill * budget:
             return
@@ -139,12 +143,12 @@ class Scheduler:
         if not entering:
             return
         sources = [sentence.source for sentence in entering]
-        self._state = self._step.admit(self._state, sources) if self._rows.count else self._step.start(sources)
-        self._rows = self._rows.open(entering, self._symbols.start)
+        self._state = self.step.admit(self._state, sources) if self._rows.count else self.step.start(sources)
+        self._rows = self._rows.open(entering, self.symbols.start)
 
     def _finish(self, grown: Rows, ended_M: NDArray[np.bool_], stopped_M: NDArray[np.bool_]) -> None:
         """Rows that ended in ``</s>`` or were stopped, and are good enough, become hypotheses of their sentence."""
-        alpha = self._decoding.length_penalty
+        alpha = self.decoding.length_penalty
         for row in np.flatnonzero(ended_M | stopped_M).tolist():
             best = grown.sentences[grown.sentence_N[row]].best
             score = float(grown.log_probability_N[row]) / length_penalty(float(grown.length_N[row]), alpha)
@@ -161,7 +165,7 @@ class Scheduler:
         """
         limit_B = np.array([sentence.limit for sentence in grown.sentences], np.float64)
         bar_B = np.array([sentence.best.bar for sentence in grown.sentences])
-        penalty_B = length_penalty(limit_B, self._decoding.length_penalty)
+        penalty_B = length_penalty(limit_B, self.decoding.length_penalty)
         bound_M = grown.log_probability_N / penalty_B[grown.sentence_N]
         bar_M = bar_B[grown.sentence_N]
         return (grown.length_N < limit_B[grown.sentence_N]) & ((bound_M > bar_M) | (bar_M == -np.inf))
@@ -176,7 +180,7 @@ class Scheduler:
                 # Without any continuation (all of them excluded) the rows before this step are what there is.
                 rows = grown if (grown.sentence_N == place).any() else self._rows
                 for row in np.flatnonzero(rows.sentence_N == place).tolist():
-                    sentence.best.add(rows.hypothesis(row, self._decoding.length_penalty, finished=False))
+                    sentence.best.add(rows.hypothesis(row, self.decoding.length_penalty, finished=False))
             closed.append(sentence)
         return closed
 
@@ -186,5 +190,5 @@ class Scheduler:
         if not kept.count:
             self._state = None
         elif len(rows) != self._rows.count or (rows != np.arange(len(rows))).any():
-            self._state = self._step.select(self._state, rows)
+            self._state = self.step.select(self._state, rows)
         self._rows = kept

@@ -1,32 +1,35 @@
-"""Greedy and beam search over any step, and the two entry points [Wu16 §7; Vaswani17 §6.1].
+"""Greedy and beam search and sampling over any step [Wu16 §7; Vaswani17 §6.1].
 
 Beam search in one sentence: of all continuations of a sentence's rows the N best survive; those that end in ``</s>``
 are finished, the others are the rows of the next step. Greedy search is N = 1. The scheduler does the rest: it keeps
 the batch full and drops a row once it can no longer beat the finished hypotheses.
+
+Each draw of a sample is a pure function of (seed, index of the source, number of the sample, step): every row has its
+own random number, so a sample depends neither on the other rows (law *refilling*) nor on the order of the batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from regard.config import Decoding
-from regard.decoding.hypotheses import Hypothesis
-from regard.decoding.rows import Choice, Choose, Floats, Ints, Rows, Symbols
+from regard.decoding.rows import Choice, Choose, Floats, Hypothesis, Ints, Rows, Stop, Symbols
 from regard.decoding.scheduler import Scheduler
 from regard.decoding.step import Answer, Step
 from regard.decoding.trace import Trace
 from regard.system.errors import RegardError, UsageError
+from regard.system.keys import key
 
 
 def greedy(without: Sequence[int] = ()) -> Choose:
     """Each row continues with its most probable token (ties to the smaller id)."""
 
     def choose(rows: Rows, answer: Answer) -> Choice:
-        ids_Nk, log_probability_Nk = _best(answer, 1, without)
-        row_M = np.flatnonzero(log_probability_Nk[:, 0] > -np.inf)
+        ids_Nk, log_probability_Nk = answer.best(1, without)
+        row_M = np.flatnonzero(_numbers(log_probability_Nk)[:, 0] > -np.inf)
         return Choice(row_M, ids_Nk[row_M, 0], log_probability_Nk[row_M, 0])
 
     return choose
@@ -41,8 +44,8 @@ def beam(width: int, without: Sequence[int] = ()) -> Choose:
     """
 
     def choose(rows: Rows, answer: Answer) -> Choice:
-        ids_Nk, log_probability_Nk = _best(answer, width, without)
-        total_Nk = rows.log_probability_N[:, None] + log_probability_Nk
+        ids_Nk, log_probability_Nk = answer.best(width, without)
+        total_Nk = rows.log_probability_N[:, None] + _numbers(log_probability_Nk)
         first_B = np.searchsorted(rows.sentence_N, np.arange(len(rows.sentences)))
         row_M, column_M = _best_of_sentences(total_Nk, rows.sentence_N, first_B, width)
         return Choice(row_M, ids_Nk[row_M, column_M], log_probability_Nk[row_M, column_M])
@@ -64,11 +67,11 @@ def _best_of_sentences(total_Nk: Floats, sentence_N: Ints, first_B: Ints, width:
     return first_B[sentence] + candidate // k, candidate % k
 
 
-def _best(answer: Answer, k: int, without: Sequence[int]) -> tuple[Ints, Floats]:
-    ids_Nk, log_probability_Nk = answer.best(k, without)
-    if np.isnan(log_probability_Nk).any():
-        raise RegardError("the model answered with log-probabilities that are not numbers; are its weights damaged?")
-    return ids_Nk, log_probability_Nk
+def _numbers(log_probability: Floats) -> Floats:
+    """The log-probabilities of a model, refused if one is not a number."""
+    if np.isnan(log_probability).any():
+        raise RegardError("some of the model are not numbers; are its weights damaged?", "log-probabilities")
+    return log_probability
 
 
 def search(
@@ -95,31 +98,13 @@ def search(
         limits: the most tokens of each source's outputs, ``</s>`` counted; default: its length + ``max_extra``.
         trace: records every step, if given; it slows the search.
     """
-    found: list[list[Hypothesis]] = [[] for _ in sources]
-    results = stream(step, sources, decoding, symbols, nbest=nbest, firsts=firsts, limits=limits, trace=trace)
-    for index, hypotheses in results:
-        found[index] = hypotheses
-    return found
-
-
-def stream(
-    step: Step[Any],
-    sources: Sequence[Ints],
-    decoding: Decoding,
-    symbols: Symbols,
-    *,
-    nbest: int = 1,
-    firsts: Sequence[int] | None = None,
-    limits: Sequence[int] | None = None,
-    trace: Trace | None = None,
-) -> Iterator[tuple[int, list[Hypothesis]]]:
-    """As :func:`search`, but ``(index, hypotheses)`` of each source as soon as it is done, for progress and pipes."""
     if not 1 <= nbest <= decoding.beam:
         raise UsageError(f"nbest {nbest} must lie between 1 and the beam, {decoding.beam}", "nbest")
     choose = greedy(symbols.without) if decoding.beam == 1 else beam(decoding.beam, symbols.without)
     scheduler = Scheduler(step, choose, decoding, symbols, trace)
     enqueue(scheduler, sources, decoding.max_extra, nbest=nbest, firsts=firsts, limits=limits)
-    return ((sentence.index, sentence.best.hypotheses) for sentence in scheduler.run())
+    found = {sentence.index: sentence.best.hypotheses for sentence in scheduler.run()}
+    return [found[index] for index in range(len(sources))]
 
 
 def enqueue(
@@ -136,9 +121,9 @@ def enqueue(
 
     Longest first: the last rows to run are then short ones, and memory is largest at the start.
     """
-    for name, given in (("first tokens", firsts), ("limits", limits)):
+    for name, given in (("firsts", firsts), ("limits", limits)):
         if given is not None and len(given) != len(sources):
-            raise UsageError(f"{len(sources)} sources but {len(given)} {name}; each source needs its own")
+            raise UsageError(f"there are {len(given)} for {len(sources)} sources; each source needs its own", name)
     if limits is not None and min(limits, default=1) < 1:
         raise UsageError(f"a limit of {min(limits)} tokens leaves no room for an output", "limits")
     for index in sorted(range(len(sources)), key=lambda i: -len(sources[i])):
@@ -147,3 +132,72 @@ def enqueue(
         limit = len(source) + max_extra if limits is None else limits[index]
         for number in range(samples):
             scheduler.put(index, source, limit, nbest, first=first, sample=number)
+
+
+def random_sampling(decoding: Decoding, seed: int, without: Sequence[int] = ()) -> Choose:
+    """Each row continues with one random token; at temperature 0 with the most probable one, as in greedy search.
+
+    The log-probabilities noted are those of the model, before temperature, limits and penalty. The repetition penalty
+    sees the row's own tokens and its prompt, if any; not a source in another language.
+    """
+
+    def choose(rows: Rows, answer: Answer) -> Choice:
+        seen_NS = None if decoding.repetition_penalty == 1.0 else seen_tokens(rows)
+        token_N = answer.sample(uniforms(rows, seed), decoding, without, seen_NS)
+        log_probability_N = _numbers(answer.of(np.maximum(token_N, 0)))
+        row_M = np.flatnonzero(token_N >= 0)
+        return Choice(row_M, token_N[row_M], log_probability_N[row_M])
+
+    return choose
+
+
+def uniforms(rows: Rows, seed: int) -> Floats:
+    """A number in [0, 1) for each row, ``uniform_N``: the upper 53 bits of its key."""
+    names = [(sentence.index, sentence.sample) for sentence in rows.sentences]
+    pairs = zip(rows.sentence_N.tolist(), rows.length_N.tolist(), strict=True)
+    return np.array([(key(seed, "sample", *names[place], step) >> 11) * 2.0**-53 for place, step in pairs])
+
+
+def seen_tokens(rows: Rows) -> Ints:
+    """The tokens that each row has already, its prompt's before its own; -1 where it has fewer: ``seen_NS``."""
+    prompts = [[] if s.first is None else [*s.source.tolist(), s.first] for s in rows.sentences]
+    longest = max((len(prompt) for prompt in prompts), default=0)
+    prompt_BS = np.full((len(prompts), longest), -1, np.int64)
+    for place, prompt in enumerate(prompts):
+        prompt_BS[place, : len(prompt)] = prompt
+    own_NT = np.where(np.arange(rows.tokens_NT.shape[1]) < rows.length_N[:, None], rows.tokens_NT, -1)
+    return np.concatenate([prompt_BS[rows.sentence_N], own_NT], axis=1)
+
+
+def sample(
+    step: Step[Any],
+    sources: Sequence[Ints],
+    decoding: Decoding,
+    symbols: Symbols,
+    *,
+    seed: int,
+    samples: int = 1,
+    firsts: Sequence[int] | None = None,
+    limits: Sequence[int] | None = None,
+    stop: Stop | None = None,
+) -> list[list[Hypothesis]]:
+    """The samples of each source by number, in the order of the sources; each output is a sentence of its own.
+
+    Args:
+        step: the model.
+        sources: ids with ``</s>``; where ``firsts`` are given, prompts without their last token (maybe empty).
+        decoding: how to draw, and the budget; the beam plays no part.
+        symbols: start, ``</s>``, and what is never produced.
+        seed: another seed, other samples.
+        samples: outputs of each source.
+        firsts: the last token of each prompt; without them every row begins with the start symbol.
+        limits: the most tokens of each source's outputs, ``</s>`` counted; default: its length + ``max_extra``.
+        stop: ends an output before the model does.
+    """
+    if samples < 1:
+        raise UsageError(f"{samples} samples of a text cannot be drawn; at least one can", "samples")
+    choose = random_sampling(decoding, seed, symbols.without)
+    scheduler = Scheduler(step, choose, decoding.model_copy(update={"beam": 1}), symbols, stop=stop)
+    enqueue(scheduler, sources, decoding.max_extra, samples=samples, firsts=firsts, limits=limits)
+    found = {(sentence.index, sentence.sample): sentence.best.hypotheses[0] for sentence in scheduler.run()}
+    return [[found[index, number] for number in range(samples)] for index in range(len(sources))]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -37,13 +37,13 @@ class TraceStep:
     fates: tuple[Fate, ...]
 
 
+@dataclass
 class Trace:
     """Give one to a search; afterwards ``trace[index]`` are the steps of that sentence, with ``k`` candidates a row."""
 
-    def __init__(self, k: int = 5, without: tuple[int, ...] = ()) -> None:
-        self.k = k
-        self.without = without
-        self._steps: dict[int, list[TraceStep]] = {}
+    k: int = 5
+    without: tuple[int, ...] = ()
+    _steps: dict[int, list[TraceStep]] = field(default_factory=dict, init=False)
 
     def __getitem__(self, index: int) -> tuple[TraceStep, ...]:
         return tuple(self._steps[index])

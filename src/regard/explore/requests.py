@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from regard.explore.kinds import KINDS, Kind, as_kind
 from regard.system.errors import RegardError, UsageError
-from regard.text.normalisation import replace_surrogates
+from regard.text.tokenizers.byte_pieces import replace_surrogates
 
 if TYPE_CHECKING:
-    from regard.models.inspect.ablation import Ablations
+    from regard.models.ablation import Ablations
 
 Default = TypeVar("Default")
 
@@ -139,7 +139,7 @@ class WeightsReplaced(RegardError):
 
 @dataclass(frozen=True)
 class AblationRequest:
-    """The ablations of a pass; see :class:`~regard.models.inspect.ablation.Ablations`."""
+    """The ablations of a pass; see :class:`~regard.models.ablation.Ablations`."""
 
     off: tuple[tuple[Kind, int, int], ...] = ()
     positions: bool = True
@@ -159,7 +159,7 @@ class AblationRequest:
     @property
     def changes(self) -> Ablations:
         """The ablations to apply to the model."""
-        from regard.models.inspect.ablation import Ablations, Head
+        from regard.models.ablation import Ablations, Head
 
         return Ablations(tuple(Head(*one) for one in self.off), self.positions, self.scaling, self.mask)
 

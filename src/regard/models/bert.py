@@ -11,8 +11,7 @@ from regard.models.inputs import Tokens
 from regard.models.transformer import Encoder
 from regard.nn.dropout import Dropout
 from regard.nn.embeddings import TokenEmbedding
-from regard.nn.heads.pooling import Pool
-from regard.nn.heads.tag_decoder import Chain
+from regard.nn.heads import Chain, Pool
 from regard.nn.layout import Sequences
 from regard.nn.ops import Linear
 

@@ -21,24 +21,22 @@ from regard.config import (
 )
 from regard.models.bert import Bert, Head, ReadingHead, TagHead, TextHead, VectorHead, WordHead
 from regard.models.gpt import Gpt
-from regard.models.rnn import FeedingDecoder, Rnn, RnnDecoder, RnnEncoder
-from regard.models.rnn_encoder import Reader, RecurrentEncoder, TextEncoder
+from regard.models.rnn import FeedingDecoder, Reader, RecurrentEncoder, Rnn, RnnDecoder, RnnEncoder, TextEncoder
 from regard.models.transformer import Decoder, Encoder, Transformer
 from regard.models.vit import Vit
+from regard.nn import heads
+from regard.nn.alignment import Additive, Alignment, Cosine, Dot, General, NoAlignment, ScaledDot
 from regard.nn.attention.multi_head import MultiHeadAttention, Scoring
 from regard.nn.dropout import Dropout
 from regard.nn.embeddings import InputEmbedding, PatchEmbedding, Segments, TokenEmbedding
-from regard.nn.feedforward import FeedForward, GatedFeedForward
-from regard.nn.heads import pooling
-from regard.nn.heads.tag_decoder import CRFTags, IndependentTags
+from regard.nn.heads import CRFTags, IndependentTags
 from regard.nn.hooks import name_parts
 from regard.nn.init import initialise
-from regard.nn.layers import DecoderLayer, EncoderLayer, PostNorm, PreNorm, Residual
+from regard.nn.layers import DecoderLayer, EncoderLayer, FeedForward, GatedFeedForward, PostNorm, PreNorm, Residual
 from regard.nn.normalization import BatchNorm, GroupNorm, LayerNorm, RMSNorm, Scaled
 from regard.nn.ops import Linear
 from regard.nn.positions import Grid, Learned, NoPositions, Positions, Relative, Sinusoidal
-from regard.nn.recurrent.alignment import Additive, Alignment, Cosine, Dot, General, NoAlignment, ScaledDot
-from regard.nn.recurrent.cells import Bridge, Elman, Gru, Lstm, Recurrent, Stack
+from regard.nn.recurrent import Bridge, Elman, Gru, Lstm, Recurrent, Stack
 
 Built = TypeVar("Built", bound=nn.Module)
 
@@ -69,11 +67,11 @@ PLACES: dict[str, Callable[[VitSection], Positions]] = {
     "none": lambda model: NoPositions(),
 }
 """Positions of an image's patches."""
-POOLS: dict[str, Callable[[int], pooling.Pool]] = {
-    "first": lambda d_model: pooling.first,
-    "mean": lambda d_model: pooling.mean,
-    "max": lambda d_model: pooling.largest,
-    "attention": pooling.Attention,
+POOLS: dict[str, Callable[[int], heads.Pool]] = {
+    "first": lambda d_model: heads.first,
+    "mean": lambda d_model: heads.mean,
+    "max": lambda d_model: heads.largest,
+    "attention": heads.Attention,
 }
 """Pooling of a text."""
 CHAINS: dict[str, type[IndependentTags] | type[CRFTags]] = {"alone": IndependentTags, "crf": CRFTags}
@@ -146,7 +144,7 @@ def vectors(model: BertSection | RnnEncoderSection) -> ReadingHead:
     return lambda table: VectorHead(_pool(model), _pooler(model))
 
 
-def _pool(model: BertSection | RnnEncoderSection | VitSection) -> pooling.Pool:
+def _pool(model: BertSection | RnnEncoderSection | VitSection) -> heads.Pool:
     return POOLS[model.pool](model.d_model)
 
 

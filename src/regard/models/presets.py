@@ -47,11 +47,24 @@ class Preset:
 
 
 _SMALL: dict[str, Any] = {"norm_place": "pre", "dropout": 0.2}
-_TINY: dict[str, Any] = {"d_model": 128, "d_ff": 512, "heads": 4}
+_MEAN: dict[str, Any] = {"pool": "mean", "pooler": False, "norm_epsilon": 1e-5}
+
+
+def _sizes(layers: int, d_model: int, d_ff: int, heads: int) -> dict[str, Any]:
+    return {"layers": layers, "d_model": d_model, "d_ff": d_ff, "heads": heads}
+
+
+def _two_stacks(layers: int, d_model: int, d_ff: int, heads: int) -> dict[str, Any]:
+    sizes = {"d_model": d_model, "d_ff": d_ff, "heads": heads}
+    return {"encoder_layers": layers, "decoder_layers": layers, **sizes}
 
 
 def _heads(heads: int, size: int) -> Preset:
     return Preset({"heads": heads, "d_k": size, "d_v": size}, what=f"{heads} heads of {size}")
+
+
+def _encoder(model: dict[str, Any], what: str, pieces: int) -> Preset:
+    return Preset({**model, **_MEAN}, what=what, family="bert", pieces=pieces)
 
 
 def _bert(model: dict[str, Any], parameters: int, what: str) -> Preset:
@@ -59,40 +72,21 @@ def _bert(model: dict[str, Any], parameters: int, what: str) -> Preset:
 
 
 def _gpt2(layers: int, d_model: int, heads: int, parameters: int) -> Preset:
-    model = {"layers": layers, "d_model": d_model, "d_ff": 4 * d_model, "heads": heads, "attention_dropout": 0.1}
+    model = {**_sizes(layers, d_model, 4 * d_model, heads), "attention_dropout": 0.1}
     return Preset(model, {}, parameters, f"{layers} layers of GPT-2", "gpt", 50_257)
 
 
 def _t5(layers: int, d_model: int, d_ff: int, heads: int, parameters: int) -> Preset:
-    model = {
-        "encoder_layers": layers,
-        "decoder_layers": layers,
-        "d_model": d_model,
-        "d_ff": d_ff,
-        "heads": heads,
-        "norm": "rms",
-        "norm_place": "pre",
-        "norm_epsilon": 1e-6,
-        "positions": "relative",
-        "biases": False,
-        "scale_scores": False,
-        "scale_embedding": False,
-        "scale_output": True,
-        "attention_dropout": 0.1,
-        "feedforward_dropout": 0.1,
-    }
+    model = _two_stacks(layers, d_model, d_ff, heads)
+    model |= {"norm": "rms", "norm_place": "pre", "norm_epsilon": 1e-6, "positions": "relative", "biases": False}
+    model |= {"scale_scores": False, "scale_embedding": False, "scale_output": True}
+    model |= {"attention_dropout": 0.1, "feedforward_dropout": 0.1}
     return Preset(model, {}, parameters, f"T5, {layers} layers on each side", pieces=32_128)
 
 
 PRESETS: dict[str, Preset] = {
-    "tiny": Preset(
-        {"encoder_layers": 4, "decoder_layers": 4, "d_model": 128, "d_ff": 512, "heads": 4, **_SMALL},
-        what="for tens of thousands of pairs",
-    ),
-    "small": Preset(
-        {"encoder_layers": 3, "decoder_layers": 3, "d_model": 256, "d_ff": 1024, "heads": 4, **_SMALL},
-        what="for a hundred thousand pairs and more",
-    ),
+    "tiny": Preset({**_two_stacks(4, 128, 512, 4), **_SMALL}, what="for tens of thousands of pairs"),
+    "small": Preset({**_two_stacks(3, 256, 1024, 4), **_SMALL}, what="for a hundred thousand pairs and more"),
     "base": Preset({}, {"steps": 100_000}, 65, "the paper's base model"),
     "A1": _heads(1, 512),
     "A2": _heads(4, 128),
@@ -115,34 +109,16 @@ PRESETS: dict[str, Preset] = {
     "big": Preset(
         {"d_model": 1024, "d_ff": 4096, "heads": 16, "dropout": 0.3}, {"steps": 300_000}, 213, "the paper's big model"
     ),
-    "bert-tiny": Preset(
-        {"layers": 2, **_TINY, **_SMALL, "pool": "mean", "pooler": False, "norm_epsilon": 1e-5},
-        what="reads texts; for thousands of them",
-        family="bert",
-        pieces=8000,
+    "bert-tiny": _encoder({**_sizes(2, 128, 512, 4), **_SMALL}, "reads texts; for thousands of them", 8000),
+    "tagger-tiny": _encoder(
+        {**_sizes(2, 128, 512, 4), **_SMALL, "positions": "relative", "segments": 0, "embedding_norm": False},
+        "tags words; for thousands of texts",
+        8000,
     ),
-    "tagger-tiny": Preset(
-        {
-            "layers": 2,
-            **_TINY,
-            **_SMALL,
-            "positions": "relative",
-            "segments": 0,
-            "embedding_norm": False,
-            "pool": "mean",
-            "pooler": False,
-            "norm_epsilon": 1e-5,
-        },
-        what="tags words; for thousands of texts",
-        family="bert",
-        pieces=8000,
-    ),
-    "classifier-tiny": Preset(
-        {"layers": 2, "d_model": 256, "d_ff": 512, "heads": 4, "norm_place": "pre", "dropout": 0.4}
-        | {"pool": "mean", "pooler": False, "norm_epsilon": 1e-5},
-        what="reads texts to label them; for thousands of them",
-        family="bert",
-        pieces=4000,
+    "classifier-tiny": _encoder(
+        {**_sizes(2, 256, 512, 4), "norm_place": "pre", "dropout": 0.4},
+        "reads texts to label them; for thousands of them",
+        4000,
     ),
     "classifier-rnn": Preset(
         {"d_model": 256, "pool": "attention"},
@@ -150,25 +126,15 @@ PRESETS: dict[str, Preset] = {
         family="rnn-encoder",
         pieces=4000,
     ),
-    "bert-small": Preset(
-        {"layers": 4, "d_model": 256, "d_ff": 1024, "heads": 4, "norm_place": "pre", "dropout": 0.1}
-        | {"pool": "mean", "pooler": False, "norm_epsilon": 1e-5},
-        what="encoder; for initialisation, pretrained on millions of words",
-        family="bert",
-        pieces=8000,
+    "bert-small": _encoder(
+        {**_sizes(4, 256, 1024, 4), "norm_place": "pre", "dropout": 0.1},
+        "encoder; for initialisation, pretrained on millions of words",
+        8000,
     ),
     "bert-base": _bert({}, 110, "the paper's base model"),
-    "bert-large": _bert({"layers": 24, "d_model": 1024, "d_ff": 4096, "heads": 16}, 340, "the paper's large model"),
+    "bert-large": _bert(_sizes(24, 1024, 4096, 16), 340, "the paper's large model"),
     "gpt-tiny": Preset(
-        {
-            "layers": 4,
-            "d_model": 192,
-            "d_ff": 768,
-            "heads": 3,
-            "activation": "relu",
-            "dropout": 0.1,
-            "positions": "relative",
-        },
+        {**_sizes(4, 192, 768, 3), "activation": "relu", "dropout": 0.1, "positions": "relative"},
         what="writes texts; for a million characters and more",
         family="gpt",
         pieces=8000,
@@ -185,7 +151,7 @@ PRESETS: dict[str, Preset] = {
     "t5-small": _t5(6, 512, 2048, 8, 60),
     "t5-base": _t5(12, 768, 3072, 12, 220),
     "vit-tiny": Preset(
-        {"layers": 4, "height": 8, "width": 8, "channels": 1, "patch": 2, "d_model": 64, "d_ff": 256, "heads": 4},
+        {"height": 8, "width": 8, "channels": 1, "patch": 2, **_sizes(4, 64, 256, 4)},
         what="for thousands of small images",
         family="vit",
         pieces=10,

@@ -1,4 +1,4 @@
-"""Recurrent encoder-decoders, without and with attention [Bahdanau15 §3, Luong15 §2, §3]."""
+"""Recurrent models: encoder-decoders [Bahdanau15 §3, Luong15 §2, §3], and encoders with a head [Yang16, Lample16]."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from regard.models.inputs import Pairs, Tokens
+from regard.models.bert import Bert, TagHead, TextHead, VectorHead
+from regard.models.inputs import Tokens
+from regard.models.transformer import EncoderDecoder
+from regard.nn.alignment import Alignment, NoAlignment
 from regard.nn.dropout import Dropout
-from regard.nn.embeddings import InputEmbedding, TokenEmbedding
+from regard.nn.embeddings import InputEmbedding
 from regard.nn.layout import Layout, Sequences
-from regard.nn.recurrent.alignment import Alignment, NoAlignment
-from regard.nn.recurrent.cells import Bridge, Stack
+from regard.nn.recurrent import Bridge, Stack
 
 
 @dataclass(frozen=True)
@@ -131,21 +133,42 @@ def _one_each(source: Sequences, chosen_N: Tensor) -> Layout:
     return Layout(Sequences.rows(torch.ones_like(chosen_N), 1, 1), keys)
 
 
-class Rnn(nn.Module):
-    """Encoder, decoder and the pre-softmax projection ``output``, which may share their table [Press17]."""
+class Rnn(EncoderDecoder):
+    """A recurrent encoder and decoder, with or without attention between them."""
 
-    def __init__(self, encoder: RnnEncoder, decoder: RnnDecoder, output: TokenEmbedding) -> None:
+    encoder: RnnEncoder
+    decoder: RnnDecoder
+
+
+class TextEncoder(nn.Module):
+    """A recurrence over texts, one- or two-way."""
+
+    def __init__(self, input: InputEmbedding, stack: Stack) -> None:
         super().__init__()
-        self.encoder = encoder
-        self.decoder = decoder
-        self.output = output
+        self.input = input
+        self.stack = stack
 
-    def forward(self, pairs: Pairs) -> Tensor:
-        """``hidden_TD`` of the decoder; times the output table it gives the scores of the next token."""
-        hidden_TD: Tensor = self.decoder(pairs.target, self.encoder(pairs.source), pairs.source)
+    def forward(self, source: Tokens) -> Tensor:
+        """``hidden_TD``, the input of a head."""
+        sequences = source.sequences
+        x_TD = self.input(source.ids_T, sequences.positions_T, sequences.longest)
+        hidden_TD, _ = self.stack(x_TD, sequences)
         return hidden_TD
 
-    @property
-    def pieces(self) -> int:
-        """Target pieces that can be predicted; also the id of the start symbol."""
-        return self.output.pieces
+
+class RecurrentEncoder(nn.Module):
+    """A recurrence over a text, and a head; by attention its words are weighed [Yang16 §2.2]."""
+
+    def __init__(self, encoder: TextEncoder, head: TextHead | TagHead | VectorHead) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.head = head
+
+    def forward(self, tokens: Tokens) -> Tensor:
+        """The output: ``score_TC`` of tags, ``score_BC`` or ``vector_BD`` of texts."""
+        said: Tensor = self.head(self.encoder(tokens), tokens.sequences)
+        return said
+
+
+Reader = Bert | RecurrentEncoder
+"""A model of texts without a second side, which labels them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -73,12 +74,9 @@ def load_weights(path: Path, model: nn.Module) -> None:
             of the model.
     """
     check_weights(path, model)
-    try:
-        with safe_open(path, "pt") as file, torch.no_grad():
-            for name, tensor in named_tensors(model).items():
-                tensor.copy_(file.get_tensor(name))
-    except (SafetensorError, OSError) as error:
-        raise RegardError(f"is broken: {error}", str(path)) from None
+    with _opened(path) as file:
+        for name, tensor in named_tensors(model).items():
+            tensor.copy_(file.get_tensor(name))
 
 
 def take(path: Path, model: nn.Module) -> list[str]:
@@ -87,16 +85,11 @@ def take(path: Path, model: nn.Module) -> list[str]:
     Raises:
         RegardError: the file is missing, broken or newer than this Regard.
     """
-    header = _header(path)
-    _check_format(path, header.pop("__metadata__", {}))
-    wanted = named_tensors(model)
-    try:
-        with safe_open(path, "pt") as file, torch.no_grad():
-            fitting = [name for name in wanted if name in header and _shape(header[name]) == list(wanted[name].shape)]
-            for name in fitting:
-                wanted[name].copy_(file.get_tensor(name))
-    except (SafetensorError, OSError) as error:
-        raise RegardError(f"is broken: {error}", str(path)) from None
+    header, wanted = _header(path), named_tensors(model)
+    fitting = [name for name in wanted if name in header and _shape(header[name]) == list(wanted[name].shape)]
+    with _opened(path) as file:
+        for name in fitting:
+            wanted[name].copy_(file.get_tensor(name))
     return fitting
 
 
@@ -107,10 +100,16 @@ def some(path: Path, names: Iterable[str]) -> dict[str, Tensor]:
         RegardError: the file is missing, broken or newer than this Regard.
     """
     header = _header(path)
-    _check_format(path, header.pop("__metadata__", {}))
+    with _opened(path) as file:
+        return {name: file.get_tensor(name) for name in names if name in header}
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[safe_open]:
+    """The tensors of a file whose header was checked."""
     try:
-        with safe_open(path, "pt") as file:
-            return {name: file.get_tensor(name) for name in names if name in header}
+        with safe_open(path, "pt") as file, torch.no_grad():
+            yield file
     except (SafetensorError, OSError) as error:
         raise RegardError(f"is broken: {error}", str(path)) from None
 
@@ -125,12 +124,11 @@ def check_weights(path: Path, model: nn.Module) -> None:
     Raises:
         RegardError: as :func:`load_weights`.
     """
-    header = _header(path)
-    _check_format(path, header.pop("__metadata__", {}))
-    _check(path, header, named_tensors(model))
+    _check(path, _header(path), named_tensors(model))
 
 
 def _header(path: Path) -> dict[str, Any]:
+    """The entries of a file's tensors; its format is one that this Regard reads."""
     with disk.open_binary(path, "model file") as file:
         size = int.from_bytes(file.read(8), "little")
         if size > LARGEST_HEADER:
@@ -138,15 +136,11 @@ def _header(path: Path) -> dict[str, Any]:
         text = file.read(size)
     try:
         header = json.loads(text)
-    except (ValueError, RecursionError):
+        metadata = header.pop("__metadata__", {})
+    except (ValueError, RecursionError, AttributeError, TypeError):
         raise RegardError("is not a safetensors file", str(path)) from None
-    if not isinstance(header, dict):
-        raise RegardError("is not a safetensors file", str(path))
-    return header
-
-
-def _check_format(path: Path, metadata: Any) -> None:
     refuse_newer_text(metadata.get("format", str(FORMAT)) if isinstance(metadata, dict) else None, path)
+    return dict(header)
 
 
 def _check(path: Path, header: dict[str, Any], expected: dict[str, Tensor]) -> None:

@@ -56,10 +56,10 @@ class Decoder(nn.Module):
         return hidden_TD
 
 
-class Transformer(nn.Module):
-    """Encoder, decoder and the pre-softmax projection ``output``, which may share their table [Vaswani17 §3.4]."""
+class EncoderDecoder(nn.Module):
+    """Encoder, decoder and the pre-softmax projection ``output``, which may share their table [Press17]."""
 
-    def __init__(self, encoder: Encoder, decoder: Decoder, output: TokenEmbedding) -> None:
+    def __init__(self, encoder: nn.Module, decoder: nn.Module, output: TokenEmbedding) -> None:
         super().__init__()
         self.encoder = encoder
         self.decoder = decoder
@@ -67,11 +67,18 @@ class Transformer(nn.Module):
 
     def forward(self, pairs: Pairs) -> Tensor:
         """``hidden_TD`` of the decoder; times the output table it gives the scores of the next token."""
-        memory_SD = self.encoder(pairs.source)
-        hidden_TD: Tensor = self.decoder(pairs.target, memory_SD, pairs.source)
+        memory = self.encoder(pairs.source)
+        hidden_TD: Tensor = self.decoder(pairs.target, memory, pairs.source)
         return hidden_TD
 
     @property
     def pieces(self) -> int:
         """Target pieces that can be predicted; also the id of the start symbol."""
         return self.output.pieces
+
+
+class Transformer(EncoderDecoder):
+    """The paper's encoder and decoder, all three tables one where it ties them [Vaswani17 §3.4]."""
+
+    encoder: Encoder
+    decoder: Decoder

@@ -1,1 +1,30 @@
-"""The layers of a network, on tensors only, in the order of the paper."""
+"""The layers of a network, on tensors only, in the order of the paper; and the letters of their shapes.
+
+The letters after a tensor name's last underscore are its dimensions, in order: ``query_THK`` is a tensor of T tokens by
+H heads by K entries per head [Shazeer24]. Within one call a letter means one size; a digit makes a letter of its own
+(``offsets_B1`` has one entry more than there are sentences). The test suite checks this.
+"""
+
+from __future__ import annotations
+
+DIMENSIONS: dict[str, str] = {
+    "T": "tokens that attend: the whole batch, end to end",
+    "S": "tokens attended to",
+    "B": "sentences",
+    "D": "d_model",
+    "H": "heads",
+    "K": "d_k, query and key size per head",
+    "U": "d_v, value size per head",
+    "F": "d_ff, inner size of the feed-forward network",
+    "V": "vocabulary",
+    "N": "live rows of a search",
+    "C": "classes or tags",
+    "P": "pixels of a patch",
+    "L": "longest sequence that attends, only inside a padded way of attention",
+    "M": "longest sequence attended to, only inside a padded way of attention",
+    "Y": "pairs of a token that attends and a head, laid flat, only inside a padded way of attention",
+    "Z": "pairs of a token attended to and a head, laid flat, only inside a padded way of attention",
+    "R": "rows of a chunk or of a selection",
+    "X": "entries of a tensor of any shape, laid flat",
+}
+"""The meaning of each letter, for the whole project."""

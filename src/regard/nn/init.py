@@ -5,13 +5,13 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from regard.nn.alignment import AdditiveScore
 from regard.nn.attention.multi_head import MultiHeadAttention
 from regard.nn.embeddings import PatchEmbedding, Segments, TokenEmbedding
-from regard.nn.heads.pooling import Attention as Pooling
+from regard.nn.heads import Attention as Pooling
 from regard.nn.ops import Linear
 from regard.nn.positions import Grid, Learned, Relative
-from regard.nn.recurrent.alignment import AdditiveScore
-from regard.nn.recurrent.cells import Recurrent
+from regard.nn.recurrent import Recurrent
 
 
 def initialise(model: nn.Module, key: int) -> None:

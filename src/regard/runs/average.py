@@ -13,10 +13,10 @@ from regard.models import store
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.model_folder import MODEL, RECIPE, load, load_recipe_and_assets, outline
 from regard.tasks.model_path import model_folder
-from regard.training.checkpoints import average as averages
 from regard.training.checkpoints import checkpoint, manifest
+from regard.training.checkpoints import tensors as averages
 from regard.training.checkpoints.files import Files
-from regard.training.checkpoints.fresh_folder import refuse_other, whole
+from regard.training.checkpoints.output_folder import fresh_folder, refuse_other
 
 
 def average(
@@ -45,7 +45,7 @@ def average(
         "card.md": _card(chosen),
         **assets.contents,
     }
-    with whole(output) as fresh:
+    with fresh_folder(output) as fresh:
         manifest.replace(fresh, {name: [content] for name, content in contents.items()}, Files())
     return load(output)
 

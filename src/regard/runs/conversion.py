@@ -25,7 +25,7 @@ from regard.text.tokenizers.tokenizer import Tokenizer
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 from regard.training.checkpoints import manifest
 from regard.training.checkpoints.files import Files
-from regard.training.checkpoints.fresh_folder import refuse_other, whole
+from regard.training.checkpoints.output_folder import fresh_folder, refuse_other
 
 Form = Literal["huggingface", "ctranslate2"]
 """Export formats."""
@@ -56,7 +56,7 @@ def import_model(folder: Path | str, output: Path | str) -> Any:
         card.CARD: [text.encode()],
         **{name: [content] for name, content in _assets(found).contents.items()},
     }
-    with whole(output) as fresh:
+    with fresh_folder(output) as fresh:
         manifest.replace(fresh, contents, Files())
         return load(fresh, "cpu")  # what cannot be loaded is not left there
 
@@ -110,7 +110,7 @@ def export_model(folder: Path | str, output: Path | str, to: Form = "huggingface
     found = _exports(task)
     found.refuse(to)
     files = _files(task)
-    with whole(output) as fresh:
+    with fresh_folder(output) as fresh:
         if fast:
             with TemporaryDirectory(dir=fresh) as between:
                 theirs, made = Path(between, "theirs"), Path(between, "made")

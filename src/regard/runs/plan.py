@@ -16,11 +16,10 @@ from regard.data.batches.batch import Position
 from regard.nn import ops
 from regard.system.errors import Damaged
 from regard.tasks.protocols import TrainingTask
-from regard.training.budget import budget, measure, memory
-from regard.training.budget.measured_steps import MeasuredSteps
+from regard.training import budget, measure
 from regard.training.checkpoints import resolved
-from regard.training.run import Hooks, validation_interval
-from regard.training.saving import snapshot_steps
+from regard.training.run import Hooks, snapshot_steps, validation_interval
+from regard.training.update import MeasuredSteps
 
 Teach = Callable[[Recipe, ops.Path], TrainingTask]
 """Makes the objective of a recipe, its weights fresh."""
@@ -157,10 +156,10 @@ def _fit_batch(recipe: Recipe, teach: Teach, product: ops.Path, device: torch.de
         smaller = recipe.model_copy(update={"training": section.model_copy(update={"tokens": tokens})})
         teaching = teach(smaller, product)
         batch = next(iter(teaching.batches.iterate(Position())))[0]
-        return memory.peak_memory(lambda: teaching.loss(batch).total.backward(), device)
+        return measure.peak_memory(lambda: teaching.loss(batch).total.backward(), device)
 
-    free = memory.free_memory(device)
-    return memory.fit_batch_to_memory(section.tokens, section.accumulate, recipe.data.max_tokens, peak_bytes, free)
+    free = measure.free_memory(device)
+    return measure.fit_batch_to_memory(section.tokens, section.accumulate, recipe.data.max_tokens, peak_bytes, free)
 
 
 @dataclass(frozen=True)

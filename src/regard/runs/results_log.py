@@ -13,8 +13,7 @@ from typing import Any
 
 from regard.config import FORMAT
 from regard.system.errors import RegardError
-from regard.training.checkpoints.files import Files
-from regard.training.checkpoints.locks import lock
+from regard.training.checkpoints.files import Files, lock
 
 
 @dataclass(frozen=True)

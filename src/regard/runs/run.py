@@ -23,11 +23,10 @@ from regard.tasks.defaults import FEWEST, refuse_too_large
 from regard.tasks.model_folder import load
 from regard.tasks.model_writer import ModelFolderWriter
 from regard.tasks.protocols import DataPaths, TrainingJob, TrainingTask
-from regard.training.budget.budget import Costs, time_summary
-from regard.training.budget.measure import seconds_of
-from regard.training.budget.memory import keep_pages
+from regard.training.budget import Costs, time_summary
 from regard.training.checkpoints import manifest, resolved
 from regard.training.checkpoints.output_folder import Action, Resume, claim_output
+from regard.training.measure import keep_pages, seconds_of
 from regard.training.run import Hooks
 from regard.training.trainer import fit
 

@@ -26,7 +26,7 @@ from regard.tasks.text.pretrained import Pretrained
 from regard.training import reporters
 from regard.training.checkpoints import resolved
 from regard.training.checkpoints.output_folder import Resume, refuse_unusable
-from regard.training.log import Reporter, SilentReporter
+from regard.training.log import Reporter
 from regard.training.run import Hooks
 
 CHECKING = "checking the data"
@@ -157,7 +157,7 @@ def train(
 
 def _reporter(given: Reporter | None, quiet: bool) -> AbstractContextManager[Reporter]:
     """The given reporter; else none if quiet, or stderr's."""
-    return nullcontext(given) if given is not None else nullcontext(SilentReporter()) if quiet else reporters.reporter()
+    return nullcontext(given) if given is not None else nullcontext(Reporter()) if quiet else reporters.reporter()
 
 
 def _refuse_elsewhere(options: Mapping[str, object], instead: str) -> None:

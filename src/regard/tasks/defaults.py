@@ -12,7 +12,7 @@ from torch import nn
 from regard.config import FAMILIES, Model, Training, merge
 from regard.models.presets import PRESETS, preset
 from regard.system.errors import RegardError
-from regard.training.budget.memory import free_memory
+from regard.training.measure import free_memory
 
 
 @dataclass(frozen=True)

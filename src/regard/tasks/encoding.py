@@ -19,7 +19,7 @@ from regard.models.bert import Bert
 from regard.models.build import bert, vectors
 from regard.models.inputs import Tokens
 from regard.nn.hooks import capture
-from regard.nn.recurrent.cells import Stack
+from regard.nn.recurrent import Stack
 from regard.system.errors import UsageError
 from regard.tasks.images.classifier import Image, ImageClassification
 from regard.tasks.protocols import device_of

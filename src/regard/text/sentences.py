@@ -1,4 +1,4 @@
-"""Sentence splitting, and hard windows for sentences that are too long (ARCHITECTURE, text at use)."""
+"""Sentence splitting, hard windows for sentences that are too long, and truncation of extremely long words."""
 
 from __future__ import annotations
 
@@ -10,11 +10,33 @@ from sentencex import segment
 from regard.text.languages import UNKNOWN, primary
 from regard.text.tokenizers.tokenizer import Tokenizer
 
+
+def shorten_words(text: str, longest: int, *, end: bool = False) -> tuple[str, int]:
+    """Cut white-space separated words to ``longest`` characters; the text and the number of characters lost.
+
+    Args:
+        text: any text.
+        longest: characters of a word that are kept.
+        end: the last ones, not the first.
+    """
+    if len(text) <= longest:
+        return text, 0
+    kept, done = list[str](), 0
+    for word in re.finditer(r"\S+", text):
+        first, last = word.span()
+        if last - first > longest:
+            begin = last - longest if end else first
+            kept += [text[done:first], text[begin : begin + longest]]
+            done = last
+    found = "".join([*kept, text[done:]])
+    return found, len(text) - len(found)
+
+
 _WIDE = re.compile("[。！？．｡]")
 _NEAR = 10_000
 """Characters in which sentences are looked for at once, where they end in wide signs without a blank behind: there the
 library's time grows with the square of a text."""
-_WORD = re.compile(r"\S")
+_VISIBLE = re.compile(r"\S")
 
 
 def sentences(text: str, language: str = UNKNOWN) -> list[str]:
@@ -85,7 +107,7 @@ def _windows(sentence: str, tokenizer: Tokenizer, limit: int) -> Iterator[str]:
         if window := text[begin : begin + end].strip():
             yield window
         text = text if begin else text.rstrip()
-        following = _WORD.search(text, begin + end)
+        following = _VISIBLE.search(text, begin + end)
         begin = following.start() if following else len(text)
 
 

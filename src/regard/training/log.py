@@ -1,4 +1,4 @@
-"""Logs of a run: ``metrics.jsonl``, TensorBoard, and the protocol of progress reporters."""
+"""Logs of a run: ``metrics.jsonl``, TensorBoard, and the base of progress reporters. No torch."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.training.checkpoints.files import Files
-from regard.training.objective import Validation
+
+if TYPE_CHECKING:
+    from regard.training.objective import Validation
 
 
 @dataclass(frozen=True)
@@ -59,37 +61,26 @@ class Summary:
     reason: str
 
 
-class Reporter(Protocol):
-    """Who shows a person what happens; nothing of it changes the run."""
-
-    def on_start(self, start: Start) -> None: ...
-    def on_step(self, metrics: StepMetrics) -> None: ...
-    def on_validation(self, step: int, validation: Validation, best: bool) -> None: ...
-    def on_save(self, path: Path) -> None: ...
-    def on_event(self, text: str) -> None: ...
-    def on_end(self, summary: Summary) -> None: ...
-
-
-class SilentReporter:
-    """A reporter that prints nothing."""
+class Reporter:
+    """Shows a person what happens, and changes nothing of the run; this one is silent."""
 
     def on_start(self, start: Start) -> None:
-        """Nothing."""
+        """The run starts, resumes or is re-planned."""
 
     def on_step(self, metrics: StepMetrics) -> None:
-        """Nothing."""
+        """One update is done."""
 
     def on_validation(self, step: int, validation: Validation, best: bool) -> None:
-        """Nothing."""
+        """A validation is done."""
 
     def on_save(self, path: Path) -> None:
-        """Nothing."""
+        """A checkpoint is saved."""
 
     def on_event(self, text: str) -> None:
-        """Nothing."""
+        """Something else happened."""
 
     def on_end(self, summary: Summary) -> None:
-        """Nothing."""
+        """The run has ended."""
 
 
 class MetricsLog:
@@ -107,16 +98,12 @@ class MetricsLog:
         """Append one line; ``kind`` is start, planned, step, valid, sample, save or event."""
         line = json.dumps(_finite({"kind": kind, "step": step, **values}), ensure_ascii=False, allow_nan=False) + "\n"
         try:
-            self._refuse_irregular()
+            if self.path.exists():
+                disk.refuse_irregular(self.path, "log")
             with open(self.path, "ab", buffering=0) as handle:
                 handle.write(line.encode())
         except (OSError, RegardError):
             self.lost += 1
-
-    def _refuse_irregular(self) -> None:
-        """Refuse to open a pipe, which would wait for a reader, or a device, which may have no end."""
-        if self.path.exists():
-            disk.refuse_irregular(self.path, "log")
 
     def sync(self) -> None:
         """Bring all lines safely to the disk, before the checkpoint that counts on them."""
@@ -128,7 +115,7 @@ class MetricsLog:
         """Keep the lines up to ``step``; the rest, which will be made again, goes to a file beside it."""
         if not self.path.exists():
             return
-        self._refuse_irregular()
+        disk.refuse_irregular(self.path, "log")
         head: list[bytes] = []
         tail: list[bytes] = []
         for line in self.path.read_bytes().splitlines(keepends=True):

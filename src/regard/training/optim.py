@@ -11,9 +11,9 @@ from torch import nn
 
 from regard.config import Training
 from regard.system.errors import RegardError
-from regard.training.build import OPTIMISERS
 
 Tensors = Mapping[str, torch.Tensor]
+OPTIMISERS: dict[str, type[torch.optim.Adam]] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
 
 _ALIGN = 16
 """Every parameter starts at a multiple of this many numbers (64 bytes of fp32), as freshly allocated ones do."""
@@ -170,7 +170,7 @@ def _places(parameters: Mapping[str, nn.Parameter]) -> tuple[dict[str, int], int
 
 def _laid_out(parameters: Mapping[str, nn.Parameter], starts: Mapping[str, int]) -> torch.Tensor:
     if not parameters:
-        raise RegardError("the model has nothing to train")
+        raise RegardError("it has nothing to train", "model")
     first = next(iter(parameters.values()))
     odd = [name for name, p in parameters.items() if p.dtype != first.dtype or p.device != first.device]
     if odd:

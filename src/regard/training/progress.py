@@ -16,8 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from regard.config import FORMAT, Training
 from regard.data.batches.batch import Position
 from regard.system.errors import Damaged, Diverged
-from regard.training.checkpoints import manifest
-from regard.training.checkpoints.checkpoint import STATE, state_of, whole
+from regard.training.checkpoints.checkpoint import STATE, verified_state, whole
 from regard.training.objective import Validation
 
 _WINDOW = 200
@@ -127,8 +126,7 @@ def load_progress(training: Path) -> Progress | None:
     """Progress from the newest undamaged checkpoint of a run; ``None`` if there is none."""
     for path in reversed(whole(training / "checkpoints")):
         try:
-            manifest.verify(path)
-            return Progress.of(state_of(path), path)
+            return Progress.of(verified_state(path), path)
         except Damaged:
             continue
     return None

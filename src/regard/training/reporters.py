@@ -10,13 +10,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from regard.text.terminal_cells import crop, visible
+from regard.training.log import Reporter, Start, StepMetrics, Summary
 
 if TYPE_CHECKING:
-    from regard.training.log import Reporter, Start, StepMetrics, Summary
     from regard.training.objective import Validation
 
 EVERY = 10.0
@@ -106,7 +105,7 @@ class StepRate:
         return f"step {step:,}{of}: loss {self.loss:.3f}, {self.tokens_per_second:,.0f} tokens/s{remaining}"
 
 
-class LineReporter:
+class LineReporter(Reporter):
     """A reporter for a pipe or a log file: a plain line every ten seconds, and each validation."""
 
     def __init__(self, stream: TextIO, every: float = EVERY, now: Callable[[], float] = time.monotonic) -> None:
@@ -114,8 +113,8 @@ class LineReporter:
         self.pace, self.samples = StepRate(now), Samples()
         self.said = now()
 
-    def write(self, text: str) -> None:
-        """One line, at once."""
+    def write(self, text: str, style: str | None = None) -> None:
+        """One line, at once; a terminal shows it in this style."""
         self.put(f"{text}\n")
 
     def put(self, text: str) -> None:
@@ -131,7 +130,10 @@ class LineReporter:
     def on_start(self, start: Start) -> None:
         """Print the size of the run."""
         self.pace.start(start)
-        self.write(start_line(start))
+        verb = f"resuming from step {start.step:,}" if start.step else "training"
+        many = f"{' of' if start.step else ''} {steps(start.steps)}" if start.steps else ""
+        size = f"{start.parameters / 1e6:.1f} million parameters, up to {start.tokens:,} tokens a step"
+        self.write(f"{verb}{many}: {size}")
 
     def on_step(self, metrics: StepMetrics) -> None:
         """Print progress, now and then."""
@@ -142,19 +144,22 @@ class LineReporter:
 
     def on_validation(self, step: int, validation: Validation, best: bool) -> None:
         """Show scores and samples."""
-        for line in (scores(step, validation, best), *self.samples.lines(validation)):
-            self.write(line)
-
-    def on_save(self, path: Path) -> None:
-        """Nothing: a checkpoint is no news."""
+        self.write(scores(step, validation, best), "bold")
+        for line in self.samples.lines(validation):
+            self.write(line, "green" if line.startswith("  >") else "dim")
 
     def on_event(self, text: str) -> None:
         """Pass on what happened."""
-        self.write(visible(text))
+        self.write(visible(text), "yellow")
 
     def on_end(self, summary: Summary) -> None:
         """Print the summary."""
-        self.write(summary_line(summary))
+        best = skipped = ""
+        if summary.best_step:
+            best = f"; best at step {summary.best_step:,} ({summary.best_metric} {summary.best_value:.3f})"
+        if summary.skipped:
+            skipped = f"; {summary.skipped} updates skipped"
+        self.write(f"{summary.reason}: {steps(summary.step)} in {clock(summary.seconds)}{best}{skipped}", "bold")
 
 
 class NotebookReporter(LineReporter):
@@ -164,7 +169,7 @@ class NotebookReporter(LineReporter):
         super().__init__(stream, every, now)
         self.there = 0
 
-    def write(self, text: str) -> None:
+    def write(self, text: str, style: str | None = None) -> None:
         """A line that stays, in the place of the one that does not."""
         self.pass_on(text)
         self.put("\n")
@@ -176,38 +181,19 @@ class NotebookReporter(LineReporter):
         self.there = len(line)
 
 
-def start_line(start: Start) -> str:
-    """The first line."""
-    verb = f"resuming from step {start.step:,}" if start.step else "training"
-    many = ""
-    if start.steps:
-        many = f"{' of' if start.step else ''} {steps(start.steps)}"
-    return f"{verb}{many}: {start.parameters / 1e6:.1f} million parameters, up to {start.tokens:,} tokens a step"
-
-
 def steps(count: int) -> str:
     """``1 step``, ``2 steps``."""
     return f"{count:,} step{'s' if count > 1 else ''}"
 
 
-def summary_line(summary: Summary) -> str:
-    """The last line."""
-    skipped = f"; {summary.skipped} updates skipped" if summary.skipped else ""
-    best = (
-        f"; best at step {summary.best_step:,} ({summary.best_metric} {summary.best_value:.3f})"
-        if summary.best_step
-        else ""
-    )
-    return f"{summary.reason}: {steps(summary.step)} in {clock(summary.seconds)}{best}{skipped}"
-
-
-class BarReporter:
+class BarReporter(LineReporter):
     """A reporter for a terminal: one live line below, validations scroll away above it."""
 
     def __init__(self, stream: TextIO) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
 
+        super().__init__(stream)
         self.console = Console(file=stream, highlight=False, markup=False, emoji=False)
         self.progress = Progress(
             BarColumn(bar_width=None),
@@ -218,7 +204,6 @@ class BarReporter:
         )
         self.task = self.progress.add_task("preparing", total=None)
         self.running = False
-        self.pace, self.samples = StepRate(), Samples()
 
     def write(self, text: str, style: str | None = None) -> None:
         """A line above the bar."""
@@ -226,8 +211,7 @@ class BarReporter:
 
     def on_start(self, start: Start) -> None:
         """Print the size of the run."""
-        self.pace.start(start)
-        self.write(start_line(start))
+        super().on_start(start)
         self.running = True
         self.progress.update(self.task, total=start.steps, completed=start.step)
 
@@ -236,25 +220,16 @@ class BarReporter:
         self.pace.step(metrics)
         self.progress.update(self.task, completed=metrics.step, description=self.pace.line(metrics.step))
 
-    def on_validation(self, step: int, validation: Validation, best: bool) -> None:
-        """Show scores and samples."""
-        self.write(scores(step, validation, best), "bold")
-        for line in self.samples.lines(validation):
-            self.write(line, "green" if line.startswith("  >") else "dim")
-
-    def on_save(self, path: Path) -> None:
-        """Nothing: a checkpoint is no news."""
-
     def on_event(self, text: str) -> None:
         """Pass on what happened."""
-        self.write(visible(text), "yellow")
+        super().on_event(text)
         if not self.running:  # before and after the steps the bar shows the stage
             self.progress.update(self.task, description=crop(visible(text), 60))
 
     def on_end(self, summary: Summary) -> None:
         """Print the summary."""
         self.running = False
-        self.write(summary_line(summary), "bold")
+        super().on_end(summary)
 
 
 @contextmanager
@@ -262,9 +237,7 @@ def reporter(stream: TextIO | None = None) -> Iterator[Reporter]:
     """The reporter for stderr: a bar on a terminal, a line in a notebook, lines on a pipe, none without it."""
     stream = stream or sys.stderr
     if stream is None:  # a program without a console
-        from regard.training.log import SilentReporter
-
-        yield SilentReporter()
+        yield Reporter()
     elif in_notebook():
         yield NotebookReporter(stream)
     elif not stream.isatty():

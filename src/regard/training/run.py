@@ -1,4 +1,8 @@
-"""State of a run while it trains, and how it resumes from its newest valid checkpoint."""
+"""A run while it trains: its state, resuming, saving, and re-planning at half-time of ``--minutes``.
+
+Half of the steps predict a machine better than its first seconds. The new plan is written to disk before the next step,
+so a run that resumes from an earlier checkpoint does not decide again. A full disk costs a save, not the run.
+"""
 
 from __future__ import annotations
 
@@ -11,24 +15,22 @@ from pathlib import Path
 import torch
 
 from regard.config import Recipe, Training
-from regard.training.budget.budget import Costs, Replanning
-from regard.training.budget.measured_steps import MeasuredSteps
-from regard.training.build import schedule
-from regard.training.checkpoints import tensors
+from regard.models import store
+from regard.nn.dropout import reseed
+from regard.system import disk
+from regard.system.errors import RegardError
+from regard.training import budget
+from regard.training.budget import Costs, Replanning
+from regard.training.checkpoints import checkpoint, resolved, tensors
 from regard.training.checkpoints.checkpoint import Checkpoints
 from regard.training.checkpoints.files import Files
 from regard.training.checkpoints.resolved import Fields
-from regard.training.log import MetricsLog, Reporter, SilentReporter, Start, TensorBoardLog
+from regard.training.log import MetricsLog, Reporter, Start, TensorBoardLog
 from regard.training.objective import BatchSource, Objective, Validation, Weights
 from regard.training.optim import FlatOptimiser
 from regard.training.progress import Best, Progress
-from regard.training.update import Updates
-
-
-def _reseed_dropout(key: int) -> None:
-    from regard.nn.dropout import reseed
-
-    reseed(key)
+from regard.training.schedule import schedule
+from regard.training.update import MeasuredSteps, Updates
 
 
 def _never() -> bool:
@@ -47,12 +49,12 @@ def _ignore_steps(steps: int) -> None:
 class Hooks:
     """Optional callbacks and settings of ``fit``."""
 
-    reporter: Reporter = field(default_factory=SilentReporter)
+    reporter: Reporter = field(default_factory=Reporter)
     should_stop: Callable[[], bool] = _never
     """Called before every step; the command line sets it on SIGTERM and SIGINT."""
     save_model: Callable[[Weights, Best, Validation], None] = _ignore
     """Writes the model folder whenever a new best is found; must replace atomically (``manifest.replace``)."""
-    reseed: Callable[[int], None] = _reseed_dropout
+    reseed: Callable[[int], None] = reseed
     clock: Callable[[], float] = time.monotonic
     files: Files = field(default_factory=Files)
     resolved: Fields = field(default_factory=dict)
@@ -159,3 +161,106 @@ def beginning(run: Run) -> Start:
     section = run.last
     count = sum(p.numel() for p in run.optimiser.parameters.values())
     return Start(run.progress.step, section.steps, count, section.tokens * section.accumulate, run.validate_every)
+
+
+_SNAPSHOTS = (1, 2, 5, 10, 20, 50, 100)
+"""Per cent of the steps after which weights are kept for good, to watch a head learn."""
+_FAILED_SAVES = 3
+"""Consecutive failed saves before training fails."""
+
+
+def save(run: Run, last: bool = False) -> None:
+    """Write a checkpoint; a full disk costs this one, not the run, unless it was the ``last`` chance."""
+    optimiser, progress = run.optimiser, run.progress
+    progress.seconds, run.started = run.seconds, run.hooks.clock()
+    contents = {
+        "weights.safetensors": store.chunks(optimiser.weights_by_name()),
+        "optimiser.safetensors": store.chunks(optimiser.moments_by_name()),
+        "state.json": [progress.dump(run.resolved)],
+    }
+    if optimiser.averages is not None:
+        contents["ema.safetensors"] = store.chunks(optimiser.averages_by_name())
+    try:
+        run.log.sync()
+        path = run.checkpoints.save(progress.step, contents, progress.best_step, progress.finished)
+    except OSError as error:
+        count_failed_save(run, error, last=last or progress.finished)
+        return
+    run.failed_saves = 0
+    if run.board:
+        run.board.flush()
+    run.log.write("save", progress.step, path=path.name)
+    run.hooks.reporter.on_save(path)
+
+
+def save_best_model(run: Run, best: Best, validation: Validation) -> bool:
+    """Write the model folder before the checkpoint that marks it as best; after a kill in between it is rewritten."""
+    try:
+        run.hooks.save_model(run.optimiser.weights_by_name(), best, validation)
+    except OSError as error:
+        count_failed_save(run, error, last=run.progress.step == run.section.steps)
+        return False
+    return True
+
+
+def snapshot_steps(steps: int) -> set[int]:
+    """The steps after which snapshots are kept permanently."""
+    return {max(1, round(steps * percent / 100)) for percent in _SNAPSHOTS}
+
+
+def keep_snapshot(run: Run) -> None:
+    """Keep the weights for good at 1, 2, 5, 10, 20, 50 and 100 % of the steps."""
+    step, steps = run.progress.step, run.section.steps
+    place = run.folder / "snapshots" / checkpoint.name(step)
+    if steps is None or step not in snapshot_steps(steps) or place.exists():
+        return
+    with run.optimiser.averaged_weights():
+        contents = {"weights.safetensors": store.chunks(run.optimiser.weights_by_name())}
+        try:
+            checkpoint.write_folder(place, contents, run.hooks.files)
+        except OSError as error:
+            count_failed_save(run, error)
+
+
+def count_failed_save(run: Run, error: OSError, last: bool = False) -> None:
+    """Count a failed save; training continues with older ones, up to a limit."""
+    run.failed_saves += 1
+    run.event(f"saving at step {run.progress.step} failed ({disk.fault_of(error)}); earlier saves are intact")
+    if last or run.failed_saves >= _FAILED_SAVES:
+        raise RegardError(
+            f"saving failed ({disk.fault_of(error)}); make room and run the same command again", str(run.folder)
+        ) from error
+
+
+def review(run: Run) -> bool:
+    """Re-plan if half of the planned steps are just done; returns whether the caller must save a checkpoint at once.
+
+    If nothing can be written, the first plan remains.
+    """
+    costs, minutes, steps = run.hooks.costs, run.first.minutes, run.first.steps
+    if costs is None or minutes is None or steps is None or run.review:
+        return False
+    if run.progress.finished or run.progress.step != budget.midway(steps):
+        return False
+    planned = budget.Length(steps, run.validate_every)
+    found = budget.review(minutes, costs, run.first, planned, run.seconds)
+    fields = {**run.resolved, **found.fields()}
+    try:
+        resolved.write(run.folder, fields, run.hooks.files)
+    except OSError as error:
+        count_failed_save(run, error)
+        return False
+    run.resolved = fields
+    run.follow(found)
+    if found.steps != found.planned:
+        report_replan(run, found, minutes)
+    return True
+
+
+def report_replan(run: Run, found: budget.Replanning, minutes: float) -> None:
+    """Report the new number of steps wherever the first was reported."""
+    many = f"{found.steps:,} steps instead of {found.planned:,} fit into {minutes:g} minutes"
+    run.event(f"re-planned at step {found.at:,}: {many}")
+    run.log.write("planned", found.at, steps=found.steps)
+    run.hooks.planned(found.steps)
+    run.hooks.reporter.on_start(beginning(run))

@@ -16,13 +16,11 @@ import torch
 from regard.config import Recipe
 from regard.data.batches.batch import Batch, Position
 from regard.system.errors import Diverged, Stopped
-from regard.training.budget.measured_steps import MeasuredStep, make
 from regard.training.log import StepMetrics, Summary
 from regard.training.objective import BatchSource, Objective, Validation
 from regard.training.progress import divergence_error, is_scoring_step
-from regard.training.replanning import review
-from regard.training.run import Hooks, Run, resume
-from regard.training.saving import keep_snapshot, save, save_best_model
+from regard.training.run import Hooks, Run, keep_snapshot, resume, review, save, save_best_model
+from regard.training.update import MeasuredStep, make
 
 
 def fit(objective: Objective, feed: BatchSource, recipe: Recipe, folder: Path, hooks: Hooks | None = None) -> Summary:

@@ -1,20 +1,22 @@
-"""One update of the weights: a pure function of weights, optimiser state, batches and step number."""
+"""One update of the weights: a pure function of weights, optimiser state, batches and step number.
+
+Updates made while measuring are kept, so that the run can begin with them.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 
 from regard.config import Recipe
-from regard.data.batches.batch import Batch
+from regard.data.batches.batch import Batch, Position
 from regard.system.keys import key
-from regard.training import distributed
 from regard.training.objective import Objective
 from regard.training.optim import FlatOptimiser
-from regard.training.schedule import Schedule
+from regard.training.schedule import Schedule, schedule
 
 _NORMS_EVERY = 50
 
@@ -32,22 +34,15 @@ class Update:
     norms: dict[str, float] | None
 
 
+@dataclass
 class Updates:
     """Makes updates; stateless, so nothing needs saving."""
 
-    def __init__(
-        self,
-        objective: Objective,
-        optimiser: FlatOptimiser,
-        recipe: Recipe,
-        rate: Schedule,
-        reseed: Callable[[int], None],
-    ) -> None:
-        self.objective = objective
-        self.optimiser = optimiser
-        self.recipe = recipe
-        self.rate = rate
-        self.reseed = reseed
+    objective: Objective
+    optimiser: FlatOptimiser
+    recipe: Recipe
+    rate: Schedule
+    reseed: Callable[[int], None]
 
     def make(self, step: int, batches: Sequence[Batch]) -> Update:
         """Gradient of all micro-batches over the count of the whole step, clipped, applied if finite."""
@@ -71,12 +66,67 @@ class Updates:
         self.optimiser.zero_gradients()
         sums = torch.zeros(3, dtype=torch.float64, device=self.optimiser.weights.device)
         for micro, batch in enumerate(batches):
-            if distributed.mine(micro):
-                self.reseed(key(self.recipe.seed, "dropout", step, micro))
-                loss = self.objective.loss(batch)
-                loss.total.backward()
-                sums += torch.stack([loss.total.detach(), loss.nll.detach(), loss.total.new_tensor(loss.count)])
-        distributed.all_reduce_sum(sums)
-        distributed.all_reduce_sum(self.optimiser.gradients)
+            self.reseed(key(self.recipe.seed, "dropout", step, micro))
+            loss = self.objective.loss(batch)
+            loss.total.backward()
+            sums += torch.stack([loss.total.detach(), loss.nll.detach(), loss.total.new_tensor(loss.count)])
         total, nll, count, norm = torch.cat([sums, self.optimiser.norm().double().reshape(1)]).tolist()
         return [total, nll, max(count, 1.0), norm]
+
+
+Tensors = Mapping[str, torch.Tensor]
+
+
+@dataclass(frozen=True)
+class MeasuredStep:
+    """A completed step.
+
+    Args:
+        update: what it was.
+        tokens, room: of its batches, real and at most.
+        position: of the next batch.
+        seconds: its duration.
+    """
+
+    update: Update
+    tokens: int
+    room: int
+    position: Position
+    seconds: float
+
+
+def make(
+    updates: Updates, step: int, micro: Sequence[tuple[Batch, Position]], began: float, clock: Callable[[], float]
+) -> MeasuredStep:
+    """Make a step of these micro-batches, each with the position of the next one; its time counts from ``began``."""
+    batches = [batch for batch, _ in micro]
+    update = updates.make(step, batches)
+    tokens, room = sum(batch.tokens for batch in batches), sum(batch.room for batch in batches)
+    return MeasuredStep(update, tokens, room, micro[-1][1], clock() - began)
+
+
+class MeasuredSteps:
+    """The first steps of a run, made while measuring.
+
+    Args:
+        made: the steps, from the first on.
+        optimiser: that made them; its tensors are held until they are given on.
+    """
+
+    def __init__(self, made: list[MeasuredStep], optimiser: FlatOptimiser) -> None:
+        self.made = made
+        self._tensors: list[Tensors] = [
+            optimiser.weights_by_name(),
+            optimiser.moments_by_name(),
+            optimiser.averages_by_name(),
+        ]
+
+    def exact(self, recipe: Recipe) -> bool:
+        """Whether a run of this recipe makes these very steps: its rates are theirs, bit for bit."""
+        rate = schedule(recipe.training, recipe.model.d_model)
+        return all(rate(step) == made.update.rate for step, made in enumerate(self.made, 1))
+
+    def give(self, optimiser: FlatOptimiser) -> None:
+        """Hand the state to a run, once; it is not held afterwards."""
+        optimiser.restore(*self._tensors)
+        self._tensors.clear()

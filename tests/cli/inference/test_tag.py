@@ -13,7 +13,7 @@ import pytest
 
 from regard.cli.inference.tag import Sentence, join_sentences
 from regard.data.corpora.tagged import open_tagged
-from regard.text.tagged_words import Place, TaggedWords, places_of
+from regard.text.tags import Place, TaggedWords, places_of
 
 
 @dataclass

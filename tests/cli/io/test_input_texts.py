@@ -17,7 +17,7 @@ import zstandard
 
 from regard.cli.io.input_texts import InputTexts
 from regard.system.errors import UsageError
-from regard.text.files.lines import InvalidLines
+from regard.text.lines import InvalidLines
 
 
 class Shouts:

@@ -16,7 +16,7 @@ from regard.data.batches import sampler as planning
 from regard.data.batches.batch import Capacity, Position, capacity_for
 from regard.data.batches.sampler import BatchSampler, EpochSampler
 from regard.system.errors import RegardError, UsageError
-from regard.text.files.lines import lines
+from regard.text.lines import lines
 from regard.text.tokenizers.tokenizer import learn
 from tests.decoding.counted_calls import calls
 from tests.refusals import refused

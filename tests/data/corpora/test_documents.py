@@ -18,7 +18,7 @@ from regard.data.corpora import documents as module
 from regard.data.corpora.corpus import Corpus
 from regard.data.corpora.documents import PART, Unit, open_documents, read_chunks, refuse_columns
 from regard.system.errors import RegardError, UsageError
-from regard.text.files.lines import InvalidLines, lines
+from regard.text.lines import InvalidLines, lines
 from tests.refusals import refused
 
 TEXT = "To be,\nor not\n\n  \nto be:\n that is\n\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from regard.data.corpora.corpus import LabelledText, RecordOffsets, Records, plain_name
-from regard.text.files.lines import InvalidLines, lines
+from regard.text.lines import InvalidLines, lines
 
 
 @dataclass

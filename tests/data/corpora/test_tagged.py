@@ -15,7 +15,7 @@ from regard.data.corpora.conll import Conll, ConllU
 from regard.data.corpora.corpus import Corpus
 from regard.data.corpora.tagged import JsonTags, open_tagged
 from regard.system.errors import RegardError, UsageError
-from regard.text.tag_schemes import detect
+from regard.text.tags import detect
 from tests.refusals import refused
 
 Sentences = list[list[tuple[str, str]]]

@@ -10,7 +10,7 @@ from regard.data.batches.texts import WordMarks
 from regard.data.prepare.bpe_dropout import Ragged, SegmentationSampler, SegmentedMarks, SegmentedShards, segment_tagged
 from regard.data.prepare.encoders import TagEncoder
 from regard.data.prepare.windowing import Frame
-from regard.text.tagged_words import TaggedWords, places_of
+from regard.text.tags import TaggedWords, places_of
 from regard.text.tokenizers.bpe_dropout import Segmenter
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 

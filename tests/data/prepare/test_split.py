@@ -13,7 +13,7 @@ from regard.data.corpora.corpus import TextPair, text_hash
 from regard.data.corpora.scan import DataScan
 from regard.data.prepare.split import split_pairs
 from regard.system.errors import RegardError
-from regard.text.files.lines import InvalidLines
+from regard.text.lines import InvalidLines
 from tests.refusals import refused
 
 

@@ -10,7 +10,7 @@ from regard.data.batches.texts import WordMarks, text_lengths
 from regard.data.prepare.encoders import TagEncoder, word_parts
 from regard.data.prepare.windowing import Frame
 from regard.data.prepare.word_tags import most_central
-from regard.text.tagged_words import TaggedWords, places_of
+from regard.text.tags import TaggedWords, places_of
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 
 TEXT = "The quick brown fox, it's said, jumps over 1,234 lazy dogs in Übersee — daily."

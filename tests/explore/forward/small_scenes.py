@@ -9,7 +9,7 @@ from regard.config import GptSection, RnnSection, TransformerSection
 from regard.explore.forward.inputs import ModelInputs
 from regard.explore.forward.tokens import Token
 from regard.models.build import gpt, rnn, transformer
-from regard.models.inspect.captured_attention import pack_sentences
+from regard.models.captured_attention import pack_sentences
 from tests.models.small_models import stir
 
 SIZES: dict[str, Any] = {"d_model": 12, "d_ff": 20, "heads": 3, "dropout": 0.0}

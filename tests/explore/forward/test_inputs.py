@@ -114,7 +114,7 @@ def test_an_image_is_its_patches() -> None:
     assert [token.start == token.end for token in seen.source] == [True] + [False] * 6
     assert seen.source == seen.target == seen.written
     found = record_attention(seen).weights["encoder"]
-    from regard.models.inspect.captured_attention import image_weights
+    from regard.models.captured_attention import image_weights
 
     (batch,) = task.batches(task.images([np.array(PIXELS)]))
     for layer, (weights,) in zip(found, image_weights(task.model, batch), strict=True):

@@ -18,7 +18,7 @@ from regard.explore.forward.inputs import text_inputs
 from regard.explore.forward.passes import forward_pass, greedy_output
 from regard.explore.forward.record import record, record_attention
 from regard.explore.requests import AblationRequest, Request
-from regard.models.decoding.stepper import stepper
+from regard.models.decoding import stepper
 from regard.system.errors import RegardError, UsageError
 from tests.tasks.small_tasks import (
     EVERY,

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from regard.explore.pictures.comparison import ComparisonReport, files, format_fraction
-from regard.models.inspect.complexity import Count
+from regard.models.complexity import Count
 from regard.runs.compare.results import Part, Point, Result, ScoreCurve, ScoreSummary, Shape
 from regard.tasks.metrics.estimate import estimate
 

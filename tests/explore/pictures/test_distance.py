@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from regard.explore.pictures.distance import distances, first_images, mean_distance, patch_distances, receptive_field
-from regard.models.inspect.captured_attention import image_weights
+from regard.models.captured_attention import image_weights
 from regard.system.errors import RegardError, UsageError
 from tests.explore.pictures.small_images import image_classifier
 

@@ -15,7 +15,7 @@ import torch
 from regard.explore.pictures.colours import ColourScheme
 from regard.explore.pictures.distance import distances
 from regard.explore.pictures.image_view import ImageView, data_url, image_view, png_bytes
-from regard.models.inspect.captured_attention import image_weights
+from regard.models.captured_attention import image_weights
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.images.classifier import ImageClassification
 from tests.explore.pictures.small_images import image_classifier

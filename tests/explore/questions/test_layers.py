@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from regard.explore.forward.inputs import text_inputs
-from regard.models.inspect.ablation import Ablations
-from regard.models.inspect.captured_attention import streams
+from regard.models.ablation import Ablations
+from regard.models.captured_attention import streams
 from regard.system.errors import RegardError
 from tests.tasks.small_tasks import EVERY, SOURCE, TARGET, before
 

@@ -5,10 +5,9 @@ import pytest
 import torch
 
 from regard.models.decoding import gpt as gpt_stepper
+from regard.models.decoding import stepper
 from regard.models.decoding.gpt import GptStepper
-from regard.models.decoding.stepper import stepper
-from tests.models.small_models import PIECES, assert_near
-from tests.models.small_readers import gpt, texts
+from tests.models.small_models import PIECES, assert_near, gpt, texts
 
 RANDOM = np.random.default_rng(5)
 

@@ -3,8 +3,7 @@ import pytest
 import torch
 
 from regard.config import Decoding
-from regard.models.decoding.logits_filters import filter_logits, penalize_repetition
-from regard.models.decoding.next_token import NextTokenScores
+from regard.models.decoding.next_token import NextTokenScores, filter_logits, penalize_repetition
 from tests.decoding.table_step import chances
 from tests.reference import equations
 
@@ -163,4 +162,6 @@ def test_sampling_leaves_the_scores_alone() -> None:
 def test_cross_attention_if_asked_for() -> None:
     weight_NHS = torch.rand(4, 2, 5)
     assert NextTokenScores(SCORES_NV).context() is None
-    assert np.array_equal(NextTokenScores(SCORES_NV, weight_NHS).context(), weight_NHS.double().numpy())
+    assert np.array_equal(
+        NextTokenScores(SCORES_NV, [weight_NHS.transpose(0, 1)]).context(), weight_NHS.double().numpy()
+    )

@@ -5,102 +5,22 @@ import torch
 from regard.config import Decoding
 from regard.decoding.rows import Symbols
 from regard.decoding.search import search
-from regard.models.decoding.stepper import stepper
-from regard.models.inputs import pairs
-from regard.models.rnn import Rnn
+from regard.models.decoding import stepper
 from regard.nn.hooks import capture
-from tests.models.decoding.small_rnn import COMBINATIONS, FEW, small
-from tests.models.small_models import PIECES, assert_near, batch, sentences, tolerance
+from tests.laws.families import FEW
+from tests.models.decoding.rows_by_hand import SOURCES, Rows, all_at_once, search_at_random
+from tests.models.small_models import PIECES, assert_near, sentences
+from tests.models.small_models import rnn as small
 
-SOURCES = sentences([4, 1, 6])
-FEWER = pytest.mark.parametrize("choices", FEW, ids=lambda c: f"{c['cell']}-{c['score']}-{c['input_feeding']}")
+FEWER = pytest.mark.parametrize("choices", FEW["rnn"], ids=lambda c: f"{c['cell']}-{c['score']}-{c['input_feeding']}")
 DTYPES = pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
-
-
-def all_at_once(model: Rnn, source: np.ndarray, read: list[int]) -> np.ndarray:
-    """The log-probabilities behind the last of the tokens read, by the forward pass."""
-    given = pairs(batch([source], [np.array([*read[1:], 0])]))
-    with torch.no_grad():
-        return model.output.scores(model(given)).log_softmax(1)[-1].numpy()
-
-
-class Rows:
-    """A search by hand: the state, and what each row has read and of which source it is."""
-
-    def __init__(self, model: Rnn, sources: list[np.ndarray], weights: bool = False) -> None:
-        self.model, self.step = model, stepper(model, weights=weights)
-        self.state, self.rows = self.step.start(sources), [(source, []) for source in sources]
-
-    def read(self, tokens: list[int]) -> None:
-        self.state, answer = self.step.step(self.state, np.array(tokens))
-        for (_, read), token in zip(self.rows, tokens, strict=True):
-            read.append(token)
-        expected = [all_at_once(self.model, source, read) for source, read in self.rows]
-        assert_near(answer.all(), np.array(expected), 1e-9)
-
-    def select(self, rows: list[int]) -> None:
-        self.state = self.step.select(self.state, np.array(rows))
-        self.rows = [(self.rows[row][0], list(self.rows[row][1])) for row in rows]
-
-    def admit(self, sources: list[np.ndarray]) -> None:
-        self.state = self.step.admit(self.state, sources)
-        self.rows += [(source, []) for source in sources]
-
-
-def groups(rows: Rows) -> list[list[int]]:
-    """Rows of one sentence side by side, the sentences in any order."""
-    found: list[list[int]] = []
-    for i, (source, _) in enumerate(rows.rows):
-        if i and rows.rows[i - 1][0] is source:
-            found[-1].append(i)
-        else:
-            found.append([i])
-    return [found[i] for i in np.random.default_rng(len(found)).permutation(len(found))]
 
 
 @FEWER
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.one_of(4)
 def test_a_random_search_is_the_forward_pass_of_each_row(choices, seed: int) -> None:
-    random = np.random.default_rng(seed)
-    rows = Rows(small(**choices), SOURCES)
-    for _ in range(6):
-        rows.read([PIECES if not read else int(random.integers(2, PIECES)) for _, read in rows.rows])
-        kept: list[int] = []
-        for group in groups(rows):
-            kept += random.choice(group, random.integers(0, 4)).tolist()
-        rows.select(kept or [0])
-        if random.random() < 0.5:
-            rows.admit(sentences(random.integers(1, 9, 2), seed=int(random.integers(100))))
-
-
-@COMBINATIONS
-@DTYPES
-def test_step_by_step_is_all_at_once(choices, dtype: torch.dtype) -> None:
-    model = small(dtype=dtype, **choices)
-    given = pairs(batch(SOURCES, sentences([6, 6, 6], seed=5)))
-    with torch.no_grad():
-        at_once = model.output.scores(model(given)).log_softmax(1).view(3, 6, PIECES)
-    step = stepper(model)
-    state = step.start(SOURCES)
-    for place in range(6):
-        state, answer = step.step(state, given.target.ids_T.view(3, 6)[:, place].numpy())
-        assert_near(answer.all(), at_once[:, place], tolerance(dtype), f"token {place}")
-
-
-@COMBINATIONS
-def test_a_beam_of_one_is_greedy(choices) -> None:
-    model = small(**choices)
-    found = search(stepper(model), SOURCES, Decoding(beam=1, max_extra=3), Symbols(PIECES))
-    for source, best in zip(SOURCES, found, strict=True):
-        words: list[int] = []
-        while len(words) < len(source) + 3:
-            scores = all_at_once(model, source, [PIECES, *words])
-            scores[1] = -np.inf
-            words.append(int(scores.argmax()))
-            if words[-1] == 0:
-                break
-        assert [*best[0].tokens, *[0] * best[0].finished] == words
+    search_at_random(stepper(small(**choices)), seed, 6)
 
 
 @FEWER
@@ -122,7 +42,7 @@ def options(beam: int, tokens: int) -> Decoding:
 
 
 def test_a_sentence_whose_last_row_left_is_forgotten() -> None:
-    rows = Rows(small(), SOURCES)
+    rows = Rows(stepper(small()), SOURCES)
     rows.read([PIECES] * 3)
     rows.select([2, 2, 0])
     assert rows.state.layout.keys.lengths_B.tolist() == [6, 4]
@@ -137,7 +57,7 @@ def test_a_sentence_whose_last_row_left_is_forgotten() -> None:
 
 
 def test_rows_of_the_same_sentences_keep_the_memory_as_it_is() -> None:
-    rows = Rows(small(), SOURCES)
+    rows = Rows(stepper(small()), SOURCES)
     rows.read([PIECES] * 3)
     rows.select([0, 0, 1, 1, 2, 2])
     rows.read([3, 4, 5, 6, 7, 8])
@@ -158,7 +78,7 @@ def test_no_gradient_is_kept() -> None:
 @FEWER
 def test_weights_are_those_of_the_forward_pass(choices) -> None:
     model = small(**choices)
-    rows = Rows(model, SOURCES, weights=True)
+    rows = Rows(stepper(model, weights=True), SOURCES)
     rows.read([PIECES] * 3)
     rows.select([0, 0, 1, 2, 2, 2])
     tokens = [3, 4, 5, 6, 7, 8]

@@ -17,8 +17,8 @@ from regard.runs.compare import trainings
 from regard.runs.compare.compare import Budget, Texts, compare
 from regard.runs.train import train
 from regard.system.errors import Diverged, RegardError, Stopped, UsageError
-from regard.training.checkpoints.locks import alone
-from regard.training.log import SilentReporter
+from regard.training.checkpoints.files import alone
+from regard.training.log import Reporter
 
 WORDS = {"the": "die", "cat": "Katze", "dog": "Hündin", "sees": "sieht", "small": "kleine", "and": "und"}
 SMALL: dict[str, Any] = {
@@ -40,7 +40,7 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 
 
-class Heard(SilentReporter):
+class Heard(Reporter):
     """Keeps what was said."""
 
     def __init__(self) -> None:

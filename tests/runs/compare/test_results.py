@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sacrebleu.metrics.bleu import BLEU
 
-from regard.models.inspect.complexity import Count
+from regard.models.complexity import Count
 from regard.runs.compare import results
 from regard.runs.compare.results import (
     Part,

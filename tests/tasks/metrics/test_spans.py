@@ -10,7 +10,7 @@ from nervaluate import Evaluator
 
 from regard.system.errors import RegardError
 from regard.tasks.metrics.spans import Counts, span_scores, tag_accuracy, tag_scores
-from regard.text.tag_schemes import Span, spans_of
+from regard.text.tags import Span, spans_of
 from tests.refusals import refused
 
 LABELS = ("LOC", "ORG", "PER")

@@ -24,7 +24,7 @@ from regard.tasks.protocols import DataPaths
 from regard.tasks.tagging import tagger
 from regard.tasks.tagging.tagger import TagAssets, Tagging, decode_tags, head_of, read_words
 from regard.tasks.tagging.training import TaggingJob, TaggingTraining
-from regard.text.tagged_words import TaggedWords, places_of
+from regard.text.tags import TaggedWords, places_of
 from tests.refusals import refused
 from tests.tasks.trials import evenly, shares
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.text.files.lines import lines
+from regard.text.lines import lines
 from regard.text.tokenizers.bpe_dropout import Segmenter
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 

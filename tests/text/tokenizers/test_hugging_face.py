@@ -14,10 +14,10 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from regard.system.errors import RegardError
 from regard.text.stop_strings import Decoder
-from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
-from regard.text.tokenizers.hugging_face_file import special_token_names
+from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer, special_token_names
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from regard.text.tokenizers.vocabulary import read_tokenizer
+from tests.refusals import refused
 
 TEXTS = [
     "The animal didn't cross the street, because it was too tired.",
@@ -208,7 +208,7 @@ def test_saved_it_stays_what_it_is_and_keeps_what_was_told(raw, tmp_path: Path) 
     assert (again.sha256, again.end, again.mask, again.size) == (told.sha256, told.end, told.mask, 200)
     assert again.content == told.content == path.read_bytes()
     assert tokenizers.Tokenizer.from_file(str(path)).get_vocab() == raw["words"].get_vocab()
-    with pytest.raises(RegardError, match="below"):
+    with refused(RegardError, "ids"):
         told.decode([201])
 
 
@@ -220,10 +220,10 @@ def test_ours_and_foreign_ones_are_told_apart(raw, tmp_path: Path) -> None:
     for core in raw.values():
         core.save(str(path))
         assert isinstance(read_tokenizer(path), HuggingFaceTokenizer)
-    with pytest.raises(RegardError, match="no such"):
+    with refused(RegardError, "absent.json"):
         read_tokenizer(tmp_path / "absent.json")
     path.write_text("[1]")
-    with pytest.raises(RegardError, match="damaged"):
+    with refused(RegardError, "tokenizer.json"):
         read_tokenizer(path)
 
 
@@ -233,31 +233,30 @@ def test_what_stands_beside_the_file_is_read(tmp_path: Path) -> None:
     (tmp_path / "special_tokens_map.json").write_text('{"eos_token": {"content": "y"}, "cls_token": "z"}')
     assert special_token_names(tmp_path) == {"eos": "y", "cls": "z"}
     (tmp_path / "special_tokens_map.json").write_text("[")
-    with pytest.raises(RegardError, match="damaged"):
+    with refused(RegardError, "special_tokens_map.json"):
         special_token_names(tmp_path)
 
 
 def test_what_cannot_be_used_is_refused_with_a_sentence(raw, tmp_path: Path) -> None:
     document = json.loads(raw["words"].to_str())
     path = tmp_path / "tokenizer.json"
-    broken = {
-        "tokenizers library": {**document, "model": {**document["model"], "vocab": None}},
-        "damaged": {**document, "model": None},
-        "newer Regard": {**document, "model": {**document["model"], "regard": {"format": 99}}},
-        "no tokenizer": {**document, "model": {**document["model"], "regard": {"size": -1}}},
-        "no pieces": {**document, "added_tokens": [], "model": {**document["model"], "vocab": {}}},
-    }
-    for match, content in broken.items():
-        path.write_text(json.dumps(content))
-        with pytest.raises(RegardError, match=match) as caught:
+    inner = document["model"]
+    broken: list[tuple[object, dict[str, object], str]] = [
+        ({**inner, "vocab": None}, {}, ""),
+        (None, {}, ""),
+        ({**inner, "regard": {"format": 99}}, {}, "99"),
+        ({**inner, "regard": {"size": -1}}, {}, ""),
+        ({**inner, "vocab": {}}, {"added_tokens": []}, ""),
+    ]
+    for model, more, names in broken:
+        path.write_text(json.dumps({**document, **more, "model": model}))
+        with refused(RegardError, path, names):
             HuggingFaceTokenizer.load(path)
-        assert caught.value.where == str(path)
-    with pytest.raises(RegardError, match="not in the vocabulary"):
-        HuggingFaceTokenizer(document, {"eos": "</s>"})
-    with pytest.raises(RegardError, match="no symbol is for"):
-        HuggingFaceTokenizer(document, {"end_token": "[SEP]"})
+    for names, said in (({"eos": "</s>"}, "'</s>'"), ({"end_token": "[SEP]"}, "'end'")):
+        with refused(RegardError, "tokenizer.json", said):
+            HuggingFaceTokenizer(document, names)
     nothing = tokenizers.Tokenizer(models.WordLevel({"a": 0, "b": 1}, "a"))
-    with pytest.raises(RegardError, match="ends a text"):
+    with refused(RegardError, "tokenizer.json"):
         HuggingFaceTokenizer(json.loads(nothing.to_str()))
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from regard.text.tokenizers.reservoir_sample import sample
+from regard.text.tokenizers.vocabulary import sample
 
 
 def test_a_short_stream_is_kept_whole() -> None:

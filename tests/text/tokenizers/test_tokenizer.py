@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from regard.system.errors import RegardError, UsageError
 from regard.text.tokenizers.byte_pieces import spell
 from regard.text.tokenizers.tokenizer import LONGEST, Tokenizer, learn
+from tests.refusals import refused
 
 TEXTS = [
     "The animal didn't cross the street because it was too tired.",
@@ -144,7 +145,7 @@ def test_symbols_say_nothing_and_unknown_ids_are_refused(learned: dict[str, Toke
     one = learned["nfc"]
     assert one.decode([one.start, *one.encode("a b").ids, 1, 0]) == "a b"
     assert one.decode_batch([[0], []]) == ["", ""]
-    with pytest.raises(RegardError, match="vocabulary"):
+    with refused(RegardError, "ids"):
         one.decode([one.size + 1])
 
 
@@ -187,9 +188,9 @@ def test_task_symbols_stand_behind_ours() -> None:
     assert one.names[:3] == ("</s>", "<unk>", "[MASK]")
     assert one.symbols == 3
     assert min(one.encode("[MASK]").ids) >= 3
-    with pytest.raises(UsageError, match="brackets"):
+    with refused(UsageError, "symbols"):
         learn(["mask mask"] * 9, 500, "nfc", ["mask"])
-    with pytest.raises(UsageError, match="256 bytes"):
+    with refused(UsageError, "text.vocabulary", "256"):
         learn(TEXTS, 257)
 
 
@@ -199,7 +200,7 @@ def test_tasks_find_their_symbols() -> None:
     one = learn(TEXTS, 400, "nfc", ["[CLS]", "[MASK]", "<extra_10>", "<extra_0>", "<extra_2>"])
     assert (one.begin, one.mask, one.sentinels) == ((2,), 3, (5, 6, 4))
     assert min(one.encode("[CLS][MASK]<extra_0>").ids) >= one.symbols == 7
-    with pytest.raises(UsageError, match="different"):
+    with refused(UsageError, "symbols"):
         learn(TEXTS, 400, "nfc", ["[MASK]", "[MASK]"])
 
 
@@ -281,25 +282,25 @@ def test_broken_files_are_refused_with_a_sentence(learned: dict[str, Tokenizer],
     whole = path.read_bytes()
     for name, content in broken_files(whole).items():
         path.write_bytes(content)
-        with pytest.raises(RegardError, match="damaged") as caught:
+        with refused(RegardError, "tokenizer.json") as caught:
             Tokenizer.load(path)
         assert caught.value.where == str(path), name
     newer = json.loads(whole)
     newer["model"]["format"] = 2
     path.write_text(json.dumps(newer))
-    with pytest.raises(RegardError, match="newer Regard"):
+    with refused(RegardError, "tokenizer.json"):
         Tokenizer.load(path)
-    with pytest.raises(RegardError, match="no such"):
+    with refused(RegardError, "absent.json"):
         Tokenizer.load(tmp_path / "absent.json")
     with path.open("wb") as stream:
         stream.truncate(65 * 1024 * 1024)
-    with pytest.raises(RegardError, match="64 MB"):
+    with refused(RegardError, "tokenizer.json", "64"):
         Tokenizer.load(path)
 
 
 @given(st.data())
 def test_a_mutated_file_loads_or_is_refused(learned: dict[str, Tokenizer], folder: Path, data: st.DataObject) -> None:
-    whole = bytearray(learned["nfc"]._file)
+    whole = bytearray(learned["nfc"].content)
     for _ in range(data.draw(st.integers(1, 4))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
     path = folder / "mutated.json"

@@ -2,10 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from regard.system.errors import RegardError
 from regard.text.tokenizers.vocabulary import Vocabularies, learn_vocabularies
+from tests.refusals import refused
 
 PAIRS = [("a red house", "ein rotes Haus"), ("a red boat", "ein rotes Boot")] * 3
 
@@ -30,7 +29,7 @@ def test_separate_are_two(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_one_says_so(tmp_path: Path) -> None:
-    with pytest.raises(RegardError, match="model folder"):
+    with refused(RegardError, tmp_path):
         Vocabularies.load(tmp_path)
 
 

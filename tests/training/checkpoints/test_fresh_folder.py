@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from regard.system.errors import RegardError
-from regard.training.checkpoints import fresh_folder
-from regard.training.checkpoints.fresh_folder import scratch, whole
-from regard.training.checkpoints.locks import partial_path
+from regard.training.checkpoints import output_folder
+from regard.training.checkpoints.files import partial_path
+from regard.training.checkpoints.output_folder import fresh_folder, scratch
+from tests.refusals import refused
 
 MADE = {"config.json": b"{}", "model.safetensors": b"weights", "inner/more.json": b"[]"}
 
@@ -24,7 +25,7 @@ def put(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def make(output: Path, files: Mapping[str, bytes] = MADE) -> None:
-    with whole(output) as fresh:
+    with fresh_folder(output) as fresh:
         put(fresh, files)
 
 
@@ -66,7 +67,7 @@ def test_what_was_begun_is_finished_in_the_same_folder(tmp_path: Path, before: M
 def test_what_differs_is_refused_and_untouched(tmp_path: Path, more: Mapping[str, bytes]) -> None:
     before = {"model.safetensors": b"weights", **more}
     put(tmp_path / "out", before)
-    with pytest.raises(RegardError, match="holds something already"):
+    with refused(RegardError, "out"):
         make(tmp_path / "out")
     assert held(tmp_path / "out") == before
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
@@ -90,7 +91,7 @@ def test_the_weights_are_moved_first_and_what_makes_them_load_last(tmp_path: Pat
         moved.append(new.name)
         replace(old, new)
 
-    monkeypatch.setattr(fresh_folder.os, "replace", noted)
+    monkeypatch.setattr(output_folder.os, "replace", noted)
     make(tmp_path / "out", {**MADE, "card.md": b"", "manifest.json": b"{}"})
     assert moved == ["model.safetensors", "card.md", "inner", "config.json", "manifest.json"]
 
@@ -98,20 +99,20 @@ def test_the_weights_are_moved_first_and_what_makes_them_load_last(tmp_path: Pat
 @pytest.mark.parametrize("second", [MADE, {"config.json": b"another"}])
 def test_two_at_once(tmp_path: Path, second: Mapping[str, bytes]) -> None:
     """Neither takes the other's for a killed one's; who is later finds the same, or is refused."""
-    with pytest.raises(RegardError, match="holds something already") if second != MADE else nullcontext():
+    with refused(RegardError, "out") if second != MADE else nullcontext():
         make_while(tmp_path / "out", lambda: make(tmp_path / "out", second))
     assert held(tmp_path / "out") == second
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 def make_while(output: Path, other: Callable[[], None]) -> None:
-    with whole(output) as fresh:
+    with fresh_folder(output) as fresh:
         put(fresh, MADE)
         other()
 
 
 def test_temporary_files_of_killed_processes_are_removed(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(fresh_folder.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(output_folder.tempfile, "tempdir", str(tmp_path))
     dead = tmp_path / f".regard.partial-{'0' * 32}"
     put(dead, MADE)
     with partial_path(tmp_path / "regard", Path.mkdir) as alive, scratch() as folder:

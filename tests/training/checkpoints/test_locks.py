@@ -7,17 +7,15 @@ import os
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-import pytest
-
 from regard.system.errors import RegardError
-from regard.training.checkpoints import locks
-from regard.training.checkpoints.files import Files
-from regard.training.checkpoints.locks import alone, leftovers, partial_path
+from regard.training.checkpoints import files
+from regard.training.checkpoints.files import Files, alone, leftovers, partial_path
+from tests.refusals import refused
 from tests.training.toy import in_child
 
 
 def test_a_second_holder_is_refused_and_a_killed_one_holds_nothing(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(locks, "_PAUSE", 0)
+    monkeypatch.setattr(files, "_PAUSE", 0)
 
     def held() -> AbstractContextManager[None]:
         return alone(tmp_path / "lock", "somebody is at work", tmp_path)
@@ -28,7 +26,7 @@ def test_a_second_holder_is_refused_and_a_killed_one_holds_nothing(tmp_path: Pat
 
     assert in_child(killed) == 137
     with held():
-        with pytest.raises(RegardError, match="somebody is at work") as caught, held():
+        with refused(RegardError, tmp_path) as caught, held():
             pass
         assert caught.value.where == str(tmp_path)
     with held():
@@ -39,7 +37,7 @@ def test_who_only_asks_whether_a_lock_is_held_refuses_nobody(tmp_path: Path, mon
     (tmp_path / "lock").touch()
     asking = open(tmp_path / "lock", "rb")  # noqa: SIM115
     fcntl.flock(asking, fcntl.LOCK_SH)
-    monkeypatch.setattr(locks.time, "sleep", lambda seconds: asking.close())
+    monkeypatch.setattr(files.time, "sleep", lambda seconds: asking.close())
     with alone(tmp_path / "lock", "somebody is at work", tmp_path):
         assert asking.closed
 
@@ -90,7 +88,7 @@ def test_where_there_are_no_locks_nothing_is_taken_for_a_killed_ones(tmp_path: P
     with partial_path(tmp_path / "a", Path.touch) as fresh:
         Files().sweep(tmp_path / "a")
         assert fresh.exists()
-    monkeypatch.setattr(locks, "fcntl", None)
+    monkeypatch.setattr(files, "fcntl", None)
     Files().sweep(tmp_path / "a")
     assert fresh.exists()
     with alone(tmp_path / "lock", "", tmp_path), alone(tmp_path / "lock", "", tmp_path):

@@ -7,6 +7,7 @@ import pytest
 from regard.system.errors import NoValidCheckpoint, RegardError, Stopped, UsageError
 from regard.training.checkpoints import resolved
 from regard.training.checkpoints.output_folder import Action, claim_output, decide
+from tests.refusals import refused
 from tests.training.toy import Fast, Play, StopAt, in_child, recipe
 
 
@@ -48,9 +49,9 @@ def test_unfinished_resumes_and_finished_is_said(tmp_path):
 def test_a_finished_run_goes_on_where_more_steps_are_asked_for(tmp_path):
     play = begun(tmp_path / "m")
     allow = ("training.steps",)
-    with pytest.raises(RegardError, match=r"--allow-mismatch training\.steps"):
+    with refused(RegardError, "training.steps", "--allow-mismatch"):
         decide(play.output, fields(steps=15))
-    with pytest.raises(UsageError, match="10 steps are done already"):
+    with refused(UsageError, "training.steps", "10"):
         decide(play.output, fields(steps=9), allow=allow)
     assert decide(play.output, fields(steps=15), allow=allow) is Action.RESUME
     summary = Play(play.output, recipe(steps=15)).fit()
@@ -64,7 +65,7 @@ def test_fewer_steps_than_an_unfinished_run_has_made(tmp_path):
         if enough:
             assert decide(play.output, fields(steps=steps), allow=("training.steps",)) is Action.RESUME
             continue
-        with pytest.raises(UsageError, match="7 steps are done already"):
+        with refused(UsageError, "training.steps", "7"):
             decide(play.output, fields(steps=steps), allow=("training.steps",))
 
 
@@ -79,17 +80,17 @@ def test_another_recipe_is_refused_by_the_name_of_the_field(tmp_path):
 def test_any_other_folder_is_refused_and_left_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("precious")
     for resume in ("auto", "must", "never"):
-        with pytest.raises(RegardError, match=r"thesis\.tex"), claim_output(tmp_path, fields(), resume):
+        with refused(RegardError, tmp_path, "thesis.tex"), claim_output(tmp_path, fields(), resume):
             pass
     assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]
-    with pytest.raises(RegardError, match="is a file"), claim_output(tmp_path / "thesis.tex", fields()):
+    with refused(RegardError, "thesis.tex"), claim_output(tmp_path / "thesis.tex", fields()):
         pass
 
 
 def test_a_model_without_its_training_folder_is_not_overwritten(tmp_path):
     for name in ("recipe.toml", "model.safetensors", "tokenizer.json"):
         (tmp_path / name).write_text("finished")
-    with pytest.raises(RegardError, match="without the training/"):
+    with refused(RegardError, tmp_path, "training/"):
         decide(tmp_path, fields())
     with claim_output(tmp_path, fields(), "never") as action:
         assert action is Action.START
@@ -146,7 +147,7 @@ def test_a_second_writer_is_refused_and_a_kill_leaves_no_lock(tmp_path):
     assert in_child(dies) == 137
 
     def tries():
-        with pytest.raises(RegardError, match="another process"), claim_output(tmp_path, fields()):
+        with refused(RegardError, tmp_path), claim_output(tmp_path, fields()):
             pass
 
     with claim_output(tmp_path, fields()):

@@ -111,7 +111,7 @@ def _prompts(given: InputTexts) -> list[str]:
     if not given.arguments and given.path is None and sys.stdin.isatty():
         return [""]
     from regard.cli.io.terminal import say_invalid_lines
-    from regard.text.files.lines import InvalidLines
+    from regard.text.lines import InvalidLines
 
     notes = InvalidLines()
     given.end = True

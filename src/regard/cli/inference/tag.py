@@ -80,7 +80,7 @@ def tag(
 
 def split_words(line: str) -> Any:
     """Split a line at blanks into words."""
-    from regard.text.tagged_words import TaggedWords
+    from regard.text.tags import TaggedWords
 
     return TaggedWords(line, tuple(match.span() for match in WORD.finditer(line)))
 

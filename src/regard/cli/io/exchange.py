@@ -96,7 +96,7 @@ class Exchange:
             whole: builds the file from all that was kept; default: unchanged.
         """
         from regard.cli.io.terminal import say_invalid_lines
-        from regard.text.files.lines import InvalidLines
+        from regard.text.lines import InvalidLines
 
         notes = InvalidLines()
         lines = self.given.lines(notes)

@@ -16,7 +16,7 @@ from regard.cli.io.load_model import refuse_no_file
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
-    from regard.text.files.lines import InvalidLines
+    from regard.text.lines import InvalidLines
 
 Text = Annotated[
     str,
@@ -91,7 +91,7 @@ class InputTexts:
     @cached_property
     def size(self) -> int | None:
         """Total bytes of all lines; ``None`` if unknown before reading."""
-        from regard.text.files.lines import MAGIC
+        from regard.text.lines import MAGIC
 
         if self.arguments:
             return sum(len(text.encode()) + 1 for text in self.arguments)
@@ -112,7 +112,7 @@ class InputTexts:
 
     def _shorten(self, text: str, number: int) -> str:
         from regard.cli.io.terminal import say
-        from regard.text.long_words import shorten_words
+        from regard.text.sentences import shorten_words
 
         kept, lost = shorten_words(text, LONGEST_WORD, end=self.end)
         if lost:
@@ -126,7 +126,7 @@ class InputTexts:
                 notes.note(number)
             return iter(self.arguments)
         from regard.cli.io.stdin import raw_lines
-        from regard.text.files.lines import decode_lines, lines
+        from regard.text.lines import decode_lines, lines
 
         if self.path is not None:
             return lines(self.path, notes)

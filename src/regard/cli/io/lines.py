@@ -42,7 +42,7 @@ def answer_each(
         joined: merges lines that are answered together; default: none.
     """
     from regard.cli.io.terminal import say_invalid_lines
-    from regard.text.files.lines import InvalidLines
+    from regard.text.lines import InvalidLines
 
     notes = InvalidLines()
     texts = joined(given.lines(notes))

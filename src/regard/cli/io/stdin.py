@@ -23,7 +23,7 @@ def raw_lines() -> Iterator[bytes]:
     Raises:
         RegardError: a line is longer than any text; with its number.
     """
-    from regard.text.files.lines import LONGEST, TOO_LONG
+    from regard.text.lines import LONGEST, TOO_LONG
 
     try:
         number = sys.stdin.fileno()

@@ -13,7 +13,7 @@ from regard.system import disk
 
 if TYPE_CHECKING:
     from regard.explore.pictures.colours import Colours, ColourScheme
-    from regard.text.files.lines import InvalidLines
+    from regard.text.lines import InvalidLines
 
 
 def result(text: str) -> None:

@@ -32,9 +32,8 @@ from regard.data.checks.findings import (
 )
 from regard.data.checks.misalignment import misalignment
 from regard.data.corpora.corpus import EMPTY_HASH, Corpus, Progress, TextPair, no_progress
-from regard.text.tokenizers.reservoir_sample import sample
 from regard.text.tokenizers.tokenizer import LONGEST, Tokenizer
-from regard.text.tokenizers.vocabulary import Vocabularies, learn_vocabularies
+from regard.text.tokenizers.vocabulary import Vocabularies, learn_vocabularies, sample
 
 SAMPLE = 10_000
 FEW = 1000

@@ -19,8 +19,7 @@ from regard.data.checks.labels import (
     severity_of,
 )
 from regard.data.corpora.corpus import Corpus, Progress, no_progress
-from regard.text.tag_schemes import Scheme, Written, neighbours, scheme_of, spans_of, unrecognised_tags
-from regard.text.tagged_words import TaggedWords
+from regard.text.tags import Scheme, TaggedWords, Written, neighbours, scheme_of, spans_of, unrecognised_tags
 
 LONG = 200
 """A word of this many characters is suspect: the text was probably not split into words."""

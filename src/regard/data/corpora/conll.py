@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from regard.data.corpora.conllu import FIELDS, ConlluSentence
 from regard.data.corpora.corpus import Records, count_columns, find_column
 from regard.system.errors import RegardError, UsageError
-from regard.text.files.lines import InvalidLines, lines
-from regard.text.tag_schemes import OUTSIDE
-from regard.text.tagged_words import TaggedWords
+from regard.text.lines import InvalidLines, lines
+from regard.text.tags import OUTSIDE, TaggedWords
 
 WORDS = ("word", "words", "token", "tokens", "form", "text")
 TAGS = ("tag", "tags", "ner", "ner_tags", "ner_tag", "label", "labels", "upos", "pos", "spans", "entities")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from regard.text.tagged_words import Place, TaggedWords
+from regard.text.tags import Place, TaggedWords
 
 FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 _WORD = re.compile(r"[1-9][0-9]*")

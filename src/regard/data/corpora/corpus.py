@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from regard.system.errors import RegardError, UsageError
-from regard.text.files.lines import InvalidLines, lines
 from regard.text.languages import COMPRESSED
-from regard.text.normalisation import replace_surrogates
+from regard.text.lines import InvalidLines, lines
+from regard.text.tokenizers.byte_pieces import replace_surrogates
 
 Progress = Callable[[str, int], None]
 """Called now and then with what is being done and how many examples of it are."""

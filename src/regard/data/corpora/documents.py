@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple
 
 from regard.data.corpora.corpus import Corpus, Records, plain_name
 from regard.system.errors import RegardError, UsageError
-from regard.text.files.lines import BOM, FAULTS, InvalidLines, _error_text, open_text
-from regard.text.normalisation import replace_surrogates
+from regard.text.lines import BOM, FAULTS, InvalidLines, _error_text, open_text
+from regard.text.tokenizers.byte_pieces import replace_surrogates
 
 Unit = Literal["file", "paragraph", "line"]
 PART = 1 << 20
@@ -37,11 +37,11 @@ class DocumentPart(NamedTuple):
 def read_chunks(path: Path | str, notes: InvalidLines, most: int = PART) -> Iterator[tuple[int, str]]:
     """A file's text line by line, each with its number and its line feed; a line of more bytes than ``most`` in pieces.
 
-    As :func:`~regard.text.files.lines.lines` does: a carriage return before the line feed and a leading byte order
+    As :func:`~regard.text.lines.lines` does: a carriage return before the line feed and a leading byte order
     mark are removed, invalid UTF-8 becomes U+FFFD and is noted.
 
     Raises:
-        RegardError: as :func:`~regard.text.files.lines.lines`.
+        RegardError: as :func:`~regard.text.lines.lines`.
     """
     number, kept, first = 1, b"", True
     with open_text(path) as stream:

@@ -16,7 +16,7 @@ from regard.data.corpora.documents import DocumentPart
 from regard.data.corpora.scan import EVERY
 from regard.system.errors import RegardError
 from regard.system.keys import generator
-from regard.text.files.lines import InvalidLines
+from regard.text.lines import InvalidLines
 
 SHARE = 0.1
 FEW = 20

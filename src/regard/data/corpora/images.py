@@ -21,7 +21,7 @@ from regard.data.corpora.corpus import Records, find_column, plain_name
 from regard.data.corpora.labelled import LABELS, LabelledCsv, LabelledRows, LabelledTsv
 from regard.system import disk
 from regard.system.errors import RegardError, UsageError
-from regard.text.files.lines import InvalidLines
+from regard.text.lines import InvalidLines
 
 Pixels = NDArray[np.int64]
 BROKEN = (OSError, ValueError, EOFError, OverflowError, TypeError, AttributeError)

@@ -22,8 +22,8 @@ from regard.data.corpora.corpus import (
     plain_name,
 )
 from regard.system.errors import RegardError, UsageError
-from regard.text.files.lines import InvalidLines, lines
-from regard.text.normalisation import replace_surrogates
+from regard.text.lines import InvalidLines, lines
+from regard.text.tokenizers.byte_pieces import replace_surrogates
 
 Kind = Literal["single", "multi", "regression"]
 """Whether a text has one label, any number of labels, or a number."""

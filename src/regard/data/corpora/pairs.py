@@ -9,7 +9,7 @@ from pathlib import Path
 
 from regard.data.corpora.corpus import Corpus, Records, TextPair, count_columns, plain_name
 from regard.system.errors import RegardError, UsageError
-from regard.text.files.lines import InvalidLines, lines
+from regard.text.lines import InvalidLines, lines
 
 
 @dataclass

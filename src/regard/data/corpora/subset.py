@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from regard.data.corpora.corpus import Corpus, TextPair
 from regard.system.errors import UsageError
-from regard.text.files.lines import InvalidLines
+from regard.text.lines import InvalidLines
 
 
 class Subset:

@@ -12,10 +12,9 @@ from typing import Any
 from regard.data.corpora.conll import TAGS, WORDS, Conll, ConllFile, ConllU
 from regard.data.corpora.corpus import Corpus, plain_name
 from regard.system.errors import RegardError, UsageError
-from regard.text.files.lines import InvalidLines
-from regard.text.normalisation import replace_surrogates
-from regard.text.tag_schemes import tags_of
-from regard.text.tagged_words import TaggedWords, places_of
+from regard.text.lines import InvalidLines
+from regard.text.tags import TaggedWords, places_of, tags_of
+from regard.text.tokenizers.byte_pieces import replace_surrogates
 
 _BREAK = re.compile("[\r\n\t]")
 
@@ -25,7 +24,7 @@ class JsonTags(ConllFile):
     """JSONL: ``{"text": ..., "spans": [[begin, end, label], ...]}`` or ``{"words": [...], "tags": [...]}``.
 
     Spans count characters from 0, the end exclusive; they become BIO tags of the text's words
-    (:func:`~regard.text.tagged_words.places_of`), which are cut where a span begins or ends inside one. ``columns``
+    (:func:`~regard.text.tags.places_of`), which are cut where a span begins or ends inside one. ``columns``
     names the two keys if they have other names.
     """
 

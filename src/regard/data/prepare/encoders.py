@@ -21,8 +21,7 @@ from regard.data.corpora.labelled import Kind, parse_number, split_labels
 from regard.data.prepare.bpe_dropout import WordTable
 from regard.data.prepare.windowing import Frame
 from regard.data.prepare.word_tags import CONTINUES, INSIDE, NEIGHBOUR, TAGS, most_central
-from regard.text.tag_schemes import Scheme, convert_tags
-from regard.text.tagged_words import TaggedWords
+from regard.text.tags import Scheme, TaggedWords, convert_tags
 from regard.text.tokenizers.bpe_dropout import Segmenter
 from regard.text.tokenizers.tokenizer import Tokenizer
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies

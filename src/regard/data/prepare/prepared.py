@@ -13,7 +13,7 @@ from regard.data.prepare.folder import ExamplesIndex, PairsIndex, read_index
 from regard.data.prepare.shards import Shards
 from regard.data.prepare.windowing import DocumentIndex
 from regard.system.errors import RegardError
-from regard.text.files.lines import lines
+from regard.text.lines import lines
 from regard.text.tokenizers.vocabulary import Vocabularies
 
 PARTS = ("train", "validation")

@@ -16,7 +16,7 @@ from regard.data.corpora.held_out import HeldOut
 from regard.data.corpora.scan import EVERY, DataScan, Scan
 from regard.system.errors import RegardError
 from regard.system.keys import generator
-from regard.text.files.lines import InvalidLines
+from regard.text.lines import InvalidLines
 
 Part = Literal["train", "validation", "shared"]
 """``shared``: in neither, as it shares a sentence with the validation part."""

@@ -18,7 +18,7 @@ from regard.explore.folders.regular_files import open_regular_file, refuse_irreg
 from regard.explore.folders.training_curves import LOG
 from regard.system import disk
 from regard.system.errors import RegardError
-from regard.text.normalisation import replace_surrogates
+from regard.text.tokenizers.byte_pieces import replace_surrogates
 from regard.text.tokenizers.vocabulary import JOINT, read_tokenizer
 
 if TYPE_CHECKING:

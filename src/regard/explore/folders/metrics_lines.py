@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.text.normalisation import replace_surrogates
+from regard.text.tokenizers.byte_pieces import replace_surrogates
 
 LARGEST = float(np.finfo(np.float32).max)
 STEPS = 2**53

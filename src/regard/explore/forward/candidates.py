@@ -65,7 +65,7 @@ def scores(seen: ModelInputs) -> Tensor:
     """
     import torch
 
-    from regard.models.inspect.captured_attention import evaluating
+    from regard.models.captured_attention import evaluating
 
     task = seen.task
     if task.name not in PIECE_SCORES:

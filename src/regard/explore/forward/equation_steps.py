@@ -44,8 +44,8 @@ def equation(seen: ModelInputs, kind: str, layer: int, head: int) -> EquationSte
     Raises:
         UsageError: there is no such head.
     """
-    from regard.models.inspect.ablation import Head, refuse_missing
-    from regard.models.inspect.captured_attention import inside
+    from regard.models.ablation import Head, refuse_missing
+    from regard.models.captured_attention import inside
 
     section = seen.task.recipe.model
     refuse_missing(section, Head(kind, layer, head))

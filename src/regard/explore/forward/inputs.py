@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from regard.models.inputs import Tokens
-    from regard.models.rnn_encoder import RecurrentEncoder
+    from regard.models.rnn import RecurrentEncoder
     from regard.tasks.images.classifier import Image, ImageClassification
     from regard.tasks.language.spans import SpanCorruption
     from regard.tasks.text.task import Read
@@ -100,7 +100,7 @@ def _single_text_inputs(task: Any, text: str, target: Target) -> ModelInputs:
         read = [*read, *((id, start + len(known), end + len(known)) for id, start, end in said)]
         known += more
     _refuse_long("text", len(read), task.recipe.data.max_tokens, "a part of it")
-    from regard.models.inspect.captured_attention import pack_sentences
+    from regard.models.captured_attention import pack_sentences
 
     ids = tuple(id for id, _, _ in read)
     given = pack_sentences([ids], next(task.model.parameters()).device)
@@ -163,7 +163,7 @@ INPUTS: dict[str, Callable[[Any, str, Target], ModelInputs]] = {
 
 def _encoder_decoder_inputs(task: Any, read: Side, said: Side) -> ModelInputs:
     """Inputs of an encoder-decoder: for each side a tokenizer, a text and its pieces without special symbols."""
-    from regard.models.inspect.captured_attention import pass_over
+    from regard.models.captured_attention import pass_over
 
     (source_side, source_text, source), (target_side, target_text, target) = read, said
     read_ids = (*(id for id, _, _ in source), source_side.end)

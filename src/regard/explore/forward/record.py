@@ -106,7 +106,7 @@ def record(task: Any, source_text: str, target_text: str | None = None) -> Atten
 
 def record_attention(seen: ModelInputs) -> AttentionRecord:
     """Run the pass once and record all attention weights."""
-    from regard.models.inspect.captured_attention import capture_layers
+    from regard.models.captured_attention import capture_layers
 
     heard_weights = capture_layers(seen.task.model, seen.task.recipe.model.family, seen.run, [len(seen.target)])
     weights = {kind: [one[0].float().cpu().numpy() for one in layers] for kind, layers in heard_weights.items()}

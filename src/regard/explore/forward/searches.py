@@ -16,8 +16,7 @@ from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
     from regard.config import Decoding
-    from regard.decoding.hypotheses import Hypothesis
-    from regard.decoding.rows import Ints
+    from regard.decoding.rows import Hypothesis, Ints
     from regard.decoding.trace import Trace
     from regard.text.tokenizers.vocabulary import AnyTokenizer
 
@@ -53,7 +52,7 @@ class SearchInputs:
     @property
     def step(self) -> Any:
         """The model's incremental decoder."""
-        from regard.models.decoding.stepper import stepper
+        from regard.models.decoding import stepper
 
         task = self.task
         window = {} if self.first is None else {"window": task.recipe.data.max_tokens}

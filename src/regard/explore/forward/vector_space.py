@@ -99,7 +99,7 @@ def layer_paths(scenes: Sequence[ModelInputs], stack: Stack) -> LayerPaths:
     Raises:
         RegardError: the model has no such stack of layers.
     """
-    from regard.models.inspect.captured_attention import streams
+    from regard.models.captured_attention import streams
 
     vectors = []
     for seen in scenes:

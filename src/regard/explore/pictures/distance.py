@@ -184,7 +184,7 @@ def distances(task: ImageClassification, images: Sequence[Image]) -> Distances:
         UsageError: there is no image.
         RegardError: an image is not of the size the model reads.
     """
-    from regard.models.inspect.captured_attention import image_weights
+    from regard.models.captured_attention import image_weights
 
     given = task.images(images)
     if not len(given):

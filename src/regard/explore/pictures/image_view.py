@@ -229,7 +229,7 @@ def image_view(
     Raises:
         RegardError: the image is not of the size the model reads.
     """
-    from regard.models.inspect.captured_attention import image_weights
+    from regard.models.captured_attention import image_weights
 
     pixels = task.images([image])
     (batch,) = task.batches(pixels)

@@ -85,7 +85,7 @@ def values_in_time(values: Iterator[float], seconds: float) -> list[float]:
 def _score(seen: ModelInputs, without: AblationRequest, scores: Sequence[Score]) -> float:
     import torch
 
-    from regard.models.inspect.captured_attention import evaluating
+    from regard.models.captured_attention import evaluating
 
     task = seen.task
     with torch.inference_mode(), evaluating(task.model), without.changes.apply(task.recipe.model):

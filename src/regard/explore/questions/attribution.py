@@ -52,7 +52,7 @@ def attribute(seen: ModelInputs, without: AblationRequest, score: Score) -> tupl
 
     The model is changed inside of what is followed backwards: an embedding is watched before anything is taken away.
     """
-    from regard.models.inspect.saliency import gradient_times_input
+    from regard.models.captured_attention import gradient_times_input
 
     task, told = seen.task, list[float]()
 
@@ -171,7 +171,7 @@ def _tag_log_probability(chain: Any, score_RC: Tensor, words: Sequences, word: i
     """A tag's log-probability; with a CRF its marginal over all other tags."""
     if not hasattr(chain, "field"):
         return score_RC.log_softmax(1)[word, tag]
-    from regard.nn.heads.crf import NEVER
+    from regard.nn.heads import NEVER
 
     only_RC = score_RC.clone()
     only_RC[word] = score_RC[word] + NEVER
@@ -183,7 +183,7 @@ def _tag_log_probability(chain: Any, score_RC: Tensor, words: Sequences, word: i
 
 def _pieces_of_words(seen: ModelInputs) -> tuple[list[int], list[int], list[int | None]]:
     """The index of each word's first piece, its number of pieces, and the word of each token."""
-    from regard.text.tagged_words import places_of
+    from regard.text.tags import places_of
 
     ends = [end for _, end in places_of(seen.source_text)]
     found = [bisect_left(ends, token.end) if token.end > token.start else None for token in seen.source]

@@ -21,7 +21,7 @@ from regard.explore.forward.tokens import by_word, words
 from regard.explore.kinds import Kind, is_self_attention
 from regard.explore.questions.attribution import explained_score, is_number, most_probable_piece
 from regard.explore.requests import AblationRequest, Request
-from regard.text.tag_schemes import OUTSIDE
+from regard.text.tags import OUTSIDE
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -176,7 +176,7 @@ def _losses(seen: ModelInputs, without: AblationRequest, kind: Kind, rows: Seque
 def _ablated(seen: ModelInputs, without: AblationRequest, read: Read) -> Floats:
     import torch
 
-    from regard.models.inspect.captured_attention import evaluating
+    from regard.models.captured_attention import evaluating
 
     with torch.inference_mode(), evaluating(seen.task.model), without.changes.apply(seen.task.recipe.model):
         return np.nan_to_num(read(seen.run()))

@@ -21,7 +21,7 @@ from regard.explore.payload import Answer
 from regard.explore.requests import Fields, Request
 
 if TYPE_CHECKING:
-    from regard.decoding.hypotheses import Hypothesis
+    from regard.decoding.rows import Hypothesis
     from regard.decoding.scheduler import Scheduler
     from regard.decoding.trace import Trace
 
@@ -75,9 +75,8 @@ def _tokens(
 
 def _scheduler(start: SearchInputs, trace: Trace, sampling: dict[str, Any]) -> Scheduler:
     """A scheduler for one sentence and one hypothesis."""
-    from regard.decoding.sampling import random_sampling
     from regard.decoding.scheduler import Scheduler
-    from regard.decoding.search import greedy
+    from regard.decoding.search import greedy, random_sampling
 
     task, decoding = start.task, start.decoding(1)
     choose = greedy(task.symbols.without)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -88,7 +87,7 @@ class RnnStepper:
             hidden_ND, carried = self.model.decoder.step(
                 ids_N, state.carried, state.key_SD, state.memory_SD, state.layout
             )
-        answer = NextTokenScores(self.model.output.scores(hidden_ND), _side_by_side(heard.get(WEIGHT, [])))
+        answer = NextTokenScores(self.model.output.scores(hidden_ND), heard.get(WEIGHT, []))
         return replace(state, carried=carried), answer
 
     @torch.inference_mode()
@@ -111,11 +110,3 @@ class RnnStepper:
     def _layout(self, sentence_N: NDArray[np.int64], memory: Sequences) -> Layout:
         rows_B = np.bincount(sentence_N, minlength=memory.count)
         return Layout(Sequences.end_to_end(rows_B.tolist(), self.device), memory)
-
-
-def _side_by_side(heard: list[Tensor]) -> Tensor | None:
-    """Per sentence (heads, rows, memory) → ``weight_NHS``, zero-padded after a shorter memory."""
-    if not heard:
-        return None
-    longest = max(weight.shape[2] for weight in heard)
-    return torch.cat([F.pad(weight, (0, longest - weight.shape[2])).transpose(0, 1) for weight in heard])

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -15,7 +14,7 @@ from regard.models.decoding.next_token import NextTokenScores
 from regard.models.inputs import Tokens
 from regard.models.transformer import Transformer
 from regard.nn import hooks
-from regard.nn.attention.kv_cache import KVCache
+from regard.nn.attention.multi_head import KVCache
 from regard.nn.layout import Layout, Sequences
 
 ROOM = 32
@@ -60,7 +59,7 @@ class TransformerStepper:
         sequences = Sequences.end_to_end(lengths, self.device)
         ids_T = torch.from_numpy(np.concatenate(sources)).to(self.device)
         memory_SD = self.model.encoder(Tokens(ids_T, sequences))
-        places_T = sequences.positions_T + _rows_T(sequences) * sequences.longest
+        places_T = sequences.positions_T + sequences.rows_T * sequences.longest
         memories, pasts = [], []
         for layer in self.model.decoder.layers:
             key_SHK, value_SHU = layer.cross.remember(memory_SD)  # type: ignore[operator,union-attr]
@@ -97,13 +96,14 @@ class TransformerStepper:
         layout, cross_layout = self._layouts(state, lengths_N + 1, longest)
         places_N = lengths_N + torch.arange(count, device=self.device) * state.pasts[0].stride
         decoder = self.model.decoder
-        with hooks.capture([self._last()] if self.weights else []) as heard:
+        last = f"decoder.{len(decoder.layers) - 1}.cross.weight"
+        with hooks.capture([last] if self.weights else []) as heard:
             x_ND = decoder.input(torch.from_numpy(tokens_N).to(self.device), lengths_N, longest)
             for layer, past, memory in zip(decoder.layers, state.pasts, state.memories, strict=True):
                 x_ND = layer.step(x_ND, past, memory, places_N, layout, cross_layout)  # type: ignore[operator]
         score_NV = self.model.output.scores(decoder.final(x_ND))
         state.lengths_N = state.lengths_N + 1
-        return state, NextTokenScores(score_NV, _stack_weights(heard.get(self._last(), [])))
+        return state, NextTokenScores(score_NV, heard.get(last, []))
 
     @torch.inference_mode()
     def select(self, state: TransformerState, rows_M: NDArray[np.int64]) -> TransformerState:
@@ -136,15 +136,6 @@ class TransformerStepper:
         memory = Sequences.rows(memory_lengths_B, int(state.memory_lengths_B.max(initial=0)), state.memories[0].stride)
         return layout, Layout(Sequences.end_to_end(rows_B.tolist(), self.device), memory)
 
-    def _last(self) -> str:
-        return f"decoder.{len(self.model.decoder.layers) - 1}.cross.weight"
-
-
-def _rows_T(sequences: Sequences) -> Tensor:
-    return torch.repeat_interleave(
-        torch.arange(sequences.count, device=sequences.lengths_B.device), sequences.lengths_B
-    )
-
 
 def concat_caches(first: KVCache, first_rows: int, second: KVCache, second_rows: int) -> KVCache:
     """The rows in use of two caches, concatenated."""
@@ -154,11 +145,3 @@ def concat_caches(first: KVCache, first_rows: int, second: KVCache, second_rows:
         room = new.unflatten(0, (-1, arena.stride))
         room[first_rows:last, : second.stride] = old.unflatten(0, (-1, second.stride))[:second_rows]
     return arena
-
-
-def _stack_weights(heard: list[Tensor]) -> Tensor | None:
-    """Per sentence (heads, rows, memory) → ``weight_NHS``, zero-padded after a shorter memory."""
-    if not heard:
-        return None
-    longest = max(weight.shape[2] for weight in heard)
-    return torch.cat([F.pad(weight, (0, longest - weight.shape[2])).transpose(0, 1) for weight in heard])

@@ -56,7 +56,8 @@ class Backend(Protocol):
         ...
 
 
-def _identity(_: str, value: Tensor) -> Tensor:
+def unchanged(_: str, value: Tensor) -> Tensor:
+    """The point where nothing is captured or replaced."""
     return value
 
 
@@ -70,20 +71,20 @@ class Reference:
         return True
 
     def __call__(
-        self, query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, args: AttentionArgs, point: Point = _identity
+        self, query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, args: AttentionArgs, point: Point = unchanged
     ) -> Tensor:
         """softmax(Q Kᵀ / √d_k) V for each sequence; ``point`` is the hook on each intermediate value."""
         layout = args.layout
         context_THU = query_THK.new_zeros(*query_THK.shape[:2], value_SHU.shape[2])
         pieces = []
         for b in range(layout.queries.count):
-            here, there = _places(layout.queries, b), _places(layout.keys, b)
+            here, there = places(layout.queries, b), places(layout.keys, b)
             if args.causal:  # the first queries have no keys if there are fewer keys
                 here = here[max(0, len(here) - len(there)) :]
             if len(here) and len(there):
                 pieces.append((here, self._sequence(query_THK[here], key_SHK[there], value_SHU[there], args, point)))
         if pieces:
-            places_R = torch.cat([places for places, _ in pieces])
+            places_R = torch.cat([here for here, _ in pieces])
             context_THU = context_THU.index_copy(0, places_R, torch.cat([context for _, context in pieces]))
         return context_THU
 
@@ -107,7 +108,8 @@ class Reference:
         return context_HLU.transpose(0, 1)
 
 
-def _places(sequences: Sequences, b: int) -> Tensor:
+def places(sequences: Sequences, b: int) -> Tensor:
+    """Where the tokens of sequence ``b`` lie on the axis."""
     start, length = int(sequences.starts_B[b]), int(sequences.lengths_B[b])
     return torch.arange(start, start + length, device=sequences.starts_B.device)
 
@@ -215,7 +217,7 @@ class _Grouped(torch.autograd.Function):
             saved += [query, key, value, weight]
         ctx.save_for_backward(*saved)
         ctx.grid, ctx.scale, ctx.biased = grid, scale, bias_HLM
-        return _home(contexts, grid.query_homes_Y, query_THK)
+        return _tokens(contexts, grid.query_homes_Y, query_THK)
 
     @staticmethod
     def backward(ctx, gradient_THU):  # type: ignore[no-untyped-def]
@@ -235,9 +237,9 @@ class _Grouped(torch.autograd.Function):
             keys.append(torch.bmm(score_gradient.transpose(1, 2), query).flatten(0, 1))
         grid = ctx.grid
         return (
-            _home(queries, grid.query_homes_Y, gradient_THU),
-            _home(keys, grid.key_homes_Z, gradient_THU),
-            _home(values, grid.key_homes_Z, gradient_THU),
+            _tokens(queries, grid.query_homes_Y, gradient_THU),
+            _tokens(keys, grid.key_homes_Z, gradient_THU),
+            _tokens(values, grid.key_homes_Z, gradient_THU),
             bias_gradient_HLM,
             None,
             None,
@@ -259,10 +261,14 @@ def _wide(x_THK: Tensor) -> Tensor:
     return x_THK.flatten(0, 1).to(torch.promote_types(x_THK.dtype, torch.float32))
 
 
-def _home(cells: list[Tensor], homes_Y: Tensor, like: Tensor) -> Tensor:
-    """Cells of all groups back to tokens end to end; tokens of no sequence take the zeros after the last cell."""
-    cells_XU = torch.cat([*cells, cells[0].new_zeros(1, cells[0].shape[1])])
-    return cells_XU.index_select(0, homes_Y).unflatten(0, (-1, like.shape[1])).to(like.dtype)
+def home(cells: list[Tensor], homes_Y: Tensor) -> Tensor:
+    """Cells of all groups back to rows end to end; tokens of no sequence take the zeros after the last cell."""
+    return torch.cat([*cells, cells[0].new_zeros(1, cells[0].shape[1])]).index_select(0, homes_Y)
+
+
+def _tokens(cells: list[Tensor], homes_Y: Tensor, like: Tensor) -> Tensor:
+    """The same, the heads of a token apart, in the precision of ``like``."""
+    return home(cells, homes_Y).unflatten(0, (-1, like.shape[1])).to(like.dtype)
 
 
 class Varlen:

@@ -18,9 +18,9 @@ from regard.runs.train import CHECKING
 from regard.system.errors import Stopped, UsageError
 from regard.tasks.input_files import Files, refuse_pipes
 from regard.tasks.model_folder import choose_device
-from regard.training.checkpoints.locks import alone
+from regard.training.checkpoints.files import alone
 from regard.training.checkpoints.output_folder import refuse_unusable
-from regard.training.log import Reporter, SilentReporter
+from regard.training.log import Reporter
 from regard.training.run import Hooks
 
 LOCK = "lock"
@@ -110,7 +110,7 @@ def compare(
     if texts.valid is None and min(budget.shares) < 1:
         why = "needs --valid-source and --valid-target: each share would be validated on other sentences"
         raise UsageError(why, "--fraction")
-    told = (reporter := reporter or SilentReporter()).on_event
+    told = (reporter := reporter or Reporter()).on_event
     named = _recipes_by_name(recipes)
     _refuse_other_folders(output)
     guessed = languages(texts.sources, texts.targets)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from regard.models.inspect.complexity import Count
+from regard.models.complexity import Count
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.tasks.metrics.bleu import score

@@ -17,7 +17,7 @@ from regard.data.corpora.corpus import Corpus, TextPair
 from regard.data.corpora.scan import DataScan
 from regard.data.corpora.subset import Subset
 from regard.data.prepare.prepared import PreparedPairs
-from regard.models.inspect.complexity import costs
+from regard.models.complexity import costs
 from regard.runs.compare import results as comparison_results
 from regard.runs.compare.results import Result, ScoreSummary, Shape
 from regard.runs.datasets import scan_pairs

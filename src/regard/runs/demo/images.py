@@ -16,7 +16,7 @@ from regard.runs.demo.translation import put
 from regard.runs.train import train
 from regard.system.errors import Stopped
 from regard.tasks.images.classifier import ImageClassification
-from regard.training.log import Reporter, SilentReporter
+from regard.training.log import Reporter
 
 TRAIN, VALID, TEST = 20_000, 1_000, 1_000
 STEPS = 4_000
@@ -71,7 +71,7 @@ def demonstrate_images(
     Raises:
         Stopped: ``should_stop`` returned true; the same command resumes.
     """
-    reporter = reporter or SilentReporter()
+    reporter = reporter or Reporter()
     reporter.on_event("drawing the images")
     parts = make_images(seed)
     files = {name: put_arrays(output / "images" / f"{name}.npz", *part) for name, part in parts.items()}

@@ -19,7 +19,7 @@ from regard.data.demo.grammar.scores import (
     over_words,
     pronoun_accuracy,
 )
-from regard.models.inspect.captured_attention import weights_of
+from regard.models.captured_attention import weights_of
 from regard.models.transformer import Transformer
 from regard.runs.train import train
 from regard.system import disk
@@ -27,7 +27,7 @@ from regard.system.errors import RegardError, Stopped
 from regard.tasks.metrics.bleu import score
 from regard.tasks.translation.translator import Translation
 from regard.training.checkpoints.files import Files
-from regard.training.log import Reporter, SilentReporter
+from regard.training.log import Reporter
 
 TRAIN, VALID, TEST = 60_000, 1_000, 1_000
 STEPS = 2_000
@@ -115,7 +115,7 @@ def demonstrate(
     Raises:
         Stopped: ``should_stop`` returned true; the same command resumes.
     """
-    reporter = reporter or SilentReporter()
+    reporter = reporter or Reporter()
     reporter.on_event("generating the corpus")
     made = corpus(TRAIN, VALID, TEST, seed)
     files = write(made, output / "corpus")

@@ -9,7 +9,7 @@ import numpy as np
 
 from regard.config import BertSection, Recipe, RnnEncoderSection
 from regard.models.build import classes, reader
-from regard.models.rnn_encoder import Reader
+from regard.models.rnn import Reader
 from regard.tasks.classification.predictions import NOTHING, LabelTask, Prediction, Scores
 from regard.tasks.text.task import TextReader, forward_batches, mean_over_windows, refuse_others
 

@@ -20,9 +20,9 @@ from regard.data.corpora.labelled import split_labels
 from regard.data.corpora.scan import DataScan
 from regard.data.prepare.encoders import LabelIds
 from regard.data.prepare.prepared import PreparedExamples
-from regard.models.adversarial import EMBEDDING, adversarial_perturbation
 from regard.models.inputs import Patches, Tokens
 from regard.nn import hooks, ops
+from regard.nn.loss import EMBEDDING, adversarial_perturbation
 from regard.system.errors import RegardError
 from regard.tasks.classification.losses import CRITERIA, Labels
 from regard.tasks.classification.predictions import Scores

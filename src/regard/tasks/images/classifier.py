@@ -24,7 +24,7 @@ from regard.system.errors import RegardError
 from regard.tasks.classification.predictions import LabelTask, Prediction, Scores
 from regard.tasks.text.assets import LABELS, FittedValues, LabelsFile, json_content, labels_content, read_json
 from regard.tasks.text.task import ROOM, BaseTask
-from regard.text.files.lines import InvalidLines
+from regard.text.lines import InvalidLines
 
 PIXELS = "pixels.json"
 

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from regard.config import Decoding, GptSection, Recipe, check_value
 from regard.data.batches.batch import Ids
-from regard.decoding.hypotheses import Hypothesis
-from regard.decoding.rows import Stop, Symbols
-from regard.decoding.sampling import random_sampling, sample
+from regard.decoding.rows import Hypothesis, Stop, Symbols
 from regard.decoding.scheduler import Scheduler
+from regard.decoding.search import random_sampling, sample
 from regard.models.build import gpt
-from regard.models.decoding.stepper import stepper
+from regard.models.decoding import stepper
 from regard.models.gpt import Gpt
 from regard.system.errors import UsageError
 from regard.tasks.language.scores import Perplexity, surprisals

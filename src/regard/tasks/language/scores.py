@@ -27,7 +27,7 @@ from regard.tasks.protocols import DataPaths, ShouldStop
 from regard.tasks.text.preparation import prepare_split
 from regard.tasks.text.task import ROOM
 from regard.text.tokenizers.vocabulary import AnyTokenizer
-from regard.training.checkpoints.fresh_folder import scratch
+from regard.training.checkpoints.output_folder import scratch
 
 Floats = NDArray[np.float64]
 CHUNK = 512

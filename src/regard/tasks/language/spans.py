@@ -11,11 +11,10 @@ import numpy as np
 
 from regard.config import Recipe, TransformerSection
 from regard.data.batches.batch import Ids
-from regard.decoding.hypotheses import Hypothesis
-from regard.decoding.rows import Symbols
+from regard.decoding.rows import Hypothesis, Symbols
 from regard.decoding.search import search
 from regard.models.build import transformer
-from regard.models.decoding.stepper import stepper
+from regard.models.decoding import stepper
 from regard.models.transformer import Transformer
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.language.gaps import GappedText, SpanGaps

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from regard.system.errors import RegardError
-from regard.text.tag_schemes import Scheme, Span, convert_tags, spans_of
+from regard.text.tags import Scheme, Span, convert_tags, spans_of
 
 Tags = Sequence[Sequence[str]]
 SHOWN = 5
@@ -74,7 +74,7 @@ def span_scores(
     """Predicted spans compared with those that are there, sentence by sentence.
 
     Args:
-        gold, predicted: for each sentence its spans (:func:`~regard.text.tag_schemes.spans_of`).
+        gold, predicted: for each sentence its spans (:func:`~regard.text.tags.spans_of`).
         words: for each sentence its words, for the scores of surface forms.
 
     Raises:

@@ -26,16 +26,26 @@ from regard.data.prepare.windowing import Frame
 from regard.models.bert import TagHead
 from regard.models.build import reader, tags
 from regard.models.inputs import tokens
-from regard.models.rnn_encoder import Reader
-from regard.nn.heads.tag_decoder import Chain
+from regard.models.rnn import Reader
+from regard.nn.heads import Chain
 from regard.nn.layout import Sequences
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.metrics.labels import refuse_unknown_labels
 from regard.tasks.metrics.spans import TagScores, tag_scores
 from regard.tasks.text.assets import LABELS, LabelsFile, TextAssets, labels_content, read_json
 from regard.tasks.text.task import ROOM, BaseTask, Read, read_as, refuse_others
-from regard.text.tag_schemes import OUTSIDE, Scheme, detect, forbidden, spans_of, split_tag, tags_of
-from regard.text.tagged_words import Place, TaggedWords, places_of
+from regard.text.tags import (
+    OUTSIDE,
+    Place,
+    Scheme,
+    TaggedWords,
+    detect,
+    forbidden,
+    places_of,
+    spans_of,
+    split_tag,
+    tags_of,
+)
 from regard.text.tokenizers.vocabulary import read_tokenizer
 
 

@@ -21,7 +21,7 @@ from regard.data.corpora.scan import DataScan
 from regard.data.prepare.encoders import TagEncoder, word_parts
 from regard.data.prepare.prepared import PreparedExamples
 from regard.data.prepare.windowing import Frame
-from regard.models.rnn_encoder import Reader
+from regard.models.rnn import Reader
 from regard.nn import ops
 from regard.nn.layout import Sequences
 from regard.tasks.defaults import epochs_for
@@ -31,8 +31,7 @@ from regard.tasks.protocols import DataPaths, ShouldStop, TrainingJob, device_of
 from regard.tasks.tagging.tagger import TagAssets, Tagging, decode_tags, head_of, split_by, word_scores
 from regard.tasks.text.assets import FittedValues, TextAssets
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, tagged_sides
-from regard.text.tag_schemes import Scheme, inventory, spans_of, split_tag
-from regard.text.tagged_words import TaggedWords
+from regard.text.tags import Scheme, TaggedWords, inventory, spans_of, split_tag
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, tick
 
 SAMPLES = 3

@@ -15,7 +15,7 @@ from regard.config import FORMAT, checksum
 from regard.data.prepare.encoders import TOKENIZER
 from regard.system import disk
 from regard.system.errors import RegardError
-from regard.text.tag_schemes import Scheme
+from regard.text.tags import Scheme
 from regard.text.tokenizers.vocabulary import AnyTokenizer, read_tokenizer
 
 LABELS = "labels.json"

@@ -19,9 +19,8 @@ from regard.system.errors import UsageError
 from regard.tasks.text.assets import TextAssets
 from regard.tasks.text.pretrained import Pretrained
 from regard.text.tokenizers.bpe_dropout import Segmenter
-from regard.text.tokenizers.reservoir_sample import sample
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
-from regard.text.tokenizers.vocabulary import AnyTokenizer
+from regard.text.tokenizers.vocabulary import AnyTokenizer, sample
 
 SYMBOLS = ("[CLS]", "[MASK]")
 """Of vocabularies of encoder-only models."""

@@ -15,7 +15,7 @@ from regard.config import Recipe
 from regard.data.batches.batch import Ids, batches_by_length, pack_sources
 from regard.data.prepare.windowing import Frame
 from regard.models.inputs import Tokens, tokens
-from regard.models.rnn_encoder import Reader
+from regard.models.rnn import Reader
 from regard.system.errors import UsageError
 from regard.tasks.protocols import device_of
 from regard.tasks.text.assets import TextAssets

@@ -35,8 +35,7 @@ from regard.tasks.metrics.bleu import score
 from regard.tasks.model_writer import StoppableTrace
 from regard.tasks.protocols import DataPaths, ShouldStop, TrainingJob
 from regard.tasks.translation.translator import Hypothesis, Translation
-from regard.text.tokenizers.reservoir_sample import sample
-from regard.text.tokenizers.vocabulary import Vocabularies, learn_vocabularies
+from regard.text.tokenizers.vocabulary import Vocabularies, learn_vocabularies, sample
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, tick
 
 SAMPLES = 3

@@ -11,20 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.config import Decoding, Recipe
-from regard.decoding import hypotheses as found
+from regard.decoding import rows as found
 from regard.decoding.rows import Symbols
 from regard.decoding.search import search
 from regard.decoding.trace import Trace
 from regard.models.build import encoder_decoder
-from regard.models.decoding.stepper import stepper
+from regard.models.decoding import stepper
 from regard.models.rnn import Rnn
 from regard.models.transformer import Transformer
 from regard.system.errors import UsageError
 from regard.tasks.metrics.bleu import TranslationScores, score
 from regard.tasks.text.task import BaseTask, refuse_others
 from regard.text.languages import joiner
-from regard.text.long_words import shorten_words
-from regard.text.sentences import cut
+from regard.text.sentences import cut, shorten_words
 from regard.text.tokenizers.vocabulary import Vocabularies
 
 LONGEST_WORD = 4096

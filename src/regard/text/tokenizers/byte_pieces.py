@@ -1,14 +1,57 @@
-"""Byte-level pieces: the mapping between bytes and the letters a vocabulary spells them with [Radford19 §2.2]."""
+"""From text to byte-level pieces: Unicode normalisation, the split into words, letters for bytes [Radford19 §2.2]."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+
+Normalisation = Literal["none", "nfc", "nfkc"]
+
+FORMS: dict[str, normalizers.Normalizer | None] = {
+    "none": None,
+    "nfc": normalizers.NFC(),
+    "nfkc": normalizers.NFKC(),
+}
+"""The tokenizer library's own forms, not Python's: a model then means the same under every version of Python."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def replace_surrogates(text: str) -> str:
+    """``text`` without surrogates, which are no characters: pairs are joined, lone ones become U+FFFD."""
+    if text.isascii() or not _SURROGATE.search(text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+@cache
+def normaliser(form: Normalisation, lowercase: bool = False) -> normalizers.Normalizer | None:
+    """The library's normaliser of a form, None where it would do nothing.
+
+    Letters become small one by one, whatever the language. The form stands on both sides of that: a letter may hide
+    behind a compatible character, and small letters may compose where large ones did not.
+    """
+    shape = FORMS[form]
+    if not lowercase:
+        return shape
+    around = [] if shape is None else [shape]
+    return normalizers.Sequence([*around, normalizers.Lowercase(), *around])
+
+
+def normalise(text: str, form: Normalisation, lowercase: bool = False) -> str:
+    """``text`` in one Unicode normal form, lower-cased on request; ``none`` only replaces lone surrogates."""
+    text = replace_surrogates(text)
+    if text.isascii():
+        return text.lower() if lowercase else text
+    found = normaliser(form, lowercase)
+    return text if found is None else found.normalize_str(text)
+
 
 WORD = r"'s|'t|'re|'ve|'m|'ll|'d| ?[\p{L}\p{M}]+| ?\p{N}+| ?[^\s\p{L}\p{M}\p{N}]+|\s+(?!\S)|\s+"
 """A word takes the space before it; letters keep their combining marks, so Hindi words stay whole.

@@ -2,41 +2,245 @@
 
 As BERT, GPT-2 and T5 have them [Devlin19 §3; Radford19 §2.2; Raffel20 §2.1]: everything a task needs to encode a
 text, to find its words and symbols, and to read ids again. What they read is not always what was written: many of them
-lower-case, drop accents or join white space.
+lower-case, drop accents or join white space. Symbols are guarded so that no text encodes to one.
 """
 
 from __future__ import annotations
 
-import hashlib
+import copy
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+import tokenizers
 from numpy.typing import NDArray
 
+from regard.config import FORMAT
 from regard.system.errors import RegardError
-from regard.text.normalisation import replace_surrogates
 from regard.text.stop_strings import Incremental, WindowDecoder
-from regard.text.tokenizers.byte_pieces import BYTE_OF, unspell, word_starts
-from regard.text.tokenizers.hugging_face_file import (
-    GUARD,
-    KNOWN,
-    TokenizerSettings,
-    call_library,
-    open_tokenizer,
-    step_types,
-)
-from regard.text.tokenizers.tokenizer import SENTINEL, Encoding, ids_by_number
-from regard.text.tokenizers.tokenizer_file import read_document, write
+from regard.text.tokenizers.byte_pieces import BYTE_OF, replace_surrogates, unspell, word_starts
+from regard.text.tokenizers.tokenizer import SENTINEL, BaseTokenizer, Encoding, ids_by_number, read_document
+
+Answer = TypeVar("Answer")
+
+KNOWN: dict[str, tuple[str, ...]] = {
+    "cls": ("[CLS]",),
+    "sep": ("[SEP]",),
+    "bos": ("<s>", "<bos>", "<|endoftext|>", "<|begin_of_text|>", "[BOS]"),
+    "eos": ("</s>", "<eos>", "<|endoftext|>", "<|end_of_text|>", "[EOS]"),
+    "mask": ("[MASK]", "<mask>"),
+    "pad": ("[PAD]", "<pad>"),
+    "unk": ("[UNK]", "<unk>"),
+}
+"""Usual names of symbols, for files that do not declare them."""
+
+GUARD = "\ufdd0"
+"""Stands before the name of each symbol inside the library: no character, and taken out of every text."""
+
+KEY = "regard"
+"""Below ``model``, the one place where the library accepts a foreign key: settings that are not part of the file."""
+
+
+@dataclass(frozen=True)
+class Symbols:
+    """The ids of the symbols by role; roles without a symbol are missing.
+
+    Args:
+        roles: ``cls``, ``sep``, ``bos``, ``eos``, ``mask``, ``pad``, ``unk``.
+        every: all of them, and further ones of the file, that texts never give.
+        before: what the file puts before a text.
+        behind: what it puts after one.
+        unknown: what the model makes of a word or character that it has no piece for, if it has such a symbol.
+    """
+
+    roles: Mapping[str, int]
+    every: frozenset[int]
+    before: tuple[int, ...]
+    behind: tuple[int, ...]
+    unknown: int | None
+
+
+@dataclass(frozen=True)
+class TokenizerSettings:
+    """Settings of a tokenizer that its file lacks; embedded in it when it is saved.
+
+    Args:
+        names: role to name, e.g. ``{"eos": "<|endoftext|>"}``.
+        size: rows of the model's table, where there are more than the file has names for.
+    """
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    size: int = 0
+
+    @classmethod
+    def of(cls, document: Any, where: str) -> TokenizerSettings:
+        """The settings that :meth:`embed_in` wrote; empty if there are none."""
+        try:
+            found = document["model"].get(KEY, {})
+            if found.get("format", FORMAT) > FORMAT:
+                message = f"format {found['format']} was written by a newer Regard; this one reads format {FORMAT}"
+                raise RegardError(message, where)
+            names, size = dict(found.get("symbols", {})), found.get("size", 0)
+            sound = all(isinstance(name, str) and role in KNOWN for role, name in names.items())
+        except (KeyError, TypeError, ValueError, AttributeError):
+            sound = False
+        if not sound or not isinstance(size, int) or not 0 <= size <= 1 << 24:
+            raise RegardError("is damaged, or no tokenizer of the tokenizers library", where)
+        return cls(names, size)
+
+    def embed_in(self, document: Any) -> Any:
+        """The document with these settings embedded."""
+        if not self.names and not self.size:
+            return document
+        value = {"format": FORMAT, "symbols": dict(sorted(self.names.items())), "size": self.size}
+        return {**document, "model": {**document["model"], KEY: value}}
+
+
+def special_token_names(folder: Path | str) -> dict[str, str]:
+    """The names of symbols that ``tokenizer_config.json`` and ``special_tokens_map.json`` of a folder tell, by role.
+
+    Raises:
+        RegardError: one of the files is damaged.
+    """
+    names: dict[str, str] = {}
+    for file in ("tokenizer_config.json", "special_tokens_map.json"):
+        path = Path(folder) / file
+        if not path.exists():
+            continue
+        document = read_document(path)
+        if not isinstance(document, dict):
+            raise RegardError("is damaged: an object of names was expected", str(path))
+        for role in KNOWN:
+            name = document.get(f"{role}_token")
+            name = name.get("content") if isinstance(name, dict) else name
+            if isinstance(name, str):
+                names[role] = name
+    return names
+
+
+def open_tokenizer(
+    document: Any, told: TokenizerSettings, where: str
+) -> tuple[tokenizers.Tokenizer, list[str], Symbols]:
+    """The guarded library tokenizer, the name of each id (empty where there is none), and the symbols.
+
+    Raises:
+        RegardError: the library cannot read it, or a given symbol is not in it.
+    """
+    plain = _library(_bare(document, where), where)
+    ids: dict[str, int] = plain.get_vocab(with_added_tokens=True)
+    largest = max(ids.values(), default=-1)
+    if not ids or largest >= 1 << 24:
+        raise RegardError("has no pieces, or ids above 16 million; is it a tokenizer?", where)
+    names = [""] * max(largest + 1, told.size)
+    for name, id in ids.items():
+        names[id] = name
+    symbols = _symbols(document, plain, ids, told, where)
+    guarded = _library(_guard(document, {names[id] for id in symbols.every}), where)
+    if any(guarded.token_to_id(GUARD + names[id]) != id for id in symbols.every):
+        raise RegardError("has symbols whose ids do not fit its vocabulary; the file is damaged", where)
+    return guarded, names, symbols
+
+
+def _bare(document: Any, where: str) -> Any:
+    """The document without padding and truncation."""
+    if not isinstance(document, dict) or not isinstance(document.get("model"), dict):
+        raise RegardError("is damaged, or no tokenizer of the tokenizers library", where)
+    model = {key: value for key, value in document["model"].items() if key != KEY}
+    return {**document, "model": model, "padding": None, "truncation": None}
+
+
+def _library(document: Any, where: str) -> tokenizers.Tokenizer:
+    return call_library(lambda: tokenizers.Tokenizer.from_str(json.dumps(document)), where)
+
+
+def call_library(question: Callable[[], Answer], where: str) -> Answer:
+    """Call the library; its errors become a RegardError."""
+    try:
+        return question()
+    except BaseException as error:
+        # The library answers some files with a panic, which is no Exception.
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise RegardError(f"cannot be read by the tokenizers library: {error}", where) from None
+
+
+def _symbols(
+    document: Any, plain: tokenizers.Tokenizer, ids: Mapping[str, int], told: TokenizerSettings, where: str
+) -> Symbols:
+    for role, name in told.names.items():
+        if name not in ids:
+            raise RegardError(f"the {role} symbol {name!r} is not in the vocabulary", where)
+    added = document.get("added_tokens") or []
+    special = {token["content"] for token in added if token.get("special")}
+    # With merges a name may be an ordinary piece that they build; then only what the file added is a symbol.
+    possible = {token["content"] for token in added} if "merges" in document["model"] else ids.keys()
+    roles = {role: ids[name] for role, name in told.names.items()}
+    for role, usual in KNOWN.items():
+        here = [name for name in usual if name in ids and name in possible]
+        if role not in roles and here:
+            roles[role] = ids[here[0]]
+    if (unknown := _unknown(document["model"], ids)) is not None:
+        roles["unk"] = unknown
+    before, behind = call_library(lambda: _template_ids(plain), where)
+    every = {*roles.values(), *(ids[name] for name in special if name in ids), *before, *behind}
+    return Symbols(roles, frozenset(every), before, behind, unknown)
+
+
+def _unknown(model: Any, ids: Mapping[str, int]) -> int | None:
+    """The model's own piece for what it has no piece for: by name, or in a Unigram model by id."""
+    unknown = model["unk_id"] if "unk_id" in model else ids.get(model.get("unk_token") or "")
+    return unknown if isinstance(unknown, int) else None
+
+
+def _template_ids(plain: tokenizers.Tokenizer) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The symbols that the post-processor puts before and after a text."""
+    for probe in ("a", "1", "。"):
+        encoding = plain.encode(probe)
+        marked = encoding.special_tokens_mask
+        if 0 in marked:
+            begin, end = marked.index(0), len(marked) - marked[::-1].index(0)
+            return tuple(encoding.ids[:begin]), tuple(encoding.ids[end:])
+    return (), ()
+
+
+def _guard(document: Any, names: set[str]) -> Any:
+    """The document with every symbol renamed, so that no text can hold one: a literal ``[MASK]`` stays text."""
+    document = copy.deepcopy(_bare(document, ""))
+    model = document["model"]
+
+    def safe(name: str) -> str:
+        return GUARD + name if name in names else name
+
+    vocab = model["vocab"]
+    if isinstance(vocab, dict):
+        model["vocab"] = {safe(name): id for name, id in vocab.items()}
+    else:
+        model["vocab"] = [[safe(name), score] for name, score in vocab]
+    if isinstance(model.get("unk_token"), str):
+        model["unk_token"] = safe(model["unk_token"])
+    for token in document.get("added_tokens") or []:
+        token["content"] = safe(token["content"])
+    document["post_processor"] = None
+    return document
+
+
+def step_types(part: Any) -> Iterator[str]:
+    """The kinds of all steps of a part of the file, those inside a sequence too."""
+    if isinstance(part, dict):
+        yield str(part.get("type"))
+        for inner in (*(part.get("pretokenizers") or ()), *(part.get("decoders") or ())):
+            yield from step_types(inner)
+
 
 SENTINEL_OF_T5 = re.compile("<extra_id_([0-9]+)>")
 BYTE = re.compile("<0x[0-9A-F]{2}>")
 
 
-class HuggingFaceTokenizer:
+class HuggingFaceTokenizer(BaseTokenizer):
     """Text to ids and back, by a ``tokenizer.json`` of the ``tokenizers`` library; see ``Tokenizer`` for the face.
 
     Encoding never adds a symbol, and a symbol's name in a text stays text, as with our own. ``begin`` and ``end`` are
@@ -78,8 +282,7 @@ class HuggingFaceTokenizer:
         steps = {*step_types(document.get("pre_tokenizer")), *step_types(document.get("decoder"))}
         self._held = self._bytes() if "ByteLevel" in steps else None
         self._spaced = any(name.startswith("▁") for name in self.names)
-        self._file = (json.dumps(told.embed_in(document), ensure_ascii=False) + "\n").encode("utf-8", "replace")
-        self.sha256 = hashlib.sha256(self._file).hexdigest()
+        self.content = (json.dumps(told.embed_in(document), ensure_ascii=False) + "\n").encode("utf-8", "replace")
 
     @property
     def ordinary(self) -> NDArray[np.int64]:
@@ -90,12 +293,8 @@ class HuggingFaceTokenizer:
         """``text`` without lone surrogates; what else the file changes, it changes inside."""
         return replace_surrogates(text)
 
-    def encode(self, text: str) -> Encoding:
-        """The pieces of ``text`` with their offsets in ``text`` itself, whatever the file makes of its characters."""
-        return self.encode_batch([text])[0]
-
     def encode_batch(self, texts: Sequence[str]) -> list[Encoding]:
-        """The pieces of each text with their offsets; faster than one by one."""
+        """The pieces of each text with their offsets in the text itself, whatever the file makes of its characters."""
         normal = [replace_surrogates(text) for text in texts]
         guarded = list(map(_unguard, normal))
         found = call_library(lambda: self._core.encode_batch(guarded, add_special_tokens=False), self._where)
@@ -111,14 +310,9 @@ class HuggingFaceTokenizer:
         """The text of pieces, as the file joins them; symbols and rows without a name are skipped."""
         ids = [int(id) for id in ids]
         if ids and not 0 <= min(ids) <= max(ids) <= self.size:
-            raise RegardError(f"an id is not below the vocabulary's {self.size} pieces")
+            raise RegardError(f"one is not below the vocabulary's {self.size} pieces", "ids")
         spoken = [id for id in ids if id < self.size and self.names[id] and id not in self._special]
-        text: str = call_library(lambda: self._core.decode(spoken, skip_special_tokens=False), self._where)
-        return text
-
-    def decode_batch(self, batch: Iterable[Iterable[int]]) -> list[str]:
-        """The text of each sequence of pieces."""
-        return [self.decode(ids) for ids in batch]
+        return call_library(lambda: self._core.decode(spoken, skip_special_tokens=False), self._where)
 
     def incremental(self) -> Incremental:
         """A reader that turns ids into text one by one."""
@@ -143,20 +337,10 @@ class HuggingFaceTokenizer:
             return id == self._strange
         return bool(BYTE.match(self.piece(id))) and id not in self._special
 
-    def word_starts(self, ids: Iterable[int]) -> NDArray[np.bool_]:
-        """Which of these tokens begin a word; a symbol counts as a word."""
-        ids = [int(id) for id in ids]
-        found = np.ones(len(ids), np.bool_)
-        alone = [place for place, id in enumerate(ids) if self._stands_alone(id)]
-        for begin, end in zip([0, *(place + 1 for place in alone)], [*alone, len(ids)], strict=True):
-            if end > begin:
-                found[begin:end] = self._starts(ids[begin:end])
-        return found
-
     def _stands_alone(self, id: int) -> bool:
         return id >= self.size or not self.names[id] or (id in self._special and id != self._strange)
 
-    def _starts(self, ids: Sequence[int]) -> NDArray[np.bool_]:
+    def _word_starts(self, ids: Sequence[int]) -> NDArray[np.bool_]:
         """Word starts among pieces without symbols, by their names."""
         if self._held is not None and self._core.pre_tokenizer is not None:
             held, splitter = [self._held[id] for id in ids], self._core.pre_tokenizer
@@ -176,18 +360,9 @@ class HuggingFaceTokenizer:
         """The bytes of each piece of a byte-level file; one that was added beside them stands for its own text."""
         return [unspell(name) if set(name) <= BYTE_OF.keys() else name.encode() for name in self.names]
 
-    @property
-    def content(self) -> bytes:
-        """The bytes that :meth:`save` writes."""
-        return self._file
-
-    def save(self, path: Path | str) -> None:
-        """Write ``tokenizer.json``, which the ``tokenizers`` library reads too; replaces the file at once."""
-        write(path, self._file)
-
     @classmethod
     def load(cls, path: Path | str, names: Mapping[str, str] | None = None, size: int = 0) -> HuggingFaceTokenizer:
-        """The tokenizer of a file, e.g. with the names that ``hugging_face_file.special_token_names`` found.
+        """The tokenizer of a file, e.g. with the names that :func:`special_token_names` found.
 
         Raises:
             RegardError: the file is missing, too large, damaged, or see the class.

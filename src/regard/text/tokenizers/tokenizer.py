@@ -8,22 +8,115 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from tokenizers import models, trainers
 
 from regard.config import FORMAT
+from regard.system import disk
 from regard.system.errors import RegardError, UsageError
-from regard.text.normalisation import Normalisation, normalise, normaliser
 from regard.text.stop_strings import ByteDecoder, Incremental
-from regard.text.tokenizers.byte_pieces import ALPHABET, Units, assemble, spell, unspell, word_starts
-from regard.text.tokenizers.tokenizer_file import END, UNKNOWN, parse_document, read_document, write
+from regard.text.tokenizers.byte_pieces import (
+    ALPHABET,
+    FORMS,
+    SPLIT,
+    Normalisation,
+    Units,
+    assemble,
+    normalise,
+    normaliser,
+    spell,
+    unspell,
+    word_starts,
+)
+
+END, UNKNOWN = "</s>", "<unk>"
+
+
+class Parts(NamedTuple):
+    """Parsed contents of our file: the arguments of :class:`regard.text.tokenizers.tokenizer.Tokenizer`."""
+
+    vocabulary: list[str]
+    merges: list[tuple[str, str]]
+    normalisation: Normalisation
+    units: Units
+    lowercase: bool
+
+
+def read_document(path: Path | str) -> Any:
+    """The JSON of a tokenizer's file.
+
+    Raises:
+        RegardError: the file is missing, too large, or no JSON.
+    """
+    return disk.json_of(path, "tokenizer file")
+
+
+def parse_document(document: Any, where: str) -> Parts:
+    """The parts of one of our files, each entry looked at before the library sees it.
+
+    Raises:
+        RegardError: it is damaged, newer, or not one of ours.
+    """
+    try:
+        model = document["model"]
+        if isinstance(model.get("format"), int) and model["format"] > FORMAT:
+            found = model["format"]
+            raise RegardError(f"format {found} was written by a newer Regard; this one reads format {FORMAT}", where)
+        vocabulary = [name for name, _ in sorted(model["vocab"].items(), key=lambda entry: entry[1])]
+        merges = [(left, right) for left, right in model["merges"]]
+        known = [key for key, written in _NORMALISERS.items() if written == document["normalizer"]]
+        units = [unit for unit in SPLIT if _splitter(unit) == document["pre_tokenizer"]]
+        ours = _fits(vocabulary, merges, model["vocab"]) and bool(known) and bool(units)
+        ours = ours and document["added_tokens"] == [] and _merges_fit(model, units[0])
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+        ours = False
+    if not ours:
+        raise RegardError("is damaged, or no tokenizer of Regard; learn it again with `regard train`", where)
+    return Parts(vocabulary, merges, known[0][0], units[0], known[0][1])
+
+
+def _splitter(units: Units) -> Any:
+    return json.loads(assemble(models.BPE(), None, units).to_str())["pre_tokenizer"]
+
+
+def _normaliser(form: Normalisation, lowercase: bool) -> Any:
+    return json.loads(assemble(models.BPE(), normaliser(form, lowercase)).to_str())["normalizer"]
+
+
+_NORMALISERS: dict[tuple[Normalisation, bool], Any] = {
+    (form, lowercase): _normaliser(form, lowercase)  # type: ignore[arg-type,misc]
+    for form in FORMS
+    for lowercase in (False, True)
+}
+
+
+def _merges_fit(model: Any, units: Units) -> bool:
+    """Whether the merges fit the units: pieces have merges, characters have none."""
+    whole = bool(model.get("ignore_merges"))
+    return whole and model["merges"] == [] if units == "characters" else not whole
+
+
+def _fits(vocabulary: list[str], merges: list[tuple[str, str]], ids: dict[str, int]) -> bool:
+    """Whether ids count from zero, symbols come first, then the bytes, then pieces that the merges build."""
+    if [ids[name] for name in vocabulary] != list(range(len(vocabulary))) or vocabulary[:2] != [END, UNKNOWN]:
+        return False
+    first = vocabulary.index(ALPHABET[0])
+    known = set(vocabulary[first:])
+    spelled = all(name and not set(name) - set(ALPHABET) for name in known)
+    built = all(left in known and right in known and left + right in known for left, right in merges)
+    return first >= 2 and vocabulary[first : first + 256] == ALPHABET and spelled and built
+
 
 CLASS, MASK = "[CLS]", "[MASK]"
 SENTINEL = re.compile(r"<extra_([0-9]+)>")
@@ -42,11 +135,72 @@ class Encoding:
     text: str
 
 
-class Tokenizer:
+class BaseTokenizer(ABC):
+    """What our tokenizer and Hugging Face's have in common.
+
+    Encoding never adds a symbol, and a symbol's name in a text stays text.
+    """
+
+    size: int
+    content: bytes
+    """The bytes that :meth:`save` writes."""
+
+    @cached_property
+    def sha256(self) -> str:
+        """Fingerprint of the content."""
+        return hashlib.sha256(self.content).hexdigest()
+
+    @abstractmethod
+    def encode_batch(self, texts: Sequence[str]) -> list[Encoding]:
+        """The pieces of each text with their offsets; faster than one by one."""
+
+    @abstractmethod
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of pieces; symbols are skipped."""
+
+    @abstractmethod
+    def _stands_alone(self, id: int) -> bool:
+        """Whether an id is a symbol, which is a word by itself."""
+
+    @abstractmethod
+    def _word_starts(self, ids: Sequence[int]) -> NDArray[np.bool_]:
+        """Which of these pieces, none of which stands alone, begin a word."""
+
+    def encode(self, text: str) -> Encoding:
+        """The pieces of ``text`` with their offsets."""
+        return self.encode_batch([text])[0]
+
+    def decode_batch(self, batch: Iterable[Iterable[int]]) -> list[str]:
+        """The text of each sequence of pieces."""
+        return [self.decode(ids) for ids in batch]
+
+    def word_starts(self, ids: Iterable[int]) -> NDArray[np.bool_]:
+        """Which of these tokens begin a word; a symbol counts as a word.
+
+        The pieces between two symbols are one text, whose words are those within which pieces are merged.
+        """
+        ids = [int(id) for id in ids]
+        found = np.ones(len(ids), np.bool_)
+        alone = [place for place, id in enumerate(ids) if self._stands_alone(id)]
+        for begin, end in zip([0, *(place + 1 for place in alone)], [*alone, len(ids)], strict=True):
+            if end > begin:
+                found[begin:end] = self._word_starts(ids[begin:end])
+        return found
+
+    def save(self, path: Path | str) -> None:
+        """Write one ``tokenizer.json``, which the ``tokenizers`` library reads too; replaces the file at once."""
+        path = Path(path)
+        partial = path.with_name(path.name + ".partial")
+        with disk.naming(path):
+            partial.write_bytes(self.content)
+            os.replace(partial, path)
+
+
+class Tokenizer(BaseTokenizer):
     """Text to ids and back: ``decode(encode(x).ids) == normalise(x)`` for every string.
 
     Ids: ``</s>`` 0, ``<unk>`` 1, the task's symbols, then pieces. The start symbol ``start`` is the number of pieces:
-    it is no entry here. Encoding never adds a symbol, and a symbol's name in a text stays text.
+    it is no entry here.
 
     Args:
         vocabulary: every symbol and piece, in the order of their ids; the first 256 pieces are the bytes.
@@ -86,8 +240,7 @@ class Tokenizer:
         self._fragment = [place >= self.symbols and not _whole(held) for place, held in enumerate(self._bytes)]
         self.longest = max(map(len, self._bytes))
         """Bytes of the longest piece."""
-        self._file = self._to_json()
-        self.sha256 = hashlib.sha256(self._file).hexdigest()
+        self.content = self._to_json()
 
     @property
     def ordinary(self) -> NDArray[np.int64]:
@@ -97,10 +250,6 @@ class Tokenizer:
     def normalise(self, text: str) -> str:
         """``text`` as the model sees it: in the recipe's Unicode form and case, lone surrogates replaced."""
         return normalise(text, self.normalisation, self.lowercase)
-
-    def encode(self, text: str) -> Encoding:
-        """The pieces of ``text`` with their offsets."""
-        return self.encode_batch([text])[0]
 
     def encode_batch(self, texts: Sequence[str]) -> list[Encoding]:
         """The pieces of each text with their offsets; faster than one by one."""
@@ -120,18 +269,11 @@ class Tokenizer:
         splitter = self._core.pre_tokenizer
         return [word for word, _ in splitter.pre_tokenize_str(self.normalise(text))] if splitter else []
 
-    def word_starts(self, ids: Iterable[int]) -> NDArray[np.bool_]:
-        """Which of these tokens begin a word; a symbol counts as a word.
+    def _stands_alone(self, id: int) -> bool:
+        return id < self.symbols or id == self.start
 
-        The pieces between two symbols are one text, whose words are those within which pieces are merged.
-        """
-        ids = list(ids)
-        found = np.ones(len(ids), np.bool_)
-        symbols = [place for place, id in enumerate(ids) if id < self.symbols or id == self.start]
-        for begin, end in zip([0, *(place + 1 for place in symbols)], [*symbols, len(ids)], strict=True):
-            if end > begin:
-                found[begin:end] = word_starts([self._bytes[id] for id in ids[begin:end]], self._words)
-        return found
+    def _word_starts(self, ids: Sequence[int]) -> NDArray[np.bool_]:
+        return word_starts([self._bytes[id] for id in ids], self._words)
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of pieces; symbols are skipped, and bytes that are not UTF-8 become U+FFFD."""
@@ -139,11 +281,7 @@ class Tokenizer:
         try:
             return b"".join([held[i] for i in ids if i != self.start]).decode("utf-8", "replace")
         except IndexError:
-            raise RegardError(f"an id is not below the vocabulary's {self.size} pieces") from None
-
-    def decode_batch(self, batch: Iterable[Iterable[int]]) -> list[str]:
-        """The text of each sequence of pieces."""
-        return [self.decode(ids) for ids in batch]
+            raise RegardError(f"one is not below the vocabulary's {self.size} pieces", "ids") from None
 
     def incremental(self) -> Incremental:
         """Incremental decoder; its outputs together equal :meth:`decode` of all ids."""
@@ -175,15 +313,6 @@ class Tokenizer:
         document = json.loads(core.to_str())
         document["model"]["format"] = FORMAT  # the one place where the library lets a foreign key pass
         return (json.dumps(document, ensure_ascii=False) + "\n").encode()
-
-    @property
-    def content(self) -> bytes:
-        """The bytes that :meth:`save` writes."""
-        return self._file
-
-    def save(self, path: Path | str) -> None:
-        """Write one ``tokenizer.json``, which the ``tokenizers`` library reads too; replaces the file at once."""
-        write(path, self._file)
 
     @classmethod
     def load(cls, path: Path | str) -> Tokenizer:

@@ -1,4 +1,4 @@
-"""Vocabularies of a translator: one joint tokenizer for both languages, or one per language."""
+"""Vocabularies of a translator: one joint tokenizer or one per language, learned from a sample of the corpus."""
 
 from __future__ import annotations
 
@@ -6,13 +6,37 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from regard.system.errors import RegardError
-from regard.text.normalisation import Normalisation
-from regard.text.tokenizers.byte_pieces import Units
+from regard.system.keys import generator
+from regard.text.tokenizers.byte_pieces import Normalisation, Units
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
-from regard.text.tokenizers.tokenizer import Tokenizer, learn
-from regard.text.tokenizers.tokenizer_file import parse_document, read_document
+from regard.text.tokenizers.tokenizer import Tokenizer, learn, parse_document, read_document
+
+Item = TypeVar("Item")
+CHUNK = 4096
+
+
+def sample(items: Iterable[Item], count: int, seed: int) -> list[Item]:
+    """``count`` items drawn evenly without replacement (all, if there are fewer): a reservoir, a function of the seed.
+
+    The order of the stream is kept.
+    """
+    draws = generator(seed, "sample")
+    kept: list[tuple[int, Item]] = []
+    places: list[int] = []
+    for number, item in enumerate(items):
+        if number < count:
+            kept.append((number, item))
+            continue
+        if not places:  # drawn in chunks: one draw costs a microsecond, a stream may have 10⁸ items
+            places = draws.integers(0, range(number + 1, number + 1 + CHUNK)).tolist()[::-1]
+        place = places.pop()
+        if place < count:
+            kept[place] = (number, item)
+    return [item for _, item in sorted(kept, key=lambda entry: entry[0])]
+
 
 JOINT, SOURCE, TARGET = "tokenizer.json", "tokenizer.source.json", "tokenizer.target.json"
 

@@ -37,21 +37,15 @@ class LoadedCheckpoint:
     state: dict[str, Any]
 
 
+@dataclass
 class Checkpoints:
     """The checkpoints ``step-000500/`` of a run in one folder."""
 
-    def __init__(
-        self, folder: Path, files: Files, keep: int = 3, report: Callable[[str], None] = lambda text: None
-    ) -> None:
-        self.folder = folder
-        self.files = files
-        self.keep = keep
-        self.report = report
-        self.resumed_from: Path | None = None
-
-    def paths(self) -> list[Path]:
-        """Complete checkpoints, oldest first; only :meth:`load` verifies them."""
-        return whole(self.folder)
+    folder: Path
+    files: Files
+    keep: int = 3
+    report: Callable[[str], None] = lambda text: None
+    resumed_from: Path | None = None
 
     def load(self) -> LoadedCheckpoint | None:
         """The newest undamaged checkpoint, or ``None`` if there never was one; damaged ones are renamed.
@@ -59,10 +53,9 @@ class Checkpoints:
         Raises:
             NoValidCheckpoint: there are checkpoints, but none is valid.
         """
-        for path in reversed(self.paths()):
+        for path in reversed(whole(self.folder)):
             try:
-                manifest.verify(path)
-                state = state_of(path)
+                state = verified_state(path)
             except Damaged as error:
                 with contextlib.suppress(OSError):  # where nothing can be renamed it is passed over again next time
                     self._set_aside(path, error)
@@ -121,13 +114,10 @@ class Checkpoints:
 
     def _set_aside(self, path: Path, error: Damaged) -> None:
         self.report(f"checkpoint {path.name} is damaged and set aside: {error}")
-        aside = path.with_name(f"{path.name}.corrupt-{time.strftime('%Y%m%dT%H%M%S')}")
-        while aside.exists():
-            aside = aside.with_name(aside.name + "-again")
-        self.files.rename(path, aside)
+        self.files.rename(path, dated(path.with_name(f"{path.name}.corrupt-")))
 
     def _prune(self, best: int | None) -> None:
-        paths = self.paths()
+        paths = whole(self.folder)
         kept = {*paths[-self.keep :], self.resumed_from, None if best is None else self.folder / name(best)}
         for path in paths:
             if path not in kept:
@@ -136,14 +126,23 @@ class Checkpoints:
                 self.files.remove(remains)
 
 
-def state_of(path: Path) -> dict[str, Any]:
-    """The plain values of a checkpoint that was verified.
+def verified_state(path: Path) -> dict[str, Any]:
+    """The plain values of a checkpoint, after every file of it is verified.
 
     Raises:
-        Damaged: it holds something else.
+        Damaged: a file is not as it was written, or holds something else.
         RegardError: a newer Regard wrote it.
     """
+    manifest.verify(path)
     return checksum.load_json(disk.content(path / STATE, error=Damaged), path / STATE)
+
+
+def dated(start: Path) -> Path:
+    """A new path: this one's name, followed by the time."""
+    path = start.with_name(f"{start.name}{time.strftime('%Y%m%dT%H%M%S')}")
+    while path.exists():
+        path = path.with_name(path.name + "-again")
+    return path
 
 
 def name(step: int) -> str:

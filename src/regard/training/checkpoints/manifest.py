@@ -72,7 +72,10 @@ def verify(folder: Path, *, extra: bool = False) -> None:
     Raises:
         Damaged: the first file that differs.
     """
-    wanted = _readable(folder) if extra else [read_manifest(folder / NAME)]
+    listed = [folder / NAME]
+    if extra and (folder / NEXT).exists():  # replacing was cut short: each file is the old or the new one
+        listed = [path for path in (folder / NAME, folder / NEXT) if path.exists()]
+    wanted = [read_manifest(path) for path in listed]
     for name in sorted(set().union(*wanted)):
         found = measure(folder / name)
         if not any(entries.get(name) == found for entries in wanted):
@@ -82,13 +85,6 @@ def verify(folder: Path, *, extra: bool = False) -> None:
         for path in sorted(folder.iterdir()):
             if path.name not in known:
                 raise Damaged("does not belong here: the manifest does not name it", str(path))
-
-
-def _readable(folder: Path) -> list[dict[str, Entry]]:
-    """The manifest, and the next one beside it if replacing was cut short: each file is then the old or the new one."""
-    if not (folder / NEXT).exists():
-        return [read_manifest(folder / NAME)]
-    return [read_manifest(path) for path in (folder / NAME, folder / NEXT) if path.exists()]
 
 
 def seal(folder: Path, entries: Mapping[str, Entry], files: Files) -> None:

@@ -1,10 +1,12 @@
-"""The output folder of a run: start, resume, report it finished, or refuse; never overwrites anything by mistake."""
+"""Output folders: of a run (start, resume, finished or refused), and of other results, there whole or not at all."""
 
 from __future__ import annotations
 
+import filecmp
 import os
 import re
-import time
+import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from enum import Enum
@@ -13,9 +15,8 @@ from typing import Literal
 
 from regard.system.errors import NoValidCheckpoint, RegardError, UsageError
 from regard.training.checkpoints import manifest, resolved
-from regard.training.checkpoints.checkpoint import state_of, whole
-from regard.training.checkpoints.files import Files
-from regard.training.checkpoints.locks import alone
+from regard.training.checkpoints.checkpoint import dated, verified_state, whole
+from regard.training.checkpoints.files import Files, alone, partial_path
 from regard.training.progress import Progress
 
 Resume = Literal["auto", "must", "never"]
@@ -23,6 +24,7 @@ _MODEL = ("recipe.toml", "model.safetensors", "card.md", manifest.NAME, manifest
 _ASSETS = ("labels.json", "pixels.json")
 """Asset files other than tokenizers: labels and scales."""
 _BEFORE = "training.before-"
+_TAKEN = "holds something already; name a new folder"
 
 
 class Action(Enum):
@@ -122,8 +124,7 @@ def is_complete(training: Path, steps: int | None = None, patience: int | None =
     """
     for path in reversed(whole(training / "checkpoints")):
         try:
-            manifest.verify(path)
-            progress = Progress.of(state_of(path), path)
+            progress = Progress.of(verified_state(path), path)
         except RegardError:
             return False  # resuming sets it aside and says so
         if steps is not None and progress.step > steps - (not progress.finished):
@@ -164,10 +165,7 @@ def _set_aside(output: Path) -> bool:
     earlier = [name for name in sorted(_names(output)) if name != "training" and not name.startswith(_BEFORE)]
     if not earlier and _names(output / "training") <= {"lock"}:
         return False
-    aside = output / f"{_BEFORE}{time.strftime('%Y%m%dT%H%M%S')}"
-    while aside.exists():
-        aside = aside.with_name(aside.name + "-again")
-    files = Files()
+    aside, files = dated(output / _BEFORE), Files()
     files.rename(output / "training", aside)
     for name in earlier:
         files.rename(output / name, aside / name)
@@ -179,3 +177,81 @@ def _set_aside(output: Path) -> bool:
 def _hold_lock(training: Path) -> AbstractContextManager[None]:
     """Hold ``training/lock`` while the block runs."""
     return alone(training / "lock", "another process is training into this folder", training.parent)
+
+
+FIRST, LAST = ("model.safetensors", "model.bin"), ("config.json", "manifest.json")
+"""Order of a model's files: the first marks a folder as in use; without the last, none loads."""
+
+
+def refuse_other(output: Path) -> None:
+    """Raise a RegardError if ``output`` cannot be a result of this command, or is not a folder."""
+    if output.is_symlink() and not output.exists():
+        raise RegardError("is a link to nothing; name a new folder", str(output))
+    for above in output.absolute().parents:
+        if (above / "training" / resolved.NAME).is_file():
+            raise RegardError(
+                f"lies in the folder of a run, {above}, which could not resume; choose another", str(output)
+            )
+    if not output.exists() or (output.is_dir() and not any(output.iterdir())):
+        return
+    if not any((output / name).is_file() for name in FIRST):
+        raise RegardError(_TAKEN, str(output))
+
+
+@contextmanager
+def fresh_folder(output: Path) -> Iterator[Path]:
+    """A temporary folder to fill, moved to ``output`` at the end; on any failure nothing is left.
+
+    Where ``output`` holds the very same files already, or some of them because its maker was killed while they took
+    their place, it is left or made whole: the same command may be run again whenever it was killed.
+
+    Raises:
+        RegardError: ``output`` holds something else, or it cannot be written.
+    """
+    refuse_other(output)
+    place = output.resolve()
+    Files().sweep(place)
+    try:
+        with partial_path(place, lambda path: path.mkdir(parents=True)) as fresh:
+            try:
+                yield fresh
+                _refuse_difference(fresh, output)
+                _move(fresh, place)
+            finally:
+                shutil.rmtree(fresh, ignore_errors=True)
+    except OSError as error:
+        why = error.strerror or error
+        raise RegardError(f"cannot be written ({why}); nothing was left there", str(output)) from None
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder for temporary files, removed at the end; what killed processes left of theirs is removed too."""
+    place = Path(tempfile.gettempdir()) / "regard"
+    Files().sweep(place)
+    with partial_path(place, lambda path: path.mkdir(mode=0o700)) as fresh:
+        try:
+            yield fresh
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _refuse_difference(fresh: Path, output: Path) -> None:
+    """Raise a RegardError for a file that is there and is not the same, or has no counterpart."""
+    if not output.is_dir():
+        return
+    for path in output.rglob("*"):
+        other = fresh / path.relative_to(output)
+        same = path.is_file() and other.is_file() and filecmp.cmp(path, other, shallow=False)
+        if not (same or (path.is_dir() and other.is_dir())):
+            raise RegardError(_TAKEN, str(output))
+
+
+def _move(fresh: Path, place: Path) -> None:
+    """Move the files into place; an existing folder is kept, for it may be a process's working directory."""
+    if not place.exists():
+        os.replace(fresh, place)
+        return
+    for path in sorted(fresh.iterdir(), key=lambda path: (path.name not in FIRST, path.name in LAST, path.name)):
+        if not (place / path.name).exists():
+            os.replace(path, place / path.name)

@@ -8,8 +8,7 @@ from pathlib import Path
 from regard.config import Recipe, checksum, nearest
 from regard.system import disk
 from regard.system.errors import Damaged, RegardError, UsageError
-from regard.training.checkpoints import manifest
-from regard.training.checkpoints.checkpoint import state_of, whole
+from regard.training.checkpoints.checkpoint import verified_state, whole
 from regard.training.checkpoints.files import Files
 
 NAME = "resolved.toml"
@@ -56,17 +55,13 @@ def recipe_fields(recipe: Recipe) -> dict[str, Plain]:
 
 def write(folder: Path, fields: Fields, files: Files) -> None:
     """Replace ``resolved.toml`` in the private ``training/`` folder; nothing where it is the same already."""
-    raw, path = _render(fields), folder / NAME
-    if not path.is_file() or path.read_bytes() != raw:
-        files.replace(path, [raw])
-
-
-def _render(fields: Fields) -> bytes:
     nested: dict[str, dict[str, object]] = {}
     for name, value in fields.items():
         section, _, inner = name.partition(".")
         nested.setdefault(section, {})[inner] = value
-    return checksum.dump_sealed_toml(nested)
+    raw, path = checksum.dump_sealed_toml(nested), folder / NAME
+    if not path.is_file() or path.read_bytes() != raw:
+        files.replace(path, [raw])
 
 
 def read_fields(folder: Path) -> dict[str, Plain]:
@@ -110,8 +105,7 @@ def known_fields(folder: Path) -> tuple[dict[str, Plain], Path | None]:
 
 def _of_checkpoint(path: Path) -> dict[str, Plain]:
     try:
-        manifest.verify(path)
-        found = state_of(path).get("resolved", {})
+        found = verified_state(path).get("resolved", {})
     except Damaged:
         return {}
     return {name: _plain(value) for name, value in found.items()} if isinstance(found, dict) else {}

@@ -1,0 +1,271 @@
+"""Line reader for text files: line feeds only; plain or gz, xz, zst; streamed in bounded memory, so of any size."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import zstandard
+
+from regard.system.errors import RegardError
+
+PIECE = 1 << 16
+"""Packed bytes read at once."""
+MEMORY = 256 << 20
+"""Bytes that unpacking may take; ``xz -9`` asks for 65 MiB, and a file may claim to need 4 GiB."""
+
+
+class TooLong(Exception):
+    """A line has more bytes than it may have."""
+
+
+class BoundedReader(io.RawIOBase):
+    """The same bytes, up to the first line that is too long.
+
+    Only the last line feed of each block is searched for, so lines cost no more than without it.
+
+    Args:
+        raw: where the bytes come from.
+        longest: bytes of a line at most, its line feed not counted.
+    """
+
+    def __init__(self, raw: Any, longest: int) -> None:
+        # Of a pipe what has come is given, though more would be taken.
+        self._read = raw.read1 if isinstance(raw, io.BufferedReader) else raw.read
+        self._longest, self._begun = longest, 0
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer; how many bytes of it.
+
+        Raises:
+            TooLong: a line without an end has more bytes than it may have.
+        """
+        block: bytes = self._read(len(buffer))
+        buffer[: len(block)] = block
+        first, count = block.find(b"\n"), len(block)
+        if self._begun + (count if first < 0 else first) > self._longest:
+            raise TooLong
+        self._begun = self._begun + count if first < 0 else count - block.rfind(b"\n") - 1
+        return count
+
+
+class Xz(io.RawIOBase):
+    """The bytes of all streams of an xz file, concatenated; trailing data is ignored.
+
+    Args:
+        packed: the file.
+    """
+
+    def __init__(self, packed: io.BufferedReader) -> None:
+        self._packed, self._held = packed, b""
+        self._unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MEMORY)
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer; how many bytes of it.
+
+        Raises:
+            EOFError: the file is cut off.
+            lzma.LZMAError: it is damaged, or needs more than :data:`MEMORY`.
+        """
+        found = b""
+        while not found and (not self._unpacker.eof or self._another()):
+            piece, self._held = self._held, b""
+            if not piece and self._unpacker.needs_input and not (piece := self._packed.read(PIECE)):
+                raise EOFError("it ends before its end was marked")
+            found = self._unpacker.decompress(piece, len(buffer))
+        buffer[: len(found)] = found
+        return len(found)
+
+    def _another(self) -> bool:
+        """Advance to the next stream, skipping zero padding; whether there is one."""
+        rest = self._unpacker.unused_data
+        while not (rest := rest.lstrip(b"\0")):
+            if not (rest := self._packed.read(PIECE)):
+                return False
+        self._unpacker, self._held = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MEMORY), rest
+        return rest.startswith(MAGIC[".xz"][: len(rest)])
+
+
+BOM = b"\xef\xbb\xbf"
+MAGIC = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}
+FOREIGN = {
+    b"BZh": "a bzip2 file; use gz, xz or zst",
+    b"PK\x03\x04": "a zip archive; unpack it first",
+    b"\xff\xfe": "UTF-16 text; convert it with `iconv -f UTF-16 -t UTF-8`",
+    b"\xfe\xff": "UTF-16 text; convert it with `iconv -f UTF-16 -t UTF-8`",
+    b"%PDF": "a PDF; its text must be taken out first",
+    b"\x7fELF": "a program",
+    b"\x89PNG": "a picture",
+}
+HEAD = 1 << 16
+LONGEST = 16 << 20
+"""Bytes of a line: it stands in memory whole, and a few bytes of a packed file can make any number of them."""
+TOO_LONG = f"the line is longer than {LONGEST >> 20} MiB; is this a text, a line each?"
+FAULTS = (EOFError, OSError, MemoryError, TooLong, lzma.LZMAError, zlib.error, zstandard.ZstdError)
+"""Exceptions that reading a file may raise."""
+
+
+@dataclass
+class InvalidLines:
+    """Lines (from 1) that were not valid UTF-8: their count, and the numbers of the first few.
+
+    ``read`` is how many lines there were, once reading has ended or broken off.
+    """
+
+    kept: int = 10
+    read: int = field(default=0, compare=False)
+    invalid: int = 0
+    invalid_lines: list[int] = field(default_factory=list)
+
+    def note(self, line: int) -> None:
+        """Count one line that had bytes replaced."""
+        self.invalid += 1
+        if len(self.invalid_lines) < self.kept:
+            self.invalid_lines.append(line)
+
+
+def decode_lines(raw_lines: Iterable[bytes], notes: InvalidLines | None = None) -> Iterator[str]:
+    """Byte lines (a binary stream) as text: BOM, line end and the carriage return before it removed.
+
+    Invalid UTF-8 becomes U+FFFD and is noted.
+    """
+    notes, number = notes or InvalidLines(), 0
+    try:
+        for number, raw in enumerate(raw_lines, 1):
+            if number == 1:
+                raw = raw.removeprefix(BOM)
+                if not raw:  # a file of nothing but a BOM has no line
+                    continue
+            raw = raw.removesuffix(b"\n").removesuffix(b"\r")
+            try:
+                yield raw.decode()
+            except UnicodeDecodeError:
+                notes.note(number)
+                yield raw.decode(errors="replace")
+    finally:
+        notes.read = number
+
+
+def lines(path: Path | str, notes: InvalidLines | None = None) -> Iterator[str]:
+    """The lines of a text file, plain or compressed (known by its first bytes).
+
+    Raises:
+        RegardError: the file is missing, a folder, unreadable, binary, or its compression breaks off (with the line);
+            or a line has more than :data:`LONGEST` bytes.
+    """
+    where, notes = str(path), notes or InvalidLines()
+    with open_text(path, LONGEST) as stream:
+        try:
+            yield from decode_lines(stream, notes)
+        except FAULTS as error:
+            raise RegardError(
+                _error_text(error, f" or cut off after line {notes.read}"), f"{where}:{notes.read + 1}"
+            ) from None
+
+
+@contextmanager
+def open_text(path: Path | str, longest: int | None = None) -> Iterator[BinaryIO]:
+    """A buffered stream of a file's bytes, decompressed where they are compressed, looked at for being text.
+
+    Args:
+        path: the file; or a pipe, or a terminal.
+        longest: bytes of a line at most; where one has more, reading raises a :class:`TooLong`.
+
+    Raises:
+        RegardError: as :func:`lines`.
+    """
+    where, path = str(path), Path(path)
+    _refuse_endless(path)
+    try:
+        plain = path.open("rb")
+    except FileNotFoundError:
+        raise RegardError("no such file", where) from None
+    except (OSError, ValueError) as error:
+        raise RegardError(f"cannot be read: {error}", where) from None
+    with plain, _decompress(plain, _compression(plain, path), longest) as stream:
+        try:
+            head = stream.peek(HEAD)[:HEAD]
+        except FAULTS as error:
+            raise RegardError(_error_text(error), f"{where}:1") from None
+        _refuse_binary(head, where)
+        yield cast(BinaryIO, stream)
+
+
+def _refuse_endless(path: Path) -> None:
+    """Refuse what is no text: folders, and devices, which may have no end; pipes and terminals have one."""
+    if path.is_dir():
+        raise RegardError("is a folder; a text file is needed", str(path))
+    if path.is_block_device() or (path.is_char_device() and str(path.resolve()) != os.devnull):
+        with path.open("rb") as stream:
+            if not stream.isatty():
+                raise RegardError("is a device; a text file is needed", str(path))
+
+
+def _error_text(error: Exception, more: str = "") -> str:
+    """Message for a read error: of the system (has errno) or of a decompressor (has none)."""
+    if isinstance(error, TooLong):
+        return TOO_LONG
+    if isinstance(error, MemoryError):
+        return "there is not enough memory to read this line"
+    if isinstance(error, OSError) and error.errno is not None:
+        return f"cannot be read: {error.strerror}"
+    return f"the compressed file is damaged{more}: {error}"
+
+
+def _compression(plain: io.BufferedReader, path: Path) -> str | None:
+    try:
+        head = plain.peek(8)
+    except OSError as error:
+        raise RegardError(_error_text(error), str(path)) from None
+    for kind, magic in MAGIC.items():
+        if head.startswith(magic):
+            return kind
+    if path.suffix in MAGIC:
+        raise RegardError(f"is named {path.suffix} but is not such a file; was it cut off or renamed?", str(path))
+    return None
+
+
+def _decompress(plain: io.BufferedReader, kind: str | None, longest: int | None) -> io.BufferedReader:
+    if kind is None and longest is None:
+        return plain
+    raw: Any = plain
+    if kind == ".gz":
+        raw = gzip.GzipFile(fileobj=plain)
+    elif kind == ".xz":
+        raw = Xz(plain)
+    elif kind == ".zst":
+        raw = zstandard.ZstdDecompressor().stream_reader(plain, read_across_frames=True)
+    return io.BufferedReader(raw if longest is None else BoundedReader(raw, longest), HEAD)
+
+
+def _refuse_binary(head: bytes, where: str) -> None:
+    for magic, what in FOREIGN.items():
+        if head.startswith(magic):
+            raise RegardError(f"is not UTF-8 text but {what}", where)
+    zeros = head.count(0)
+    if zeros * 10 > len(head) and zeros > 1:
+        utf16 = "UTF-16 text without a mark; convert it with `iconv -f UTF-16LE -t UTF-8`"
+        kind = utf16 if _is_utf16(head) else "binary data"
+        raise RegardError(f"is not UTF-8 text but {kind}", where)
+
+
+def _is_utf16(head: bytes) -> bool:
+    """Whether zeros stand at every second byte only, as in UTF-16 text of Latin letters."""
+    even, odd = head[::2].count(0), head[1::2].count(0)
+    return min(even, odd) * 20 < max(even, odd)

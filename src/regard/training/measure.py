@@ -1,0 +1,264 @@
+"""Measures what a run costs here: seconds of its first steps, of a validation and of a save; memory of a batch."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+import torch
+
+from regard.config import Recipe
+from regard.data.batches.batch import Position
+from regard.models import store
+from regard.training.budget import Costs
+from regard.training.checkpoints import checkpoint
+from regard.training.checkpoints.files import Files
+from regard.training.objective import BatchSource, Objective
+from regard.training.optim import FlatOptimiser
+from regard.training.progress import divergence_error
+from regard.training.run import Hooks
+from regard.training.schedule import schedule
+from regard.training.update import MeasuredStep, MeasuredSteps, Updates, make
+
+MOST = 30
+"""Steps that are timed, unless the time for it is used up before."""
+_FEWEST = 2
+_COLD = 5
+"""Of these the first are not counted, of few the first half: caches fill and kernels are chosen."""
+_STEPS, _LOSS, _TEXT = 0.5, 0.7, 0.9
+"""Shares of the time after which steps, validation and generated text end, the last two at a part."""
+_TIMES = 2.0
+"""Times a validation of the loss that text takes, where nothing is known of it."""
+_OPEN = 10**9
+"""Steps, while it is not known how many: the schedule is still in its warm-up, or where it has no end."""
+_PLACE = "measured"
+"""The folder of the discarded save, below ``training/``."""
+
+
+def measure(
+    objective: Objective, feed: BatchSource, recipe: Recipe, folder: Path, hooks: Hooks, limit: float, most: int = MOST
+) -> tuple[Costs, MeasuredSteps]:
+    """Time the first steps, a validation and a save; the steps train the model and are returned.
+
+    Args:
+        objective: a separate task with a fresh model.
+        feed: batches from any position on.
+        recipe: of the run; its steps may be open still.
+        folder: the private ``training/`` folder of the run.
+        hooks: clock and files.
+        limit: time limit in seconds; a step in progress may exceed it.
+        most: steps.
+    """
+    _sweep(folder, hooks.files)
+    began = hooks.clock()
+
+    def is_over(share: float) -> bool:
+        return hooks.clock() - began >= share * limit
+
+    section = recipe.training
+    optimiser = FlatOptimiser(objective.model, section)
+    known = section if section.steps is not None else section.model_copy(update={"steps": _OPEN})
+    updates = Updates(objective, optimiser, recipe, schedule(known, recipe.model.d_model), hooks.reseed)
+    objective.model.train()
+    batches, made = feed.iterate(Position()), list[MeasuredStep]()
+    while len(made) < _FEWEST or (len(made) < most and not is_over(_STEPS)):
+        started = hooks.clock()
+        micro = list(islice(batches, section.accumulate))
+        made.append(make(updates, len(made) + 1, micro, started, hooks.clock))
+    if not optimiser.finite():
+        raise divergence_error("the weights are not finite", len(made))
+    text = loss = _Trial(is_over, _LOSS, hooks.clock).seconds(objective, False)
+    if section.select != "loss" or section.minutes is not None:  # the final scores may need it
+        text += _Trial(is_over, _TEXT, hooks.clock).seconds(objective, True, _TIMES * loss)
+    save = seconds_of(lambda: _discarded_save(optimiser, folder, hooks), hooks)
+    seconds = [step.seconds for step in made]
+    counted = seconds[min(_COLD, len(made) // 2) :]
+    return Costs(sum(counted) / len(counted), loss, text, save, hooks.clock() - began), MeasuredSteps(made, optimiser)
+
+
+def seconds_of(work: Callable[[], object], hooks: Hooks) -> float:
+    """Seconds ``work`` takes."""
+    began = hooks.clock()
+    work()
+    return hooks.clock() - began
+
+
+class _Enough(Exception):
+    """A trial has gone on long enough to know how long all of it takes, or there is no time to begin it."""
+
+
+@dataclass
+class _Trial:
+    """Times a part of a validation and ends it when its time is used up, after at least two pieces.
+
+    Args:
+        spent: whether a share of the whole time is used up.
+        share: after which the part is to end.
+        clock: the time in seconds.
+    """
+
+    spent: Callable[[float], bool]
+    share: float
+    clock: Callable[[], float]
+    points: list[tuple[float, float]] = field(default_factory=list)
+
+    def seconds(self, objective: Objective, generate: bool, otherwise: float = 0.0) -> float:
+        """How long all of it takes: none where there is nothing to do, ``otherwise`` where there is no time at all."""
+        began = self.clock()
+        objective.model.eval()
+        try:
+            with torch.no_grad():
+                objective.trial(generate, lambda share: self._record_share(share, generate))
+        except _Enough:
+            return self._all(began) if self.points else otherwise
+        finally:
+            objective.model.train()
+        return self.clock() - began if self.points else 0.0
+
+    def _record_share(self, share: float, generate: bool) -> None:
+        if not share:
+            if self.spent(1.0):
+                raise _Enough
+            return
+        self.points.append((self.clock(), share))
+        written = generate and share >= 1  # longer output of an untrained model does not count
+        if written or (len(self.points) > 1 and self.spent(self.share)):
+            raise _Enough
+
+    def _all(self, began: float) -> float:
+        """Extrapolate from the shares after the first, which includes start-up."""
+        (first, share), (last, done) = self.points[0], self.points[-1]
+        if done == share:
+            return (last - began) / done
+        return first - began + (1 - share) * (last - first) / (done - share)
+
+
+def _discarded_save(optimiser: FlatOptimiser, folder: Path, hooks: Hooks) -> None:
+    contents = {
+        "weights.safetensors": store.chunks(optimiser.weights_by_name()),
+        "optimiser.safetensors": store.chunks(optimiser.moments_by_name()),
+    }
+    try:
+        checkpoint.write_folder(folder / _PLACE, contents, hooks.files)
+    finally:
+        _sweep(folder, hooks.files)
+
+
+def _sweep(folder: Path, files: Files) -> None:
+    """Remove the discarded save, whole or in parts: a start that was killed while measuring leaves one."""
+    for remains in sorted(folder.glob(f"{_PLACE}*")):
+        files.remove(remains)
+
+
+_SHARE = 0.8
+"""Of the free memory a batch may take; the rest is for what other processes and longer sentences need."""
+
+
+def fit_batch_to_memory(
+    tokens: int, accumulate: int, least: int, needed: Callable[[int], int | None], free: int | None
+) -> tuple[int, int]:
+    """Tokens of a batch and batches per update that fit, with at least the same tokens per update.
+
+    Halving the batch and doubling the accumulation is exact: the gradient is divided by the tokens of the whole update.
+
+    Args:
+        tokens: target tokens of a batch in the recipe.
+        accumulate: batches per update in the recipe.
+        least: a batch must hold the longest sentence (``data.max_tokens``).
+        needed: peak bytes of one batch of n tokens; called with a small n only.
+            ``None``: it cannot be measured here, and nothing is changed.
+        free: bytes available.
+    """
+    small = max(least, tokens // 8)
+    peak = needed(small) if free is not None else None
+    if peak is None or free is None:
+        return tokens, accumulate
+    while peak * tokens / small > _SHARE * free and (tokens + 1) // 2 >= least:
+        tokens, accumulate = (tokens + 1) // 2, accumulate * 2
+    return tokens, accumulate
+
+
+def free_memory(device: torch.device) -> int | None:
+    """Free bytes of a device; on the CPU the minimum of the machine's and the container's."""
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    limits = [_machine("/proc/meminfo"), *_container(Path("/sys/fs/cgroup"))]
+    known = [limit for limit in limits if limit is not None]
+    return min(known) if known else None
+
+
+def peak_memory(work: Callable[[], object], device: torch.device) -> int | None:
+    """Peak bytes allocated by ``work``; ``None`` if they cannot be measured."""
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+        before = torch.cuda.memory_allocated(device)
+        work()
+        return torch.cuda.max_memory_allocated(device) - before
+    _give_back_pages()  # else the work would reuse freed memory and seem to need none
+    try:
+        Path("/proc/self/clear_refs").write_text("5")  # the high-water mark starts again from now
+        before = _bytes("VmRSS", "/proc/self/status")
+    except (OSError, ValueError):
+        return None
+    work()
+    return max(0, _bytes("VmHWM", "/proc/self/status") - before)
+
+
+def _bytes(name: str, path: str) -> int:
+    """A number of kilobytes that the system tells in a file, in bytes."""
+    found = re.search(rf"^{name}:\s+(\d+) kB", Path(path).read_text(), re.MULTILINE)
+    if not found:
+        raise ValueError(name)
+    return int(found[1]) * 1024
+
+
+def _machine(meminfo: str) -> int | None:
+    try:
+        return _bytes("MemAvailable", meminfo)
+    except (OSError, ValueError):
+        return None
+
+
+def _container(root: Path) -> list[int | None]:
+    """Free bytes in the control groups, of either version; droppable pages count as free."""
+    return [
+        _free_bytes(root / "memory.max", root / "memory.current", root / "memory.stat", "inactive_file"),
+        _free_bytes(
+            root / "memory/memory.limit_in_bytes",
+            root / "memory/memory.usage_in_bytes",
+            root / "memory/memory.stat",
+            "total_inactive_file",
+        ),
+    ]
+
+
+def _free_bytes(limit: Path, used: Path, stat: Path, droppable: str) -> int | None:
+    try:
+        most, taken = int(limit.read_text()), int(used.read_text())  # "max" means no limit
+        cached = re.search(rf"^{droppable} (\d+)", stat.read_text(), re.MULTILINE)
+    except (OSError, ValueError):
+        return None
+    return most - taken + (int(cached[1]) if cached else 0)
+
+
+def keep_pages() -> None:
+    """Let this process keep the memory it frees: training asks for the same large pieces again at every step.
+
+    On Linux with glibc each piece would be fetched from the system again; elsewhere nothing happens.
+    """
+    threshold, trim = -3, -1  # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD of malloc.h
+    with contextlib.suppress(OSError, AttributeError):
+        library = ctypes.CDLL("libc.so.6")
+        for option in (threshold, trim):
+            library.mallopt(option, 2**31 - 1)
+
+
+def _give_back_pages() -> None:
+    """Return what this process has freed but kept to the system, where its library can."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL("libc.so.6").malloc_trim(0)

@@ -1,0 +1,66 @@
+"""A search by hand over a step, each answer of which is compared with the forward pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from regard.models.inputs import pairs
+from tests.models.small_models import PIECES, assert_near, batch, sentences
+
+SOURCES = sentences([4, 1, 6])
+
+
+def all_at_once(model: Any, source: np.ndarray, read: list[int]) -> np.ndarray:
+    """The log-probabilities behind the last of the tokens read, by the forward pass of an encoder-decoder."""
+    given = pairs(batch([source], [np.array([*read[1:], 0])]))
+    with torch.no_grad():
+        return model.output.scores(model(given)).log_softmax(1)[-1].numpy()
+
+
+class Rows:
+    """The state of a step, and what each row has read and of which source it is."""
+
+    def __init__(self, step: Any, sources: list[np.ndarray]) -> None:
+        self.step, self.state = step, step.start(sources)
+        self.rows: list[tuple[np.ndarray, list[int]]] = [(source, []) for source in sources]
+
+    def read(self, tokens: list[int]) -> None:
+        self.state, answer = self.step.step(self.state, np.array(tokens))
+        for (_, read), token in zip(self.rows, tokens, strict=True):
+            read.append(token)
+        expected = [all_at_once(self.step.model, source, read) for source, read in self.rows]
+        assert_near(answer.all(), np.array(expected), 1e-9)
+
+    def select(self, rows: list[int]) -> None:
+        self.state = self.step.select(self.state, np.array(rows))
+        self.rows = [(self.rows[row][0], list(self.rows[row][1])) for row in rows]
+
+    def admit(self, sources: list[np.ndarray]) -> None:
+        self.state = self.step.admit(self.state, sources)
+        self.rows += [(source, []) for source in sources]
+
+    def groups(self) -> list[list[int]]:
+        """Rows of one sentence side by side, the sentences in any order."""
+        found: list[list[int]] = []
+        for i, (source, _) in enumerate(self.rows):
+            if i and self.rows[i - 1][0] is source:
+                found[-1].append(i)
+            else:
+                found.append([i])
+        return [found[i] for i in np.random.default_rng(len(found)).permutation(len(found))]
+
+
+def search_at_random(step: Any, seed: int, steps: int) -> None:
+    """Random tokens; rows are kept, repeated and left out, and sentences enter."""
+    random, rows = np.random.default_rng(seed), Rows(step, SOURCES)
+    for _ in range(steps):
+        rows.read([PIECES if not read else int(random.integers(2, PIECES)) for _, read in rows.rows])
+        kept: list[int] = []
+        for group in rows.groups():
+            kept += random.choice(group, random.integers(0, 4)).tolist()
+        rows.select(kept or [0])
+        if random.random() < 0.5:
+            rows.admit(sentences(random.integers(1, 9, 2), seed=int(random.integers(100))))

@@ -1,0 +1,221 @@
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn.utils.rnn import PackedSequence
+
+from regard.nn.init import initialise
+from regard.nn.layout import Sequences
+from regard.nn.recurrent import Bridge, Elman, Gru, Lstm, Recurrent, Stack
+from tests.models.small_models import assert_near, sequences, stir
+
+CELLS = pytest.mark.parametrize("cell", [Elman, Gru, Lstm], ids=lambda cell: cell.__name__)
+DIRECTIONS = pytest.mark.parametrize("directions", [1, 2])
+LENGTHS = [3, 5, 0, 1, 5, 2]
+
+
+def layer(cell: type[Recurrent], size_in: int, size: int, directions: int = 1) -> Recurrent:
+    made = cell(size_in, size, directions)
+    stir(made)
+    return made.double()
+
+
+def stack(cell: type[Recurrent], directions: int = 1, layers: int = 2, size: int = 8) -> Stack:
+    return Stack([layer(cell, size, size // directions, directions) for _ in range(layers)], 0.0).eval()
+
+
+def alone(of: Stack, x_LD: torch.Tensor, first: list[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
+    """One sequence by torch's module as anybody calls it; its last state as one vector."""
+    for part, given in zip(of.layers, first, strict=True):
+        states = given.view(part.states, part.directions, part.size)
+        given = (states[0], states[1]) if part.states == 2 else states[0]
+        x_LD, last = part.kernel(x_LD, given)
+    return x_LD, torch.stack(last).flatten() if isinstance(last, tuple) else last.flatten()
+
+
+@CELLS
+@DIRECTIONS
+def test_a_packed_batch_is_torch_sequence_by_sequence(cell, directions: int) -> None:
+    of, where = stack(cell, directions), sequences(LENGTHS, tail=3, spare=2)
+    x_TD = torch.randn(where.size, 8, dtype=torch.float64, requires_grad=True)
+    first = [torch.randn(len(LENGTHS), part.state_size, dtype=torch.float64) for part in of.layers]
+    hidden_TD, last_BX = of(x_TD, where, first)
+    for b, length in enumerate(LENGTHS):
+        start = int(where.starts_B[b])
+        if length:
+            expected, last = alone(of, x_TD[start : start + length], [given[b] for given in first])
+            assert_near(hidden_TD[start : start + length], expected, 1e-9)
+            assert_near(last_BX[b], last, 1e-9)
+        else:
+            assert not last_BX[b].any()
+    assert not hidden_TD[-3:].any()
+    hidden_TD.sum().backward()
+    assert not x_TD.grad[-3:].any()
+    assert (x_TD.grad[:-3] != 0).any(1).all()
+
+
+@CELLS
+@DIRECTIONS
+def test_gradients_are_those_of_torch_s_kernel(cell, directions: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    of, where, found = stack(cell, directions), sequences(LENGTHS, tail=2), []
+    for unrolled in (True, False):
+        of.zero_grad()
+        if not unrolled:
+            monkeypatch.setattr(Recurrent, "_unroll", by_torch)
+        torch.manual_seed(3)
+        x_TD = torch.randn(where.size, 8, dtype=torch.float64, requires_grad=True)
+        first = [torch.randn(6, part.state_size, dtype=torch.float64, requires_grad=True) for part in of.layers]
+        hidden_TD, last_BX = of(x_TD, where, first)
+        (hidden_TD.square().sum() + last_BX.sin().sum()).backward()
+        leaves = {"x": x_TD, "first": first[0], "first above": first[1], **dict(of.named_parameters())}
+        found.append({"hidden": hidden_TD, "last": last_BX} | {name: leaf.grad for name, leaf in leaves.items()})
+    for name, expected in found[1].items():
+        assert_near(found[0][name], expected, 1e-9, name)
+
+
+def by_torch(of: Recurrent, entering: torch.Tensor, live_L: torch.Tensor, first_NX: torch.Tensor):
+    states = of._apart(first_NX).permute(1, 2, 0, 3).contiguous()
+    hidden, last = of.kernel(PackedSequence(entering, live_L), of._kernel_state(states))
+    return hidden.data, of._from_kernel_state(last).permute(2, 0, 1, 3).flatten(1)
+
+
+@CELLS
+@DIRECTIONS
+def test_gradients_are_those_of_finite_differences(cell, directions: int) -> None:
+    of, where = layer(cell, 4, 3, directions), sequences([2, 0, 3])
+    x_TD = torch.randn(5, 4, dtype=torch.float64, requires_grad=True)
+    first_NX = torch.randn(2, of.state_size, dtype=torch.float64, requires_grad=True)
+    by_time = where.by_time()
+
+    def run(x: torch.Tensor, first: torch.Tensor, *weights: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return of(by_time.gather(x), by_time.live_L, first)
+
+    assert torch.autograd.gradcheck(run, (x_TD, first_NX, *of.parameters()))
+
+
+@CELLS
+def test_with_and_without_gradients_is_the_same(cell) -> None:
+    of, where = stack(cell, 2), sequences(LENGTHS, tail=1)
+    x_TD = torch.randn(where.size, 8, dtype=torch.float64)
+    trained = of(x_TD, where)
+    with torch.no_grad():
+        for found, expected in zip(of(x_TD, where), trained, strict=True):
+            assert_near(found, expected, 1e-9)
+
+
+def test_by_time() -> None:
+    where = sequences([2, 0, 3, 2], tail=2, spare=1)
+    by_time = where.by_time()
+    assert by_time is where.by_time()
+    assert by_time.order_N.tolist() == [2, 0, 3]
+    assert by_time.live_L.tolist() == [3, 3, 1]
+    assert by_time.tokens_R.tolist() == [2, 0, 5, 3, 1, 6, 4]
+    x_TD = torch.arange(1.0, 10.0)[:, None]
+    gathered = by_time.gather(x_TD)
+    assert gathered[:, 0].tolist() == [3, 1, 6, 4, 2, 7, 5]
+    assert by_time.back(gathered)[:, 0].tolist() == [1, 2, 3, 4, 5, 6, 7, 0, 0]
+    assert sequences([]).by_time().live_L.tolist() == []
+
+
+@CELLS
+def test_without_first_states_they_are_zero(cell) -> None:
+    of, where = stack(cell), sequences(LENGTHS)
+    x_TD = torch.randn(where.size, 8, dtype=torch.float64)
+    zeros = [torch.zeros(len(LENGTHS), part.state_size, dtype=torch.float64) for part in of.layers]
+    for found, expected in zip(of(x_TD, where), of(x_TD, where, zeros), strict=True):
+        assert torch.equal(found, expected)
+
+
+@CELLS
+def test_step_by_step_is_all_at_once(cell) -> None:
+    of, where = stack(cell), Sequences.end_to_end([4, 4, 4])
+    x_TD = torch.randn(12, 8, dtype=torch.float64)
+    first = [torch.randn(3, part.state_size, dtype=torch.float64) for part in of.layers]
+    hidden_TD, last_BX = of(x_TD, where, first)
+    states = first
+    for place in range(4):
+        hidden_ND, states = of.step(x_TD.view(3, 4, 8)[:, place], states)
+        assert_near(hidden_ND, hidden_TD.view(3, 4, 8)[:, place], 1e-9)
+    assert_near(states[-1], last_BX, 1e-9)
+
+
+def sigmoid(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
+@CELLS
+def test_a_step_is_the_cell_s_equations(cell) -> None:
+    """Written out entry by entry in NumPy."""
+    of = layer(cell, 3, 4)
+    entering, state = np.random.default_rng(1).normal(size=(2, 3)), np.random.default_rng(2).normal(size=(2, 4))
+    memory = np.random.default_rng(3).normal(size=(2, 4))
+    W, U, b, c = (weight.detach().numpy() for weight in of._weights())
+    x, h = (np.split(a @ w.T + bias, of.gates, 1) for a, w, bias in ((entering, W, b), (state, U, c)))
+    if cell is Elman:
+        expected = np.tanh(x[0] + h[0])
+    elif cell is Gru:
+        reset, keep = sigmoid(x[0] + h[0]), sigmoid(x[1] + h[1])
+        expected = keep * state + (1 - keep) * np.tanh(x[2] + reset * h[2])
+    else:
+        let_in, keep, new, let_out = (a + b for a, b in zip(x, h, strict=True))
+        memory = sigmoid(keep) * memory + sigmoid(let_in) * np.tanh(new)
+        expected = sigmoid(let_out) * np.tanh(memory)
+    given = np.concatenate([state, np.random.default_rng(3).normal(size=(2, 4))], 1) if cell is Lstm else state
+    hidden_ND, state_NX = of.step(torch.from_numpy(entering), torch.from_numpy(given))
+    assert_near(hidden_ND, expected, 1e-12)
+    assert_near(state_NX, np.concatenate([expected, memory], 1) if cell is Lstm else expected, 1e-12)
+
+
+@CELLS
+@DIRECTIONS
+def test_nothing_to_read(cell, directions: int) -> None:
+    of = stack(cell, directions)
+    hidden_TD, last_BX = of(torch.ones(2, 8, dtype=torch.float64), sequences([0, 0], tail=2))
+    assert (hidden_TD.shape, last_BX.shape) == ((2, 8), (2, of.state_size))
+    assert not hidden_TD.any()
+    assert not last_BX.any()
+
+
+def test_dropout_lies_between_layers_only() -> None:
+    where, x_TD = sequences([3, 2]), torch.randn(5, 8, dtype=torch.float64)
+    single = stack(Gru, layers=1).train()
+    single.dropout.probability = 0.5
+    assert torch.equal(single(x_TD, where)[0], single(x_TD, where)[0])
+    double = stack(Gru, layers=2).train()
+    double.dropout.probability = 0.5
+    assert not torch.equal(double(x_TD, where)[0], double(x_TD, where)[0])
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+def test_the_bridge(layers: int) -> None:
+    bridge = Bridge(6, layers)
+    stir(bridge)
+    bridge.double()
+    last_BX = torch.randn(4, 6, dtype=torch.float64)
+    for i, first_BX in enumerate(bridge(last_BX)):
+        rows = slice(6 * i, 6 * i + 6)
+        weight, bias = (p[rows].detach().numpy() for p in (bridge.project.weight, bridge.project.bias))
+        assert_near(first_BX, np.tanh(last_BX.numpy() @ weight.T + bias), 1e-12)
+
+
+@CELLS
+@DIRECTIONS
+def test_starting_weights(cell, directions: int) -> None:
+    of = cell(24, 16, directions)
+    initialise(of, 3)
+    for name, parameter in of.kernel.named_parameters():
+        for gate, block in enumerate(parameter.detach().chunk(of.gates)):
+            if name.startswith("weight_hh"):
+                assert_near(block @ block.T, torch.eye(16), 1e-5)
+            elif name.startswith("weight_ih"):
+                assert 0.9 < block.abs().max() / (6 / 40) ** 0.5 <= 1
+            else:
+                forget = cell is Lstm and gate == 1 and name.startswith("bias_ih")
+                assert (block == float(forget)).all()
+
+
+def test_weights_are_those_of_torch() -> None:
+    of, torchs = Gru(5, 4, 2), nn.GRU(5, 4, bidirectional=True)
+    assert {name: p.shape for name, p in of.kernel.named_parameters()} == {
+        name: p.shape for name, p in torchs.named_parameters()
+    }

@@ -1,0 +1,123 @@
+"""What a run costs, timed on a fake clock, in bounded time; and the steps made by it are the run's own."""
+
+from dataclasses import astuple
+
+import pytest
+
+from regard.training.budget import Costs
+from regard.training.measure import measure
+from regard.training.run import Hooks
+from tests.training.timed import Clock, SlowDisk, Timed
+from tests.training.toy import Corpus, Fast, Play, Toy, recipe, reseed
+
+
+def timed(tmp_path, clock, limit, training=(), **toy):
+    hooks = Hooks(reseed=reseed, clock=clock, files=SlowDisk(clock))
+    return measure(Timed(clock, **toy), Corpus(), recipe(**dict(training)), tmp_path, hooks, limit)
+
+
+def test_measured_exactly_on_a_fake_clock(tmp_path):
+    costs, kept = timed(tmp_path, Clock(), 1e9)
+    spent = 5 * 5.0 + 25 * 0.5 + 2.0 + 12.0 + 0.25
+    wanted = Costs(step=0.5, loss=2.0, text=14.0, save=0.25, spent=spent)
+    assert astuple(costs) == pytest.approx(astuple(wanted))
+    assert [made.seconds for made in kept.made] == [5.0] * 5 + [0.5] * 25
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unlearned_model_that_does_not_stop_is_not_held_against_it(tmp_path):
+    clock = Clock()
+    costs, _ = timed(tmp_path, clock, 1e9, unlearned=4.0)
+    assert costs.text == pytest.approx(2.0 + 12.0 / 4)
+    assert costs.spent == pytest.approx(clock.now)
+
+
+@pytest.mark.parametrize("limit", [200.0, 40.0, 12.0, 6.0, 2.0])
+@pytest.mark.parametrize("cold", [0, 5])
+def test_it_takes_no_longer_than_it_may(tmp_path, limit, cold):
+    """But for two steps, the first parts of each kind of validation, and a save."""
+    clock = Clock()
+    costs, kept = timed(tmp_path, clock, limit, cold=cold)
+    assert costs.spent == clock.now
+    assert clock.now <= max(limit, sum(made.seconds for made in kept.made[:2])) + 2 * 0.02 + 2 * 0.12 + 0.25 + 1e-9
+    assert len(kept.made) >= 2
+    assert costs.loss == pytest.approx(2.0)
+    early = sum(made.seconds for made in kept.made) + 2 * 0.02 < limit
+    assert costs.text == pytest.approx(14.0 if early else 2.0 + 2 * 2.0)
+    assert costs.step in (0.5, 5.0)
+
+
+class Beginning(Timed):
+    """Has to do something before it can begin."""
+
+    def trial(self, generate, done):
+        self.clock.work(3.0)
+        super().trial(generate, done)
+
+
+@pytest.mark.parametrize("limit", [1e9, 100.0, 40.0])
+def test_a_beginning_is_not_taken_for_all_of_it(tmp_path, limit):
+    clock = Clock()
+    hooks = Hooks(reseed=reseed, clock=clock, files=SlowDisk(clock))
+    costs, _ = measure(Beginning(clock), Corpus(), recipe(), tmp_path, hooks, limit)
+    assert (costs.loss, costs.text) == pytest.approx((3.0 + 2.0, 3.0 + 2.0 + 3.0 + 12.0))
+
+
+@pytest.mark.parametrize("minutes", [None, 1.0])
+def test_where_text_does_not_decide_it_matters_to_the_final_scores_alone(tmp_path, minutes):
+    costs, _ = timed(tmp_path, Clock(), 1e9, {"select": "loss", "minutes": minutes})
+    assert (costs.loss, costs.text) == pytest.approx((2.0, 14.0 if minutes else 2.0))
+
+
+class Plain(Toy):
+    """Makes no text."""
+
+    def trial(self, generate, done):
+        if not generate:
+            super().trial(generate, done)
+
+
+def test_where_nothing_takes_longer_text_costs_nothing(tmp_path):
+    costs, _ = measure(Plain(), Corpus(), recipe(), tmp_path, Hooks(reseed=reseed, files=Fast()), 1e9)
+    assert costs.text == costs.loss > 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "exact"),
+    [
+        ({"schedule": "noam", "warmup": 4}, True),
+        ({"schedule": "inverse_square_root", "warmup": 0}, True),
+        ({"schedule": "linear", "warmup": 5, "accumulate": 3, "optimiser": "adamw", "weight_decay": 0.1}, True),
+        ({"schedule": "cosine", "warmup": 5, "ema": 0.9}, True),
+        ({"schedule": "cosine", "warmup": 4}, False),
+        ({"schedule": "linear", "warmup": 0}, False),
+        ({"schedule": "noam", "warmup": 6}, False),  # of 50 steps it may be 5
+    ],
+)
+def test_its_steps_are_those_of_the_run_where_the_rates_are(tmp_path, settings, exact):
+    """Taken over, they are the bits of the run that makes them itself; a first save comes behind them."""
+    plan = {"steps": 50, "validate_every": 20}
+    given = recipe(**plan, **settings)
+    hooks = Hooks(reseed=reseed, files=Fast())
+    unknown = recipe(**{**plan, **settings, "steps": None, "minutes": 1.0})
+    _, kept = measure(Toy(), Corpus(), unknown, tmp_path, hooks, 1e9, most=5)
+    assert kept.exact(given) == exact
+    if not exact:
+        return
+    never, taken = Play(tmp_path / "never", given), Play(tmp_path / "taken", given)
+    never.fit()
+    taken.fit(kept=kept)
+    assert taken.corpus.drawn == never.corpus.drawn[5 * given.training.accumulate :]
+    one, other = never.ended(), taken.ended()
+    for part in ("weights", "moments", "averages", "lines", "model"):
+        assert getattr(one, part) == getattr(other, part), part
+    assert taken.reporter.step == 50
+
+
+def test_a_run_that_goes_on_takes_none(tmp_path):
+    _, kept = measure(Toy(), Corpus(), recipe(), tmp_path, Hooks(reseed=reseed, files=Fast()), 1e9, most=5)
+    play = Play(tmp_path / "run", recipe(steps=10))
+    play.fit()
+    play.recipe = recipe(steps=11)
+    assert play.fit(kept=kept).step == 11
+    assert len(play.corpus.drawn) == 1
