@@ -14,7 +14,7 @@ import pytest
 
 from regard.config import Recipe, VitSection
 from regard.data.batches.patches import Scale
-from regard.explore.folders import gallery
+from regard.explore.folders.models import MOST
 from regard.explore.payload import unpack
 from regard.tasks.images.assets import ImageAssets
 from regard.tasks.images.classifier import ImageClassification
@@ -154,7 +154,7 @@ def test_a_page_that_cannot_be(regard, folders, words: tuple[str, ...], said: st
 
 def test_the_image_that_is_named_is_on_the_page(regard, folders) -> None:
     """Counted from 1, and beyond those that a page of a server shows."""
-    count = gallery.MOST + 2
+    count = MOST + 2
     rows = [",".join(map(str, [*np.random.default_rng(number).integers(0, 10, 24), "b"])) for number in range(count)]
     Path("many.csv").write_text("\n".join(rows))
     for number in (1, 2, count):

@@ -13,6 +13,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 from regard.explore.payload import ALIGNED, TYPES, bytes_of, downsample, pack, unpack
 from regard.system.errors import RegardError
+from tests.refusals import refused
 
 KINDS = sorted(TYPES.values())
 
@@ -49,7 +50,7 @@ def test_bytes_lie_as_the_page_says() -> None:
 
 
 def test_numbers_that_are_none_are_refused() -> None:
-    with pytest.raises(RegardError, match="are no numbers"):
+    with refused(RegardError, "model"):
         pack({"a": float("nan")}, {})
 
 

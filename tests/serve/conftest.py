@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
+from regard.serve.app import files
 from regard.serve.connection import LIMITS, Limits
-from regard.serve.page import files
 from regard.serve.server import Server, listen
 from regard.system.errors import UsageError
 

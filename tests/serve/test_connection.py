@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from regard.serve import request_body
+from regard.serve import guard
 from regard.serve.connection import Limits
 
 HEAD = b"GET /api/state HTTP/1.1\r\nHost: localhost:%d\r\n"
@@ -82,8 +82,8 @@ def test_one_answered_before_it_was_whole_is_followed_by_another(limited, reply)
 
 
 def test_who_asks_too_slowly_is_told_before_the_connection_ends(site, reply, monkeypatch, everything) -> None:
-    assert Limits().whole > request_body.SLOW
-    monkeypatch.setattr(request_body, "SLOW", 0.2)
+    assert Limits().whole > guard.SLOW
+    monkeypatch.setattr(guard, "SLOW", 0.2)
     made = site.send(POST % site.port + b"Content-Length: 9\r\n\r\n{")
     assert reply(made).status == 408
     everything(made)

@@ -7,10 +7,9 @@ import json
 
 import pytest
 
-import regard.serve.request_body as asked
+import regard.serve.guard as asked
 from regard.explore.requests import WeightsReplaced
-from regard.serve.guard import Guard, error_body
-from regard.serve.request_body import MOST_BYTES
+from regard.serve.guard import MOST_BYTES, Guard, error_body
 
 POLICY = {
     "default-src": "'none'",

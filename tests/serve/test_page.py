@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from regard import explore
-from regard.serve.page import FOR_EVER, OTHER, File, files
+from regard.serve.app import FOR_EVER, OTHER, File, files
 from regard.system.errors import RegardError
+from tests.refusals import refused
 
 
 def test_the_index_and_the_assets_are_the_page(folder: Path) -> None:
@@ -24,7 +25,7 @@ def test_the_index_and_the_assets_are_the_page(folder: Path) -> None:
 
 
 def test_without_a_page_one_sentence_says_so(tmp_path: Path) -> None:
-    with pytest.raises(RegardError, match="the page is not there"):
+    with refused(RegardError, tmp_path):
         files(tmp_path)
     (tmp_path / "index.html").write_text("a")
     assert files(tmp_path).keys() == {"index.html"}

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from regard.system.errors import RegardError
 
-NO_NUMBERS = "what the model computes are no numbers; are its weights damaged?"
+NO_NUMBERS = "what it computes are no numbers; are its weights damaged?"
 ALIGNED = 8
 """Alignment of every array, in bytes."""
 TYPES = {np.dtype(kind): kind for kind in ("float32", "uint8", "uint16", "int32")}
@@ -46,14 +46,14 @@ def pack(values: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes
     try:
         head = json.dumps({**values, "arrays": places}, ensure_ascii=False, allow_nan=False).encode()
     except ValueError:
-        raise RegardError(NO_NUMBERS) from None
+        raise RegardError(NO_NUMBERS, "model") from None
     return b"".join([struct.pack("<I", len(head)), head, _padding(4 + len(head)), *body])
 
 
 def check_finite(*arrays: NDArray[Any]) -> None:
     """Raise a RegardError for a NaN or infinite number."""
     if not all(np.isfinite(array).all() for array in arrays):
-        raise RegardError(NO_NUMBERS)
+        raise RegardError(NO_NUMBERS, "model")
 
 
 def unpack(payload: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

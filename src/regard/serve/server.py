@@ -11,9 +11,8 @@ from typing import Any
 
 import uvicorn
 
-from regard.serve.app import Answers, Site, create_app
+from regard.serve.app import Answers, File, Site, create_app
 from regard.serve.connection import LIMITS, Connection, Limits
-from regard.serve.page import File
 from regard.serve.worker import Worker
 from regard.system.errors import UsageError
 

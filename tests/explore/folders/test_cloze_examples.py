@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from regard.explore.folders.examples import make_cloze, validation_examples
+from regard.explore.folders.facts import make_cloze, validation_examples
 
 
 def test_what_stands_in_most_sentences_is_left_out_last() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from regard.explore.folders.metrics_lines import Curves
+from regard.explore.folders.training_curves import Curves
 
 
 def test_columns_may_begin_late_and_miss_rows() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from regard.config import recipe_from
 from regard.data.prepare.shards import SideWriter
-from regard.explore.folders.examples import PLAIN, examples, is_demo_recipe
+from regard.explore.folders.facts import PLAIN, examples, is_demo_recipe
 from regard.runs.demo.translation import RECIPE
 from regard.text.tokenizers.tokenizer import learn
 from tests.tasks.small_tasks import log

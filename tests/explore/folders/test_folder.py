@@ -28,6 +28,7 @@ from regard.explore.folders.folder import (
 )
 from regard.explore.folders.models import Models
 from regard.system.errors import RegardError
+from tests.refusals import refused
 from tests.tasks.small_tasks import EVERY, LABELS, classifier, keep, log, put, translator
 
 
@@ -99,8 +100,8 @@ def test_a_training_that_has_not_validated(tmp_path: Path) -> None:
 
 
 def test_what_is_no_model_folder(tmp_path: Path) -> None:
-    for where, said in ((tmp_path / "absent", "no such folder"), (tmp_path, "is no model folder")):
-        with pytest.raises(RegardError, match=said):
+    for where in (tmp_path / "absent", tmp_path):
+        with refused(RegardError, where):
             Folder(where)
     put(tmp_path, translator())
     (tmp_path / "tokenizer.json").write_text("{")
@@ -127,7 +128,7 @@ def test_a_training_that_has_just_begun_is_told_and_becomes_a_model(tmp_path: Pa
         assert found.keys() == keys
         assert (found["number"], found["name"], found["ready"], found["why"]) == (5, "b", False, PREPARING)
         assert (found["running"], found["course"], found["kinds"], found["examples"]) == (True, False, {}, [])
-        with pytest.raises(RegardError, match="prepares its data"):
+        with refused(RegardError, "b"):
             assert folder.recipe
         put(tmp_path / "b" / "model", task, weights=False)
         found = folder.state(5)
@@ -141,7 +142,7 @@ def test_a_training_that_began_and_stopped_is_no_model(tmp_path: Path) -> None:
     with at_work(tmp_path):
         folder = Folder(tmp_path)
     assert (folder.state(0)["ready"], folder.state(0)["why"]) == (False, UNBEGUN)
-    with pytest.raises(RegardError, match="stopped while it prepared the data"):
+    with refused(RegardError, tmp_path):
         Folder(tmp_path)
 
 
@@ -154,7 +155,7 @@ def test_a_recipe_that_was_lost_is_not_waited_for(tmp_path: Path, left: str) -> 
     folder = Folder(tmp_path)
     (tmp_path / "recipe.toml").unlink()
     assert (folder.state(0)["ready"], folder.state(0)["why"]) == (False, LOST)
-    with pytest.raises(RegardError, match=r"recipe\.toml is missing"):
+    with refused(RegardError, tmp_path):
         Folder(tmp_path)
 
 
@@ -243,27 +244,27 @@ def test_a_folder_that_cannot_be_read_is_told_of_itself_alone(
     if name == "load_assets":
         put(tmp_path / "bad", translator(d_model=24))  # read anew
 
-    def refused(path: Path, *more: Any) -> Any:
+    def denied(path: Path, *more: Any) -> Any:
         if path.name == "bad":
             raise PermissionError(13, "Permission denied", str(path))
         return original(path, *more)
 
-    monkeypatch.setattr(module, name, refused)
+    monkeypatch.setattr(module, name, denied)
     bad, good = models.states()
     assert (bad["ready"], bad["why"]) == (False, "this folder cannot be read: Permission denied")
     assert (bad["snapshots"], bad["weights"]) == ([], None)
     assert bad.keys() == good.keys()
     assert good["ready"]
     if name == "load_assets":
-        with pytest.raises(RegardError, match="cannot be read: Permission denied"):
+        with refused(RegardError, "bad"):
             Folder(tmp_path / "bad")
-        with pytest.raises(RegardError, match="cannot be read: Permission denied"):
+        with refused(RegardError, "bad"):
             models.load(0)
 
 
 def test_links_in_a_circle_are_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "circle").symlink_to("circle")
-    with pytest.raises(RegardError, match="no such folder"):
+    with refused(RegardError, "circle"):
         Folder(tmp_path / "circle")
     folder = Folder(put(tmp_path / "a", translator()))
     shutil.rmtree(tmp_path / "a")
@@ -278,7 +279,7 @@ def test_a_recipe_that_is_empty_is_no_model(tmp_path: Path) -> None:
     found = folder.state(0)
     assert (found["ready"], found["task"]) == (False, "classification")
     assert f"recipe.toml: {EMPTY}" in found["why"]
-    with pytest.raises(RegardError, match="is empty"):
+    with refused(RegardError, "recipe.toml"):
         Folder(tmp_path)
 
 

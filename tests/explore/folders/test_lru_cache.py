@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from regard.explore.folders.lru_cache import LruCache
+from regard.explore.folders.models import LruCache
 
 
 def test_it_is_made_once() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.explore.folders.metrics_lines import (
+from regard.explore.folders.training_curves import (
     NAME,
     SCORES,
     STEPS,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.explore.folders.runs import FRESH, STALE, is_preparing, is_running, snapshots
+from regard.explore.folders.folder import FRESH, STALE, is_preparing, is_running, snapshots
 from regard.explore.folders.training_curves import LOG
 from tests.tasks.small_tasks import filler, keep
 

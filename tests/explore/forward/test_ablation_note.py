@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from regard.explore.forward.ablation_note import describe_changes, values
-from regard.explore.requests import Fields, Request
+from regard.explore.questions.export import describe_changes, request_values
+from regard.explore.requests import Request, read
 
 
 def asked(**given: Any) -> Request:
-    return Request.from_fields(Fields({"text": "a", **given}))
+    return read(Request, {"text": "a", **given})
 
 
 @pytest.mark.parametrize(
@@ -37,6 +37,6 @@ def test_values_are_what_was_asked() -> None:
     """They can be asked again."""
     changes = {"off": [["decoder", 2, 1]], "positions": True, "scaling": False, "mask": True}
     one = asked(changes=changes, snapshot="step 2", target="b")
-    again = json.loads(json.dumps(values(one)))
+    again = json.loads(json.dumps(request_values(one)))
     assert again == {"snapshot": "step 2", "target": "b", "changes": changes}
     assert asked(**again) == one

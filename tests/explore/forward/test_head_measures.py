@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from regard.explore.forward.head_measures import measures, rollout
+from regard.explore.forward.record import measures, rollout
 
 
 def drawn(seed: int, heads: int, queries: int, keys: int) -> np.ndarray:

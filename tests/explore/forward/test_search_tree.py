@@ -9,7 +9,7 @@ import torch
 
 from regard.config import Decoding, Recipe, TransformerSection
 from regard.decoding.trace import Trace
-from regard.explore.forward.searches import branch, tree
+from regard.explore.forward.outputs import branch, tree
 from regard.models.build import transformer
 from regard.tasks.translation.translator import Translation
 from regard.text.tokenizers.vocabulary import learn_vocabularies

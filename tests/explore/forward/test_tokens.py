@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from regard.explore.forward.tokens import mark, piece, visible
+from regard.explore.forward.inputs import mark, piece, visible
 from regard.text.tokenizers.tokenizer import learn
 
 TEXT = "a cat\n\tand\u200b a dog\x07"

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from regard.explore.pictures.colours import (
+from regard.explore.pictures.heatmap import (
     RAMP_256,
     SHADES_ASCII,
     ColourScheme,

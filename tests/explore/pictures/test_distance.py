@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from regard.explore.pictures.distance import distances, first_images, mean_distance, patch_distances, receptive_field
+from regard.explore.forward.record import mean_distance, patch_distances
+from regard.explore.pictures.images import distances, first_images, receptive_field
 from regard.models.inspect.captured_attention import image_weights
 from regard.system.errors import RegardError, UsageError
 from tests.explore.pictures.small_images import image_classifier
+from tests.refusals import refused
 
 
 def drawn(count: int, values: int = 24) -> list[np.ndarray]:
@@ -89,9 +91,9 @@ def test_the_pictures_hold_every_head() -> None:
 
 
 def test_what_is_no_image_is_said(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no image"):
+    with refused(UsageError, "image"):
         distances(image_classifier(), [])
-    with pytest.raises(RegardError, match="6 x 4 x 1"):
+    with refused(RegardError, "image", "6 x 4 x 1"):
         distances(image_classifier(), drawn(1, 25))
     path = tmp_path / "some.csv"
     path.write_text("".join(",".join(map(str, one)) + ",a\n" for one in drawn(5)))

@@ -5,8 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from regard.explore.pictures.colours import ColourScheme, colour
-from regard.explore.pictures.heatmap import ROWS, heads, heatmap, thumbnail
+from regard.explore.pictures.heatmap import ROWS, ColourScheme, colour, heads, heatmap, thumbnail
 from regard.text.terminal_cells import width
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 import torch
 
-from regard.explore.pictures.colours import ColourScheme
-from regard.explore.pictures.distance import distances
-from regard.explore.pictures.image_view import ImageView, data_url, image_view, png_bytes
+from regard.explore.pictures.heatmap import ColourScheme
+from regard.explore.pictures.images import ImageView, data_url, distances, image_view, png_bytes
 from regard.models.inspect.captured_attention import image_weights
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.images.classifier import ImageClassification
 from tests.explore.pictures.small_images import image_classifier
+from tests.refusals import refused
 
 IMAGE = np.random.default_rng(1).integers(0, 10, 24)
 
@@ -96,19 +96,19 @@ def test_the_picture_holds_the_image_every_head_and_how_far_they_attend() -> Non
 
 
 @pytest.mark.parametrize(
-    ("shown", "said"),
+    ("shown", "refusal"),
     [
-        ({"layer": 4}, "layers 1 to 3"),
-        ({"head": 0}, "heads 1 to 2"),
-        ({"who": "4,1"}, "1,1 to 3,2"),
-        ({"who": "0,1"}, "1,1 to 3,2"),
-        ({"who": "cat"}, "'cat' is no patch"),
+        ({"layer": 4}, (UsageError, "--layer", "1", "3")),
+        ({"head": 0}, (UsageError, "--head", "1", "2")),
+        ({"who": "4,1"}, (UsageError, "--token", "1,1", "3,2")),
+        ({"who": "0,1"}, (UsageError, "--token", "1,1", "3,2")),
+        ({"who": "cat"}, (UsageError, "--token", "cat")),
     ],
 )
-def test_what_is_not_there_is_said(shown: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_what_is_not_there_is_said(shown: dict[str, Any], refusal: Any) -> None:
+    with refused(*refusal):
         image_view(image_classifier(), IMAGE, 1, None, **{"who": None, **shown})
-    with pytest.raises(RegardError, match="6 x 4 x 1"):
+    with refused(RegardError, "image", "6 x 4 x 1"):
         image_view(image_classifier(), IMAGE[1:], 1, None, None)
 
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.explore.pictures.labels import fit, upright
+from regard.explore.pictures.table import fit, upright
 from regard.text.terminal_cells import visible, width
 
 

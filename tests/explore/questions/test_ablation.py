@@ -11,14 +11,15 @@ import numpy as np
 import pytest
 
 from regard.explore.folders.models import Models
-from regard.explore.forward.candidates import scores
 from regard.explore.forward.inputs import text_inputs
+from regard.explore.forward.outputs import scores
 from regard.explore.payload import unpack
-from regard.explore.questions import ablation
-from regard.explore.questions.ablation import values_in_time
+from regard.explore.questions import attribution
 from regard.explore.questions.answers import answer
+from regard.explore.questions.attribution import values_in_time
 from regard.explore.requests import AblationRequest
 from regard.system.errors import RegardError, UsageError
+from tests.refusals import refused
 from tests.tasks.small_tasks import GAPPED, SOURCE, TARGET, classifier, put, translator
 
 Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]
@@ -118,7 +119,7 @@ def test_of_a_gap(ask: Ask, task: Callable[[str], Any]) -> None:
     gap = next(place for place, token in enumerate(seen.source) if token.text == "[MASK]")
 
     def logarithm_V(*off: Any) -> np.ndarray:
-        with AblationRequest(tuple(map(tuple, off))).changes.apply(filler.recipe.model):
+        with AblationRequest(tuple(map(tuple, off))).ablations.apply(filler.recipe.model):
             score_V = scores(seen)[gap].double().cpu().numpy()
         return score_V - np.log(np.exp(score_V - score_V.max()).sum()) - score_V.max()
 
@@ -151,7 +152,7 @@ def test_its_own_writing_is_that_with_all_heads(ask: Ask) -> None:
 
 def test_an_answer_takes_so_long_and_another_goes_on(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, arrays = ask("needs", "translator", target=TARGET, places=[3])
-    monkeypatch.setattr(ablation, "SECONDS", 0.0)
+    monkeypatch.setattr(attribution, "SECONDS", 0.0)
     heads, without = [], []
     while len(heads) < whole["total"]:
         some, more = ask("needs", "translator", target=TARGET, places=[3], begin=len(heads))
@@ -164,7 +165,7 @@ def test_an_answer_takes_so_long_and_another_goes_on(ask: Ask, monkeypatch: pyte
 
 def test_the_time_is_kept(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a clock that only a pass moves on."""
-    clock, original = [0.0], ablation._score
+    clock, original = [0.0], attribution._score
 
     def slow(*given: Any) -> float:
         clock[0] += 0.5
@@ -175,9 +176,9 @@ def test_the_time_is_kept(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
             clock[0] += 1
             yield float(number)
 
-    monkeypatch.setattr(ablation.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(ablation, "_score", slow)
-    monkeypatch.setattr(ablation, "SECONDS", 2.0)
+    monkeypatch.setattr(attribution.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(attribution, "_score", slow)
+    monkeypatch.setattr(attribution, "SECONDS", 2.0)
     assert values_in_time(ticking(1), 0.0) == [0]
     assert values_in_time(ticking(9), 0.0) == [0, 1]
     assert values_in_time(ticking(9), 3.5) == [0, 1, 2, 3]
@@ -196,7 +197,7 @@ def test_numbers_that_are_none_are_said(tmp_path: Path, question: str, make: Any
     models = Models([put(tmp_path, task)])
     if question == "owes" and "places" in given:
         given = {"place": given["places"][0], "target": TARGET}
-    with pytest.raises(RegardError, match="are no numbers"):
+    with refused(RegardError, "model"):
         answer(models, question, {"text": SOURCE, **given})
 
 
@@ -210,19 +211,19 @@ def test_a_number_is_no_logarithm(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "said"),
+    ("name", "given", "refusal"),
     [
-        ("translator", {}, "named by its place"),
-        ("translator", {"places": [99]}, "named by its place"),
-        ("translator", {"places": [0], "begin": 1000}, "there are 24 heads"),
-        ("translator", {"places": "3"}, "expected a list"),
-        ("classifier", {"label": "ugly"}, "is no label"),
-        ("encoder", {"places": [1]}, "predicts nothing"),
-        ("speaker", {"places": [0]}, "nothing came before it"),
+        ("translator", {}, (UsageError, "place")),
+        ("translator", {"places": [99]}, (UsageError, "place")),
+        ("translator", {"places": [0], "begin": 1000}, (UsageError, "begin", "24")),
+        ("translator", {"places": "3"}, (UsageError, "places")),
+        ("classifier", {"label": "ugly"}, (UsageError, "label")),
+        ("encoder", {"places": [1]}, (UsageError, "model")),
+        ("speaker", {"places": [0]}, (UsageError, "place")),
     ],
 )
-def test_what_needs_nothing(ask: Ask, name: str, given: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_what_needs_nothing(ask: Ask, name: str, given: dict[str, Any], refusal: Any) -> None:
+    with refused(*refusal):
         ask("needs", name, **given)
 
 

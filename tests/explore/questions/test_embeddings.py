@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from regard.system.errors import UsageError
+from tests.refusals import refused
 
 Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]
 TaskOf = Callable[[str], Any]
@@ -119,24 +120,24 @@ def test_vectors_are_means_of_rows(plain: Ask, task: TaskOf) -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "name", "given", "said"),
+    ("question", "name", "given", "refusal"),
     [
-        ("near", "translator", {}, "by a text, or by its number"),
-        ("near", "translator", {"text": "a", "id": 5}, "by a text, or by its number"),
-        ("near", "translator", {"text": " "}, "the text is empty"),
-        ("near", "translator", {"id": 10**6}, "there is no piece 1000000"),
-        ("near", "translator", {"text": "a", "count": 0}, "integer from 1"),
-        ("near", "classifier", {"text": "a", "side": "target"}, "this model has source embeddings"),
-        ("near", "viewer", {"text": "a"}, "this model has no embeddings"),
-        ("map", "translator", {"count": 10**6}, "integer from 1"),
-        ("map", "translator", {"side": "left"}, "one of source, target"),
-        ("vectors", "translator", {}, "1 to 64 texts"),
-        ("vectors", "translator", {"texts": ["a"] * 65}, "65 entries"),
-        ("vectors", "translator", {"texts": ["a", 5]}, "expected a text"),
-        ("vectors", "translator", {"texts": ["a", ""]}, "the text is empty"),
-        ("vectors", "translator", {"texts": ["a"], "text": "a"}, "an unknown field"),
+        ("near", "translator", {}, (UsageError, "text")),
+        ("near", "translator", {"text": "a", "id": 5}, (UsageError, "text")),
+        ("near", "translator", {"text": " "}, (UsageError, "text")),
+        ("near", "translator", {"id": 10**6}, (UsageError, "id", "1000000")),
+        ("near", "translator", {"text": "a", "count": 0}, (UsageError, "count")),
+        ("near", "classifier", {"text": "a", "side": "target"}, (UsageError, "side")),
+        ("near", "viewer", {"text": "a"}, (UsageError, "side")),
+        ("map", "translator", {"count": 10**6}, (UsageError, "count")),
+        ("map", "translator", {"side": "left"}, (UsageError, "side")),
+        ("vectors", "translator", {}, (UsageError, "texts")),
+        ("vectors", "translator", {"texts": ["a"] * 65}, (UsageError, "texts", "65")),
+        ("vectors", "translator", {"texts": ["a", 5]}, (UsageError, "texts")),
+        ("vectors", "translator", {"texts": ["a", ""]}, (UsageError, "text")),
+        ("vectors", "translator", {"texts": ["a"], "text": "a"}, (UsageError, "text")),
     ],
 )
-def test_what_is_not_there(plain: Ask, question: str, name: str, given: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_what_is_not_there(plain: Ask, question: str, name: str, given: dict[str, Any], refusal: Any) -> None:
+    with refused(*refusal):
         plain(question, name, **given)

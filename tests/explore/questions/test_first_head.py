@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from regard.explore.folders.models import Models
+from regard.explore.forward.inputs import by_word
 from regard.explore.forward.passes import forward_pass
-from regard.explore.forward.tokens import by_word
 from regard.explore.payload import unpack
 from regard.explore.questions import first_head as module
 from regard.explore.questions.answers import export_file

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.explore.forward.inputs import Token, by_word, words
 from regard.explore.forward.record import WHOLE, AttentionRecord
-from regard.explore.forward.tokens import Token, by_word, words
 from regard.explore.kinds import TITLES, Kind, is_self_attention
 from regard.explore.payload import downsample
 from regard.explore.pictures import arcs, heatmap, svg
-from regard.explore.pictures.colours import ColourScheme
+from regard.explore.pictures.heatmap import ColourScheme
 from regard.system.errors import RegardError, UsageError
 
 SMALLER = "Each square stands for several tokens: what those of its rows give to those of its columns, on average."
@@ -128,7 +128,7 @@ class View:
             return svg.heads(weight_HQK, names, self.title, remark=remark)
         if most is not None and weight_HQK.size > most:
             found = f"this head has {weight_HQK.size:,} weights, a picture {most:,} at most"
-            raise RegardError(f"{found}; shorten the text")
+            raise RegardError(f"{found}; shorten the text", "text")
         note = "Rows look, columns are looked at; a row sums to one."
         return svg.heatmap(weight_HQK[0], *self.labels(), self.title, note, remark)
 

@@ -4,29 +4,94 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
 
+import regard
 from regard.explore.folders.models import LoadedModel, Models
-from regard.explore.forward import ablation_note
 from regard.explore.forward.passes import ForwardPass, forward_pass
 from regard.explore.forward.record import AttentionRecord
 from regard.explore.forward.text_windows import WindowedRequest, fit_request
-from regard.explore.kinds import KINDS, Kind, as_kind
-from regard.explore.pictures.image_view import CLASS, MEAN, ImageName, ImageView
+from regard.explore.kinds import NAMES, Kind
+from regard.explore.payload import pack
+from regard.explore.pictures.images import CLASS, MEAN, ImageName, ImageView
 from regard.explore.pictures.view import View
 from regard.explore.questions.first_head import first_head
-from regard.explore.questions.look import first_kind, kinds_of
-from regard.explore.questions.single_file import render_page
-from regard.explore.requests import Fields, Request
+from regard.explore.questions.look import every_weight, first_kind, kinds_of, pass_values
+from regard.explore.requests import Flag, Number, Place, Request, question
 from regard.system.errors import RegardError, UsageError
 
+PARTS = {"positions": "positions", "scaling": "scaling", "mask": "the mask"}
+"""Names of the other ablations."""
+PLACE = "<!-- payload -->"
+UNTOLD: dict[str, Any] = {"examples": [], "snapshots": [], "weights": None, "why": None}
+"""Neutral values for facts that do not belong in the file: other texts, snapshots, weights."""
 BRIGHTEST = 255.0
 MOST = 1 << 22
 """Most weights in one file: 22 MB as a page, 33 MB as JSON, and some seconds of computation."""
 SQUARES = 1 << 18
 """Most squares of a picture: one head over 512 tokens; several heads with more are drawn smaller."""
+
+
+def describe_changes(asked: Request) -> str:
+    """Sentences on ablations, snapshot and forced target.
+
+    Args:
+        asked: what the pass is of.
+
+    Returns:
+        Nothing where the model is as it is, and writes what it would.
+    """
+    without = asked.changes
+    parts = [f"{NAMES[kind]} head {layer}·{head}" for kind, layer, head in without.off]
+    parts += [name for part, name in PARTS.items() if not getattr(without, part)]
+    told = [f"Without {', '.join(parts)}."] if parts else []
+    if asked.snapshot is not None:
+        told.append(f"With the weights of {asked.snapshot}.")
+    if asked.target is not None:
+        told.append(f"Made to write “{asked.target}”")
+    return " ".join(told)
+
+
+def request_values(asked: Request) -> dict[str, Any]:
+    """The same as request_values: ``snapshot``, forced ``target``, and ``changes`` as requested."""
+    without = {**asdict(asked.changes), "off": [list(head) for head in asked.changes.off]}
+    return {"snapshot": asked.snapshot, "target": asked.target, "changes": without}
+
+
+def render_page(one: ForwardPass, model: Mapping[str, Any], asked: WindowedRequest, place: Mapping[str, Any]) -> str:
+    """The HTML page of one pass.
+
+    Args:
+        one: the pass.
+        model: what a page has to know of the model, as in the answer to ``state``; of it goes along what belongs to
+            this pass alone, no path and no other text.
+        asked: what the pass is of.
+        place: where the page begins: ``kind``, ``layer``, ``head``, the row ``query`` that stays lit, and whether a
+            row is a ``whole`` word; what is not there is as the page finds it best.
+    """
+    values, arrays = pass_values(one)
+    kept = {**model, "folder": model["name"], **UNTOLD}
+    told = {
+        **values,
+        "version": regard.__version__,
+        "model": kept,
+        "asked": request_values(asked.asked),
+        **asked.values,
+        "place": dict(place),
+    }
+    before, behind = _page().split(PLACE)
+    return before + b64encode(pack(told, arrays | every_weight(one.record))).decode("ascii") + behind
+
+
+@cache
+def _page() -> str:
+    """The built page, without data."""
+    return (files("regard.explore") / "page" / "alone.html").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -55,29 +120,34 @@ class ExportRequest:
     @property
     def remark(self) -> str:
         """Sentences on ablations and windows."""
-        return " ".join(filter(None, (self.cut.label, ablation_note.describe_changes(self.cut.asked))))
+        return " ".join(filter(None, (self.cut.label, describe_changes(self.cut.asked))))
 
 
-def export_file(models: Models, given: Fields) -> tuple[bytes, str, str]:
+@question
+def export_file(
+    models: Models,
+    asked: Request,
+    form: Literal["json", "svg", "html"],
+    kind: Literal["", Kind] = "",
+    layer: Number | None = None,
+    head: Number | None = None,
+    token: Place | None = None,
+    words: Flag = False,
+) -> tuple[bytes, str, str]:
     """An exported file: content, media type and name.
 
     Raises:
         UsageError: there is no such form, or no such kind, layer or head.
         RegardError: the file would have more numbers than one should hold.
     """
-    asked, form = Request.from_fields(given), given.word("form", tuple(FORMS))
-    kind = given.word("kind", ("", *KINDS), "")
-    layer, head = given.whole("layer", 1, 65536, None), given.whole("head", 1, 65536, None)
-    place = {"kind": kind, "layer": layer, "head": head, "query": given.whole("token", 0, 65536, None)}
-    place["whole"] = given.flag("words", False)
-    given.end()
+    place = {"kind": kind, "layer": layer, "head": head, "query": token, "whole": words}
     loaded = models.load_for(asked)
     folder, one, cut = models.folder(asked.model), forward_pass(models, asked), fit_request(models, loaded, asked)
     there = kinds_of(one.record)
     if not there:
         raise UsageError("this model has no attention to look at", "kind")
     who = CLASS if getattr(folder.recipe.model, "pool", "first") == "first" else MEAN
-    use = as_kind(kind) if kind else there[0]
+    use = kind or there[0]
     if form == "html" and not kind:
         place |= _initial_view(models, loaded, cut.asked, one)
     wanted = ExportRequest(one, asked, cut, use, layer, head, who, folder.state(asked.model), place)
@@ -99,7 +169,7 @@ def _initial_view(models: Models, loaded: LoadedModel, asked: Request, one: Forw
 def _json(wanted: ExportRequest) -> tuple[str, str]:
     """JSON: tokens, weights of all heads, the model's output, and the ablations."""
     _refuse_many(wanted.one.record)
-    values = {**wanted.one.record.to_dict(), "output": wanted.one.output, "asked": ablation_note.values(wanted.asked)}
+    values = {**wanted.one.record.to_dict(), "output": wanted.one.output, "asked": request_values(wanted.asked)}
     values |= wanted.cut.cut_values
     return json.dumps(values, ensure_ascii=False) + "\n", "application/json"
 
@@ -118,13 +188,14 @@ def _image_svg(wanted: ExportRequest) -> str:
     one, said = wanted.one, wanted.one.output["said"]
     assert one.pixels is not None
     assert one.grid is not None
-    number = None if wanted.asked.image is None else wanted.asked.image + 1
+    asked = wanted.asked.image
+    number = None if asked is None or asked.number is None else asked.number + 1
     name = ImageName(number, one.label, "|".join(said) if isinstance(said, list) else str(said))
     pixels = one.pixels.astype("int64")
     weights = one.record.weights[wanted.kind]
     squares = (1 if wanted.layer and wanted.head else sum(map(len, weights))) * one.grid[0] * one.grid[1]
     if squares > SQUARES:
-        raise RegardError(f"these are {squares:,} squares, a picture has {SQUARES:,} at most; name one head")
+        raise RegardError(f"these are {squares:,} squares, a picture has {SQUARES:,} at most; name one head", "head")
     view = ImageView(pixels, BRIGHTEST, one.grid, weights, name, wanted.who, wanted.layer, wanted.head)
     return view.svg(remark=wanted.remark)
 
@@ -139,7 +210,7 @@ def _html(wanted: ExportRequest) -> tuple[str, str]:
 def _refuse_many(record: AttentionRecord) -> None:
     count = sum(weight_HQK.size for layers in record.weights.values() for weight_HQK in layers)
     if count > MOST:
-        raise RegardError(f"this text makes {count:,} weights, one file holds {MOST:,} at most; give a shorter text")
+        raise RegardError(f"makes {count:,} weights, one file holds {MOST:,} at most; give a shorter text", "text")
 
 
 FORMS: dict[str, Callable[[ExportRequest], tuple[str, str]]] = {"json": _json, "svg": _svg, "html": _html}

@@ -12,12 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.explore.folders.models import LoadedModel, Models
-from regard.explore.forward.candidates import PIECE_SCORES
-from regard.explore.forward.inputs import ModelInputs
+from regard.explore.forward.inputs import ModelInputs, by_word, words
+from regard.explore.forward.outputs import LANGUAGE_MODEL, PIECE_SCORES, SEARCHED
 from regard.explore.forward.passes import ForwardPass, inputs_of
 from regard.explore.forward.record import AttentionRecord
-from regard.explore.forward.searches import LANGUAGE_MODEL, SEARCHED
-from regard.explore.forward.tokens import by_word, words
 from regard.explore.kinds import Kind, is_self_attention
 from regard.explore.questions.attribution import explained_score, is_number, most_probable_piece
 from regard.explore.requests import AblationRequest, Request
@@ -77,17 +75,16 @@ def first_head(models: Models, loaded: LoadedModel, asked: Request, one: Forward
         asked: what the pass is of; ``one``: the pass.
         kind: of attention.
     """
-    if kind == "pool" or asked.image is not None or asked.pixels is not None:
+    if kind == "pool" or asked.image is not None:
         return None
     record = one.record
     queries, keys = _words(record, kind)
-    with asked.without.changes.apply(loaded.task.recipe.model):
-        seen = inputs_of(models, loaded, asked)
+    seen = inputs_of(models, loaded, asked)
     rows = _rows(seen, one, kind, queries)
     if not rows:
         return None
     sharp_LHR = np.stack([_sharpness(weight_HQK, kind, rows, queries, keys) for weight_HQK in record.weights[kind]])
-    found_LHR = sharp_LHR * _losses(seen, asked.without, kind, rows, sharp_LHR)
+    found_LHR = sharp_LHR * _losses(seen, asked.changes, kind, rows, sharp_LHR)
     pointing = [bool(POINTERS.fullmatch(row.word)) for row in rows]
     for some_R, least in ((np.array(pointing), POINTS), (np.ones(len(rows), np.bool_), LEAST)):
         if (found_LHR * some_R).max() >= least:
@@ -178,7 +175,7 @@ def _ablated(seen: ModelInputs, without: AblationRequest, read: Read) -> Floats:
 
     from regard.models.inspect.captured_attention import evaluating
 
-    with torch.inference_mode(), evaluating(seen.task.model), without.changes.apply(seen.task.recipe.model):
+    with torch.inference_mode(), evaluating(seen.task.model), without.ablations.apply(seen.task.recipe.model):
         return np.nan_to_num(read(seen.run()))
 
 
