@@ -15,13 +15,13 @@ import pytest
 from regard.config import Recipe, VitSection
 from regard.data.batches.patches import Scale
 from regard.explore.folders.models import MOST
-from regard.explore.payload import unpack
 from regard.tasks.images.assets import ImageAssets
 from regard.tasks.images.classifier import ImageClassification
 from regard.tasks.language.spans import SpanCorruption
 from regard.tasks.text.assets import TextAssets
 from regard.text.tokenizers.tokenizer import learn
 from regard.training.checkpoints.files import Files
+from tests.explore.payloads import unpack
 from tests.tasks import small_tasks
 
 TEXT = "the old cat sleeps on the green mat"

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from regard.explore.folders.models import Models
-from regard.explore.payload import unpack
 from regard.explore.questions import attribution
 from regard.explore.questions.answers import answer
+from tests.explore.payloads import unpack
 from tests.tasks.small_tasks import EVERY, before, put
 
 Answer = tuple[dict[str, Any], dict[str, np.ndarray]]

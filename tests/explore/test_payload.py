@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from regard.explore.payload import ALIGNED, TYPES, bytes_of, downsample, pack, unpack
+from regard.explore.payload import ALIGNED, TYPES, bytes_of, downsample, pack
 from regard.system.errors import RegardError
+from tests.explore.payloads import unpack
 from tests.refusals import refused
 
 KINDS = sorted(TYPES.values())

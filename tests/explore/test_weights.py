@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from regard.explore.folders.models import Models
-from regard.explore.payload import unpack
 from regard.explore.questions.answers import ANSWERS, answer, export_file, stream_tokens
 from regard.explore.requests import WeightsReplaced
+from tests.explore.payloads import unpack
 from tests.refusals import refused
 from tests.tasks.small_tasks import SOURCE, keep, put, translator, viewer
 

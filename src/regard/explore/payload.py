@@ -56,19 +56,6 @@ def check_finite(*arrays: NDArray[Any]) -> None:
         raise RegardError(NO_NUMBERS, "model")
 
 
-def unpack(payload: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Decode the values and arrays of a payload."""
-    (length,) = struct.unpack_from("<I", payload)
-    values = json.loads(payload[4 : 4 + length])
-    first = 4 + length + len(_padding(4 + length))
-    arrays = {}
-    for name, each in values.pop("arrays").items():
-        count = int(np.prod(each["shape"]))
-        found = np.frombuffer(payload, each["type"], count, first + each["begin"])
-        arrays[name] = found.reshape(each["shape"])
-    return values, arrays
-
-
 def _padding(length: int) -> bytes:
     return b"\0" * (-length % ALIGNED)
 

@@ -11,10 +11,10 @@ import torch
 
 from regard.explore.folders import models as module
 from regard.explore.folders.models import LOADED, Models
-from regard.explore.payload import unpack
 from regard.explore.questions.answers import answer
 from regard.system.errors import Damaged, RegardError, UsageError
 from regard.tasks import model_folder
+from tests.explore.payloads import unpack
 from tests.refusals import refused
 from tests.tasks.small_tasks import EVERY, SOURCE, classifier, keep, put, translator
 

@@ -11,8 +11,8 @@ import pytest
 
 from regard.explore.folders.models import Models
 from regard.explore.forward.text_windows import WindowedRequest, windows
-from regard.explore.payload import unpack
 from regard.explore.questions.answers import export_file, stream_tokens
+from tests.explore.payloads import unpack
 from tests.tasks.small_tasks import EVERY, GAPPED, SOURCE, TARGET, TEXTS, put, translator
 
 Answer = tuple[dict[str, Any], dict[str, np.ndarray]]

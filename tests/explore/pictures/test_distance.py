@@ -1,14 +1,13 @@
 """Attention distances, compared with a plain loop; receptive fields, compared with a convolution's gradient."""
 
 import xml.etree.ElementTree as Tree
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from regard.explore.forward.record import mean_distance, patch_distances
-from regard.explore.pictures.images import distances, first_images, receptive_field
+from regard.explore.pictures.images import distances, receptive_field
 from regard.models.inspect.captured_attention import image_weights
 from regard.system.errors import RegardError, UsageError
 from tests.explore.pictures.small_images import image_classifier
@@ -90,13 +89,8 @@ def test_the_pictures_hold_every_head() -> None:
     assert len(found.values()["layers"]) == 3
 
 
-def test_what_is_no_image_is_said(tmp_path: Path) -> None:
+def test_what_is_no_image_is_said() -> None:
     with refused(UsageError, "image"):
         distances(image_classifier(), [])
     with refused(RegardError, "image", "6 x 4 x 1"):
         distances(image_classifier(), drawn(1, 25))
-    path = tmp_path / "some.csv"
-    path.write_text("".join(",".join(map(str, one)) + ",a\n" for one in drawn(5)))
-    for one, other in zip(first_images(path, count=3), drawn(5), strict=False):
-        np.testing.assert_array_equal(one, other)
-    assert len(first_images(path, count=3)) == 3

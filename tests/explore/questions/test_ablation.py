@@ -13,12 +13,12 @@ import pytest
 from regard.explore.folders.models import Models
 from regard.explore.forward.inputs import text_inputs
 from regard.explore.forward.outputs import scores
-from regard.explore.payload import unpack
 from regard.explore.questions import attribution
 from regard.explore.questions.answers import answer
 from regard.explore.questions.attribution import values_in_time
 from regard.explore.requests import AblationRequest
 from regard.system.errors import RegardError, UsageError
+from tests.explore.payloads import unpack
 from tests.refusals import refused
 from tests.tasks.small_tasks import GAPPED, SOURCE, TARGET, classifier, put, translator
 

@@ -16,10 +16,10 @@ import pytest
 import regard
 from regard.data.demo.digits import several_digits
 from regard.explore.folders.models import Models
-from regard.explore.payload import unpack
 from regard.explore.questions.answers import ANSWERS, answer, course, export_file, state, stream_tokens
 from regard.runs.demo.images import TEST, TRAIN, VALID
 from regard.system.errors import RegardError, UsageError
+from tests.explore.payloads import unpack
 from tests.refusals import refused
 from tests.tasks.small_tasks import EVERY, PIXELS, SOURCE, before, log, put, translator, viewer
 

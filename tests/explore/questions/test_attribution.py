@@ -16,12 +16,12 @@ from torch import Tensor
 
 from regard.explore.folders.models import Models
 from regard.explore.forward.inputs import ModelInputs, image_inputs, text_inputs
-from regard.explore.payload import unpack
 from regard.explore.questions.answers import answer
 from regard.explore.questions.attribution import attribute, explained_score
 from regard.explore.requests import AblationRequest
 from regard.nn.hooks import intervene
 from regard.system.errors import RegardError, UsageError
+from tests.explore.payloads import unpack
 from tests.refusals import refused
 from tests.tasks.small_tasks import GAPPED, LABELS, PIXELS, SOURCE, TARGET, before, classifier, put, tagger
 

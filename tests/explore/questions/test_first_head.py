@@ -16,11 +16,11 @@ import pytest
 from regard.explore.folders.models import Models
 from regard.explore.forward.inputs import by_word
 from regard.explore.forward.passes import forward_pass
-from regard.explore.payload import unpack
 from regard.explore.questions import first_head as module
 from regard.explore.questions.answers import export_file
 from regard.explore.questions.first_head import FirstHead, first_head
 from regard.explore.requests import Request
+from tests.explore.payloads import unpack
 from tests.tasks.small_tasks import EVERY, SOURCE, TARGET, before, put, translator
 
 Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]

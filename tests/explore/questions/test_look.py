@@ -206,8 +206,8 @@ def test_what_is_not_there(ask: Ask, name: str, given: dict[str, Any], refusal: 
 
 
 def test_a_model_without_attention_can_be_looked_at(tmp_path: Any) -> None:
-    from regard.explore.payload import unpack
     from regard.explore.questions.answers import answer
+    from tests.explore.payloads import unpack
     from tests.tasks.small_tasks import put, recurrent
 
     models = Models([put(tmp_path, recurrent(score="none"))])

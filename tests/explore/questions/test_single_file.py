@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from regard.explore.folders.models import Models
-from regard.explore.payload import unpack
 from regard.explore.questions.answers import export_file
+from tests.explore.payloads import unpack
 from tests.tasks.small_tasks import EVERY, TARGET, before
 
 NUMBERS = re.compile(r'<script type="application/octet-stream" id="payload">([A-Za-z0-9+/=]*)</script>')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -15,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from regard.config import Recipe
 from regard.config.families import Model, VitSection
 from regard.data.prepare.shards import Shards
-from regard.explore.folders.regular_files import open_regular_file, refuse_irregular
 from regard.explore.folders.training_curves import LOG
 from regard.system import disk
 from regard.system.errors import RegardError
@@ -26,8 +26,10 @@ from regard.text.tokenizers.vocabulary import JOINT, read_tokenizer
 if TYPE_CHECKING:
     from regard.text.tokenizers.vocabulary import AnyTokenizer
 
-READ = 64
+TEXTS = 64
 """Most texts read."""
+READ = (".json", ".safetensors", ".toml")
+"""Endings of the files of a model."""
 LONG = 4
 """Letters of a content word, about; shorter words are masked only if there is no other."""
 TWICE = 7
@@ -102,6 +104,13 @@ class ValidationTexts:
     piece: Piece
 
 
+def refuse_irregular(folder: Path, endings: Collection[str] | None = READ) -> None:
+    """Raise a RegardError if a file that would be read from a folder, with one of these endings, is no regular file."""
+    for path in sorted(folder.glob("*")):
+        if (endings is None or path.suffix in endings) and os.path.exists(path) and not os.path.isdir(path):
+            disk.refuse_irregular(path)
+
+
 def validation_examples(folder: Path) -> ValidationTexts | None:
     """The validation texts that a model's run prepared; ``None`` if they are gone.
 
@@ -126,7 +135,7 @@ def _texts(data: Path, tokenizer: AnyTokenizer) -> Iterator[str]:
     """The first texts of the prepared validation set, read lazily."""
     index = disk.json_of(data / "index.json")
     side = Shards(data, index["sides"]["validation.text"])
-    return (tokenizer.decode(side.sentence(number).tolist()) for number in range(min(READ, side.count)))
+    return (tokenizer.decode(side.sentence(number).tolist()) for number in range(min(TEXTS, side.count)))
 
 
 def make_cloze(line: str, seed: str, common: Collection[str] = (), piece: Piece | None = None) -> str | None:
@@ -217,10 +226,10 @@ def _demo_sentences(seed: int) -> list[str]:
 def _samples(log: Path) -> Iterator[str]:
     """The sources of the newest samples in a log, newest first."""
     try:
-        with open_regular_file(log) as file:
+        with disk.open_binary(log) as file:
             file.seek(max(0, file.seek(0, 2) - TAIL))
             lines = [line for line in file.read().split(b"\n") if line.startswith(_SAMPLE)]
-    except OSError:
+    except RegardError:
         return
     for line in reversed(lines):
         try:
@@ -236,9 +245,9 @@ def _validation_sentences(folder: Path) -> Iterator[str]:
     from regard.data.prepare.pairs import VALIDATION
 
     try:
-        with open_regular_file(folder / "training" / "data" / VALIDATION[0]) as file:
+        with disk.open_binary(folder / "training" / "data" / VALIDATION[0]) as file:
             begin = file.read(FIRST)
-    except OSError:
+    except RegardError:
         return
     yield from islice(begin.decode(errors="replace").split("\n"), MOST)
 

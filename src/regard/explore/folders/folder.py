@@ -9,7 +9,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from math import prod
@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import Recipe, recipe_from, recipe_values
-from regard.explore.folders.facts import NOTHING, examples, facts, has_labels
-from regard.explore.folders.regular_files import open_regular_file, refuse_irregular
+from regard.explore.folders.facts import NOTHING, examples, facts, has_labels, refuse_irregular
 from regard.explore.folders.training_curves import LOG
 from regard.system import disk
 from regard.system.errors import RegardError
@@ -83,13 +82,13 @@ def _is_locked(path: Path) -> bool | None:
     try:
         import fcntl
 
-        with open_regular_file(path) as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except (ImportError, OSError):
+        with disk.open_binary(path) as file:
+            with suppress(BlockingIOError):
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return False
+            return True
+    except (ImportError, RegardError):
         return None
-    return False
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.explore.folders.facts import refuse_irregular
 from regard.explore.folders.folder import Folder, Stamp, explain_os_errors, snapshots, stamp_of, weights_name
-from regard.explore.folders.regular_files import refuse_irregular
 from regard.explore.folders.training_curves import TrainingCurves
 from regard.explore.requests import ModelRequest, WeightsReplaced
 from regard.system.errors import RegardError, UsageError

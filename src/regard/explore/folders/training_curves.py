@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.explore.folders.regular_files import open_regular_file
+from regard.system import disk
 from regard.system.errors import RegardError
 from regard.text.normalisation import replace_surrogates
 
@@ -185,17 +185,14 @@ class TrainingCurves:
             RegardError: there is no log, or nothing in it is one.
         """
         end, found, self.whole = monotonic() + seconds, False, False
-        try:
-            with open_regular_file(self.path) as file:
-                self._find(file)
-                while not self.whole:
-                    some = file.read(CHUNK)
-                    found = self._follow(some) or found
-                    self.whole = not some
-                    if monotonic() > end:
-                        break
-        except OSError as error:
-            raise RegardError(f"the log of the training cannot be read: {error.strerror}", str(self.path)) from None
+        with disk.open_binary(self.path, "log") as file:
+            self._find(file)
+            while not self.whole:
+                some = file.read(CHUNK)
+                found = self._follow(some) or found
+                self.whole = not some
+                if monotonic() > end:
+                    break
         if self._odd and not self._told:
             raise RegardError(NO_LOG, str(self.path))
         return found

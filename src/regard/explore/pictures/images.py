@@ -12,8 +12,6 @@ import struct
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,10 +31,6 @@ GREY, COLOUR = 0, 2
 Weights = NDArray[Any]
 CLASS, MEAN = "class", "mean"
 """Names of queries other than patches: the class token, and the mean over all patches."""
-SIDE = 176.0
-"""Pixels of a picture's longer side."""
-ACROSS = 4
-"""Pictures per row."""
 FIRST = 128
 """Number of images, as in the paper."""
 AT_ONCE = 16
@@ -192,29 +186,22 @@ class ImageView:
         """
         names, first, grids = self.heads()
         rows, columns = self.grid
-        cell = SIDE / max(rows, columns)
+        cell = svg.SIDE / max(rows, columns)
         wide, high = columns * cell, rows * cell
-        body = [f'<text class="title" x="{svg.MARGIN}" y="{svg.MARGIN + 12}">{svg.safe(self.title)}</text>']
-        body.append(svg.small_text(svg.MARGIN, svg.MARGIN + 32, str(self.name)))
-        for place, name in enumerate(["the image", *names]):
-            left = svg.MARGIN + place % ACROSS * (wide + 20)
-            above = svg.MARGIN + 68 + place // ACROSS * (high + 36)
-            body.append(svg.small_text(left, above - 6, name))
-            if place:
-                body.append(f"<g><title>{first[place - 1]:.0%} to the class token</title>")
-                body += [*svg.squares(grids[place - 1], left, above, cell), "</g>"]
-            else:
-                body.append(self._draw_image(left, above, wide, high))
-            body.append(svg.frame(left, above, wide, high))
-        pictures = 1 + len(names)
-        width = svg.MARGIN * 2 + min(pictures, ACROSS) * (wide + 20) - 20
-        widest = max(svg.text_width(self.title, 15), svg.text_width(str(self.name), 11))
-        width = max(width, svg.MARGIN * 2 + widest)
-        height = svg.MARGIN + 58 + -(-pictures // ACROSS) * (high + 36)
+
+        def draw(place: int, left: float, above: float) -> list[str]:
+            if not place:
+                return [self._draw_image(left, above, wide, high)]
+            share = f"<g><title>{first[place - 1]:.0%} to the class token</title>"
+            return [share, *svg.squares(grids[place - 1], left, above, cell), "</g>"]
+
+        body, width, height = svg.thumbnails(["the image", *names], draw, wide, high, svg.MARGIN + 68)
+        body = [svg.small_text(svg.MARGIN, svg.MARGIN + 32, str(self.name)), *body]
+        width = max(width, svg.MARGIN * 2 + svg.text_width(str(self.name), 11))
         told = f"{self.name}; {len(names)} heads, a small heat map over its patches each."
         if beside is not None:
             below = beside.chart()
-            body += [f'<g transform="translate(0 {svg.number(height)})">', *below.body, "</g>"]
+            body += [f'<g transform="translate(0 {svg.number(height)})">', svg.heading(TITLE), *below.body, "</g>"]
             width, height, told = max(width, below.width), height + below.height, f"{told} {below.told}"
         return svg.document(width, height, self.title, told, body, remark)
 
@@ -344,8 +331,7 @@ class Distances:
         def place(layer: int, value: float) -> tuple[str, str]:
             return svg.number(left + step * (layer + 0.5)), svg.number(above + high * (1 - value / most))
 
-        body = [f'<text class="title" x="{svg.MARGIN}" y="32">{TITLE}</text>', svg.frame(left, above, wide, high)]
-        body += self._axes(left, above, step, high, most)
+        body = [svg.frame(left, above, wide, high), *self._axes(left, above, step, high, most)]
         points = " ".join(",".join(place(layer, value)) for layer, value in enumerate(self.within))
         body.append(f'<polyline class="line" stroke-dasharray="2 5" points="{points}"/>')
         level = place(0, self.even)[1]
@@ -417,10 +403,3 @@ def _sums(layers: Sequence[Sequence[Any]], distance: Table) -> tuple[Table, Tabl
     far = [np.sum([mean_distance(weight, distance) for weight in layer], axis=0) for layer in weights]
     first = [np.sum([weight[:, 1:, 0].mean(-1) for weight in layer], axis=0) for layer in weights]
     return np.array(far), np.array(first)
-
-
-def first_images(path: Path, columns: str | None = None, count: int = FIRST) -> list[NDArray[np.int64]]:
-    """The first images of a file of labelled images."""
-    from regard.data.corpora import images
-
-    return [images.parse_pixels(text) for text, _ in islice(images.open_images(path, columns).pairs(), count)]
