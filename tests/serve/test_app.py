@@ -166,7 +166,7 @@ def test_one_thing_is_computed_at_a_time_in_order(site, until, reply) -> None:
     connections = [site.begin("/api/wait", {"said": "0"})]
     for number in range(1, 4):
         connections.append(site.begin("/api/look", {"said": str(number)}))
-        until(lambda number=number: site.server.computing.waiting == number)
+        until(lambda number=number: site.server.site.computing.waiting == number)
     assert site.answers.begun == ["0"]
     site.answers.go.set()
     assert [reply(connection).content for connection in connections] == [b"0", b"1", b"2", b"3"]
@@ -178,14 +178,14 @@ def test_too_many_are_refused_and_those_who_left_make_room(site, until, reply) -
     site.begin("/api/wait", {})
     until(lambda: site.answers.begun == ["wait"])
     waiting = [site.begin("/api/look", {"said": str(number)}) for number in range(WAITING)]
-    until(lambda: site.server.computing.waiting == WAITING)
+    until(lambda: site.server.site.computing.waiting == WAITING)
     for path in ("/api/look", "/api/write", "/api/export"):
         refused = site.post(path, {"most": 1})
         assert refused.status == 503
         assert "at once" in refused.json["error"]
     for connection in waiting[:5]:
         connection.close()
-    until(lambda: site.server.computing.waiting == WAITING - 5)
+    until(lambda: site.server.site.computing.waiting == WAITING - 5)
     last = site.begin("/api/look", {"said": "last"})
     site.answers.go.set()
     assert reply(last).content == b"last"
@@ -228,7 +228,7 @@ def test_the_end_comes_at_once_and_whoever_waits_is_told(own_site, until, reply)
     site.answers.token.release()
     until(lambda: site.answers.begun == ["token 0"])
     waiting = site.begin("/api/look", {})
-    until(lambda: site.server.computing.waiting == 1)
+    until(lambda: site.server.site.computing.waiting == 1)
     head = f"POST /api/look HTTP/1.1\r\nHost: localhost:{site.port}\r\n"
     slow = site.send(head.encode())
     half = site.send(f"{head}Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{{".encode())

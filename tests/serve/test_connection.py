@@ -135,7 +135,7 @@ def test_as_many_that_ask_nothing_as_there_may_be_keep_nobody_away(
 def test_where_all_are_at_work_there_is_no_room(limited, until, reply, everything) -> None:
     site = limited(most=3)
     working = [site.begin("/api/wait", {}) for _ in range(3)]
-    until(lambda: len(site.server.server_state.connections) == 3 and site.server.computing.waiting == 2)
+    until(lambda: len(site.server.server_state.connections) == 3 and site.server.site.computing.waiting == 2)
     everything(site.send(b""))
     working.pop().close()
     until(lambda: len(site.server.server_state.connections) == 2)

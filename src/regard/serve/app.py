@@ -7,7 +7,7 @@ import contextlib
 import gzip
 import json
 import re
-from collections.abc import AsyncGenerator, Awaitable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -115,26 +115,27 @@ class Site:
         models: to explore.
         answers: the answer functions.
         files: of the page, by name.
-        computing: the thread for model computations.
-        reading: the thread for file access, independent of the first.
-        following: the thread that reads logs, which may be long.
     """
 
-    def __init__(
-        self,
-        models: Any,
-        answers: Answers,
-        files: Mapping[str, File],
-        computing: Worker,
-        reading: Worker,
-        following: Worker,
-    ) -> None:
-        self.models = models
-        self.answers = answers
-        self.files = files
-        self.computing = computing
-        self.reading = reading
-        self.following = following
+    def __init__(self, models: Any, answers: Answers, files: Mapping[str, File]) -> None:
+        self.models, self.answers, self.files = models, answers, files
+        self.computing = Worker()
+        """The thread for model computations."""
+        self.reading = Worker()
+        """The thread for file access, independent of the first."""
+        self.following = Worker()
+        """The thread that reads logs, which may be long."""
+
+    def start(self, first: Callable[[], object] | None = None) -> None:
+        """Start the threads; the computing one does ``first`` first."""
+        self.computing.start(first)
+        self.reading.start()
+        self.following.start()
+
+    def end(self) -> None:
+        """End the threads; who waits gets an error."""
+        for worker in (self.computing, self.reading, self.following):
+            worker.end()
 
     async def file(self, request: Request) -> Response:
         """A static file of the page."""
