@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ def test_a_look_is_of_a_part_and_says_of_which(ask: Ask, task: Callable[[str], A
     found = windows(task(name), text)
     for number in (None, 1, 2, len(found.texts), 10**6):
         seen = ask("look", name, text=text, window=number)
-        assert seen[0]["window"] == found.window(number).values
+        assert seen[0]["window"] == asdict(found.window(number))
         check_same(seen, ask("look", name, text=found.window(number).text))
     whole, _ = ask("look", name)
     assert (whole["window"], whole["target_window"]) == (None, None)
@@ -120,7 +121,7 @@ def test_a_file_says_which_part_it_is_of(
     assert all(word in svg for word in sentence.split())
     numbers = json.loads(export_file(models, {**given, "form": "json"})[0])
     assert numbers["source_text"] == told.text
-    assert numbers["window"] == told.values
+    assert numbers["window"] == asdict(told)
     assert "target_window" not in numbers
     short = json.loads(export_file(models, {**given, "text": SOURCE, "form": "json"})[0])
     assert "window" not in short
@@ -136,7 +137,7 @@ def test_a_page_of_its_own_says_so_too(tmp_path: Any) -> None:
     payload = re.search(r'id="payload"[^>]*>([A-Za-z0-9+/=]{1000,})', page)
     assert payload
     values, _ = unpack(b64decode(payload[1]))
-    assert values["window"] == windows(task, long("translator")).window(3).values
+    assert values["window"] == asdict(windows(task, long("translator")).window(3))
     assert values["source_text"] == values["window"]["text"]
 
 

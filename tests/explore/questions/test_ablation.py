@@ -165,7 +165,7 @@ def test_an_answer_takes_so_long_and_another_goes_on(ask: Ask, monkeypatch: pyte
 
 def test_the_time_is_kept(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a clock that only a pass moves on."""
-    clock, original = [0.0], attribution._score
+    clock, original = [0.0], attribution.read_ablated
 
     def slow(*given: Any) -> float:
         clock[0] += 0.5
@@ -177,7 +177,7 @@ def test_the_time_is_kept(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
             yield float(number)
 
     monkeypatch.setattr(attribution.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(attribution, "_score", slow)
+    monkeypatch.setattr(attribution, "read_ablated", slow)
     monkeypatch.setattr(attribution, "SECONDS", 2.0)
     assert values_in_time(ticking(1), 0.0) == [0]
     assert values_in_time(ticking(9), 0.0) == [0, 1]

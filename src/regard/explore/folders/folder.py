@@ -225,13 +225,10 @@ class Folder:
     @property
     def examples(self) -> list[str]:
         """Example texts; searched again in each new log until some are found."""
-        if self._last is not None and not self._examples and (stamp := self._example_stamps()) != self._examined:
+        stamp = stamp_of(self.path / RECIPE), stamp_of(self.path / LOG)
+        if self._last is not None and not self._examples and stamp != self._examined:
             self._examples, self._examined = examples(self.path, self._last.recipe), stamp
         return self._examples
-
-    def _example_stamps(self) -> tuple[Stamp | None, ...]:
-        """Stamps that change when there may be other examples."""
-        return stamp_of(self.path / RECIPE), stamp_of(self.path / LOG)
 
 
 @contextmanager

@@ -243,7 +243,9 @@ class Models:
                 if found is None or found.key != (number, snapshot, stamps):
                     self._tasks.pop((number, snapshot), None)
                     del found  # release the old weights before loading new ones
-                    self._thread()
+                    import torch
+
+                    torch.set_num_threads(self.threads)
                     found = _load_stable(folder, place, number, snapshot)
                     refuse_replaced_weights(weights, found.weights)
             self._tasks.pop((number, snapshot), None)
@@ -251,11 +253,6 @@ class Models:
             while len(self._tasks) > LOADED:
                 self._tasks.pop(next(iter(self._tasks)))
         return found
-
-    def _thread(self) -> None:
-        import torch
-
-        torch.set_num_threads(self.threads)
 
 
 def refuse_replaced_weights(wanted: str | None, there: str) -> None:

@@ -9,7 +9,7 @@ import json
 import os
 from array import array
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from math import isfinite
 from pathlib import Path
 from time import monotonic
@@ -78,7 +78,12 @@ def parse_number(value: Any) -> float:
 
 def parse_numbers(values: Any) -> dict[str, float]:
     """The valid numbers of an object by name."""
-    return {name: found for name, value in _valid_items(values) if isfinite(found := parse_number(value))}
+    found = (
+        {}
+        if not isinstance(values, dict)
+        else {replace_surrogates(name): parse_number(value) for name, value in values.items() if len(name) <= NAME}
+    )
+    return {name: number for name, number in found.items() if isfinite(number)}
 
 
 def parse_validation(values: Values) -> Values | None:
@@ -95,12 +100,6 @@ def parse_sample(values: Values) -> Values | None:
     if step is None or not all(isinstance(text, str) for text in texts):
         return None
     return {"step": step, **{name: _shorten(text) for name, text in zip(TEXTS, texts, strict=True)}}
-
-
-def _valid_items(values: Any) -> Iterator[tuple[str, Any]]:
-    """The values whose name has a reasonable length."""
-    if isinstance(values, dict):
-        yield from ((replace_surrogates(name), value) for name, value in values.items() if len(name) <= NAME)
 
 
 def _shorten(text: str | None) -> str:
@@ -123,17 +122,12 @@ class Curves:
 
     def add(self, step: int, values: Mapping[str, float]) -> None:
         """Append a row."""
-        if not values.keys() <= self.columns.keys():
-            self._begin(values)
+        for name in values:
+            if name not in self.columns and len(self.columns) < self._most:
+                self.columns[name] = array("d", [UNKNOWN]) * len(self.steps)
         for name, column in self.columns.items():
             column.append(values.get(name, UNKNOWN))
         self.steps.append(step)
-
-    def _begin(self, names: Iterable[str]) -> None:
-        """Add columns for new names."""
-        for name in names:
-            if name not in self.columns and len(self.columns) < self._most:
-                self.columns[name] = array("d", [UNKNOWN]) * len(self.steps)
 
     def downsample(self, points: int) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
         """Steps and columns averaged over equal groups of rows, at most ``points``; missing values are ignored."""

@@ -8,7 +8,6 @@ from math import exp
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from regard.decoding.trace import Fate, TraceStep
 from regard.explore.forward.inputs import ModelInputs, piece, text_inputs, visible
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from regard.decoding.rows import Ints
     from regard.decoding.trace import Trace
     from regard.tasks.classification.classifier import Classification
-    from regard.tasks.classification.predictions import Prediction
     from regard.tasks.images.classifier import ImageClassification
     from regard.tasks.language.masked import MaskedLm
     from regard.tasks.tagging.tagger import Tagging
@@ -97,7 +95,7 @@ def scores(seen: ModelInputs) -> Tensor:
 def candidates(task: Any, score_TV: Tensor, k: int = 5) -> list[list[Candidate]]:
     """The pieces with the ``k`` highest scores at each position."""
     probability_TV = score_TV.softmax(1).cpu().numpy()
-    tokenizer = task.vocabularies.target if task.name == "translation" else task.assets.tokenizer
+    tokenizer = writing_tokenizer(task)
     order = np.argsort(-probability_TV, axis=1, kind="stable")[:, :k]
     return [
         [Candidate(int(id), piece(tokenizer, int(id)), float(row[id])) for id in ids]
@@ -105,21 +103,13 @@ def candidates(task: Any, score_TV: Tensor, k: int = 5) -> list[list[Candidate]]
     ]
 
 
-def classes(task: Classification | ImageClassification, verdict: Prediction) -> Output:
-    """All labels with probabilities, most probable first; of a regression the number."""
+def classes(task: Classification | ImageClassification, given: Any) -> Output:
+    """All labels of a text or an image with probabilities, most probable first; of a regression the number."""
+    verdict = task.classify(given)
     several = task.recipe.classification.kind == "multi"
     ranked = sorted((verdict.probabilities or {}).items(), key=lambda one: -one[1])
     said: Any = list(verdict.labels) if several else verdict.label if verdict.value is None else verdict.value
     return {"kind": "classes", "classes": [list(one) for one in ranked], "said": said, "several": several}
-
-
-def of_image(task: ImageClassification, image: NDArray[Any]) -> Output:
-    """The classes of an image."""
-    return classes(task, task.classify(image))
-
-
-def _classes(task: Classification, text: str) -> Output:
-    return classes(task, task.classify(text))
 
 
 def _tags(task: Tagging, text: str) -> Output:
@@ -141,7 +131,7 @@ def _words(task: MaskedLm, text: str) -> Output:
 
 
 OF_TEXTS: dict[str, Callable[[Any, str], Output]] = {
-    "classification": _classes,
+    "classification": classes,
     "tagging": _tags,
     "masked-lm": _words,
     "language-model": lambda task, text: {"kind": "continuation"},
@@ -169,8 +159,7 @@ class SearchInputs:
     @property
     def tokenizer(self) -> AnyTokenizer:
         """The tokenizer of the output."""
-        found: AnyTokenizer = writing_tokenizer(self.task)
-        return found
+        return writing_tokenizer(self.task)
 
     @property
     def step(self) -> Any:
@@ -204,9 +193,10 @@ class SearchInputs:
         return found
 
 
-def writing_tokenizer(task: Any) -> Any:
+def writing_tokenizer(task: Any) -> AnyTokenizer:
     """The tokenizer of a model's output, or of its only text."""
-    return task.vocabularies.target if task.name == "translation" else task.assets.tokenizer
+    found: AnyTokenizer = task.vocabularies.target if task.name == "translation" else task.assets.tokenizer
+    return found
 
 
 def prepare_search(task: Any, text: str, most: int) -> SearchInputs:

@@ -109,7 +109,7 @@ def _of_image(models: Models, task: Any, asked: Request, record: AttentionRecord
     grid = cut.shape.height // cut.patch, cut.shape.width // cut.patch
     number = asked.image.number if asked.image else None
     label = None if number is None else models.gallery.label(task, number)
-    return ForwardPass(record, outputs.of_image(task, image), pixels=shown_pixels(task, image), grid=grid, label=label)
+    return ForwardPass(record, outputs.classes(task, image), pixels=shown_pixels(task, image), grid=grid, label=label)
 
 
 def _output(models: Models, loaded: LoadedModel, asked: Request) -> outputs.Output:

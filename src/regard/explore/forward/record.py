@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.explore.forward.inputs import ModelInputs, Token, text_inputs
+from regard.explore.forward.inputs import ModelInputs, Token, text_inputs, words
 from regard.explore.kinds import KINDS, TITLES, Kind
 from regard.system.errors import RegardError, UsageError
 
 WHOLE = "the whole text"
 """The query of attention pooling, where one learned query attends to all tokens of a text."""
 Weights = NDArray[Any]
+Words = list[tuple[str, list[int]]]
+"""Words, each with the places of its tokens."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,12 @@ class AttentionRecord:
     def keys(self, kind: Kind) -> tuple[Token, ...]:
         """The key tokens of a kind: columns."""
         return self.target if kind == "decoder" else self.source
+
+    def words(self, kind: Kind) -> tuple[Words, Words]:
+        """The words of queries and of keys."""
+        query_text = self.source_text if kind == "encoder" else self.target_text
+        key_text = self.target_text if kind == "decoder" else self.source_text
+        return words(self.queries(kind), query_text), words(self.keys(kind), key_text)
 
     def layer(self, kind: Kind, layer: int) -> NDArray[np.float32]:
         """``weight_HQK`` of a layer, counted from 1 as in the paper's figures.

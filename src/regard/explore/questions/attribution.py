@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from regard.explore.folders.models import Models
 from regard.explore.forward.inputs import ModelInputs
 from regard.explore.forward.outputs import LANGUAGE_MODEL, PIECE_SCORES
 from regard.explore.forward.passes import inputs_of
-from regard.explore.kinds import KINDS, Kind
+from regard.explore.kinds import KINDS
 from regard.explore.payload import Answer, check_finite
 from regard.explore.requests import AblationRequest, Place, Places, Request, Text, question
 from regard.system.errors import UsageError
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from regard.nn.layout import Sequences
 
+T = TypeVar("T")
 Score = Callable[["Tensor"], "Tensor"]
 """From ``hidden_TD`` of a pass to a scalar."""
 _READS = {"source": "encoder"}
@@ -33,7 +34,6 @@ STACKS = {"bert": _READS, "rnn-encoder": _READS, "vit": _READS, "gpt": {"source"
 """The stack that reads each side, by family; an encoder-decoder has two."""
 SECONDS = 2.0
 """Seconds after which a partial answer is returned: other requests wait, and the client may have left."""
-Heads = Sequence[tuple[Kind, int, int]]
 
 
 @question
@@ -241,10 +241,17 @@ def head_ablation(
     scores = [explained_score(seen, place, label) for place in distinct_places(seen, places)] or [
         explained_score(seen, None, label)
     ]
-    heads = every_head(loaded.task.recipe.model.attention)
+    attention = loaded.task.recipe.model.attention
+    heads = [(kind, layer + 1, head + 1) for kind in KINDS for layer, head in np.ndindex(attention.get(kind, (0, 0)))]
     if begin > len(heads):
         raise UsageError(f"there are {len(heads)} heads", "begin")
-    whole, *rest = values_in_time(scores_without(seen, asked.changes, scores, heads[begin:]), SECONDS)
+
+    def total(hidden_TD: Tensor) -> float:
+        return sum(float(score(hidden_TD)) for score in scores)
+
+    off = asked.changes.off
+    ablations = (replace(asked.changes, off=some) for some in (off, *((*off, head) for head in heads[begin:])))
+    whole, *rest = values_in_time((read_ablated(seen, one, total) for one in ablations), SECONDS)
     check_finite(np.array([whole, *rest]))
     values = {
         "score": whole,
@@ -253,20 +260,6 @@ def head_ablation(
         "total": len(heads),
     }
     return values, {"without": np.array(rest, np.float32)}
-
-
-def every_head(attention: dict[str, tuple[int, int]]) -> Heads:
-    """Kind, layer and number of every head, counted from 1."""
-    return [(kind, layer + 1, head + 1) for kind in KINDS for layer, head in np.ndindex(*attention.get(kind, (0, 0)))]
-
-
-def scores_without(
-    seen: ModelInputs, without: AblationRequest, scores: Sequence[Score], heads: Heads
-) -> Iterator[float]:
-    """The sum of scores with all heads, then without each given head, computed lazily, one pass each."""
-    yield _score(seen, without, scores)
-    for head in heads:
-        yield _score(seen, replace(without, off=(*without.off, head)), scores)
 
 
 def values_in_time(values: Iterator[float], seconds: float) -> list[float]:
@@ -278,12 +271,11 @@ def values_in_time(values: Iterator[float], seconds: float) -> list[float]:
     return found
 
 
-def _score(seen: ModelInputs, without: AblationRequest, scores: Sequence[Score]) -> float:
+def read_ablated(seen: ModelInputs, without: AblationRequest, read: Callable[[Tensor], T]) -> T:
+    """What is read from ``hidden_TD`` of a pass with these ablations."""
     import torch
 
     from regard.models.inspect.captured_attention import evaluating
 
-    task = seen.task
-    with torch.inference_mode(), evaluating(task.model), without.ablations.apply(task.recipe.model):
-        hidden_TD = seen.run()
-        return sum(float(score(hidden_TD)) for score in scores)
+    with torch.inference_mode(), evaluating(seen.task.model), without.ablations.apply(seen.task.recipe.model):
+        return read(seen.run())

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
@@ -14,7 +14,6 @@ from typing import Any, Literal
 import regard
 from regard.explore.folders.models import LoadedModel, Models
 from regard.explore.forward.passes import ForwardPass, forward_pass
-from regard.explore.forward.record import AttentionRecord
 from regard.explore.forward.text_windows import WindowedRequest, fit_request
 from regard.explore.kinds import NAMES, Kind
 from regard.explore.payload import pack
@@ -22,7 +21,7 @@ from regard.explore.pictures.images import CLASS, MEAN, ImageName, ImageView
 from regard.explore.pictures.view import View
 from regard.explore.questions.first_head import first_head
 from regard.explore.questions.look import every_weight, first_kind, kinds_of, pass_values
-from regard.explore.requests import Flag, Number, Place, Request, question
+from regard.explore.requests import Flag, ImageRequest, Number, Place, Request, question
 from regard.system.errors import RegardError, UsageError
 
 PARTS = {"positions": "positions", "scaling": "scaling", "mask": "the mask"}
@@ -31,6 +30,7 @@ PLACE = "<!-- payload -->"
 UNTOLD: dict[str, Any] = {"examples": [], "snapshots": [], "weights": None, "why": None}
 """Neutral values for facts that do not belong in the file: other texts, snapshots, weights."""
 BRIGHTEST = 255.0
+MEDIA = {"json": "application/json", "svg": "image/svg+xml", "html": "text/html"}
 MOST = 1 << 22
 """Most weights in one file: 22 MB as a page, 33 MB as JSON, and some seconds of computation."""
 SQUARES = 1 << 18
@@ -58,7 +58,7 @@ def describe_changes(asked: Request) -> str:
 
 
 def request_values(asked: Request) -> dict[str, Any]:
-    """The same as request_values: ``snapshot``, forced ``target``, and ``changes`` as requested."""
+    """The same as values: ``snapshot``, forced ``target``, and ``changes`` as requested."""
     without = {**asdict(asked.changes), "off": [list(head) for head in asked.changes.off]}
     return {"snapshot": asked.snapshot, "target": asked.target, "changes": without}
 
@@ -94,35 +94,6 @@ def _page() -> str:
     return (files("regard.explore") / "page" / "alone.html").read_text(encoding="utf-8")
 
 
-@dataclass(frozen=True)
-class ExportRequest:
-    """What to export of a pass.
-
-    Args:
-        one: the pass; ``asked``: what it is of; ``cut``: the same, as far as the model reads it.
-        kind: of attention.
-        layer, head: counted from 1; ``None``: all.
-        who: what looks, in an image.
-        model: what a page has to know of the model.
-        place: where a page begins.
-    """
-
-    one: ForwardPass
-    asked: Request
-    cut: WindowedRequest
-    kind: Kind
-    layer: int | None
-    head: int | None
-    who: str = CLASS
-    model: Mapping[str, Any] = field(default_factory=dict)
-    place: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def remark(self) -> str:
-        """Sentences on ablations and windows."""
-        return " ".join(filter(None, (self.cut.label, describe_changes(self.cut.asked))))
-
-
 @question
 def export_file(
     models: Models,
@@ -140,23 +111,32 @@ def export_file(
         UsageError: there is no such form, or no such kind, layer or head.
         RegardError: the file would have more numbers than one should hold.
     """
-    place = {"kind": kind, "layer": layer, "head": head, "query": token, "whole": words}
     loaded = models.load_for(asked)
     folder, one, cut = models.folder(asked.model), forward_pass(models, asked), fit_request(models, loaded, asked)
     there = kinds_of(one.record)
     if not there:
         raise UsageError("this model has no attention to look at", "kind")
-    who = CLASS if getattr(folder.recipe.model, "pool", "first") == "first" else MEAN
-    use = kind or there[0]
-    if form == "html" and not kind:
-        place |= _initial_view(models, loaded, cut.asked, one)
-    wanted = ExportRequest(one, asked, cut, use, layer, head, who, folder.state(asked.model), place)
-    one.record.layer(wanted.kind, layer or 1)
+    one.record.layer(kind or there[0], layer or 1)
     if head is not None:
-        one.record.head(wanted.kind, layer or 1, head)
-    content, media = FORMS[form](wanted)
+        one.record.head(kind or there[0], layer or 1, head)
+    if form == "svg":
+        who = CLASS if getattr(folder.recipe.model, "pool", "first") == "first" else MEAN
+        remark = " ".join(filter(None, (cut.label, describe_changes(cut.asked))))
+        content = _svg(one, asked.image, kind or there[0], layer, head, who, remark)
+    else:
+        count = sum(weight_HQK.size for layers in one.record.weights.values() for weight_HQK in layers)
+        if count > MOST:
+            raise RegardError(f"makes {count:,} weights, one file holds {MOST:,} at most; give a shorter text", "text")
+        if form == "json":
+            values = {**one.record.to_dict(), "output": one.output, "asked": request_values(asked), **cut.cut_values}
+            content = json.dumps(values, ensure_ascii=False) + "\n"
+        else:
+            place = {"kind": kind, "layer": layer, "head": head, "query": token, "whole": words}
+            place |= {} if kind else _initial_view(models, loaded, cut.asked, one)
+            place = {name: value for name, value in place.items() if value not in (None, "")}
+            content = render_page(one, folder.state(asked.model), cut, place)
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", folder.name).strip("-") or "model"
-    return content.encode(), media, f"{name}-attention.{form}"
+    return content.encode(), MEDIA[form], f"{name}-attention.{form}"
 
 
 def _initial_view(models: Models, loaded: LoadedModel, asked: Request, one: ForwardPass) -> dict[str, Any]:
@@ -166,52 +146,23 @@ def _initial_view(models: Models, loaded: LoadedModel, asked: Request, one: Forw
     return {"kind": kind} if found is None else {"kind": kind, **asdict(found), "whole": True}
 
 
-def _json(wanted: ExportRequest) -> tuple[str, str]:
-    """JSON: tokens, weights of all heads, the model's output, and the ablations."""
-    _refuse_many(wanted.one.record)
-    values = {**wanted.one.record.to_dict(), "output": wanted.one.output, "asked": request_values(wanted.asked)}
-    values |= wanted.cut.cut_values
-    return json.dumps(values, ensure_ascii=False) + "\n", "application/json"
-
-
-def _svg(wanted: ExportRequest) -> tuple[str, str]:
-    """SVG: one head large, or several small."""
-    return (_image_svg if wanted.one.pixels is not None else _text_svg)(wanted), "image/svg+xml"
-
-
-def _text_svg(wanted: ExportRequest) -> str:
-    view = View(wanted.one.record, wanted.kind, wanted.layer, wanted.head)
-    return view.svg(remark=wanted.remark, most=SQUARES)
-
-
-def _image_svg(wanted: ExportRequest) -> str:
-    one, said = wanted.one, wanted.one.output["said"]
-    assert one.pixels is not None
-    assert one.grid is not None
-    asked = wanted.asked.image
-    number = None if asked is None or asked.number is None else asked.number + 1
+def _svg(
+    one: ForwardPass,
+    image: ImageRequest | None,
+    kind: Kind,
+    layer: int | None,
+    head: int | None,
+    who: str,
+    remark: str,
+) -> str:
+    """One head large, or several small; over the patches of an image, those that ``who`` looks at."""
+    if one.pixels is None or one.grid is None:
+        return View(one.record, kind, layer, head).svg(remark=remark, most=SQUARES)
+    said, weights = one.output["said"], one.record.weights[kind]
+    number = None if image is None or image.number is None else image.number + 1
     name = ImageName(number, one.label, "|".join(said) if isinstance(said, list) else str(said))
-    pixels = one.pixels.astype("int64")
-    weights = one.record.weights[wanted.kind]
-    squares = (1 if wanted.layer and wanted.head else sum(map(len, weights))) * one.grid[0] * one.grid[1]
+    squares = (1 if layer and head else sum(map(len, weights))) * one.grid[0] * one.grid[1]
     if squares > SQUARES:
         raise RegardError(f"these are {squares:,} squares, a picture has {SQUARES:,} at most; name one head", "head")
-    view = ImageView(pixels, BRIGHTEST, one.grid, weights, name, wanted.who, wanted.layer, wanted.head)
-    return view.svg(remark=wanted.remark)
-
-
-def _html(wanted: ExportRequest) -> tuple[str, str]:
-    """HTML: an interactive page with all heads."""
-    _refuse_many(wanted.one.record)
-    place = {name: value for name, value in wanted.place.items() if value not in (None, "")}
-    return render_page(wanted.one, wanted.model, wanted.cut, place), "text/html"
-
-
-def _refuse_many(record: AttentionRecord) -> None:
-    count = sum(weight_HQK.size for layers in record.weights.values() for weight_HQK in layers)
-    if count > MOST:
-        raise RegardError(f"makes {count:,} weights, one file holds {MOST:,} at most; give a shorter text", "text")
-
-
-FORMS: dict[str, Callable[[ExportRequest], tuple[str, str]]] = {"json": _json, "svg": _svg, "html": _html}
-"""Writers by format, returning content and media type."""
+    view = ImageView(one.pixels.astype("int64"), BRIGHTEST, one.grid, weights, name, who, layer, head)
+    return view.svg(remark=remark)

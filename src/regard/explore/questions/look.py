@@ -69,7 +69,7 @@ def pass_values(one: ForwardPass) -> tuple[dict[str, Any], Arrays]:
         "image": None if one.grid is None else {"rows": one.grid[0], "columns": one.grid[1], "label": one.label},
     }
     arrays = {name: array for kind in there for name, array in _pictures(record, kind, one.grid).items()}
-    return values, arrays | _pixels(one)
+    return values, arrays if one.pixels is None else {**arrays, "pixels": one.pixels}
 
 
 def every_weight(record: AttentionRecord) -> Arrays:
@@ -174,7 +174,3 @@ def _pictures(record: AttentionRecord, kind: Kind, grid: tuple[int, int] | None)
         f"largest.{kind}": largest.astype(np.float32),
         f"measures.{kind}": np.stack(told).astype(np.float32),
     }
-
-
-def _pixels(one: ForwardPass) -> Arrays:
-    return {} if one.pixels is None else {"pixels": one.pixels}
