@@ -31,6 +31,8 @@ def test_a_whole_question() -> None:
     found, others = split_fields(Request, {**given, "branch": [3, 0], "kind": "cross"})
     assert found == Request(2, "step 1,000", text="a b", branch=(3, 0), changes=found.changes)
     assert others == {"kind": "cross"}
+    with refused(UsageError):
+        split_fields(Request, [["model", 0]])
     off = (Head("cross", 2, 3), Head("encoder", 1, 1))
     assert found.changes.ablations == Ablations(off, positions=False, mask=False)
     assert found.own == read(Request, given)

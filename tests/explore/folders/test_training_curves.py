@@ -26,7 +26,6 @@ from regard.explore.folders.training_curves import (
     WRITTEN,
     Curves,
     TrainingCurves,
-    parse_line,
     parse_number,
     parse_numbers,
     parse_sample,
@@ -54,11 +53,6 @@ def test_what_is_no_number(value: Any) -> None:
 def test_steps_are_whole() -> None:
     assert [parse_step(value) for value in (0, 7, STEPS)] == [0, 7, STEPS]
     assert {parse_step(value) for value in (-1, STEPS + 1, 1.0, True, "1", None, [1], nan)} == {None}
-
-
-@pytest.mark.parametrize("line", [b"", b"{", b"[1]", b"nothing", b"\xff", b"[" * 10**5, b"1" * 5000, b'"a"'])
-def test_a_line_without_an_object_says_nothing(line: bytes) -> None:
-    assert parse_line(line) is None
 
 
 def test_a_validation_has_a_step_and_a_loss() -> None:

@@ -107,17 +107,6 @@ print(json.dumps(found))
     assert json.loads(done.stdout) == state(models)
 
 
-@pytest.mark.parametrize("asked", [None, [], "text", 5, [["model", 0]], {1: 2}])
-def test_only_objects_are_questions(models: Models, asked: Any) -> None:
-    for question in (
-        lambda: answer(models, "look", asked),
-        lambda: next(stream_tokens(models, asked)),
-        lambda: export_file(models, asked),
-    ):
-        with refused(UsageError):
-            question()
-
-
 def test_questions_that_are_not_known(models: Models) -> None:
     for name in ("state", "write", "\ud800" * 500):
         with refused(UsageError) as raised:

@@ -36,6 +36,11 @@ class AttentionRecord:
     written: tuple[Token, ...]
     weights: dict[str, list[NDArray[np.float32]]]
 
+    @property
+    def kinds(self) -> list[Kind]:
+        """The recorded kinds of attention."""
+        return [kind for kind in KINDS if self.weights.get(kind)]
+
     def queries(self, kind: Kind) -> tuple[Token, ...]:
         """The query tokens of a kind: rows."""
         whole = (Token(WHOLE, 0, len(self.source_text)),)
@@ -76,9 +81,9 @@ class AttentionRecord:
             raise UsageError(f"there is no head {head}; this model has heads 1 to {len(weight_HQK)}", "--head")
         return weight_HQK[head - 1]
 
-    def to_dict(self, kinds: Sequence[Kind] = KINDS) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON: texts, tokens with offsets, weights as nested lists rounded to six digits."""
-        kinds = [kind for kind in kinds if kind in self.weights]
+        kinds = [kind for kind in KINDS if kind in self.weights]
         sides = {"source": self.source, "target": self.target, "written": self.written}
         return {
             "format": 1,

@@ -20,7 +20,7 @@ from regard.explore.payload import pack
 from regard.explore.pictures.images import CLASS, MEAN, ImageName, ImageView
 from regard.explore.pictures.view import View
 from regard.explore.questions.first_head import first_head
-from regard.explore.questions.look import every_weight, first_kind, kinds_of, pass_values
+from regard.explore.questions.look import every_weight, pass_values
 from regard.explore.requests import Flag, ImageRequest, Number, Place, Request, question
 from regard.system.errors import RegardError, UsageError
 
@@ -113,7 +113,7 @@ def export_file(
     """
     loaded = models.load_for(asked)
     folder, one, cut = models.folder(asked.model), forward_pass(models, asked), fit_request(models, loaded, asked)
-    there = kinds_of(one.record)
+    there = one.record.kinds
     if not there:
         raise UsageError("this model has no attention to look at", "kind")
     one.record.layer(kind or there[0], layer or 1)
@@ -140,8 +140,8 @@ def export_file(
 
 
 def _initial_view(models: Models, loaded: LoadedModel, asked: Request, one: ForwardPass) -> dict[str, Any]:
-    """The initial selection of a page, as on the served page."""
-    kind = first_kind(one.record)
+    """The initial selection, as on the served page: the kind of the output if there is one, else the first."""
+    kind: Kind = "cross" if "cross" in one.record.kinds else one.record.kinds[0]
     found = first_head(models, loaded, asked, one, kind)
     return {"kind": kind} if found is None else {"kind": kind, **asdict(found), "whole": True}
 

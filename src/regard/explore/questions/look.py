@@ -14,7 +14,7 @@ from regard.explore.forward.inputs import Token, words
 from regard.explore.forward.passes import ForwardPass, forward_pass
 from regard.explore.forward.record import AttentionRecord, measures, rollout
 from regard.explore.forward.text_windows import fit_request
-from regard.explore.kinds import KINDS, Kind, is_self_attention
+from regard.explore.kinds import Kind, is_self_attention
 from regard.explore.payload import Answer, bytes_of, downsample
 from regard.explore.questions.first_head import first_head
 from regard.explore.requests import Number, Places, Request, question
@@ -44,7 +44,7 @@ def look(models: Models, asked: Request, opening: Literal["", Kind] = "") -> Ans
     one = forward_pass(models, cut.asked)
     values, arrays = pass_values(one)
     found = None
-    if opening and opening in kinds_of(one.record):
+    if opening in one.record.kinds:
         found = first_head(models, loaded, cut.asked, one, opening)
     values |= {**cut.values, "opening": found and asdict(found)}
     every = every_weight(one.record)
@@ -55,7 +55,7 @@ def look(models: Models, asked: Request, opening: Literal["", Kind] = "") -> Ans
 def pass_values(one: ForwardPass) -> tuple[dict[str, Any], Arrays]:
     """A pass without its full weights: values, thumbnails and measures of all heads, and image pixels."""
     record = one.record
-    there = kinds_of(record)
+    there = record.kinds
     values: dict[str, Any] = {
         "source_text": record.source_text,
         "target_text": record.target_text,
@@ -74,7 +74,7 @@ def pass_values(one: ForwardPass) -> tuple[dict[str, Any], Arrays]:
 
 def every_weight(record: AttentionRecord) -> Arrays:
     """``weight_LHQK`` of every kind of attention."""
-    return {f"weights.{kind}": np.stack(record.weights[kind]).astype(np.float32) for kind in kinds_of(record)}
+    return {f"weights.{kind}": np.stack(record.weights[kind]).astype(np.float32) for kind in record.kinds}
 
 
 @question
@@ -144,17 +144,6 @@ def _words(tokens: Sequence[Token], record: AttentionRecord, side: str) -> list[
         return [[token.text, [place]] for place, token in enumerate(tokens)]
     text = record.source_text if side == "source" else record.target_text
     return [list(word) for word in words(tokens, text)]
-
-
-def kinds_of(record: AttentionRecord) -> list[Kind]:
-    """The recorded kinds of attention."""
-    return [kind for kind in KINDS if record.weights.get(kind)]
-
-
-def first_kind(record: AttentionRecord) -> Kind:
-    """The kind that the page shows first: that of the output if there is one, else the first."""
-    there = kinds_of(record)
-    return "cross" if "cross" in there else there[0]
 
 
 def _kind(record: AttentionRecord, kind: Kind) -> dict[str, Any]:

@@ -106,10 +106,6 @@ class Table:
         whole = (id for id in self.tokenizer.ordinary.tolist() if not self.tokenizer.is_byte(id))
         return [id for id in whole if not CONTROL.fullmatch(self.piece(id))]
 
-    def words_first(self) -> list[int]:
-        """The same, with whole words first."""
-        return sorted(self.readable(), key=lambda id: not _is_word(self.piece(id)))
-
 
 def _is_word(piece: str) -> bool:
     letters = piece.strip("▁#")
@@ -156,7 +152,8 @@ def embedding_map(
     """A 2-D map of many pieces by PCA, including those of a text."""
     table = Table.of(models.load_for(asked).task, side)
     marked = list(dict.fromkeys(table.pieces(text))) if text.strip() else []
-    ids = list(dict.fromkeys([*marked, *table.words_first()]))[: max(count, len(marked))]
+    others = sorted(table.readable(), key=lambda id: not _is_word(table.piece(id)))
+    ids = list(dict.fromkeys([*marked, *others]))[: max(count, len(marked))]
     vector_ND = table.vector_VD[ids]
     plane = Plane.fit(vector_ND)
     values = {
