@@ -14,13 +14,13 @@ import pytest
 
 from regard.config import Recipe, VitSection
 from regard.data.batches.patches import Scale
-from regard.explore.folders import gallery
-from regard.explore.payload import unpack
+from regard.explore.folders.models import MOST
 from regard.tasks.images.classifier import ImageAssets, ImageClassification
 from regard.tasks.language.spans import SpanCorruption
 from regard.tasks.text.assets import TextAssets
 from regard.text.tokenizers.tokenizer import learn
 from regard.training.checkpoints.files import Files
+from tests.explore.payloads import unpack
 from tests.tasks import small_tasks
 
 TEXT = "the old cat sleeps on the green mat"
@@ -153,7 +153,7 @@ def test_a_page_that_cannot_be(regard, folders, words: tuple[str, ...], said: st
 
 def test_the_image_that_is_named_is_on_the_page(regard, folders) -> None:
     """Counted from 1, and beyond those that a page of a server shows."""
-    count = gallery.MOST + 2
+    count = MOST + 2
     rows = [",".join(map(str, [*np.random.default_rng(number).integers(0, 10, 24), "b"])) for number in range(count)]
     Path("many.csv").write_text("\n".join(rows))
     for number in (1, 2, count):

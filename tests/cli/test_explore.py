@@ -22,7 +22,7 @@ command = importlib.import_module("regard.cli.explore")  # the package's name of
 SERVING = """
 import importlib, signal, sys, time, types
 from regard.cli import main
-from regard.serve import page
+from regard.serve import app
 signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background inherit that it is ignored
 models = types.ModuleType("regard.explore.folders.models")
 answers = types.ModuleType("regard.explore.questions.answers")
@@ -36,7 +36,7 @@ def stream_tokens(models, asked):
         time.sleep(0.01)
 answers.stream_tokens = stream_tokens
 sys.modules |= {"regard.explore.folders.models": models, "regard.explore.questions.answers": answers}
-page.files = lambda folder: {"index.html": page.File("index.html", str(folder).encode())}
+app.files = lambda folder: {"index.html": app.File("index.html", str(folder).encode())}
 importlib.import_module("regard.cli.explore")._import_torch = lambda threads: None
 sys.exit(main())
 """
@@ -91,10 +91,10 @@ def test_ctrl_c_ends_what_is_written_and_computed(tmp_path: Path, path: str) -> 
 
 
 def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path, regard, monkeypatch) -> None:
-    from regard.serve import page
+    from regard.serve import app
     from regard.serve.server import listen
 
-    monkeypatch.setattr(page, "files", lambda folder: {})
+    monkeypatch.setattr(app, "files", lambda folder: {})
     with listen(0) as taken:
         port = str(taken.getsockname()[1])
         done = regard("explore", tmp_path, "--port", port)
@@ -119,9 +119,9 @@ def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path, regard, monkeypatc
     ],
 )
 def test_what_cannot_be_shown_is_one_sentence(regard, monkeypatch, tmp_path: Path, words, said: str) -> None:
-    from regard.serve import page
+    from regard.serve import app
 
-    monkeypatch.setattr(page, "files", lambda folder: {})
+    monkeypatch.setattr(app, "files", lambda folder: {})
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.csv").write_text("1,2\n")
     (tmp_path / "circle").symlink_to("circle")

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from regard.explore.folders.models import Models
-from regard.explore.payload import unpack
-from regard.explore.questions import ablation
+from regard.explore.questions import attribution
 from regard.explore.questions.answers import answer
+from tests.explore.payloads import unpack
 from tests.tasks.small_tasks import EVERY, before, put
 
 Answer = tuple[dict[str, Any], dict[str, np.ndarray]]
@@ -21,7 +21,7 @@ Ask = Callable[..., Answer]
 @pytest.fixture(autouse=True)
 def _unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer about all heads is whole, however slow the machine is."""
-    monkeypatch.setattr(ablation, "SECONDS", 600.0)
+    monkeypatch.setattr(attribution, "SECONDS", 600.0)
 
 
 @pytest.fixture(scope="session")

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from regard.explore.folders.models import Models
-from regard.explore.payload import unpack
 from regard.explore.questions.answers import ANSWERS, answer, export_file, stream_tokens
 from regard.explore.requests import WeightsReplaced
+from tests.explore.payloads import unpack
+from tests.refusals import refused
 from tests.tasks.small_tasks import SOURCE, keep, put, translator, viewer
 
 HEAD: dict[str, Any] = {"text": SOURCE, "kind": "encoder", "layer": 1, "head": 1}
@@ -69,7 +70,7 @@ def test_weights_that_are_named_answer_while_they_are_in_memory_and_then_nobody_
     other, newer = ask(models, question)
     assert (first == other) == (question in THE_SAME)
     assert newer is None or newer == models.states()[0]["weights"] != name
-    with pytest.raises(WeightsReplaced, match="newer weights are there"):
+    with refused(WeightsReplaced):
         ask(models, question, weights=name)
     assert ask(models, question, weights=newer) == (other, newer)
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from regard.data.batches.masking import MaskingSymbols, mask_tokens
 
 from regard.config import BertSection, Masking, RnnEncoderSection
+from regard.data.batches.language_modelling import MaskingSymbols, mask_tokens
 from regard.models import build
 from regard.models.captured_attention import capture_layers
 from regard.system.keys import generator

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.explore.forward.candidates import scores, top_candidates
 from regard.explore.forward.inputs import image_inputs, text_inputs
+from regard.explore.forward.outputs import beam_search, prepare_search, scores, top_candidates
 from regard.explore.forward.passes import probabilities
 from regard.explore.forward.record import record
-from regard.explore.forward.searches import beam_search, prepare_search
 from regard.explore.questions.attribution import explained_score
 from regard.models.ablation import Ablations, Head
 from regard.models.captured_attention import gradient_times_input

@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from regard.explore.folders.models import Models
-from regard.explore.forward.candidates import scores
 from regard.explore.forward.inputs import text_inputs
+from regard.explore.forward.outputs import scores
 from regard.explore.forward.passes import probabilities
 from regard.explore.forward.record import record
 from regard.explore.questions.attribution import explained_score

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 
 import regard
-from regard.explore.forward.equation_steps import equation
-from regard.explore.forward.head_measures import rollout
 from regard.explore.forward.inputs import text_inputs
-from regard.explore.forward.record import record
+from regard.explore.forward.record import record, rollout
+from regard.explore.questions.equation import equation
 from tests.page.numbers import check_gaze, clean, like, places, weight
 from tests.page.odd import LETTERS
 from tests.page.reading import FRAME, chosen, holds, rows, settled, soon

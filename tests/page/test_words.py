@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from regard.explore.forward.inputs import text_inputs
-from regard.explore.forward.searches import beam_search, prepare_search
+from regard.explore.forward.outputs import beam_search, prepare_search
 from regard.explore.forward.vector_space import Plane, layer_paths, nearest
 from regard.models.ablation import Ablations
 from tests.page.language import pairs

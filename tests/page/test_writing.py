@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from regard.explore.forward.candidates import Candidate, top_candidates
 from regard.explore.forward.inputs import ModelInputs, text_inputs
-from regard.explore.forward.searches import beam_search, prepare_search
+from regard.explore.forward.outputs import Candidate, beam_search, prepare_search, top_candidates
 from tests.page.language import pairs
 from tests.page.numbers import chance, clean, like, number
 from tests.page.reading import BEFORE, opened, rows, settled, soon

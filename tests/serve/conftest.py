@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
+from regard.serve.app import files
 from regard.serve.connection import LIMITS, Limits
-from regard.serve.page import files
 from regard.serve.server import Server, listen
 from regard.system.errors import UsageError
 
@@ -195,9 +195,9 @@ def running(folder: Path, limits: Limits = LIMITS) -> Iterator[Site]:
         server.should_exit = True
         thread.join(PATIENCE)
     assert not thread.is_alive()
-    assert server.computing.idle(PATIENCE)
-    assert server.reading.idle(PATIENCE)
-    assert server.following.idle(PATIENCE)
+    assert server.site.computing.idle(PATIENCE)
+    assert server.site.reading.idle(PATIENCE)
+    assert server.site.following.idle(PATIENCE)
 
 
 @contextmanager
@@ -222,7 +222,7 @@ def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 @pytest.fixture
 def site(_shared: Site) -> Iterator[Site]:
     """A server that the tests of a module share; it has nothing to do when a test begins."""
-    until(lambda: not _shared.server.computing.waiting and _shared.server.computing.free)
+    until(lambda: not _shared.server.site.computing.waiting and _shared.server.site.computing.free)
     _shared.answers.forget()
     with tidied(_shared):
         yield _shared
@@ -249,7 +249,7 @@ def limited(_limited: Callable[[Limits], Site]) -> Iterator[Callable[..., Site]]
 
         def one(**limits: Any) -> Site:
             found = _limited(Limits(**limits))
-            until(lambda: not found.server.server_state.connections and found.server.computing.free)
+            until(lambda: not found.server.server_state.connections and found.server.site.computing.free)
             found.answers.forget()
             return stack.enter_context(tidied(found))
 

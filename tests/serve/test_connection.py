@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from regard.serve import request_body
+from regard.serve import guard
 from regard.serve.connection import Limits
 
 HEAD = b"GET /api/state HTTP/1.1\r\nHost: localhost:%d\r\n"
@@ -82,8 +82,8 @@ def test_one_answered_before_it_was_whole_is_followed_by_another(limited, reply)
 
 
 def test_who_asks_too_slowly_is_told_before_the_connection_ends(site, reply, monkeypatch, everything) -> None:
-    assert Limits().whole > request_body.SLOW
-    monkeypatch.setattr(request_body, "SLOW", 0.2)
+    assert Limits().whole > guard.SLOW
+    monkeypatch.setattr(guard, "SLOW", 0.2)
     made = site.send(POST % site.port + b"Content-Length: 9\r\n\r\n{")
     assert reply(made).status == 408
     everything(made)
@@ -135,7 +135,7 @@ def test_as_many_that_ask_nothing_as_there_may_be_keep_nobody_away(
 def test_where_all_are_at_work_there_is_no_room(limited, until, reply, everything) -> None:
     site = limited(most=3)
     working = [site.begin("/api/wait", {}) for _ in range(3)]
-    until(lambda: len(site.server.server_state.connections) == 3 and site.server.computing.waiting == 2)
+    until(lambda: len(site.server.server_state.connections) == 3 and site.server.site.computing.waiting == 2)
     everything(site.send(b""))
     working.pop().close()
     until(lambda: len(site.server.server_state.connections) == 2)

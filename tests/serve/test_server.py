@@ -10,6 +10,7 @@ import pytest
 import regard.serve.server as server
 from regard.serve.server import listen, page_url
 from regard.system.errors import UsageError
+from tests.refusals import refused
 
 
 def test_the_first_free_port_is_taken(monkeypatch) -> None:
@@ -20,14 +21,14 @@ def test_the_first_free_port_is_taken(monkeypatch) -> None:
             assert first < found.getsockname()[1] < first + server.TRIED
             assert page_url(found) == f"http://127.0.0.1:{found.getsockname()[1]}/"
         monkeypatch.setattr(server, "TRIED", 1)
-        with pytest.raises(UsageError, match=f"ports {first} to {first} are taken"):
+        with refused(UsageError, "--port", str(first)):
             listen()
 
 
 def test_a_port_that_is_named_is_the_one_or_none() -> None:
     with listen(0) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(UsageError, match=f"port {port} is taken"):
+        with refused(UsageError, "--port", str(port)):
             listen(port)
     with listen(port) as again:
         assert again.getsockname() == ("127.0.0.1", port)
@@ -35,7 +36,7 @@ def test_a_port_that_is_named_is_the_one_or_none() -> None:
 
 @pytest.mark.parametrize("port", [-1, 65536, 10**9])
 def test_what_is_no_port_is_refused(port: int) -> None:
-    with pytest.raises(UsageError, match=f"there is no port {port}"):
+    with refused(UsageError, "--port"):
         listen(port)
 
 
@@ -44,7 +45,7 @@ def test_a_port_of_the_system_is_one_sentence(monkeypatch) -> None:
         raise PermissionError(13, os.strerror(13))
 
     monkeypatch.setattr(socket.socket, "bind", refuse)
-    with pytest.raises(UsageError, match="port 80 is for the system's own"):
+    with refused(UsageError, "--port", "80"):
         listen(80)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from regard.serve.transport import LOOKS, THROWN_AWAY, TimedTransport
+from regard.serve.connection import LOOKS, THROWN_AWAY, TimedTransport
 
 HEAD = b"GET /api/state HTTP/1.1\r\nHost: localhost:%d\r\n"
 POST = b"POST /api/%s HTTP/1.1\r\nHost: localhost:%d\r\nContent-Type: application/json\r\n"

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from regard.serve.worker import BUSY, ENDING, Worker, WorkerBusy
+from regard.serve.worker import ENDING, Worker, WorkerBusy
+from tests.refusals import refused
 
 PATIENCE = 10.0
 
@@ -112,7 +113,7 @@ def test_only_so_many_wait_and_who_leaves_is_forgotten(worker: Worker) -> None:
         await soon(lambda: not worker.free)
         one, two = (asyncio.ensure_future(worker.call(lambda n=n: done.append(n))) for n in (1, 2))
         await soon(lambda: worker.waiting == 2)
-        with pytest.raises(WorkerBusy, match=BUSY):
+        with refused(WorkerBusy):
             await worker.call(lambda: done.append(3))
         one.cancel()
         await soon(lambda: worker.waiting == 1)
@@ -136,7 +137,7 @@ def test_at_the_end_all_who_wait_are_told(worker: Worker) -> None:
         await soon(lambda: worker.waiting == 1)
         worker.end()
         found = await asyncio.gather(*asked, return_exceptions=True)
-        with pytest.raises(WorkerBusy, match=ENDING):
+        with refused(WorkerBusy):
             await worker.call(lambda: done.append(2))
         return found
 

@@ -23,7 +23,7 @@ from regard.system.errors import UsageError
 if TYPE_CHECKING:
     from regard.explore.forward.text_windows import WindowedRequest
     from regard.explore.kinds import Kind
-    from regard.explore.pictures.colours import ColourScheme
+    from regard.explore.pictures.heatmap import ColourScheme
 
 OF_TEXTS = Group("Of texts", sort_key=1)
 OF_IMAGES = Group("Of images", sort_key=2)
@@ -184,8 +184,7 @@ def _image(
     task: Any, path: Path, number: int | None, who: str | None, layer: int | None, head: int | None
 ) -> AttentionView:
     """One image of a file, and the mean attention distance over its first images."""
-    from regard.explore.pictures.distance import FIRST, distances
-    from regard.explore.pictures.image_view import image_view
+    from regard.explore.pictures.images import FIRST, distances, image_view
     from regard.tasks.images.classifier import some_images
 
     refuse_no_file(path)
@@ -208,8 +207,7 @@ def _page(
     folder: Path, text: str, target: str | None, window: int | None, image: int | None, threads: int | None
 ) -> str:
     """The self-contained HTML page of one pass."""
-    from regard.explore.folders.gallery import Gallery
-    from regard.explore.folders.models import Models
+    from regard.explore.folders.models import Gallery, Models
     from regard.explore.forward.text_windows import WindowedRequest
     from regard.explore.questions.answers import export_file
     from regard.tasks import model_folder

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
-    from regard.explore.pictures.colours import ColourScheme
+    from regard.explore.pictures.heatmap import ColourScheme
     from regard.runs.demo.images import ImageDemonstration
     from regard.runs.demo.translation import Demonstration, DemoScores, PronounAttention
 
@@ -73,7 +73,7 @@ def _images(output: Path, seed: int, steps: int | None, threads: int | None, jso
     from regard.cli.io.load_model import write
     from regard.cli.io.signals import Stop
     from regard.cli.io.terminal import result, result_json
-    from regard.explore.pictures.distance import FIRST, distances
+    from regard.explore.pictures.images import FIRST, distances
     from regard.runs.demo.images import PICTURE, demonstrate_images, make_images
     from regard.training.reporters import reporter
 

@@ -45,7 +45,7 @@ def explore(
     from regard.cli.io.terminal import result
     from regard.explore.folders.models import Models
     from regard.explore.questions import answers
-    from regard.serve.page import files
+    from regard.serve.app import files
     from regard.serve.server import Server, listen, page_url
 
     page = files(Path(exploring.__file__).parent / "page")

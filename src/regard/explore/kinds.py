@@ -16,12 +16,6 @@ NAMES: dict[Kind, str] = {"encoder": "encoder", "decoder": "decoder", "cross": "
 """Short names, in the name of a head."""
 
 
-def as_kind(word: str) -> Kind:
-    """Check that a word is one of :data:`KINDS`."""
-    kind: Kind = word  # type: ignore[assignment]  # one of KINDS, as Kind says them
-    return kind
-
-
 def is_self_attention(kind: Kind) -> bool:
     """Whether queries and keys are tokens of the same text."""
     return kind in ("encoder", "decoder")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from regard.system.errors import RegardError
 
-NO_NUMBERS = "what the model computes are no numbers; are its weights damaged?"
+NO_NUMBERS = "what it computes are no numbers; are its weights damaged?"
 ALIGNED = 8
 """Alignment of every array, in bytes."""
 TYPES = {np.dtype(kind): kind for kind in ("float32", "uint8", "uint16", "int32")}
@@ -46,27 +46,14 @@ def pack(values: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes
     try:
         head = json.dumps({**values, "arrays": places}, ensure_ascii=False, allow_nan=False).encode()
     except ValueError:
-        raise RegardError(NO_NUMBERS) from None
+        raise RegardError(NO_NUMBERS, "model") from None
     return b"".join([struct.pack("<I", len(head)), head, _padding(4 + len(head)), *body])
 
 
 def check_finite(*arrays: NDArray[Any]) -> None:
     """Raise a RegardError for a NaN or infinite number."""
     if not all(np.isfinite(array).all() for array in arrays):
-        raise RegardError(NO_NUMBERS)
-
-
-def unpack(payload: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Decode the values and arrays of a payload."""
-    (length,) = struct.unpack_from("<I", payload)
-    values = json.loads(payload[4 : 4 + length])
-    first = 4 + length + len(_padding(4 + length))
-    arrays = {}
-    for name, each in values.pop("arrays").items():
-        count = int(np.prod(each["shape"]))
-        found = np.frombuffer(payload, each["type"], count, first + each["begin"])
-        arrays[name] = found.reshape(each["shape"])
-    return values, arrays
+        raise RegardError(NO_NUMBERS, "model")
 
 
 def _padding(length: int) -> bytes:

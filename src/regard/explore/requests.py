@@ -1,136 +1,77 @@
-"""Request validation: reads each field by name, type and bounds; unknown or ill-typed fields raise a UsageError."""
+"""Requests of the page: typed and bounded fields, read by pydantic; a UsageError names the field that does not fit."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import wraps
+from inspect import signature
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, ParamSpec, TypeVar
 
-from regard.explore.kinds import KINDS, Kind, as_kind
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    TypeAdapter,
+    ValidationError,
+    validate_call,
+)
+
+from regard.explore.kinds import Kind
 from regard.system.errors import RegardError, UsageError
 from regard.text.tokenizers.byte_pieces import replace_surrogates
 
 if TYPE_CHECKING:
     from regard.models.ablation import Ablations
 
-Default = TypeVar("Default")
-
 LONGEST = 100_000
 """Most characters of a text, as in the page's input; a longer one is not tokenized."""
 MOST = 1 << 20
 """Most entries of a list."""
+ROWS = 256
+"""Most tokens of a word."""
+MESSAGES = {
+    "unexpected_keyword_argument": "is an unknown field",
+    "missing_argument": "is missing",
+    "dataclass_type": "expected an object",
+    "dict_type": "expected an object",
+}
+"""Messages for people, by type of error; the others are pydantic's."""
+CLOSED = ConfigDict(extra="forbid")
 
 
-class Fields:
-    """The fields of an object, read by name and type; unread fields are an error at the end.
-
-    Args:
-        given: a parsed value of any type.
-        where: its name, for errors.
-
-    Raises:
-        UsageError: it is not an object.
-    """
-
-    def __init__(self, given: Any, where: str | None = None) -> None:
-        if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
-            raise UsageError(f"expected an object, not {format_value(given)}", where)
-        self._given = given
-        self._known: set[str] = set()
-
-    def _take(self, name: str) -> Any:
-        self._known.add(name)
-        return self._given.get(name)
-
-    def text(self, name: str, default: Default) -> str | Default:
-        """A well-formed text."""
-        value = self._take(name)
-        return default if value is None else check_text(value, name)
-
-    def flag(self, name: str, default: bool) -> bool:
-        """True or false."""
-        value = self._take(name)
-        if value is not None and not isinstance(value, bool):
-            raise UsageError(f"expected true or false, not {format_value(value)}", name)
-        return default if value is None else value
-
-    def whole(self, name: str, least: int, most: int, default: Default) -> int | Default:
-        """An integer from ``least`` to ``most``."""
-        value = self._take(name)
-        return default if value is None else check_whole(value, least, most, name)
-
-    def number(self, name: str, least: float, most: float, default: float) -> float:
-        """A number from ``least`` to ``most``."""
-        value = self._take(name)
-        if value is None:
-            return default
-        right = isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
-        if not right or not math.isfinite(value):
-            raise UsageError(f"expected a number from {least:g} to {most:g}, not {format_value(value)}", name)
-        return float(value)
-
-    def word(self, name: str, words: Sequence[str], default: str | None = None) -> str:
-        """One of the given words."""
-        value = self._take(name)
-        value = default if value is None else value
-        if not isinstance(value, str) or value not in words:
-            raise UsageError(f"expected one of {', '.join(words)}, not {format_value(value)}", name)
-        return value
-
-    def items(self, name: str, most: int = MOST) -> list[Any] | None:
-        """A list of at most ``most`` entries."""
-        value = self._take(name)
-        return None if value is None else check_list(value, name, most)
-
-    def inner(self, name: str) -> Fields | None:
-        """A nested object."""
-        value = self._take(name)
-        return None if value is None else Fields(value, name)
-
-    def end(self) -> None:
-        """Raise a UsageError for an unknown field."""
-        if strange := sorted(set(self._given) - self._known):
-            known = ", ".join(sorted(self._known))
-            raise UsageError(f"{format_value(strange[0])} is an unknown field; known are {known}")
+def _replace_surrogates(value: Any) -> Any:
+    return replace_surrogates(value) if isinstance(value, str) else value
 
 
-def check_text(value: Any, name: str) -> str:
-    """The value, if it is a text of allowed length."""
-    if not isinstance(value, str):
-        raise UsageError(f"expected a text, not {format_value(value)}", name)
-    if len(value) > LONGEST:
-        raise UsageError(f"this text has {len(value):,} characters; at most {LONGEST:,} are read", name)
-    return replace_surrogates(value)
+def drop_nulls(value: Any) -> Any:
+    """The fields of an object that are not null: null means the default."""
+    return {name: each for name, each in value.items() if each is not None} if isinstance(value, Mapping) else value
 
 
-def check_whole(value: Any, least: int, most: int, name: str) -> int:
-    """The value, if it is an integer within bounds."""
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise UsageError(f"expected an integer from {least} to {most}, not {format_value(value)}", name)
-    return value
+def _sorted_once(heads: tuple[tuple[Kind, int, int], ...]) -> tuple[tuple[Kind, int, int], ...]:
+    return tuple(sorted(set(heads)))
 
 
-def check_list(value: Any, name: str, most: int = MOST) -> list[Any]:
-    """The value, if it is a list of allowed length."""
-    if not isinstance(value, list | tuple):
-        raise UsageError(f"expected a list, not {format_value(value)}", name)
-    if len(value) > most:
-        raise UsageError(f"has {len(value):,} entries; at most {most:,} are read", name)
-    return list(value)
+Text = Annotated[str, Strict(), Field(max_length=LONGEST), BeforeValidator(_replace_surrogates)]
+Whole = Annotated[int, Strict(), Field(ge=0)]
+Place = Annotated[Whole, Field(le=1 << 20)]
+"""An index."""
+Places = Annotated[tuple[Place, ...], Field(max_length=ROWS)]
+Count = Annotated[int, Strict(), Field(ge=1)]
+Number = Annotated[Count, Field(le=65536)]
+"""A layer or a head, counted from 1."""
+Heads = Annotated[
+    tuple[tuple[Kind, Number, Number], ...], Field(max_length=100_000, fail_fast=True), AfterValidator(_sorted_once)
+]
+Piece = Annotated[Whole, Field(le=2**31)]
+Pixel = Annotated[Whole, Field(le=65535)]
+Flag = Annotated[bool, Strict()]
 
-
-def format_value(value: Any) -> str:
-    """A short description of a value, for messages."""
-    if value is None:
-        return "nothing"
-    if isinstance(value, str):
-        return repr(value if len(value) <= 40 else value[:40] + "…")
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int | float):
-        return str(value) if abs(value) < 10**15 else "a number that large"
-    return "a list" if isinstance(value, list | tuple) else "an object"
+T = TypeVar("T")
+P = ParamSpec("P")
 
 
 class WeightsReplaced(RegardError):
@@ -141,94 +82,77 @@ class WeightsReplaced(RegardError):
 class AblationRequest:
     """The ablations of a pass; see :class:`~regard.models.ablation.Ablations`."""
 
-    off: tuple[tuple[Kind, int, int], ...] = ()
-    positions: bool = True
-    scaling: bool = True
-    mask: bool = True
+    __pydantic_config__: ClassVar = CLOSED
 
-    @classmethod
-    def from_fields(cls, given: Fields | None) -> AblationRequest:
-        """Read them from an object's fields."""
-        if given is None:
-            return cls()
-        heads = {_head(one) for one in given.items("off", 100_000) or ()}
-        positions, scaling, mask = (given.flag(name, True) for name in ("positions", "scaling", "mask"))
-        given.end()
-        return cls(tuple(sorted(heads)), positions, scaling, mask)
+    off: Heads = ()
+    positions: Flag = True
+    scaling: Flag = True
+    mask: Flag = True
 
     @property
-    def changes(self) -> Ablations:
+    def ablations(self) -> Ablations:
         """The ablations to apply to the model."""
         from regard.models.ablation import Ablations, Head
 
         return Ablations(tuple(Head(*one) for one in self.off), self.positions, self.scaling, self.mask)
 
 
-def _head(given: Any) -> tuple[Kind, int, int]:
-    parts = check_list(given, "off", 3)
-    if len(parts) != 3 or not isinstance(parts[0], str) or parts[0] not in KINDS:
-        raise UsageError(f"a head is one of {', '.join(KINDS)}, then its layer and its number", "off")
-    layer, head = (check_whole(part, 1, 65536, "off") for part in parts[1:])
-    return as_kind(parts[0]), layer, head
+Changes = Annotated[AblationRequest, BeforeValidator(drop_nulls)]
+UNCHANGED = AblationRequest()
 
 
 @dataclass(frozen=True)
-class Request:
-    """The input of a pass.
+class ImageRequest:
+    """An image by its number, from 0, or by its pixels, row by row."""
+
+    __pydantic_config__: ClassVar = CLOSED
+
+    number: Annotated[Whole, Field(le=10**9)] | None = None
+    pixels: Annotated[tuple[Pixel, ...], Field(max_length=MOST, fail_fast=True)] | None = None
+
+    def __post_init__(self) -> None:
+        if (self.number is None) == (self.pixels is None):
+            raise UsageError("an image is named by its number, or given by its pixels", "image")
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """A model.
 
     Args:
         model: its number; ``snapshot``: kept weights of its run instead of the best.
         weights: the name that a look gave them, where other weights may not answer; no pass is another by it.
-        text: what is read; ``window``: which part of it, from 1, where it is longer than the model reads.
-        target: what is written, forced; ``branch``: the same by the numbers of its pieces.
-        image: the number of one that is there; ``pixels``: one that was drawn, row by row.
-        without: what the model does without.
     """
 
-    model: int = 0
-    snapshot: str | None = None
-    text: str = ""
-    target: str | None = None
-    branch: tuple[int, ...] | None = None
-    image: int | None = None
-    pixels: tuple[int, ...] | None = None
-    without: AblationRequest = field(default_factory=AblationRequest)
-    weights: str | None = field(default=None, compare=False)
-    window: int | None = None
+    __pydantic_config__: ClassVar = CLOSED
 
-    @classmethod
-    def from_fields(cls, given: Fields) -> Request:
-        """Read it from an object's fields; further fields are allowed.
+    model: Annotated[Whole, Field(le=10**6)] = 0
+    snapshot: Text | None = None
+    weights: Text | None = field(default=None, compare=False)
 
-        Raises:
-            UsageError: a field is of another type, or too large.
-        """
-        branch = given.items("branch", LONGEST)
-        number, snapshot, weights = model_reference(given)
-        found = cls(
-            number,
-            snapshot,
-            given.text("text", ""),
-            given.text("target", None),
-            None if branch is None else tuple(check_whole(id, 0, 2**31, "branch") for id in branch),
-            weights=weights,
-            without=AblationRequest.from_fields(given.inner("changes")),
-            window=given.whole("window", 1, MOST, None),
-        )
-        if found.target is not None and found.branch is not None:
+
+@dataclass(frozen=True)
+class Request(ModelRequest):
+    """The input of a pass.
+
+    Args:
+        model, snapshot, weights: as of :class:`ModelRequest`.
+        text: what is read; ``window``: which part of it, from 1, where it is longer than the model reads.
+        target: what is written, forced; ``branch``: the same by the numbers of its pieces.
+        image: one that is there, or that was drawn.
+        changes: what the model does without.
+    """
+
+    text: Text = ""
+    target: Text | None = None
+    branch: Annotated[tuple[Piece, ...], Field(max_length=LONGEST, fail_fast=True)] | None = None
+    image: Annotated[ImageRequest, BeforeValidator(drop_nulls)] | None = None
+    changes: Changes = UNCHANGED
+    window: Annotated[Count, Field(le=MOST)] | None = None
+
+    def __post_init__(self) -> None:
+        if self.target is not None and self.branch is not None:
             raise UsageError("is given as a text and by its pieces; one of them is enough", "target")
-        return found._image_request(given.inner("image"))
-
-    def _image_request(self, given: Fields | None) -> Request:
-        if given is None:
-            return self
-        number, pixels = given.whole("number", 0, 10**9, None), given.items("pixels")
-        given.end()
-        if (number is None) == (pixels is None):
-            raise UsageError("an image is named by its number, or given by its pixels", "image")
-        if pixels is None:
-            return replace(self, image=number)
-        return replace(self, pixels=tuple(check_whole(one, 0, 65535, "pixels") for one in pixels))
 
     @property
     def own(self) -> Request:
@@ -236,6 +160,50 @@ class Request:
         return replace(self, target=None, branch=None)
 
 
-def model_reference(given: Fields) -> tuple[int, str | None, str | None]:
-    """Model number, snapshot, and the name of the weights if no others may answer."""
-    return given.whole("model", 0, 10**6, 0), given.text("snapshot", None), given.text("weights", None)
+Scene = Annotated[Request, BeforeValidator(drop_nulls)]
+Asked = TypeVar("Asked", bound=ModelRequest)
+
+
+def question(function: Callable[P, T]) -> Callable[P, T]:
+    """A function whose arguments are checked against their annotations; what does not fit is a UsageError."""
+    parameters = signature(function).parameters
+    checked = validate_call(config=ConfigDict(arbitrary_types_allowed=True))(function)
+
+    @wraps(function)
+    def ask(*given: P.args, **named: P.kwargs) -> T:
+        try:
+            return checked(*given, **named)
+        except ValidationError as error:
+            raise _refusal(error, tuple(parameters)) from None
+
+    return ask
+
+
+def read(kind: type[T], given: Any) -> T:
+    """A value of a type, from what JSON can hold.
+
+    Raises:
+        UsageError: it does not fit; the error names the innermost field.
+    """
+    try:
+        return TypeAdapter(kind).validate_python(drop_nulls(given))
+    except ValidationError as error:
+        raise _refusal(error) from None
+
+
+def split_fields(kind: type[Asked], given: Any) -> tuple[Asked, dict[str, Any]]:
+    """The request in an object's fields, and the other fields."""
+    given = read(dict[Annotated[str, Strict()], Any], given)
+    names = {one.name for one in fields(kind)}
+    return read(kind, {name: given[name] for name in given.keys() & names}), {
+        name: value for name, value in given.items() if name not in names
+    }
+
+
+def _refusal(error: ValidationError, parameters: Sequence[str] = ()) -> UsageError:
+    """The first thing that does not fit; ``where`` is the innermost name, or that of the parameter."""
+    first = error.errors(include_url=False, include_context=False)[0]
+    place = first["loc"]
+    names = (parameters[place[0]], *place[1:]) if place and isinstance(place[0], int) and parameters else place
+    where = next((replace_surrogates(name[:40]) for name in reversed(names) if isinstance(name, str)), None)
+    return UsageError(MESSAGES.get(first["type"], first["msg"]), where)

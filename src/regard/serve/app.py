@@ -1,12 +1,16 @@
-"""HTTP routes of the page; model computations run on a worker thread."""
+"""The page over HTTP: its files, held in memory, and its routes; model computations run on a worker thread."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import gzip
 import json
 import re
-from collections.abc import AsyncGenerator, Awaitable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 from urllib.parse import quote
 
@@ -18,19 +22,73 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from regard.serve.guard import API, Guard, error_body
-from regard.serve.page import INDEX, File
-from regard.serve.request_body import ClientDisconnected, parse_object, read_body
+from regard.serve.guard import API, ClientDisconnected, Guard, error_body, parse_object, read_body
 from regard.serve.worker import Worker
-from regard.system.errors import UsageError
+from regard.system.errors import RegardError, UsageError
 
+INDEX = "index.html"
+ASSETS = "assets"
+TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".woff2": "font/woff2",
+}
+OTHER = "application/octet-stream"
+PRESSED = {".png", ".woff2"}
+"""Endings of files that do not compress further."""
+HASHED = re.compile(r"-[\w-]{8}\.\w+$")
+"""File names that contain a content hash."""
+FOR_EVER = "public, max-age=31536000, immutable"
 GET, POST = ("state", "course"), ("write", "export")
 """Endpoints with a method of their own."""
 NUMBER = re.compile(r"\d{1,6}", re.ASCII)
 POINTS = 600
 """Default number of points of a training's curves."""
-
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class File:
+    """A file of the page.
+
+    Args:
+        name: below the page's folder.
+        content: its bytes.
+    """
+
+    name: str
+    content: bytes
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Content type and caching; files without a hash in their name are revalidated every time."""
+        kept = {"Cache-Control": FOR_EVER} if HASHED.search(self.name) else {}
+        return {"Content-Type": TYPES.get(Path(self.name).suffix, OTHER), **kept}
+
+    @cached_property
+    def gzip_content(self) -> bytes | None:
+        """The gzipped content, if that is smaller."""
+        if Path(self.name).suffix in PRESSED:
+            return None
+        found = gzip.compress(self.content, mtime=0)
+        return found if len(found) < len(self.content) else None
+
+
+def files(folder: Path) -> dict[str, File]:
+    """The files of a page by name: its index and its assets.
+
+    Raises:
+        RegardError: there is no page.
+    """
+    if not (folder / INDEX).is_file():
+        raise RegardError("the page is not there; reinstall Regard, or build it (web/)", str(folder))
+    paths = [folder / INDEX, *sorted(path for path in (folder / ASSETS).rglob("*") if path.is_file())]
+    names = [path.relative_to(folder).as_posix() for path in paths]
+    return {name: File(name, path.read_bytes()) for name, path in zip(names, paths, strict=True)}
 
 
 class Answers(Protocol):
@@ -57,26 +115,27 @@ class Site:
         models: to explore.
         answers: the answer functions.
         files: of the page, by name.
-        computing: the thread for model computations.
-        reading: the thread for file access, independent of the first.
-        following: the thread that reads logs, which may be long.
     """
 
-    def __init__(
-        self,
-        models: Any,
-        answers: Answers,
-        files: Mapping[str, File],
-        computing: Worker,
-        reading: Worker,
-        following: Worker,
-    ) -> None:
-        self.models = models
-        self.answers = answers
-        self.files = files
-        self.computing = computing
-        self.reading = reading
-        self.following = following
+    def __init__(self, models: Any, answers: Answers, files: Mapping[str, File]) -> None:
+        self.models, self.answers, self.files = models, answers, files
+        self.computing = Worker()
+        """The thread for model computations."""
+        self.reading = Worker()
+        """The thread for file access, independent of the first."""
+        self.following = Worker()
+        """The thread that reads logs, which may be long."""
+
+    def start(self, first: Callable[[], object] | None = None) -> None:
+        """Start the threads; the computing one does ``first`` first."""
+        self.computing.start(first)
+        self.reading.start()
+        self.following.start()
+
+    def end(self) -> None:
+        """End the threads; who waits gets an error."""
+        for worker in (self.computing, self.reading, self.following):
+            worker.end()
 
     async def file(self, request: Request) -> Response:
         """A static file of the page."""

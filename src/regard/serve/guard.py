@@ -1,4 +1,4 @@
-"""Request guard: checks host, origin and content type, adds security headers, and turns errors into JSON.
+"""Request guard: checks host, origin, content type and body, adds security headers, and turns errors into JSON.
 
 Any page in a browser can send requests to a local server. The guard therefore refuses foreign Host names (DNS
 rebinding), requests of other pages (by Origin and Sec-Fetch-Site), and form posts (by content type), which need no CORS
@@ -7,20 +7,25 @@ preflight.
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import traceback
 from typing import Any
 
+from pydantic_core import from_json
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from regard.explore.requests import WeightsReplaced
-from regard.serve.request_body import ClientDisconnected, RequestRefused
 from regard.serve.worker import WorkerBusy
 from regard.system.errors import RegardError
 
+MOST_BYTES = 1 << 20
+SLOW = 20.0
+"""Seconds for a request body to arrive."""
 NAMES = ("127.0.0.1", "localhost", "[::1]")
 """Names of the loopback address."""
 OURS = ("same-origin", "none")
@@ -40,6 +45,63 @@ SAID = {404: "not found", 405: "method not allowed"}
 STATUS = {WorkerBusy: 503, WeightsReplaced: 409}
 """Statuses of errors that are not the request's fault; all others are 400."""
 UNEXPECTED = "unexpected error; see the terminal for details"
+
+
+class RequestRefused(RegardError):
+    """The request is not allowed.
+
+    Args:
+        status: HTTP's number for it.
+        message: the sentence.
+    """
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class ClientDisconnected(Exception):
+    """The client has disconnected."""
+
+
+async def read_body(request: Request) -> bytes:
+    """The whole request body.
+
+    Raises:
+        RequestRefused: it is too large, or arrives too slowly.
+        ClientDisconnected: the client has disconnected.
+    """
+    length = request.headers.get("content-length", "0")
+    found, more, large = bytearray(), True, len(length) > 9 or int(length) > MOST_BYTES
+    try:
+        async with asyncio.timeout(SLOW):
+            while more and not large:
+                message = await request.receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientDisconnected
+                found += message.get("body", b"")
+                more = message.get("more_body", False)
+                large = len(found) > MOST_BYTES
+    except TimeoutError:
+        raise RequestRefused(408, f"what is asked did not arrive within {SLOW:.0f} seconds") from None
+    if large:
+        raise RequestRefused(413, f"a request may have at most {MOST_BYTES:,} bytes")
+    return bytes(found)
+
+
+def parse_object(content: bytes) -> dict[str, Any]:
+    """The JSON object in a request body.
+
+    Raises:
+        RequestRefused: it is no JSON object in UTF-8.
+    """
+    try:
+        found = from_json(content, allow_inf_nan=False)
+    except ValueError as error:
+        raise RequestRefused(400, f"the request is not valid JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise RequestRefused(400, "a request must be one JSON object")
+    return found
 
 
 class Guard:

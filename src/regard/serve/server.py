@@ -11,10 +11,8 @@ from typing import Any
 
 import uvicorn
 
-from regard.serve.app import Answers, Site, create_app
+from regard.serve.app import Answers, File, Site, create_app
 from regard.serve.connection import LIMITS, Connection, Limits
-from regard.serve.page import File
-from regard.serve.worker import Worker
 from regard.system.errors import UsageError
 
 HOST = "127.0.0.1"
@@ -75,9 +73,9 @@ class Server(uvicorn.Server):
         first: Callable[[], object] | None = None,
         limits: Limits = LIMITS,
     ) -> None:
-        self.computing, self.reading, self.following, self._first = Worker(), Worker(), Worker(), first
+        self.site, self._first = Site(models, answers, files), first
         config = uvicorn.Config(
-            create_app(Site(models, answers, files, self.computing, self.reading, self.following)),
+            create_app(self.site),
             loop="asyncio",
             http=partial(Connection, limits=limits),  # type: ignore[arg-type]
             ws="none",
@@ -98,23 +96,16 @@ class Server(uvicorn.Server):
         Raises:
             KeyboardInterrupt: it was ended by Ctrl-C.
         """
-        self.computing.start(self._first)
-        self.reading.start()
-        self.following.start()
+        self.site.start(self._first)
         try:
             super().run(sockets)
         finally:
-            self._end()
+            self.site.end()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Shut down; waiting clients get an answer before their connections close."""
-        self._end()
+        self.site.end()
         await super().shutdown(sockets)
         for connection in self.server_state.connections:
             connection.transport.abort()
         await asyncio.sleep(0)
-
-    def _end(self) -> None:
-        self.computing.end()
-        self.reading.end()
-        self.following.end()

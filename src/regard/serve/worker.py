@@ -24,13 +24,6 @@ class WorkerBusy(RegardError):
     """The worker's queue is full, or the worker has stopped."""
 
 
-@dataclass(frozen=True)
-class _Failed:
-    """An exception in place of a value."""
-
-    error: Exception
-
-
 _END = object()
 
 
@@ -41,7 +34,7 @@ class _WorkItem:
     Args:
         work: the function to run.
         loop: the caller's.
-        said: a queue of values, then ``_END``; a ``_Failed`` may come in between.
+        said: a queue of values, then ``_END``; an exception in place of a value is raised.
         left: whether the caller is gone.
     """
 
@@ -62,7 +55,7 @@ class _WorkItem:
                 values.close()
             self.deliver(_END)
         except Exception as error:
-            self.deliver(_Failed(error))
+            self.deliver(error)
 
     def deliver(self, value: object) -> None:
         """Hand a value to the event loop's thread; a closed loop means the caller is gone."""
@@ -113,7 +106,7 @@ class Worker:
             self._changed.notify_all()
         for turn in turns:
             turn.left = True
-            turn.deliver(_Failed(WorkerBusy(ENDING)))
+            turn.deliver(WorkerBusy(ENDING))
 
     def idle(self, seconds: float) -> bool:
         """Whether the thread has ended, now or within this many seconds."""
@@ -139,16 +132,6 @@ class Worker:
             Exception: what the work raises.
         """
         turn = _WorkItem(work, asyncio.get_running_loop())
-        self._queue(turn)
-        try:
-            while (value := await turn.said.get()) is not _END:
-                if isinstance(value, _Failed):
-                    raise value.error
-                yield value
-        finally:
-            self._leave(turn)
-
-    def _queue(self, turn: _WorkItem) -> None:
         with self._changed:
             if self._ended:
                 raise WorkerBusy(ENDING)
@@ -156,11 +139,15 @@ class Worker:
                 raise WorkerBusy(BUSY)
             self._waiting.append(turn)
             self._changed.notify_all()
-
-    def _leave(self, turn: _WorkItem) -> None:
-        turn.left = True
-        with self._changed, contextlib.suppress(ValueError):
-            self._waiting.remove(turn)
+        try:
+            while (value := await turn.said.get()) is not _END:
+                if isinstance(value, Exception):
+                    raise value
+                yield value
+        finally:
+            turn.left = True
+            with self._changed, contextlib.suppress(ValueError):
+                self._waiting.remove(turn)
 
     def _run(self, first: Callable[[], object] | None) -> None:
         if first is not None:

@@ -258,7 +258,7 @@ class ImageVectors:
 
         Args:
             images: as :meth:`ImageClassification.classify` takes them.
-            pool: one of :data:`~regard.tasks.encoding.vectors.POOLS`; default: the model's own.
+            pool: one of :data:`~regard.tasks.encoding.POOLS`; default: the model's own.
             normalise: each row gets length one.
 
         Raises:

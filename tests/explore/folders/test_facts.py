@@ -1,11 +1,40 @@
-"""Facts about a model from its recipe; families are covered in ``test_folder``."""
+"""Facts about models of every family, and example texts from all their sources."""
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
 from regard.config import RnnSection, recipe_from
-from regard.explore.folders.facts import NOTHING, facts, has_labels, positions_of, regularisation, title
+from regard.data.prepare.shards import SideWriter
+from regard.explore.folders.facts import (
+    NOTHING,
+    PLAIN,
+    examples,
+    facts,
+    has_labels,
+    is_demo_recipe,
+    make_cloze,
+    positions_of,
+    regularisation,
+    title,
+    validation_examples,
+)
 from regard.runs.demo.translation import RECIPE
-from tests.tasks.small_tasks import EVERY, classifier, recurrent, spanner, tagger, viewer
+from regard.text.tokenizers.tokenizer import learn
+from tests.tasks.small_tasks import EVERY, classifier, log, recurrent, spanner, tagger, viewer
+
+OLD = [
+    "The old cat doesn't sleep on the green mat.",
+    "Small dogs never bark behind big white houses.",
+    "The river couldn't carry the heavy boat.",
+    "Old houses stand behind the green river.",
+]
 
 
 def test_titles() -> None:
@@ -48,3 +77,148 @@ def test_what_makes_the_loss_of_training_another_is_told() -> None:
     assert "dropout" not in regularisation(recurrent(dropout=0.0).recipe)
     plain = recipe_from({"training": {"label_smoothing": 0}, "model": {"dropout": 0.25}})
     assert regularisation(plain) == {"dropout": 0.25}
+
+
+def test_what_stands_in_most_sentences_is_left_out_last() -> None:
+    line = "because the brook because deep"
+    drawn = {make_cloze(line, str(seed), ["because"]) for seed in range(20)}
+    assert drawn == {"because the [MASK] because deep", "because the brook because [MASK]"}
+    assert make_cloze(line, "1", ["because", "brook", "deep"]) not in (None, *drawn)
+    assert make_cloze("Alone.", "1") is None
+    assert make_cloze("nothing fits here", "1", (), lambda word, behind: False) is None
+    assert make_cloze("it fits here", "1", (), lambda word, behind: not behind) == "[MASK] fits here"
+
+
+def test_a_long_sentence_has_two_gaps_and_a_short_one_has_one() -> None:
+    for words in range(2, 12):
+        line = " ".join(f"word{'x' * n}" for n in range(words))
+        found = make_cloze(line, "1")
+        assert found is not None
+        assert found.count("[MASK]") == (2 if words >= 7 else 1)
+        assert set(found.split()) - {"[MASK]"} < set(line.split())
+
+
+def test_without_a_run_there_is_nothing_to_leave_out_of(tmp_path: Path) -> None:
+    assert validation_examples(tmp_path) is None
+
+
+def of(task: str, **more: Any) -> Any:
+    return recipe_from({"task": task, **more})
+
+
+def sample(source: str) -> dict[str, Any]:
+    return {"kind": "sample", "step": 1, "source": source, "reference": "", "hypothesis": ""}
+
+
+def test_the_demonstration_shows_its_pronouns(tmp_path: Path) -> None:
+    recipe = recipe_from({**RECIPE, "seed": 4})
+    assert is_demo_recipe(recipe)
+    found = examples(tmp_path, recipe)
+    assert found[0] == "The animal didn't cross the street because it was too tired."
+    assert len(found) == len(set(found)) == 6
+    assert all(" because it " in text for text in found[:4])
+    assert not any(" it " in text for text in found[4:])
+    assert found != examples(tmp_path, recipe_from({**RECIPE, "seed": 5}))
+    assert not is_demo_recipe(recipe_from({**RECIPE, "text": {**RECIPE["text"], "vocabulary": 2401}}))
+    assert not is_demo_recipe(of("translation", model={"family": "rnn"}))
+
+
+def test_a_run_shows_what_it_showed(tmp_path: Path) -> None:
+    told = [
+        sample("old"),
+        {"kind": "step", "step": 2},
+        sample("b c"),
+        sample("new " * 60),
+        sample("new"),
+        sample("b c"),
+    ]
+    path = log(tmp_path, told)
+    path.write_bytes(path.read_bytes() + b'{"kind": "sample", "source": "to\n{"kind": "sample", "source": 5}\n')
+    found = examples(tmp_path, of("classification"))
+    assert found[:2] == ["b c", "new"]
+    assert found[3:] == ["old"]
+    assert len(found[2]) <= 160
+    assert found[2].endswith("new")
+
+
+@pytest.mark.parametrize(("task", "most"), [("classification", 126), ("language-model", 94)])
+def test_a_model_of_characters_begins_with_a_text_that_it_reads(tmp_path: Path, task: str, most: int) -> None:
+    """Whole, and with room behind it where it goes on."""
+    log(tmp_path, [sample("Two households, both alike in dignity, " * 5)])
+    recipe = of(task, text={"units": "characters"}, data={"max_tokens": 128})
+    (found,) = examples(tmp_path, recipe)
+    assert most - 12 < len(found) <= most
+    assert not found.endswith(" ")
+    (pieces,) = examples(tmp_path, of(task, data={"max_tokens": 128}))
+    assert len(pieces) > 140
+
+
+def test_of_running_text_the_lines_are_shown(tmp_path: Path) -> None:
+    log(tmp_path, [sample("alf a line\nA whole line.\nAnother one.\nand ha"), sample("two\nlines more")])
+    assert examples(tmp_path, of("language-model")) == ["lines more", "A whole line.", "Another one."]
+
+
+@pytest.mark.parametrize("task", ["masked-lm", "span-corruption"])
+def test_gaps_are_shown_by_one_name(tmp_path: Path, task: str) -> None:
+    assert examples(tmp_path, of(task)) == [PLAIN]
+    log(tmp_path, [sample("no gap"), sample("a <extra_0> and <extra_id_12>"), sample("a [MASK] b")])
+    assert examples(tmp_path, of(task)) == ["a [MASK] b", "a [MASK] and [MASK]"]
+
+
+def prepared(folder: Path, lines: list[str]) -> Any:
+    """A folder whose run is validated on these lines."""
+    data = folder / "training" / "data"
+    data.mkdir(parents=True)
+    known = learn(OLD * 3, 400, symbols=("[MASK]",))
+    known.save(data / "tokenizer.json")
+    writer = SideWriter(data, "validation.text", known.size)
+    writer.add([np.array([*known.encode(line).ids, known.end]) for line in lines])
+    side, _ = writer.close()
+    (data / "index.json").write_text(json.dumps({"sides": {"validation.text": side}}))
+    return known
+
+
+@pytest.mark.parametrize("task", ["masked-lm", "span-corruption"])
+def test_gaps_stand_for_whole_words_of_what_it_is_validated_on(tmp_path: Path, task: str) -> None:
+    known = prepared(tmp_path, OLD)
+    log(tmp_path, [sample("couldn [MASK] half")])
+    found = examples(tmp_path, of(task, seed=3))
+    assert len(found) == len(OLD)
+    assert found == examples(tmp_path, of(task, seed=3)) != examples(tmp_path, of(task, seed=4))
+    for text, line in zip(found, OLD, strict=True):
+        parts = text.split("[MASK]")
+        assert len(parts) == (3 if len(line.split()) > 6 else 2)
+        hidden = re.fullmatch("(.*)".join(map(re.escape, parts)), line)
+        assert hidden
+        for word in hidden.groups():
+            assert word in re.split(r"[ .]", line)
+            assert task != "masked-lm" or len(known.encode(f" {word}").ids) == 1
+
+
+@pytest.mark.parametrize(
+    "broken", ["tokenizer.json", "index.json", "validation.text.offsets", "validation.text.000.ids"]
+)
+def test_where_validation_is_lost_what_it_showed_is_left(tmp_path: Path, broken: str) -> None:
+    prepared(tmp_path, OLD)
+    (tmp_path / "training" / "data" / broken).write_bytes(b"")
+    log(tmp_path, [sample("a [MASK] b")])
+    assert examples(tmp_path, of("masked-lm")) == ["a [MASK] b"]
+
+
+def test_before_it_shows_anything_a_translator_has_what_it_is_validated_on(tmp_path: Path) -> None:
+    data = tmp_path / "training" / "data"
+    data.mkdir(parents=True)
+    (data / "validation.source.txt").write_text("".join(f"sentence {n}\n" for n in range(20)))
+    assert examples(tmp_path, of("translation")) == [f"sentence {n}" for n in range(6)]
+
+
+def test_what_was_cut_inside_a_letter_is_left_out(tmp_path: Path) -> None:
+    log(tmp_path, [sample("caf\ufffd"), sample("café")])
+    assert examples(tmp_path, of("classification")) == ["café"]
+
+
+def test_there_may_be_none(tmp_path: Path) -> None:
+    for task in ("translation", "classification", "language-model", "tagging", "image-classification", "encoding"):
+        assert examples(tmp_path, of(task)) == []
+    (tmp_path / "training" / "metrics.jsonl").mkdir(parents=True)
+    assert examples(tmp_path, of("translation")) == []

@@ -1,4 +1,4 @@
-"""Models are loaded on first use, and again when their files change."""
+"""Models and images: loaded once, reloaded when their files change, cached within bounds."""
 
 from __future__ import annotations
 
@@ -6,16 +6,120 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
+from regard.data.demo.digits import several_digits
 from regard.explore.folders import models as module
-from regard.explore.folders.models import LOADED, Models
-from regard.explore.payload import unpack
+from regard.explore.folders.models import LOADED, Gallery, LruCache, Models
 from regard.explore.questions.answers import answer
-from regard.system.errors import RegardError, UsageError
+from regard.runs.demo.images import TEST, TRAIN, VALID
+from regard.system.errors import Damaged, RegardError, UsageError
 from regard.tasks import model_folder
-from tests.tasks.small_tasks import EVERY, SOURCE, classifier, keep, put, translator
+from tests.explore.payloads import unpack
+from tests.refusals import refused
+from tests.tasks.small_tasks import EVERY, SOURCE, classifier, keep, put, translator, viewer
+
+
+def test_it_is_made_once() -> None:
+    made: list[str] = []
+
+    def make(name: str) -> str:
+        made.append(name)
+        return name.upper()
+
+    kept: LruCache[str] = LruCache(2)
+    for name in ("a", "b", "a", "c", "a", "b"):
+        assert kept.get(name, lambda name=name: make(name)) == name.upper()
+    assert made == ["a", "b", "c", "b"]  # c came when a was asked more lately than b
+    assert len(kept) == 2
+
+
+def test_room_is_by_size() -> None:
+    kept: LruCache[str] = LruCache(5, len)
+    kept.put(1, "aaa")
+    kept.put(2, "bb")
+    kept.put(3, "too large")
+    assert kept.get(1, lambda: "gone") == "aaa"
+    kept.put(4, "cc")
+    assert [kept.get(key, lambda: "") for key in (1, 4, 3)] == ["aaa", "cc", ""]
+    kept.put(1, "a")
+    assert kept.get(1, lambda: "gone") == "a"
+
+
+def test_sizes_are_asked_once() -> None:
+    asked: list[int] = []
+
+    def size(value: int) -> int:
+        asked.append(value)
+        return value
+
+    kept: LruCache[int] = LruCache(10, size)
+    for value in (4, 3, 2, 1, 5):
+        kept.put(value, value)
+    assert asked == [4, 3, 2, 1, 5]
+    assert len(kept) == 3  # 5, 1 and 2; with 3 they would be 11
+    kept.put(5, 1)
+    kept.put(6, 6)
+    assert len(kept) == 4
+    kept.put(7, 1)
+    assert [kept.get(key, lambda: -1) for key in (5, 6, 7)] == [1, 6, 1]
+
+
+def test_what_fails_is_not_kept() -> None:
+    kept: LruCache[float] = LruCache(2)
+    try:
+        kept.get(0, lambda: 1 / 0)
+    except ZeroDivisionError:
+        assert kept.get(0, lambda: 5.0) == 5
+
+
+@pytest.fixture
+def rows() -> np.ndarray:
+    return np.random.default_rng(1).integers(0, 10, (5, 24))
+
+
+def test_images_of_a_file(tmp_path: Path, rows: np.ndarray) -> None:
+    lines = [f"{','.join(map(str, row))},label {number}" for number, row in enumerate(rows.tolist())]
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    gallery, task = Gallery(tmp_path / "a.csv"), viewer()
+    found = gallery.batch(task, 1, 3)
+    assert (found.labels, found.total) == (("label 1", "label 2", "label 3"), 5)
+    np.testing.assert_array_equal(found.pixels, rows[1:4].reshape(3, 6, 4, 1))
+    np.testing.assert_array_equal(gallery.image(task, 4), rows[4].reshape(6, 4, 1))
+    assert [gallery.label(task, number) for number in (0, 4, 5)] == ["label 0", "label 4", None]
+    assert gallery.batch(task, 7, 3).pixels.shape == (0, 6, 4, 1)
+    with refused(UsageError, "image", "6", "5"):
+        gallery.image(task, 5)
+
+
+def test_images_without_labels_or_of_another_size(tmp_path: Path, rows: np.ndarray) -> None:
+    (tmp_path / "u.csv").write_text("".join(f"{','.join(map(str, row))}\n" for row in rows.tolist()))
+    gallery = Gallery(tmp_path / "u.csv")
+    assert gallery.batch(viewer(), 0, 2).labels == ("", "")
+    assert gallery.label(viewer(), 1) is None
+    with pytest.raises(RegardError):
+        gallery.batch(viewer(height=4), 0, 2)
+    with pytest.raises(RegardError):
+        Gallery(tmp_path / "absent.csv").batch(viewer(), 0, 2)
+
+
+def test_images_that_the_project_makes() -> None:
+    task, gallery = viewer(height=32, width=32, patch=8), Gallery(None)
+    found = gallery.batch(task, 2, 2)
+    made = [several_digits(TRAIN + VALID + number, task.recipe.seed) for number in (2, 3)]
+    assert (found.labels, found.total) == (tuple(str(one.label) for one in made), TEST)
+    np.testing.assert_array_equal(found.pixels[..., 0], [one.image for one in made])
+    assert len(gallery.batch(task, TEST - 1, 5).labels) == 1
+    assert len(gallery.batch(task, 10**9, 5).labels) == 0
+
+
+def test_there_may_be_none() -> None:
+    found = Gallery(None).batch(viewer(), 0, 24)
+    assert (found.pixels.shape, found.labels, found.total) == ((0, 6, 4, 1), (), 0)
+    with refused(UsageError, "image"):
+        Gallery(None).image(viewer(), 0)
 
 
 @pytest.fixture
@@ -99,28 +203,28 @@ def test_weights_that_a_run_kept(tmp_path: Path) -> None:
     assert kept.task.translate(SOURCE, beam=1) == early.translate(SOURCE, beam=1)
     assert same(models.load(0).task, best)
     assert kept.key != models.load(0).key
-    with pytest.raises(UsageError, match="there is no snapshot 'step 5'; there are step 1,000"):
+    with refused(UsageError, "snapshot", "step 5", "1,000"):
         models.load(0, "step 5")
 
 
 def test_a_folder_that_cannot_be_listed_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(folder: Path) -> dict[str, Path]:
+    def denied(folder: Path) -> dict[str, Path]:
         raise PermissionError(13, "Permission denied")
 
     models = Models([put(tmp_path, translator())])
-    monkeypatch.setattr(module, "snapshots", refused)
-    with pytest.raises(RegardError, match="cannot be read: Permission denied"):
+    monkeypatch.setattr(module, "snapshots", denied)
+    with refused(RegardError, tmp_path):
         models.load(0, "step 1")
 
 
 def test_kept_weights_can_be_seen_before_there_is_a_best(tmp_path: Path) -> None:
     early = translator(2)
     models = Models([put(tmp_path, early, weights=False)])
-    with pytest.raises(UsageError, match="kept none"):
+    with refused(UsageError, "snapshot"):
         models.load(0, "step 1")
     keep(tmp_path, early, 1)
     assert same(models.load(0, "step 1").task, early)
-    with pytest.raises(RegardError, match="first validation"):
+    with refused(RegardError, tmp_path):
         models.load(0)
     put(tmp_path, translator(1))
     assert same(models.load(0).task, translator(1))
@@ -134,7 +238,7 @@ def test_damage_is_said(tmp_path: Path) -> None:
         content[-1] ^= 1
         path.write_bytes(content)
     for snapshot in (None, "step 1"):
-        with pytest.raises(RegardError, match="damaged"):
+        with refused(Damaged):
             models.load(0, snapshot)
 
 
@@ -160,7 +264,7 @@ def test_a_model_is_read_again_that_was_just_replaced(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(module, "_load_task", always)
     put(tmp_path, translator(9))
-    with pytest.raises(RegardError, match="is damaged"):
+    with refused(RegardError):
         models.load(0)
     assert len(tries) == 2 + module.TRIES
 
@@ -205,7 +309,7 @@ def test_names_tell_models_apart(tmp_path: Path) -> None:
 def test_models_that_are_not_there(tmp_path: Path) -> None:
     models = Models([put(tmp_path, translator())])
     for number in (1, -1):
-        with pytest.raises(UsageError, match="they count from 0 to 0"):
+        with refused(UsageError, "model", "0"):
             models.load(number)
-    with pytest.raises(RegardError, match="no such folder"):
+    with refused(RegardError, "absent"):
         Models([tmp_path, tmp_path / "absent"])

@@ -1,10 +1,11 @@
-"""A log followed while it grows gives the same as the whole log; damaged lines are left out."""
+"""A log is followed line by line, its values are taken unchanged or rejected, and curves are downsampled."""
 
 from __future__ import annotations
 
 import json
 import random
 from collections import Counter
+from math import inf, isnan, nan
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,100 @@ import numpy as np
 import pytest
 
 from regard.explore.folders import training_curves as module
-from regard.explore.folders.metrics_lines import TEXT
-from regard.explore.folders.training_curves import CELLS, COLUMNS, EACH, LOG, VALIDATIONS, WRITTEN, TrainingCurves
+from regard.explore.folders.training_curves import (
+    CELLS,
+    COLUMNS,
+    EACH,
+    LOG,
+    NAME,
+    SCORES,
+    STEPS,
+    TEXT,
+    VALIDATIONS,
+    WRITTEN,
+    Curves,
+    TrainingCurves,
+    parse_number,
+    parse_numbers,
+    parse_sample,
+    parse_step,
+    parse_validation,
+)
 from regard.system.errors import RegardError
+from tests.refusals import refused
+
+TEXTS = {"source": "a", "reference": "b", "hypothesis": "c"}
+
+
+@pytest.mark.parametrize("value", [0, 5, -2.5, 1e38, -(2**70)])
+def test_numbers_that_can_be_drawn(value: float) -> None:
+    assert parse_number(value) == value
+    assert np.isfinite(np.float32(parse_number(value)))
+
+
+@pytest.mark.parametrize("value", [nan, inf, -inf, 1e39, 10**400, True, False, None, "5", [5], {"a": 5}])
+def test_what_is_no_number(value: Any) -> None:
+    assert isnan(parse_number(value))
+    assert parse_numbers({"a": value, "b": 1}) == {"b": 1.0}
+
+
+def test_steps_are_whole() -> None:
+    assert [parse_step(value) for value in (0, 7, STEPS)] == [0, 7, STEPS]
+    assert {parse_step(value) for value in (-1, STEPS + 1, 1.0, True, "1", None, [1], nan)} == {None}
+
+
+def test_a_validation_has_a_step_and_a_loss() -> None:
+    given = {"kind": "valid", "step": 3, "loss": 2.5, "best": True, "seconds": 1, "bleu": 7.5, "chrf": None}
+    assert parse_validation(given) == {"step": 3, "loss": 2.5, "best": True, "seconds": 1, "bleu": 7.5}
+    for name in ("step", "loss"):
+        assert parse_validation({**given, name: None}) is None
+    many = parse_validation({**given, "x" * (NAME + 1): 1, **{f"score {one}": 1 for one in range(1000)}})
+    assert many is not None
+    assert len(many) <= SCORES + 2
+    assert "x" * (NAME + 1) not in many
+
+
+def test_a_sample_has_three_texts() -> None:
+    assert parse_sample({"step": 3, **TEXTS, "more": 1}) == {"step": 3, **TEXTS}
+    for name in ("step", *TEXTS):
+        assert parse_sample({"step": 3, **TEXTS, name: None}) is None
+    cut = parse_sample({"step": 3, **TEXTS, "reference": "ä" * (TEXT + 1)})
+    assert cut is not None
+    assert cut["reference"] == "ä" * TEXT + "…"
+
+
+def test_columns_may_begin_late_and_miss_rows() -> None:
+    curves = Curves(["a"])
+    for step, values in enumerate([{"a": 1.0}, {"b": 2.0}, {"a": 3.0, "b": 4.0}]):
+        curves.add(step, values)
+    steps, columns = curves.downsample(10)
+    assert steps.tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(columns["a"], [1, np.nan, 3])
+    np.testing.assert_array_equal(columns["b"], [np.nan, 2, 4])
+
+
+@pytest.mark.parametrize("points", [1, 3, 7, 50, 100])
+def test_means_by_plain_loops(points: int) -> None:
+    draw = np.random.default_rng(points)
+    values = np.where(draw.random(50) < 0.3, np.nan, draw.normal(size=50))
+    curves = Curves()
+    for step, value in enumerate(values):
+        curves.add(step, {"a": value})
+    steps, columns = curves.downsample(points)
+    width = next(width for width in range(1, 51) if -(-50 // width) <= points)
+    assert len(steps) == len(columns["a"]) == -(-50 // width) <= points
+    for place, begin in enumerate(range(0, 50, width)):
+        known = [value for value in values[begin : begin + width] if np.isfinite(value)]
+        assert columns["a"][place] == pytest.approx(sum(known) / len(known) if known else np.nan, nan_ok=True)
+        assert steps[place] == pytest.approx(np.mean(range(begin, min(50, begin + width))))
+
+
+def test_there_are_only_so_many_columns() -> None:
+    curves = Curves(["a"], most=2)
+    curves.add(1, {"b": 1.0, "c": 1.0})
+    curves.add(2, {"c": 1.0, "a": 5.0})
+    assert [*curves.columns] == ["a", "b"]
+    np.testing.assert_array_equal(curves.columns["a"], [np.nan, 5])
 
 
 def line(kind: str, step: int, **values: Any) -> bytes:
@@ -214,7 +306,7 @@ def test_a_line_that_does_not_end_is_dropped(folder: Path, monkeypatch: pytest.M
 
 
 def test_no_log_is_said(tmp_path: Path) -> None:
-    with pytest.raises(RegardError, match="cannot be read"):
+    with refused(RegardError, "metrics.jsonl"):
         TrainingCurves(tmp_path).advance()
     (tmp_path / LOG).parent.mkdir()
     (tmp_path / LOG).write_bytes(b"")

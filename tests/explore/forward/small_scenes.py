@@ -6,8 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from regard.config import GptSection, RnnSection, TransformerSection
-from regard.explore.forward.inputs import ModelInputs
-from regard.explore.forward.tokens import Token
+from regard.explore.forward.inputs import ModelInputs, Token
 from regard.models.build import gpt, rnn, transformer
 from regard.models.captured_attention import pack_sentences
 from tests.models.small_models import stir

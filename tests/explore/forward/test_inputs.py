@@ -1,4 +1,4 @@
-"""Inputs by piece ids equal those of the same text; image inputs are the patches."""
+"""Inputs of every task: tokens, words, what is forced and what is refused."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from regard.explore.forward.inputs import image_inputs, text_inputs
+from regard.explore.forward.inputs import image_inputs, mark, piece, text_inputs, visible
 from regard.explore.forward.record import record_attention
 from regard.system.errors import RegardError, UsageError
+from regard.text.tokenizers.tokenizer import learn
+from tests.refusals import refused
 from tests.tasks.small_tasks import (
     GAPPED,
     PIXELS,
@@ -24,6 +26,46 @@ from tests.tasks.small_tasks import (
     translator,
     viewer,
 )
+
+TEXT = "a cat\n\tand\u200b a dog\x07"
+
+
+class Raw:
+    """A tokenizer that names its pieces as they are, as those of other projects may."""
+
+    def piece(self, id: int) -> str:
+        return TEXT[id]
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("▁cat", "▁cat"),
+        ("für 猫", "für 猫"),
+        ("\n", "<0x0A>"),
+        ("a\x00b", "a<0x00>b"),
+        ("\u200b", "<0x200B>"),
+        ("\ud800", "<0xD800>"),
+        ("", ""),
+    ],
+)
+def test_what_is_not_seen_is_told_by_its_number(given: str, shown: str) -> None:
+    assert visible(given) == shown
+
+
+def test_pieces_of_any_tokenizer_can_be_seen() -> None:
+    raw = Raw()
+    shown = [piece(raw, id) for id in range(len(TEXT))]
+    assert all(one.isprintable() for one in shown)
+    assert [one for one in shown if len(one) > 1] == ["<0x0A>", "<0x09>", "<0x200B>", "<0x07>"]
+    assert mark(raw, 5, 3).text == "<0x0A>"
+    ours = learn([TEXT] * 3, 300)
+    shown = [piece(ours, id) for id in ours.encode(TEXT).ids]
+    assert all(one.isprintable() for one in shown)
+    wanted = TEXT.replace(" ", "▁")
+    for hidden in "\n\t\u200b\x07":
+        wanted = wanted.replace(hidden, f"<0x{ord(hidden):02X}>")
+    assert "".join(shown) == wanted
 
 
 def test_a_translation_by_its_pieces_is_that_translation() -> None:
@@ -82,28 +124,28 @@ def test_a_language_model_goes_on_by_pieces() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "text", "target", "said"),
+    ("make", "text", "target", "refusal"),
     [
-        (translator, SOURCE, [1], "piece 1 is never"),
-        (translator, SOURCE, [5, 0, 5], "piece 0 is never"),
-        (translator, SOURCE, [10**6], "is never written by this model"),
-        (translator, SOURCE, [-1], "is never written by this model"),
-        (translator, SOURCE, [70] * 60, "60 tokens"),
-        (translator, SOURCE, "weil " * 50, "the translation has"),
-        (translator, "weil " * 50, (), "the text has"),
-        (spanner, GAPPED, "[MASK] " + "weil " * 50, "the text that is missing has"),
-        (spanner, GAPPED, [2], "piece 2 is never"),
-        (speaker, "The", [70] * 43, "the text has"),
-        (speaker, "The", "animal", "writes none"),
-        (classifier, SOURCE, [70], "writes none"),
-        (classifier, "  ", None, "the text is empty"),
-        (filler, SOURCE, "a", "writes none"),
-        (tagger, SOURCE * 2000, None, "the beginning of the text has"),
-        (translator, SOURCE * 2000, (), "the beginning of the text has"),
+        (translator, SOURCE, [1], (UsageError, "branch", "1")),
+        (translator, SOURCE, [5, 0, 5], (UsageError, "branch", "0")),
+        (translator, SOURCE, [10**6], (UsageError, "branch")),
+        (translator, SOURCE, [-1], (UsageError, "branch")),
+        (translator, SOURCE, [70] * 60, (RegardError, "branch", "60")),
+        (translator, SOURCE, "weil " * 50, (RegardError, "target")),
+        (translator, "weil " * 50, (), (RegardError, "text")),
+        (spanner, GAPPED, "[MASK] " + "weil " * 50, (RegardError, "target")),
+        (spanner, GAPPED, [2], (UsageError, "branch", "2")),
+        (speaker, "The", [70] * 43, (RegardError, "text")),
+        (speaker, "The", "animal", (UsageError, "--target")),
+        (classifier, SOURCE, [70], (UsageError, "--target")),
+        (classifier, "  ", None, (RegardError, "text")),
+        (filler, SOURCE, "a", (UsageError, "--target")),
+        (tagger, SOURCE * 2000, None, (RegardError, "text")),
+        (translator, SOURCE * 2000, (), (RegardError, "text")),
     ],
 )
-def test_what_cannot_be_seen(make: Any, text: str, target: Any, said: str) -> None:
-    with pytest.raises(RegardError, match=said):
+def test_what_cannot_be_seen(make: Any, text: str, target: Any, refusal: Any) -> None:
+    with refused(*refusal):
         text_inputs(make(), text, target)
 
 
@@ -119,7 +161,7 @@ def test_an_image_is_its_patches() -> None:
     (batch,) = task.batches(task.images([np.array(PIXELS)]))
     for layer, (weights,) in zip(found, image_weights(task.model, batch), strict=True):
         np.testing.assert_array_equal(layer, weights.numpy())
-    with pytest.raises(RegardError, match="6 x 4 x 1"):
+    with refused(RegardError, "image", "6 x 4 x 1"):
         image_inputs(task, np.array(PIXELS[1:]))
 
 

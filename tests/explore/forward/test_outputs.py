@@ -1,13 +1,47 @@
-"""Model outputs as plain values."""
+"""Outputs of every task, candidates and search trees, compared with the tasks themselves."""
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 import pytest
+import torch
 
-from regard.explore.forward.outputs import OF_TEXTS, classes, of_image
+from regard.config import Decoding, Recipe, TransformerSection, recipe_from
+from regard.decoding.trace import Trace
+from regard.explore.forward.inputs import text_inputs
+from regard.explore.forward.outputs import OF_TEXTS, beam_search, branch, classes, prepare_search, top_candidates, tree
+from regard.models.build import transformer
+from regard.models.decoding.transformer import TransformerStepper
+from regard.system.errors import RegardError, UsageError
 from regard.tasks.classification.predictions import Prediction
-from tests.tasks.small_tasks import GAPPED, LABELS, PIXELS, SOURCE, classifier, encoder, filler, speaker, tagger, viewer
+from regard.tasks.model_folder import TASKS
+from regard.tasks.tagging.tagger import TagAssets
+from regard.tasks.text.assets import TextAssets
+from regard.tasks.translation.translator import Translation
+from regard.text.tokenizers.tokenizer import learn
+from regard.text.tokenizers.vocabulary import learn_vocabularies
+from tests.models.small_models import stir
+from tests.refusals import refused
+from tests.tasks.small_tasks import (
+    EVERY,
+    GAPPED,
+    LABELS,
+    PIXELS,
+    SOURCE,
+    TARGET,
+    classifier,
+    encoder,
+    filler,
+    recurrent,
+    spanner,
+    speaker,
+    tagger,
+    translator,
+    viewer,
+)
 
 
 def test_one_label() -> None:
@@ -38,16 +72,18 @@ def test_several_labels_or_a_number() -> None:
     }
 
 
-def test_what_is_out_of_scope_is_said() -> None:
+def test_what_is_out_of_scope_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     verdict = Prediction(("out of scope",), 0.4, None, {"a": 0.4, "b": 0.35})
-    found = classes(classifier(), verdict)
+    task = classifier()
+    monkeypatch.setattr(type(task), "classify", lambda *_: verdict)
+    found = classes(task, SOURCE)
     assert (found["said"], found["classes"]) == ("out of scope", [["a", 0.4], ["b", 0.35]])
 
 
 def test_an_image() -> None:
     task = viewer()
     image = task.images([np.array(PIXELS)])[0]
-    assert of_image(task, image)["said"] == task.classify(image).label
+    assert classes(task, image)["said"] == task.classify(image).label
 
 
 @pytest.mark.parametrize("crf", [False, True])
@@ -73,3 +109,165 @@ def test_missing_words() -> None:
 def test_nothing_yet() -> None:
     assert OF_TEXTS["language-model"](speaker(), SOURCE) == {"kind": "continuation"}
     assert OF_TEXTS["encoding"](encoder(), SOURCE) == {"kind": "nothing"}
+
+
+def task_of(name: str) -> Any:
+    sizes = {"layers": 1, "d_model": 16, "d_ff": 32, "heads": 2}
+    recipe = recipe_from({"task": name, "model": sizes})
+    tokenizer = learn([SOURCE], 300, symbols=("[CLS]", "[MASK]"))
+    assets: Any = TagAssets(tokenizer, ("A", "B"), scheme="none") if name == "tagging" else TextAssets(tokenizer)
+    model = TASKS[name].build(recipe, assets.sizes, key=5).eval()
+    stir(model)
+    return TASKS[name](recipe, assets, model)
+
+
+def test_a_translator_says_what_its_steps_say() -> None:
+    vocabularies = learn_vocabularies([(SOURCE, TARGET)] * 3, 400)
+    section = TransformerSection(encoder_layers=1, decoder_layers=1, d_model=16, d_ff=32, heads=4)
+    model = transformer(section, vocabularies.source.size, vocabularies.target.size, key=3).eval()
+    stir(model)
+    task = Translation(Recipe(model=section), vocabularies, model)
+    found = top_candidates(text_inputs(task, SOURCE, TARGET), 4)
+    source = np.array([*vocabularies.source.encode(SOURCE).ids, vocabularies.source.end])
+    step = TransformerStepper(model)
+    state = step.start([source])
+    for id, candidates in zip([vocabularies.target.start, *vocabularies.target.encode(TARGET).ids], found, strict=True):
+        state, answer = step.step(state, np.array([id]))
+        logarithm_V = np.asarray(answer.all())[0]
+        best = np.argsort(-logarithm_V)[:4]
+        assert [one.id for one in candidates] == best.tolist()
+        np.testing.assert_allclose([one.probability for one in candidates], np.exp(logarithm_V[best]), rtol=1e-4)
+        assert [one.piece for one in candidates] == [vocabularies.target.piece(int(id)) for id in best]
+
+
+def test_a_language_model_says_what_comes_next() -> None:
+    task = task_of("language-model")
+    seen = text_inputs(task, SOURCE)
+    every = top_candidates(seen, task.assets.tokenizer.size)
+    assert len(every) == len(seen.source)
+    assert [sum(one.probability for one in candidates) for candidates in every] == pytest.approx([1] * len(every))
+    scored = task.score(SOURCE)
+    ids = task.assets.tokenizer.encode(SOURCE).ids
+    chosen = [{one.id: one.probability for one in candidates}[id] for candidates, id in zip(every, ids, strict=False)]
+    np.testing.assert_allclose(np.log(chosen), scored.log_probabilities[: len(ids)], rtol=1e-4)
+
+
+def test_a_model_of_masked_words_says_what_it_fills() -> None:
+    task = task_of("masked-lm")
+    text = "The animal didn't cross the [MASK]."
+    gap = task.gaps.parse(text).gaps[0] + 1  # behind [CLS]
+    with torch.inference_mode():
+        (filled,) = task.fill(text, 3)
+    seen = text_inputs(task, text)
+    assert [token.text for token in seen.source].count("[MASK]") == 1
+    assert "".join(text[token.start : token.end] for token in seen.source) == text.replace(" [MASK]", "")
+    named = {one.piece: one.probability for one in top_candidates(seen, task.assets.tokenizer.size)[gap]}
+    assert seen.source[gap].text == "[MASK]"
+    assert [named[one.piece] for one in filled] == pytest.approx([one.probability for one in filled], rel=1e-4)
+
+
+def test_who_says_no_pieces() -> None:
+    task = task_of("tagging")
+    with refused(UsageError, "candidates"):
+        top_candidates(text_inputs(task, SOURCE))
+
+
+@pytest.mark.parametrize("make", [translator, recurrent])
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_translation(make: Any, beam: int) -> None:
+    task = make()
+    start = prepare_search(task, SOURCE, 5)
+    ways = beam_search(start, beam)
+    wanted = task.nbest([SOURCE], beam, beam)[0]
+    assert [way.tokens for way in ways] == [one.tokens for one in wanted]
+    assert [start.text(way.tokens) for way in ways] == [one.text for one in wanted]
+    assert [way.score for way in ways] == pytest.approx([one.score for one in wanted])
+
+
+def test_missing_spans() -> None:
+    task = spanner()
+    start = prepare_search(task, GAPPED, 5)
+    written = task.greedy_output(task.gap_source(GAPPED).source)
+    assert list(beam_search(start, 1)[0].tokens) == written
+    assert start.text([task.assets.tokenizer.sentinels[1], *task.assets.tokenizer.encode(" it was").ids]) == (
+        "<extra_1> it was"
+    )
+
+
+def test_a_language_model_goes_on() -> None:
+    task = speaker()
+    start = prepare_search(task, "The animal", 7)
+    (way,) = beam_search(start, 1)
+    (wanted,) = task.generate("The animal", max_tokens=7, temperature=0)
+    assert way.tokens == wanted.tokens
+    assert start.text(way.tokens) == wanted.text
+    assert len(way.tokens) <= 7
+    assert start.first == task.assets.tokenizer.encode("The animal").ids[-1]
+
+
+def test_who_writes_no_text() -> None:
+    for name in ("classifier", "tagger", "filler", "viewer", "encoder"):
+        with refused(UsageError, "model"):
+            prepare_search(EVERY[name](), SOURCE, 5)
+
+
+@pytest.mark.parametrize("make", [translator, recurrent, spanner, speaker])
+def test_nothing_is_searched_for_a_text_that_is_too_long(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = make()
+    monkeypatch.setattr("regard.models.decoding.stepper", None)
+    for text in (SOURCE * 9, " "):
+        with refused(RegardError, "text"):
+            prepare_search(task, text, 5)
+
+
+def test_a_trace_notes_five_candidates() -> None:
+    task = translator()
+    start = prepare_search(task, SOURCE, 5)
+    trace = start.trace()
+    beam_search(start, 2, trace)
+    for step in trace[0]:
+        assert np.shape(step.candidates) == (len(step.candidates), 5)
+        assert not {1} & {id for row in step.candidates for id in row}
+
+
+@pytest.fixture(scope="module")
+def small_translator() -> Translation:
+    vocabularies = learn_vocabularies([(SOURCE, TARGET)] * 3, 300)
+    section = TransformerSection(encoder_layers=1, decoder_layers=1, d_model=16, d_ff=32, heads=4)
+    model = transformer(section, vocabularies.source.size, vocabularies.target.size, key=3).eval()
+    stir(model)
+    with torch.no_grad():  # sharp enough to differ, and ends now and then
+        model.output.weight.mul_(6)
+    recipe = Recipe(model=section, decoding=Decoding(beam=4, max_extra=2, length_penalty=0.0))
+    return Translation(recipe, vocabularies, model)
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_branches_are_the_hypotheses(small_translator: Translation, beam: int) -> None:
+    trace = Trace(3)
+    (hypotheses,) = small_translator.nbest([SOURCE], beam, beam, trace=trace)
+    target = small_translator.vocabularies.target
+    nodes = tree(trace[0], target.piece)
+    ends = [place for place, node in enumerate(nodes) if node.fate != "live"]
+    found = {tuple(nodes[one].id for one in branch(nodes, end)): nodes[end] for end in ends}
+    for hypothesis in hypotheses:
+        tokens = tuple(hypothesis.tokens)
+        end = found.get(tokens) or found[(*tokens, target.end)]
+        assert end.log_probability == pytest.approx(hypothesis.score, abs=1e-4)
+    assert all(node.parent < place for place, node in enumerate(nodes))
+    parents = {node.parent for node in nodes}
+    for place, node in enumerate(nodes):
+        assert node.fate == "live" or place not in parents  # what went on may have been beaten at once
+        before = nodes[node.parent] if node.parent >= 0 else None
+        assert node.step == (before.step + 1 if before else 1)
+        whole = (before.log_probability if before else 0) + math.log(node.probability)
+        assert node.log_probability == pytest.approx(whole, abs=1e-4)
+        assert node.piece == target.piece(node.id)
+        assert len(node.others) == 3
+        assert node.others[0][1] >= node.probability - 1e-9
+    assert max(sum(node.step == step for node in nodes) for step in range(1, 4)) <= beam
+
+
+def test_nothing_searched_is_no_tree() -> None:
+    assert tree([], str) == []
+    assert branch([], -1) == []

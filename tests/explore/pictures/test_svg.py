@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.explore.pictures.arcs import ArcDiagram, arc_diagrams, bars, describe
-from regard.explore.pictures.colours import ColourScheme
+from regard.explore.pictures.heatmap import ColourScheme
 from regard.explore.pictures.svg import heads, heatmap, text_width
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -1,4 +1,4 @@
-"""Every number of the attention equation, compared with plain loops."""
+"""The attention equation step by step, compared with the model and with plain NumPy."""
 
 from __future__ import annotations
 
@@ -9,10 +9,64 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.system.errors import UsageError
+from regard.explore.forward.record import record_attention
+from regard.explore.questions.equation import equation
+from regard.system.errors import RegardError, UsageError
+from tests.explore.forward.small_scenes import alone, both, recurrent
+from tests.refusals import refused
 from tests.tasks.small_tasks import EVERY, SOURCE, TARGET
 
+SCENES = {
+    "paper": (both(), ("encoder", "decoder", "cross")),
+    "relative": (both(positions="relative", scale_scores=False), ("encoder", "decoder", "cross")),
+    "dot": (recurrent(score="dot"), ("cross",)),
+    "scaled": (recurrent(score="scaled", input_feeding=True), ("cross",)),
+}
 Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_each_step_leads_to_the_next(name: str) -> None:
+    seen, kinds = SCENES[name]
+    for kind in kinds:
+        layers, heads = seen.task.recipe.model.attention[kind]
+        found = equation(seen, kind, layers, heads)
+        np.testing.assert_allclose(found.score_LM, found.query_LK @ found.key_MK.T, atol=1e-5)
+        np.testing.assert_array_equal(found.hidden_LM, np.triu(np.ones_like(found.score_LM), 1) * (kind == "decoder"))
+        scaled_LM = np.where(found.hidden_LM, -np.inf, found.score_LM / found.divisor + found.bias_LM)
+        power_LM = np.exp(scaled_LM - scaled_LM.max(axis=1, keepdims=True))
+        np.testing.assert_allclose(found.weight_LM, power_LM / power_LM.sum(axis=1, keepdims=True), atol=1e-5)
+        np.testing.assert_allclose(found.context_LU, found.weight_LM @ found.value_MU, atol=1e-5)
+        np.testing.assert_allclose(found.weight_LM, record_attention(seen).head(kind, layers, heads), atol=1e-6)  # type: ignore[arg-type]
+        assert (found.bias_LM != 0).any() == (name == "relative" and kind != "cross")
+
+
+def test_additive_scores_are_of_sums() -> None:
+    seen = recurrent(score="additive", input_feeding=True)
+    found, direction = equation(seen, "cross", 1, 1), seen.task.model.decoder.cross.score.direction.detach().numpy()
+    sums = found.query_LK[:, None] + found.key_MK[None]
+    np.testing.assert_allclose(found.score_LM, np.tanh(sums) @ direction, atol=1e-5)
+    assert found.divisor == 1
+
+
+def test_a_language_model_has_one_stack() -> None:
+    found = equation(alone(), "decoder", 1, 2)
+    assert found.query_LK.shape == (5, 4)
+    assert found.hidden_LM[0].tolist() == [False, True, True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("kind", "layer", "head", "refusal"),
+    [
+        ("encoder", 0, 1, (UsageError, "head", "1", "0")),
+        ("encoder", 3, 1, (UsageError, "head", "1", "3")),
+        ("cross", 1, 4, (UsageError, "head", "4", "1")),
+        ("x", 1, 1, (UsageError, "head")),
+    ],
+)
+def test_heads_that_are_not_there(kind: str, layer: int, head: int, refusal: Any) -> None:
+    with refused(*refusal):
+        equation(SCENES["paper"][0], kind, layer, head)
 
 
 def softmax(scores: list[float]) -> list[float]:
@@ -81,7 +135,7 @@ def test_a_text_that_is_weighed(ask: Ask, task: Callable[[str], Any]) -> None:
     np.testing.assert_allclose(found["score"], score, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(found["weight"], softmax(score), rtol=1e-4)
     np.testing.assert_allclose(found["context"], found["weight"] @ found["value"], rtol=1e-4, atol=1e-6)
-    with pytest.raises(UsageError, match="there is no query 1"):
+    with refused(UsageError, "query", "1"):
         ask("equation", "reader", kind="pool", layer=1, head=1, query=1)
 
 
@@ -95,20 +149,18 @@ def test_a_head_that_is_off_says_nothing(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "refusal"),
     [
-        ({"kind": "encoder", "query": 99}, "no query 99"),
-        ({"kind": "encoder", "layer": 9}, "layer 9"),
-        ({"kind": "encoder", "head": 9}, "no head 9"),
-        ({"kind": "encoder", "query": -1}, "integer from 0"),
-        ({"kind": "other"}, "one of encoder"),
-        ({"kind": "encoder", "text": ""}, "the text is empty"),
+        ({"kind": "encoder", "query": 99}, (UsageError, "query", "99")),
+        ({"kind": "encoder", "layer": 9}, (UsageError, "head", "9")),
+        ({"kind": "encoder", "head": 9}, (UsageError, "head", "9")),
+        ({"kind": "encoder", "query": -1}, (UsageError, "query", "0")),
+        ({"kind": "other"}, (UsageError, "kind")),
+        ({"kind": "encoder", "text": ""}, (RegardError, "text")),
     ],
 )
-def test_what_is_not_there(ask: Ask, given: dict[str, Any], said: str) -> None:
-    from regard.system.errors import RegardError
-
-    with pytest.raises(RegardError, match=said):
+def test_what_is_not_there(ask: Ask, given: dict[str, Any], refusal: Any) -> None:
+    with refused(*refusal):
         ask("equation", "translator", **given)
-    with pytest.raises(UsageError, match="no decoder attention"):
+    with refused(UsageError, "head"):
         ask("equation", "tagger", kind="decoder", text=SOURCE)

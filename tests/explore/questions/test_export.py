@@ -1,9 +1,12 @@
-"""Exported files equal those of the command line."""
+"""Exported files hold the numbers of the pass and say how it was changed."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 import xml.etree.ElementTree as Tree
+from base64 import b64decode, b64encode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,10 +19,124 @@ from regard.explore.forward.record import record
 from regard.explore.pictures.view import SMALLER, View
 from regard.explore.questions import export as exports
 from regard.explore.questions.answers import export_file
-from regard.system.errors import RegardError
+from regard.explore.questions.export import describe_changes, request_values
+from regard.explore.requests import Request, read
+from regard.system.errors import RegardError, UsageError
+from tests.explore.payloads import unpack
+from tests.refusals import refused
 from tests.tasks.small_tasks import EVERY, SOURCE, TARGET, before, keep, put, recurrent, translator
 
+NUMBERS = re.compile(r'<script type="application/octet-stream" id="payload">([A-Za-z0-9+/=]*)</script>')
 Export = Callable[..., tuple[bytes, str, str]]
+
+
+def asked(**given: Any) -> Request:
+    return read(Request, {"text": "a", **given})
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, ""),
+        ({"branch": [3, 4]}, ""),  # what the model wrote itself
+        ({"snapshot": "step 1,000"}, "With the weights of step 1,000."),
+        ({"target": "Das Tier."}, "Made to write “Das Tier.”"),
+        ({"changes": {"positions": False, "mask": False}}, "Without positions, the mask."),
+        (
+            {"changes": {"off": [["encoder", 1, 2], ["cross", 3, 1]], "scaling": False}, "snapshot": "step 2"},
+            "Without encoder–decoder head 3·1, encoder head 1·2, scaling. With the weights of step 2.",
+        ),
+    ],
+)
+def test_it_is_said(given: dict[str, Any], said: str) -> None:
+    assert describe_changes(asked(**given)) == said
+
+
+def test_values_are_what_was_asked() -> None:
+    """They can be asked again."""
+    changes = {"off": [["decoder", 2, 1]], "positions": True, "scaling": False, "mask": True}
+    one = asked(changes=changes, snapshot="step 2", target="b")
+    again = json.loads(json.dumps(request_values(one)))
+    assert again == {"snapshot": "step 2", "target": "b", "changes": changes}
+    assert asked(**again) == one
+
+
+@pytest.fixture
+def page(models: Models, number: Callable[[str], int]) -> Callable[..., str]:
+    def made(name: str, **given: Any) -> str:
+        content, media, file = export_file(models, {"model": number(name), **before(name), "form": "html", **given})
+        assert (media, file) == ("text/html", f"{name}-attention.html")
+        return content.decode()
+
+    return made
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_file_holds_what_the_page_is_answered_and_every_weight(
+    page: Callable[..., str], ask: Any, models: Models, name: str
+) -> None:
+    (numbers,) = NUMBERS.findall(page(name))
+    told, held = unpack(b64decode(numbers))
+    values, arrays = ask("look", name)
+    for name_of_one_answer in ("weights", "opening"):
+        del values[name_of_one_answer]
+    assert {key: told[key] for key in values} == values
+    assert told["model"]["name"] == name
+    assert list(held) == list(arrays)
+    for one, array in arrays.items():
+        np.testing.assert_array_equal(held[one], array)
+
+
+def test_the_file_begins_where_it_was_asked_for(page: Callable[..., str], ask: Any) -> None:
+    shown = {"kind": "cross", "layer": 2, "head": 3, "token": 1, "words": True}
+    (numbers,) = NUMBERS.findall(page("translator", **shown))
+    wanted = {"kind": "cross", "layer": 2, "head": 3, "query": 1, "whole": True}
+    assert unpack(b64decode(numbers))[0]["place"] == wanted
+    (numbers,) = NUMBERS.findall(page("translator"))
+    found, opening = unpack(b64decode(numbers))[0]["place"], ask("look", "translator", opening="cross")[0]["opening"]
+    assert {**opening, "kind": "cross", "whole": True} == found
+
+
+def test_no_path_of_this_machine_goes_along(page: Callable[..., str], models: Models) -> None:
+    (numbers,) = NUMBERS.findall(page("translator"))
+    assert str(models.folders[0].path.parent).encode() not in b64decode(numbers)
+
+
+def test_no_other_text_of_the_training_goes_along(page: Callable[..., str], models: Models) -> None:
+    """Nor the names of other moments of it."""
+    models.folders[0]._examples = ["a secret of the training"]
+    try:
+        assert models.states()[0]["examples"] == ["a secret of the training"]
+        (numbers,) = NUMBERS.findall(page("translator"))
+    finally:
+        models.folders[0]._examples = []
+    told, _ = unpack(b64decode(numbers))
+    assert b"a secret" not in b64decode(numbers)
+    assert (told["model"]["examples"], told["model"]["snapshots"], told["model"]["weights"]) == ([], [], None)
+
+
+def test_what_was_changed_is_said(page: Callable[..., str]) -> None:
+    changes = {"off": [["cross", 2, 1]], "positions": True, "scaling": False, "mask": True}
+    told, _ = unpack(b64decode(NUMBERS.findall(page("translator", target=TARGET, changes=changes))[0]))
+    assert told["asked"] == {"snapshot": None, "target": TARGET, "changes": changes}
+    told, _ = unpack(b64decode(NUMBERS.findall(page("translator"))[0]))
+    assert told["asked"] == {
+        "snapshot": None,
+        "target": None,
+        "changes": {"off": [], "positions": True, "scaling": True, "mask": True},
+    }
+
+
+def test_the_policy_allows_the_script_and_the_style_in_it_and_nothing_from_elsewhere(page: Callable[..., str]) -> None:
+    found = page("translator", text="</script><img onerror=x>")
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', found)
+    assert policy.startswith("default-src 'none';")
+    for tag, opening in (("script", r'<script type="module">'), ("style", "<style>")):
+        (content,) = re.findall(f"{opening}(.*?)</{tag}>", found, re.DOTALL)
+        digest = b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+    assert not re.findall(r'(?:src|href)="(?!data:)', found.replace(NUMBERS.findall(found)[0], ""))
+    assert "onerror" not in found.replace(NUMBERS.findall(found)[0], "").split("<body>")[1].split("<script type=")[0]
 
 
 @pytest.fixture
@@ -114,20 +231,20 @@ def test_every_model_has_its_picture(export: Export, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "said"),
+    ("name", "given", "refusal"),
     [
-        ("translator", {}, ", not nothing"),
-        ("translator", {"form": "png"}, ", not 'png'"),
-        ("translator", {"form": "svg", "kind": "all"}, ", not 'all'"),
-        ("translator", {"form": "svg", "layer": 9}, "layers 1 to 2"),
-        ("translator", {"form": "svg", "head": 9}, "heads 1 to 3"),
-        ("tagger", {"form": "svg", "kind": "cross"}, "has encoder self-attention alone"),
-        ("translator", {"form": "json", "text": " "}, "the text is empty"),
-        ("viewer", {"form": "svg", "image": None}, "reads images"),
+        ("translator", {}, (UsageError, "form")),
+        ("translator", {"form": "png"}, (UsageError, "form")),
+        ("translator", {"form": "svg", "kind": "all"}, (UsageError, "kind")),
+        ("translator", {"form": "svg", "layer": 9}, (UsageError, "--layer", "1", "2")),
+        ("translator", {"form": "svg", "head": 9}, (UsageError, "--head", "1", "3")),
+        ("tagger", {"form": "svg", "kind": "cross"}, (UsageError, "--kind")),
+        ("translator", {"form": "json", "text": " "}, (RegardError, "text")),
+        ("viewer", {"form": "svg", "image": None}, (UsageError, "image")),
     ],
 )
-def test_what_cannot_be_kept(export: Export, name: str, given: dict[str, Any], said: str) -> None:
-    with pytest.raises(RegardError, match=said):
+def test_what_cannot_be_kept(export: Export, name: str, given: dict[str, Any], refusal: Any) -> None:
+    with refused(*refusal):
         export(name, **given)
 
 
@@ -137,8 +254,7 @@ def test_too_many_weights_are_refused(export: Export, monkeypatch: pytest.Monkey
     monkeypatch.setattr(exports, "MOST", count)
     assert export("translator", form=form)[0]
     monkeypatch.setattr(exports, "MOST", count - 1)
-    said = f"makes {count:,} weights, one file holds {count - 1:,} at most; give a shorter text"
-    with pytest.raises(RegardError, match=said):
+    with refused(RegardError, "text", f"{count:,}", f"{count - 1:,}"):
         export("translator", form=form)
 
 
@@ -179,19 +295,19 @@ def quarters(weight_HQK: np.ndarray, middle: int) -> list[float]:
 
 
 @pytest.mark.parametrize(
-    ("name", "head", "said"),
-    [("translator", 1, "a picture 20 at most; shorten the text"), ("viewer", None, "has 20 at most; name one head")],
+    ("name", "head", "refusal"),
+    [("translator", 1, (RegardError, "text", "20")), ("viewer", None, (RegardError, "head", "20"))],
 )
 def test_a_picture_that_is_too_large(
-    export: Export, monkeypatch: pytest.MonkeyPatch, name: str, head: int | None, said: str
+    export: Export, monkeypatch: pytest.MonkeyPatch, name: str, head: int | None, refusal: Any
 ) -> None:
     monkeypatch.setattr(exports, "SQUARES", 20)
-    with pytest.raises(RegardError, match=said):
+    with refused(*refusal):
         export(name, form="svg", layer=1 if head else None, head=head)
 
 
 def test_names_of_files_are_plain(tmp_path: Path) -> None:
     models = Models([put(tmp_path / 'a "b"\nü', translator()), put(tmp_path / "…", recurrent(score="none"))])
     assert export_file(models, {"text": SOURCE, "form": "json"})[2] == "a-b-attention.json"
-    with pytest.raises(RegardError, match="no attention"):
+    with refused(UsageError, "kind"):
         export_file(models, {"model": 1, "text": SOURCE, "form": "json"})

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from regard.explore.folders.models import Models
+from regard.explore.forward.inputs import by_word
 from regard.explore.forward.passes import forward_pass
-from regard.explore.forward.tokens import by_word
-from regard.explore.payload import unpack
 from regard.explore.questions import first_head as module
 from regard.explore.questions.answers import export_file
 from regard.explore.questions.first_head import FirstHead, first_head
 from regard.explore.requests import Request
+from tests.explore.payloads import unpack
 from tests.tasks.small_tasks import EVERY, SOURCE, TARGET, before, put, translator
 
 Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]
@@ -108,14 +108,14 @@ class Crafted:
         self.asked = Request(text=SOURCE, target=TARGET)
         self.one = forward_pass(models, self.asked)
         self.record = self.one.record
-        self.rows = [word for word, _ in module._words(self.record, "cross")[0]]
-        self.keys = [word for word, _ in module._words(self.record, "cross")[1]]
+        self.rows = [word for word, _ in self.record.words("cross")[0]]
+        self.keys = [word for word, _ in self.record.words("cross")[1]]
 
     def found(
         self, looks: dict[tuple[int, int], dict[str, str]], losses: dict[tuple[int, int], dict[str, float]]
     ) -> Any:
         """The opening where heads look so, word by word, else at the full stop, and so much is lost without them."""
-        queries, keys = module._words(self.record, "cross")
+        queries, keys = self.record.words("cross")
         layers, heads = len(self.record.weights["cross"]), len(self.record.weights["cross"][0])
         weights = np.zeros((layers, heads, len(self.record.written), len(self.record.source)), np.float32)
         stop = keys[self.keys.index(".")][1][0]
@@ -174,7 +174,7 @@ def test_within_a_text_itself_and_its_neighbours_are_no_other_word(
     asked = Request(model=number(name), text=before(name)["text"])
     seen = forward_pass(models, asked)
     one = seen.record
-    queries = module._words(one, "encoder")[0]
+    queries = one.words("encoder")[0]
     layers, heads, size = len(one.weights["encoder"]), len(one.weights["encoder"][0]), len(one.source)
     weights = np.zeros((layers, heads, size, size), np.float32)
     for (layer, head), away in zip(np.ndindex(layers, heads), (0, 1, -1, 3, 0, 1), strict=True):
@@ -190,9 +190,9 @@ def test_within_a_text_itself_and_its_neighbours_are_no_other_word(
 def test_of_a_large_model_the_sharpest_heads_alone_are_tried(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     """So the page comes as soon; how many is told by the sizes alone, so it is the same head everywhere."""
     passes: list[Any] = []
-    ablated = module._ablated
+    ablated = module.read_ablated
     monkeypatch.setattr(
-        module, "_ablated", lambda seen, less, read: passes.append(less.off) or ablated(seen, less, read)
+        module, "read_ablated", lambda seen, less, read: passes.append(less.off) or ablated(seen, less, read)
     )
     ask("look", "translator", target=TARGET, opening="cross")
     every, tried = len(passes), len(passes)

@@ -7,14 +7,13 @@ import math
 import numpy as np
 import pytest
 import torch
-from tests.models.small_readers import texts
 
 from regard.config import GptSection, Recipe
 from regard.system.errors import UsageError
 from regard.tasks.language.generator import LanguageModel
 from regard.tasks.text.assets import TextAssets
 from regard.text.tokenizers.tokenizer import learn
-from tests.models.small_models import stir
+from tests.models.small_models import stir, texts
 from tests.refusals import refused
 
 TEXTS = ["the cat sat on the mat and the dog sat on the log", "señor müller isst käse"] * 3

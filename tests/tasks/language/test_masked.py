@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tests.models.small_readers import texts
 
 from regard.config import BertSection, Recipe
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.language.masked import MaskedLm
 from regard.tasks.text.assets import TextAssets
 from regard.text.tokenizers.tokenizer import learn
-from tests.models.small_models import stir
+from tests.models.small_models import stir, texts
 from tests.refusals import refused
 
 TEXTS = ["the cat sat on the mat and the dog sat on the log"] * 3

@@ -7,11 +7,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.models.small_readers import gpt, texts
 
 from regard.system.errors import Stopped, UsageError
 from regard.tasks.language.scores import Perplexity, surprisals, windows
-from tests.models.small_models import PIECES, assert_near
+from tests.models.small_models import PIECES, assert_near, gpt, texts
 from tests.refusals import refused
 
 END = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from regard.explore.pictures.labels import fit
+from regard.explore.pictures.table import fit
 from regard.text.terminal_cells import visible, width
 
 if TYPE_CHECKING:

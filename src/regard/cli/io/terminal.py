@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from regard.system import disk
 
 if TYPE_CHECKING:
-    from regard.explore.pictures.colours import Colours, ColourScheme
+    from regard.explore.pictures.heatmap import Colours, ColourScheme
     from regard.text.lines import InvalidLines
 
 
@@ -50,7 +50,7 @@ def say_invalid_lines(name: str, notes: InvalidLines) -> None:
 
 def colour_scheme(stream: TextIO | None = None) -> ColourScheme:
     """The colours of the stream's terminal; none for a pipe or with ``NO_COLOR``."""
-    from regard.explore.pictures.colours import ColourScheme
+    from regard.explore.pictures.heatmap import ColourScheme
 
     stream = stream or sys.stdout
     encoding = (getattr(stream, "encoding", None) or "ascii").lower().replace("-", "")

@@ -1,4 +1,4 @@
-"""State of a model folder without loading its weights: recipe, assets, parameter count, progress of its run.
+"""State of a model folder without loading its weights: recipe, assets, parameter count, its training run.
 
 Nothing here needs torch, so the page can show it while torch is still loading.
 """
@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from math import prod
@@ -16,18 +17,19 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import Recipe, recipe_from, recipe_values
-from regard.explore.folders.examples import examples
-from regard.explore.folders.facts import NOTHING, facts, has_labels
-from regard.explore.folders.regular_files import refuse_irregular
-from regard.explore.folders.runs import is_preparing, is_running, snapshots
+from regard.explore.folders.facts import NOTHING, examples, facts, has_labels, refuse_irregular
 from regard.explore.folders.training_curves import LOG
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.tasks.model_path import model_folder
 
+LOCK = LOG.parent / "lock"
+FRESH = 60.0
+"""Seconds; a log written this recently is still being written."""
+STALE = 3600.0
+"""Seconds; a log untouched for longer is not being written, and its lock is not tried."""
 Stamp = tuple[int, int, int]
 """Modification time, size and inode of a file; another stamp means another file."""
-
 RECIPE, MODEL, MANIFEST, LABELS = "recipe.toml", "model.safetensors", "manifest.json", "labels.json"
 PREPARING = "training has just begun and prepares its data; the model can be looked at after its first validation"
 WAITING = "training has not validated yet, so it has saved no model to look at; wait for it"
@@ -37,9 +39,56 @@ LOST = f"its {RECIPE} is missing; restore it, or rerun the training command, whi
 EMPTY = "is empty; put it back, or give the command that trained the model again, which writes it anew"
 UNREADABLE = "this folder cannot be read"
 UNNAMED = f"its {LABELS} is missing, and without it labels have no names; restore it, or train again"
-
 UNKNOWN: dict[str, Any] = {"parameters": None, "snapshots": [], "course": False, "running": False, "examples": []}
 """Message for a folder that cannot be read."""
+
+
+def snapshots(folder: Path) -> dict[str, Path]:
+    """The snapshots kept by the run in a folder, oldest first, by names such as ``step 1,000``."""
+    from regard.training.checkpoints.checkpoint import whole
+
+    return {f"step {int(place.name.partition('-')[2]):,}": place for place in whole(folder / "training" / "snapshots")}
+
+
+def is_running(folder: Path) -> bool:
+    """Whether a training is running in a folder: by its lock, or without locks by a recent log.
+
+    The lock is tried for an instant, and only while the log is young, or not there: a training that begins in that very
+    instant would take the folder for another's.
+    """
+    try:
+        age = time.time() - (folder / LOG).stat().st_mtime
+    except OSError:  # there is no log yet
+        return bool(_is_locked(folder / LOCK))
+    if age > STALE:
+        return False
+    held = _is_locked(folder / LOCK)
+    return age <= FRESH if held is None else held
+
+
+def is_preparing(folder: Path) -> bool:
+    """Whether a training is running in a folder without a recipe yet; without locks, if it started recently."""
+    if (held := _is_locked(folder / LOCK)) is not None:
+        return held
+    training = folder / LOG.parent
+    try:
+        return time.time() - training.stat().st_mtime <= STALE and not (training / "checkpoints").exists()
+    except OSError:
+        return False
+
+
+def _is_locked(path: Path) -> bool | None:
+    """Whether a lock is held; ``None`` if that cannot be determined."""
+    try:
+        import fcntl
+
+        with disk.open_binary(path) as file:
+            with suppress(BlockingIOError):
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return False
+            return True
+    except (ImportError, RegardError):
+        return None
 
 
 @dataclass(frozen=True)
@@ -176,13 +225,10 @@ class Folder:
     @property
     def examples(self) -> list[str]:
         """Example texts; searched again in each new log until some are found."""
-        if self._last is not None and not self._examples and (stamp := self._example_stamps()) != self._examined:
+        stamp = stamp_of(self.path / RECIPE), stamp_of(self.path / LOG)
+        if self._last is not None and not self._examples and stamp != self._examined:
             self._examples, self._examined = examples(self.path, self._last.recipe), stamp
         return self._examples
-
-    def _example_stamps(self) -> tuple[Stamp | None, ...]:
-        """Stamps that change when there may be other examples."""
-        return stamp_of(self.path / RECIPE), stamp_of(self.path / LOG)
 
 
 @contextmanager

@@ -1,23 +1,29 @@
-"""The explored models: described without their weights, loaded on first use, reloaded when a training replaces them."""
+"""The explored models and images: loaded on first use, cached, reloaded when a training replaces weights."""
 
 from __future__ import annotations
 
 import threading
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from regard.explore.folders.folder import Folder, Stamp, explain_os_errors, stamp_of, weights_name
-from regard.explore.folders.gallery import Gallery
-from regard.explore.folders.lru_cache import LruCache
-from regard.explore.folders.regular_files import refuse_irregular
-from regard.explore.folders.runs import snapshots
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.explore.folders.facts import refuse_irregular
+from regard.explore.folders.folder import Folder, Stamp, explain_os_errors, snapshots, stamp_of, weights_name
 from regard.explore.folders.training_curves import TrainingCurves
-from regard.explore.requests import Request, WeightsReplaced
+from regard.explore.requests import ModelRequest, WeightsReplaced
 from regard.system.errors import RegardError, UsageError
 
+if TYPE_CHECKING:
+    from regard.tasks.images.classifier import ImageClassification
+
+Value = TypeVar("Value")
+MOST = 1000
+"""Most images of a file to show, from its start."""
 LOADED = 4
 """Models kept in memory."""
 TRIES = 3
@@ -26,8 +32,130 @@ ROOM = 256 << 20
 """Bytes of cached passes."""
 CUT = 32
 """Texts whose windows are cached."""
-
 REPLACED = "newer weights are there than those that were looked at; look again"
+
+
+class LruCache(Generic[Value]):
+    """A thread-safe LRU cache.
+
+    Args:
+        room: total size of all values; a larger value is not stored.
+        size: computes the size of a value, once.
+    """
+
+    def __init__(self, room: float, size: Callable[[Value], float] = lambda value: 1) -> None:
+        self._room, self._size = room, size
+        self._values: OrderedDict[Hashable, tuple[Value, float]] = OrderedDict()
+        self._taken = 0.0
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """The value of a key, computed if missing."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+                return self._values[key][0]
+        made = make()
+        self.put(key, made)
+        return made
+
+    def put(self, key: Hashable, value: Value) -> None:
+        """Store a value, and evict the least recently used ones."""
+        size = self._size(value)
+        if size > self._room:
+            return
+        with self._lock:
+            _, before = self._values.pop(key, (None, 0.0))
+            self._values[key] = value, size
+            self._taken += size - before
+            while self._taken > self._room:
+                _, (_, left) = self._values.popitem(last=False)
+                self._taken -= left
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+@dataclass(frozen=True)
+class ImageBatch:
+    """A batch of images.
+
+    Args:
+        pixels: images × height × width × channels.
+        labels: of each; empty where it has none.
+        total: how many there are altogether.
+    """
+
+    pixels: NDArray[Any]
+    labels: tuple[str, ...]
+    total: int
+
+
+class Gallery:
+    """Images for any model.
+
+    Args:
+        path: of a file of images: CSV, TSV or ``.npz``; or ``None``.
+        most: images of the file that are read, its first.
+    """
+
+    def __init__(self, path: Path | None, most: int = MOST) -> None:
+        self._path, self._most = path, most
+        self._read: LruCache[ImageBatch] = LruCache(2)
+
+    def batch(self, task: ImageClassification, begin: int, count: int) -> ImageBatch:
+        """The images from number ``begin`` on, counted from 0; empty if there are none for this model.
+
+        Raises:
+            RegardError: the file cannot be read, or its images are not of the size the model reads.
+        """
+        if self._path is None:
+            return _digit_images(task, begin, count)
+        every = self._read.get(task.cut.shape, lambda: _read_images(task, self._path, self._most))
+        part = slice(begin, begin + count)
+        return ImageBatch(every.pixels[part], every.labels[part], every.total)
+
+    def image(self, task: ImageClassification, number: int) -> NDArray[Any]:
+        """The pixels of one image, counted from 0; messages count from 1.
+
+        Raises:
+            UsageError: there is no such image.
+        """
+        found = self.batch(task, number, 1)
+        if not found.total:
+            raise UsageError("there are no images here; draw one, or give a file of them by --images", "image")
+        if not len(found.pixels):
+            raise UsageError(f"there is no image {number + 1}; there are {found.total:,}", "image")
+        pixels: NDArray[Any] = found.pixels[0]
+        return pixels
+
+    def label(self, task: ImageClassification, number: int) -> str | None:
+        """The label of one image, if any."""
+        labels = self.batch(task, number, 1).labels
+        return labels[0] or None if labels else None
+
+
+def _read_images(task: ImageClassification, path: Path | None, most: int) -> ImageBatch:
+    from regard.tasks.images.classifier import some_images
+
+    assert path is not None
+    found = some_images(task, path, most)
+    labels = tuple(label or "" for _, label in found)
+    return ImageBatch(task.images([pixels for pixels, _ in found]), labels, len(found))
+
+
+def _digit_images(task: ImageClassification, begin: int, count: int) -> ImageBatch:
+    """Generated images of several digits: the demonstration's test set."""
+    from regard.data.demo.digits import SIDE, corpus
+    from regard.runs.demo.images import TEST, TRAIN, VALID
+
+    shape = task.cut.shape
+    if (shape.height, shape.width, shape.channels) != (SIDE, SIDE, 1):
+        nothing = np.zeros((0, shape.height, shape.width, shape.channels), np.int64)
+        return ImageBatch(nothing, (), 0)
+    begin = min(begin, TEST)
+    pixels, labels = corpus(min(count, TEST - begin), task.recipe.seed, TRAIN + VALID + begin)
+    return ImageBatch(pixels[..., None], tuple(map(str, labels.tolist())), TEST)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +215,7 @@ class Models:
             raise UsageError(f"there is no model {number}; they count from 0 to {len(self.folders) - 1}", "model")
         return self.folders[number]
 
-    def load_for(self, asked: Request) -> LoadedModel:
+    def load_for(self, asked: ModelRequest) -> LoadedModel:
         """Load the model of a request, as :meth:`load`."""
         return self.load(asked.model, asked.snapshot, asked.weights)
 
@@ -115,7 +243,9 @@ class Models:
                 if found is None or found.key != (number, snapshot, stamps):
                     self._tasks.pop((number, snapshot), None)
                     del found  # release the old weights before loading new ones
-                    self._thread()
+                    import torch
+
+                    torch.set_num_threads(self.threads)
                     found = _load_stable(folder, place, number, snapshot)
                     refuse_replaced_weights(weights, found.weights)
             self._tasks.pop((number, snapshot), None)
@@ -123,11 +253,6 @@ class Models:
             while len(self._tasks) > LOADED:
                 self._tasks.pop(next(iter(self._tasks)))
         return found
-
-    def _thread(self) -> None:
-        import torch
-
-        torch.set_num_threads(self.threads)
 
 
 def refuse_replaced_weights(wanted: str | None, there: str) -> None:

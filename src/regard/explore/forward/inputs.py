@@ -1,12 +1,15 @@
-"""Model inputs for one forward pass, by task: a text, a source and target, a cloze text or an image."""
+"""Model inputs for one forward pass, by task, and their tokens as displayed: texts, a cloze text or an image."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from regard.explore.forward.tokens import Token, mark, piece
+import numpy as np
+from numpy.typing import NDArray
+
 from regard.system.errors import RegardError, UsageError
 
 if TYPE_CHECKING:
@@ -23,12 +26,60 @@ if TYPE_CHECKING:
     Side = tuple[AnyTokenizer, str, Sequence[Read]]
     """A tokenizer, a text and its pieces without special symbols."""
 
+_WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
 Target = str | Sequence[int] | None
 """The target: a text or piece ids; ``None``: the model's own output."""
 BEGINNING = 16
 """Most characters per token; of a longer text only a prefix is checked first."""
 CLASS = "class"
 """The token before the patches of an image."""
+
+
+@dataclass(frozen=True)
+class Token:
+    """A token's display text, and the characters it covers (none for ``<s>`` and ``</s>``)."""
+
+    text: str
+    start: int
+    end: int
+
+
+def piece(tokenizer: AnyTokenizer, id: int) -> str:
+    """The display text of a piece."""
+    return visible(tokenizer.piece(id))
+
+
+def visible(piece: str) -> str:
+    """A piece with invisible characters replaced by their code points, e.g. ``<0x0A>``."""
+    return piece if piece.isprintable() else "".join(c if c.isprintable() else f"<0x{ord(c):02X}>" for c in piece)
+
+
+def mark(tokenizer: AnyTokenizer, id: int, place: int) -> Token:
+    """A token that covers no characters, before the character at ``place``."""
+    return Token(piece(tokenizer, id), place, place)
+
+
+def words(tokens: Sequence[Token], text: str) -> list[tuple[str, list[int]]]:
+    """The words of a sentence with the indices of their tokens; ``<s>`` and ``</s>`` are words of their own.
+
+    A token that is only a space belongs to the word after it.
+    """
+    spans = [(match.start(), match.end()) for match in _WORD.finditer(text)]
+    found: list[tuple[tuple[int, int] | None, str, list[int]]] = []
+    for place, token in enumerate(tokens):
+        first = next((i for i in range(token.start, len(text)) if not text[i].isspace()), token.start)
+        span = next(((a, b) for a, b in spans if a <= first < b), None) if token.end > token.start else None
+        if span is not None and found and found[-1][0] == span:
+            found[-1][2].append(place)
+        else:
+            found.append((span, text[slice(*span)] if span else token.text, [place]))
+    return [(word, places) for _, word, places in found]
+
+
+def by_word(weight_QK: NDArray[Any], queries: Sequence[list[int]], keys: Sequence[list[int]]) -> NDArray[Any]:
+    """Word-level attention: summed over a key word's tokens, averaged over a query word's, so that rows sum to one."""
+    summed = np.stack([weight_QK[:, places].sum(axis=1) for places in keys], axis=1)
+    return np.stack([summed[places].mean(axis=0) for places in queries])
 
 
 @dataclass(frozen=True)
@@ -70,7 +121,7 @@ def text_inputs(task: Any, source_text: str, target: Target = None) -> ModelInpu
         UsageError: a target for a model that writes none, or pieces that the model never writes.
     """
     if not source_text.strip():
-        raise RegardError("there is nothing to look at: the text is empty")
+        raise RegardError("there is nothing to look at: the text is empty", "text")
     _refuse_endless(task, source_text)
     return INPUTS.get(task.name, _single_text_inputs)(task, source_text, target)
 
@@ -99,7 +150,7 @@ def _single_text_inputs(task: Any, text: str, target: Target) -> ModelInputs:
         more, said = _decode_target(task, tokenizer, target)
         read = [*read, *((id, start + len(known), end + len(known)) for id, start, end in said)]
         known += more
-    _refuse_long("text", len(read), task.recipe.data.max_tokens, "a part of it")
+    _refuse_long(len(read), task.recipe.data.max_tokens, "a part of it")
     from regard.models.captured_attention import pack_sentences
 
     ids = tuple(id for id, _, _ in read)
@@ -112,10 +163,10 @@ def _single_text_inputs(task: Any, text: str, target: Target) -> ModelInputs:
 def _cloze_inputs(task: SpanCorruption, text: str, target: Target) -> ModelInputs:
     """Inputs for a text with gaps and their fillings."""
     given, tokenizer, longest = task.gap_source(text), task.assets.tokenizer, task.recipe.data.max_tokens
-    _refuse_long("text", 1 + len(given.text.ids), longest, "a part of it")
+    _refuse_long(1 + len(given.text.ids), longest, "a part of it")
     if isinstance(target, str):
         forced = task.gaps.parse(target)
-        _refuse_long("text that is missing", 1 + len(forced.read), longest, "a part of it")
+        _refuse_long(1 + len(forced.read), longest, "a part of it", "target")
         written, read = forced.text, list(forced.read)
     else:
         ids = task.greedy_output(given.source) if target is None else target
@@ -130,12 +181,12 @@ def _translation_inputs(task: Translation, source_text: str, target: Target) -> 
     source_side, target_side = task.vocabularies.source, task.vocabularies.target
     longest = task.recipe.data.max_tokens
     known, read = read_as(source_side, source_text, ())
-    _refuse_long("text", 1 + len(read), longest, "one sentence")
+    _refuse_long(1 + len(read), longest, "one sentence")
     if target is None:
         said = read_as(target_side, task.translate(source_text, beam=1), ())  # may be as long as the output limit
     elif isinstance(target, str):
         said = read_as(target_side, target, ())
-        _refuse_long("translation", 1 + len(said[1]), longest, "one sentence")
+        _refuse_long(1 + len(said[1]), longest, "one sentence", "target")
     else:
         said = _decode_target(task, target_side, target)
     return _encoder_decoder_inputs(task, (source_side, known, read), (target_side, *said))
@@ -154,6 +205,8 @@ PASSES: dict[str, Callable[[Any, Any], Tensor]] = {
     "gpt": lambda model, given: model(given),
 }
 """The forward pass of a single-text model, by family; ``hidden_TD`` of the encoder, before a head."""
+
+
 INPUTS: dict[str, Callable[[Any, str, Target], ModelInputs]] = {
     "translation": _translation_inputs,
     "span-corruption": _cloze_inputs,
@@ -199,7 +252,7 @@ def _decode_target(
         if id in never or not 0 <= id < tokenizer.size:
             raise UsageError(f"piece {id} is never written by this model", "branch")
     data, decoding = task.recipe.data, task.recipe.decoding
-    _refuse_long("text that is written", len(ids), data.max_tokens + decoding.max_extra, "fewer pieces")
+    _refuse_long(len(ids), data.max_tokens + decoding.max_extra, "fewer pieces", "branch")
     text, read = read_as(tokenizer, tokenizer.decode(ids), ())
     return (text, read) if [id for id, _, _ in read] == ids else decode_with_offsets(tokenizer, ids, symbols)
 
@@ -216,9 +269,9 @@ def _refuse_endless(task: Any, text: str) -> None:
         tokenizer = task.vocabularies.source if task.name == "translation" else task.assets.tokenizer
         tokens = len(tokenizer.encode(begun).ids)
         if tokens > 2 * limit:
-            _refuse_long("beginning of the text", tokens, limit, "a part of it")
+            _refuse_long(tokens, limit, "a part of it")
 
 
-def _refuse_long(name: str, tokens: int, limit: int, instead: str) -> None:
+def _refuse_long(tokens: int, limit: int, instead: str, where: str = "text") -> None:
     if tokens > limit:
-        raise RegardError(f"the {name} has {tokens} tokens, the model learned from {limit} at most; give {instead}")
+        raise RegardError(f"has {tokens} tokens, the model learned from {limit} at most; give {instead}", where)

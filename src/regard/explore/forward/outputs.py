@@ -1,41 +1,114 @@
-"""Model outputs by task: classes, tags, fillings of gaps, or generated text."""
+"""Model outputs by task: next-token candidates, classes, tags, fillings of gaps, and beam search with its tree."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import exp
 from typing import TYPE_CHECKING, Any
 
-from numpy.typing import NDArray
+import numpy as np
 
-from regard.explore.forward.tokens import visible
+from regard.decoding.trace import Fate, TraceStep
+from regard.explore.forward.inputs import ModelInputs, piece, text_inputs, visible
+from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
+    from regard.config import Decoding
+    from regard.decoding.rows import Hypothesis, Ints
+    from regard.decoding.trace import Trace
     from regard.tasks.classification.classifier import Classification
-    from regard.tasks.classification.predictions import Prediction
     from regard.tasks.images.classifier import ImageClassification
     from regard.tasks.language.masked import MaskedLm
     from regard.tasks.tagging.tagger import Tagging
+    from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 Output = dict[str, Any]
 CANDIDATES = 5
-"""Candidates per gap."""
+"""Alternatives shown for each token."""
+SEARCHED = ("translation", "span-corruption")
+"""Tasks whose output has a best hypothesis; a language model could always continue."""
+LANGUAGE_MODEL = "language-model"
 
 
-def classes(task: Classification | ImageClassification, verdict: Prediction) -> Output:
-    """All labels with probabilities, most probable first; of a regression the number."""
+@dataclass(frozen=True)
+class Candidate:
+    """One candidate: the piece's id, its display text, and its probability at that position."""
+
+    id: int
+    piece: str
+    probability: float
+
+
+def _decoder_scores(model: Any, hidden_TD: Tensor) -> Tensor:
+    return model.output.scores(hidden_TD)
+
+
+def _masked_lm_scores(model: Any, hidden_TD: Tensor) -> Tensor:
+    from regard.nn.layout import Sequences
+
+    sequences = Sequences.end_to_end([len(hidden_TD)], hidden_TD.device)
+    return model.head.scores(model.head(hidden_TD, sequences))
+
+
+PIECE_SCORES: dict[str, Callable[[Any, Tensor], Tensor]] = {
+    "translation": _decoder_scores,
+    "span-corruption": _decoder_scores,
+    "language-model": _decoder_scores,
+    "masked-lm": _masked_lm_scores,
+}
+"""By task, from ``hidden_TD`` to ``score_TV``; classifiers and taggers predict no pieces."""
+
+
+def top_candidates(seen: ModelInputs, k: int = 5) -> list[list[Candidate]]:
+    """The ``k`` most probable pieces at each position.
+
+    A decoder says what it would write there, a language model what comes next; a masked-language model what may stand
+    there, though it sees what does, but for the gaps.
+
+    Raises:
+        UsageError: the model predicts no tokens.
+    """
+    return candidates(seen.task, scores(seen), k)
+
+
+def scores(seen: ModelInputs) -> Tensor:
+    """``score_TV`` of every piece at each position, in float64.
+
+    Raises:
+        UsageError: the model predicts no tokens.
+    """
+    import torch
+
+    from regard.models.captured_attention import evaluating
+
+    task = seen.task
+    if task.name not in PIECE_SCORES:
+        raise UsageError("this model predicts no tokens", "candidates")
+    with torch.inference_mode(), evaluating(task.model):
+        return PIECE_SCORES[task.name](task.model, seen.run()).double()
+
+
+def candidates(task: Any, score_TV: Tensor, k: int = 5) -> list[list[Candidate]]:
+    """The pieces with the ``k`` highest scores at each position."""
+    probability_TV = score_TV.softmax(1).cpu().numpy()
+    tokenizer = writing_tokenizer(task)
+    order = np.argsort(-probability_TV, axis=1, kind="stable")[:, :k]
+    return [
+        [Candidate(int(id), piece(tokenizer, int(id)), float(row[id])) for id in ids]
+        for ids, row in zip(order, probability_TV, strict=True)
+    ]
+
+
+def classes(task: Classification | ImageClassification, given: Any) -> Output:
+    """All labels of a text or an image with probabilities, most probable first; of a regression the number."""
+    verdict = task.classify(given)
     several = task.recipe.classification.kind == "multi"
     ranked = sorted((verdict.probabilities or {}).items(), key=lambda one: -one[1])
     said: Any = list(verdict.labels) if several else verdict.label if verdict.value is None else verdict.value
     return {"kind": "classes", "classes": [list(one) for one in ranked], "said": said, "several": several}
-
-
-def of_image(task: ImageClassification, image: NDArray[Any]) -> Output:
-    """The classes of an image."""
-    return classes(task, task.classify(image))
-
-
-def _classes(task: Classification, text: str) -> Output:
-    return classes(task, task.classify(text))
 
 
 def _tags(task: Tagging, text: str) -> Output:
@@ -57,10 +130,171 @@ def _words(task: MaskedLm, text: str) -> Output:
 
 
 OF_TEXTS: dict[str, Callable[[Any, str], Output]] = {
-    "classification": _classes,
+    "classification": classes,
     "tagging": _tags,
     "masked-lm": _words,
     "language-model": lambda task, text: {"kind": "continuation"},
     "encoding": lambda task, text: {"kind": "nothing"},
 }
 """By task, for models whose output needs no search."""
+
+
+@dataclass(frozen=True)
+class SearchInputs:
+    """A text prepared for decoding.
+
+    Args:
+        task: the model, ready to use.
+        source: what is read before the first step.
+        first: the token that the first step reads; ``None``: the start symbol.
+        limit: tokens that may be written, ``</s>`` counted.
+    """
+
+    task: Any
+    source: Ints
+    first: int | None
+    limit: int
+
+    @property
+    def tokenizer(self) -> AnyTokenizer:
+        """The tokenizer of the output."""
+        return writing_tokenizer(self.task)
+
+    @property
+    def step(self) -> Any:
+        """The model's incremental decoder."""
+        from regard.models.decoding import stepper
+
+        task = self.task
+        window = {} if self.first is None else {"window": task.recipe.data.max_tokens}
+        return stepper(task.model, task.device, **window)
+
+    def text(self, ids: Iterable[int]) -> str:
+        """The text of piece ids; sentinels are shown by name."""
+        from regard.tasks.language.gaps import decode_with_symbols
+
+        symbols = getattr(self.tokenizer, "sentinels", ()) if self.task.name == "span-corruption" else ()
+        return decode_with_symbols(self.tokenizer, ids, symbols)
+
+    def piece(self, id: int) -> str:
+        """The display text of an output piece."""
+        return piece(self.tokenizer, id)
+
+    def trace(self) -> Trace:
+        """A recorder of the candidates that a search considers."""
+        from regard.decoding.trace import Trace
+
+        return Trace(CANDIDATES, self.task.symbols.without)
+
+    def decoding(self, beam: int) -> Decoding:
+        """The recipe's decoding options with this beam size."""
+        found: Decoding = self.task.recipe.decoding.model_copy(update={"beam": beam})
+        return found
+
+
+def writing_tokenizer(task: Any) -> AnyTokenizer:
+    """The tokenizer of a model's output, or of its only text."""
+    found: AnyTokenizer = task.vocabularies.target if task.name == "translation" else task.assets.tokenizer
+    return found
+
+
+def prepare_search(task: Any, text: str, most: int) -> SearchInputs:
+    """Prepare a text for decoding.
+
+    Args:
+        task: a translator, or a span-corruption model or of language.
+        text: what it reads.
+        most: tokens that a language model goes on with; the others stop by themselves.
+
+    Raises:
+        UsageError: the model writes no text.
+        RegardError: the text is empty or longer than those the model learned from.
+    """
+    if task.name == LANGUAGE_MODEL:
+        *source, first = text_inputs(task, text).read_ids
+        return SearchInputs(task, np.array(source, np.int64), first, most)
+    if task.name not in SEARCHED:
+        raise UsageError("this model writes no text", "model")
+    read = text_inputs(task, text, ()).read_ids
+    return SearchInputs(task, np.array(read, np.int64), None, len(read) + task.recipe.decoding.max_extra)
+
+
+def beam_search(start: SearchInputs, beam: int, trace: Trace | None = None) -> list[Hypothesis]:
+    """The best hypotheses, as many as the beam size, best first."""
+    from regard.decoding.search import search
+
+    firsts = None if start.first is None else [start.first]
+    return search(
+        start.step,
+        [start.source],
+        start.decoding(beam),
+        start.task.symbols,
+        nbest=beam,
+        firsts=firsts,
+        limits=[start.limit],
+        trace=trace,
+    )[0]
+
+
+@dataclass(frozen=True)
+class SearchNode:
+    """A token of the search tree; nodes are ordered by step and score, so parents precede children.
+
+    Args:
+        step: how many tokens the prefix has, this one counted.
+        parent: the number of the node it continues; -1: it is the first.
+        id, piece: the token.
+        probability: of the token given its prefix.
+        log_probability: of the whole prefix.
+        fate: live: it went on; finished: it ended; left: it was given up, or cut off.
+        others: candidates after the prefix, including the chosen one: pieces and probabilities.
+    """
+
+    step: int
+    parent: int
+    id: int
+    piece: str
+    probability: float
+    log_probability: float
+    fate: Fate
+    others: tuple[tuple[str, float], ...]
+
+
+def tree(steps: Sequence[TraceStep], piece: Callable[[int], str]) -> list[SearchNode]:
+    """The search tree of one sentence.
+
+    Args:
+        steps: its trace.
+        piece: a token as people read it.
+    """
+    nodes: list[SearchNode] = []
+    entering = [-1]
+    for number, step in enumerate(steps, 1):
+        options = [
+            tuple((piece(id), exp(value)) for id, value in zip(ids, values, strict=True))
+            for ids, values in zip(step.candidates, step.candidate_log_probabilities, strict=True)
+        ]
+        going_on: dict[int, int] = {}
+        for row, parent, id, own, whole, fate in zip(
+            step.rows,
+            step.parents,
+            step.tokens,
+            step.token_log_probabilities,
+            step.log_probabilities,
+            step.fates,
+            strict=True,
+        ):
+            if fate == "live":
+                going_on[row] = len(nodes)
+            nodes.append(SearchNode(number, entering[parent], id, piece(id), exp(own), whole, fate, options[parent]))
+        entering = [going_on[row] for row in sorted(going_on)]
+    return nodes
+
+
+def branch(nodes: Sequence[SearchNode], last: int) -> list[int]:
+    """The node numbers from the first token to the node ``last``."""
+    found = []
+    while last >= 0:
+        found.append(last)
+        last = nodes[last].parent
+    return found[::-1]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +10,18 @@ from numpy.typing import NDArray
 
 from regard.explore.folders.models import LoadedModel, Models
 from regard.explore.forward import outputs
-from regard.explore.forward.candidates import PIECE_SCORES, Candidate, candidates, scores
 from regard.explore.forward.inputs import ModelInputs, image_inputs, text_inputs
+from regard.explore.forward.outputs import (
+    LANGUAGE_MODEL,
+    PIECE_SCORES,
+    SEARCHED,
+    Candidate,
+    beam_search,
+    candidates,
+    prepare_search,
+    scores,
+)
 from regard.explore.forward.record import AttentionRecord, record_attention
-from regard.explore.forward.searches import LANGUAGE_MODEL, SEARCHED, beam_search, prepare_search
 from regard.explore.forward.text_windows import fit_request
 from regard.explore.payload import NO_NUMBERS
 from regard.explore.requests import Request
@@ -77,7 +83,8 @@ def forward_pass(models: Models, asked: Request) -> ForwardPass:
 
 def _run_pass(models: Models, loaded: LoadedModel, asked: Request) -> ForwardPass:
     task = loaded.task
-    with ablated_inputs(models, loaded, asked) as seen:
+    seen = inputs_of(models, loaded, asked)
+    with asked.changes.ablations.apply(task.recipe.model):
         hidden: list[Tensor] = []
 
         def run() -> Tensor:
@@ -86,7 +93,7 @@ def _run_pass(models: Models, loaded: LoadedModel, asked: Request) -> ForwardPas
 
         record = record_attention(replace(seen, run=run))
         if not hidden[0].isfinite().all():
-            raise RegardError(NO_NUMBERS)
+            raise RegardError(NO_NUMBERS, "model")
         if task.name == IMAGES:
             return _of_image(models, task, asked, record)
         output = _output(models, loaded, asked)
@@ -99,10 +106,10 @@ def _run_pass(models: Models, loaded: LoadedModel, asked: Request) -> ForwardPas
 
 def _of_image(models: Models, task: Any, asked: Request, record: AttentionRecord) -> ForwardPass:
     image, cut = pixels_of(models, task, asked), task.cut
-    pixels = np.rint(np.clip(image / cut.scale.largest, 0, 1) * 255).astype(np.uint8)
     grid = cut.shape.height // cut.patch, cut.shape.width // cut.patch
-    label = None if asked.image is None else models.gallery.label(task, asked.image)
-    return ForwardPass(record, outputs.of_image(task, image), pixels=pixels, grid=grid, label=label)
+    number = asked.image.number if asked.image else None
+    label = None if number is None else models.gallery.label(task, number)
+    return ForwardPass(record, outputs.classes(task, image), pixels=shown_pixels(task, image), grid=grid, label=label)
 
 
 def _output(models: Models, loaded: LoadedModel, asked: Request) -> outputs.Output:
@@ -113,30 +120,24 @@ def _output(models: Models, loaded: LoadedModel, asked: Request) -> outputs.Outp
     return outputs.OF_TEXTS[task.name](task, asked.text)
 
 
-@contextmanager
-def ablated_inputs(models: Models, loaded: LoadedModel, asked: Request) -> Iterator[ModelInputs]:
-    """A context with the requested inputs, in which the requested ablations are applied.
+def inputs_of(models: Models, loaded: LoadedModel, asked: Request) -> ModelInputs:
+    """The requested inputs; a missing target is decoded from the model with the requested ablations.
 
     Raises:
         UsageError: it is not what this model reads or writes, or has nothing of the kind that is to be taken away.
         RegardError: it is empty or too long.
     """
-    with asked.without.changes.apply(loaded.task.recipe.model):
-        yield inputs_of(models, loaded, asked)
-
-
-def inputs_of(models: Models, loaded: LoadedModel, asked: Request) -> ModelInputs:
-    """The requested inputs; a missing target is decoded from the model in its current state."""
     task = loaded.task
-    if task.name == IMAGES:
-        return image_inputs(task, pixels_of(models, task, asked))
-    if asked.image is not None or asked.pixels is not None:
-        raise UsageError("this model reads texts", "image")
-    asked = fit_request(models, loaded, asked).asked
-    target = asked.branch if asked.target is None else asked.target
-    if target is None and task.name in SEARCHED:
-        target = greedy_output(models, loaded, asked)
-    return text_inputs(task, asked.text, target)
+    with asked.changes.ablations.apply(task.recipe.model):
+        if task.name == IMAGES:
+            return image_inputs(task, pixels_of(models, task, asked))
+        if asked.image is not None:
+            raise UsageError("this model reads texts", "image")
+        asked = fit_request(models, loaded, asked).asked
+        target = asked.branch if asked.target is None else asked.target
+        if target is None and task.name in SEARCHED:
+            target = greedy_output(models, loaded, asked)
+        return text_inputs(task, asked.text, target)
 
 
 def greedy_output(models: Models, loaded: LoadedModel, asked: Request) -> tuple[int, ...]:
@@ -155,12 +156,17 @@ def pixels_of(models: Models, task: Any, asked: Request) -> NDArray[Any]:
         UsageError: there is none.
         RegardError: it is not of the size the model reads.
     """
-    if asked.pixels is not None:
-        drawn: NDArray[Any] = task.images([np.array(asked.pixels, np.int64)])[0]
-        return drawn
     if asked.image is None:
         raise UsageError("this model reads images: name one by its number, or give its pixels", "image")
-    return models.gallery.image(task, asked.image)
+    if asked.image.number is not None:
+        return models.gallery.image(task, asked.image.number)
+    drawn: NDArray[Any] = task.images([np.array(asked.image.pixels, np.int64)])[0]
+    return drawn
+
+
+def shown_pixels(task: Any, pixels: NDArray[Any]) -> NDArray[np.uint8]:
+    """The pixels of images as the page shows them, from 0 to 255."""
+    return np.rint(np.clip(pixels / task.cut.scale.largest, 0, 1) * 255).astype(np.uint8)
 
 
 def probabilities(seen: ModelInputs, score_TV: Tensor) -> list[float | None] | None:
@@ -170,7 +176,7 @@ def probabilities(seen: ModelInputs, score_TV: Tensor) -> list[float | None] | N
 
     Args:
         seen: a scene.
-        score_TV: what :func:`~regard.explore.forward.candidates.scores` says of it.
+        score_TV: what :func:`~regard.explore.forward.outputs.scores` says of it.
     """
     import torch
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from regard.explore.folders.models import LoadedModel, Models
+from regard.explore.folders.models import LoadedModel, LruCache, Models
 from regard.explore.requests import Request
 
 if TYPE_CHECKING:
@@ -41,11 +42,6 @@ class TextWindow:
     first: int
     last: int
     total: int
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return asdict(self)
 
     @property
     def label(self) -> str:
@@ -196,7 +192,7 @@ def _length(text: str, begin: int, starts: Starts, room: int, seen: int) -> int:
     for pattern in (_WORD, _WHOLE):
         ends = [one.end() for one in pattern.finditer(begun, 0, max(1, most))]
         whole = ends[:-1] if pattern is _WORD and not begun[most : most + 1].isspace() else ends
-        if fit := _first_fitting(reversed(whole), lambda end: len(starts(begun[:end])) <= room):
+        if fit := next((end for end in reversed(whole) if len(starts(begun[:end])) <= room), None):
             return fit
     return 1
 
@@ -208,18 +204,9 @@ def _end(text: str, starts: Starts, room: int) -> str | None:
     for pattern in (_WORD, _WHOLE):
         begins = [one.start() for one in pattern.finditer(text) if one.start() >= least]
         spaced = [begin - (begin > least and text[begin - 1].isspace()) for begin in begins]
-        if fit := _first_fitting(spaced, lambda begin: len(starts(text[begin:])) <= room):
+        if fit := next((begin for begin in spaced if len(starts(text[begin:])) <= room), None):
             return text[fit:]
     return None
-
-
-def _first_fitting(places: Iterable[int], fit: Callable[[int], bool]) -> int | None:
-    """The first place that fits."""
-    return next((place for place in places if fit(place)), None)
-
-
-Cut = Callable[[Callable[[Any, str], TextWindows], str], TextWindows]
-"""Cuts a text by one of the two functions."""
 
 
 @dataclass(frozen=True)
@@ -238,13 +225,12 @@ class WindowedRequest:
     @classmethod
     def of(cls, task: Any, text: str, target: str | None = None, window: int | None = None) -> WindowedRequest:
         """Cut a text and its forced target for a loaded model."""
-        return _fit_windows(task, Request(text=text, target=target, window=window), lambda cut, text: cut(task, text))
+        return _fit_windows(task, Request(text=text, target=target, window=window), LruCache(2))
 
     @property
     def values(self) -> dict[str, Any]:
         """The windows shown, as plain values."""
-        source, target = (None if one is None else one.values for one in (self.source, self.target))
-        return {"window": source, "target_window": target}
+        return {"window": self.source and asdict(self.source), "target_window": self.target and asdict(self.target)}
 
     @property
     def cut_values(self) -> dict[str, Any]:
@@ -261,20 +247,16 @@ class WindowedRequest:
 
 def fit_request(models: Models, loaded: LoadedModel, asked: Request) -> WindowedRequest:
     """Cut a request to the model's context; an image stays as it is."""
-
-    def cut(way: Callable[[Any, str], TextWindows], text: str) -> TextWindows:
-        found: TextWindows = models.cut.get((loaded.key, way, text), lambda: way(loaded.task, text))
-        return found
-
-    return _fit_windows(loaded.task, asked, cut)
+    return _fit_windows(loaded.task, asked, models.cut, loaded.key)
 
 
-def _fit_windows(task: Any, asked: Request, cut: Cut) -> WindowedRequest:
+def _fit_windows(task: Any, asked: Request, cut: LruCache[TextWindows], key: object = None) -> WindowedRequest:
     if task.name == "image-classification":
         return WindowedRequest(replace(asked, window=None))
-    source, target, text = cut(windows, asked.text).window(asked.window), None, asked.target
+    source = cut.get((key, windows, asked.text), partial(windows, task, asked.text)).window(asked.window)
+    text, target = asked.target, None
     if text is not None and task.recipe.model.family in ("transformer", "rnn"):
-        target = cut(target_windows, text).window()
+        target = cut.get((key, target_windows, text), partial(target_windows, task, text)).window()
         text = target.text
     return WindowedRequest(
         replace(asked, text=source.text, target=text, window=None),

@@ -1,4 +1,4 @@
-"""Nearest neighbours by cosine, 2-D projection by PCA, and token vectors layer by layer."""
+"""Vectors of a model: cosines, PCA, positional encodings, and token vectors layer by layer."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.config.families import Model
 from regard.explore.forward.inputs import ModelInputs
 from regard.system.errors import RegardError
 
 Floats = NDArray[np.float64]
+Stack = Literal["encoder", "decoder"]
 
 
 def cosines(table_VD: NDArray[Any], vector_D: NDArray[Any]) -> Floats:
@@ -63,9 +65,6 @@ class Plane:
         return found
 
 
-Stack = Literal["encoder", "decoder"]
-
-
 @dataclass(frozen=True)
 class LayerPaths:
     """The token vectors of some inputs, at a stack's input and after each of its layers.
@@ -105,6 +104,59 @@ def layer_paths(scenes: Sequence[ModelInputs], stack: Stack) -> LayerPaths:
     for seen in scenes:
         layers = streams(seen.task.model, seen.run, stack)
         if not layers:
-            raise RegardError(f"this model has no {stack} of layers to follow vectors through")
+            raise RegardError(f"this model has no {stack} of layers to follow vectors through", "stack")
         vectors.append(np.stack([x_TD.float().cpu().numpy() for x_TD in layers]))
     return LayerPaths(tuple(vectors), Plane.fit(np.concatenate([each.reshape(-1, each.shape[-1]) for each in vectors])))
+
+
+@dataclass(frozen=True)
+class PositionViews:
+    """The first positions of a stack.
+
+    Args:
+        vector_TD: what is added to the embedding at each position; zeros where nothing is.
+        bias_HX: what is added to the scores of each head by distance, from the key ``T - 1`` before the query to that
+            ``T - 1`` after it; ``None`` if nothing is added.
+    """
+
+    vector_TD: NDArray[Any]
+    bias_HX: NDArray[Any] | None
+
+    @property
+    def likeness_TT(self) -> Floats:
+        """Cosine similarity of all pairs of position vectors; zeros if nothing is added."""
+        return np.stack([cosines(self.vector_TD, vector_D) for vector_D in self.vector_TD])
+
+    @property
+    def likeness_by_distance(self) -> list[float]:
+        """The mean cosine similarity by distance, from 0 on."""
+        likeness_TT = self.likeness_TT
+        return [float(np.diagonal(likeness_TT, far).mean()) for far in range(len(likeness_TT))]
+
+
+def position_views(model: Any, section: Model, stack: str, count: int) -> PositionViews:
+    """The first ``count`` positions of a stack, or fewer if the model has fewer.
+
+    Args:
+        model: of any family.
+        section: its sizes.
+        stack: ``encoder`` or ``decoder``.
+
+    Raises:
+        RegardError: the model has no such stack.
+    """
+    import torch
+
+    if not hasattr(model, stack):
+        raise RegardError(f"this model has no {stack} with positions", "stack")
+    positions, weight = getattr(model, stack).input.positions, next(model.parameters())
+    count = int(min(count, section.known_positions))
+    with torch.inference_mode():
+        place_T = torch.arange(count, device=weight.device)
+        vector_TD = positions.embed(weight.new_zeros(count, section.d_model), place_T, count)
+        bias = positions.bias()
+        bias_HX = None
+        if bias is not None:
+            every_X = torch.arange(2 * count - 1, device=weight.device)
+            bias_HX = bias(every_X[count - 1 : count], every_X)[:, 0].float().cpu().numpy()
+    return PositionViews(vector_TD.float().cpu().numpy(), bias_HX)

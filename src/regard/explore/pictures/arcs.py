@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.explore.pictures.colours import ColourScheme, paint
-from regard.explore.pictures.labels import fit
-from regard.explore.pictures.svg import MARGIN, document, label, number, safe, small_text, text_width
+from regard.explore.pictures.heatmap import ColourScheme, paint
+from regard.explore.pictures.svg import MARGIN, document, label, number, small_text, text_width
+from regard.explore.pictures.table import fit
 from regard.text.terminal_cells import crop, visible, width
 
 SIZE = 17
@@ -105,8 +105,8 @@ def arc_diagrams(glances: Sequence[ArcDiagram], title: str = "Attention", least:
 
     Words carry their weight as a tint, the strongest three also as a percentage.
     """
-    body = [f'<text class="title" x="{MARGIN}" y="{MARGIN + 12}">{safe(title)}</text>']
-    y, widest = MARGIN + 26.0, MARGIN * 2 + text_width(title, 15)
+    body: list[str] = []
+    y, widest = MARGIN + 26.0, 0.0
     for glance in glances:
         lines, wide, high = _diagram(glance, y, least)
         body, y, widest = body + lines, y + high, max(widest, wide)
@@ -182,8 +182,8 @@ def alignment_lines(
 
     Nor do those under a quarter of the largest, where that is less: an even look at a long text has lines too.
     """
-    body = [f'<text class="title" x="{MARGIN}" y="{MARGIN + 12}">{safe(title)}</text>']
-    y, widest = MARGIN + 34.0, MARGIN * 2 + text_width(title, 15)
+    body: list[str] = []
+    y, widest = MARGIN + 34.0, 0.0
     for crossing in crossings:
         few = min(least, float(crossing.weight_K.max(initial=0.0)) / 4)
         above, below = WordRow(crossing.keys, y + 34), WordRow(crossing.queries, y + 34 + APART)

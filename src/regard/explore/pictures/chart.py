@@ -101,8 +101,7 @@ def chart(series: Iterable[Series], title: str, across: Axis, up: Axis, note: st
     if not kept:
         raise ValueError("a chart needs a point at least")
     plane = _Plane.of(kept, across)
-    body = [_style(), f'<text class="title" x="{svg.MARGIN}" y="32">{svg.safe(title)}</text>']
-    body += _axes(plane, across, up)
+    body = [_style(), *_axes(plane, across, up)]
     for number, one in enumerate(kept):
         body += _draw_series(one, number, plane)
     body += _names(kept, plane)

@@ -41,7 +41,9 @@ class ComparisonReport:
     def table(self) -> Table:
         """Size, speed, the paper's Table 1 by formula, and quality at equal steps, at equal time and at the end."""
         steps = f"{self.step:,.0f} steps" if self.step else "equal steps"
-        time = _format_time(self.seconds) if self.seconds else "equal time"
+        time = "equal time"
+        if self.seconds:
+            time = f"{self.seconds:.0f} s" if self.seconds < 90 else f"{self.seconds / 60:.1f} min"
         headings = ["recipe", *(["share of\nthe data"] if len(self.shares) > 1 else [])]
         headings += ["parameters", "target\ntokens/s", "sequential\nsteps", "path: target\nto source"]
         headings += ["path within\nthe source", "steps\nmade", f"loss at\n{steps}", f"greedy BLEU\nat {steps}"]
@@ -184,10 +186,6 @@ def _format_estimate(found: Estimate | None, decimals: int) -> str:
 
 def _format_formula(formula: str, value: int) -> str:
     return formula if formula == str(value) else f"{formula} = {value:,}"
-
-
-def _format_time(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.1f} min"
 
 
 def format_fraction(share: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -41,6 +41,10 @@ CELL = 24
 MARGIN = 20
 LABEL = 26
 """Most characters of a token."""
+SIDE = 176.0
+"""Pixels of a thumbnail's longer side."""
+ACROSS = 4
+"""Thumbnails per row."""
 LINE = 60
 """Most characters of a line of a remark."""
 
@@ -72,13 +76,10 @@ def label(text: str) -> str:
 
 def safe(text: str) -> str:
     """``text`` escaped for XML, without characters that XML forbids."""
-    return escape("".join(filter(_writable, text)), {'"': "&quot;"})
-
-
-def _writable(character: str) -> bool:
-    return character in "\t\n" or (
-        character >= " " and character not in "\ufffe\uffff" and not "\ud800" <= character <= "\udfff"
+    allowed = (
+        c for c in text if c in "\t\n" or (c >= " " and c not in "\ufffe\uffff" and not "\ud800" <= c <= "\udfff")
     )
+    return escape("".join(allowed), {'"': "&quot;"})
 
 
 def frame(x: float, y: float, width: float, height: float) -> str:
@@ -92,15 +93,21 @@ def number(value: float) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
+def heading(title: str) -> str:
+    """The title above a picture."""
+    return f'<text class="title" x="{MARGIN}" y="{MARGIN + 12}">{safe(title)}</text>'
+
+
 def document(width: float, height: float, title: str, description: str, body: Iterable[str], remark: str = "") -> str:
     """A complete SVG document with a description for screen readers; light and dark, no scripts, self-contained.
 
     Args:
-        width, height: of the picture.
-        title: what is seen; ``description``: the same for screen readers.
+        width, height: of the picture; of a longer title or remark the width grows.
+        title: what is seen, written above it; ``description``: the same for screen readers.
         body: its elements.
         remark: a caption below the picture, also for screen readers.
     """
+    width = max(width, MARGIN * 2 + text_width(title, 15))
     if remark:
         lines = textwrap.wrap(visible(remark), LINE)
         body = [*body, *(small_text(MARGIN, height + 16 * line, text) for line, text in enumerate(lines))]
@@ -113,6 +120,7 @@ def document(width: float, height: float, title: str, description: str, body: It
         f'<desc id="description">{safe(description)}</desc>',
         f"<style>{STYLE}\n</style>",
         '<rect class="page" width="100%" height="100%" rx="6"/>',
+        heading(title),
         *body,
         "</svg>\n",
     ])  # fmt: skip
@@ -143,8 +151,8 @@ def heatmap(
     above = MARGIN + 28 + max(slanted, default=0) + 10
     wide, high = len(keys) * CELL, len(queries) * CELL
     reach = max((x * CELL + CELL / 2 + w for x, w in enumerate(slanted)), default=0)  # rotated labels reach right
-    width = max(left + max(wide, reach) + MARGIN, MARGIN * 2 + text_width(title, 15), left + 170 + MARGIN)
-    body = [f'<text class="title" x="{MARGIN}" y="{MARGIN + 12}">{safe(title)}</text>']
+    width = max(left + max(wide, reach) + MARGIN, left + 170 + MARGIN)
+    body = []
     for x, name in enumerate(columns):
         place = f"{number(left + x * CELL + CELL / 2 + 4)} {number(above - 8)}"
         body.append(f'<text transform="translate({place}) rotate(-45)">{name}</text>')
@@ -209,22 +217,31 @@ def strongest(weight_QK: Weights, queries: Sequence[str], keys: Sequence[str], c
     return "Strongest: " + "; ".join(said) + "." if said else ""
 
 
-def heads(
-    weight_HQK: Weights, names: Sequence[str], title: str = "All heads", across: int = 4, remark: str = ""
-) -> str:
+def thumbnails(
+    names: Sequence[str], draw: Callable[[int, float, float], Iterable[str]], wide: float, high: float, top: float
+) -> tuple[list[str], float, float]:
+    """Small pictures of equal size in rows, each with its name and a frame: the elements, and the size of all.
+
+    Args:
+        names: of the pictures.
+        draw: the elements of a picture, by its index, left and upper edge.
+        wide, high: of each; ``top``: upper edge of the first.
+    """
+    body = []
+    for place, name in enumerate(names):
+        left, above = MARGIN + place % ACROSS * (wide + 20), top + place // ACROSS * (high + 36)
+        body += [small_text(left, above - 6, name), *draw(place, left, above), frame(left, above, wide, high)]
+    rows = -(-len(names) // ACROSS)
+    return body, MARGIN * 2 + min(len(names), ACROSS) * (wide + 20) - 20, top - 10 + rows * (high + 36)
+
+
+def heads(weight_HQK: Weights, names: Sequence[str], title: str = "All heads", remark: str = "") -> str:
     """Thumbnails of many heads, each scaled to its own largest weight."""
     count_H, rows_Q, columns_K = weight_HQK.shape
-    cell = max(min(176 / max(rows_Q, columns_K, 1), 12.0), 2.0)
-    wide, high = columns_K * cell, rows_Q * cell
-    body = [f'<text class="title" x="{MARGIN}" y="{MARGIN + 12}">{safe(title)}</text>']
-    for h in range(count_H):
-        left = MARGIN + (h % across) * (wide + 20)
-        above = MARGIN + 50 + (h // across) * (high + 36)
-        weight_QK = np.asarray(weight_HQK[h], dtype=np.float64)
-        body.append(small_text(left, above - 6, names[h]))
-        body += squares(weight_QK, left, above, cell)
-        body.append(frame(left, above, wide, high))
-    rows = -(-count_H // across)
-    width = max(MARGIN * 2 + min(count_H, across) * (wide + 20) - 20, MARGIN * 2 + text_width(title, 15))
-    told = f"{count_H} heads, a small heat map each."
-    return document(width, MARGIN + 40 + rows * (high + 36), title, told, body, remark)
+    cell = max(min(SIDE / max(rows_Q, columns_K, 1), 12.0), 2.0)
+
+    def draw(head: int, left: float, above: float) -> list[str]:
+        return squares(np.asarray(weight_HQK[head], dtype=np.float64), left, above, cell)
+
+    body, width, height = thumbnails(names, draw, columns_K * cell, rows_Q * cell, MARGIN + 50)
+    return document(width, height, title, f"{count_H} heads, a small heat map each.", body, remark)

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.explore.forward.inputs import by_word
 from regard.explore.forward.record import WHOLE, AttentionRecord
-from regard.explore.forward.tokens import Token, by_word, words
 from regard.explore.kinds import TITLES, Kind, is_self_attention
 from regard.explore.payload import downsample
 from regard.explore.pictures import arcs, heatmap, svg
-from regard.explore.pictures.colours import ColourScheme
+from regard.explore.pictures.heatmap import ColourScheme
 from regard.system.errors import RegardError, UsageError
 
 SMALLER = "Each square stands for several tokens: what those of its rows give to those of its columns, on average."
@@ -128,7 +128,7 @@ class View:
             return svg.heads(weight_HQK, names, self.title, remark=remark)
         if most is not None and weight_HQK.size > most:
             found = f"this head has {weight_HQK.size:,} weights, a picture {most:,} at most"
-            raise RegardError(f"{found}; shorten the text")
+            raise RegardError(f"{found}; shorten the text", "text")
         note = "Rows look, columns are looked at; a row sums to one."
         return svg.heatmap(weight_HQK[0], *self.labels(), self.title, note, remark)
 
@@ -156,21 +156,19 @@ class View:
     def _sides(self) -> list[tuple[list[str], list[list[int]]]]:
         """For queries and keys: labels, and the token indices of each."""
         record = self.record
-        query_text = record.source_text if self.kind == "encoder" else record.target_text
-        key_text = record.target_text if self.kind == "decoder" else record.source_text
-        keys = self._side(record.keys(self.kind), key_text)
-        return [([WHOLE], [[0]]) if self.kind == "pool" else self._side(record.queries(self.kind), query_text), keys]
+        if self.whole:
+            sides = list(record.words(self.kind))
+        else:
+            tokens = record.queries(self.kind), record.keys(self.kind)
+            sides = [[(token.text, [place]) for place, token in enumerate(side)] for side in tokens]
+        if self.kind == "pool":
+            sides[0] = [(WHOLE, [0])]
+        return [([name for name, _ in side], [places for _, places in side]) for side in sides]
 
     @property
     def _only(self) -> str | None:
         """The name of the only query, where one learned query attends whatever the text."""
         return WHOLE if self.kind == "pool" else None
-
-    def _side(self, tokens: tuple[Token, ...], text: str) -> tuple[list[str], list[list[int]]]:
-        if not self.whole:
-            return [token.text for token in tokens], [[i] for i in range(len(tokens))]
-        found = words(tokens, text)
-        return [word for word, _ in found], [places for _, places in found]
 
     def _merge_words(self, weight_QK: NDArray[Any]) -> NDArray[Any]:
         (_, queries), (_, keys) = self._sides()

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Annotated, Any, TypeVar, get_type_hints
 
-import numpy as np
+from pydantic import Field
 
 import regard
+from regard.explore.folders.folder import is_running
 from regard.explore.folders.models import Models
-from regard.explore.folders.runs import is_running
-from regard.explore.forward.passes import IMAGES
+from regard.explore.forward.passes import IMAGES, shown_pixels
 from regard.explore.payload import Answer, pack
-from regard.explore.questions import ablation, attribution, embeddings, equation, export, layers, look, search
-from regard.explore.requests import Fields, check_whole, format_value, model_reference
+from regard.explore.questions import attribution, equation, export, look, search, vectors
+from regard.explore.requests import Count, ModelRequest, Whole, question, split_fields
 from regard.system.errors import UsageError
 
 POINTS = 10_000
@@ -21,33 +22,37 @@ POINTS = 10_000
 PICTURES = 256
 """Most images per request."""
 
+T = TypeVar("T")
 
-def images(models: Models, given: Fields) -> Answer:
+
+@question
+def images(
+    models: Models,
+    asked: ModelRequest,
+    begin: Annotated[Whole, Field(le=10**9)] = 0,
+    count: Annotated[Count, Field(le=PICTURES)] = 24,
+) -> Answer:
     """Images to explore a model with."""
-    asked = model_reference(given)
-    begin, count = given.whole("begin", 0, 10**9, 0), given.whole("count", 1, PICTURES, 24)
-    given.end()
-    task = models.load(*asked).task
+    task = models.load_for(asked).task
     if task.name != IMAGES:
         raise UsageError("this model reads texts", "model")
     found = models.gallery.batch(task, begin, count)
-    pixels = np.rint(np.clip(found.pixels / task.cut.scale.largest, 0, 1) * 255).astype(np.uint8)
-    return {"labels": list(found.labels), "total": found.total}, {"pixels": pixels}
+    return {"labels": list(found.labels), "total": found.total}, {"pixels": shown_pixels(task, found.pixels)}
 
 
-ANSWERS: Mapping[str, Callable[[Models, Fields], Answer]] = {
+ANSWERS: Mapping[str, Callable[..., Answer]] = {
     "look": look.look,
     "head": look.head,
     "row": look.row,
     "equation": equation.equation_of,
     "tree": search.tree_of,
-    "places": layers.places_of,
-    "drift": layers.drift_of,
-    "near": embeddings.nearest_pieces,
-    "map": embeddings.embedding_map,
-    "vectors": embeddings.vectors,
+    "places": vectors.places_of,
+    "drift": vectors.drift_of,
+    "near": vectors.nearest_pieces,
+    "map": vectors.embedding_map,
+    "vectors": vectors.vectors,
     "owes": attribution.input_attribution,
-    "needs": ablation.head_ablation,
+    "needs": attribution.head_ablation,
     "images": images,
 }
 """Answer functions by endpoint name."""
@@ -69,24 +74,20 @@ def answer(models: Models, name: str, asked: Any) -> bytes:
         RegardError: it cannot be answered; the message says why.
     """
     if name not in ANSWERS:
-        raise UsageError(f"there is no endpoint {format_value(name)}; there are {', '.join(ANSWERS)}")
-    weights, given = pin_weights(models, asked)
-    values, arrays = ANSWERS[name](models, given)
+        raise UsageError(f"there is no endpoint {name[:40]!r}; there are {', '.join(ANSWERS)}")
+    weights, (values, arrays) = _ask(models, ANSWERS[name], asked)
     return pack({**values, "weights": weights}, arrays)
 
 
-def pin_weights(models: Models, asked: Any) -> tuple[str, Fields]:
-    """Pin a request to the current weights: their name, and the request's fields with that name.
+def _ask(models: Models, function: Callable[..., T], asked: Any) -> tuple[str, T]:
+    """The name of the current weights, and what a question's function makes of an object's fields.
 
-    Every question comes through here, and none ends with a field that it has not read: so all of an answer is of the
-    same weights, whatever a training writes meanwhile, and of those that the question names where it names some.
-
-    Raises:
-        WeightsReplaced: the requested weights no longer exist.
-        RegardError: it is no question, or there are no weights.
+    Every question comes through here: so all of an answer is of the same weights, whatever a training writes meanwhile,
+    and of those that the question names where it names some.
     """
-    weights = models.load(*model_reference(Fields(asked))).weights
-    return weights, Fields({**asked, "weights": weights})
+    request, others = split_fields(get_type_hints(function)["asked"], asked)
+    weights = models.load_for(request).weights
+    return weights, function(models, replace(request, weights=weights), **others)
 
 
 def state(models: Models) -> dict[str, Any]:
@@ -101,7 +102,7 @@ def stream_tokens(models: Models, asked: Any) -> Iterator[dict[str, Any]]:
         WeightsReplaced: the requested weights no longer exist.
         RegardError: the model cannot generate this; raised before the first token.
     """
-    return search.stream_tokens(models, pin_weights(models, asked)[1])
+    return _ask(models, search.stream_tokens, asked)[1]
 
 
 def export_file(models: Models, asked: Any) -> tuple[bytes, str, str]:
@@ -111,22 +112,22 @@ def export_file(models: Models, asked: Any) -> tuple[bytes, str, str]:
         WeightsReplaced: the requested weights no longer exist.
         RegardError: it cannot be made.
     """
-    return export.export_file(models, pin_weights(models, asked)[1])
+    return _ask(models, export.export_file, asked)[1]
 
 
-def course(models: Models, number: int, points: int) -> bytes:
+@question
+def course(models: Models, model: Whole, points: Annotated[Count, Field(le=POINTS)]) -> bytes:
     """The metrics of a training, from its log.
 
     Args:
         models: the explored models.
-        number: of the model.
+        model: its number.
         points: of each curve at most.
 
     Raises:
         RegardError: there is no such model, or no log beside it.
     """
-    points = check_whole(points, 1, POINTS, "points")
-    folder, followed = models.folder(check_whole(number, 0, 10**6, "model")), models.courses[number]
+    folder, followed = models.folder(model), models.courses[model]
     followed.advance()
     values, arrays = followed.summary(points)
     return pack({**values, "running": is_running(folder.path)}, arrays)

@@ -1,21 +1,24 @@
-"""Input attribution by gradient × input, for a generated token, a label or a tag."""
+"""What a prediction rests on: gradient × input of each token, and the score without each head."""
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.explore.folders.models import Models
-from regard.explore.forward.candidates import PIECE_SCORES
 from regard.explore.forward.inputs import ModelInputs
+from regard.explore.forward.outputs import LANGUAGE_MODEL, PIECE_SCORES
 from regard.explore.forward.passes import inputs_of
-from regard.explore.forward.searches import LANGUAGE_MODEL
+from regard.explore.kinds import KINDS
 from regard.explore.payload import Answer, check_finite
-from regard.explore.requests import AblationRequest, Fields, Request
+from regard.explore.requests import AblationRequest, Place, Places, Request, Text, question
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,26 +26,25 @@ if TYPE_CHECKING:
 
     from regard.nn.layout import Sequences
 
+T = TypeVar("T")
 Score = Callable[["Tensor"], "Tensor"]
 """From ``hidden_TD`` of a pass to a scalar."""
 _READS = {"source": "encoder"}
 STACKS = {"bert": _READS, "rnn-encoder": _READS, "vit": _READS, "gpt": {"source": "decoder"}}
 """The stack that reads each side, by family; an encoder-decoder has two."""
+SECONDS = 2.0
+"""Seconds after which a partial answer is returned: other requests wait, and the client may have left."""
 
 
-def input_attribution(models: Models, given: Fields) -> Answer:
+@question
+def input_attribution(models: Models, asked: Request, place: Place | None = None, label: Text | None = None) -> Answer:
     """Gradient × input of a log-probability or a regression value, for each token read and each token written before.
 
     Raises:
         RegardError: the model computes NaN or infinite values.
     """
-    asked = Request.from_fields(given)
-    place, label = given.whole("place", 0, 1 << 20, None), given.text("label", None)
-    given.end()
-    loaded = models.load_for(asked)
-    with asked.without.changes.apply(loaded.task.recipe.model):
-        seen = inputs_of(models, loaded, asked)
-    score, shares = attribute(seen, asked.without, explained_score(seen, place, label))
+    seen = inputs_of(models, models.load_for(asked), asked)
+    score, shares = attribute(seen, asked.changes, explained_score(seen, place, label))
     check_finite(np.array(score), *shares.values())
     return {"score": score}, {name: share.astype(np.float32) for name, share in shares.items()}
 
@@ -57,7 +59,7 @@ def attribute(seen: ModelInputs, without: AblationRequest, score: Score) -> tupl
     task, told = seen.task, list[float]()
 
     def run() -> Tensor:
-        with without.changes.apply(task.recipe.model):
+        with without.ablations.apply(task.recipe.model):
             found = score(seen.run())
         told.append(float(found.detach()))
         return found
@@ -219,3 +221,61 @@ def _whole(rows: Tensor) -> Sequences:
 def is_number(task: Any) -> bool:
     """Whether the model is a regression."""
     return task.name == "classification" and task.recipe.classification.kind == "regression"
+
+
+@question
+def head_ablation(
+    models: Models, asked: Request, places: Places = (), label: Text | None = None, begin: Place = 0
+) -> Answer:
+    """Head ablation: the score explained by ``attribution``, without each head from ``begin`` on, as time allows.
+
+    What is written stays what it is with all heads, and other changes are kept. Of several places the scores are
+    summed: of consecutive pieces, the log-probability of all of them; of gaps,
+    which are filled each by itself, that of all as they are meant. A tag is one score, however many its tokens are.
+
+    Raises:
+        RegardError: the model computes NaN or infinite values.
+    """
+    loaded = models.load_for(asked)
+    seen = inputs_of(models, loaded, asked)
+    scores = [explained_score(seen, place, label) for place in distinct_places(seen, places)] or [
+        explained_score(seen, None, label)
+    ]
+    attention = loaded.task.recipe.model.attention
+    heads = [(kind, layer + 1, head + 1) for kind in KINDS for layer, head in np.ndindex(attention.get(kind, (0, 0)))]
+    if begin > len(heads):
+        raise UsageError(f"there are {len(heads)} heads", "begin")
+
+    def total(hidden_TD: Tensor) -> float:
+        return sum(float(score(hidden_TD)) for score in scores)
+
+    off = asked.changes.off
+    ablations = (replace(asked.changes, off=some) for some in (off, *((*off, head) for head in heads[begin:])))
+    whole, *rest = values_in_time((read_ablated(seen, one, total) for one in ablations), SECONDS)
+    check_finite(np.array([whole, *rest]))
+    values = {
+        "score": whole,
+        "logarithm": not is_number(loaded.task),
+        "heads": heads[begin : begin + len(rest)],
+        "total": len(heads),
+    }
+    return values, {"without": np.array(rest, np.float32)}
+
+
+def values_in_time(values: Iterator[float], seconds: float) -> list[float]:
+    """The first two values, and more until time is up."""
+    end = time.monotonic() + seconds
+    found = list(islice(values, 2))
+    while time.monotonic() < end and (more := list(islice(values, 1))):
+        found += more
+    return found
+
+
+def read_ablated(seen: ModelInputs, without: AblationRequest, read: Callable[[Tensor], T]) -> T:
+    """What is read from ``hidden_TD`` of a pass with these ablations."""
+    import torch
+
+    from regard.models.captured_attention import evaluating
+
+    with torch.inference_mode(), evaluating(seen.task.model), without.ablations.apply(seen.task.recipe.model):
+        return read(seen.run())

@@ -1,38 +1,87 @@
-"""The attention equation of one query in numbers, also without scaling or without the mask."""
+"""The attention equation of one head in numbers, step by step, also without scaling or without the mask."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.explore.folders.models import Models
-from regard.explore.forward.equation_steps import EquationSteps, equation
-from regard.explore.forward.passes import ablated_inputs
-from regard.explore.kinds import KINDS
+from regard.explore.forward.inputs import ModelInputs
+from regard.explore.forward.passes import inputs_of
+from regard.explore.kinds import Kind
 from regard.explore.payload import Answer
-from regard.explore.requests import Fields, Request
+from regard.explore.requests import Number, Place, Request, question
 from regard.system.errors import UsageError
 
 Floats = NDArray[np.float64]
 
 
-def equation_of(models: Models, given: Fields) -> Answer:
+@dataclass(frozen=True)
+class EquationSteps:
+    """``softmax(Q Kᵀ / divisor + bias) V`` of one head, with every intermediate value of the model's own pass.
+
+    Args:
+        query_LK, key_MK, value_MU: what is compared, and what is mixed.
+        score_LM: ``query · key``; of additive attention ``vᵀ tanh(query + key)``.
+        divisor: of the scores, √d_k or 1.
+        bias_LM: what positions add; zeros where they add nothing.
+        hidden_LM: which keys a query must not see.
+        weight_LM: the softmax; a row sums to one.
+        context_LU: the values, mixed by the weights.
+    """
+
+    query_LK: Floats
+    key_MK: Floats
+    value_MU: Floats
+    score_LM: Floats
+    divisor: float
+    bias_LM: Floats
+    hidden_LM: NDArray[np.bool_]
+    weight_LM: Floats
+    context_LU: Floats
+
+
+def equation(seen: ModelInputs, kind: str, layer: int, head: int) -> EquationSteps:
+    """The equation of a head, counted from 1, from one forward pass.
+
+    Raises:
+        UsageError: there is no such head.
+    """
+    from regard.models.ablation import Head, refuse_missing
+    from regard.models.captured_attention import inside
+
+    section = seen.task.recipe.model
+    refuse_missing(section, Head(kind, layer, head))
+    found = inside(seen.task.model, section.family, seen.run, kind, layer - 1)
+
+    def one(point: str) -> Any:
+        return found[point][head - 1].double().cpu().numpy()
+
+    score_LM = one("score")
+    bias_LM = one("bias") if "bias" in found else np.zeros_like(score_LM)
+    hidden_LM = found["mask"].cpu().numpy() if "mask" in found else np.zeros(score_LM.shape, np.bool_)
+    parts = (one("query"), one("key"), one("value"), score_LM, section.divisor, bias_LM, hidden_LM)
+    return EquationSteps(*parts, one("weight"), one("context"))
+
+
+@question
+def equation_of(
+    models: Models, asked: Request, kind: Kind, layer: Number = 1, head: Number = 1, query: Place = 0
+) -> Answer:
     """The attention equation of one query."""
-    asked, kind = Request.from_fields(given), given.word("kind", KINDS)
-    layer, head = given.whole("layer", 1, 65536, 1), given.whole("head", 1, 65536, 1)
-    query = given.whole("query", 0, 1 << 20, 0)
-    given.end()
     loaded = models.load_for(asked)
     section = loaded.task.recipe.model
-    with ablated_inputs(models, loaded, asked) as seen:
+    seen = inputs_of(models, loaded, asked)
+    with asked.changes.ablations.apply(section):
         found = equation(seen, kind, layer, head)
     if query >= len(found.query_LK):
         raise UsageError(f"there is no query {query}; they count from 0 to {len(found.query_LK) - 1}", "query")
     # Without scaling, multiply the score by the divisor it will be divided by.
-    score_LM = found.score_LM if asked.without.scaling else found.score_LM / section.divisor
-    divisor = found.divisor if asked.without.scaling else 1.0
+    score_LM = found.score_LM if asked.changes.scaling else found.score_LM / section.divisor
+    divisor = found.divisor if asked.changes.scaling else 1.0
     values = {"divisor": divisor, "additive": kind == "pool" or getattr(section, "score", None) == "additive"}
     arrays = steps(found, score_LM[query], divisor, query)
     floats = {name: np.asarray(array, np.float32) for name, array in arrays.items()}

@@ -4,143 +4,165 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
 
+import regard
 from regard.explore.folders.models import LoadedModel, Models
-from regard.explore.forward import ablation_note
 from regard.explore.forward.passes import ForwardPass, forward_pass
-from regard.explore.forward.record import AttentionRecord
 from regard.explore.forward.text_windows import WindowedRequest, fit_request
-from regard.explore.kinds import KINDS, Kind, as_kind
-from regard.explore.pictures.image_view import CLASS, MEAN, ImageName, ImageView
+from regard.explore.kinds import NAMES, Kind
+from regard.explore.payload import pack
+from regard.explore.pictures.images import CLASS, MEAN, ImageName, ImageView
 from regard.explore.pictures.view import View
 from regard.explore.questions.first_head import first_head
-from regard.explore.questions.look import first_kind, kinds_of
-from regard.explore.questions.single_file import render_page
-from regard.explore.requests import Fields, Request
+from regard.explore.questions.look import every_weight, pass_values
+from regard.explore.requests import Flag, ImageRequest, Number, Place, Request, question
 from regard.system.errors import RegardError, UsageError
 
+PARTS = {"positions": "positions", "scaling": "scaling", "mask": "the mask"}
+"""Names of the other ablations."""
+PLACE = "<!-- payload -->"
+UNTOLD: dict[str, Any] = {"examples": [], "snapshots": [], "weights": None, "why": None}
+"""Neutral values for facts that do not belong in the file: other texts, snapshots, weights."""
 BRIGHTEST = 255.0
+MEDIA = {"json": "application/json", "svg": "image/svg+xml", "html": "text/html"}
 MOST = 1 << 22
 """Most weights in one file: 22 MB as a page, 33 MB as JSON, and some seconds of computation."""
 SQUARES = 1 << 18
 """Most squares of a picture: one head over 512 tokens; several heads with more are drawn smaller."""
 
 
-@dataclass(frozen=True)
-class ExportRequest:
-    """What to export of a pass.
+def describe_changes(asked: Request) -> str:
+    """Sentences on ablations, snapshot and forced target.
 
     Args:
-        one: the pass; ``asked``: what it is of; ``cut``: the same, as far as the model reads it.
-        kind: of attention.
-        layer, head: counted from 1; ``None``: all.
-        who: what looks, in an image.
-        model: what a page has to know of the model.
-        place: where a page begins.
+        asked: what the pass is of.
+
+    Returns:
+        Nothing where the model is as it is, and writes what it would.
     """
-
-    one: ForwardPass
-    asked: Request
-    cut: WindowedRequest
-    kind: Kind
-    layer: int | None
-    head: int | None
-    who: str = CLASS
-    model: Mapping[str, Any] = field(default_factory=dict)
-    place: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def remark(self) -> str:
-        """Sentences on ablations and windows."""
-        return " ".join(filter(None, (self.cut.label, ablation_note.describe_changes(self.cut.asked))))
+    without = asked.changes
+    parts = [f"{NAMES[kind]} head {layer}·{head}" for kind, layer, head in without.off]
+    parts += [name for part, name in PARTS.items() if not getattr(without, part)]
+    told = [f"Without {', '.join(parts)}."] if parts else []
+    if asked.snapshot is not None:
+        told.append(f"With the weights of {asked.snapshot}.")
+    if asked.target is not None:
+        told.append(f"Made to write “{asked.target}”")
+    return " ".join(told)
 
 
-def export_file(models: Models, given: Fields) -> tuple[bytes, str, str]:
+def request_values(asked: Request) -> dict[str, Any]:
+    """The same as values: ``snapshot``, forced ``target``, and ``changes`` as requested."""
+    without = {**asdict(asked.changes), "off": [list(head) for head in asked.changes.off]}
+    return {"snapshot": asked.snapshot, "target": asked.target, "changes": without}
+
+
+def render_page(one: ForwardPass, model: Mapping[str, Any], asked: WindowedRequest, place: Mapping[str, Any]) -> str:
+    """The HTML page of one pass.
+
+    Args:
+        one: the pass.
+        model: what a page has to know of the model, as in the answer to ``state``; of it goes along what belongs to
+            this pass alone, no path and no other text.
+        asked: what the pass is of.
+        place: where the page begins: ``kind``, ``layer``, ``head``, the row ``query`` that stays lit, and whether a
+            row is a ``whole`` word; what is not there is as the page finds it best.
+    """
+    values, arrays = pass_values(one)
+    kept = {**model, "folder": model["name"], **UNTOLD}
+    told = {
+        **values,
+        "version": regard.__version__,
+        "model": kept,
+        "asked": request_values(asked.asked),
+        **asked.values,
+        "place": dict(place),
+    }
+    before, behind = _page().split(PLACE)
+    return before + b64encode(pack(told, arrays | every_weight(one.record))).decode("ascii") + behind
+
+
+@cache
+def _page() -> str:
+    """The built page, without data."""
+    return (files("regard.explore") / "page" / "alone.html").read_text(encoding="utf-8")
+
+
+@question
+def export_file(
+    models: Models,
+    asked: Request,
+    form: Literal["json", "svg", "html"],
+    kind: Literal["", Kind] = "",
+    layer: Number | None = None,
+    head: Number | None = None,
+    token: Place | None = None,
+    words: Flag = False,
+) -> tuple[bytes, str, str]:
     """An exported file: content, media type and name.
 
     Raises:
         UsageError: there is no such form, or no such kind, layer or head.
         RegardError: the file would have more numbers than one should hold.
     """
-    asked, form = Request.from_fields(given), given.word("form", tuple(FORMS))
-    kind = given.word("kind", ("", *KINDS), "")
-    layer, head = given.whole("layer", 1, 65536, None), given.whole("head", 1, 65536, None)
-    place = {"kind": kind, "layer": layer, "head": head, "query": given.whole("token", 0, 65536, None)}
-    place["whole"] = given.flag("words", False)
-    given.end()
     loaded = models.load_for(asked)
     folder, one, cut = models.folder(asked.model), forward_pass(models, asked), fit_request(models, loaded, asked)
-    there = kinds_of(one.record)
+    there = one.record.kinds
     if not there:
         raise UsageError("this model has no attention to look at", "kind")
-    who = CLASS if getattr(folder.recipe.model, "pool", "first") == "first" else MEAN
-    use = as_kind(kind) if kind else there[0]
-    if form == "html" and not kind:
-        place |= _initial_view(models, loaded, cut.asked, one)
-    wanted = ExportRequest(one, asked, cut, use, layer, head, who, folder.state(asked.model), place)
-    one.record.layer(wanted.kind, layer or 1)
+    one.record.layer(kind or there[0], layer or 1)
     if head is not None:
-        one.record.head(wanted.kind, layer or 1, head)
-    content, media = FORMS[form](wanted)
+        one.record.head(kind or there[0], layer or 1, head)
+    if form == "svg":
+        who = CLASS if getattr(folder.recipe.model, "pool", "first") == "first" else MEAN
+        remark = " ".join(filter(None, (cut.label, describe_changes(cut.asked))))
+        content = _svg(one, asked.image, kind or there[0], layer, head, who, remark)
+    else:
+        count = sum(weight_HQK.size for layers in one.record.weights.values() for weight_HQK in layers)
+        if count > MOST:
+            raise RegardError(f"makes {count:,} weights, one file holds {MOST:,} at most; give a shorter text", "text")
+        if form == "json":
+            values = {**one.record.to_dict(), "output": one.output, "asked": request_values(asked), **cut.cut_values}
+            content = json.dumps(values, ensure_ascii=False) + "\n"
+        else:
+            place = {"kind": kind, "layer": layer, "head": head, "query": token, "whole": words}
+            place |= {} if kind else _initial_view(models, loaded, cut.asked, one)
+            place = {name: value for name, value in place.items() if value not in (None, "")}
+            content = render_page(one, folder.state(asked.model), cut, place)
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", folder.name).strip("-") or "model"
-    return content.encode(), media, f"{name}-attention.{form}"
+    return content.encode(), MEDIA[form], f"{name}-attention.{form}"
 
 
 def _initial_view(models: Models, loaded: LoadedModel, asked: Request, one: ForwardPass) -> dict[str, Any]:
-    """The initial selection of a page, as on the served page."""
-    kind = first_kind(one.record)
+    """The initial selection, as on the served page: the kind of the output if there is one, else the first."""
+    kind: Kind = "cross" if "cross" in one.record.kinds else one.record.kinds[0]
     found = first_head(models, loaded, asked, one, kind)
     return {"kind": kind} if found is None else {"kind": kind, **asdict(found), "whole": True}
 
 
-def _json(wanted: ExportRequest) -> tuple[str, str]:
-    """JSON: tokens, weights of all heads, the model's output, and the ablations."""
-    _refuse_many(wanted.one.record)
-    values = {**wanted.one.record.to_dict(), "output": wanted.one.output, "asked": ablation_note.values(wanted.asked)}
-    values |= wanted.cut.cut_values
-    return json.dumps(values, ensure_ascii=False) + "\n", "application/json"
-
-
-def _svg(wanted: ExportRequest) -> tuple[str, str]:
-    """SVG: one head large, or several small."""
-    return (_image_svg if wanted.one.pixels is not None else _text_svg)(wanted), "image/svg+xml"
-
-
-def _text_svg(wanted: ExportRequest) -> str:
-    view = View(wanted.one.record, wanted.kind, wanted.layer, wanted.head)
-    return view.svg(remark=wanted.remark, most=SQUARES)
-
-
-def _image_svg(wanted: ExportRequest) -> str:
-    one, said = wanted.one, wanted.one.output["said"]
-    assert one.pixels is not None
-    assert one.grid is not None
-    number = None if wanted.asked.image is None else wanted.asked.image + 1
+def _svg(
+    one: ForwardPass,
+    image: ImageRequest | None,
+    kind: Kind,
+    layer: int | None,
+    head: int | None,
+    who: str,
+    remark: str,
+) -> str:
+    """One head large, or several small; over the patches of an image, those that ``who`` looks at."""
+    if one.pixels is None or one.grid is None:
+        return View(one.record, kind, layer, head).svg(remark=remark, most=SQUARES)
+    said, weights = one.output["said"], one.record.weights[kind]
+    number = None if image is None or image.number is None else image.number + 1
     name = ImageName(number, one.label, "|".join(said) if isinstance(said, list) else str(said))
-    pixels = one.pixels.astype("int64")
-    weights = one.record.weights[wanted.kind]
-    squares = (1 if wanted.layer and wanted.head else sum(map(len, weights))) * one.grid[0] * one.grid[1]
+    squares = (1 if layer and head else sum(map(len, weights))) * one.grid[0] * one.grid[1]
     if squares > SQUARES:
-        raise RegardError(f"these are {squares:,} squares, a picture has {SQUARES:,} at most; name one head")
-    view = ImageView(pixels, BRIGHTEST, one.grid, weights, name, wanted.who, wanted.layer, wanted.head)
-    return view.svg(remark=wanted.remark)
-
-
-def _html(wanted: ExportRequest) -> tuple[str, str]:
-    """HTML: an interactive page with all heads."""
-    _refuse_many(wanted.one.record)
-    place = {name: value for name, value in wanted.place.items() if value not in (None, "")}
-    return render_page(wanted.one, wanted.model, wanted.cut, place), "text/html"
-
-
-def _refuse_many(record: AttentionRecord) -> None:
-    count = sum(weight_HQK.size for layers in record.weights.values() for weight_HQK in layers)
-    if count > MOST:
-        raise RegardError(f"this text makes {count:,} weights, one file holds {MOST:,} at most; give a shorter text")
-
-
-FORMS: dict[str, Callable[[ExportRequest], tuple[str, str]]] = {"json": _json, "svg": _svg, "html": _html}
-"""Writers by format, returning content and media type."""
+        raise RegardError(f"these are {squares:,} squares, a picture has {SQUARES:,} at most; name one head", "head")
+    view = ImageView(one.pixels.astype("int64"), BRIGHTEST, one.grid, weights, name, who, layer, head)
+    return view.svg(remark=remark)

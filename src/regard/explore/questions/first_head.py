@@ -12,14 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.explore.folders.models import LoadedModel, Models
-from regard.explore.forward.candidates import PIECE_SCORES
-from regard.explore.forward.inputs import ModelInputs
+from regard.explore.forward.inputs import ModelInputs, by_word, words
+from regard.explore.forward.outputs import LANGUAGE_MODEL, PIECE_SCORES, SEARCHED
 from regard.explore.forward.passes import ForwardPass, inputs_of
-from regard.explore.forward.record import AttentionRecord
-from regard.explore.forward.searches import LANGUAGE_MODEL, SEARCHED
-from regard.explore.forward.tokens import by_word, words
 from regard.explore.kinds import Kind, is_self_attention
-from regard.explore.questions.attribution import explained_score, is_number, most_probable_piece
+from regard.explore.questions.attribution import explained_score, is_number, most_probable_piece, read_ablated
 from regard.explore.requests import AblationRequest, Request
 from regard.text.tags import OUTSIDE
 
@@ -77,17 +74,16 @@ def first_head(models: Models, loaded: LoadedModel, asked: Request, one: Forward
         asked: what the pass is of; ``one``: the pass.
         kind: of attention.
     """
-    if kind == "pool" or asked.image is not None or asked.pixels is not None:
+    if kind == "pool" or asked.image is not None:
         return None
     record = one.record
-    queries, keys = _words(record, kind)
-    with asked.without.changes.apply(loaded.task.recipe.model):
-        seen = inputs_of(models, loaded, asked)
+    queries, keys = record.words(kind)
+    seen = inputs_of(models, loaded, asked)
     rows = _rows(seen, one, kind, queries)
     if not rows:
         return None
     sharp_LHR = np.stack([_sharpness(weight_HQK, kind, rows, queries, keys) for weight_HQK in record.weights[kind]])
-    found_LHR = sharp_LHR * _losses(seen, asked.without, kind, rows, sharp_LHR)
+    found_LHR = sharp_LHR * _losses(seen, asked.changes, kind, rows, sharp_LHR)
     pointing = [bool(POINTERS.fullmatch(row.word)) for row in rows]
     for some_R, least in ((np.array(pointing), POINTS), (np.ones(len(rows), np.bool_), LEAST)):
         if (found_LHR * some_R).max() >= least:
@@ -100,13 +96,6 @@ def first_head(models: Models, loaded: LoadedModel, asked: Request, one: Forward
 def _first_head_of(value_LHR: Floats, rows: Sequence[_Row]) -> FirstHead:
     layer, head, row = map(int, np.unravel_index(value_LHR.argmax(), value_LHR.shape))
     return FirstHead(layer + 1, head + 1, rows[row].number)
-
-
-def _words(record: AttentionRecord, kind: Kind) -> tuple[Words, Words]:
-    """The query words and the key words."""
-    query_text = record.source_text if kind == "encoder" else record.target_text
-    key_text = record.target_text if kind == "decoder" else record.source_text
-    return words(record.queries(kind), query_text), words(record.keys(kind), key_text)
 
 
 def _is_content_word(word: str) -> bool:
@@ -165,21 +154,12 @@ def _losses(seen: ModelInputs, without: AblationRequest, kind: Kind, rows: Seque
         return fall_LHR
     read = _probability_reader(seen, rows)
     sharpest = np.argsort(-sharp_LHR.max(axis=2), axis=None, kind="stable")[: most - 1]
-    whole_R = _ablated(seen, without, read)
+    whole_R = np.nan_to_num(read_ablated(seen, without, read))
     for place in sorted(sharpest.tolist()):
         layer, head = map(int, np.unravel_index(place, sharp_LHR.shape[:2]))
         one = replace(without, off=(*without.off, (kind, layer + 1, head + 1)))
-        fall_LHR[layer, head] = np.maximum(0, whole_R - _ablated(seen, one, read))
+        fall_LHR[layer, head] = np.maximum(0, whole_R - np.nan_to_num(read_ablated(seen, one, read)))
     return fall_LHR
-
-
-def _ablated(seen: ModelInputs, without: AblationRequest, read: Read) -> Floats:
-    import torch
-
-    from regard.models.captured_attention import evaluating
-
-    with torch.inference_mode(), evaluating(seen.task.model), without.changes.apply(seen.task.recipe.model):
-        return np.nan_to_num(read(seen.run()))
 
 
 def _probability_reader(seen: ModelInputs, rows: Sequence[_Row]) -> Read:

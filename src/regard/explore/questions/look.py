@@ -4,29 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.explore.folders.models import Models
-from regard.explore.forward.head_measures import measures, rollout
+from regard.explore.forward.inputs import Token, words
 from regard.explore.forward.passes import ForwardPass, forward_pass
-from regard.explore.forward.record import AttentionRecord
+from regard.explore.forward.record import AttentionRecord, measures, rollout
 from regard.explore.forward.text_windows import fit_request
-from regard.explore.forward.tokens import Token, words
-from regard.explore.kinds import KINDS, Kind, as_kind, is_self_attention
+from regard.explore.kinds import Kind, is_self_attention
 from regard.explore.payload import Answer, bytes_of, downsample
 from regard.explore.questions.first_head import first_head
-from regard.explore.requests import Fields, Request, check_whole
+from regard.explore.requests import Number, Places, Request, question
 from regard.system.errors import UsageError
 
 SIDE = 64
 """Most rows and columns of a thumbnail."""
 FEW = 1 << 18
 """Most weights per response."""
-ROWS = 256
-"""Most tokens of a word."""
 SIDES: dict[str, tuple[str, str]] = {
     "encoder": ("source", "source"),
     "decoder": ("target", "target"),
@@ -34,20 +31,21 @@ SIDES: dict[str, tuple[str, str]] = {
     "pool": ("whole", "source"),
 }
 """The sides of queries and keys."""
-MERGES = ("head", "mean", "max", "rollout")
+Merge = Literal["head", "mean", "max", "rollout"]
 
 Arrays = dict[str, NDArray[Any]]
 
 
-def look(models: Models, given: Fields) -> Answer:
+@question
+def look(models: Models, asked: Request, opening: Literal["", Kind] = "") -> Answer:
     """A whole forward pass for display, and the first head to show of the requested kind."""
-    asked, begin = Request.from_fields(given), given.word("opening", ("", *KINDS), "")
-    given.end()
     loaded = models.load_for(asked)
     cut = fit_request(models, loaded, asked)
     one = forward_pass(models, cut.asked)
     values, arrays = pass_values(one)
-    found = first_head(models, loaded, cut.asked, one, as_kind(begin)) if begin in kinds_of(one.record) else None
+    found = None
+    if opening in one.record.kinds:
+        found = first_head(models, loaded, cut.asked, one, opening)
     values |= {**cut.values, "opening": found and asdict(found)}
     every = every_weight(one.record)
     few = sum(array.size for array in every.values()) <= FEW
@@ -57,7 +55,7 @@ def look(models: Models, given: Fields) -> Answer:
 def pass_values(one: ForwardPass) -> tuple[dict[str, Any], Arrays]:
     """A pass without its full weights: values, thumbnails and measures of all heads, and image pixels."""
     record = one.record
-    there = kinds_of(record)
+    there = record.kinds
     values: dict[str, Any] = {
         "source_text": record.source_text,
         "target_text": record.target_text,
@@ -71,29 +69,31 @@ def pass_values(one: ForwardPass) -> tuple[dict[str, Any], Arrays]:
         "image": None if one.grid is None else {"rows": one.grid[0], "columns": one.grid[1], "label": one.label},
     }
     arrays = {name: array for kind in there for name, array in _pictures(record, kind, one.grid).items()}
-    return values, arrays | _pixels(one)
+    return values, arrays if one.pixels is None else {**arrays, "pixels": one.pixels}
 
 
 def every_weight(record: AttentionRecord) -> Arrays:
     """``weight_LHQK`` of every kind of attention."""
-    return {f"weights.{kind}": np.stack(record.weights[kind]).astype(np.float32) for kind in kinds_of(record)}
+    return {f"weights.{kind}": np.stack(record.weights[kind]).astype(np.float32) for kind in record.kinds}
 
 
-def head(models: Models, given: Fields) -> Answer:
+@question
+def head(
+    models: Models,
+    asked: Request,
+    kind: Kind,
+    merge: Merge = "head",
+    layer: Number | None = None,
+    head: Number | None = None,
+) -> Answer:
     """The weights of one head, or of several merged."""
-    asked, kind = Request.from_fields(given), as_kind(given.word("kind", KINDS))
-    merge = given.word("merge", MERGES, "head")
-    layer, number = given.whole("layer", 1, 65536, None), given.whole("head", 1, 65536, None)
-    given.end()
     record = forward_pass(models, asked).record
-    return {}, {"weight": merge_heads(record, kind, merge, layer, number).astype(np.float32)}
+    return {}, {"weight": merge_heads(record, kind, merge, layer, head).astype(np.float32)}
 
 
-def row(models: Models, given: Fields) -> Answer:
+@question
+def row(models: Models, asked: Request, kind: Kind, places: Places = ()) -> Answer:
     """``weight_LHK``: the weights of every head from one query, or averaged over several."""
-    asked, kind = Request.from_fields(given), as_kind(given.word("kind", KINDS))
-    places = [check_whole(place, 0, 1 << 20, "places") for place in given.items("places", ROWS) or ()]
-    given.end()
     record = forward_pass(models, asked).record
     there = len(record.layer(kind, 1)[0])
     if not places or max(places) >= there:
@@ -102,13 +102,13 @@ def row(models: Models, given: Fields) -> Answer:
     return {}, {"weight": np.stack(found).astype(np.float32)}
 
 
-def merge_heads(record: AttentionRecord, kind: Kind, merge: str, layer: int | None, head: int | None) -> NDArray[Any]:
+def merge_heads(record: AttentionRecord, kind: Kind, merge: Merge, layer: int | None, head: int | None) -> NDArray[Any]:
     """``weight_QK`` of one head; the mean or maximum over a layer's heads or all heads; or their rollout.
 
     Args:
         record: one pass.
         kind: of attention.
-        merge: one of :data:`MERGES`.
+        merge: one head, or how several become one.
         layer: counted from 1; ``None``: all, and of a rollout up to the last.
         head: counted from 1, where one is looked at.
 
@@ -146,17 +146,6 @@ def _words(tokens: Sequence[Token], record: AttentionRecord, side: str) -> list[
     return [list(word) for word in words(tokens, text)]
 
 
-def kinds_of(record: AttentionRecord) -> list[Kind]:
-    """The recorded kinds of attention."""
-    return [kind for kind in KINDS if record.weights.get(kind)]
-
-
-def first_kind(record: AttentionRecord) -> Kind:
-    """The kind that the page shows first: that of the output if there is one, else the first."""
-    there = kinds_of(record)
-    return "cross" if "cross" in there else there[0]
-
-
 def _kind(record: AttentionRecord, kind: Kind) -> dict[str, Any]:
     layers, (queries, keys) = record.weights[kind], SIDES[kind]
     return {"layers": len(layers), "heads": len(layers[0]), "queries": queries, "keys": keys}
@@ -174,7 +163,3 @@ def _pictures(record: AttentionRecord, kind: Kind, grid: tuple[int, int] | None)
         f"largest.{kind}": largest.astype(np.float32),
         f"measures.{kind}": np.stack(told).astype(np.float32),
     }
-
-
-def _pixels(one: ForwardPass) -> Arrays:
-    return {} if one.pixels is None else {"pixels": one.pixels}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field, Strict
 
 from regard.explore.folders.models import LoadedModel, Models
-from regard.explore.forward.searches import (
+from regard.explore.forward.outputs import (
     LANGUAGE_MODEL,
     SearchInputs,
     SearchNode,
@@ -18,7 +20,7 @@ from regard.explore.forward.searches import (
 )
 from regard.explore.forward.text_windows import fit_request
 from regard.explore.payload import Answer
-from regard.explore.requests import Fields, Request
+from regard.explore.requests import Count, Request, Whole, question
 
 if TYPE_CHECKING:
     from regard.decoding.rows import Hypothesis
@@ -33,7 +35,14 @@ LONGEST = 1024
 """Most tokens of a continuation by a language model."""
 
 
-def stream_tokens(models: Models, given: Fields) -> Iterator[dict[str, Any]]:
+@question
+def stream_tokens(
+    models: Models,
+    asked: Request,
+    temperature: Annotated[float, Strict(), Field(ge=0, le=100, allow_inf_nan=False)] = 0.0,
+    seed: Annotated[Whole, Field(le=2**63)] = 1,
+    most: Annotated[Count, Field(le=LONGEST)] = 64,
+) -> Iterator[dict[str, Any]]:
     """Stream each token as it is decoded, with its alternatives; then the whole text and the name of the weights.
 
     Translations and missing spans take the most probable token every time, and end by themselves: they know no
@@ -43,10 +52,6 @@ def stream_tokens(models: Models, given: Fields) -> Iterator[dict[str, Any]]:
         UsageError: the model writes nothing.
         RegardError: the text is empty.
     """
-    asked = Request.from_fields(given)
-    temperature, seed = given.number("temperature", 0, 100, 0), given.whole("seed", 0, 2**63, 1)
-    most = given.whole("most", 1, LONGEST, 64)
-    given.end()
     loaded = models.load_for(asked)
     asked = fit_request(models, loaded, asked).asked
     return _tokens(models, loaded, asked, most, {"temperature": temperature, "seed": seed})
@@ -56,7 +61,7 @@ def _tokens(
     models: Models, loaded: LoadedModel, asked: Request, most: int, sampling: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """The tokens; ablations are applied only during each decoding step, not while the consumer reads."""
-    changes, section = asked.without.changes, loaded.task.recipe.model
+    changes, section = asked.changes.ablations, loaded.task.recipe.model
     start = prepare_search(loaded.task, asked.text, most)
     trace, ids = start.trace(), list[int]()
     tokens = _scheduler(start, trace, sampling).tokens()
@@ -96,13 +101,12 @@ def _token_values(start: SearchInputs, trace: Trace) -> dict[str, Any]:
     return {"id": node.id, "piece": node.piece, "probability": node.probability, "others": others}
 
 
-def tree_of(models: Models, given: Fields) -> Answer:
+@question
+def tree_of(models: Models, asked: Request, beam: Annotated[Count, Field(le=WIDEST)] = 4) -> Answer:
     """The tree of a beam search, and its best paths."""
-    asked, beam = Request.from_fields(given), given.whole("beam", 1, WIDEST, 4)
-    given.end()
     loaded = models.load_for(asked)
     asked, task = fit_request(models, loaded, asked).asked, loaded.task
-    with asked.without.changes.apply(task.recipe.model):
+    with asked.changes.ablations.apply(task.recipe.model):
         start = prepare_search(task, asked.text, AHEAD)
         trace = start.trace()
         hypotheses = beam_search(start, beam, trace)

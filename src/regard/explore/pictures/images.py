@@ -1,4 +1,8 @@
-"""Attention over image patches: views for terminal, JSON and SVG; a minimal PNG encoder."""
+"""Attention over image patches: views for terminal, JSON and SVG, and the mean attention distance of every head.
+
+The mean attention distance of a head is the distance from a patch to the patches it attends to, weighted by how much,
+averaged over patches and images; it corresponds to the receptive field of a convolution [Dosovitskiy21 Figure 7, §D.7].
+"""
 
 from __future__ import annotations
 
@@ -6,24 +10,34 @@ import base64
 import re
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.explore.forward.record import mean_distance, patch_distances
 from regard.explore.pictures import heatmap, svg
-from regard.explore.pictures.colours import ColourScheme
+from regard.explore.pictures.heatmap import ColourScheme
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
-    from regard.explore.pictures.distance import Distances
     from regard.tasks.images.classifier import Image, ImageClassification
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 GREY, COLOUR = 0, 2
 """PNG colour types: grey, or red, green and blue."""
+Weights = NDArray[Any]
+CLASS, MEAN = "class", "mean"
+"""Names of queries other than patches: the class token, and the mean over all patches."""
+FIRST = 128
+"""Number of images, as in the paper."""
+AT_ONCE = 16
+KERNEL = 3
+"""Side of the compared convolution kernels, in patches."""
+TITLE = "How far the heads attend"
+Table = NDArray[np.float64]
 
 
 def png_bytes(pixels: NDArray[np.uint8]) -> bytes:
@@ -48,15 +62,6 @@ def data_url(pixels: NDArray[Any], largest: float) -> str:
     shown = pixels if pixels.shape[2] in (1, 3) else pixels.mean(2, keepdims=True)
     bright = np.clip(shown * (255.0 / largest), 0, 255).round().astype(np.uint8)
     return "data:image/png;base64," + base64.b64encode(png_bytes(bright)).decode()
-
-
-Weights = NDArray[Any]
-CLASS, MEAN = "class", "mean"
-"""Names of queries other than patches: the class token, and the mean over all patches."""
-SIDE = 176.0
-"""Pixels of a picture's longer side."""
-ACROSS = 4
-"""Pictures per row."""
 
 
 @dataclass(frozen=True)
@@ -181,29 +186,22 @@ class ImageView:
         """
         names, first, grids = self.heads()
         rows, columns = self.grid
-        cell = SIDE / max(rows, columns)
+        cell = svg.SIDE / max(rows, columns)
         wide, high = columns * cell, rows * cell
-        body = [f'<text class="title" x="{svg.MARGIN}" y="{svg.MARGIN + 12}">{svg.safe(self.title)}</text>']
-        body.append(svg.small_text(svg.MARGIN, svg.MARGIN + 32, str(self.name)))
-        for place, name in enumerate(["the image", *names]):
-            left = svg.MARGIN + place % ACROSS * (wide + 20)
-            above = svg.MARGIN + 68 + place // ACROSS * (high + 36)
-            body.append(svg.small_text(left, above - 6, name))
-            if place:
-                body.append(f"<g><title>{first[place - 1]:.0%} to the class token</title>")
-                body += [*svg.squares(grids[place - 1], left, above, cell), "</g>"]
-            else:
-                body.append(self._draw_image(left, above, wide, high))
-            body.append(svg.frame(left, above, wide, high))
-        pictures = 1 + len(names)
-        width = svg.MARGIN * 2 + min(pictures, ACROSS) * (wide + 20) - 20
-        widest = max(svg.text_width(self.title, 15), svg.text_width(str(self.name), 11))
-        width = max(width, svg.MARGIN * 2 + widest)
-        height = svg.MARGIN + 58 + -(-pictures // ACROSS) * (high + 36)
+
+        def draw(place: int, left: float, above: float) -> list[str]:
+            if not place:
+                return [self._draw_image(left, above, wide, high)]
+            share = f"<g><title>{first[place - 1]:.0%} to the class token</title>"
+            return [share, *svg.squares(grids[place - 1], left, above, cell), "</g>"]
+
+        body, width, height = svg.thumbnails(["the image", *names], draw, wide, high, svg.MARGIN + 68)
+        body = [svg.small_text(svg.MARGIN, svg.MARGIN + 32, str(self.name)), *body]
+        width = max(width, svg.MARGIN * 2 + svg.text_width(str(self.name), 11))
         told = f"{self.name}; {len(names)} heads, a small heat map over its patches each."
         if beside is not None:
             below = beside.chart()
-            body += [f'<g transform="translate(0 {svg.number(height)})">', *below.body, "</g>"]
+            body += [f'<g transform="translate(0 {svg.number(height)})">', svg.heading(TITLE), *below.body, "</g>"]
             width, height, told = max(width, below.width), height + below.height, f"{told} {below.told}"
         return svg.document(width, height, self.title, told, body, remark)
 
@@ -240,3 +238,168 @@ def image_view(
     grid, largest = (shape.height // patch, shape.width // patch), task.cut.scale.largest
     usual = CLASS if getattr(task.recipe.model, "pool", CLASS) == "first" else MEAN
     return ImageView(pixels[0], largest, grid, weights, ImageName(number, label, said), who or usual, **shown)
+
+
+def receptive_field(stack: Iterable[tuple[int, int]]) -> int:
+    """Receptive field of a stack of convolutions, in pixels per side: ``1 + Σ (k_l − 1) Π_{i<l} s_i`` [Araujo19 eq. 2].
+
+    Args:
+        stack: kernel and stride of each, the first layer first.
+    """
+    field, jump = 1, 1
+    for kernel, stride in stack:
+        field += (kernel - 1) * jump
+        jump *= stride
+    return field
+
+
+@dataclass(frozen=True)
+class DistanceChart:
+    """A picture, to stand alone or below another: its size, its description, and its elements."""
+
+    width: float
+    height: float
+    told: str
+    body: list[str]
+
+
+@dataclass(frozen=True)
+class Distances:
+    """Attention distances of a model.
+
+    Args:
+        heads: mean attention distance in pixels, layers × heads.
+        first: the share of their attention that patches give to the class token, layers × heads.
+        fields: the side, in pixels, of what convolutions see after as many layers.
+        within: the distance if a patch attended evenly to what these see, for each layer.
+        even: the distance if every patch attended evenly to all.
+        images: how many were looked at; ``width``: pixels of their longer side.
+    """
+
+    heads: Table
+    first: Table
+    fields: tuple[int, ...]
+    within: tuple[float, ...]
+    even: float
+    images: int
+    width: int
+
+    def terminal(self) -> str:
+        """A table with a row per layer."""
+        names = "".join(f"{f'head {head + 1}':>8}" for head in range(self.heads.shape[1]))
+        beside = f"{KERNEL} x {KERNEL} convolutions"
+        lines = [
+            f"Mean attention distance in pixels, {self.images:,} images of {self.width} pixels; attending evenly to "
+            f"all would be {self.even:.1f}.",
+            "",
+            f"{'layer':<6}{names}{'mean':>8}{'to class token':>16}   {beside}: field{'evenly':>8}",
+        ]
+        for layer, heads in enumerate(self.heads):
+            values = "".join(f"{value:>8.1f}" for value in (*heads, heads.mean()))
+            field = f"{self.fields[layer]:>{len(beside) + 7}}{self.within[layer]:>8.1f}"
+            lines.append(f"{layer + 1:<6}{values}{self.first[layer].mean():>16.0%}   {field}")
+        return "\n".join(lines) + "\n"
+
+    def values(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "images": self.images,
+            "width": self.width,
+            "even": round(self.even, 4),
+            "layers": [
+                {
+                    "distance": np.round(self.heads[layer], 4).tolist(),
+                    "class_token": np.round(self.first[layer], 4).tolist(),
+                    "convolution_field": self.fields[layer],
+                    "convolution_evenly": round(self.within[layer], 4),
+                }
+                for layer in range(len(self.heads))
+            ],
+        }
+
+    def svg(self) -> str:
+        """The :meth:`chart` as a document of its own."""
+        found = self.chart()
+        return svg.document(found.width, found.height, TITLE, found.told, found.body)
+
+    def chart(self) -> DistanceChart:
+        """A dot per head, a column per layer, as in the paper's Figure 7; a line for convolutions."""
+        left, above, step, high = 70, 60, 64, 260
+        wide = step * len(self.heads)
+        most = 1.1 * max(self.even, float(self.heads.max()), *self.within)
+
+        def place(layer: int, value: float) -> tuple[str, str]:
+            return svg.number(left + step * (layer + 0.5)), svg.number(above + high * (1 - value / most))
+
+        body = [svg.frame(left, above, wide, high), *self._axes(left, above, step, high, most)]
+        points = " ".join(",".join(place(layer, value)) for layer, value in enumerate(self.within))
+        body.append(f'<polyline class="line" stroke-dasharray="2 5" points="{points}"/>')
+        level = place(0, self.even)[1]
+        body.append(f'<path class="frame" stroke-dasharray="6 4" d="M{left} {level}h{wide}"/>')
+        for layer, heads in enumerate(self.heads):
+            for head, value in enumerate(heads):
+                x, y = place(layer, value)
+                told = f"layer {layer + 1}, head {head + 1}: {value:.1f} pixels"
+                body.append(f'<circle class="spot" cx="{x}" cy="{y}" r="4"><title>{told}</title></circle>')
+        notes = (
+            "A dot: a head. Broken line: attending evenly to the whole image.",
+            f"Dotted: evenly to what {KERNEL} x {KERNEL} convolutions of as many layers see.",
+        )
+        body += [svg.small_text(svg.MARGIN, above + high + 44 + 16 * line, note) for line, note in enumerate(notes)]
+        width = max(left + wide + svg.MARGIN, 2 * svg.MARGIN + max(svg.text_width(note, 11) for note in notes))
+        told = f"Mean attention distance of {self.heads.size} heads. " + "; ".join(
+            f"layer {layer + 1}: {heads.min():.1f} to {heads.max():.1f} pixels"
+            for layer, heads in enumerate(self.heads)
+        )
+        return DistanceChart(width, above + high + 76, told, body)
+
+    def _axes(self, left: float, above: float, step: float, high: float, most: float) -> list[str]:
+        layers = [
+            svg.small_text(left + step * (layer + 0.5), above + high + 18, f"layer {layer + 1}", "middle")
+            for layer in range(len(self.heads))
+        ]
+        every = next(size for size in (1, 2, 5, 10, 20, 50, 100, 1000, 10000) if most / size <= 8)
+        pixels = [
+            svg.small_text(left - 8, above + high * (1 - value / most) + 4, f"{value} px", "end")
+            for value in range(0, int(most) + 1, every)
+        ]
+        return layers + pixels
+
+
+def distances(task: ImageClassification, images: Sequence[Image]) -> Distances:
+    """The mean attention distance of every head of a model over images [Dosovitskiy21 §D.7].
+
+    Raises:
+        UsageError: there is no image.
+        RegardError: an image is not of the size the model reads.
+    """
+    from regard.models.captured_attention import image_weights
+
+    given = task.images(images)
+    if not len(given):
+        raise UsageError("there is no image to look at", "image")
+    cut = task.cut
+    rows, columns = cut.shape.height // cut.patch, cut.shape.width // cut.patch
+    distance, reach = patch_distances(rows, columns, cut.patch)
+    parts = [given[begin : begin + AT_ONCE] for begin in range(0, len(given), AT_ONCE)]
+    batches = (batch for part in parts for batch in task.batches(part))
+    sums = [_sums(image_weights(task.model, batch), distance) for batch in batches]
+    heads, first = np.sum(sums, axis=0) / len(given)
+    depths = range(1, len(heads) + 1)
+    within = tuple(_uniform_distance(distance, reach <= depth * (KERNEL // 2)) for depth in depths)
+    fields = tuple(receptive_field([(cut.patch, cut.patch), *[(KERNEL, 1)] * depth]) for depth in depths)
+    size = max(cut.shape.height, cut.shape.width)
+    return Distances(heads, first, fields, within, float(distance.mean()), len(given), size)
+
+
+def _uniform_distance(distance: Table, seen: NDArray[np.bool_]) -> float:
+    """The mean distance under uniform attention within a field."""
+    return float(((distance * seen).sum(1) / seen.sum(1)).mean())
+
+
+def _sums(layers: Sequence[Sequence[Any]], distance: Table) -> tuple[Table, Table]:
+    """Over some images, layers × heads: the sum of their mean distances, and of the class token's shares."""
+    weights = [[one.double().cpu().numpy() for one in layer] for layer in layers]
+    far = [np.sum([mean_distance(weight, distance) for weight in layer], axis=0) for layer in weights]
+    first = [np.sum([weight[:, 1:, 0].mean(-1) for weight in layer], axis=0) for layer in weights]
+    return np.array(far), np.array(first)

@@ -1,0 +1,23 @@
+"""Payloads decoded as the page does."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def unpack(payload: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Decode the values and arrays of a payload."""
+    (length,) = struct.unpack_from("<I", payload)
+    values = json.loads(payload[4 : 4 + length])
+    first = 4 + length + -(4 + length) % 8
+    arrays = {}
+    for name, each in values.pop("arrays").items():
+        count = int(np.prod(each["shape"]))
+        found = np.frombuffer(payload, each["type"], count, first + each["begin"])
+        arrays[name] = found.reshape(each["shape"])
+    return values, arrays

@@ -1,0 +1,250 @@
+"""Embeddings, positions and paths through layers, compared with plain loops over the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from regard.explore.forward.inputs import text_inputs
+from regard.models.ablation import Ablations
+from regard.models.captured_attention import streams
+from regard.system.errors import RegardError, UsageError
+from tests.refusals import refused
+from tests.tasks.small_tasks import EVERY, SOURCE, TARGET, before
+
+Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]
+TaskOf = Callable[[str], Any]
+SIDES = [
+    ("translator", "source"),
+    ("translator", "target"),
+    ("recurrent", "source"),
+    ("recurrent", "target"),
+    ("classifier", "source"),
+    ("filler", "source"),
+    ("speaker", "source"),
+    ("spanner", "source"),
+    ("spanner", "target"),
+    ("encoder", "source"),
+]
+CONTROLS = {chr(code) for code in (*range(9), *range(11, 32), *range(127, 160))}
+"""No tab, and no end of a line."""
+
+
+def table(task: Any, side: str) -> tuple[Any, np.ndarray]:
+    """The tokenizer and the rows of the model's first part."""
+    tokenizer = getattr(task.vocabularies, side) if task.name == "translation" else task.assets.tokenizer
+    reader = task.model.decoder if side == "target" or task.name == "language-model" else task.model.encoder
+    return tokenizer, reader.input.tokens.weight.numpy()[: tokenizer.size].astype(float)
+
+
+@pytest.mark.parametrize(("name", "side"), SIDES)
+def test_the_nearest_by_plain_loops(plain: Ask, task: TaskOf, name: str, side: str) -> None:
+    tokenizer, rows = table(task(name), side)
+    values, _ = plain("near", name, side=side, text="animal", count=7)
+    ids = tokenizer.encode(" animal").ids
+    assert [one["id"] for one in values["pieces"]] == min(ids, tokenizer.encode("animal").ids, key=len)
+    id = values["id"]
+    assert values["piece"] == tokenizer.piece(id) == max((one["piece"] for one in values["pieces"]), key=len)
+    cosines = {}
+    for other in tokenizer.ordinary.tolist():
+        if other != id and not tokenizer.is_byte(other) and tokenizer.decode([other]) not in CONTROLS:
+            cosines[other] = rows[id] @ rows[other] / np.linalg.norm(rows[id]) / np.linalg.norm(rows[other])
+    wanted = sorted(cosines, key=lambda other: -cosines[other])[:7]
+    assert [other for other, _, _ in values["near"]] == wanted
+    assert [piece for _, piece, _ in values["near"]] == [tokenizer.piece(other) for other in wanted]
+    assert [cosine for _, _, cosine in values["near"]] == pytest.approx([cosines[other] for other in wanted], rel=1e-5)
+
+
+def test_the_nearest_of_a_piece_by_its_number(plain: Ask) -> None:
+    by_text, _ = plain("near", "translator", side="target", text="Tier")
+    by_id, _ = plain("near", "translator", side="target", id=by_text["id"])
+    assert by_id == {**by_text, "pieces": []}
+    symbol, _ = plain("near", "translator", side="target", id=0)
+    assert symbol["piece"] == "</s>"
+    assert len(symbol["near"]) == 12
+
+
+def test_a_map_shows_what_differs_most(plain: Ask, task: TaskOf) -> None:
+    tokenizer, rows = table(task("speaker"), "source")
+    values, arrays = plain("map", "speaker", count=50, text="the animal, the street")
+    ids = values["ids"]
+    assert len(ids) == len(set(ids)) == len(arrays["place"]) == 50
+    assert values["pieces"] == [tokenizer.piece(id) for id in ids]
+    marked = [ids[place] for place in values["marked"]]
+    assert set(marked) == set(tokenizer.encode(" the animal, the street").ids)
+    assert not any(tokenizer.is_byte(id) for id in ids)
+    centred = rows[ids] - rows[ids].mean(0)
+    sizes = np.linalg.svd(centred, compute_uv=False) ** 2
+    assert values["share"] == pytest.approx(sizes[:2].sum() / sizes.sum(), rel=1e-4)
+    np.testing.assert_allclose((arrays["place"].astype(float) ** 2).sum(0), sizes[:2], rtol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["translator", "filler", "speaker"])
+def test_bytes_that_no_text_has_are_near_nothing_and_on_no_map(plain: Ask, task: TaskOf, name: str) -> None:
+    tokenizer, _ = table(task(name), "source")
+    every = {tokenizer.decode([id]): id for id in tokenizer.ordinary.tolist()}
+    assert len(CONTROLS & every.keys()) > 20  # a vocabulary of bytes has them
+    near = [one for one, _, _ in plain("near", name, text="animal", count=100)[0]["near"]]
+    mapped = plain("map", name, count=5000)[0]
+    for ids in (near, mapped["ids"]):
+        assert not CONTROLS & {tokenizer.decode([id]) for id in ids}
+    assert every["\n"] in mapped["ids"]
+    assert mapped["pieces"][mapped["ids"].index(every["\n"])] == "<0x0A>"
+    told = plain("near", name, id=every["\x07"])[0]
+    assert told["piece"] == "<0x07>"
+    assert all(piece.isprintable() for _, piece, _ in told["near"])
+
+
+def test_words_come_first(plain: Ask) -> None:
+    values, _ = plain("map", "translator", side="source", count=12)
+    assert values["marked"] == []
+    letters = [piece.strip("▁") for piece in values["pieces"]]
+    assert all(len(piece) > 1 and piece.isalpha() for piece in letters)
+    assert plain("map", "translator", side="source", count=12)[0] == values
+
+
+def test_a_map_of_fewer_pieces_than_are_marked(plain: Ask) -> None:
+    values, arrays = plain("map", "speaker", count=1, text="the animal")
+    assert values["marked"] == list(range(len(values["ids"])))
+    assert arrays["place"].shape == (len(values["ids"]), 2)
+
+
+def test_vectors_are_means_of_rows(plain: Ask, task: TaskOf) -> None:
+    tokenizer, rows = table(task("translator"), "target")
+    texts = ["Straße", "das Tier, müde", "x"]
+    values, arrays = plain("vectors", "translator", side="target", texts=texts)
+    for text, pieces, vector in zip(texts, values["pieces"], arrays["vector"], strict=True):
+        ids = min(tokenizer.encode(text).ids, tokenizer.encode(f" {text}").ids, key=len)
+        assert pieces == [tokenizer.piece(id) for id in ids]
+        np.testing.assert_allclose(vector, np.mean([rows[id] for id in ids], axis=0), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("question", "name", "given", "refusal"),
+    [
+        ("near", "translator", {}, (UsageError, "text")),
+        ("near", "translator", {"text": "a", "id": 5}, (UsageError, "text")),
+        ("near", "translator", {"text": " "}, (UsageError, "text")),
+        ("near", "translator", {"id": 10**6}, (UsageError, "id", "1000000")),
+        ("near", "translator", {"text": "a", "count": 0}, (UsageError, "count")),
+        ("near", "classifier", {"text": "a", "side": "target"}, (UsageError, "side")),
+        ("near", "viewer", {"text": "a"}, (UsageError, "side")),
+        ("map", "translator", {"count": 10**6}, (UsageError, "count")),
+        ("map", "translator", {"side": "left"}, (UsageError, "side")),
+        ("vectors", "translator", {}, (UsageError, "texts")),
+        ("vectors", "translator", {"texts": ["a"] * 65}, (UsageError, "texts", "65")),
+        ("vectors", "translator", {"texts": ["a", 5]}, (UsageError, "texts")),
+        ("vectors", "translator", {"texts": ["a", ""]}, (UsageError, "text")),
+        ("vectors", "translator", {"texts": ["a"], "text": "a"}, (UsageError, "text")),
+    ],
+)
+def test_what_is_not_there(plain: Ask, question: str, name: str, given: dict[str, Any], refusal: Any) -> None:
+    with refused(*refusal):
+        plain(question, name, **given)
+
+
+def test_sinusoids_by_the_paper(plain: Ask) -> None:
+    values, arrays = plain("places", "translator", stack="decoder", count=9)
+    assert values["kind"] == "sinusoidal"
+    for place in range(9):
+        for i in range(6):
+            angle = place / 10000 ** (2 * i / 12)
+            np.testing.assert_allclose(
+                arrays["vector"][place, 2 * i : 2 * i + 2], [np.sin(angle), np.cos(angle)], atol=1e-6
+            )
+    unit = arrays["vector"] / np.linalg.norm(arrays["vector"], axis=1, keepdims=True)
+    np.testing.assert_allclose(arrays["likeness"], unit @ unit.T, atol=1e-5)
+    far = [np.mean([arrays["likeness"][a, a + by] for a in range(9 - by)]) for by in range(9)]
+    np.testing.assert_allclose(arrays["by_distance"], far, atol=1e-6)
+    assert "bias" not in arrays
+
+
+def test_kinds_of_positions(plain: Ask, task: TaskOf) -> None:
+    values, arrays = plain("places", "classifier", stack="encoder", count=512)
+    assert values["kind"] == "learned"
+    np.testing.assert_array_equal(arrays["vector"], task("classifier").model.encoder.input.positions.weight[:64])
+    values, arrays = plain("places", "spanner", stack="encoder", count=5)
+    assert values["kind"] == "relative"
+    assert arrays["bias"].shape == (3, 9)
+    assert not arrays["vector"].any()
+    assert plain("places", "recurrent", stack="encoder")[0]["kind"] == "none"
+    values, arrays = plain("places", "viewer", stack="encoder")
+    assert (values["kind"], len(arrays["vector"])) == ("learned", 7)
+    for name, given, refusal in (
+        ("classifier", {"stack": "decoder"}, (RegardError, "stack")),
+        ("classifier", {}, (UsageError, "stack")),
+        ("classifier", {"stack": "encoder", "count": 0}, (UsageError, "count")),
+    ):
+        with refused(*refusal):
+            plain("places", name, **given)
+
+
+def on_a_plane(vectors: list[np.ndarray]) -> tuple[float, list[np.ndarray]]:
+    """The share that two components have, and the vectors' distances within them."""
+    points = np.concatenate([each.reshape(-1, each.shape[-1]) for each in vectors]).astype(float)
+    middle = points.mean(0)
+    _, sizes, axes = np.linalg.svd(points - middle, full_matrices=False)
+    return float((sizes[:2] ** 2).sum() / (sizes**2).sum()), [(each - middle) @ axes[:2].T for each in vectors]
+
+
+@pytest.mark.parametrize(("stack", "changes"), [("encoder", {}), ("decoder", {"positions": False})])
+def test_paths_of_two_sentences(plain: Ask, task: TaskOf, stack: str, changes: dict[str, bool]) -> None:
+    scenes = [{"text": SOURCE, "target": TARGET}, {"text": "The street was too tired.", "target": "Die Straße"}]
+    pair = [[0, 2], [1, 3]]
+    values, arrays = plain("drift", "translator", stack=stack, scenes=scenes, changes=changes, pair=pair)
+    this = task("translator")
+    vectors, tokens = [], []
+    with Ablations(**changes).apply(this.recipe.model):
+        for one in scenes:
+            seen = text_inputs(this, one["text"], one["target"])
+            vectors.append(torch.stack(streams(this.model, seen.run, stack)).numpy())
+            tokens.append(seen.source if stack == "encoder" else seen.target)
+    share, paths = on_a_plane(vectors)
+    assert values["share"] == pytest.approx(share, rel=1e-4)
+    for number, path in enumerate(paths):
+        found = arrays[f"path.{number}"]
+        assert found.shape == path.shape
+        np.testing.assert_allclose(np.abs(found), np.abs(path), rtol=1e-3, atol=1e-4)  # an axis may point either way
+        assert [one["text"] for one in values["tokens"][number]] == [token.text for token in tokens[number]]
+    for layer, cosine in enumerate(values["alike"]):
+        a, b = vectors[0][layer, 2], vectors[1][layer, 3]
+        assert cosine == pytest.approx(a @ b / np.linalg.norm(a) / np.linalg.norm(b), rel=1e-4)
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY if name != "recurrent"])
+def test_every_stack_can_be_followed(plain: Ask, task: TaskOf, name: str) -> None:
+    for stack in ("encoder", "decoder"):
+        if stack not in task(name).recipe.model.attention:
+            continue
+        values, arrays = plain("drift", name, stack=stack, scenes=[before(name)])
+        layers = task(name).recipe.model.attention[stack][0]
+        assert arrays["path.0"].shape == (layers + 1, len(values["tokens"][0]), 2)
+        assert values["alike"] is None
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "refusal"),
+    [
+        ("recurrent", {"scenes": [{"text": "a"}]}, (RegardError, "stack")),
+        ("classifier", {"scenes": [{"text": "a"}], "stack": "decoder"}, (RegardError, "stack")),
+        ("translator", {}, (UsageError, "scenes")),
+        ("translator", {"scenes": []}, (UsageError, "scenes")),
+        ("translator", {"scenes": [{"text": "a"}] * 3}, (UsageError, "scenes", "3")),
+        ("translator", {"scenes": ["a"]}, (UsageError, "scenes")),
+        ("translator", {"scenes": [{"text": ""}]}, (RegardError, "text")),
+        ("translator", {"scenes": [{"words": "a"}]}, (UsageError, "words")),
+        ("translator", {"scenes": [{"text": "a"}], "pair": [[0, 0]]}, (UsageError, "pair")),
+        ("translator", {"scenes": [{"text": "a"}], "pair": [[0, 0], [1, 0]]}, (UsageError, "pair", "1")),
+        ("translator", {"scenes": [{"text": "a"}], "pair": [[0, 0], [0, 9]]}, (UsageError, "pair", "9")),
+        ("translator", {"scenes": [{"text": "a"}], "pair": [[0, 0], 5]}, (UsageError, "pair")),
+        ("translator", {"scenes": [{"text": "a"}], "pair": [[0, 0], [0]]}, (UsageError, "pair")),
+        ("translator", {"scenes": [{"text": "a"}], "changes": {"off": [["cross", 9, 1]]}}, (UsageError, "head")),
+    ],
+)
+def test_what_cannot_be_followed(plain: Ask, name: str, given: dict[str, Any], refusal: Any) -> None:
+    with refused(*refusal):
+        plain("drift", name, **{"stack": "encoder", **given})
