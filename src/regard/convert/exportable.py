@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from regard.config import BUILT, FAMILIES, GptSection, Recipe, TransformerSection
-from regard.convert.formats import FORMATS
-from regard.convert.layouts import t5
-from regard.convert.obstacles import Obstacle, refuse
+from regard.convert.layouts import FORMATS
+from regard.convert.layouts.encoder_decoder import TABLES
+from regard.convert.layouts.format import PAD, Obstacle, word
+from regard.system.errors import UsageError
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 
-CANDIDATES: dict[str, tuple[str, ...]] = {
-    "transformer": ("marian", "pegasus", "t5"),
-    "bert": ("bert",),
-    "gpt": ("gpt2",),
-    "vit": ("vit",),
-}
-"""Our families to the formats that there are for them; of those that need as many changes the first is the nearest."""
 EPSILON = 1e-5
 """The largest ε of the norms of a GPT-2 or T5 with which CTranslate2, which has one of its own, computes the same."""
 
@@ -29,7 +23,7 @@ TO = "--to ctranslate2"
 """The cause where it is not a value of the recipe."""
 SETTINGS = "the settings of docs/convert.md"
 """Where another family has to be taken, what else it needs."""
-DECIDING = t5.TABLES
+DECIDING = TABLES
 """The weights that matter besides the recipe."""
 
 
@@ -38,7 +32,7 @@ class Exports:
     """Formats that a model can be exported to, and obstacles.
 
     Args:
-        format: the nearest in Hugging Face's layout, of :data:`~regard.convert.formats.FORMATS`; ``None``: there is
+        format: the nearest in Hugging Face's layout, of :data:`~regard.convert.layouts.FORMATS`; ``None``: there is
             none for the family.
         obstacles: what the format cannot express; empty: the model can be exported.
         further: what else CTranslate2 cannot express.
@@ -71,9 +65,9 @@ class Exports:
         Args:
             to: ``huggingface`` or ``ctranslate2``.
         """
-        refuse(self.obstacles, self.name)
+        _refuse(self.obstacles, self.name)
         if to == "ctranslate2":
-            refuse(self.further, "CTranslate2")
+            _refuse(self.further, "CTranslate2")
 
 
 def exports(
@@ -87,10 +81,10 @@ def exports(
         weights: by our names, those of :data:`DECIDING` at least; ``None``: they are still to be trained.
     """
     family = recipe.model.family
-    if family not in CANDIDATES:
+    obstacles = {name: each.obstacles(recipe, weights) for name, each in FORMATS.items() if each.family == family}
+    if not obstacles:
         return Exports(None, tuple(_other_family(recipe)))
-    obstacles = {name: FORMATS[name].obstacles(recipe, weights) for name in CANDIDATES[family]}
-    nearest = min(obstacles, key=lambda name: len(obstacles[name]))
+    nearest = min(obstacles, key=lambda name: len(obstacles[name]))  # of those that need as many changes the first
     own = family == "transformer" and (nearest != "t5" or _starts_alone(weights))
     further = _not_for_ctranslate2(recipe, nearest, own, tokenizer)
     return Exports(nearest, tuple(obstacles[nearest]), tuple(further), own)
@@ -99,7 +93,7 @@ def exports(
 def _other_family(recipe: Recipe) -> list[Obstacle]:
     """The obstacle of an unsupported family, and obstacles outside the model section."""
     family = recipe.model.family
-    (fits,) = (name for name in BUILT[recipe.task] if name in CANDIDATES)
+    (fits,) = set(BUILT[recipe.task]) & {each.family for each in FORMATS.values()}
     why = (
         f"a model of the family {family!r} has no form in Hugging Face's layout; one of the family {fits!r} has, with "
         f"{SETTINGS}"
@@ -114,8 +108,8 @@ def _starts_alone(weights: Mapping[str, Tensor] | None) -> bool:
 
     It has one where its row is another than that of T5's pad piece: where the model was trained here.
     """
-    table = (weights or {}).get(t5.TABLES[0])
-    return table is None or not torch.equal(table[-1], table[t5.PAD])
+    table = (weights or {}).get(TABLES[0])
+    return table is None or not torch.equal(table[-1], table[PAD])
 
 
 def _not_for_ctranslate2(recipe: Recipe, format: str, own: bool, tokenizer: AnyTokenizer | None) -> list[Obstacle]:
@@ -134,3 +128,19 @@ def _not_for_ctranslate2(recipe: Recipe, format: str, own: bool, tokenizer: AnyT
     if isinstance(model, TransformerSection | GptSection) and format in ("gpt2", "t5") and model.norm_epsilon > EPSILON:
         found.append(Obstacle("model.norm_epsilon", model.norm_epsilon, f"{EPSILON:g} and less"))
     return found
+
+
+def _refuse(obstacles: Sequence[Obstacle], kind: str) -> None:
+    """Raise a UsageError that names the field of the first obstacle, and after it all others.
+
+    Args:
+        obstacles: any number.
+        kind: the name of the format, e.g. ``"BERT"``.
+    """
+    if not obstacles:
+        return
+    first, others = obstacles[0], [f"{each.field} = {word(each.value)}, only for {each.fits}" for each in obstacles[1:]]
+    why = first.why or f"{kind} has no form for {first.value!r}, only for {first.fits}"
+    more = f"; nor has {kind} one for {', nor for '.join(others)}" if others else ""
+    how = "" if first.why else f": train with {'these' if others else 'that'} to take a model out"
+    raise UsageError(f"{why}{more}{how}", first.field)

@@ -9,22 +9,19 @@ import safetensors.torch
 from torch import Tensor
 
 from regard.config import BertSection, Recipe, TransformerSection, VitSection
-from regard.convert import pixels, sentence_transformers
-from regard.convert.exportable import Exports, exports
-from regard.convert.formats import FORMATS
-from regard.convert.hub import CONFIG, GENERATION, WEIGHTS
+from regard.convert.exportable import exports
+from regard.convert.hub import CONFIG, GENERATION, WEIGHTS, odd_label
 from regard.convert.hub_import import KINDS, LABELLED
-from regard.convert.labels import odd_label
-from regard.convert.layouts import t5
+from regard.convert.layouts import FORMATS
+from regard.convert.layouts.format import PAD
 from regard.convert.layouts.names import Row, outward
-from regard.convert.tokenizer_files import as_json
-from regard.convert.tokenizer_files import files as spelled
+from regard.convert.side_files import PIXELS, pooling_files, processor
+from regard.convert.tokenizer_files import as_json, tokenizer_contents
 from regard.data.batches.patches import Scale
 from regard.system.errors import RegardError
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 
-MODEL = "model.safetensors"
 LONGEST = 512
 """Tokens their outputs may have."""
 
@@ -57,96 +54,62 @@ def hub_files(
     found = exports(recipe, tokenizer, weights)
     found.refuse()
     assert found.format is not None
-    if isinstance(recipe.model, TransformerSection):
-        return _written_texts(recipe, found, weights, tokenizer)
-    format, task = FORMATS[found.format], recipe.task
-    pieces = tokenizer.size if tokenizer else 0
-    config = format.config(recipe, pieces) | _symbols(tokenizer) | _label_config(recipe, labels)
-    config["architectures"] = [next(name for name, known in format.tasks.items() if known == task)]
-    tensors = _rename(format.rows(recipe.model, task), weights)
+    format, task, model = FORMATS[found.format], recipe.task, recipe.model
+    pieces = tokenizer.size + found.own if tokenizer else 0
+    symbols = _symbols(recipe, tokenizer, found.own) if tokenizer else {}
+    config = format.config(recipe, pieces) | symbols | _label_config(recipe, labels)
+    config["architectures"] = [format.architecture(task)]
+    tensors = _rename(format.rows(model, task, None if found.own else PAD), weights) | format.further(model, config)
     if task == "encoding":  # a model without a head has no prefix to tell it from one
         tensors = {name.removeprefix(format.prefix): tensor for name, tensor in tensors.items()}
-    files = {CONFIG: as_json(config), WEIGHTS: _bytes(tensors)}
-    if scale is not None and isinstance(recipe.model, VitSection):
-        files[pixels.THEIRS] = as_json(pixels.processor(recipe.model, scale))
+    files = {CONFIG: as_json(config), WEIGHTS: safetensors.torch.save(tensors, {"format": "pt"})}
+    if scale is not None and isinstance(model, VitSection):
+        files[PIXELS] = as_json(processor(model, scale))
     if tokenizer is not None:
-        files |= spelled(tokenizer, recipe.data.max_tokens, framed=task != "language-model", pad=False)
-    if task == "encoding":
-        files |= _around(recipe)
-    if task == "language-model" and tokenizer is not None:
+        pad = found.own and not isinstance(tokenizer, HuggingFaceTokenizer)  # theirs has one, and needs no further name
+        text = recipe.text if task == "translation" else None
+        longest, framed = recipe.data.max_tokens, task != "language-model"
+        files |= tokenizer_contents(tokenizer, longest, framed=framed, pad=pad, text=text)
+    if isinstance(model, BertSection) and task == "encoding" and not model.pooler:
+        said = pooling_files(model.pool, model.d_model, recipe.data.max_tokens, normalise=recipe.encoding.normalise)
+        files |= {name: as_json(values) for name, values in said.items()}
+    if isinstance(model, TransformerSection):
+        never = {"bad_words_ids": [[tokenizer.size]]} if tokenizer and found.own else {}
+        files[GENERATION] = as_json({**symbols, **never, "num_beams": recipe.decoding.beam, "max_length": LONGEST})
+    elif tokenizer and task == "language-model":
         files[GENERATION] = as_json({"eos_token_id": tokenizer.end, "pad_token_id": tokenizer.end})
     return files
 
 
-def _written_texts(
-    recipe: Recipe, found: Exports, weights: Mapping[str, Tensor], tokenizer: AnyTokenizer | None
-) -> dict[str, bytes]:
-    """An encoder-decoder: T5 where it is made like one, else Marian or Pegasus."""
-    assert tokenizer is not None
-    assert found.format is not None
-    format, own = FORMATS[found.format], found.own
-    start = tokenizer.size if own else t5.PAD
-    foreign = isinstance(tokenizer, HuggingFaceTokenizer)  # it has a pad of its own, and no text needs the start's name
-    pad = tokenizer.pad if isinstance(tokenizer, HuggingFaceTokenizer) and tokenizer.pad is not None else start
-    symbols = {"decoder_start_token_id": start, "pad_token_id": pad, "eos_token_id": tokenizer.end}
-    config = format.config(recipe, tokenizer.size + own) | symbols
-    tensors = _rename(format.rows(recipe.model, recipe.task, own=own), weights) | format.further(recipe.model, config)
-    never = {"bad_words_ids": [[start]]} if own else {}
-    text = recipe.text if recipe.task == "translation" else None
-    generation = {**symbols, **never, "num_beams": recipe.decoding.beam, "max_length": LONGEST}
-    return {
-        CONFIG: as_json(config),
-        GENERATION: as_json(generation),
-        WEIGHTS: _bytes(tensors),
-        **spelled(tokenizer, recipe.data.max_tokens, framed=True, pad=own and not foreign, text=text),
-    }
-
-
-def _around(recipe: Recipe) -> dict[str, bytes]:
-    """Files that make the folder a sentence encoder; none with BERT's pooler."""
-    model = recipe.model
-    assert isinstance(model, BertSection)
-    if model.pooler:
-        return {}
-    said = sentence_transformers.files(
-        model.pool, model.d_model, recipe.data.max_tokens, normalise=recipe.encoding.normalise
-    )
-    return {name: as_json(values) for name, values in said.items()}
-
-
-def _symbols(tokenizer: AnyTokenizer | None) -> dict[str, Any]:
-    """The ids of symbols that ``config.json`` tells."""
-    if tokenizer is None:
-        return {}
+def _symbols(recipe: Recipe, tokenizer: AnyTokenizer, own: bool) -> dict[str, Any]:
+    """The ids of symbols; ``own``: the symbol that starts a text has a row of its own."""
     pad = tokenizer.pad if isinstance(tokenizer, HuggingFaceTokenizer) else None
-    return {"eos_token_id": tokenizer.end, "bos_token_id": None, "pad_token_id": pad}
+    if not isinstance(recipe.model, TransformerSection):
+        return {"eos_token_id": tokenizer.end, "bos_token_id": None, "pad_token_id": pad}
+    start = tokenizer.size if own else PAD
+    pad = start if pad is None else pad
+    return {"decoder_start_token_id": start, "pad_token_id": pad, "eos_token_id": tokenizer.end}
 
 
 def _label_config(recipe: Recipe, labels: Sequence[str]) -> dict[str, Any]:
     """The names of labels by number, and of what kind they are."""
     if recipe.task not in LABELLED:
         return {}
-    if odd := odd_label(recipe.task, recipe.classification.kind, labels):
+    kind = recipe.classification.kind
+    if odd := odd_label(recipe.task, kind, labels):
         raise RegardError(f"the label {odd[0]} {odd[1]}: no model can be imported with it; train with another name")
-    named = {
+    named: dict[str, Any] = {
         "id2label": {str(number): label for number, label in enumerate(labels)},
         "label2id": {label: number for number, label in enumerate(labels)},
     }
-    if recipe.task != "tagging":
-        kind = recipe.classification.kind
-        named["problem_type"] = next(theirs for theirs, ours in KINDS.items() if ours == kind)
-    return named
+    problem = next(theirs for theirs, ours in KINDS.items() if ours == kind)
+    return named if recipe.task == "tagging" else {**named, "problem_type": problem}
 
 
 def _rename(rows: list[Row], weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    for row in rows:
-        for name in row.ours:
-            if name not in weights:
-                raise RegardError(f"lacks {name!r}, which the recipe's model has", MODEL)
-    if surplus := sorted(set(weights) - {name for row in rows for name in row.ours}):
-        raise RegardError(f"has {surplus[0]!r}, which the other format has no place for", MODEL)
+    named = [name for row in rows for name in row.ours]
+    if missing := [name for name in named if name not in weights]:
+        raise RegardError(f"lacks {missing[0]!r}, which the recipe's model has", WEIGHTS)
+    if surplus := sorted(set(weights) - set(named)):
+        raise RegardError(f"has {surplus[0]!r}, which the other format has no place for", WEIGHTS)
     return outward(rows, weights)
-
-
-def _bytes(tensors: dict[str, Tensor]) -> bytes:
-    return safetensors.torch.save(tensors, {"format": "pt"})
