@@ -27,7 +27,7 @@ from tests.refusals import refused
         ({"normalize_embedding": True}, "normalize_embedding = true"),
         ({"decoder_attention_heads": 2}, "decoder_attention_heads 2"),
         ({"tie_word_embeddings": False}, "tie_word_embeddings = false"),
-        ({"vocab_size": 1}, "0"),
+        ({"vocab_size": 1}, "decoder_vocab_size = 291"),
         ({"encoder_layers": 3}, "config.json"),
         ({"encoder_ffn_dim": "wide"}, "encoder_ffn_dim is"),
     ],
