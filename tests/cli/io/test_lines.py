@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.cli.io.lines import AHEAD, ReadAhead, _read_ahead, bursts, chunks, number_groups, poll_lines
-from regard.cli.io.stdin import raw_lines
+from regard.cli.io.lines import AHEAD, ReadAhead, _read_ahead, bursts, chunks, number_groups, poll_lines, raw_lines
 from regard.system.errors import RegardError
 
 

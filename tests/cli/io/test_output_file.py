@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from regard.cli.io.exchange import OutputFile, descriptor
 from regard.cli.io.input_texts import InputTexts
-from regard.cli.io.output_file import OutputFile, descriptor
 from regard.system.errors import UsageError
 
 
@@ -120,7 +120,7 @@ def test_a_device_that_is_full_is_named(shout) -> None:
 def test_a_redirected_stdout_is_appended_to_under_its_name_too(tmp_path: Path) -> None:
     """A file behind ``>>`` is neither replaced nor cut."""
     (tmp_path / "out").write_text("before\n")
-    code = "from regard.cli.io.output_file import *; from pathlib import Path\n"
+    code = "from regard.cli.io.exchange import *; from pathlib import Path\n"
     code += "with OutputFile(Path('/dev/fd/3'), InputTexts(['a'])).stream() as file: file.write(b'after\\n')"
     with (tmp_path / "out").open("ab") as file:
         script = f'exec {sys.executable} -c "$0" 3>&1'

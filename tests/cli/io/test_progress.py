@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from regard.cli.io import progress as module
-from regard.cli.io.progress import ProgressBar, ProgressLines, progress
+from regard.cli.io import terminal as module
+from regard.cli.io.terminal import ProgressBar, ProgressLines, progress
 
 
 class Clock:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from regard.cli.io.signals import SIGNALS, Stop
+from regard.cli.io.terminal import SIGNALS, Stop
 
 CHILD = """
 import os, sys, time
-from regard.cli.io.signals import Stop
+from regard.cli.io.terminal import Stop
 with Stop() as stop:
     stop()
     print("ready", flush=True)
@@ -26,15 +26,15 @@ with Stop() as stop:
 WAITING = """
 import sys, time
 from regard.cli import main
-from regard.cli.io import signals
+from regard.cli.io import terminal
 from regard.runs import train as training
 training.inspect = lambda *data: time.sleep(60)  # a corpus that takes long to read
-enter = signals.Stop.__enter__
+enter = terminal.Stop.__enter__
 def entered(stop):
     enter(stop)
     print("ready", flush=True)
     return stop
-signals.Stop.__enter__ = entered
+terminal.Stop.__enter__ = entered
 sys.exit(main())
 """
 

@@ -1,4 +1,4 @@
-"""``regard import`` and ``regard export``: conversion from and to Hugging Face's layout, and to CTranslate2."""
+"""``regard average``, ``import`` and ``export``: model folders made of others', or of checkpoints."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
+
+from regard.cli.io.terminal import result, say
+from regard.system.errors import UsageError
 
 USES = {
     "translation": "regard translate {} < texts.txt",
@@ -36,7 +39,6 @@ def import_(
         folder: holds config.json, model.safetensors and the tokenizer's files.
         output: the model folder to make.
     """
-    from regard.cli.io.terminal import result
     from regard.runs.conversion import import_model
 
     task = import_model(folder, output)
@@ -65,10 +67,38 @@ def export(
         to: huggingface: config.json, model.safetensors and the tokenizer's files; ctranslate2: by its own converter
             (needs the packages ctranslate2 and transformers).
     """
-    from regard.cli.io.terminal import result, say
     from regard.runs.conversion import export_model
 
     for left in export_model(folder, output, to):
         say(left)
     result(f"The model is in {output}.")
+    return 0
+
+
+def average(
+    folder: Annotated[Path, Parameter(name="DIR")],
+    /,
+    *,
+    output: Path | None = None,
+    last: int | None = None,
+    checkpoints: Annotated[list[Path] | None, Parameter(consume_multiple=True)] = None,
+) -> int:
+    """Average the weights of a run's checkpoints into a new model folder.
+
+    The paper did so with its last five (base) or twenty (big).
+
+    Args:
+        folder: the model folder of the run.
+        output: the model folder to make; always needed.
+        last: number of newest checkpoints to average; default: all that are kept.
+        checkpoints: take these checkpoint folders.
+    """
+    if output is None:
+        raise UsageError("say where the averaged model goes: --output DIR")
+    if last is not None and checkpoints:
+        raise UsageError("give --last or --checkpoints, not both")
+    from regard.runs import average as averaging
+
+    averaging.average(folder, output, last, checkpoints or ())
+    result(f"The averaged model is in {output}.")
     return 0
