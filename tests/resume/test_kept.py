@@ -11,6 +11,7 @@ from regard.training import saving
 from regard.training.budget import budget
 from regard.training.budget.measured_steps import MeasuredSteps
 from regard.training.run import Hooks
+from tests.refusals import refused
 from tests.resume.small_runs import FATAL, SEEN, SETTINGS, results
 from tests.training.toy import StopAt, in_child, lines
 
@@ -76,7 +77,7 @@ def test_every_step_is_in_the_log_once(whole):
 
 
 def test_stopped_behind_them_it_goes_on(corpus, whole, tmp_path):
-    with pytest.raises(Stopped, match="stopped after step 2 of"):
+    with refused(Stopped, None, "2"):
         train(corpus, tmp_path / "model", StopAt(2))
     assert train(corpus, tmp_path / "model") == []
     same(tmp_path / "model", whole[0])

@@ -163,7 +163,6 @@ class Marian(Format):
     """
 
     model_type, kind, family = "marian", "Marian", "transformer"
-    norm_place = "post"
     tasks: ClassVar = {"MarianMTModel": "translation"}
     keys = (
         ConfigField("encoder_layers", "encoder_layers"),
@@ -178,6 +177,7 @@ class Marian(Format):
         ConfigField("feedforward_dropout", "activation_dropout", SHARE, 0.0),
     )
     plain: ClassVar = {
+        "norm_place": "post",
         "norm": "layer",
         "positions": "sinusoidal",
         "biases": True,
@@ -195,7 +195,7 @@ class Marian(Format):
     def _settings(self) -> dict[str, Any]:
         """Fields that have one value in all files of the kind."""
         return {
-            "normalize_before": self.norm_place == "pre",
+            "normalize_before": self.plain["norm_place"] == "pre",
             "normalize_embedding": False,
             "static_position_embeddings": True,
             "share_encoder_decoder_embeddings": True,
@@ -215,7 +215,7 @@ class Marian(Format):
             if name in tensors and not _are_sinusoids(tensors[name]):
                 message = f"{name!r} holds other positions than sinusoids, which are not supported"
                 raise RegardError(message, config.where)
-        return super().section(config, tensors) | {"norm_place": self.norm_place}
+        return super().section(config, tensors) | {"norm_place": self.plain["norm_place"]}
 
     def start_row(self, config: Fields, generation: Fields) -> int | None:
         """The last one.
@@ -233,7 +233,7 @@ class Marian(Format):
     def obstacles(self, recipe: Recipe, weights: Mapping[str, Tensor] | None = None) -> list[Obstacle]:
         model = recipe.model
         assert isinstance(model, TransformerSection)
-        return super().obstacles(recipe) + misfits(model, norm_place=self.norm_place) + odd_heads(model)
+        return super().obstacles(recipe) + odd_heads(model)
 
     def config(self, recipe: Recipe, pieces: int) -> dict[str, Any]:
         found = super().config(recipe, pieces)
@@ -284,7 +284,7 @@ class Pegasus(Marian):
     """With pre-norm; sinusoids, and the bias by which the start symbol is never written, stand in the file."""
 
     model_type, kind = "pegasus", "Pegasus"
-    norm_place = "pre"
+    plain: ClassVar = {**Marian.plain, "norm_place": "pre"}
     tasks: ClassVar = {"PegasusForConditionalGeneration": "translation"}
 
     def further(self, model: TransformerSection, config: Mapping[str, Any]) -> dict[str, Tensor]:

@@ -14,7 +14,7 @@ from regard.convert.layouts.format import ACTIVATIONS, PAD, ConfigField, Format,
 from regard.convert.layouts.names import Row, Shaped, Transposed, affine, row
 from regard.system.errors import RegardError
 
-PLAIN = {"norm": "layer", "positions": "learned", "biases": True, "scale_scores": True}
+PLAIN = {"positions": "learned", "biases": True, "scale_scores": True}
 ENCODER_KEYS = (
     ConfigField("layers", "num_hidden_layers"),
     ConfigField("d_model", "hidden_size"),
@@ -53,7 +53,7 @@ class Bert(Format):
         ConfigField("dropout", "hidden_dropout_prob", SHARE, 0.1),
         ConfigField("attention_dropout", "attention_probs_dropout_prob", SHARE, 0.1),
     )
-    plain: ClassVar = {**PLAIN, "norm_place": "post", "embedding_norm": True}
+    plain: ClassVar = {"norm": "layer", "norm_place": "post", **PLAIN, "embedding_norm": True}
     prefix = "bert."
     heads = ("cls.", "classifier.")
     silent = re.compile(r"bert\.embeddings\.(position|token_type)_ids|cls\.seq_relationship\..*")
@@ -139,7 +139,7 @@ class Gpt2(Format):
         ConfigField("dropout", "resid_pdrop", SHARE, 0.1),
         ConfigField("attention_dropout", "attn_pdrop", SHARE, 0.1),
     )
-    plain: ClassVar = {**PLAIN, "norm_place": "pre"}
+    plain: ClassVar = {"norm": "layer", "norm_place": "pre", **PLAIN}
     prefix = "transformer."
     heads = ("lm_head.",)
     silent = re.compile(r"transformer\.h\.\d+\.attn\.(masked_)?bias")
@@ -189,7 +189,7 @@ class Vit(Format):
         ConfigField("dropout", "hidden_dropout_prob", SHARE, 0.0),
         ConfigField("attention_dropout", "attention_probs_dropout_prob", SHARE, 0.0),
     )
-    plain: ClassVar = {**PLAIN, "norm_place": "pre", "pool": "first"}
+    plain: ClassVar = {"norm": "layer", "norm_place": "pre", **PLAIN, "pool": "first"}
     prefix = "vit."
     heads = ("classifier.",)
     silent = re.compile(r"vit\.embeddings\.mask_token|vit\.pooler\..*")
