@@ -62,7 +62,7 @@ def test_it_writes_over_nothing(tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "thesis.txt").write_text("years")
     for place in ("taken", "taken/thesis.txt", "model"):
-        with refused(RegardError, tmp_path / "taken"):
+        with refused(RegardError, tmp_path / place):
             average(tmp_path / "model", tmp_path / place)
     assert (tmp_path / "taken" / "thesis.txt").read_text() == "years"
 
