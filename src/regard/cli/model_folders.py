@@ -7,20 +7,9 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from regard.cli.io.load_model import example
 from regard.cli.io.terminal import result, say
 from regard.system.errors import UsageError
-
-USES = {
-    "translation": "regard translate {} < texts.txt",
-    "classification": "regard classify {} < texts.txt",
-    "tagging": "regard tag {} < texts.txt",
-    "language-model": "regard generate {}",
-    "masked-lm": 'echo "The [MASK] sleeps." | regard fill {}',
-    "span-corruption": 'echo "The [MASK] sleeps." | regard fill {}',
-    "image-classification": "regard classify {} < images.csv",
-    "encoding": "regard encode {} < texts.txt",
-}
-"""Commands that work on an imported model, by task."""
 
 
 def import_(
@@ -42,8 +31,7 @@ def import_(
     from regard.runs.conversion import import_model
 
     task = import_model(folder, output)
-    use = USES.get(task.name, "regard info {}").format(output)
-    result(f"The model is in {output}, for the task {task.name}. To use it:\n\n  {use}\n")
+    result(f"The model is in {output}, for the task {task.name}. To use it:\n\n  {example(task.name, output)}\n")
     return 0
 
 

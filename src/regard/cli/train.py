@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Group, Parameter
 
-from regard.cli.io.load_model import check_threads
+from regard.cli.io.load_model import check_threads, example
 from regard.cli.io.terminal import Stop, result
 from regard.system.errors import UsageError
 
@@ -109,20 +109,8 @@ def train(*, options: TrainOptions = NO_OPTIONS) -> int:
     given = {name: value for name, value in vars(options).items() if value is not None}
     with Stop() as stop, reporter() as shown:
         made = trained(**given, reporter=shown, should_stop=stop)
-    result(f"The model is in {options.output}. {USES[made.name].format(options.output)}\n")
+    result(f"The model is in {options.output}. To use it:\n\n  {example(made.name, options.output)}\n")
     return 0
-
-
-USES = {
-    "translation": "To translate with it:\n\n  regard translate {} < in.txt > out.txt",
-    "classification": "To classify with it:\n\n  regard classify {} < texts.txt > labels.tsv",
-    "tagging": "To tag with it:\n\n  regard tag {} < texts.txt > tagged.conll",
-    "language-model": "To write with it:\n\n  regard generate {}",
-    "masked-lm": 'To fill gaps with it:\n\n  echo "The [MASK] sleeps." | regard fill {}',
-    "span-corruption": 'To fill gaps with it:\n\n  echo "The [MASK] sleeps." | regard fill {}',
-    "image-classification": "To classify with it:\n\n  regard classify {} < images.csv > labels.tsv",
-}
-"""The commands to use next, by task."""
 
 
 def _require_data(source: Sequence[Path], target: Sequence[Path], pairs: Sequence[Path]) -> None:
