@@ -40,21 +40,21 @@ def half_of_a_gzip(content: bytes) -> bytes:
     return whole[: len(whole) // 2]
 
 
-def flipped_xz(content: bytes) -> bytes:
+def flip_in_xz(content: bytes) -> bytes:
     whole = bytearray(lzma.compress(content))
     whole[len(whole) // 2] ^= 0xFF
     return bytes(whole)
 
 
-def cut(content: bytes) -> bytes:
+def shorten(content: bytes) -> bytes:
     return content[:-100]
 
 
-def flipped(content: bytes) -> bytes:
+def flip(content: bytes) -> bytes:
     return content[:-77] + bytes([content[-77] ^ 4]) + content[-76:]
 
 
-def edited(content: bytes) -> bytes:
+def edit_width(content: bytes) -> bytes:
     return content.replace(b"d_ff = 32", b"d_ff = 64")
 
 
@@ -91,7 +91,7 @@ CASES = [
     Case("utf16", learn(source="u.en"), 1, "UTF-16", {"u.en": utf16}),
     Case("gzip_cut_off", learn(source="cut.en.gz"), 1, "cut", {"cut.en.gz": half_of_a_gzip}),
     Case("gzip_by_name_only", learn(source="plain.en.gz"), 1, ".gz", {"plain.en.gz": same}),
-    Case("xz_with_flipped_bits", learn(source="bad.en.xz"), 1, "damaged", {"bad.en.xz": flipped_xz}),
+    Case("xz_with_flipped_bits", learn(source="bad.en.xz"), 1, "damaged", {"bad.en.xz": flip_in_xz}),
     Case("table_of_one_column", "train --pairs one.tsv --output new", 1, "one.tsv:1", {"one.tsv": same}),
     Case(
         "json_broken_in_line_two",
@@ -125,7 +125,7 @@ CASES = [
         "average model --output new",
         1,
         "damaged",
-        {"model/training/checkpoints/step-*/weights.safetensors": cut},
+        {"model/training/checkpoints/step-*/weights.safetensors": shorten},
     ),
     Case("recipe_missing", learn("--recipe absent.toml"), 2, "absent.toml"),
     Case("recipe_not_toml", learn("--recipe r.toml"), 2, "TOML", {"r.toml": b"model:\n  d_model: 5\n"}),
@@ -160,10 +160,10 @@ CASES = [
     Case("option_misspelt", learn("--minuets 5"), 2, "Did you mean '--minutes'"),
     Case("no_model", "translate absent", 1, "absent"),
     Case("no_model_but_photos", "translate photos", 1, "recipe.toml"),
-    Case("model_cut_off", "translate model", 1, "model.safetensors", {"model/model.safetensors": cut}),
-    Case("model_with_a_flipped_bit", "translate model", 1, "damaged", {"model/model.safetensors": flipped}),
+    Case("model_cut_off", "translate model", 1, "model.safetensors", {"model/model.safetensors": shorten}),
+    Case("model_with_a_flipped_bit", "translate model", 1, "damaged", {"model/model.safetensors": flip}),
     Case("tokenizer_broken", "translate model", 1, "tokenizer.json", {"model/tokenizer.json": b'{"model": '}),
-    Case("recipe_of_the_model_edited", "translate model", 1, "recipe.toml", {"model/recipe.toml": edited}),
+    Case("recipe_of_the_model_edited", "translate model", 1, "recipe.toml", {"model/recipe.toml": edit_width}),
     Case("beam_of_nothing", "translate model --beam 0", 2, "beam"),
     Case(
         "references_of_another_length",

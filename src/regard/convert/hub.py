@@ -79,7 +79,7 @@ class Fields:
         """The raw value."""
         return self.values.get(name)
 
-    def read(self, name: str, kind: TypeAdapter[T], default: Any = None) -> T:
+    def parse(self, name: str, kind: TypeAdapter[T], default: Any = None) -> T:
         """The value of a field, of this kind.
 
         Raises:
@@ -96,7 +96,7 @@ class Fields:
 
     def word(self, name: str, known: Mapping[str, str], default: str | None = None) -> str:
         """Our word for a word of theirs; an error lists the known ones."""
-        theirs = self.read(name, TEXT, default)
+        theirs = self.parse(name, TEXT, default)
         if theirs not in known:
             raise RegardError(f"{name} {theirs!r} is not supported; known: {', '.join(known)}", self.where)
         return known[theirs]
@@ -172,7 +172,7 @@ class HubFolder:
     @property
     def architecture(self) -> str | None:
         """The class it was saved from, if given."""
-        names = self.config.read("architectures", TEXTS, [])
+        names = self.config.parse("architectures", TEXTS, [])
         return names[0] if names else None
 
     @property
@@ -223,7 +223,7 @@ class HubFolder:
         """
         if not self.config.get("id2label"):
             return tuple(f"LABEL_{number}" for number in range(count))
-        found, where = self.config.read("id2label", NAMES), self.config.where
+        found, where = self.config.parse("id2label", NAMES), self.config.where
         if sorted(found) != list(range(count)):
             raise RegardError(f"id2label has {len(found)} names, the model's scores are {count}", where)
         names = (found[number] for number in range(count))

@@ -71,8 +71,8 @@ def read_hub_model(folder: Path | str) -> ImportedModel:
     format, said = FORMATS[hub.kind], SentenceTransformersConfig.of(hub.path)
     task = "encoding" if said.pool else _task(hub, format)
     start = format.start_row(hub.config, hub.generation)
-    pieces = 0 if task == "image-classification" else hub.config.read("vocab_size", WHOLE) - (start is None)
-    untied = None if hub.config.read("tie_word_embeddings", FLAG, True) else format.outputs.get(task)
+    pieces = 0 if task == "image-classification" else hub.config.parse("vocab_size", WHOLE) - (start is None)
+    untied = None if hub.config.parse("tie_word_embeddings", FLAG, True) else format.outputs.get(task)
     tensors = format.canonical_tensors(hub.tensors, hub.where, untied)
     count = len(tensors["classifier.weight"]) if task in LABELLED and "classifier.weight" in tensors else 0
     labels = hub.labels(count) if count else ()
@@ -136,7 +136,7 @@ def _recipe(
     elif task == "encoding":
         values["encoding"] = {"normalise": said.normalise}
     elif task in ("translation", "span-corruption"):
-        values["decoding"] = {"beam": min(hub.generation.read("num_beams", WHOLE, Decoding().beam), MOST)}
+        values["decoding"] = {"beam": min(hub.generation.parse("num_beams", WHOLE, Decoding().beam), MOST)}
     return values
 
 

@@ -24,10 +24,10 @@ def scale_of(folder: Path, channels: int) -> Scale:
         RegardError: the file is damaged, divides by what is not above zero, or has numbers for other channels.
     """
     said = Fields.of(folder / PIXELS, optional=True)
-    largest = 1 / said.read("rescale_factor", POSITIVE, 1 / BRIGHTEST) if said.read("do_rescale", FLAG, True) else 1.0
-    normal = said.read("do_normalize", FLAG, True)
-    mean = said.read("image_mean", NUMBERS, 0.5) if normal else (0.0,)
-    deviation = said.read("image_std", NUMBERS, 0.5) if normal else (1.0,)
+    largest = 1 / said.parse("rescale_factor", POSITIVE, 1 / BRIGHTEST) if said.parse("do_rescale", FLAG, True) else 1.0
+    normal = said.parse("do_normalize", FLAG, True)
+    mean = said.parse("image_mean", NUMBERS, 0.5) if normal else (0.0,)
+    deviation = said.parse("image_std", NUMBERS, 0.5) if normal else (1.0,)
     largest = round(largest, 6)
     if not isfinite(largest) or min(largest, *deviation) <= 0:
         raise RegardError("is damaged: pixel values are divided by numbers above zero", said.where)
@@ -91,15 +91,17 @@ class SentenceTransformersConfig:
         if not (folder / POOLING).exists():
             return cls()
         settings = Fields.of(folder / SENTENCES, optional=True)
-        longest = None if settings.get("max_seq_length") is None else settings.read("max_seq_length", WHOLE)
+        longest = None if settings.get("max_seq_length") is None else settings.parse("max_seq_length", WHOLE)
         if longest == 1:
             raise RegardError("max_seq_length is 1, which leaves no room for the symbols", settings.where)
-        return cls(_pool(folder), "Normalize" in _modules(folder), longest, settings.read("do_lower_case", FLAG, False))
+        return cls(
+            _pool(folder), "Normalize" in _modules(folder), longest, settings.parse("do_lower_case", FLAG, False)
+        )
 
 
 def _pool(folder: Path) -> Pool:
     said = Fields.of(folder / POOLING)
-    asked = {name for name in said.values if name.startswith("pooling_mode") and said.read(name, FLAG, False)}
+    asked = {name for name in said.values if name.startswith("pooling_mode") and said.parse(name, FLAG, False)}
     if len(asked) != 1 or not asked <= WAYS.keys():
         raise RegardError(f"pools by {', '.join(sorted(asked)) or 'nothing'}; known: {', '.join(WAYS)}", said.where)
     return WAYS[asked.pop()]

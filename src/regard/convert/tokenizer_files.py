@@ -86,9 +86,9 @@ def language_codes(folder: Path) -> dict[str, str]:
     settings, found = _settings(folder), {}
     for key, name in SPOKEN.items():
         if settings.get(name) is not None:
-            if not re.fullmatch(LANGUAGE, settings.read(name, TEXT)):
+            if not re.fullmatch(LANGUAGE, settings.parse(name, TEXT)):
                 raise RegardError(f"{name} {format_value(settings.get(name))} is no code of a language", settings.where)
-            found[key] = settings.read(name, TEXT)
+            found[key] = settings.parse(name, TEXT)
     return found
 
 
@@ -113,7 +113,7 @@ def _build_tokenizer(folder: Path, pieces: int) -> tuple[Any, str]:
 def _word_pieces(folder: Path) -> tokenizers.Tokenizer:
     """BERT's: a piece a line, its number the line's [Devlin19 §3]."""
     settings = _settings(folder)
-    small = settings.read("do_lower_case", FLAG, True)
+    small = settings.parse("do_lower_case", FLAG, True)
     try:
         text = disk.content(folder / WORDS, kind="vocabulary").decode("utf-8")
     except ValueError as error:
@@ -125,8 +125,8 @@ def _word_pieces(folder: Path) -> tokenizers.Tokenizer:
     core = tokenizers.Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
     core.normalizer = normalizers.BertNormalizer(
         clean_text=True,
-        handle_chinese_chars=settings.read("tokenize_chinese_chars", FLAG, True),
-        strip_accents=settings.read("strip_accents", FLAG, small),
+        handle_chinese_chars=settings.parse("tokenize_chinese_chars", FLAG, True),
+        strip_accents=settings.parse("strip_accents", FLAG, small),
         lowercase=small,
     )
     core.pre_tokenizer = pre_tokenizers.BertPreTokenizer()

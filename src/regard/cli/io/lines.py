@@ -204,7 +204,7 @@ def raw_lines() -> Iterator[bytes]:
         return
     begun: list[bytes] = []
     size, line = 0, 1
-    while block := _read(number):
+    while block := _read_block(number):
         first, *rest = block.split(b"\n")
         begun.append(first)
         if (size := size + len(first)) > LONGEST:
@@ -216,6 +216,6 @@ def raw_lines() -> Iterator[bytes]:
         yield last
 
 
-def _read(number: int) -> bytes:
+def _read_block(number: int) -> bytes:
     with disk.naming("stdin"):
         return os.read(number, 1 << 16)

@@ -75,13 +75,15 @@ class T5(Format):
         In 1.0, where the table is shared, the decoder's output is divided by √d_model before the softmax.
         """
         found = super().section(config.fill(num_decoder_layers=config.get("num_layers")), tensors)
-        size = config.read("d_kv", WHOLE)
+        size = config.parse("d_kv", WHOLE)
         return {
             **found,
             **({} if size * found["heads"] == found["d_model"] else {"d_k": size, "d_v": size}),
             **dict.fromkeys(("attention_dropout", "feedforward_dropout"), found["dropout"]),
             "tie": "none" if "lm_head.weight" in tensors else "three",
-            "scale_output": config.read("scale_decoder_outputs", FLAG, config.read("tie_word_embeddings", FLAG, True)),
+            "scale_output": config.parse(
+                "scale_decoder_outputs", FLAG, config.parse("tie_word_embeddings", FLAG, True)
+            ),
             **self.fixed,
         }
 
@@ -111,7 +113,7 @@ class T5(Format):
             RegardError: there is no such row.
         """
         name = "pad_token_id" if config.get("decoder_start_token_id") is None else "decoder_start_token_id"
-        start, rows = config.read(name, NATURAL, PAD), config.read("vocab_size", WHOLE)
+        start, rows = config.parse(name, NATURAL, PAD), config.parse("vocab_size", WHOLE)
         if start >= rows:
             raise RegardError(f"{name} {start} is none of its pieces", config.where)
         return None if start == rows - 1 and generation.get("bad_words_ids") == [[start]] else start
@@ -205,7 +207,7 @@ class Marian(Format):
     def section(self, config: Fields, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
         config.only(**self._settings, add_bias_logits=False)
         for name in ("ffn_dim", "attention_heads"):
-            if (decoder := config.read(f"decoder_{name}", WHOLE)) != config.read(f"encoder_{name}", WHOLE):
+            if (decoder := config.parse(f"decoder_{name}", WHOLE)) != config.parse(f"encoder_{name}", WHOLE):
                 message = f"decoder_{name} {decoder} is not supported, only the encoder's is"
                 raise RegardError(message, config.where)
         added = tensors.get(BIAS)
@@ -223,10 +225,10 @@ class Marian(Format):
         Raises:
             RegardError: it is another.
         """
-        last = config.read("vocab_size", WHOLE) - 1
+        last = config.parse("vocab_size", WHOLE) - 1
         config.only(decoder_vocab_size=last + 1)
         for name in ("decoder_start_token_id", "pad_token_id"):
-            if (start := config.read(name, NATURAL)) != last or not last:
+            if (start := config.parse(name, NATURAL)) != last or not last:
                 raise RegardError(f"{name} {start} is not supported, only {last}, the last row, is", config.where)
         return None
 

@@ -51,11 +51,11 @@ class ConfigField:
     kind: TypeAdapter[Any] | Mapping[str, str] = WHOLE
     default: Any = None
 
-    def read(self, config: Fields) -> Any:
+    def parse(self, config: Fields) -> Any:
         """Our value, of their file."""
         if isinstance(self.kind, Mapping):
             return config.word(self.theirs, self.kind, self.default)
-        return config.read(self.theirs, self.kind, self.default)
+        return config.parse(self.theirs, self.kind, self.default)
 
     def write(self, model: Any) -> Any:
         """Their value, of our section."""
@@ -97,7 +97,7 @@ class Format(ABC):
 
     def section(self, config: Fields, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
         """``config.json`` and the tensors → values of our model section."""
-        return {"family": self.family, **{key.ours: key.read(config) for key in self.keys}}
+        return {"family": self.family, **{key.ours: key.parse(config) for key in self.keys}}
 
     def config(self, recipe: Recipe, pieces: int) -> dict[str, Any]:
         """A recipe, and the rows of its table of embeddings → the fields of their ``config.json``."""

@@ -149,8 +149,8 @@ class Gpt2(Format):
 
     def section(self, config: Fields, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
         config.only(scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False, add_cross_attention=False)
-        places = None if config.get("n_ctx") is None else config.read("n_ctx", WHOLE)
-        return super().section(config.fill(n_inner=4 * config.read("n_embd", WHOLE), n_positions=places), tensors)
+        places = None if config.get("n_ctx") is None else config.parse("n_ctx", WHOLE)
+        return super().section(config.fill(n_inner=4 * config.parse("n_embd", WHOLE), n_positions=places), tensors)
 
     def obstacles(self, recipe: Recipe, weights: Mapping[str, Tensor] | None = None) -> list[Obstacle]:
         assert isinstance(recipe.model, GptSection)
@@ -196,8 +196,8 @@ class Vit(Format):
 
     def section(self, config: Fields, tensors: Mapping[str, Tensor]) -> dict[str, Any]:
         config.only(qkv_bias=True)
-        height, width = config.read("image_size", PAIR, 224)
-        tall, patch = config.read("patch_size", PAIR, 16)
+        height, width = config.parse("image_size", PAIR, 224)
+        tall, patch = config.parse("patch_size", PAIR, 16)
         if tall != patch:
             raise RegardError(f"patch_size {tall} x {patch} is not supported, only squares are", config.where)
         return super().section(config, tensors) | {"height": height, "width": width, "patch": patch}
