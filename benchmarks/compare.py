@@ -60,7 +60,7 @@ def main() -> None:
     """Compare, and append the tables."""
     asked = options()
     begun = {"benchmark": "compare", "date": machine.now(), "commit": machine.commit(), "machine": machine.describe()}
-    from regard.cli.io.signals import Stop
+    from regard.cli.io.terminal import Stop
     from regard.explore.pictures.comparison import ComparisonReport
     from regard.runs.compare.compare import Budget, Texts, compare
     from regard.runs.compare.trainings import RESULTS

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from regard.cli.io.scores import table
+from regard.cli.evaluate import table
 from regard.data.corpora.documents import open_documents
 from regard.tasks.classification.predictions import ClassEvaluation
 from regard.tasks.language.scores import Perplexity

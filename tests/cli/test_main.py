@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import regard.cli as cli
-from regard.cli.io.examples import BEGIN, EXAMPLES
+from regard.cli import BEGIN, EXAMPLES
 from regard.system.errors import Diverged, NoValidCheckpoint, RegardError, Stopped, UsageError
 
 COMMANDS = [name for name in cli.app if not name.startswith("-")]
@@ -41,6 +41,8 @@ def test_every_command_and_option_explains_itself(regard, command: str) -> None:
     assert done.code == 0
     found = cli.app[command].assemble_argument_collection(default_parameter=cli.NO_NEGATIVES, parse_docstring=True)
     for argument in found:
+        if argument.names == ("*",):  # a group of options, which follow
+            continue
         assert argument.parameter.help, (command, argument.name)
         assert max(argument.names, key=len) in done.out
 

@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from regard.config import BertSection, GptSection, TransformerSection, VitSection
-from regard.convert.config_fields import Fields
-from regard.convert.layouts import bert, gpt2, names, t5, vit
+from regard.convert.hub import Fields
+from regard.convert.layouts import names
 from regard.models import build
 from regard.models.inputs import Tokens
 from regard.nn.layout import Sequences
@@ -177,6 +177,3 @@ def exact() -> Iterator[None]:
         eager = modeling_bert.eager_attention_forward
         stack.enter_context(patch.object(modeling_vit, "eager_attention_forward", eager))
         yield
-
-
-FORMATS = {"bert": bert, "gpt2": gpt2, "t5": t5, "vit": vit}

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.config import Decoding
-from regard.convert.layouts import names
+from regard.convert.layouts import FORMATS, names
 from regard.decoding.rows import Symbols
 from regard.decoding.search import search
 from regard.models.decoding.transformer import TransformerStepper
@@ -20,7 +20,6 @@ from regard.nn.layout import Sequences
 from tests.convert.small_peers import (
     BERT,
     COUNT,
-    FORMATS,
     GPT2,
     LENGTHS,
     PIECES,

@@ -16,7 +16,7 @@ from torch import Tensor
 from regard import convert
 from regard.config import BUILT, Recipe, recipe_from
 from regard.convert import Exports, exports, hub_files
-from regard.convert.formats import FORMATS
+from regard.convert.layouts import FORMATS
 from regard.data.batches.patches import Scale
 from regard.models import build, store
 from regard.models.presets import PRESETS
@@ -28,6 +28,7 @@ from tests.convert.random_recipes import KINDS, SMALL, T5, drawn, fields_of
 from tests.convert.small_folders import LABELS, TEXTS, unigrams, write
 from tests.convert.small_peers import transformers
 from tests.models.small_models import stir
+from tests.refusals import refused
 
 
 def tokenizer_of(task: str) -> Tokenizer | None:
@@ -222,7 +223,7 @@ def test_pieces_without_a_name_are_nothing_for_ctranslate2() -> None:
     recipe = recipe_from({"task": "language-model", "model": SMALL["gpt"]})
     assert exports(recipe, unnamed()).line.endswith("(GPT-2), CTranslate2")
     assert exports(recipe, unnamed(200)).line.endswith("(GPT-2)")
-    with pytest.raises(UsageError, match=r"the tokenizer names \d+ of 200"):
+    with refused(UsageError, "--to ctranslate2", "200"):
         exports(recipe, unnamed(200)).refuse("ctranslate2")
 
 

@@ -15,13 +15,13 @@ from torch import Tensor
 from regard.config import recipe_from, recipe_values
 from regard.convert import read_hub_model
 from regard.convert.hub_import import OUTLINES
-from regard.convert.pixels import scale_of
+from regard.convert.side_files import scale_of
 from regard.data.batches.patches import Scale
 from regard.models.inputs import Patches
 from regard.models.store import load_weights
 from regard.nn.layout import Sequences
 from regard.runs.conversion import import_model
-from regard.system.errors import RegardError
+from regard.system.errors import RegardError, UsageError
 from regard.tasks.images.classifier import ImageAssets
 from regard.tasks.tagging.tagger import TagAssets
 from regard.tasks.text.assets import TextAssets
@@ -29,6 +29,7 @@ from regard.text.tokenizers.vocabulary import read_tokenizer
 from tests.convert.small_folders import LABELS, TAGS, TEXTS, config_of, folder_of, rewrite
 from tests.convert.small_peers import packed, pixels, transformers, unpadded
 from tests.models.small_models import assert_near
+from tests.refusals import refused
 
 BERTS = [
     ("BertForMaskedLM", "masked-lm"),
@@ -110,7 +111,7 @@ def test_an_output_that_is_not_tied_must_be_there(kind: str, tmp_path: Path) -> 
     tied = read_hub_model(tmp_path)
     rewrite(tmp_path, tie_word_embeddings=False, scale_decoder_outputs=None)
     name = "cls.predictions.decoder.weight" if kind[0] == "B" else "lm_head.weight"
-    with pytest.raises(RegardError, match=rf"model\.safetensors: lacks '{name}', which its config\.json says"):
+    with refused(RegardError, "model.safetensors", f"'{name}'"):
         read_hub_model(tmp_path)
     tensors = load_file(tmp_path / "model.safetensors")
     table = next(tensor for each, tensor in tensors.items() if re.search(r"shared|wte|word_embeddings", each))
@@ -127,9 +128,7 @@ def test_an_output_that_is_not_tied_must_be_there(kind: str, tmp_path: Path) -> 
 def test_a_t5_that_starts_with_no_piece(start: Any, tmp_path: Path) -> None:
     folder_of("T5ForConditionalGeneration", tmp_path)
     rewrite(tmp_path, decoder_start_token_id=start)
-    with pytest.raises(
-        RegardError, match=r"config\.json: decoder_start_token_id .*(none of its pieces|where a whole number)"
-    ):
+    with refused(RegardError, "config.json", "decoder_start_token_id"):
         read_hub_model(tmp_path)
 
 
@@ -152,15 +151,15 @@ def test_vit(tmp_path: Path) -> None:
         ({"do_normalize": False, "rescale_factor": 0.0625}, Scale(16.0, (0.0,), (1.0,))),
         ({"do_rescale": False, "image_mean": 0.5}, Scale(1.0, (0.5,), (0.5,))),
         ({"image_mean": 0.5, "image_std": [0.5]}, Scale(255.0, (0.5,), (0.5,))),
-        ({"image_mean": [0.1, 0.2, 0.3]}, "has a mean of 3 numbers, but the model's images have 2 channels"),
-        ({"image_std": [0.1, 0.2, 0.3]}, "has a deviation of 3 numbers"),
-        ({"image_std": [0.0, 1.0]}, "is damaged"),
-        ({"rescale_factor": 1e300}, "is damaged"),
-        ({"rescale_factor": 0}, "rescale_factor is 0, where a number above zero"),
-        ({"image_mean": "dark"}, 'image_mean is "dark", where a number'),
-        ({"image_std": []}, "image_std is [], where a number"),
-        ({"image_std": [None]}, "image_std is [null], where a number"),
-        ({"do_rescale": "no"}, 'do_rescale is "no", where true or false'),
+        ({"image_mean": [0.1, 0.2, 0.3]}, "mean of 3"),
+        ({"image_std": [0.1, 0.2, 0.3]}, "deviation of 3"),
+        ({"image_std": [0.0, 1.0]}, ""),
+        ({"rescale_factor": 1e300}, ""),
+        ({"rescale_factor": 0}, "rescale_factor is 0"),
+        ({"image_mean": "dark"}, 'image_mean is "dark"'),
+        ({"image_std": []}, "image_std is []"),
+        ({"image_std": [None]}, "image_std is [null]"),
+        ({"do_rescale": "no"}, 'do_rescale is "no"'),
     ],
 )
 def test_the_scale_of_pixels(values: dict[str, Any], scale: Scale | str, tmp_path: Path) -> None:
@@ -168,7 +167,7 @@ def test_the_scale_of_pixels(values: dict[str, Any], scale: Scale | str, tmp_pat
     if isinstance(scale, Scale):
         assert scale_of(tmp_path, 2) == scale
     else:
-        with pytest.raises(RegardError, match=re.escape(f"preprocessor_config.json: {scale}")):
+        with refused(RegardError, "preprocessor_config.json", scale):
             scale_of(tmp_path, 2)
 
 
@@ -181,42 +180,39 @@ def test_labels_keep_their_names_and_what_they_are_for(tmp_path: Path) -> None:
     assert read_hub_model(tmp_path).labels == tuple(f"LABEL_{number}" for number in range(5))
     assert read_hub_model(tmp_path).recipe.classification.kind == "single"
     rewrite(tmp_path, problem_type="regression")
-    with pytest.raises(RegardError, match="a regression of 5 numbers; here it is of one"):
+    with refused(RegardError, "config.json", "5"):
         read_hub_model(tmp_path)
     rewrite(tmp_path, problem_type="ranking")
-    with pytest.raises(RegardError, match="'ranking' is not supported"):
+    with refused(RegardError, "config.json", "'ranking'"):
         read_hub_model(tmp_path)
     rewrite(tmp_path, problem_type=None)
     rewrite(tmp_path, id2label={"0": "a", "1": "b"})
-    with pytest.raises(RegardError, match="2 names, the model's scores are 5"):
+    with refused(RegardError, "config.json", "2", "5"):
         read_hub_model(tmp_path)
     rewrite(tmp_path, id2label={str(n): "a" for n in range(5)})
-    with pytest.raises(RegardError, match="same name twice"):
+    with refused(RegardError, "config.json"):
         read_hub_model(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("task", "label", "message"),
+    ("task", "label"),
     [
-        ("Token", "B-\tPER", "holds a tab, a line break"),
-        ("Token", "B-", "is a tag of a span without a name"),
-        ("Token", "I-", "is a tag of a span without a name"),
-        ("Token", "", "is empty"),
-        ("Token", "\ud800", "holds half a character"),
-        ("Sequence", "a\nb", "holds a tab, a line break"),
-        ("Sequence", "a|b", "holds '|', the sign between the labels"),
-        ("Sequence", " a", "begins or ends with a blank"),
-        ("Sequence", "\u3000", "is empty"),
+        ("Token", "B-\tPER"),
+        ("Token", "B-"),
+        ("Token", "I-"),
+        ("Token", ""),
+        ("Token", "\ud800"),
+        ("Sequence", "a\nb"),
+        ("Sequence", "a|b"),
+        ("Sequence", " a"),
+        ("Sequence", "\u3000"),
     ],
 )
-def test_labels_that_no_output_can_show_are_refused(task: str, label: str, message: str, tmp_path: Path) -> None:
+def test_labels_that_no_output_can_show_are_refused(task: str, label: str, tmp_path: Path) -> None:
     folder_of(f"BertFor{task}Classification", tmp_path, problem_type="multi_label_classification")
     rewrite(tmp_path, id2label={"0": label, **{str(n): f"B-{n}" for n in range(1, 5)}})
-    with pytest.raises(RegardError) as caught:
+    with refused(RegardError, tmp_path / "config.json", f"the label {json.dumps(label)} of id2label"):
         read_hub_model(tmp_path)
-    assert str(caught.value).startswith(
-        f"{tmp_path / 'config.json'}: the label {json.dumps(label)} of id2label {message}"
-    )
 
 
 def test_what_stands_between_several_labels_may_stand_in_one_alone(tmp_path: Path) -> None:
@@ -262,7 +258,7 @@ def test_files_of_the_first_releases(tmp_path: Path) -> None:
     save_file(
         {**old, "cls.predictions.decoder.weight": torch.zeros_like(tensors[table])}, tmp_path / "model.safetensors"
     )
-    with pytest.raises(RegardError, match=r"cls\.predictions\.decoder\.weight.*differs"):
+    with refused(RegardError, "model.safetensors"):
         read_hub_model(tmp_path)
 
 
@@ -290,7 +286,7 @@ def test_half_precision_and_several_files(tmp_path: Path) -> None:
     index = tmp_path / "model.safetensors.index.json"
     for name in ("../elsewhere.safetensors", "", ".", "..", "a\0", 5, None, ["model.safetensors"]):
         index.write_text(json.dumps({"weight_map": {"transformer.wte.weight": name}}))
-        with pytest.raises(RegardError, match=r"index\.json: names no files of weights, or some outside of the folder"):
+        with refused(RegardError, "model.safetensors.index.json"):
             read_hub_model(tmp_path)
 
 
@@ -301,7 +297,7 @@ def test_a_vocabulary_whose_numbers_have_no_row_is_refused(tmp_path: Path, large
     (tmp_path / "tokenizer.json").unlink()
     (tmp_path / "vocab.json").write_text(json.dumps({**theirs.get_vocab(), "new": largest}))
     (tmp_path / "merges.txt").write_text("#version: 0.2\n")
-    with pytest.raises(RegardError, match=r"vocab\.json: is no vocabulary of pieces with numbers from 0 to 2\d\d$"):
+    with refused(RegardError, "vocab.json", "0"):
         read_hub_model(tmp_path)
 
 
@@ -309,59 +305,52 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
     folder_of("GPT2LMHeadModel", tmp_path)
     tensors = load_file(tmp_path / "model.safetensors")
 
-    def refused(changed: dict[str, Tensor]) -> str:
+    def reads_no(changed: dict[str, Tensor], *holds: str) -> None:
         save_file(changed, tmp_path / "model.safetensors")
-        with pytest.raises(RegardError) as caught:
+        with refused(RegardError, tmp_path / "model.safetensors", *holds):
             read_hub_model(tmp_path)
-        return str(caught.value)
 
-    assert "'transformer.h.0.ln_3.weight'" in refused({**tensors, "transformer.h.0.ln_3.weight": torch.ones(12)})
-    assert "lacks 'transformer.ln_f.bias'" in refused(
-        {n: t for n, t in tensors.items() if n != "transformer.ln_f.bias"}
-    )
-    narrow = {**tensors, "transformer.wpe.weight": tensors["transformer.wpe.weight"][:7].clone()}
-    assert "is [7, 12], its config.json says [40, 12]" in refused(narrow)
+    reads_no({**tensors, "transformer.h.0.ln_3.weight": torch.ones(12)}, "'transformer.h.0.ln_3.weight'")
+    bare = {name: tensor for name, tensor in tensors.items() if name != "transformer.ln_f.bias"}
+    reads_no(bare, "'transformer.ln_f.bias'", "config.json")
+    places = "transformer.wpe.weight"
+    reads_no({**tensors, places: tensors[places][:7].clone()}, "[7, 12]", "[40, 12]")
     for number, kind in ((torch.nan, torch.float32), (-torch.inf, torch.float16), (1e300, torch.float64)):
-        bad = tensors["transformer.wpe.weight"].to(kind)
+        bad = tensors[places].to(kind)
         bad[3, 4] = number
-        said = refused({**tensors, "transformer.wpe.weight": bad})
-        assert said.startswith(f"{tmp_path / 'model.safetensors'}: 'transformer.wpe.weight' holds numbers that are not")
-    whole = {**tensors, "transformer.wpe.weight": torch.ones(40, 12, dtype=torch.int64)}
-    assert "torch.int64" in refused(whole)
+        reads_no({**tensors, places: bad}, f"'{places}'")
+    reads_no({**tensors, places: torch.ones(40, 12, dtype=torch.int64)}, "torch.int64")
     (tmp_path / "model.safetensors").write_bytes(b"{}")
-    with pytest.raises(RegardError, match="is broken"):
+    with refused(RegardError, "model.safetensors"):
         read_hub_model(tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("changes", "holds"),
     [
-        ({"model_type": "llama"}, "'llama' is not supported; known: bert, gpt2, marian, pegasus, t5, vit"),
-        ({"model_type": None}, "does not say its model_type"),
-        ({"architectures": ["GPT2ForSequenceClassification"]}, "GPT2ForSequenceClassification is not supported"),
-        ({"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx = true is not supported"),
-        ({"activation_function": "mish"}, "'mish' is not supported; known: relu, gelu"),
-        ({"n_head": 5}, "d_model 12 is not divisible by heads 5"),
-        ({"n_layer": None}, "lacks 'n_layer'"),
-        ({"vocab_size": 100}, "its config.json says"),
+        ({"model_type": "llama"}, ("", "'llama'", "bert, gpt2, marian, pegasus, t5, vit")),
+        ({"model_type": None}, ("config.json", "model_type")),
+        ({"architectures": ["GPT2ForSequenceClassification"]}, ("config.json", "GPT2ForSequenceClassification")),
+        ({"scale_attn_by_inverse_layer_idx": True}, ("config.json", "scale_attn_by_inverse_layer_idx = true")),
+        ({"activation_function": "mish"}, ("config.json", "'mish'", "relu, gelu")),
+        ({"n_layer": None}, ("config.json", "'n_layer'")),
+        ({"vocab_size": 100}, ("model.safetensors", "config.json")),
     ],
 )
-def test_what_a_config_says_that_we_cannot(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_what_a_config_says_that_we_cannot(changes: dict[str, Any], holds: tuple[str, ...], tmp_path: Path) -> None:
     folder_of("GPT2LMHeadModel", tmp_path)
     rewrite(tmp_path, **changes)
-    with pytest.raises(RegardError) as caught:
+    with refused(RegardError, tmp_path / holds[0], *holds[1:]):
         read_hub_model(tmp_path)
-    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("kind", "changes", "message"),
     [
-        ("GPT2LMHeadModel", {"vocab_size": "abc"}, 'vocab_size is "abc", where a whole number from 1 on is expected'),
+        ("GPT2LMHeadModel", {"vocab_size": "abc"}, 'vocab_size is "abc"'),
         ("GPT2LMHeadModel", {"vocab_size": [1]}, "vocab_size is [1]"),
         ("GPT2LMHeadModel", {"vocab_size": -5}, "vocab_size is -5"),
         ("GPT2LMHeadModel", {"vocab_size": None}, "lacks 'vocab_size'"),
-        ("GPT2LMHeadModel", {"vocab_size": 10**4000}, "vocabulary"),
         ("GPT2LMHeadModel", {"n_positions": "x"}, 'n_positions is "x"'),
         ("GPT2LMHeadModel", {"n_positions": None, "n_ctx": "x"}, 'n_ctx is "x"'),
         ("GPT2LMHeadModel", {"n_positions": None}, "lacks 'n_positions'"),
@@ -370,59 +359,68 @@ def test_what_a_config_says_that_we_cannot(changes: dict[str, Any], message: str
         ("GPT2LMHeadModel", {"layer_norm_epsilon": float("nan")}, "layer_norm_epsilon is NaN"),
         ("GPT2LMHeadModel", {"layer_norm_epsilon": 10**400}, "layer_norm_epsilon is 1000"),
         ("GPT2LMHeadModel", {"activation_function": ["gelu"]}, 'activation_function is ["gelu"]'),
-        ("GPT2LMHeadModel", {"scale_attn_weights": {"x": 1}}, 'scale_attn_weights = {"x": 1} is not supported'),
-        ("GPT2LMHeadModel", {"architectures": "GPT2LMHeadModel"}, "architectures is no list of names"),
-        ("GPT2LMHeadModel", {"architectures": [1]}, "architectures is no list of names"),
+        ("GPT2LMHeadModel", {"scale_attn_weights": {"x": 1}}, 'scale_attn_weights = {"x": 1}'),
+        ("GPT2LMHeadModel", {"architectures": "GPT2LMHeadModel"}, "architectures is"),
+        ("GPT2LMHeadModel", {"architectures": [1]}, "architectures is"),
         ("BertForSequenceClassification", {"max_position_embeddings": "x"}, 'max_position_embeddings is "x"'),
         ("BertForSequenceClassification", {"problem_type": ["regression"]}, 'problem_type is ["regression"]'),
         ("BertForSequenceClassification", {"hidden_dropout_prob": "a"}, 'hidden_dropout_prob is "a"'),
         ("BertForSequenceClassification", {"hidden_dropout_prob": 1.0}, "hidden_dropout_prob is 1.0"),
-        ("BertForSequenceClassification", {"id2label": {str(n): [n] for n in range(5)}}, "id2label has [0]"),
+        ("BertForSequenceClassification", {"id2label": {str(n): [n] for n in range(5)}}, 'id2label is {"0": [0]'),
         ("T5ForConditionalGeneration", {"num_decoder_layers": "2"}, 'num_decoder_layers is "2"'),
         ("T5ForConditionalGeneration", {"scale_decoder_outputs": "yes"}, 'scale_decoder_outputs is "yes"'),
         ("ViTForImageClassification", {"image_size": {"h": 8}}, 'image_size is {"h": 8}'),
         ("ViTForImageClassification", {"image_size": [8, 8, 8]}, "image_size is [8, 8, 8]"),
         ("ViTForImageClassification", {"image_size": [8, "8"]}, 'image_size is [8, "8"]'),
-        ("ViTForImageClassification", {"patch_size": [4, 2]}, "patch_size 4 x 2 is not supported"),
+        ("ViTForImageClassification", {"patch_size": [4, 2]}, "patch_size 4 x 2"),
         ("ViTForImageClassification", {"num_channels": 0}, "num_channels is 0"),
     ],
 )
 def test_values_of_another_kind_are_named(kind: str, changes: dict[str, Any], message: str, tmp_path: Path) -> None:
     folder_of(kind, tmp_path)
     rewrite(tmp_path, **changes)
-    with pytest.raises(RegardError) as caught:
+    with refused(RegardError, tmp_path / "config.json", message):
         read_hub_model(tmp_path)
-    assert str(caught.value).startswith(f"{tmp_path / 'config.json'}: ")
-    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "holds"),
+    [({"n_head": 5}, ("d_model 12", "heads 5")), ({"vocab_size": 10**4000}, ("text.vocabulary", "1000000"))],
+)
+def test_values_that_no_recipe_may_have(changes: dict[str, Any], holds: tuple[str, ...], tmp_path: Path) -> None:
+    folder_of("GPT2LMHeadModel", tmp_path)
+    rewrite(tmp_path, **changes)
+    with refused(UsageError, tmp_path / "config.json", *holds):
+        read_hub_model(tmp_path)
 
 
 def test_settings_around_a_model_are_read_by_kind_too(tmp_path: Path) -> None:
     folder_of("BertModel", tmp_path)
     around(tmp_path, max_seq_length="long")
-    with pytest.raises(RegardError, match=r'sentence_bert_config\.json: max_seq_length is "long"'):
+    with refused(RegardError, "sentence_bert_config.json", "max_seq_length"):
         read_hub_model(tmp_path)
     around(tmp_path, do_lower_case=1)
-    with pytest.raises(RegardError, match="do_lower_case is 1, where true or false"):
+    with refused(RegardError, "sentence_bert_config.json", "do_lower_case is 1"):
         read_hub_model(tmp_path)
     (tmp_path / "1_Pooling" / "config.json").write_text('{"pooling_mode_mean_tokens": "no"}')
-    with pytest.raises(RegardError, match='pooling_mode_mean_tokens is "no"'):
+    with refused(RegardError, "1_Pooling/config.json", 'pooling_mode_mean_tokens is "no"'):
         read_hub_model(tmp_path)
 
 
 def test_folders_that_are_none(tmp_path: Path) -> None:
-    with pytest.raises(RegardError, match="no such folder"):
+    with refused(RegardError, "absent"):
         read_hub_model(tmp_path / "absent")
-    with pytest.raises(RegardError, match=r"has no config\.json"):
+    with refused(RegardError, None, "config.json"):
         read_hub_model(tmp_path)
     folder_of("BertForMaskedLM", tmp_path / "one")
     (tmp_path / "one" / "model.safetensors").rename(tmp_path / "one" / "pytorch_model.bin")
-    with pytest.raises(RegardError, match=r"transformers\.BertForMaskedLM\.from_pretrained"):
+    with refused(RegardError, "pytorch_model.bin", "transformers.BertForMaskedLM.from_pretrained"):
         read_hub_model(tmp_path / "one")
     (tmp_path / "one" / "pytorch_model.bin").unlink()
-    with pytest.raises(RegardError, match=r"has no model\.safetensors"):
+    with refused(RegardError, "one", "model.safetensors"):
         read_hub_model(tmp_path / "one")
     (tmp_path / "one" / "config.json").write_text("[1]")
-    with pytest.raises(RegardError, match="an object was expected"):
+    with refused(RegardError, "config.json"):
         read_hub_model(tmp_path / "one")
 
 
@@ -475,13 +473,13 @@ def test_an_encoder_of_sentences_pools_as_it_says(way: str, pool: str, tmp_path:
 def test_an_encoder_of_sentences_that_does_more_is_refused(tmp_path: Path) -> None:
     folder_of("BertModel", tmp_path)
     around(tmp_path, "mean_sqrt_len_tokens")
-    with pytest.raises(RegardError, match="pools by pooling_mode_mean_sqrt_len_tokens; known: pooling_mode_cls_token"):
+    with refused(RegardError, "config.json", "pooling_mode_mean_sqrt_len_tokens", "pooling_mode_cls_token"):
         read_hub_model(tmp_path)
     around(tmp_path, kinds=("Transformer", "Pooling", "Dense"))
-    with pytest.raises(RegardError, match=r"modules\.json: has the module 'Dense'"):
+    with refused(RegardError, "modules.json", "'Dense'"):
         read_hub_model(tmp_path)
     (tmp_path / "modules.json").write_text("{")
-    with pytest.raises(RegardError, match=r"modules\.json: cannot be read as JSON, the file is damaged"):
+    with refused(RegardError, "modules.json"):
         read_hub_model(tmp_path)
     around(tmp_path, do_lower_case=True)
     assert read_hub_model(tmp_path).recipe.task == "encoding"  # this tokenizer lower-cases too

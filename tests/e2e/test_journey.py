@@ -7,12 +7,11 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import regard as regard_package
 from regard.system.errors import UsageError
 from regard.training.checkpoints import resolved
 from regard.training.checkpoints.files import Files
+from tests.refusals import refused
 
 Run = Any
 """The fixture ``regard``: words in; code, out, err."""
@@ -110,19 +109,19 @@ def test_the_beam_widens_to_hold_n_best(world: Path, regard: Run) -> None:
 
 def test_python_names_the_type_of_what_is_no_text(world: Path) -> None:
     translator = regard_package.load(world / "model", device="cpu")
-    for given, said in (
-        (None, "a list of texts is wanted, not NoneType"),
-        ([None], r"texts\[0\]: a text must be str, not NoneType"),
-        (["a", b"b"], r"texts\[1\]: a text must be str, not bytes"),
+    for given, where, kind in (
+        (None, None, "NoneType"),
+        ([None], "texts[0]", "NoneType"),
+        (["a", b"b"], "texts[1]", "bytes"),
     ):
-        with pytest.raises(UsageError, match=said):
+        with refused(UsageError, where, kind):
             translator.translate(given)
-    with pytest.raises(UsageError, match="a list of texts is wanted, not str"):
+    with refused(UsageError, None, "str"):
         translator.nbest("the cat")
     for beam in (0, -1, 101):
-        with pytest.raises(UsageError, match="n must lie between 1 and the beam"):
+        with refused(UsageError, None, "1"):
             translator.translate("the cat", beam=beam)
-    with pytest.raises(UsageError, match="whole numbers"):
+    with refused(UsageError, None, "'5'"):
         translator.translate("the cat", beam="5")
     assert isinstance(translator.translate(("the cat",)), list)
 

@@ -11,6 +11,7 @@ from regard.tasks import model_writer
 from regard.tasks.model_folder import load
 from regard.training.checkpoints import manifest
 from regard.training.progress import Best, Progress
+from tests.refusals import refused
 from tests.resume.small_runs import SEEN, killed, results, train
 from tests.training.toy import Counting, in_child
 
@@ -104,7 +105,7 @@ def test_without_the_best_checkpoint_it_says_what_to_do(corpus, finished, monkey
     flipped(finished / MODEL)
     before = contents(finished)
     monkeypatch.setattr(model_writer, "load_progress", lambda training: Progress(4, best=Best(3, "loss", 2.5)))
-    with pytest.raises(NoValidCheckpoint, match=r"step-000003: is lost or damaged.*--resume never"):
+    with refused(NoValidCheckpoint, "step-000003"):
         train(corpus, finished)
     assert contents(finished) == before
 

@@ -10,6 +10,7 @@ from regard.system.errors import Stopped
 from regard.training import budget, run
 from regard.training.run import Hooks
 from regard.training.update import MeasuredSteps
+from tests.refusals import refused
 from tests.resume.small_runs import FATAL, SEEN, SETTINGS, results
 from tests.training.toy import StopAt, in_child, lines
 
@@ -75,7 +76,7 @@ def test_every_step_is_in_the_log_once(whole):
 
 
 def test_stopped_behind_them_it_goes_on(corpus, whole, tmp_path):
-    with pytest.raises(Stopped, match="stopped after step 2 of"):
+    with refused(Stopped, None, "2"):
         train(corpus, tmp_path / "model", StopAt(2))
     assert train(corpus, tmp_path / "model") == []
     same(tmp_path / "model", whole[0])

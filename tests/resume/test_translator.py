@@ -8,6 +8,7 @@ import pytest
 import regard
 from regard.system.errors import Stopped
 from regard.training.checkpoints import manifest
+from tests.refusals import refused
 from tests.training.toy import StopAt, lines, whole
 
 SETTINGS = [
@@ -109,5 +110,5 @@ def test_what_was_resolved_is_taken_from_a_checkpoint(corpus, tmp_path, content)
 def test_another_seed_is_another_run(corpus, never, tmp_path):
     train(corpus, tmp_path / "model", 1, seed=2)
     assert ended(tmp_path / "model")[0] != never(1)[0]
-    with pytest.raises(regard.RegardError, match="seed"):
+    with refused(regard.RegardError, "recipe.seed"):
         train(corpus, tmp_path / "model", 1)

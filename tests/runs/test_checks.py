@@ -41,14 +41,14 @@ def test_what_is_fatal_is_refused(tmp_path: Path, lines: int) -> None:
 def test_validation_pairs_are_looked_at_too(tmp_path: Path) -> None:
     pairs = made(tmp_path, [f"the cat {n}" for n in range(60)], [f"die Katze {n}" for n in range(60)])
     told: list[str] = []
-    with refused(RegardError, None, "--despite-check"):
+    with refused(RegardError, "a.en:1", "--despite-check"):
         scan_pairs([pairs], pairs, told.append)
 
 
 def test_a_judgement_may_be_overruled(tmp_path: Path) -> None:
     copies = made(tmp_path, [f"the cat {n}" for n in range(60)], [f"the cat {n}" for n in range(60)])
     told: list[str] = []
-    with refused(RegardError, None, "--despite-check"):
+    with refused(RegardError, "a.en:1", "--despite-check"):
         scan_pairs([copies], None, told.append)
     scan_pairs([copies], None, told.append, despite_check=True)
     assert [line for line in told if line.startswith("warning: 60 pairs (100%) have the same text on both sides")]

@@ -13,6 +13,7 @@ from regard.system.errors import RegardError, UsageError
 from regard.tasks.defaults import READINGS
 from regard.tasks.input_files import InputFiles
 from regard.tasks.model_folder import TASKS
+from tests.refusals import refused
 from tests.tasks.classification.small_classifiers import rows, written
 
 
@@ -43,13 +44,13 @@ def test_columns_are_those_of_every_file(tmp_path: Path) -> None:
 def test_what_is_not_there_is_named(tmp_path: Path, train: tuple[str, ...], valid: str | None) -> None:
     written(tmp_path / "a.csv", rows(3))
     given = InputFiles([tmp_path / name for name in train], tmp_path / valid if valid else None)
-    with pytest.raises(UsageError, match="--train FILE" if not train else r"absent\.csv: no such file"):
+    with refused(UsageError, *((None, "--train FILE") if not train else ("absent.csv",))):
         given.corpora(open_labelled)
 
 
 def test_a_pipe_cannot_be_read_several_times(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a.csv")
-    with pytest.raises(UsageError, match="pipe"):
+    with refused(UsageError, "a.csv"):
         InputFiles([tmp_path / "a.csv"]).corpora(open_labelled)
 
 
@@ -75,7 +76,7 @@ def test_the_recipe_is_for_as_many_texts_as_there_are(tmp_path: Path) -> None:
 
 def test_what_spoils_a_classifier_is_refused_unless_a_person_knows_better(tmp_path: Path) -> None:
     pairs = [(f"ab {number % 2}", "x" if number % 3 else "y") for number in range(60)]
-    with pytest.raises(RegardError, match="--despite-check"):
+    with refused(RegardError, "a.csv:3", "--despite-check"):
         classification(tmp_path, pairs)
     job, told, _ = classification(tmp_path, pairs, despite=True)
     assert job.recipe.task == "classification"
@@ -83,7 +84,7 @@ def test_what_spoils_a_classifier_is_refused_unless_a_person_knows_better(tmp_pa
 
 
 def test_labels_are_looked_at_as_the_recipe_means_them(tmp_path: Path) -> None:
-    with pytest.raises(RegardError, match="not a number"):
+    with refused(RegardError, "a.csv:2"):
         classification(tmp_path, rows(50), kind="regression")
     numbers = [(text, str(len(text))) for text, _ in rows(50)]
     assert classification(tmp_path, numbers, kind="regression")[0].recipe.classification.kind == "regression"

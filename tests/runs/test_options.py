@@ -11,6 +11,7 @@ from regard.data.corpora.pairs import PairJsonLines, PairTable
 from regard.runs.options import RecipeOptions, corpora, recipe_from_options, task_option
 from regard.system.errors import UsageError
 from regard.tasks.input_files import refuse_pipes
+from tests.refusals import refused
 
 
 def test_later_ones_lie_on_top() -> None:
@@ -56,7 +57,7 @@ def test_a_models_recipe_can_be_used_with_minutes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("settings", [("training.minutes=2",), ("training.minutes=2", "training.steps=9")])
 def test_a_run_has_one_length(settings: tuple[str, ...]) -> None:
-    with pytest.raises(UsageError, match="either steps or minutes"):
+    with refused(UsageError, "--steps, --minutes"):
         task_option(RecipeOptions(settings=settings, options={"training.steps": 9}))
 
 
@@ -88,7 +89,7 @@ def test_a_guess_lies_below_the_recipe() -> None:
 
 def test_separate_vocabularies_are_not_tied_in_three() -> None:
     assert recipe_from_options(RecipeOptions(settings=("text.joint=false",)), 100).model.tie == "two"
-    with pytest.raises(UsageError, match="joint"):
+    with refused(UsageError, "--set"):
         recipe_from_options(RecipeOptions(settings=("text.joint=false", 'model.tie="three"')), 100)
 
 
@@ -105,9 +106,9 @@ def test_the_longest_sentence_is_known_before_the_data(wishes: RecipeOptions, lo
 
 
 def test_a_mistyped_key_costs_no_look_at_the_data() -> None:
-    with pytest.raises(UsageError, match=r"training\.rate"):
+    with refused(UsageError, "--set", "training.rate"):
         task_option(RecipeOptions(settings=("training.rat=1",)))
-    with pytest.raises(UsageError, match="'tiny'"):
+    with refused(UsageError, "--preset", "'tiny'"):
         task_option(RecipeOptions(preset="tinny"))
 
 
@@ -139,7 +140,7 @@ def test_who_made_a_mistake_is_blamed(
     assert caught.value.where == where
     assert field in caught.value.message
     file.write_text("[training]\nrate = 0\n")
-    with pytest.raises(UsageError, match=r"training\.rate") as caught:
+    with refused(UsageError, "good.toml", "training.rate") as caught:
         task_option(wishes)
     assert caught.value.where == str(file)
 
@@ -148,7 +149,7 @@ def test_a_batch_has_room_for_the_longest_sentence() -> None:
     assert recipe_from_options(RecipeOptions({"data": {"max_tokens": 2000}}), 100).training.tokens == 2000
     assert recipe_from_options(RecipeOptions({"data": {"max_tokens": 2000}}), 1_000_000).training.tokens == 8192
     asked = RecipeOptions({"data": {"max_tokens": 2000}, "training": {"tokens": 1500}})
-    with pytest.raises(UsageError, match=r"data\.max_tokens 2000 is above training\.tokens 1500"):
+    with refused(UsageError, "recipe", "data.max_tokens", "2000", "training.tokens", "1500"):
         task_option(asked)
 
 
@@ -164,13 +165,13 @@ def test_columns_are_those_of_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("columns", ["0,1", "en,de", "1", "1,", "-1,2", "1,²", "1,99999999999999999999"])
 def test_a_table_has_no_such_columns(tmp_path: Path, columns: str) -> None:
     (tmp_path / "a.tsv").touch()
-    with pytest.raises(UsageError, match="two columns like 1,2"):
+    with refused(UsageError, "--columns", "1,2"):
         corpora((), (), [tmp_path / "a.tsv"], columns)
 
 
 def test_files_of_one_side_have_no_columns(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("a\n")
-    with pytest.raises(UsageError, match="--columns: columns are those of --pairs"):
+    with refused(UsageError, "--columns", "--pairs"):
         corpora([tmp_path / "a"], [tmp_path / "a"], columns="1,2")
 
 
@@ -178,7 +179,7 @@ def test_what_can_be_read_once_is_no_corpus(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "file").touch()
     refuse_pipes([tmp_path / "file", tmp_path, tmp_path / "nothing"])
-    with pytest.raises(UsageError, match="is a pipe"):
+    with refused(UsageError, "pipe"):
         refuse_pipes([tmp_path / "file", tmp_path / "pipe"])
 
 
@@ -198,7 +199,7 @@ def test_the_text_of_a_model_that_is_begun_from_takes_the_place_of_the_recipes(t
     assert (found.text.sample, found.model.layers, found.model.d_ff) == (7, 1, 32)
     assert recipe_from_options(RecipeOptions(file, options=task), 100).text.lowercase
     file.write_text("[text]\nvocabulary = 4\n")
-    with pytest.raises(UsageError, match=r"text\.vocabulary"):
+    with refused(UsageError, "recipe.toml", "text.vocabulary"):
         recipe_from_options(RecipeOptions(file, options=task, begun=BEGUN), 100)
 
 
@@ -213,16 +214,14 @@ def test_the_text_of_a_model_that_is_begun_from_takes_the_place_of_the_recipes(t
 )
 def test_another_text_than_that_of_the_model_that_is_begun_from_is_refused(setting: str, kept: str) -> None:
     wishes = RecipeOptions(options={"task": "classification"}, begun=BEGUN, settings=(setting,))
-    with pytest.raises(UsageError, match=f"keeps its vocabulary, which has {kept}; leave") as caught:
+    with refused(UsageError, None, kept) as caught:
         task_option(wishes)
-    assert caught.value.where is not None
-    assert caught.value.where.startswith(f"--set {setting.partition('=')[0]}")
+    assert str(caught.value.where).startswith(f"--set {setting.partition('=')[0]}")
 
 
 def test_a_preset_and_a_model_to_begin_from_are_one_too_many() -> None:
-    with pytest.raises(UsageError, match="names the sizes of a fresh model") as caught:
+    with refused(UsageError, "--preset"):
         task_option(RecipeOptions(preset="bert-tiny", options={"task": "classification"}, begun=BEGUN))
-    assert caught.value.where == "--preset"
 
 
 @pytest.mark.parametrize(
@@ -252,11 +251,11 @@ def test_few_labelled_texts_have_a_recurrent_reader_unless_what_it_has_not_is_na
         assert (found.model.family, found.classification.adversarial) == ("bert", moved if moved == 1 else 0.0)
     named = recipe_from_options(RecipeOptions(options=options, preset="classifier-tiny"), 100)
     assert (named.model.family, named.classification.adversarial) == ("bert", 0.0)
-    with pytest.raises(UsageError, match=r"'best' is not known\. Known: first, mean, max"):
+    with refused(UsageError, "--set model.pool=best", "'best'"):
         recipe_from_options(RecipeOptions(options=options, settings=("model.pool=best",)), 100)
     first = recipe_from_options(RecipeOptions(options=options, settings=("model.pool=first",)), 100)
     assert (first.model.family, first.model.pool) == ("bert", "first")
-    with pytest.raises(UsageError, match='the family "rnn-encoder" has no such field; transformer, bert'):
+    with refused(UsageError, "--set"):
         recipe_from_options(RecipeOptions(options=options, settings=("model.cell=gru", "model.heads=2")), 100)
 
 
@@ -294,20 +293,20 @@ def test_a_recurrent_reader_that_is_asked_for_is_the_same_for_any_number_of_text
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("asked", "holds"),
     [
-        ({"preset": "classifier-rnn", "settings": ("model.family=bert",)}, "is of the family rnn-encoder, but"),
-        ({"preset": "classifier-tiny", "settings": ("model.family=rnn-encoder",)}, "is of the family bert, but"),
-        ({"begun": {"model": RNN}, "settings": ("model.family=bert",)}, "--from: is a model of the family rnn-encoder"),
-        ({"begun": {"model": {"family": "bert"}}, "recipe": {**FEW, "model": RNN}}, "the family bert, but the one"),
-        ({"settings": ("model.heads=3",)}, "d_model 256 is not divisible by heads 3"),
-        ({"settings": ("model.layers=65",)}, "less than or equal to 64"),
-        ({"settings": ("model.pool=atention",)}, "Did you mean 'attention'"),
-        ({"settings": ("model.score=dot",)}, "this family has no such field"),
+        ({"preset": "classifier-rnn", "settings": ("model.family=bert",)}, ("--preset", "rnn-encoder", "bert")),
+        ({"preset": "classifier-tiny", "settings": ("model.family=rnn-encoder",)}, ("--preset", "bert")),
+        ({"begun": {"model": RNN}, "settings": ("model.family=bert",)}, ("--from", "rnn-encoder")),
+        ({"begun": {"model": {"family": "bert"}}, "recipe": {**FEW, "model": RNN}}, ("--from", "bert")),
+        ({"settings": ("model.heads=3",)}, (None, "d_model 256", "heads 3")),
+        ({"settings": ("model.layers=65",)}, (None, "model.layers", "64")),
+        ({"settings": ("model.pool=atention",)}, (None, "model.pool", "'attention'")),
+        ({"settings": ("model.score=dot",)}, (None, "model.score", "family")),
     ],
 )
-def test_what_does_not_go_together_is_said(asked: dict[str, Any], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_what_does_not_go_together_is_said(asked: dict[str, Any], holds: tuple[str | None, ...]) -> None:
+    with refused(UsageError, *holds):
         recipe_from_options(RecipeOptions(options=FEW, **asked), 500)
 
 

@@ -22,6 +22,7 @@ from regard.runs import results_file
 from regard.runs.results_file import ResultsFile, length_prefix
 from regard.system.errors import RegardError, Stopped
 from regard.training.checkpoints.files import Files
+from tests.refusals import refused
 
 ABOUT = {"command": "translate", "model": "5f", "--beam": None, "--json": False}
 TEXTS = [f"text {number}\n" * (number % 4) for number in range(23)]
@@ -250,26 +251,26 @@ def flipped(content: bytes, draw: random.Random) -> bytes:
 
 def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "a.partial").write_text("thesis")
-    with pytest.raises(RegardError, match=r"a\.partial: is in the way: no a\.partial\.log says what it is"):
+    with refused(RegardError, "a.partial", "a.partial.log"):
         make(tmp_path / "a")
     assert (names(tmp_path), (tmp_path / "a.partial").read_text()) == (["a.partial"], "thesis")
-    for content, said in (("thesis\n", "no log of ours"), ('{"format": 2, "about": {}}\n', "newer Regard")):
+    for content, held in (("thesis\n", ""), ('{"format": 2, "about": {}}\n', "2")):
         (tmp_path / "b.partial.log").write_text(content)
-        with pytest.raises(RegardError, match=said):
+        with refused(RegardError, tmp_path / "b.partial.log", held):
             make(tmp_path / "b")
         assert (tmp_path / "b.partial.log").read_text() == content
     os.mkfifo(tmp_path / "c.partial.log")
-    with pytest.raises(RegardError, match=r"c\.partial\.log: is in the way: it is a pipe or a device"):
+    with refused(RegardError, "c.partial.log"):
         make(tmp_path / "c")
     (tmp_path / "d.partial.log").mkdir()
-    with pytest.raises(RegardError, match=r"/d: cannot be written: Is a directory"):
+    with refused(RegardError, "d"):
         make(tmp_path / "d")
 
 
 def test_a_second_writer_is_refused(tmp_path: Path) -> None:
     with ResultsFile(tmp_path / "a", ABOUT, files=Fast()) as results:
         results.add(["a"], b"b\n")
-        with pytest.raises(RegardError, match=r"a\.partial\.log: another process is writing there"):
+        with refused(RegardError, "a.partial.log"):
             make(tmp_path / "a")
         results.finish()
     assert (tmp_path / "a").read_bytes() == b"b\n"
@@ -299,8 +300,7 @@ def test_a_full_disk_is_told_and_what_is_saved_stays(tmp_path: Path, monkeypatch
                 raise OSError(28, "No space left on device")
             super().put(handle, piece)
 
-    said = r"/a: cannot be written: No space left on device; what is finished is kept in a\.partial; rerun"
-    with pytest.raises(RegardError, match=said):
+    with refused(RegardError, tmp_path / "a", "No space left on device", "a.partial"):
         make(tmp_path / "a", files=Full())
     assert names(tmp_path) == ["a.partial", "a.partial.log"]
     with ResultsFile(tmp_path / "a", ABOUT, files=Fast()) as results:
@@ -315,7 +315,7 @@ def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
     def work() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (len(answered(TEXTS, 1)) - 10,) * 2)
-        with pytest.raises(RegardError, match="a: cannot be written: File too large; what is finished is kept"):
+        with refused(RegardError, tmp_path / "a", "File too large", "a.partial"):
             make(tmp_path / "a")
 
     assert in_child(work) == 0

@@ -13,10 +13,8 @@ from cyclopts import App, CycloptsError, Parameter, UnknownOptionError, UnusedCl
 
 from regard import __version__
 from regard.cli.attend import attend
-from regard.cli.average import average
 from regard.cli.check import check
 from regard.cli.compare import compare
-from regard.cli.convert import export, import_
 from regard.cli.demo import demo
 from regard.cli.evaluate import evaluate
 from regard.cli.explore import explore
@@ -27,13 +25,79 @@ from regard.cli.inference.generate import generate
 from regard.cli.inference.tag import tag
 from regard.cli.inference.translate import translate
 from regard.cli.info import info
-from regard.cli.io.examples import BEGIN, EXAMPLES, epilogue
 from regard.cli.io.input_texts import refuse_file_names
 from regard.cli.io.terminal import say
+from regard.cli.model_folders import average, export, import_
 from regard.cli.train import train
 from regard.system import disk
 from regard.system.errors import RegardError, UsageError
 from regard.system.interrupts import TRAININGS
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "train": (
+        "regard train --source train.en --target train.de --output model",
+        "regard train --task classification --train labelled.csv --output model",
+        "regard train --task language-model --train book.txt --minutes 10 --output m",
+    ),
+    "translate": (
+        'regard translate model "A man sleeps." "Two dogs run."',
+        "regard translate model --input in.txt.gz --output out.txt",
+        "regard translate model --beam 5 --nbest 3 < in.txt",
+    ),
+    "classify": (
+        'regard classify model "What a day!" "Never again."',
+        "regard classify model --input texts.txt --output labels.tsv",
+        "regard classify model --all < texts.txt",
+    ),
+    "tag": (
+        'regard tag model "Ada was born in London."',
+        "regard tag model --input texts.txt --output tagged.conll",
+        "regard tag model --json < texts.txt",
+    ),
+    "generate": (
+        'regard generate model "Once upon a time" --temperature 0.8',
+        "regard generate model --input begun.txt --n 20 --output texts.txt",
+        "regard generate model < begun.txt",
+    ),
+    "fill": (
+        'regard fill model "The [MASK] sleeps." -k 3',
+        "regard fill model --input gaps.txt --output guesses.tsv",
+        "regard fill model --json < gaps.txt",
+    ),
+    "encode": (
+        'regard encode model "A man sleeps."',
+        "regard encode model --input texts.txt --output vectors.jsonl",
+        "regard encode model --each token --output vectors.npz < texts.txt",
+    ),
+    "evaluate": (
+        "regard evaluate model --source test.en --reference test.de",
+        "regard evaluate model --test test.csv",
+    ),
+    "compare": ("regard compare *.toml --source a.en --target a.de --minutes 5 --output new",),
+    "check": (
+        "regard check --source train.en --target train.de",
+        "regard check --task classification --train labelled.csv --test test.csv",
+    ),
+    "attend": (
+        'regard attend model "The cat sleeps because it is tired." --token it',
+        'regard attend model "The cat sleeps." --layer 2 --head 1 --svg cat.svg',
+        "regard attend model images.csv --image 3",
+    ),
+    "explore": ("regard explore model", "regard explore digits --images images.csv --port 8080"),
+    "info": ("regard info model", "regard info base"),
+    "average": ("regard average model --last 5 --output averaged",),
+    "import": ("regard import all-MiniLM-L6-v2 minilm",),
+    "export": ("regard export model elsewhere", "regard export model elsewhere --to ctranslate2"),
+    "demo": ("regard demo --output demo --threads 1", "regard demo --images --output digits"),
+}
+BEGIN = ("regard demo", "regard train --source train.en --target train.de --output model")
+"""First steps for new users."""
+
+
+def epilogue(lines: tuple[str, ...], word: str) -> str:
+    """The end of a help page in Markdown: shell commands, verbatim."""
+    return "\n".join([f"{word}:", "", *(f"    {line}" for line in lines)])
+
 
 NO_MEMORY = "there is not enough memory; a smaller batch (training.tokens, decoding.tokens) or model needs less"
 """Message for trainings."""
@@ -129,8 +193,6 @@ def _run(argv: list[str]) -> int:
     behind = len(argv) - argv.index("--") - 1 if "--" in argv else 0
     refuse_file_names(texts[: max(len(texts) - behind, 0)])
     if len(texts) > 2 and not behind and all(text.strip(".,;:!?").isalpha() for text in texts):
-        from regard.cli.io.terminal import say
-
         say(f"{len(texts)} texts, a word each; put quotes around a text of several words")
     code = command(*bound.args, **bound.kwargs)
     return code if isinstance(code, int) else 0

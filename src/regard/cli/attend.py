@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -18,6 +18,7 @@ from regard.cli.io.load_model import (
     refuse_unwritable,
     write,
 )
+from regard.cli.io.terminal import colour_scheme, result, result_json, say
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,40 +28,16 @@ if TYPE_CHECKING:
 
 OF_TEXTS = Group("Of texts", sort_key=1)
 OF_IMAGES = Group("Of images", sort_key=2)
+NOT_OF_TEXTS = "is not for this model, which reads images"
+NOT_OF_IMAGES = "is not for this model, which reads texts"
 
 
-def attend(
-    folder: Annotated[Path, Parameter(name="DIR")],
-    text: Annotated[str, Parameter(name="TEXT|IMAGES")],
-    /,
-    *,
-    kind: Literal["encoder", "decoder", "cross", "pool"] | None = None,
-    layer: int | None = None,
-    head: int | None = None,
-    token: str | None = None,
-    svg: Path | None = None,
-    html: Path | None = None,
-    json: bool = False,
-    device: str | None = None,
-    threads: int | None = None,
-    beside: Annotated[str | None, Parameter(group=OF_TEXTS)] = None,
-    words: Annotated[bool, Parameter(group=OF_TEXTS)] = False,
-    target: Annotated[str | None, Parameter(group=OF_TEXTS)] = None,
-    window: Annotated[int | None, Parameter(group=OF_TEXTS)] = None,
-    image: Annotated[int | None, Parameter(group=OF_IMAGES)] = None,
-) -> int:
-    """Show where each word of a sentence looks: one head, one word, or all heads at a glance; or where in an image.
-
-    Rows are queries (who looks), columns are keys (what is looked at); every row sums to one. With no head named all
-    heads are shown small. Layers and heads count from 1.
-
-    A span-corruption model (T5) is shown a text with gaps: "The [MASK] sleeps." A model of images is shown one image
-    of a file, and its patches as they lie: where its class token looks, or another patch; then how far each head
-    attends, over the first 128 images of the file, beside what convolutions of as many layers would see.
+@Parameter(name="*")
+@dataclass(frozen=True)
+class AttendOptions:
+    """The options of ``regard attend``.
 
     Args:
-        folder: the model folder.
-        text: the sentence; of a model of images a file of images: CSV, TSV or .npz, labelled or not.
         kind: encoder self-attention, decoder self-attention, cross (from what is written to what is read), or pool (the
             words that a recurrent classifier makes its text of); default: the first of these that the model has.
         layer: which layer; default: the last, or where no head is named all.
@@ -81,42 +58,77 @@ def attend(
             gaps the first that has one, of a language model's text the last.
         image: which image of the file, counted from 1; default: the first.
     """
-    for option, file in (("--svg", svg), ("--html", html)):
+
+    kind: Literal["encoder", "decoder", "cross", "pool"] | None = None
+    layer: int | None = None
+    head: int | None = None
+    token: str | None = None
+    svg: Path | None = None
+    html: Path | None = None
+    json: bool = False
+    device: str | None = None
+    threads: int | None = None
+    beside: Annotated[str | None, Parameter(group=OF_TEXTS)] = None
+    words: Annotated[bool, Parameter(group=OF_TEXTS)] = False
+    target: Annotated[str | None, Parameter(group=OF_TEXTS)] = None
+    window: Annotated[int | None, Parameter(group=OF_TEXTS)] = None
+    image: Annotated[int | None, Parameter(group=OF_IMAGES)] = None
+
+    @property
+    def image_number(self) -> int:
+        """The number of the image in the file, from 1."""
+        if self.image is not None and self.image < 1:
+            raise UsageError(f"there is no image {self.image}; they count from 1", "--image")
+        return self.image or 1
+
+    def refuse(self, why: str, *names: str) -> None:
+        """Raise a UsageError for the first of these options that was given."""
+        for name in names:
+            if (value := getattr(self, name)) is not None and value is not False:
+                raise UsageError(why, f"--{name}")
+
+
+NO_OPTIONS = AttendOptions()
+
+
+def attend(
+    folder: Annotated[Path, Parameter(name="DIR")],
+    text: Annotated[str, Parameter(name="TEXT|IMAGES")],
+    /,
+    *,
+    options: AttendOptions = NO_OPTIONS,
+) -> int:
+    """Show where each word of a sentence looks: one head, one word, or all heads at a glance; or where in an image.
+
+    Rows are queries (who looks), columns are keys (what is looked at); every row sums to one. With no head named all
+    heads are shown small. Layers and heads count from 1.
+
+    A span-corruption model (T5) is shown a text with gaps: "The [MASK] sleeps." A model of images is shown one image
+    of a file, and its patches as they lie: where its class token looks, or another patch; then how far each head
+    attends, over the first 128 images of the file, beside what convolutions of as many layers would see.
+
+    Args:
+        folder: the model folder.
+        text: the sentence; of a model of images a file of images: CSV, TSV or .npz, labelled or not.
+    """
+    for option, file in (("--svg", options.svg), ("--html", options.html)):
         if file is not None:
             refuse_unwritable(file, option)
-    from regard.cli.io.terminal import colour_scheme, result, result_json, say
-
-    if html is not None:
-        beyond: dict[str, object] = {
-            "--kind": kind,
-            "--layer": layer,
-            "--head": head,
-            "--token": token,
-            "--beside": beside,
-        }
-        beyond |= {"--words": words or None, "--svg": svg, "--json": json or None, "--device": device}
-        _refuse(beyond, "does not go with --html: the page shows all heads, and all that can be chosen")
-        write(html, _page(folder, text, target, window, image, threads).encode())
-        say(f"wrote {html}")
+    if options.html is not None:
+        page = "does not go with --html: the page shows all heads, and all that can be chosen"
+        options.refuse(page, "kind", "layer", "head", "token", "beside", "words", "svg", "json", "device")
+        write(options.html, _page(folder, text, options).encode())
+        say(f"wrote {options.html}")
         return 0
-    task = open_model(folder, device, threads, "attend")
-    if task.name == IMAGES:
-        elsewhere = None if kind in (None, "encoder") else kind
-        given: dict[str, object] = {"--kind": elsewhere, "--beside": beside, "--words": words or None}
-        given |= {"--target": target, "--window": window}
-        _refuse(given, "is not for this model, which reads images")
-        shown = _image(task, Path(text), image, token, layer, head)
-    else:
-        _refuse({"--image": image}, "is not for this model, which reads texts")
-        pairs = [(text, target, window), *([(beside, None, None)] if beside else [])]
-        shown = _texts(task, pairs, kind, layer, head, words, token)
-    if json:
+    task = open_model(folder, options.device, options.threads, "attend")
+    shown = (_image if task.name == IMAGES else _texts)(task, text, options)
+    if options.json:
         for values in shown.values():
             result_json(values)
-    if svg is not None:
-        write(svg, shown.svg().encode())
-        say(f"wrote {svg}")
-    elif not json:
+    if options.svg is not None:
+        write(options.svg, shown.svg().encode())
+        say(f"wrote {options.svg}")
+    elif not options.json:
         result(shown.terminal(colour_scheme()))
     return 0
 
@@ -130,32 +142,27 @@ class AttentionView:
     svg: Callable[[], str]
 
 
-def _texts(
-    task: Any,
-    given: list[tuple[str, str | None, int | None]],
-    kind: Kind | None,
-    layer: int | None,
-    head: int | None,
-    words: bool,
-    token: str | None,
-) -> AttentionView:
+def _texts(task: Any, text: str, options: AttendOptions) -> AttentionView:
     """One text, or two below each other, each with its given target and the window to show."""
     from regard.explore.forward.record import WHOLE, record
     from regard.explore.forward.text_windows import WindowedRequest
     from regard.explore.kinds import KINDS
     from regard.explore.pictures.view import View, word_svg
 
+    options.refuse(NOT_OF_IMAGES, "image")
+    token, layer, beside = options.token, options.layer, options.beside
+    given = [(text, options.target, options.window), *([(beside, None, None)] if beside else [])]
     cut = [WindowedRequest.of(task, *one) for one in given]
-    remark = _windows_note(cut, given[0][2])
+    remark = _windows_note(cut, options.window)
     made = [record(task, one.asked.text, one.asked.target) for one in cut]
     there: list[Kind] = [one for one in KINDS if one in made[0].weights]
-    use = there[0] if kind is None else kind
+    use = options.kind or there[0]
     if len(given) > 1 and token is None and use != "pool":
         raise UsageError("a second sentence goes with one word: add --token WORD", "--beside")
     made[0].layer(use, 1)  # a kind that the model lacks is refused
-    if layer is None and (head is not None or token is not None):
+    if layer is None and (options.head is not None or token is not None):
         layer = len(made[0].weights[use])
-    views = [View(one, use, layer, head, words or token is not None) for one in made]
+    views = [View(one, use, layer, options.head, options.words or token is not None) for one in made]
     return AttentionView(
         lambda: [{**view.values(), **one.cut_values} for view, one in zip(views, cut, strict=True)],
         lambda look: "\n".join(view.terminal(look, token) for view in views),
@@ -169,8 +176,6 @@ def _windows_note(cut: list[WindowedRequest], window: int | None) -> str:
     Raises:
         UsageError: there is no such part.
     """
-    from regard.cli.io.terminal import say
-
     count = 1 if cut[0].source is None else cut[0].source.count
     if window is not None and not 1 <= window <= count:
         raise UsageError(f"there is no part {window}; the text has {count}, counted from 1", "--window")
@@ -180,21 +185,22 @@ def _windows_note(cut: list[WindowedRequest], window: int | None) -> str:
     return told
 
 
-def _image(
-    task: Any, path: Path, number: int | None, who: str | None, layer: int | None, head: int | None
-) -> AttentionView:
+def _image(task: Any, path: str, options: AttendOptions) -> AttentionView:
     """One image of a file, and the mean attention distance over its first images."""
     from regard.explore.pictures.images import FIRST, distances, image_view
     from regard.tasks.images.classifier import some_images
 
-    refuse_no_file(path)
-    number = _image_number(number)
-    found = some_images(task, path, max(number, FIRST))
+    if options.kind != "encoder":
+        options.refuse(NOT_OF_TEXTS, "kind")
+    options.refuse(NOT_OF_TEXTS, "beside", "words", "target", "window")
+    refuse_no_file(Path(path))
+    number, layer, head = options.image_number, options.layer, options.head
+    found = some_images(task, Path(path), max(number, FIRST))
     _refuse_no_image(number, len(found), path)
     pixels, label = found[number - 1]
     if layer is None and head is not None:
         layer = task.recipe.model.layers
-    view = image_view(task, pixels, number, label, who, layer=layer, head=head)
+    view = image_view(task, pixels, number, label, options.token, layer=layer, head=head)
     far = distances(task, [one for one, _ in found[:FIRST]])
     return AttentionView(
         lambda: [{**view.values(), "distances": far.values()}],
@@ -203,47 +209,32 @@ def _image(
     )
 
 
-def _page(
-    folder: Path, text: str, target: str | None, window: int | None, image: int | None, threads: int | None
-) -> str:
+def _page(folder: Path, text: str, options: AttendOptions) -> str:
     """The self-contained HTML page of one pass."""
     from regard.explore.folders.models import Gallery, Models
     from regard.explore.forward.text_windows import WindowedRequest
     from regard.explore.questions.answers import export_file
     from regard.tasks import model_folder
 
-    check_threads(threads)
+    check_threads(options.threads)
     task = model_folder.load_recipe_and_assets(folder)[0].task
     refuse_other_tasks(folder, task, "attend")
-    models, asked = Models([folder], None, threads or 1), dict[str, Any]({"model": 0, "form": "html"})
+    models, asked = Models([folder], None, options.threads or 1), dict[str, Any]({"model": 0, "form": "html"})
     if task == IMAGES:
-        _refuse({"--target": target, "--window": window}, "is not for this model, which reads images")
+        options.refuse(NOT_OF_TEXTS, "target", "window")
         refuse_no_file(Path(text))
-        number = _image_number(image)
+        number = options.image_number
         models.gallery = Gallery(Path(text), number)
-        _refuse_no_image(number, models.gallery.batch(models.load(0).task, 0, number).total, Path(text))
+        _refuse_no_image(number, models.gallery.batch(models.load(0).task, 0, number).total, text)
         asked["image"] = {"number": number - 1}
     else:
-        _refuse({"--image": image}, "is not for this model, which reads texts")
-        _windows_note([WindowedRequest.of(models.load(0).task, text, target, window)], window)
-        asked |= {"text": text, "target": target, "window": window}
+        options.refuse(NOT_OF_IMAGES, "image")
+        request = WindowedRequest.of(models.load(0).task, text, options.target, options.window)
+        _windows_note([request], options.window)
+        asked |= {"text": text, "target": options.target, "window": options.window}
     return export_file(models, asked)[0].decode()
 
 
-def _image_number(number: int | None) -> int:
-    """The number of the image in the file, from 1."""
-    if number is not None and number < 1:
-        raise UsageError(f"there is no image {number}; they count from 1", "--image")
-    return 1 if number is None else number
-
-
-def _refuse_no_image(number: int, count: int, path: Path) -> None:
+def _refuse_no_image(number: int, count: int, path: str) -> None:
     if count < number:
         raise UsageError(f"there is no image {number}; {path} has {count:,}", "--image")
-
-
-def _refuse(options: Mapping[str, object], what: str) -> None:
-    """Raise a UsageError for the first of these options that was given."""
-    for name, value in options.items():
-        if value is not None:
-            raise UsageError(what, name)

@@ -2,45 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from cyclopts import Parameter
+
 from regard.cli.io.load_model import refuse_no_file
+from regard.cli.io.terminal import result, result_json
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
     from regard.data.checks.findings import Report
-    from regard.data.corpora.corpus import Corpus
-    from regard.data.corpora.labelled import Kind
 
 MARKS = {"fatal": "✗", "warning": "!", "note": "·"}
 LISTED = 20
 """Most labels to name."""
 
 
-def check(
-    *,
-    task: str = "translation",
-    train: list[Path] | None = None,
-    source: list[Path] | None = None,
-    target: list[Path] | None = None,
-    pairs: list[Path] | None = None,
-    columns: str | None = None,
-    valid: Path | None = None,
-    test: list[Path] | None = None,
-    test_source: list[Path] | None = None,
-    test_target: list[Path] | None = None,
-    kind: Literal["single", "multi", "regression"] = "single",
-    model: Path | None = None,
-    max_tokens: int = 256,
-    json: bool = False,
-) -> int:
-    """Look for what spoils a corpus, and say whether it can be learned from.
-
-    Empty, misaligned, repeated and over-long lines, odd lengths, control characters, wrong encodings, labels that
-    contradict, are rare or missing, and test sentences that stand in the training data, each with file and line.
-    Exit 0: usable; 1: not.
+@Parameter(name="*")
+@dataclass(frozen=True)
+class CheckOptions:
+    """The options of ``regard check``.
 
     Args:
         task: what is to be learned: translation, classification, tagging or image-classification; in running text there
@@ -59,72 +43,94 @@ def check(
         max_tokens: longer pairs would be left out of training.
         json: print one JSON object.
     """
-    given = {"--train": train, "--valid": valid, "--test": test}
-    if task != "translation":
-        others = {"--source": source, "--target": target, "--pairs": pairs, "--test-source": test_source}
-        _refuse(others | {"--test-target": test_target, "--model": model}, f"task = {task} takes --train")
-        found = _scan(task, train or [], columns, {"validation": [valid] if valid else [], "test": test or []}, kind)
-    else:
-        _refuse(given, "task = translation takes --source and --target, or name another --task")
-        found = _pairs(source, target, pairs, columns, (test_source or [], test_target or []), model, max_tokens)
-    from regard.cli.io.terminal import result, result_json
 
-    if json:
+    task: str = "translation"
+    train: list[Path] | None = None
+    source: list[Path] | None = None
+    target: list[Path] | None = None
+    pairs: list[Path] | None = None
+    columns: str | None = None
+    valid: Path | None = None
+    test: list[Path] | None = None
+    test_source: list[Path] | None = None
+    test_target: list[Path] | None = None
+    kind: Literal["single", "multi", "regression"] = "single"
+    model: Path | None = None
+    max_tokens: int = 256
+    json: bool = False
+
+
+NO_OPTIONS = CheckOptions()
+
+
+def check(
+    *,
+    options: CheckOptions = NO_OPTIONS,
+) -> int:
+    """Look for what spoils a corpus, and say whether it can be learned from.
+
+    Empty, misaligned, repeated and over-long lines, odd lengths, control characters, wrong encodings, labels that
+    contradict, are rare or missing, and test sentences that stand in the training data, each with file and line.
+    Exit 0: usable; 1: not.
+    """
+    if options.task != "translation":
+        of_translators = ("source", "target", "pairs", "test_source", "test_target", "model")
+        _refuse(options, of_translators, f"task = {options.task} takes --train")
+        found = _scan(options)
+    else:
+        others = ("train", "valid", "test")
+        _refuse(options, others, "task = translation takes --source and --target, or name another --task")
+        found = _pairs(options)
+    if options.json:
         result_json(found.to_dict())
     else:
         result(format_report(found))
     return 0 if found.usable else 1
 
 
-def _refuse(options: Mapping[str, Any], instead: str) -> None:
+def _refuse(options: CheckOptions, names: Sequence[str], instead: str) -> None:
     """Raise a UsageError for the first of these options that was given."""
-    for name, value in options.items():
-        if value:
-            raise UsageError(f"is not for this task: {instead}", name)
+    for name in names:
+        if getattr(options, name):
+            raise UsageError(f"is not for this task: {instead}", f"--{name.replace('_', '-')}")
 
 
-def _pairs(
-    source: list[Path] | None,
-    target: list[Path] | None,
-    pairs: list[Path] | None,
-    columns: str | None,
-    tests: tuple[list[Path], list[Path]],
-    model: Path | None,
-    max_tokens: int,
-) -> Report:
+def _pairs(options: CheckOptions) -> Report:
     """Check the data of a translator."""
+    source, target = options.source or (), options.target or ()
     if bool(source) != bool(target):
-        raise UsageError(
-            f"give both --source FILE and --target FILE; {'--target' if source else '--source'} is missing"
-        )
-    if max_tokens < 2:
-        raise UsageError(f"{max_tokens} tokens hold no sentence; give 2 or more", "--max-tokens")
+        missing = "--target" if source else "--source"
+        raise UsageError(f"give both --source FILE and --target FILE; {missing} is missing")
+    if options.max_tokens < 2:
+        raise UsageError(f"{options.max_tokens} tokens hold no sentence; give 2 or more", "--max-tokens")
+    test_source, test_target = options.test_source or (), options.test_target or ()
     from regard.data.checks import pairs as report
     from regard.runs.options import corpora
     from regard.text.tokenizers.vocabulary import Vocabularies
 
-    return report.check_pairs(
-        corpora(source or (), target or (), pairs or (), columns),
-        _tests(*tests),
-        max_tokens,
-        None if model is None else Vocabularies.load(model),
-    )
+    learned = corpora(source, target, options.pairs or (), options.columns)
+    if len(test_source) != len(test_target):
+        raise UsageError(f"{len(test_source)} --test-source but {len(test_target)} --test-target; they go in pairs")
+    tests = {corpus.name: corpus for corpus in (corpora(test_source, test_target) if test_source else ())}
+    vocabularies = None if options.model is None else Vocabularies.load(options.model)
+    return report.check_pairs(learned, tests, options.max_tokens, vocabularies)
 
 
-def _scan(task: str, train: list[Path], columns: str | None, others: Mapping[str, list[Path]], kind: Kind) -> Report:
+def _scan(options: CheckOptions) -> Report:
     """Check the training, validation and test data of another task."""
     from regard.config import BUILT, nearest
 
+    task, train, columns = options.task, options.train or [], options.columns
+    known = ", ".join(["translation", *LOOKS])
     if task in BUILT and task not in LOOKS:
         learns = "is not trained" if task == "encoding" else "learns from running text, where there is nothing to check"
-        raise UsageError(f"{task} {learns}; known: translation, {', '.join(LOOKS)}", "--task")
+        raise UsageError(f"{task} {learns}; known: {known}", "--task")
     if task not in LOOKS:
         hint = nearest(task, ["translation", *LOOKS])
-        raise UsageError(
-            f"{task!r} is no task that is looked at.{hint} Known: translation, {', '.join(LOOKS)}", "--task"
-        )
+        raise UsageError(f"{task!r} is no task that is looked at.{hint} Known: {known}", "--task")
     if not train:
         raise UsageError("nothing to look at: give --train FILE")
+    others = {"validation": [options.valid] if options.valid else [], "test": options.test or []}
     for path in (*train, *(path for paths in others.values() for path in paths)):
         refuse_no_file(path)
     opened, look = LOOKS[task]()
@@ -133,7 +139,7 @@ def _scan(task: str, train: list[Path], columns: str | None, others: Mapping[str
         for name, paths in others.items()
         for path in paths
     }
-    found: Report = look([opened(path, columns) for path in train], kind, named)
+    found: Report = look([opened(path, columns) for path in train], options.kind, named)
     return found
 
 
@@ -168,14 +174,6 @@ LOOKS: dict[str, Callable[[], Look]] = {
     "image-classification": _images,
 }
 """The check of each task's data."""
-
-
-def _tests(source: list[Path], target: list[Path]) -> dict[str, Corpus[Any]]:
-    if len(source) != len(target):
-        raise UsageError(f"{len(source)} --test-source but {len(target)} --test-target; they go in pairs")
-    from regard.runs.options import corpora
-
-    return {corpus.name: corpus for corpus in (corpora(source, target) if source else ())}
 
 
 def format_report(found: Report) -> str:

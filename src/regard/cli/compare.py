@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Group, Parameter
 
 from regard.cli.io.load_model import check_threads
+from regard.cli.io.terminal import Stop, result, result_json
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
@@ -79,8 +80,6 @@ def compare(
     if not PLAIN.fullmatch(name):
         raise UsageError(f"{name!r} is no plain name of a file, e.g. table", "--name")
     check_threads(threads)
-    from regard.cli.io.signals import Stop
-    from regard.cli.io.terminal import result, result_json
     from regard.explore.pictures.comparison import ComparisonReport
     from regard.runs.compare import compare as comparing
     from regard.runs.compare.results import to_json

@@ -7,6 +7,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from regard.cli.io.load_model import check_threads, write
+from regard.cli.io.terminal import Stop, colour_scheme, result, result_json
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
@@ -44,9 +46,6 @@ def demo(
     """
     if steps is not None and steps < 1:
         raise UsageError(f"{steps} steps teach nothing; give 1 or more", "--steps")
-    from regard.cli.io.load_model import check_threads
-    from regard.cli.io.signals import Stop
-    from regard.cli.io.terminal import colour_scheme, result, result_json
     from regard.runs.demo.translation import demonstrate
     from regard.training.reporters import reporter
 
@@ -70,9 +69,6 @@ def _images(output: Path, seed: int, steps: int | None, threads: int | None, jso
     """The image demonstration; the plot of attention distances is written next to the model."""
     from dataclasses import asdict
 
-    from regard.cli.io.load_model import write
-    from regard.cli.io.signals import Stop
-    from regard.cli.io.terminal import result, result_json
     from regard.explore.pictures.images import FIRST, distances
     from regard.runs.demo.images import PICTURE, demonstrate_images, make_images
     from regard.training.reporters import reporter

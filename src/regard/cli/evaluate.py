@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,38 +10,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from regard.cli.io.load_model import refuse_no_file
+from regard.cli.io.load_model import open_model, refuse_no_file
+from regard.cli.io.terminal import result, result_json, say_invalid_lines
 from regard.system.errors import RegardError, UsageError
+from regard.text.terminal_cells import visible, width
 
 if TYPE_CHECKING:
     from regard.data.corpora.corpus import Corpus
+    from regard.tasks.classification.predictions import ClassEvaluation
+    from regard.tasks.language.scores import Perplexity, PredictionScores
+    from regard.tasks.metrics.bleu import TranslationScores
+    from regard.tasks.metrics.labels import ClassScores, LabelScores, NumberScores
+    from regard.tasks.metrics.spans import Counts, TagScores
 
 
-def evaluate(
-    folder: Annotated[Path, Parameter(name="DIR")],
-    /,
-    *,
-    source: Path | None = None,
-    reference: Path | None = None,
-    test: list[Path] | None = None,
-    columns: str | None = None,
-    beam: int | None = None,
-    lowercase: bool = False,
-    threshold: float | None = None,
-    stride: int | None = None,
-    json: bool = False,
-    device: str | None = None,
-    threads: int | None = None,
-) -> int:
-    """Score a model on a test set.
-
-    A translator by BLEU and chrF of sacreBLEU, each with its signature and a 95 % confidence interval; a classifier by
-    accuracy, F1 and how far its probabilities can be trusted; a tagger by F1 of spans or accuracy of tags; a language
-    model by perplexity; a masked-language model or missing spans by the loss of what is hidden, drawn by seed as in the
-    validation of its training.
+@Parameter(name="*")
+@dataclass(frozen=True)
+class EvaluateOptions:
+    """The options of ``regard evaluate``, of all tasks.
 
     Args:
-        folder: the model folder.
         source: sentences to translate.
         reference: what they should become, line by line.
         test: a file that any other model is tested on: labelled texts or images, tagged texts, or running text.
@@ -55,37 +43,18 @@ def evaluate(
         device: cpu, cuda ...
         threads: processor threads.
     """
-    if threshold is not None and not 0 <= threshold <= 1:
-        raise UsageError(f"{threshold:g} is no probability; give 0 to 1", "--threshold")
-    asked = EvaluateOptions(source, reference, tuple(test or ()), columns, beam, lowercase, threshold, stride)
-    if not asked.test:
-        if source is None and reference is None:
-            raise UsageError("nothing to score on: give --test FILE, or of a translator --source and --reference")
-        asked.both()
-    from regard.cli.io.load_model import open_model
-    from regard.cli.io.terminal import result, result_json
 
-    task = open_model(folder, device, threads, "evaluate")
-    scores, show = EVALUATIONS[task.name](task, asked)
-    if json:
-        result_json(scores.to_dict())
-    else:
-        result("\n".join(show(scores)))
-    return 0
-
-
-@dataclass(frozen=True)
-class EvaluateOptions:
-    """The options of all tasks."""
-
-    source: Path | None
-    reference: Path | None
-    test: Sequence[Path]
-    columns: str | None
-    beam: int | None
-    lowercase: bool
-    threshold: float | None
-    stride: int | None
+    source: Path | None = None
+    reference: Path | None = None
+    test: list[Path] | None = None
+    columns: str | None = None
+    beam: int | None = None
+    lowercase: bool = False
+    threshold: float | None = None
+    stride: int | None = None
+    json: bool = False
+    device: str | None = None
+    threads: int | None = None
 
     def both(self) -> tuple[Path, Path]:
         """Source and reference.
@@ -101,7 +70,7 @@ class EvaluateOptions:
     def refuse_elsewhere(self, what: str, instead: str, *names: str) -> None:
         """Raise a UsageError for the first of these options that was given."""
         for name in names:
-            if getattr(self, name) not in (None, False, ()):
+            if getattr(self, name) not in (None, False):
                 raise UsageError(f"is not for {what}; {instead}", f"--{name}")
 
     @contextmanager
@@ -111,16 +80,50 @@ class EvaluateOptions:
         Raises:
             UsageError: there is none, more than one, or it does not exist.
         """
-        if len(self.test) != 1:
-            many = f"{len(self.test)} test sets were given; score them one by one"
-            raise UsageError(many if self.test else "nothing to score on: give --test FILE", "--test")
-        refuse_no_file(self.test[0])
-        from regard.cli.io.terminal import say_invalid_lines
-
-        corpus = opened(self.test[0], self.columns)
+        if not self.test:
+            raise UsageError("nothing to score on: give --test FILE", "--test")
+        if len(self.test) > 1:
+            raise UsageError(f"{len(self.test)} test sets were given; score them one by one", "--test")
+        (path,) = self.test
+        refuse_no_file(path)
+        corpus = opened(path, self.columns)
         yield corpus
         for notes in corpus.notes:
-            say_invalid_lines(str(self.test[0]), notes)
+            say_invalid_lines(str(path), notes)
+
+
+NO_OPTIONS = EvaluateOptions()
+
+
+def evaluate(
+    folder: Annotated[Path, Parameter(name="DIR")],
+    /,
+    *,
+    options: EvaluateOptions = NO_OPTIONS,
+) -> int:
+    """Score a model on a test set.
+
+    A translator by BLEU and chrF of sacreBLEU, each with its signature and a 95 % confidence interval; a classifier by
+    accuracy, F1 and how far its probabilities can be trusted; a tagger by F1 of spans or accuracy of tags; a language
+    model by perplexity; a masked-language model or missing spans by the loss of what is hidden, drawn by seed as in the
+    validation of its training.
+
+    Args:
+        folder: the model folder.
+    """
+    if options.threshold is not None and not 0 <= options.threshold <= 1:
+        raise UsageError(f"{options.threshold:g} is no probability; give 0 to 1", "--threshold")
+    if not options.test:
+        if options.source is None and options.reference is None:
+            raise UsageError("nothing to score on: give --test FILE, or of a translator --source and --reference")
+        options.both()
+    task = open_model(folder, options.device, options.threads, "evaluate")
+    scores, show = EVALUATIONS[task.name](task, options)
+    if options.json:
+        result_json(scores.to_dict())
+    else:
+        result("\n".join(show(scores)))
+    return 0
 
 
 Found = tuple[Any, Callable[[Any], list[str]]]
@@ -129,7 +132,6 @@ Found = tuple[Any, Callable[[Any], list[str]]]
 
 def _translation(task: Any, asked: EvaluateOptions) -> Found:
     asked.refuse_elsewhere("a translator", "give --source and --reference", "test", "columns", "threshold", "stride")
-    from regard.cli.io.terminal import say_invalid_lines
     from regard.text.lines import InvalidLines, lines
 
     paths, notes = asked.both(), (InvalidLines(), InvalidLines())
@@ -141,8 +143,6 @@ def _translation(task: Any, asked: EvaluateOptions) -> Found:
             f"has {len(references)} lines, but {paths[0]} has {len(sources)}; they must match line by line",
             str(paths[1]),
         )
-    from regard.cli.io.scores import bleu_lines
-
     return task.evaluate(sources, references, beam=asked.beam, lowercase=asked.lowercase), bleu_lines
 
 
@@ -151,7 +151,6 @@ OF_TRANSLATORS = ("source", "reference", "beam", "lowercase")
 
 def _classification(task: Any, asked: EvaluateOptions) -> Found:
     asked.refuse_elsewhere("a classifier", "give --test", *OF_TRANSLATORS, "stride")
-    from regard.cli.io.scores import class_lines
     from regard.data.corpora.labelled import open_labelled
 
     with asked.corpus(open_labelled) as corpus:
@@ -160,7 +159,6 @@ def _classification(task: Any, asked: EvaluateOptions) -> Found:
 
 def _images(task: Any, asked: EvaluateOptions) -> Found:
     asked.refuse_elsewhere("a classifier of images", "give --test", *OF_TRANSLATORS, "stride")
-    from regard.cli.io.scores import class_lines
     from regard.data.corpora.images import open_images
 
     with asked.corpus(open_images) as corpus:
@@ -169,7 +167,6 @@ def _images(task: Any, asked: EvaluateOptions) -> Found:
 
 def _tagging(task: Any, asked: EvaluateOptions) -> Found:
     asked.refuse_elsewhere("a tagger", "give --test", *OF_TRANSLATORS, "threshold", "stride")
-    from regard.cli.io.scores import tag_lines
     from regard.data.corpora.tagged import open_tagged
 
     with asked.corpus(open_tagged) as corpus:
@@ -178,8 +175,6 @@ def _tagging(task: Any, asked: EvaluateOptions) -> Found:
 
 def _language_model(task: Any, asked: EvaluateOptions) -> Found:
     asked.refuse_elsewhere("a language model", "give --test", *OF_TRANSLATORS, "threshold")
-    from regard.cli.io.scores import perplexity_lines
-
     with asked.corpus(_documents(task)) as corpus:
         texts = [text for text in _whole_documents(corpus) if text.strip()]
         if not texts:
@@ -203,7 +198,6 @@ def _missing_spans(task: Any, asked: EvaluateOptions) -> Found:
 
 def _score_hidden(task: Any, asked: EvaluateOptions, coding: Any, scored: Any) -> Found:
     """The scores of predicting hidden tokens in running text."""
-    from regard.cli.io.scores import guess_lines
     from regard.tasks.language.scores import evaluate_corpus
 
     with asked.corpus(_documents(task)) as corpus:
@@ -244,3 +238,129 @@ EVALUATIONS: dict[str, Callable[[Any, EvaluateOptions], Found]] = {
     "span-corruption": _missing_spans,
 }
 """The evaluation of each task."""
+
+
+WIDEST = 40
+"""Most characters of a label's column."""
+SHOWN = 5
+"""Most labels named in a sentence."""
+
+
+def bleu_lines(scores: TranslationScores) -> list[str]:
+    """Scores of a translator."""
+    lines = []
+    for name, value, interval, signature in (
+        ("BLEU", scores.bleu, scores.bleu_interval, scores.bleu_signature),
+        ("chrF", scores.chrf, scores.chrf_interval, scores.chrf_signature),
+    ):
+        span = f"  (95 %: {interval[0]:.1f} to {interval[1]:.1f})" if interval else ""
+        lines.append(f"{name} {value:5.2f}{span}  {signature}")
+    return lines
+
+
+def class_lines(found: ClassEvaluation) -> list[str]:
+    """Scores of a classifier."""
+    from regard.tasks.metrics.labels import ClassScores, LabelScores
+
+    if isinstance(found.scores, ClassScores):
+        lines = _single_label_lines(found.scores)
+    elif isinstance(found.scores, LabelScores):
+        lines = _multi_label_lines(found.scores)
+    else:
+        lines = _regression_lines(found.scores)
+    if found.calibration_error is not None:
+        lines.append(f"calibration error {found.calibration_error:.3f}")
+    if scope := found.scope:
+        outside = f": recall {scope.recall:.2f}, F1 {scope.f1:.2f}" if scope.recall or scope.f1 else ""
+        lines.append(
+            f"out of scope below probability {scope.value:.3f}{outside}; in scope {scope.in_scope_accuracy:.2f}, "
+            f"all {scope.accuracy:.2f} treated rightly"
+        )
+    if found.unknown:
+        count = sum(found.unknown.values())
+        lines.append(
+            f"{count:,} have a label that nothing was learned of, and count as wrong: {_label_list(found.unknown)}"
+        )
+    if found.unlabelled:
+        lines.append(f"{found.unlabelled:,} have no label, and are left out")
+    if found.empty:
+        lines.append(f"{found.empty:,} are empty, and are left out")
+    if not isinstance(found.scores, ClassScores | LabelScores):
+        return lines
+    lines += ["", *table(found.scores.classes, "label", "there")]
+    if isinstance(found.scores, ClassScores) and (confused := found.scores.confusions()):
+        pairs = (f"{visible(label)} as {visible(said)} {count:,}" for label, said, count in confused)
+        lines += ["", f"taken for another most often: {'; '.join(pairs)}"]
+    return lines
+
+
+def _single_label_lines(scores: ClassScores) -> list[str]:
+    right = int(scores.confusion_CC.trace())
+    return [f"accuracy {scores.accuracy:.2f}  ({right:,} of {scores.texts:,})", f"macro F1 {scores.macro_f1:.2f}"]
+
+
+def _multi_label_lines(scores: LabelScores) -> list[str]:
+    micro = scores.micro
+    return [
+        f"F1 {micro.f1:.2f}  (precision {micro.precision:.2f}, recall {micro.recall:.2f})",
+        f"macro F1 {scores.macro_f1:.2f}",
+        f"all labels right {scores.exact:.2f}",
+    ]
+
+
+def _regression_lines(scores: NumberScores) -> list[str]:
+    return [
+        f"root of the mean squared error {scores.mean_squared_error**0.5:.4g}  ({scores.texts:,} texts)",
+        f"Pearson's correlation {scores.pearson:.4f}",
+        f"Spearman's correlation {scores.spearman:.4f}",
+    ]
+
+
+def _label_list(labels: Mapping[str, int]) -> str:
+    names = sorted(labels, key=lambda label: -labels[label])
+    return ", ".join(map(visible, names[:SHOWN])) + (", …" if len(names) > SHOWN else "")
+
+
+def tag_lines(scores: TagScores) -> list[str]:
+    """Scores of a tagger."""
+    lines = [f"accuracy of tags {scores.accuracy:.2f}  ({scores.words:,} words)"]
+    if scores.spans is None:
+        return lines
+    parts = {"F1": scores.spans.spans, "F1 of boundaries alone": scores.spans.boundaries}
+    if scores.spans.surface:
+        parts["F1 of surface forms"] = scores.spans.surface
+    told = [
+        f"{name} {counts.f1:.2f}  (precision {counts.precision:.2f}, recall {counts.recall:.2f})"
+        for name, counts in parts.items()
+    ]
+    return [*told, *lines, "", *table(scores.spans.types, "type", "there")]
+
+
+def perplexity_lines(found: Perplexity) -> list[str]:
+    """Scores of a language model."""
+    nats = found.nats / max(1, found.tokens)
+    return [
+        f"perplexity of a token {found.per_token:.2f}  ({found.tokens:,} tokens, {nats:.4f} nats each)",
+        f"perplexity of a word {found.per_word:.2f}  ({found.words:,} words)",
+        f"bits a byte {found.bits_per_byte:.4f}  ({found.bytes:,} bytes)",
+    ]
+
+
+def guess_lines(found: PredictionScores) -> list[str]:
+    """Scores of a masked-language or span-corruption model."""
+    loss = f"loss {found.loss:.4f} nats a hidden token  ({found.tokens:,} tokens)"
+    lines = [loss, f"perplexity of a hidden token {found.perplexity:.2f}"]
+    return lines if found.right is None else [*lines, f"guessed right {found.accuracy:.2f} %  ({found.right:,})"]
+
+
+def table(rows: Mapping[str, Counts], what: str, there: str) -> list[str]:
+    """Precision, recall, F1 and support of each label; labels neither present nor predicted are left out."""
+    from regard.explore.pictures.table import fit
+
+    kept = {visible(label): counts for label, counts in rows.items() if counts.gold or counts.predicted}
+    room = min(WIDEST, max([width(what), *map(width, kept)], default=0))
+    lines = [f"{fit(what, room)}  precision  recall      F1  {there:>7}"]
+    for label, counts in kept.items():
+        scores = f"{counts.precision:9.2f}  {counts.recall:6.2f}  {counts.f1:6.2f}  {counts.gold:7,}"
+        lines.append(f"{fit(label, room)}  {scores}")
+    return lines

@@ -13,6 +13,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from regard.cli.io.load_model import check_threads, refuse_no_file
+from regard.cli.io.terminal import result
 from regard.system.errors import UsageError
 
 MOST = 32
@@ -42,7 +43,6 @@ def explore(
     """
     _check_arguments(folders, threads, images)
     from regard import explore as exploring
-    from regard.cli.io.terminal import result
     from regard.explore.folders.models import Models
     from regard.explore.questions import answers
     from regard.serve.app import files

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from regard.cli.io.terminal import result, result_json
 from regard.system.errors import RegardError, UsageError
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ def info(
         vocabulary: pieces of a preset's vocabulary; default: the published one's, in the paper 37,000.
         json: print one JSON object.
     """
-    from regard.cli.io.terminal import result, result_json
     from regard.models import presets
 
     if vocabulary is not None and not 1 <= vocabulary <= MOST_PIECES:

@@ -1,40 +1,123 @@
-"""Reader of a model folder in Hugging Face's layout: ``config.json``, weights and labels."""
+"""Reader of a model folder in Hugging Face's layout: fields of its JSON files, weights and labels."""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
+from pydantic import BeforeValidator, Field, FiniteFloat, StrictBool, StrictStr, TypeAdapter, ValidationError
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from regard.convert.config_fields import Fields, format_value
+from regard.data.corpora.labelled import join_labels
 from regard.system import disk
 from regard.system.errors import RegardError
+from regard.text.tokenizers.byte_pieces import replace_surrogates
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 GENERATION = "generation_config.json"
 PICKLED, OF_CTRANSLATE2 = "pytorch_model.bin", "model.bin"
+LONGEST = 60
+"""Characters of a value that a sentence shows."""
+
+T = TypeVar("T")
+Number = Annotated[FiniteFloat, Field(strict=True)]
+Whole = Annotated[int, Field(strict=True, ge=1)]
+WHOLE: TypeAdapter[int] = TypeAdapter(Whole)
+NATURAL: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(strict=True, ge=0)])
+POSITIVE: TypeAdapter[float] = TypeAdapter(Annotated[Number, Field(gt=0)])
+SHARE: TypeAdapter[float] = TypeAdapter(Annotated[Number, Field(ge=0, lt=1)])
+FLAG: TypeAdapter[bool] = TypeAdapter(StrictBool)
+TEXT: TypeAdapter[str] = TypeAdapter(StrictStr)
+TEXTS: TypeAdapter[list[str]] = TypeAdapter(list[StrictStr])
 
 
-def values_of(path: Path) -> dict[str, Any]:
-    """Read the object in a JSON file.
+def _repeat(times: int) -> BeforeValidator:
+    """One value in place of a list stands for as many equal ones."""
+    return BeforeValidator(lambda value: value if isinstance(value, list) else [value] * times)
 
-    Raises:
-        RegardError: it is missing, too large, or no object.
+
+NUMBERS: TypeAdapter[tuple[float, ...]] = TypeAdapter(Annotated[tuple[Number, ...], _repeat(1), Field(min_length=1)])
+PAIR: TypeAdapter[tuple[int, int]] = TypeAdapter(Annotated[tuple[Whole, Whole], _repeat(2)])
+"""Height and width, of a size that may be one whole number for both."""
+NAMES: TypeAdapter[dict[int, Any]] = TypeAdapter(dict[int, str | bool | int | float])
+"""Names by number, which JSON writes as strings."""
+
+
+@dataclass(frozen=True)
+class Fields:
+    """Typed fields of a foreign JSON file; ``null`` counts as missing.
+
+    Args:
+        values: by name.
+        where: the file.
     """
-    found = disk.json_of(path)
-    if not isinstance(found, dict):
-        raise RegardError("is damaged: an object was expected", str(path))
-    return found
+
+    values: Mapping[str, Any]
+    where: str
+
+    @classmethod
+    def of(cls, path: Path, *, optional: bool = False) -> Fields:
+        """The fields of the object in a JSON file; none if it is optional and missing.
+
+        Raises:
+            RegardError: it is missing, too large, or no object.
+        """
+        if optional and not path.exists():
+            return cls({}, str(path))
+        found = disk.json_of(path)
+        if not isinstance(found, dict):
+            raise RegardError("is damaged: an object was expected", str(path))
+        return cls(found, str(path))
+
+    def get(self, name: str) -> Any:
+        """The raw value."""
+        return self.values.get(name)
+
+    def parse(self, name: str, kind: TypeAdapter[T], default: Any = None) -> T:
+        """The value of a field, of this kind.
+
+        Raises:
+            RegardError: names file and field where the value is of another kind, or missing without a default.
+        """
+        value = default if self.get(name) is None else self.get(name)
+        if value is None:
+            raise RegardError(f"lacks {name!r}", self.where)
+        try:
+            return kind.validate_python(value)
+        except ValidationError as error:
+            wrong = error.errors()[0]["msg"]
+            raise RegardError(f"{name} is {format_value(value)}: {wrong[:1].lower()}{wrong[1:]}", self.where) from None
+
+    def word(self, name: str, known: Mapping[str, str], default: str | None = None) -> str:
+        """Our word for a word of theirs; an error lists the known ones."""
+        theirs = self.parse(name, TEXT, default)
+        if theirs not in known:
+            raise RegardError(f"{name} {theirs!r} is not supported; known: {', '.join(known)}", self.where)
+        return known[theirs]
+
+    def only(self, **expected: Any) -> None:
+        """Refuse a field that is present with another value than expected."""
+        for name, value in expected.items():
+            if (found := self.values.get(name, value)) != value:
+                message = f"{name} = {format_value(found)} is not supported, only {format_value(value)} is"
+                raise RegardError(message, self.where)
+
+    def fill(self, **values: Any) -> Fields:
+        """The same with these values for fields that are missing."""
+        known = {name: value for name, value in self.values.items() if value is not None}
+        return Fields({**values, **known}, self.where)
 
 
-def fields_of(path: Path) -> Fields:
-    """The fields of a JSON file, read as :func:`values_of` does."""
-    return Fields(values_of(path), str(path))
+def format_value(value: Any) -> str:
+    """A value for a message, truncated."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
 
 
 @dataclass(frozen=True)
@@ -61,7 +144,7 @@ class HubFolder:
             raise RegardError("no such folder", str(path))
         if not (path / CONFIG).exists():
             raise RegardError(f"has no {CONFIG}: is no model in Hugging Face's layout", str(path))
-        return cls(path, fields_of(path / CONFIG))
+        return cls(path, Fields.of(path / CONFIG))
 
     @property
     def kind(self) -> str:
@@ -78,26 +161,19 @@ class HubFolder:
                 str(self.path),
             )
         if not isinstance(kind, str):
-            raise RegardError("does not say its model_type", str(self.path / CONFIG))
+            raise RegardError("does not say its model_type", self.config.where)
         return kind
 
     @cached_property
     def generation(self) -> Fields:
         """The fields of ``generation_config.json``; empty if it is missing."""
-        path = self.path / GENERATION
-        return fields_of(path) if path.exists() else Fields({}, str(path))
+        return Fields.of(self.path / GENERATION, optional=True)
 
     @property
     def architecture(self) -> str | None:
-        """The class it was saved from, if given.
-
-        Raises:
-            RegardError: what is there is no list of names.
-        """
-        named = self.config.get("architectures") or []
-        if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
-            raise RegardError("architectures is no list of names", self.config.where)
-        return named[0] if named else None
+        """The class it was saved from, if given."""
+        names = self.config.parse("architectures", TEXTS, [])
+        return names[0] if names else None
 
     @property
     def where(self) -> str:
@@ -125,7 +201,7 @@ class HubFolder:
         if (self.path / WEIGHTS).exists():
             return [self.path / WEIGHTS]
         if (self.path / INDEX).exists():
-            named = values_of(self.path / INDEX).get("weight_map")
+            named = Fields.of(self.path / INDEX).get("weight_map")
             files = list(named.values()) if isinstance(named, dict) else []
             if not files or not all(map(disk.is_plain, files)):
                 raise RegardError("names no files of weights, or some outside of the folder", str(self.path / INDEX))
@@ -145,14 +221,9 @@ class HubFolder:
         Raises:
             RegardError: there are not as many names as scores, or a name twice.
         """
-        named = self.config.get("id2label") or {number: f"LABEL_{number}" for number in range(count)}
-        where = self.config.where
-        try:
-            found = {int(number): label for number, label in named.items()}
-        except (AttributeError, TypeError, ValueError):
-            raise RegardError("id2label does not map numbers to names", where) from None
-        if strange := [label for label in found.values() if not isinstance(label, str | int | float)]:
-            raise RegardError(f"id2label has {format_value(strange[0])}, where a name is expected", where)
+        if not self.config.get("id2label"):
+            return tuple(f"LABEL_{number}" for number in range(count))
+        found, where = self.config.parse("id2label", NAMES), self.config.where
         if sorted(found) != list(range(count)):
             raise RegardError(f"id2label has {len(found)} names, the model's scores are {count}", where)
         names = (found[number] for number in range(count))
@@ -160,3 +231,44 @@ class HubFolder:
         if len(set(labels)) < count:
             raise RegardError("id2label has the same name twice", where)
         return labels
+
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_NO_SPAN = re.compile(r"[BIMLEUS]-")
+"""A tag that begins as one of a span and does not say of what."""
+
+
+def odd_label(task: str, kind: str, labels: Sequence[str]) -> tuple[str, str] | None:
+    """The first label that hardly any corpus gives training, as it is shown, and what is wrong with it; else nothing.
+
+    Such names break lines and columns, or cannot be told apart.
+
+    Args:
+        task: what the model is for.
+        kind: of a classification, ``multi`` where a text may have several.
+        labels: the names.
+    """
+    for label in labels:
+        if wrong := _wrong(task, kind, label):
+            return json.dumps(label)[:60], wrong
+    return None
+
+
+def _wrong(task: str, kind: str, label: str) -> str:
+    """The problem with a label, if any."""
+    if not label.strip():
+        return "is empty"
+    if _CONTROL.search(label):
+        return "holds a tab, a line break or another control character"
+    if label != label.strip():
+        return "begins or ends with a blank"
+    if label != replace_surrogates(label):
+        return "holds half a character (a surrogate)"
+    if task == "tagging":
+        return "is a tag of a span without a name after the hyphen" if _NO_SPAN.fullmatch(label) else ""
+    try:
+        if kind == "multi":
+            join_labels([label])
+    except ValueError:
+        return "holds '|', the sign between the labels of a text"
+    return ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from regard.config import Decoding, Recipe, Training, VitSection, merge, recipe_from
-from regard.convert import pixels
-from regard.convert.formats import FORMATS, Format
-from regard.convert.hub import HubFolder
-from regard.convert.labels import refuse_labels
+from regard.convert.hub import FLAG, WHOLE, HubFolder, odd_label
+from regard.convert.layouts import FORMATS
+from regard.convert.layouts.format import Format
 from regard.convert.layouts.names import inward, refuse_surplus
-from regard.convert.sentence_transformers import SETTINGS, SentenceTransformersConfig
+from regard.convert.side_files import SENTENCES, SentenceTransformersConfig, scale_of
 from regard.convert.tokenizer_files import language_codes, max_length_of, tokenizer_of
 from regard.data.batches.patches import Scale
 from regard.models import build
@@ -66,42 +65,45 @@ def read_hub_model(folder: Path | str) -> ImportedModel:
         RegardError: it is no such folder, of a kind that is not supported, or a file of it is damaged.
     """
     hub = HubFolder.open(folder)
-    format, said = _format(hub), SentenceTransformersConfig.of(hub.path)
+    if hub.kind not in FORMATS:
+        known = ", ".join(FORMATS)
+        raise RegardError(f"model_type {hub.kind!r} is not supported; known: {known}", str(hub.path))
+    format, said = FORMATS[hub.kind], SentenceTransformersConfig.of(hub.path)
     task = "encoding" if said.pool else _task(hub, format)
-    options = format.row_options(hub.config, hub.generation)
-    pieces = 0 if task == "image-classification" else hub.config.whole("vocab_size") - options.get("own", False)
-    untied = None if hub.config.flag("tie_word_embeddings", True) else format.outputs.get(task)
+    start = format.start_row(hub.config, hub.generation)
+    pieces = 0 if task == "image-classification" else hub.config.parse("vocab_size", WHOLE) - (start is None)
+    untied = None if hub.config.parse("tie_word_embeddings", FLAG, True) else format.outputs.get(task)
     tensors = format.canonical_tensors(hub.tensors, hub.where, untied)
     count = len(tensors["classifier.weight"]) if task in LABELLED and "classifier.weight" in tensors else 0
     labels = hub.labels(count) if count else ()
     model = format.section(hub.config, tensors)
-    if task == "encoding":
-        model |= _pooling(said, model)
+    if said.pool:
+        model |= {"pool": said.pool, "pooler": False}
+    elif task == "encoding" and not model.get("pooler"):
+        model["pool"] = "mean"
     values = _recipe(hub, task, model, pieces, labels, said)
     recipe = recipe_from(values, hub.config.where)
-    refuse_labels(task, recipe.classification.kind, labels, hub.config.where)
-    rows = format.rows(recipe.model, task, **options)
+    if odd := odd_label(task, recipe.classification.kind, labels):
+        raise RegardError(f"the label {odd[0]} of id2label {odd[1]}; write another there", hub.config.where)
+    rows = format.rows(recipe.model, task, start)
     refuse_surplus(rows, tensors, format.spare, hub.where)
     weights = inward(rows, tensors, hub.where)
     with torch.device("meta"):
         outline = OUTLINES[task](recipe.model, pieces, count)
-    _fit(weights, outline, hub.where)
+    _refuse_other_shapes(weights, outline, hub.where)
     tokenizer = tokenizer_of(hub.path, pieces) if pieces else None  # only after the table's rows are known
     if isinstance(tokenizer, Tokenizer):
         recipe = recipe_from(merge(values, _as_ours(hub, task, model, said, tokenizer)), hub.config.where)
     elif task == "translation":
         message = f"is a {format.kind} with a tokenizer of others; only one that `regard export` wrote is read"
         raise RegardError(message, str(hub.path))
-    _refuse_lowering(said, tokenizer, hub)
-    scale = pixels.scale_of(hub.path, recipe.model.channels) if isinstance(recipe.model, VitSection) else None
+    if said.lowers and tokenizer is not None:
+        capital, small = tokenizer.ids_batch(["A B", "a b"])
+        if not np.array_equal(capital, small):
+            message = "lower-cases texts, but the tokenizer does not: this is not supported"
+            raise RegardError(message, str(hub.path / SENTENCES))
+    scale = scale_of(hub.path, recipe.model.channels) if isinstance(recipe.model, VitSection) else None
     return ImportedModel(recipe, {name: tensor.float() for name, tensor in weights.items()}, tokenizer, labels, scale)
-
-
-def _format(hub: HubFolder) -> Format:
-    if hub.kind not in FORMATS:
-        known = ", ".join(FORMATS)
-        raise RegardError(f"model_type {hub.kind!r} is not supported; known: {known}", str(hub.path))
-    return FORMATS[hub.kind]
 
 
 def _task(hub: HubFolder, format: Format) -> str:
@@ -111,22 +113,6 @@ def _task(hub: HubFolder, format: Format) -> str:
         known = ", ".join(format.tasks)
         raise RegardError(f"{architecture} is not supported; known: {known}", hub.config.where)
     return format.tasks[architecture]
-
-
-def _pooling(said: SentenceTransformersConfig, model: Mapping[str, Any]) -> dict[str, Any]:
-    """Pooling: as the folder says if there is no dense layer; else BERT's pooler, or the mean."""
-    if said.pool:
-        return {"pool": said.pool, "pooler": False}
-    return {} if model.get("pooler") else {"pool": "mean"}
-
-
-def _refuse_lowering(said: SentenceTransformersConfig, tokenizer: AnyTokenizer | None, hub: HubFolder) -> None:
-    """Raise a RegardError where texts are lower-cased before a tokenizer that tells capitals from small letters."""
-    if said.lowers and tokenizer is not None:
-        capital, small = tokenizer.ids_batch(["A B", "a b"])
-        if not np.array_equal(capital, small):
-            where = str(hub.path / SETTINGS)
-            raise RegardError("lower-cases texts, but the tokenizer does not: this is not supported", where)
 
 
 def _recipe(
@@ -150,7 +136,7 @@ def _recipe(
     elif task == "encoding":
         values["encoding"] = {"normalise": said.normalise}
     elif task in ("translation", "span-corruption"):
-        values["decoding"] = {"beam": min(hub.generation.whole("num_beams", Decoding().beam), MOST)}
+        values["decoding"] = {"beam": min(hub.generation.parse("num_beams", WHOLE, Decoding().beam), MOST)}
     return values
 
 
@@ -219,7 +205,7 @@ OUTLINES: dict[str, Callable[[Any, int, int], nn.Module]] = {
 """Builders of the model of a task from section, pieces and labels."""
 
 
-def _fit(weights: dict[str, Tensor], outline: nn.Module, where: str) -> None:
+def _refuse_other_shapes(weights: dict[str, Tensor], outline: nn.Module, where: str) -> None:
     """Refuse weights whose shapes are not those of the model that ``config.json`` describes."""
     expected = {name: tuple(weight.shape) for name, weight in outline.named_parameters()}
     for name, weight in weights.items():

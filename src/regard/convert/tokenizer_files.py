@@ -11,8 +11,7 @@ import tokenizers
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
 
 from regard.config import FORMAT, LANGUAGE, Text
-from regard.convert.config_fields import Fields, format_value
-from regard.convert.hub import fields_of
+from regard.convert.hub import FLAG, TEXT, Fields, format_value
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.text.languages import UNKNOWN
@@ -38,7 +37,7 @@ WORDS, PIECES, MERGES, MODEL = "vocab.txt", "vocab.json", "merges.txt", "spiece.
 
 
 def tokenizer_of(folder: Path, pieces: int) -> AnyTokenizer:
-    """The tokenizer of a folder in Hugging Face's layout, for ``pieces``: one of ours where :func:`files` wrote it.
+    """The tokenizer of a folder in Hugging Face's layout, for ``pieces``; ours if :func:`tokenizer_contents` wrote it.
 
     Raises:
         RegardError: it is missing, damaged, or has too many pieces.
@@ -55,7 +54,7 @@ def tokenizer_of(folder: Path, pieces: int) -> AnyTokenizer:
 
 
 def _own_tokenizer(document: Any) -> Tokenizer | None:
-    """Our tokenizer, if :func:`files` wrote the document; ``None`` for a foreign one."""
+    """Our tokenizer, if :func:`tokenizer_contents` wrote the document; ``None`` for a foreign one."""
     try:
         model = {**document["model"], "format": FORMAT}
         added = document["added_tokens"]
@@ -85,14 +84,14 @@ def language_codes(folder: Path) -> dict[str, str]:
     settings, found = _settings(folder), {}
     for key, name in SPOKEN.items():
         if settings.get(name) is not None:
-            if not re.fullmatch(LANGUAGE, settings.text(name)):
+            if not re.fullmatch(LANGUAGE, settings.parse(name, TEXT)):
                 raise RegardError(f"{name} {format_value(settings.get(name))} is no code of a language", settings.where)
-            found[key] = settings.text(name)
+            found[key] = settings.parse(name, TEXT)
     return found
 
 
 def _settings(folder: Path) -> Fields:
-    return fields_of(folder / SETTINGS) if (folder / SETTINGS).exists() else Fields({}, str(folder / SETTINGS))
+    return Fields.of(folder / SETTINGS, optional=True)
 
 
 def _build_tokenizer(folder: Path, pieces: int) -> tuple[Any, str]:
@@ -112,7 +111,7 @@ def _build_tokenizer(folder: Path, pieces: int) -> tuple[Any, str]:
 def _word_pieces(folder: Path) -> tokenizers.Tokenizer:
     """BERT's: a piece a line, its number the line's [Devlin19 §3]."""
     settings = _settings(folder)
-    small = settings.flag("do_lower_case", True)
+    small = settings.parse("do_lower_case", FLAG, True)
     try:
         text = disk.content(folder / WORDS, kind="vocabulary").decode("utf-8")
     except ValueError as error:
@@ -124,8 +123,8 @@ def _word_pieces(folder: Path) -> tokenizers.Tokenizer:
     core = tokenizers.Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
     core.normalizer = normalizers.BertNormalizer(
         clean_text=True,
-        handle_chinese_chars=settings.flag("tokenize_chinese_chars", True),
-        strip_accents=settings.flag("strip_accents", small),
+        handle_chinese_chars=settings.parse("tokenize_chinese_chars", FLAG, True),
+        strip_accents=settings.parse("strip_accents", FLAG, small),
         lowercase=small,
     )
     core.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -158,7 +157,7 @@ def _byte_pairs(folder: Path, pieces: int) -> tokenizers.Tokenizer:
     return core
 
 
-def files(
+def tokenizer_contents(
     tokenizer: AnyTokenizer, longest: int, *, framed: bool, pad: bool, text: Text | None = None
 ) -> dict[str, bytes]:
     """The files that ``transformers`` reads a tokenizer from.

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor, nn
-
 from regard.config import recipe_toml
 from regard.models import store
 from regard.system.errors import RegardError, UsageError
@@ -38,7 +36,10 @@ def average(
     refuse_other(output)
     chosen = [Path(path) for path in checkpoints] or select_checkpoints(folder, last)
     weights = averages.average(chosen)
-    _fit(weights, outline(recipe, assets), chosen[0])
+    shapes = {name: tuple(weight.shape) for name, weight in weights.items()}
+    if shapes != {name: tuple(part.shape) for name, part in outline(recipe, assets).named_parameters()}:
+        message = "is a checkpoint of another model: names or shapes differ from the recipe's"
+        raise RegardError(message, str(chosen[0]))
     contents = {
         RECIPE: recipe_toml(recipe).encode(),
         MODEL: store.to_bytes(weights),
@@ -58,13 +59,6 @@ def select_checkpoints(folder: Path, last: int | None = None) -> list[Path]:
     if not found:
         raise RegardError("has no checkpoints below training/; was it removed?", str(folder))
     return found if last is None else averages.newest(folder / "training", last)
-
-
-def _fit(weights: dict[str, Tensor], model: nn.Module, where: Path) -> None:
-    """Raise a RegardError where the weights are not the model's, before anything is written."""
-    shapes = {name: tuple(weight.shape) for name, weight in weights.items()}
-    if shapes != {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}:
-        raise RegardError("is a checkpoint of another model: names or shapes differ from the recipe's", str(where))
 
 
 def _card(checkpoints: Sequence[Path]) -> bytes:

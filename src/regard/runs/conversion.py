@@ -107,9 +107,11 @@ def export_model(folder: Path | str, output: Path | str, to: Form = "huggingface
     if fast and (missing := [name for name in NEEDED if find_spec(name) is None]):
         raise UsageError(f"not installed: pip install {' '.join(missing)}", f"--to {to}")
     task = load(folder, "cpu")
-    found = _exports(task)
+    recipe, assets, tokenizer = task.recipe, task.assets, _tokenizer(task.assets)
+    found = exports(recipe, tokenizer, dict(task.model.named_parameters()))
     found.refuse(to)
-    files = _files(task)
+    labels, scale = getattr(assets, "labels", ()), getattr(assets, "scale", None)
+    files = hub_files(recipe, _weights_with_temperature(task), tokenizer, labels, scale)
     with fresh_folder(output) as fresh:
         if fast:
             with TemporaryDirectory(dir=fresh) as between:
@@ -121,7 +123,7 @@ def export_model(folder: Path | str, output: Path | str, to: Form = "huggingface
                     path.rename(fresh / path.name)
         else:
             _write(fresh, files)
-    return [*_unsupported_fields(task), *(_left_by_ctranslate2(found) if fast else [])]
+    return _left_out(task, found, fast)
 
 
 def exports_of(folder: Path, recipe: Recipe, assets: Any) -> Exports:
@@ -142,23 +144,9 @@ def exports_of(folder: Path, recipe: Recipe, assets: Any) -> Exports:
     return found
 
 
-def _exports(task: Any) -> Exports:
-    return exports(task.recipe, _tokenizer(task.assets), dict(task.model.named_parameters()))
-
-
 def _tokenizer(assets: Any) -> AnyTokenizer | None:
     """The tokenizer of a model of texts, the source's of a translator."""
-    found: AnyTokenizer | None = (
-        assets.source if isinstance(assets, Vocabularies) else getattr(assets, "tokenizer", None)
-    )
-    return found
-
-
-def _files(task: Any) -> dict[str, bytes]:
-    """What Hugging Face's layout holds of a loaded model."""
-    recipe, assets = task.recipe, task.assets
-    labels, scale = getattr(assets, "labels", ()), getattr(assets, "scale", None)
-    return hub_files(recipe, _weights_with_temperature(task), _tokenizer(assets), labels, scale)
+    return assets.source if isinstance(assets, Vocabularies) else getattr(assets, "tokenizer", None)
 
 
 def _weights_with_temperature(task: Any) -> dict[str, Tensor]:
@@ -192,20 +180,15 @@ def _run_converter(folder: Path, output: Path) -> None:
         raise RegardError(f"CTranslate2 cannot convert it: {error}", "--to ctranslate2") from None
 
 
-def _unsupported_fields(task: Any) -> list[str]:
-    """What Hugging Face's layout has no place for, in sentences."""
-    recipe, found = task.recipe, []
+def _left_out(task: Any, found: Exports, fast: bool) -> list[str]:
+    """What Hugging Face's layout, and CTranslate2, have no place for, in sentences."""
+    left, recipe = [], task.recipe
     if recipe.task in ("classification", "image-classification"):
         threshold = recipe.classification.threshold or task.assets.fitted.threshold
         if threshold:
-            found.append(f"the probability {threshold:.3g} below which nothing is believed has no place there")
-    return found
-
-
-def _left_by_ctranslate2(found: Exports) -> list[str]:
-    """What CTranslate2 has no place for."""
-    if found.format == "bert":
-        return ["CTranslate2 holds the encoder alone, without what a head makes of its vectors"]
-    if found.format == "t5" and found.own:
-        return ['it could write the symbol <pad>, which it never should: give suppress_sequences=[["<pad>"]]']
-    return []
+            left.append(f"the probability {threshold:.3g} below which nothing is believed has no place there")
+    if fast and found.format == "bert":
+        left.append("CTranslate2 holds the encoder alone, without what a head makes of its vectors")
+    if fast and found.format == "t5" and found.own:
+        left.append('it could write the symbol <pad>, which it never should: give suppress_sequences=[["<pad>"]]')
+    return left

@@ -12,7 +12,7 @@ from torch import nn
 
 from regard.config import Recipe
 from regard.convert import exports
-from regard.convert.labels import odd_label
+from regard.convert.hub import odd_label
 from regard.nn import ops
 from regard.runs.plan import LENGTH, ResolvedSettings, choose, fingerprints, load_settings
 from regard.runs.prepared_data import prepare_data

@@ -29,7 +29,7 @@ SHOW_CURSOR = b"\x1b[?25h"
 def run_command(command: Callable[[], int]) -> int:
     """Run the command of this process: no signal ends it with a traceback, nor a training with another code than 75.
 
-    The first signal ends a training, until a :class:`~regard.cli.io.signals.Stop` takes them over; of any other command
+    The first signal ends a training, until a :class:`~regard.cli.io.terminal.Stop` takes them over; of another command
     SIGINT is a KeyboardInterrupt. Once all is done they are ignored: they could only disturb Python's tidying up.
 
     Args:

@@ -322,7 +322,7 @@ def test_stopped_while_it_waits_for_texts(monkeypatch: pytest.MonkeyPatch) -> No
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(60)
 
-    monkeypatch.setattr("regard.cli.io.stdin.raw_lines", waiting)
+    monkeypatch.setattr("regard.cli.io.input_texts.raw_lines", waiting)
     before = time.monotonic()
     assert in_child([*WAYS["classify"], "--output", "out.txt"]) == 75
     assert time.monotonic() - before < 60

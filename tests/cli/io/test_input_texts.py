@@ -18,6 +18,7 @@ import zstandard
 from regard.cli.io.input_texts import InputTexts
 from regard.system.errors import UsageError
 from regard.text.lines import InvalidLines
+from tests.refusals import refused
 
 
 class Shouts:
@@ -193,5 +194,5 @@ def test_how_much_is_read_is_known_of_files_and_arguments(tmp_path: Path) -> Non
         list(lines)
         shares.append(given.share)
     assert shares == [4 / 12, 1, 4 / 12, 1, None, None]
-    with pytest.raises(UsageError, match="no such file"):
+    with refused(UsageError, "absent"):
         InputTexts((), tmp_path / "absent")

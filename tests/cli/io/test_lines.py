@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.cli.io.lines import AHEAD, ReadAhead, _read_ahead, bursts, chunks, number_groups, poll_lines
-from regard.cli.io.stdin import raw_lines
+from regard.cli.io.lines import AHEAD, ReadAhead, _read_ahead, bursts, chunks, number_groups, poll_lines, raw_lines
 from regard.system.errors import RegardError
+from tests.refusals import refused
 
 
 @given(st.lists(st.text(max_size=9), max_size=60), st.integers(1, 7), st.integers(1, 20))
@@ -45,7 +45,7 @@ def test_what_comes_before_a_line_that_cannot_be_read_is_given_first(grouped: An
         raise RegardError("wrong", "stdin:3")
 
     given: list[str] = []
-    with pytest.raises(RegardError, match="stdin:3"):
+    with refused(RegardError, "stdin:3"):
         given.extend(line for group in grouped(lines()) for line in group)
     assert given == ["a", "b"]
 
@@ -75,7 +75,7 @@ def test_a_line_of_stdin_that_is_too_long_is_named(monkeypatch: pytest.MonkeyPat
         monkeypatch.setattr(sys, "stdin", stdin)
         found = raw_lines()
         assert [len(next(found)) for _ in range(3)] == [2, (16 << 20) + 1, 2]
-        with pytest.raises(RegardError, match="stdin:4: the line is longer than 16 MiB"):
+        with refused(RegardError, "stdin:4", "16"):
             next(found)
 
 

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
+from regard.cli.io.exchange import OutputFile, descriptor
 from regard.cli.io.input_texts import InputTexts
-from regard.cli.io.output_file import OutputFile, descriptor
 from regard.system.errors import UsageError
+from tests.refusals import refused
 
 
 class Shouts:
@@ -73,7 +74,7 @@ def test_stdin_may_be_the_file_too(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     path.write_text("a\n")
     with path.open() as file:
         monkeypatch.setattr(sys, "stdin", file)
-        with pytest.raises(UsageError, match="is the input itself"):
+        with refused(UsageError, "a"):
             OutputFile(path, InputTexts())
         assert OutputFile(path, InputTexts(["a text"])).file == path
         assert OutputFile(tmp_path / "b", InputTexts()).file == tmp_path / "b"
@@ -120,7 +121,7 @@ def test_a_device_that_is_full_is_named(shout) -> None:
 def test_a_redirected_stdout_is_appended_to_under_its_name_too(tmp_path: Path) -> None:
     """A file behind ``>>`` is neither replaced nor cut."""
     (tmp_path / "out").write_text("before\n")
-    code = "from regard.cli.io.output_file import *; from pathlib import Path\n"
+    code = "from regard.cli.io.exchange import *; from pathlib import Path\n"
     code += "with OutputFile(Path('/dev/fd/3'), InputTexts(['a'])).stream() as file: file.write(b'after\\n')"
     with (tmp_path / "out").open("ab") as file:
         script = f'exec {sys.executable} -c "$0" 3>&1'

@@ -214,7 +214,7 @@ def test_who_writes_no_text() -> None:
 @pytest.mark.parametrize("make", [translator, recurrent, spanner, speaker])
 def test_nothing_is_searched_for_a_text_that_is_too_long(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     task = make()
-    monkeypatch.setattr("regard.models.decoding.stepper", None)
+    monkeypatch.setattr("regard.models.decoding", None)
     for text in (SOURCE * 9, " "):
         with refused(RegardError, "text"):
             prepare_search(task, text, 5)

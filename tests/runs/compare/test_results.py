@@ -27,6 +27,7 @@ from regard.runs.compare.results import (
 )
 from regard.runs.compare.trainings import append
 from regard.system.errors import RegardError
+from tests.refusals import refused
 
 POINTS = (Point(10, 1.0, 4.0), Point(20, 3.0, 3.0, 10.0), Point(40, 4.0, 2.5, 30.0))
 
@@ -77,9 +78,9 @@ def test_a_log_is_read(tmp_path: Path) -> None:
     found = score_curve(path)
     assert found == ScoreCurve(77, 3, 7.5, 600 / 2.0, (Point(2, 4.0, 5.0), Point(3, 7.5, 4.0, 12.0)))
     path.write_text(json.dumps(entries()[0]) + "\n")
-    with pytest.raises(RegardError, match="no step"):
+    with refused(RegardError, "metrics.jsonl"):
         score_curve(path)
-    with pytest.raises(RegardError, match="nowhere: no such file"):
+    with refused(RegardError, "nowhere"):
         score_curve(tmp_path / "nowhere")
 
 
@@ -105,7 +106,7 @@ def test_another_file_is_no_result(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
     for line in ("no json", '{"run": "a"}', "[]"):
         path.write_text(f"{line}\n")
-        with pytest.raises(RegardError, match=r"results.jsonl:1: is no result"):
+        with refused(RegardError, "results.jsonl:1", "1"):
             read_results(path)
 
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from regard.cli.io.exchange import Exchange
-from regard.cli.io.input_texts import Input, InputTexts, Text
+from regard.cli.io.exchange import NO_OPTIONS, Exchange, TextOptions
+from regard.cli.io.input_texts import Text
 from regard.cli.io.lines import image_of, json_line, one_cell, read_until_error
-from regard.cli.io.output_file import Output, OutputFile
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,10 +24,7 @@ def classify(
     threshold: float | None = None,
     all: bool = False,
     json: bool = False,
-    input: Input = None,
-    output: Output = None,
-    device: str | None = None,
-    threads: int | None = None,
+    given: TextOptions = NO_OPTIONS,
 ) -> int:
     """Label texts, the label and its probability out for each, a tab between: arguments, or lines of a file or stdin.
 
@@ -43,15 +39,12 @@ def classify(
             those of this probability; default: what was fitted or the recipe says.
         all: one JSON object a line, with the probability of every label, the most probable first.
         json: one JSON object a line, with label and probability.
-        device: cpu, cuda ...
-        threads: processor threads.
     """
     if threshold is not None and not 0 <= threshold <= 1:
         raise UsageError(f"{threshold:g} is no probability; give 0 to 1", "--threshold")
-    given = InputTexts(texts, input)
     options = {"--threshold": threshold, "--all": all, "--json": json}
-    with Exchange("classify", folder, given, OutputFile(output, given), options) as exchange:
-        task = exchange.open_model(device, threads)
+    with Exchange("classify", folder, texts, given, options) as exchange:
+        task = exchange.open_model()
         exchange.answer(_answer(task, threshold, all, json))
     return 0
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
 from cyclopts import Parameter
 
-from regard.cli.io.exchange import Exchange
-from regard.cli.io.input_texts import Input, InputTexts, Text
+from regard.cli.io.exchange import Exchange, TextOptions
+from regard.cli.io.input_texts import Input, Text
 from regard.cli.io.load_model import IMAGES
-from regard.cli.io.output_file import OutputFile
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
@@ -57,14 +56,12 @@ def encode(
     """
     if each in PARTS and pool is not None:
         raise UsageError(f"is for whole texts and images; with --each {each} every {each} has its vector", "--pool")
-    given = InputTexts(texts, input)
-    target = OutputFile(output, given)
     arrays = output is not None and output.suffix == ".npz"
-    if target.file is not None and output is not None and output.suffix not in KINDS:
-        raise UsageError(f"must end in {' or '.join(KINDS)}; without --output JSON goes to stdout", str(output))
     options = {"--pool": pool, "--each": each, "--layer": layer, "--normalise": normalise, "arrays": arrays}
-    with Exchange("encode", folder, given, target, options) as exchange:
-        task = exchange.open_model(device, threads)
+    with Exchange("encode", folder, texts, TextOptions(input, output, device, threads), options) as exchange:
+        if exchange.target.file is not None and output is not None and output.suffix not in KINDS:
+            raise UsageError(f"must end in {' or '.join(KINDS)}; without --output JSON goes to stdout", str(output))
+        task = exchange.open_model()
         way = (_images if task.name == IMAGES else _texts)(task, each, layer, pool, normalise)
         if arrays:
             _write_npz(exchange, way)

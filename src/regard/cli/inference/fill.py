@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from regard.cli.io.exchange import Exchange
-from regard.cli.io.input_texts import Input, InputTexts, Text
-from regard.cli.io.output_file import Output, OutputFile
+from regard.cli.io.exchange import NO_OPTIONS, Exchange, TextOptions
+from regard.cli.io.input_texts import Text
+from regard.cli.io.lines import json_line, one_cell, read_until_error
+from regard.cli.io.terminal import say
 from regard.system.errors import UsageError
 
 
@@ -21,10 +22,7 @@ def fill(
     *texts: Text,
     k: Annotated[int, Parameter(name=("--k", "-k"))] = 5,
     json: bool = False,
-    input: Input = None,
-    output: Output = None,
-    device: str | None = None,
-    threads: int | None = None,
+    given: TextOptions = NO_OPTIONS,
 ) -> int:
     """Guess what stood at each [MASK] of texts: arguments, or the lines of a file or of stdin.
 
@@ -43,14 +41,11 @@ def fill(
         k: guesses for each gap, or for all gaps of a text together.
         json: one JSON object for each text instead: the text, and the guesses of each gap (gaps) or of all together
             (fillings).
-        device: cpu, cuda ...
-        threads: processor threads.
     """
     if k < 1:
         raise UsageError(f"{k} guesses cannot be given; ask for 1 or more", "--k")
-    given = InputTexts(texts, input)
-    with Exchange("fill", folder, given, OutputFile(output, given), {"--k": k, "--json": json}) as exchange:
-        task = exchange.open_model(device, threads)
+    with Exchange("fill", folder, texts, given, {"--k": k, "--json": json}) as exchange:
+        task = exchange.open_model()
         answer = FILLERS[task.name]
         exchange.answer(lambda lines, first: answer(task, lines, first, k, json))
     return 0
@@ -58,8 +53,6 @@ def fill(
 
 def _words(task: Any, lines: list[str], first: int, k: int, json: bool) -> Iterator[str]:
     """Fill each gap independently."""
-    from regard.cli.io.lines import json_line
-
     for number, (line, gaps) in enumerate(zip(lines, task.fill(lines, k), strict=True), first):
         if json:
             yield json_line({"text": line, "gaps": [[asdict(one) for one in gap] for gap in gaps]})
@@ -70,8 +63,6 @@ def _words(task: Any, lines: list[str], first: int, k: int, json: bool) -> Itera
 
 def _spans(task: Any, lines: list[str], first: int, k: int, json: bool) -> Iterator[str]:
     """Fill all gaps of a text jointly; lines before an unreadable one are answered first."""
-    from regard.cli.io.lines import json_line, read_until_error
-
     read, wrong = read_until_error(_check_line(task, line, number) for number, line in enumerate(lines, first))
     for number, (line, fillings) in enumerate(zip(read, task.fillings(read, k), strict=True), first):
         if json:
@@ -97,14 +88,10 @@ def _check_line(task: Any, line: str, number: int) -> str:
 
 
 def _format_guess(probability: str, guess: str, text: str) -> str:
-    from regard.cli.io.lines import one_cell
-
     return f"{probability}\t{one_cell(guess)}\t{one_cell(text)}"
 
 
 def _note_none(found: list[Any], line: str, number: int) -> None:
-    from regard.cli.io.terminal import say
-
     if not found and line.strip():
         say(f"line {number} has no [MASK]")
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
-from regard.cli.io.exchange import Exchange
+from regard.cli.io.exchange import Exchange, Output, TextOptions
 from regard.cli.io.input_texts import Input, InputTexts
-from regard.cli.io.output_file import Output, OutputFile
+from regard.cli.io.lines import json_line
+from regard.cli.io.terminal import say_invalid_lines
 from regard.system.errors import RegardError, UsageError
 
 if TYPE_CHECKING:
@@ -74,7 +75,6 @@ def generate(
         raise UsageError(f"{n} texts cannot be written; give 1 or more", "--n")
     if max_tokens < 1:
         raise UsageError(f"{max_tokens} tokens cannot be written; give 1 or more", "--max-tokens")
-    given = InputTexts(texts, input)
     if prompt is not None and (texts or input is not None):
         raise UsageError("a prompt is there already; give one of them", "--prompt")
     from regard.config import check_value
@@ -91,11 +91,10 @@ def generate(
         if value is not None:
             check_value(f"decoding.{name}", value, "--" + name.replace("_", "-"))
     options = {"max_tokens": max_tokens, "stop": tuple(stop or ()), "seed": seed, **drawing}
-    with Exchange(
-        "generate", folder, given, OutputFile(output, given), {"--n": n, "--json": json, **options}
-    ) as exchange:
-        task = exchange.open_model(device, threads)
-        prompts = _prompts(given) if prompt is None else [prompt]
+    given, about = TextOptions(input, output, device, threads), {"--n": n, "--json": json, **options}
+    with Exchange("generate", folder, texts, given, about) as exchange:
+        task = exchange.open_model()
+        prompts = _prompts(exchange.given) if prompt is None else [prompt]
         if exchange.target.file is not None:
             _write_file(exchange, task, prompts, n, options, json)
             return 0
@@ -110,7 +109,6 @@ def _prompts(given: InputTexts) -> list[str]:
     """The arguments, or the whole file or stdin as one prompt."""
     if not given.arguments and given.path is None and sys.stdin.isatty():
         return [""]
-    from regard.cli.io.terminal import say_invalid_lines
     from regard.text.lines import InvalidLines
 
     notes = InvalidLines()
@@ -151,8 +149,6 @@ def _texts(task: LanguageModel, prompts: Sequence[str], n: int, options: dict[st
 
 
 def _objects(task: LanguageModel, prompts: Sequence[str], n: int, options: dict[str, Any]) -> Iterator[str]:
-    from regard.cli.io.lines import json_line
-
     for prompt in prompts:
         for written in task.generate(prompt, n, **options):
             yield json_line({"prompt": prompt, **asdict(written)}) + "\n"

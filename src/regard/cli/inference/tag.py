@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from regard.cli.io.exchange import Exchange
-from regard.cli.io.input_texts import Input, InputTexts, Text
-from regard.cli.io.output_file import Output, OutputFile
+from regard.cli.io.exchange import NO_OPTIONS, Exchange, TextOptions
+from regard.cli.io.input_texts import Text
+from regard.cli.io.lines import json_line
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
@@ -29,10 +29,7 @@ def tag(
     json: bool = False,
     words: bool = False,
     conll: bool = False,
-    input: Input = None,
-    output: Output = None,
-    device: str | None = None,
-    threads: int | None = None,
+    given: TextOptions = NO_OPTIONS,
 ) -> int:
     """Tag texts: arguments, or the lines of a file or of stdin.
 
@@ -46,17 +43,14 @@ def tag(
         words: texts are cut into words already, with blanks between.
         conll: the input is CoNLL: a word a line, further columns after it, an empty line after each sentence; the tag
             becomes the last column. Comments stay.
-        device: cpu, cuda ...
-        threads: processor threads.
     """
     if words and conll:
         raise UsageError("CoNLL has a word a line; give --words or --conll", "--words, --conll")
     if texts and conll:
         raise UsageError("CoNLL has a word a line; give it by --input or on stdin", "--conll")
-    given = InputTexts(texts, input)
     options = {"--json": json, "--words": words, "--conll": conll}
-    with Exchange("tag", folder, given, OutputFile(output, given), options) as exchange:
-        task = exchange.open_model(device, threads)
+    with Exchange("tag", folder, texts, given, options) as exchange:
+        task = exchange.open_model()
         spans = task.assets.scheme != "none"
 
         def answer(lines: list[str], first: int) -> Iterator[str]:
@@ -65,14 +59,12 @@ def tag(
                 found = task.tag_words([one.words for one in sentences])
             else:
                 found = task.tag_all([split_words(line) for line in lines]) if words else task.tag(lines)
-            for number, one in enumerate(found):
-                yield (
-                    format_json(one, spans)
-                    if json
-                    else sentences[number].with_tags(one.tags)
-                    if conll
-                    else format_tagged(one)
-                )
+            if json:
+                yield from (format_json(one, spans) for one in found)
+            elif conll:
+                yield from (sentence.with_tags(one.tags) for sentence, one in zip(sentences, found, strict=True))
+            else:
+                yield from map(format_tagged, found)
 
         exchange.answer(answer, join_sentences if conll else iter)
     return 0
@@ -92,8 +84,6 @@ def format_tagged(tagged: TaggedText) -> str:
 
 def format_json(tagged: TaggedText, spans: bool) -> str:
     """A JSON object on one line: spans, or words with their tags."""
-    from regard.cli.io.lines import json_line
-
     if not spans:
         return json_line({"text": tagged.text, "words": tagged.words, "tags": list(tagged.tags)})
     found = [{**vars(span), "probability": round(span.probability, 6)} for span in tagged.spans]

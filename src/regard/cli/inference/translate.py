@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from regard.cli.io.exchange import Exchange
-from regard.cli.io.input_texts import Input, InputTexts, Text
+from regard.cli.io.exchange import NO_OPTIONS, Exchange, TextOptions
+from regard.cli.io.input_texts import Text
 from regard.cli.io.lines import json_line, one_line
-from regard.cli.io.output_file import Output, OutputFile
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,10 +24,7 @@ def translate(
     beam: int | None = None,
     nbest: int = 1,
     json: bool = False,
-    input: Input = None,
-    output: Output = None,
-    device: str | None = None,
-    threads: int | None = None,
+    given: TextOptions = NO_OPTIONS,
 ) -> int:
     """Translate texts, a line out for each: arguments, the lines of a file, or those of stdin.
 
@@ -40,15 +36,12 @@ def translate(
         nbest: show this many translations of each line, each as line number, score and text, separated by tabs;
             the beam is widened if necessary, and one given may not be narrower.
         json: one JSON object a line, with text, tokens and score.
-        device: cpu, cuda ...
-        threads: processor threads.
     """
     if nbest < 1 or (beam is not None and not nbest <= beam <= 100):
         raise UsageError(f"--nbest {nbest} must lie between 1 and the beam, and the beam between 1 and 100")
-    given = InputTexts(texts, input)
     options = {"--beam": beam, "--nbest": nbest, "--json": json}
-    with Exchange("translate", folder, given, OutputFile(output, given), options) as exchange:
-        task: Translation = exchange.open_model(device, threads)
+    with Exchange("translate", folder, texts, given, options) as exchange:
+        task: Translation = exchange.open_model()
 
         def answer(lines: list[str], first: int) -> Iterator[str]:
             found = task.nbest(lines, n=nbest, beam=beam, first=first)

@@ -2,26 +2,123 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack
+import contextlib
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
-from regard.cli.io.input_texts import InputTexts
-from regard.cli.io.lines import answer_each, chunks, encode_line, number_groups, poll_lines
-from regard.cli.io.load_model import IMAGES
-from regard.cli.io.output_file import OutputFile
-from regard.cli.io.signals import Stop
-from regard.system.errors import Stopped
+from cyclopts import Parameter
+
+from regard.cli.io.input_texts import Input, InputTexts
+from regard.cli.io.lines import bursts, chunks, encode_line, number_groups, poll_lines
+from regard.cli.io.load_model import IMAGES, open_model, refuse_unwritable
+from regard.cli.io.terminal import Stop, progress, say, say_invalid_lines
+from regard.system import disk
+from regard.system.errors import RegardError, Stopped, UsageError
 
 if TYPE_CHECKING:
     from regard.runs.results_file import Whole
 
+Output = Annotated[
+    Path | None,
+    Parameter(
+        help="write to this file instead of stdout. It is whole or not there; what was stopped or killed resumes "
+        "by the same command."
+    ),
+]
+"""An option that names a file of results."""
+STDOUT = Path("-")
+"""The name of stdout in place of a file."""
+DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
+NAMED = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
+
+
+class OutputFile:
+    """The destination of results.
+
+    Args:
+        output: a file, pipe or device; stdout where none is named, or ``-``.
+        given: the input texts.
+
+    Raises:
+        UsageError: it cannot be written, or is also the input.
+    """
+
+    def __init__(self, output: Path | None, given: InputTexts) -> None:
+        self.path = None if output is None or output == STDOUT else output
+        self.file: Path | None = None
+        """The path of a regular file; ``None`` if results are streamed."""
+        if self.path is None:
+            return
+        refuse_unwritable(self.path, "--output")
+        if descriptor(self.path) is None and (self.path.is_file() or not self.path.exists()):
+            self.file = self.path.resolve()
+            self._refuse_input(given)
+
+    def _refuse_input(self, given: InputTexts) -> None:
+        assert self.file is not None
+        read = given.stat
+        for path in (self.file.with_name(self.file.name + end) for end in ("", ".partial", ".partial.log")):
+            if read is not None and path.exists() and os.path.samestat(read, path.stat()):
+                raise UsageError("is the input itself; choose another --output", str(self.path))
+
+    @contextlib.contextmanager
+    def stream(self) -> Iterator[BinaryIO]:
+        """Open the destination for streaming.
+
+        Raises:
+            RegardError: it cannot be written; with its name.
+        """
+        number = 1 if self.path is None else descriptor(self.path)
+        if self.path is None or number == 1:
+            with disk.naming("stdout"):
+                yield sys.stdout.buffer
+            return
+        try:
+            with open(self.path if number is None else os.dup(number), "wb") as file:
+                yield file
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise RegardError(f"cannot be written: {error.strerror or error}", str(self.path)) from None
+
+
+def descriptor(path: Path) -> int | None:
+    """The descriptor that a path such as ``/dev/stdout`` stands for."""
+    found = DESCRIPTOR.fullmatch(str(path))
+    return int(found[1]) if found else NAMED.get(str(path))
+
+
 EARLY = "stopped; rerun the same command to resume"
 ASKED = "stopping: saving the results so far (a second signal ends it at once)"
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class TextOptions:
+    """Options of every command that answers texts.
+
+    Args:
+        input: the texts.
+        output: where the answers go.
+        device: cpu, cuda ...
+        threads: processor threads.
+    """
+
+    input: Input = None
+    output: Output = None
+    device: str | None = None
+    threads: int | None = None
+
+
+NO_OPTIONS = TextOptions()
 
 
 class Exchange:
@@ -30,40 +127,40 @@ class Exchange:
     Args:
         command: its name.
         folder: of the model.
-        given: the input texts.
-        target: the output.
+        texts: arguments, each a text.
+        given: where texts come from and answers go, and what the model runs on.
         options: those on which the results depend, by name.
     """
 
     def __init__(
-        self, command: str, folder: Path, given: InputTexts, target: OutputFile, options: Mapping[str, Any]
+        self, command: str, folder: Path, texts: Sequence[str], given: TextOptions, options: Mapping[str, Any]
     ) -> None:
-        self.command, self.folder = command, folder
-        self.given, self.target = given, target
+        self.command, self.folder, self._options = command, folder, given
+        self.given = InputTexts(texts, given.input)
+        self.target = OutputFile(given.output, self.given)
         self._about: dict[str, Any] = {"command": command, **options}
-        self._stop, self._stack = Stop(EARLY, ASKED), ExitStack()
+        self._stop = Stop(EARLY, ASKED)
 
     def __enter__(self) -> Exchange:
         if self.target.file is not None:
-            self._stack.enter_context(self._stop)
+            self._stop.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stack.close()
+        self._stop.__exit__(kind, error, trace)
 
-    def open_model(self, device: str | None, threads: int | None) -> Any:
+    def open_model(self) -> Any:
         """Load the model's task."""
         from regard import __version__
-        from regard.cli.io.load_model import open_model
         from regard.tasks.model_path import fingerprint
 
         model = fingerprint(self.folder)  # before loading, in case the model is replaced meanwhile
-        task = open_model(self.folder, device, threads, self.command)
+        task = open_model(self.folder, self._options.device, self._options.threads, self.command)
         self.given.rows = task.name == IMAGES
-        self._about |= {"model": model, "device": str(getattr(task, "device", None)), "--threads": threads}
-        self._about |= {"regard": __version__, "torch": version("torch")}
+        self._about |= {"model": model, "device": str(getattr(task, "device", None))}
+        self._about |= {"--threads": self._options.threads, "regard": __version__, "torch": version("torch")}
         return task
 
     def answer(
@@ -71,16 +168,30 @@ class Exchange:
         answer: Callable[[list[str], int], Iterable[str]],
         joined: Callable[[Iterator[str]], Iterator[str]] = iter,
     ) -> None:
-        """Write the answer to each text.
+        """Write the answer to each text; a complete input is answered in chunks, another as it arrives.
 
         Args:
             answer: from texts and the number of the first (from 1) to the lines to write.
             joined: merges lines that are answered together; default: none.
         """
-        if self.target.file is None:
-            answer_each(answer, self.given, self.target, joined)
-        else:
+        if self.target.file is not None:
             self.keep(lambda texts, first: b"".join(map(encode_line, answer(texts, first))), joined)
+            return
+        with self._lines() as lines, self.target.stream() as stream:
+            texts = joined(lines)
+            for burst, first in number_groups(chunks(texts) if self.given.steady else bursts(texts)):
+                for line in answer(burst, first):
+                    stream.write(encode_line(line))
+                stream.flush()
+
+    @contextlib.contextmanager
+    def _lines(self) -> Iterator[Iterator[str]]:
+        """The lines of the input; invalid UTF-8 lines are reported at the end."""
+        from regard.text.lines import InvalidLines
+
+        notes = InvalidLines()
+        yield self.given.lines(notes)
+        say_invalid_lines(self.given.name, notes)
 
     def keep(
         self,
@@ -95,18 +206,14 @@ class Exchange:
             joined: as for :meth:`answer`.
             whole: builds the file from all that was kept; default: unchanged.
         """
-        from regard.cli.io.terminal import say_invalid_lines
-        from regard.text.lines import InvalidLines
-
-        notes = InvalidLines()
-        lines = self.given.lines(notes)
-        if self.target.file is None:
-            found = b"".join(content(*one) for one in number_groups(chunks(joined(lines))))
-            with self.target.stream() as stream:
-                stream.write(found if whole is None else whole(BytesIO(found)))
-        else:
-            self.make(content, joined(lines if self.given.steady else poll_lines(lines, self._check)), chunks, whole)
-        say_invalid_lines(self.given.name, notes)
+        with self._lines() as lines:
+            if self.target.file is None:
+                found = b"".join(content(*one) for one in number_groups(chunks(joined(lines))))
+                with self.target.stream() as stream:
+                    stream.write(found if whole is None else whole(BytesIO(found)))
+            else:
+                texts = joined(lines if self.given.steady else poll_lines(lines, self._check))
+                self.make(content, texts, chunks, whole)
 
     def make(
         self,
@@ -120,8 +227,6 @@ class Exchange:
         Raises:
             Stopped: a signal requested it; finished results are saved.
         """
-        from regard.cli.io.progress import progress
-        from regard.cli.io.terminal import say
         from regard.runs.results_file import ResultsFile
 
         assert self.target.file is not None
@@ -144,4 +249,4 @@ class Exchange:
             Stopped: it did.
         """
         if self._stop():
-            raise Stopped("stopped; rerun the same command to resume", str(self.target.path))
+            raise Stopped(EARLY, str(self.target.path))

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from regard.cli.io.lines import raw_lines
 from regard.cli.io.load_model import refuse_no_file
+from regard.cli.io.terminal import say
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
@@ -111,7 +113,6 @@ class InputTexts:
             yield text if self.rows or len(text) <= LONGEST_WORD else self._shorten(text, number)
 
     def _shorten(self, text: str, number: int) -> str:
-        from regard.cli.io.terminal import say
         from regard.text.sentences import shorten_words
 
         kept, lost = shorten_words(text, LONGEST_WORD, end=self.end)
@@ -125,14 +126,11 @@ class InputTexts:
             for number in self._mended:
                 notes.note(number)
             return iter(self.arguments)
-        from regard.cli.io.stdin import raw_lines
         from regard.text.lines import decode_lines, lines
 
         if self.path is not None:
             return lines(self.path, notes)
         if sys.stdin.isatty():
-            from regard.cli.io.terminal import say
-
             say("reading from the terminal, a text a line; Ctrl-D ends it")
         return decode_lines(raw_lines(), notes)
 

@@ -1,19 +1,19 @@
-"""Answers texts line by line: in bulk for a fast writer, at once for a slow one."""
+"""Lines of stdin and of results; groups of lines, in bulk for a fast writer and at once for a slow one."""
 
 from __future__ import annotations
 
 import json
+import os
 import queue
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from regard.cli.io.terminal import say
+from regard.system import disk
 from regard.system.errors import RegardError
-
-if TYPE_CHECKING:
-    from regard.cli.io.input_texts import InputTexts
-    from regard.cli.io.output_file import OutputFile
 
 One = TypeVar("One")
 
@@ -25,33 +25,6 @@ AHEAD = 1 << 20
 """Most characters to read ahead."""
 ROOM = 1 << 15
 """Most characters of a chunk, unless a single text has more."""
-
-
-def answer_each(
-    answer: Callable[[list[str], int], Iterable[str]],
-    given: InputTexts,
-    target: OutputFile,
-    joined: Callable[[Iterator[str]], Iterator[str]] = iter,
-) -> None:
-    """Write the answer to each text as it comes; report invalid UTF-8 lines at the end.
-
-    Args:
-        answer: from texts and the number of the first (from 1) to the lines to write.
-        given: the input; a complete one is answered in chunks, another as it arrives.
-        target: the output.
-        joined: merges lines that are answered together; default: none.
-    """
-    from regard.cli.io.terminal import say_invalid_lines
-    from regard.text.lines import InvalidLines
-
-    notes = InvalidLines()
-    texts = joined(given.lines(notes))
-    with target.stream() as stream:
-        for burst, first in number_groups(chunks(texts) if given.steady else bursts(texts)):
-            for line in answer(burst, first):
-                stream.write(encode_line(line))
-            stream.flush()
-    say_invalid_lines(given.name, notes)
 
 
 def number_groups(groups: Iterable[list[str]]) -> Iterator[tuple[list[str], int]]:
@@ -86,8 +59,6 @@ def image_of(task: Any, line: str, number: int) -> Any:
     """
     found = task.parse_lines([line], number)
     if not found and line.strip():
-        from regard.cli.io.terminal import say
-
         say(f"line {number} names columns; it is taken for a header, not for an image")
     return found[0] if found else None
 
@@ -214,3 +185,37 @@ def _read_ahead(lines: Iterable[str], waiting: queue.Queue[Any]) -> None:
         waiting.put(None)
     except BaseException as error:
         waiting.put(error)
+
+
+def raw_lines() -> Iterator[bytes]:
+    """Stdin's lines as bytes, each with its line feed.
+
+    Read from the descriptor itself: a thread that waits inside Python's own stdin would make the exit fail.
+
+    Raises:
+        RegardError: a line is longer than any text; with its number.
+    """
+    from regard.text.lines import LONGEST, TOO_LONG
+
+    try:
+        number = sys.stdin.fileno()
+    except (OSError, ValueError):  # a stand-in without a descriptor
+        yield from sys.stdin.buffer
+        return
+    begun: list[bytes] = []
+    size, line = 0, 1
+    while block := _read_block(number):
+        first, *rest = block.split(b"\n")
+        begun.append(first)
+        if (size := size + len(first)) > LONGEST:
+            raise RegardError(TOO_LONG, f"stdin:{line}")
+        for following in rest:
+            yield b"".join(begun) + b"\n"
+            begun, size, line = [following], len(following), line + 1
+    if last := b"".join(begun):
+        yield last
+
+
+def _read_block(number: int) -> bytes:
+    with disk.naming("stdin"):
+        return os.read(number, 1 << 16)

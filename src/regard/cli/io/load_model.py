@@ -19,6 +19,8 @@ KINDS = {
     "span-corruption": ("a span-corruption model", "regard fill"),
 }
 """Each task's model and its use, in words."""
+INPUTS = {"language-model": "", "image-classification": " < images.csv"}
+"""What a model reads, of those that do not read lines of texts."""
 READING = tuple(name for name in KINDS if name != "image-classification")
 """Tasks whose models read texts."""
 IMAGES = "image-classification"
@@ -35,6 +37,14 @@ SERVED = {
 """The tasks that each command serves; other commands serve all."""
 MOST_THREADS = 1024
 """An upper bound above any machine's; far larger numbers crash torch."""
+
+
+def example(task: str, folder: Path) -> str:
+    """A command that uses a model for a task."""
+    command = f"{KINDS[task][1]} {folder}"
+    if command.startswith("regard fill"):
+        return f'echo "The [MASK] sleeps." | {command}'
+    return command + INPUTS.get(task, " < texts.txt")
 
 
 def check_threads(threads: int | None) -> None:

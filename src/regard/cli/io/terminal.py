@@ -1,4 +1,4 @@
-"""Results to stdout, messages to stderr; detects the colours a terminal supports."""
+"""The terminal: results to stdout; messages, progress and colours; and signals, the first of which requests a stop."""
 
 from __future__ import annotations
 
@@ -6,10 +6,18 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
 
 from regard.system import disk
+from regard.system.errors import Stopped
+from regard.system.interrupts import SIGNALS, end
+from regard.training.reporters import EVERY, clock
 
 if TYPE_CHECKING:
     from regard.explore.pictures.heatmap import Colours, ColourScheme
@@ -66,3 +74,146 @@ def _colours(stream: TextIO) -> Colours:
     if os.environ.get("COLORTERM", "").lower() in ("truecolor", "24bit") or term.endswith("-direct"):
         return "true"
     return "256" if "256" in term else "16"
+
+
+PATIENCE = 2.0
+"""Seconds before a bar appears."""
+
+
+class ProgressLines:
+    """Prints a line every ten seconds; nothing for a shorter job.
+
+    Args:
+        done: texts answered earlier.
+        share: fraction of the input that was read, if known.
+        now: the time in seconds.
+    """
+
+    every = EVERY
+
+    def __init__(self, done: int = 0, share: float | None = None, now: Callable[[], float] = time.monotonic) -> None:
+        self.done, self.share = done, share
+        self._first, self._before, self._now = done, share, now
+        self._begun = self._said = now()
+
+    def add(self, texts: int, share: float | None = None) -> None:
+        """Count further answered texts, and update the fraction of the input read."""
+        self.done, self.share = self.done + texts, share
+        if self._now() - self._said >= self.every:
+            self._said = self._now()
+            self.show()
+
+    def show(self) -> None:
+        """Print the progress."""
+        say(self.line())
+
+    def line(self) -> str:
+        """The progress as one line."""
+        passed = max(self._now() - self._begun, 1e-9)
+        pace = (self.done - self._first) / passed
+        words = f"{self.done:,} texts, {pace:,.{1 if pace < 10 else 0}f} a second"
+        if self.share is None or self._before is None or self.share <= self._before:
+            return words
+        left = passed / (self.share - self._before) * (1 - self.share)
+        return f"{words}; {self.share:.0%} of the input, {clock(left)} left"
+
+
+class ProgressBar(ProgressLines):
+    """A live progress bar; it appears after two seconds and is removed at the end."""
+
+    every = 0.25
+
+    def __init__(
+        self,
+        stream: TextIO,
+        done: int = 0,
+        share: float | None = None,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        super().__init__(done, share, now)
+        console = Console(file=stream, highlight=False, markup=False, emoji=False)
+        columns = BarColumn(bar_width=None), TextColumn("{task.description}", markup=False)
+        self.progress = Progress(*columns, console=console, expand=True, refresh_per_second=4, transient=True)
+        self._task = self.progress.add_task("", total=None)
+
+    def show(self) -> None:
+        """Update the bar."""
+        if not self.progress.live.is_started:
+            if self._now() - self._begun < PATIENCE:
+                return
+            self.progress.start()
+        total = None if self.share is None else 1.0
+        self.progress.update(self._task, total=total, completed=self.share or 0.0, description=self.line())
+
+
+@contextlib.contextmanager
+def progress(done: int = 0, share: float | None = None, stream: TextIO | None = None) -> Iterator[ProgressLines]:
+    """The progress display that suits stderr.
+
+    Args:
+        done: texts answered earlier.
+        share: fraction of the input that was read, if known.
+        stream: default: stderr.
+    """
+    stream = stream or sys.stderr
+    if not stream.isatty():
+        yield ProgressLines(done, share)
+        return
+    bar = ProgressBar(stream, done, share)
+    try:
+        yield bar
+    finally:
+        bar.progress.stop()
+
+
+EARLY = "stopped before the first step; rerun the same command to resume"
+ASKED = "stopping: saving after this step (a second signal ends it at once)"
+"""What is said to the first signal: before there is anything to save, and later."""
+
+
+class Stop:
+    """As a context manager: the first signal sets a flag, read by calling; the second ends the process at once.
+
+    Before anybody has asked, no step was made that could be saved: then the first ends it too, as stopped. Ending at
+    once is safe: whatever is being written is not yet in its place.
+
+    Args:
+        early: what is said where nothing can be saved yet.
+        asked: what is said while the last step is made.
+    """
+
+    def __init__(self, early: str = EARLY, asked: str = ASKED) -> None:
+        self._early, self._said = early, asked
+        self.asked = False
+        self.polled = False
+        self._former: dict[int, Any] = {}
+
+    def __call__(self) -> bool:
+        self.polled = True
+        return self.asked
+
+    def __enter__(self) -> Stop:
+        if threading.current_thread() is threading.main_thread():
+            # A shell has its background jobs ignore SIGINT.
+            heard = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+            self._former = {number: signal.signal(number, self._handle) for number in heard}
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._former.items():
+            signal.signal(number, handler)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        self.asked = True
+        if not self.polled:
+            say_at_once(self._early)
+            end(SystemExit(Stopped.exit_code), frame, Stopped.exit_code)
+        say_at_once(self._said)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 import torch
@@ -23,16 +23,6 @@ class Form(Protocol):
     def outward(self, ours: list[Tensor]) -> Tensor:
         """Theirs, from ours."""
         ...
-
-
-class Same:
-    """One tensor, as it is."""
-
-    def inward(self, theirs: Tensor) -> list[Tensor]:
-        return [theirs]
-
-    def outward(self, ours: list[Tensor]) -> Tensor:
-        return ours[0]
 
 
 @dataclass(frozen=True)
@@ -104,16 +94,16 @@ class Reordered:
 
 @dataclass(frozen=True)
 class Row:
-    """One tensor of theirs, the tensors of ours that it holds, and its form."""
+    """One tensor of theirs, the tensors of ours that it holds, and its form; ``None``: one tensor, as it is."""
 
     theirs: str
     ours: tuple[str, ...]
-    form: Form = field(default_factory=Same)
+    form: Form | None = None
 
 
 def row(theirs: str, *ours: str, form: Form | None = None) -> Row:
     """A row of a table."""
-    return Row(theirs, ours, form or Same())
+    return Row(theirs, ours, form)
 
 
 def affine(theirs: str, *ours: str, form: Form | None = None, bias: bool = True) -> list[Row]:
@@ -137,7 +127,8 @@ def inward(rows: Iterable[Row], theirs: Mapping[str, Tensor], where: str) -> dic
         if not held.is_floating_point():
             raise RegardError(f"{each.theirs!r} holds {held.dtype}, not numbers with fractions", where)
         try:
-            parts = each.form.inward(held if held.dtype == torch.float64 else held.float())
+            numbers = held if held.dtype == torch.float64 else held.float()
+            parts = each.form.inward(numbers) if each.form else [numbers]
         except (ValueError, RuntimeError, IndexError) as error:
             raise RegardError(f"{each.theirs!r} {error}", where) from None
         _refuse_infinite(each.theirs, parts, where)
@@ -156,7 +147,8 @@ def outward(rows: Iterable[Row], ours: Mapping[str, Tensor]) -> dict[str, Tensor
         for name in each.ours:
             _refuse_infinite(name, [ours[name]], "model.safetensors")
         try:
-            found[each.theirs] = each.form.outward([ours[name] for name in each.ours]).contiguous()
+            parts = [ours[name] for name in each.ours]
+            found[each.theirs] = (each.form.outward(parts) if each.form else parts[0]).contiguous()
         except ValueError as error:
             raise RegardError(f"{each.theirs!r} {error}", "model.safetensors") from None
     return found

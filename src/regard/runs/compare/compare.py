@@ -67,7 +67,7 @@ class Budget:
     def refuse(self) -> None:
         """Raise a UsageError for what cannot be."""
         if (self.minutes is None) == (self.steps is None):
-            raise UsageError("say how long each model may learn: either --minutes M or --steps N")
+            raise UsageError("give one of them: how long each model may learn", "--minutes, --steps")
         for option, values in (("--seeds", self.seeds), ("--fraction", self.shares)):
             if len(set(values)) < len(values) or not values:
                 raise UsageError("each number is to be given once, and one at least", option)
@@ -112,7 +112,10 @@ def compare(
         raise UsageError(why, "--fraction")
     told = (reporter := reporter or Reporter()).on_event
     named = _recipes_by_name(recipes)
-    _refuse_other_folders(output)
+    if output.exists() and not output.is_dir():
+        raise UsageError("is a file; the output must be a folder", str(output))
+    if (output / "recipe.toml").exists() or (output / "training").exists():
+        raise UsageError("is a model folder; a comparison needs a separate folder", str(output))
     guessed = languages(texts.sources, texts.targets)
     wishes = {
         (name, seed): _wishes(path, guessed, budget, seed) for name, path in named.items() for seed in budget.seeds
@@ -121,23 +124,24 @@ def compare(
     read, machine = texts.open_corpora(), Machine(choose_device(device), threads)
     told(CHECKING)
     read, pairs = read.scan(told, despite_check)
-    runs = _runs(named, wishes, pairs, budget)
+    runs = [  # so ordered that there is soon something to compare: seed by seed, share by share
+        Run(name, seed, share, recipe_from_options(wishes[name, seed], pairs))
+        for seed in budget.seeds
+        for share in budget.shares
+        for name in named
+    ]
     refuse_unlike({one.recipe: one.made_by for one in runs})  # what a recipe does not say depends on the data's size
     if note := unlike_batches([one.made_by for one in runs]):
         told(note)
     ready = Comparison(output, read, machine, Hooks(reporter, should_stop))
-    return _all(replace(ready, fingerprints=read.fingerprints()), runs, shown)
-
-
-def _all(ready: Comparison, runs: Sequence[Run], shown: Callable[[list[Result]], None]) -> list[Result]:
-    """Every run in turn: its known result, or a new one, recorded."""
+    ready = replace(ready, fingerprints=read.fingerprints())
     done = _known_results(ready, runs)
     for one in runs:
         if one.name not in done:
-            refuse_unusable(ready.output / one.name, "auto")
-    ready.output.mkdir(parents=True, exist_ok=True)
-    with alone(ready.output / LOCK, "another process is comparing in this folder", ready.output):
-        return _missing(ready, runs, _known_results(ready, runs), shown)
+            refuse_unusable(output / one.name, "auto")
+    output.mkdir(parents=True, exist_ok=True)
+    with alone(output / LOCK, "another process is comparing in this folder", output):
+        return _all(ready, runs, _known_results(ready, runs), shown)
 
 
 def _known_results(ready: Comparison, runs: Sequence[Run]) -> dict[str, Result]:
@@ -146,7 +150,7 @@ def _known_results(ready: Comparison, runs: Sequence[Run]) -> dict[str, Result]:
     return {one.name: found for one in runs if (found := ready.known_result(one, before))}
 
 
-def _missing(
+def _all(
     ready: Comparison, runs: Sequence[Run], done: dict[str, Result], shown: Callable[[list[Result]], None]
 ) -> list[Result]:
     """All results, those that were missing made now; the output is held by the caller."""
@@ -197,18 +201,6 @@ def _wishes(path: Path, guessed: Mapping[str, str | None], budget: Budget, seed:
     return wishes
 
 
-def _runs(
-    named: Mapping[str, Path], wishes: Mapping[tuple[str, int], RecipeOptions], pairs: int, budget: Budget
-) -> list[Run]:
-    """All runs, so ordered that there is soon something to compare: seed by seed, share by share."""
-    return [
-        Run(name, seed, share, recipe_from_options(wishes[name, seed], pairs))
-        for seed in budget.seeds
-        for share in budget.shares
-        for name in named
-    ]
-
-
 def refuse_unlike(recipes: Mapping[str, Recipe]) -> None:
     """Require the same text and pairs of all recipes, so that only model and training differ.
 
@@ -237,11 +229,3 @@ def unlike_batches(recipes: Sequence[Recipe]) -> str | None:
         return None
     many = " and ".join(f"{size:,}" for size in sorted(sizes))
     return f"note: batches differ ({many} target tokens), so that equal steps are not equal data"
-
-
-def _refuse_other_folders(output: Path) -> None:
-    """Raise a UsageError where the output is no folder, or a model's."""
-    if output.exists() and not output.is_dir():
-        raise UsageError("is a file; the output must be a folder", str(output))
-    if (output / "recipe.toml").exists() or (output / "training").exists():
-        raise UsageError("is a model folder; a comparison needs a separate folder", str(output))

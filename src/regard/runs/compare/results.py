@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from regard.models.complexity import Count
 from regard.system import disk
 from regard.system.errors import RegardError
-from regard.tasks.metrics.bleu import score
+from regard.tasks.metrics.bleu import TranslationScores, score
 from regard.text.languages import WITHOUT_SPACES, primary
 
 LENGTHS = (8, 12, 16, 20)
@@ -68,7 +68,7 @@ class Part:
 
 @dataclass(frozen=True)
 class ScoreSummary:
-    """Scores of a set of sentences, searched as the recipe says; with and without regard to case."""
+    """TranslationScores of a set of sentences, searched as the recipe says; with and without regard to case."""
 
     sentences: int
     bleu: float
@@ -163,10 +163,11 @@ def score_curve(metrics: Path) -> ScoreCurve:
     Raises:
         RegardError: it is missing, or no log of a training, or no step was made.
     """
-    try:
-        return _course(_entries(metrics), metrics)
-    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
-        raise RegardError(f"is no log of a training: {error!r:.80}", str(metrics)) from None
+    with disk.open_binary(metrics) as stream:
+        try:
+            return _course([json.loads(line) for line in stream if line.endswith(b"\n")], metrics)
+        except (KeyError, TypeError, AttributeError, ValueError, OverflowError, RecursionError) as error:
+            raise RegardError(f"is no log of a training: {error!r:.80}", str(metrics)) from None
 
 
 def _course(entries: Sequence[Mapping[str, Any]], metrics: Path) -> ScoreCurve:
@@ -184,14 +185,6 @@ def _course(entries: Sequence[Mapping[str, Any]], metrics: Path) -> ScoreCurve:
         tokens_per_second=sum(entry["tokens"] for entry in paced) / spent if spent else 0.0,
         points=tuple(Point(e["step"], e["seconds"], e["loss"], e.get("bleu")) for e in valid),
     )
-
-
-def _entries(metrics: Path) -> list[dict[str, Any]]:
-    with disk.open_binary(metrics) as stream:
-        try:
-            return [json.loads(line) for line in stream if line.endswith(b"\n")]
-        except (ValueError, RecursionError) as error:
-            raise RegardError(f"cannot be read: {error}", str(metrics)) from None
 
 
 def at(points: Sequence[Point], axis: Literal["step", "seconds"], place: float, score: str = "loss") -> float | None:
@@ -225,11 +218,18 @@ def quality(
         sources, hypotheses, references: line by line.
         languages: codes of source and target.
     """
-    whole, lowercase = (score(hypotheses, references, languages[1], lower, samples=1) for lower in (False, True))
+
+    def scores(chosen: Sequence[int]) -> list[TranslationScores]:
+        """With and without regard to case."""
+        said, meant = [hypotheses[i] for i in chosen], [references[i] for i in chosen]
+        return [score(said, meant, languages[1], lowercase, samples=1) for lowercase in (False, True)]
+
     lengths, parts = [length(source, languages[0]) for source in sources], []
+    whole, lowercase = scores(range(len(lengths)))
     for first, last in zip((1, *(end + 1 for end in LENGTHS)), (*LENGTHS, None), strict=True):
         chosen = [i for i, words in enumerate(lengths) if first <= words <= (math.inf if last is None else last)]
-        parts.append(Part(first, last, len(chosen), *_bleu(chosen, hypotheses, references, languages[1])))
+        cased, lower = (one.bleu for one in scores(chosen)) if chosen else (None, None)
+        parts.append(Part(first, last, len(chosen), cased, lower))
     return ScoreSummary(
         sentences=whole.sentences,
         bleu=whole.bleu,
@@ -239,14 +239,3 @@ def quality(
         signature_lowercase=lowercase.bleu_signature,
         by_length=tuple(parts),
     )
-
-
-def _bleu(
-    chosen: Sequence[int], hypotheses: Sequence[str], references: Sequence[str], language: str
-) -> tuple[float | None, float | None]:
-    """With and without regard to case; None of no sentences."""
-    if not chosen:
-        return None, None
-    said, meant = [hypotheses[i] for i in chosen], [references[i] for i in chosen]
-    cased, lower = (score(said, meant, language, lowercase, samples=1).bleu for lowercase in (False, True))
-    return cased, lower

@@ -1,4 +1,4 @@
-"""``regard import`` and ``regard export``: conversion from and to Hugging Face's layout, and to CTranslate2."""
+"""``regard average``, ``import`` and ``export``: model folders made of others', or of checkpoints."""
 
 from __future__ import annotations
 
@@ -7,17 +7,9 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-USES = {
-    "translation": "regard translate {} < texts.txt",
-    "classification": "regard classify {} < texts.txt",
-    "tagging": "regard tag {} < texts.txt",
-    "language-model": "regard generate {}",
-    "masked-lm": 'echo "The [MASK] sleeps." | regard fill {}',
-    "span-corruption": 'echo "The [MASK] sleeps." | regard fill {}',
-    "image-classification": "regard classify {} < images.csv",
-    "encoding": "regard encode {} < texts.txt",
-}
-"""Commands that work on an imported model, by task."""
+from regard.cli.io.load_model import example
+from regard.cli.io.terminal import result, say
+from regard.system.errors import UsageError
 
 
 def import_(
@@ -36,12 +28,10 @@ def import_(
         folder: holds config.json, model.safetensors and the tokenizer's files.
         output: the model folder to make.
     """
-    from regard.cli.io.terminal import result
     from regard.runs.conversion import import_model
 
     task = import_model(folder, output)
-    use = USES.get(task.name, "regard info {}").format(output)
-    result(f"The model is in {output}, for the task {task.name}. To use it:\n\n  {use}\n")
+    result(f"The model is in {output}, for the task {task.name}. To use it:\n\n  {example(task.name, output)}\n")
     return 0
 
 
@@ -65,10 +55,38 @@ def export(
         to: huggingface: config.json, model.safetensors and the tokenizer's files; ctranslate2: by its own converter
             (needs the packages ctranslate2 and transformers).
     """
-    from regard.cli.io.terminal import result, say
     from regard.runs.conversion import export_model
 
     for left in export_model(folder, output, to):
         say(left)
     result(f"The model is in {output}.")
+    return 0
+
+
+def average(
+    folder: Annotated[Path, Parameter(name="DIR")],
+    /,
+    *,
+    output: Path | None = None,
+    last: int | None = None,
+    checkpoints: Annotated[list[Path] | None, Parameter(consume_multiple=True)] = None,
+) -> int:
+    """Average the weights of a run's checkpoints into a new model folder.
+
+    The paper did so with its last five (base) or twenty (big).
+
+    Args:
+        folder: the model folder of the run.
+        output: the model folder to make; always needed.
+        last: number of newest checkpoints to average; default: all that are kept.
+        checkpoints: take these checkpoint folders.
+    """
+    if output is None:
+        raise UsageError("say where the averaged model goes: --output DIR")
+    if last is not None and checkpoints:
+        raise UsageError("give --last or --checkpoints, not both")
+    from regard.runs import average as averaging
+
+    averaging.average(folder, output, last, checkpoints or ())
+    result(f"The averaged model is in {output}.")
     return 0
