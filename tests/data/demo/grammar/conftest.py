@@ -8,11 +8,11 @@ from random import Random
 import pytest
 
 from regard.data.demo.grammar import Pair, generate, words_of
-from regard.data.demo.grammar.baselines import edit_distance
+from regard.data.demo.grammar.corpus import PATTERNS, finish
 from regard.data.demo.grammar.draw import Draw
-from regard.data.demo.grammar.generate import PATTERNS, finish
-from regard.data.demo.grammar.lexicon.entries import Adjective, Comparative, Noun, Verb
-from regard.data.demo.grammar.phrases import Fixed
+from regard.data.demo.grammar.lexicon import Adjective, Comparative, Noun, Verb, Word
+from regard.data.demo.grammar.phrases import Time
+from regard.data.demo.grammar.scores import edit_distance
 
 TRIES = 30_000
 PATIENCE = 700
@@ -63,12 +63,10 @@ class Guided(Draw):
             forms = [choice.english, choice.english_plural]
         elif isinstance(choice, Verb):
             forms = [choice.english, choice.english_third, choice.english_past, choice.english_participle]
-        elif isinstance(choice, Adjective | Comparative):
+        elif isinstance(choice, Adjective | Comparative | Word):
             forms = [choice.english]
-        elif isinstance(choice, Fixed):
-            forms = [" ".join(text for text, _ in choice.english(0))]
-        elif isinstance(choice, list):
-            forms = [choice[0]]
+        elif isinstance(choice, Time):
+            forms = [" ".join(choice.english_words)]
         elif isinstance(choice, int):
             forms = [str(choice)]
         else:
