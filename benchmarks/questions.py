@@ -187,7 +187,7 @@ def pronoun(session: Session) -> Lines:
     table = [renamed(row, best) for row in rows if "antecedent" in row]
     return [
         f"Each of the {len(rows) - 1} heads of the demonstration's model was switched off alone, over",
-        f"{rows[0]['sentences']:,} sentences. Shown are those that change a sentence or attend to the pronoun's noun, with",
+        f"{rows[0]['sentences']:,} sentences. Shown: those that change a sentence or attend to the pronoun's noun, with",
         "the attention from the pronoun to noun and adjective.",
         "",
         *grid([renamed(row, names) for row in shown]),
@@ -254,8 +254,8 @@ def against_peers(sessions: list[Session]) -> Lines:
     )
     lines = [
         f"Useful target tokens a second of CPU time, of wall time with two threads; {shape};",
-        "medians of several runs. A column says target tokens a batch and threads; its first line, how many times Regard",
-        "is as fast as the best of the others.",
+        "medians of several runs. A column says target tokens a batch and threads; its first line, how many times",
+        "Regard is as fast as the best of the others.",
     ]
     for precision in ("fp32", "bf16"):
         own = [row for row in measured(sessions) if row["precision"] == precision]
@@ -315,8 +315,8 @@ def paths(session: Session) -> Lines:
     for row in session["rows"]:
         kinds.setdefault(str(renamed(row, names)), {"like": row["recipe"]} | renamed(row, names))
     return [
-        "Sequential steps of learning from one pair, and the path between two words, by formula [Vaswani17 §4]: a layer at",
-        "one position counts one; n source and m target tokens, the means of the validation set.",
+        "Sequential steps of learning from one pair, and the path between two words, by formula [Vaswani17 §4]: a layer",
+        "at one position counts one; n source and m target tokens, the means of the validation set.",
         "",
         *grid(list(kinds.values())),
     ]
