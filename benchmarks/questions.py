@@ -187,8 +187,8 @@ def pronoun(session: Session) -> Lines:
     table = [renamed(row, best) for row in rows if "antecedent" in row]
     return [
         f"Each of the {len(rows) - 1} heads of the demonstration's model was switched off alone, over",
-        f"{rows[0]['sentences']:,} sentences. Shown: those that change a sentence or attend to the pronoun's noun, with",
-        "the attention from the pronoun to noun and adjective.",
+        f"{rows[0]['sentences']:,} sentences. Shown: those that change a sentence or attend to the noun of a pronoun,",
+        "with the attention from the pronoun to noun and adjective.",
         "",
         *grid([renamed(row, names) for row in shown]),
         "",
@@ -315,8 +315,8 @@ def paths(session: Session) -> Lines:
     for row in session["rows"]:
         kinds.setdefault(str(renamed(row, names)), {"like": row["recipe"]} | renamed(row, names))
     return [
-        "Sequential steps of learning from one pair, and the path between two words, by formula [Vaswani17 §4]: a layer",
-        "at one position counts one; n source and m target tokens, the means of the validation set.",
+        "Sequential steps of learning from one pair, and the path between two words, by formula [Vaswani17 §4]: a",
+        "layer at one position counts one; n source and m target tokens, the means of the validation set.",
         "",
         *grid(list(kinds.values())),
     ]
