@@ -36,14 +36,7 @@ PASTS = {entry.english_past: entry for entry in VERBS if entry.frame == "transit
         (Time, "p\t0-0 1-1", "p\t0-0 1", ("alignment",)),
     ],
 )
-def test_a_wrong_line_is_named(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    kind: type[lexicon.Entry],
-    right: str,
-    wrong: str,
-    names: tuple[str, ...],
-) -> None:
+def test_a_wrong_line_is_named(tmp_path, monkeypatch, kind, right: str, wrong: str, names: tuple[str, ...]) -> None:
     table = f"tables/{kind.__name__.lower()}s.tsv"
     before, _, after = (TABLES.parent / table).read_text(encoding="utf-8").partition(right)
     (tmp_path / table).parent.mkdir()
@@ -94,7 +87,7 @@ def test_an_english_form_belongs_to_one_lemma() -> None:
 def phrases_of(noun: Noun, role: str) -> frozenset[str]:
     """Every English noun phrase with this noun that a sentence may have as its subject or object."""
     numbers = [*draw.SMALL_NUMBERS] if noun.group in ("person", "animal") else [*draw.NUMBER_WORDS, *map(str, DIGITS)]
-    singular, plural = (draw.SUBJECT_SINGULAR, [*draw.SUBJECT_PLURAL])
+    singular, plural = draw.SUBJECT_SINGULAR, [*draw.SUBJECT_PLURAL]
     if role == "object":
         singular = draw.OBJECT_SINGULAR if noun.countable else draw.MASS
         plural = [*set(draw.OBJECT_PLURAL) - {"number"}, *numbers] if noun.countable else []

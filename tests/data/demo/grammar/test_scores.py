@@ -97,6 +97,9 @@ def test_shares_by_plain_loops(sample: list[Pair]) -> None:
         assert across.antecedent == cross_QK[pair.pronoun.target_word, pair.pronoun.antecedent_words[0]]
         german = {i: j for i, j in pair.alignment if i in pair.nouns}
         assert across.chance == pytest.approx((cross_QK[german[first], second] + cross_QK[german[second], first]) / 2)
+    plain = next(pair for pair in sample if pair.pronoun is None)
+    with refused(RegardError, "pair", plain.source):
+        encoder_shares(plain, np.ones((20, 20)))
 
 
 def test_a_head_that_looks_at_the_antecedent_only() -> None:
@@ -111,12 +114,6 @@ def test_a_head_that_looks_at_the_antecedent_only() -> None:
     assert both.antecedent == pytest.approx((1 + 1 / 11) / 2)
     with refused(RegardError, "shares"):
         mean_shares([])
-
-
-def test_a_sentence_without_pronoun_has_no_shares(sample: list[Pair]) -> None:
-    plain = next(pair for pair in sample if pair.pronoun is None)
-    with refused(RegardError, "pair", plain.source):
-        encoder_shares(plain, np.ones((20, 20)))
 
 
 def plain_distance(first: list[str], second: list[str]) -> int:
