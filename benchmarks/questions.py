@@ -106,8 +106,8 @@ def classes(sessions: list[Session]) -> Lines:
     table = [{"set": label(group)} | mean(group) | {"others, test": published(group[0]["set"])} for group in groups]
     return [
         "Accuracy, or F1 of entities, of models trained from nothing on one core: mean of the runs ± half of a 95 %",
-        "interval. CLINC150: texts in scope. Others' scores marked * are of other data or means, as",
-        "[the list of them](../benchmarks/results/published.json) says.",
+        "interval. CLINC150: texts in scope. A score of others with * is of other data or other",
+        "means, which [the list](../benchmarks/results/published.json) names.",
         "",
         *grid(table),
     ]

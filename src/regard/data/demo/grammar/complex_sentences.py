@@ -1,12 +1,12 @@
-"""Complex sentences: that, when, because, relative clauses in three cases, *zu* infinitives, pronouns.
+"""Complex sentences: that, when, because, relative clauses in three cases, *zu* infinitives, ambiguous pronouns.
 
-In the last the adjective decides which of two nouns *it* refers to:
+In the last, the adjective decides which of two nouns *it* refers to:
 *The animal didn't cross the street because it was too tired / too wide.*
 → … *weil es zu müde war* / *weil sie zu breit war*.
-Here what the nouns are is enough: streets don't tire. In most frames it isn't, because either noun could play either
-part, *The box didn't fit into the basket because it was too big / too small*: one has to see who does what to whom,
-which only the order of the words tells. A translator without positions must guess there. An adjective always speaks of
-the same part: *small* of what nothing fits into, *slow* of who doesn't catch, scare or overtake.
+Here the kinds of the nouns suffice: streets don't tire. In most frames they don't, because either noun could be subject
+or object, *The box didn't fit into the basket because it was too big / too small*: only the order of the words tells,
+and a translator without positions must guess. An adjective always describes the same role: *small* what nothing fits
+into, *slow* who doesn't catch, scare or overtake.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ PAST_OR_PRESENT = ("past", "past", "present")
 
 @dataclass(frozen=True)
 class Frame:
-    """Who doesn't do what, and which adjectives then speak of the subject and which of the object.
+    """Who doesn't do what, and which adjectives then describe the subject and which the object.
 
     ``preposition`` (English, German; then the accusative) is empty for a plain accusative object.
     """
