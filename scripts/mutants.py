@@ -10,10 +10,11 @@ plus one, a condition negated, a call left out, None returned. Statements that b
 text (names of modules stripped) in a function, once in each tree, in whatever file. The seed draws among them.
 
 The tests of its file run, the module that mirrors its path first, then those that import it, as many as fit
-``--seconds`` without a mutant, to the first failure. A mutant is ``killed`` by a failure or by three times that time,
-else it ``survived``; ``untested``: no test fits. They are drawn until ``--count`` are killed before; only those are
-tried after. Copies of the tracked files are changed, never the trees. A line of JSON is kept for each mutant, and the
-same command goes on where it was stopped. Exit code 1 if a mutant that was killed before survives after.
+``--seconds`` without the mutant. A mutant is ``killed`` by the first module that fails or takes three times as long as
+without it, else it ``survived``; ``untested``: no module passes and fits. They are drawn until ``--count`` are killed
+before; only those are tried after. Copies of the tracked files are changed, never the trees. A line of JSON is kept for
+each mutant, and the same command goes on where it was stopped: give another tree another file of results. Exit code 1
+if a mutant that was killed before survives after.
 """
 
 from __future__ import annotations
@@ -81,23 +82,9 @@ class Tree:
 
         return [test for test in sorted(self.tests, key=near) if near(test) < 4]
 
-    def chosen(self, path: Path) -> tuple[list[Path], float]:
-        """Those that pass and fit the time, and how long they take."""
-        files: list[Path] = []
-        spent = 0.0
-        for test in self.files_for(path):
-            if test not in self._alone:
-                self._alone[test] = self.run([test], self.seconds)
-            result, seconds = self._alone[test]
-            if result == 0 and spent + seconds <= self.seconds:
-                files, spent = [*files, test], spent + seconds
-            elif spent > self.seconds / 2:
-                break
-        return files, spent
-
-    def run(self, tests: list[Path], limit: float) -> tuple[int | None, float]:
+    def run(self, test: Path, limit: float) -> tuple[int | None, float]:
         """The exit code of pytest (None: out of time), and its seconds."""
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *map(str, tests)]
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", str(test)]
         environment = os.environ | {"PYTHONPATH": str(self.folder / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
         begun = time.monotonic()
         null = subprocess.DEVNULL
@@ -113,19 +100,24 @@ class Tree:
                     os.killpg(run.pid, signal.SIGKILL)  # and what it started
 
     def attempt(self, key: str, number: int) -> dict[str, Any]:
-        """What becomes of mutant ``number`` of a statement."""
+        """What becomes of mutant ``number`` of a statement: its place, the result, and the tests that ran."""
         path, node = self.statements[key]
-        tests, alone = self.chosen(path)
-        found: dict[str, Any] = {"where": f"{path.relative_to(self.folder)}:{node.lineno}", "result": "untested"}
-        if tests:
-            source = path.read_bytes()
-            path.write_bytes(replaced(source, node, mutants(node)[number]))
-            try:
-                code, seconds = self.run(tests, 3 * alone + SLACK)
-            finally:
-                path.write_bytes(source)
-            found |= {"result": "survived" if code == 0 else "killed", "seconds": round(seconds, 1)}
-        return found | {"tests": [str(test.relative_to(self.folder)) for test in tests]}
+        source, result, tests, spent = path.read_bytes(), "untested", list[str](), 0.0
+        for test in self.files_for(path):
+            if test not in self._alone:
+                self._alone[test] = self.run(test, self.seconds)
+            code, alone = self._alone[test]
+            if code == 0 and spent + alone <= self.seconds:
+                path.write_bytes(replaced(source, node, mutants(node)[number]))
+                try:
+                    code, _ = self.run(test, 3 * alone + SLACK)
+                finally:
+                    path.write_bytes(source)
+                tests, spent = [*tests, str(test.relative_to(self.folder))], spent + alone
+                result = "survived" if code == 0 else "killed"
+            if result == "killed" or spent > self.seconds / 2:
+                break
+        return {"where": f"{path.relative_to(self.folder)}:{node.lineno}", "result": result, "tests": tests}
 
 
 def statements(tree: ast.Module) -> Iterator[tuple[str, Node]]:
