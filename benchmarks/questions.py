@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from statistics import fmean
 
-from seeds import CALIBRATION, SPANS, Session, grouped, mean, over_seeds
+from seeds import CALIBRATION, SPANS, Session, groups_of, mean, over_seeds
 from tables import Row, grid, pivot
 
 CURVES = "language-models.svg"
@@ -27,7 +27,7 @@ def rows_of(sessions: list[Session]) -> list[Row]:
     return list(found.values())
 
 
-def renamed(row: Row, names: dict[str, str]) -> Row:
+def columns(row: Row, names: dict[str, str]) -> Row:
     """The columns of a table, by the keys of the row."""
     return {new: row[old] for old, new in names.items() if old in row}
 
@@ -37,7 +37,7 @@ def renamed(row: Row, names: dict[str, str]) -> Row:
 
 def translation(sessions: list[Session]) -> Lines:
     """The mean scores of each direction."""
-    rows = [named(row) for row in rows_of(sessions)]
+    rows = [with_parts(row) for row in rows_of(sessions)]
     final = [row for row in rows if any(name.startswith("test") for name in row)]
     directions = dict.fromkeys(row["direction"] for row in final)
     signatures = dict.fromkeys(f"`{row[name]}`" for row in rows for name in row if name.startswith("signature"))
@@ -66,7 +66,7 @@ def changes(sessions: list[Session]) -> Lines:
     return [told, "", *grid(shown)] if shown else []
 
 
-def named(row: Row) -> Row:
+def with_parts(row: Row) -> Row:
     """A run with the parts of its name: recipe, direction, seed and minutes."""
     recipe, source, target, seed, minutes = row["run"].rsplit("-", 4)
     return row | {"recipe": recipe, "direction": f"{source}-{target}", "seed": seed, "minutes": int(minutes)}
@@ -74,7 +74,7 @@ def named(row: Row) -> Row:
 
 def first_seed(sessions: list[Session]) -> list[Row]:
     """The runs from English to German with seed 1, the recipe's first, the shortest first."""
-    rows = [row for row in map(named, rows_of(sessions)) if (row["direction"], row["seed"]) == ("en-de", "1")]
+    rows = [row for row in map(with_parts, rows_of(sessions)) if (row["direction"], row["seed"]) == ("en-de", "1")]
     return sorted(rows, key=lambda row: (row["recipe"] != "recipe", row["minutes"]))
 
 
@@ -93,7 +93,7 @@ def bleu(rows: list[Row], key: str) -> str:
 
 def budget(row: Row) -> Row:
     """A run by its minutes."""
-    made = renamed(row, {"minutes": "minutes", "steps": "steps", "target tokens/s": "tokens/s"})
+    made = columns(row, {"minutes": "minutes", "steps": "steps", "target tokens/s": "tokens/s"})
     return made | {"greedy": bleu([row], "val beam 1 lc"), "beam 5": bleu([row], "val beam 5 lc")}
 
 
@@ -103,7 +103,7 @@ def budget(row: Row) -> Row:
 def classes(sessions: list[Session]) -> Lines:
     """The recipes' scores beside others'."""
     groups = recipes(sessions)
-    table = [{"set": label(group)} | mean(group) | {"others, test": published(group[0]["set"])} for group in groups]
+    table = [{"set": label(group)} | mean(group) | {"others, test": best_known(group[0]["set"])} for group in groups]
     return [
         "Accuracy, or F1 of entities, of models trained from nothing on one core: mean of the runs ± half of a 95 %",
         "interval. CLINC150: texts in scope. A score of others with * is of other data or other",
@@ -115,7 +115,7 @@ def classes(sessions: list[Session]) -> Lines:
 
 def alternatives(sessions: list[Session]) -> Lines:
     """The same sets with other models or settings."""
-    groups = sorted((group for group in grouped(rows_of(sessions)) if group[0]["name"] != "recipe"), key=label)
+    groups = sorted((group for group in groups_of(rows_of(sessions)) if group[0]["name"] != "recipe"), key=label)
     table = [{"set": label(group), "with": group[0]["name"]} | mean(group) for group in groups]
     told = "The same measures with other models, other numbers of steps, or the defaults."
     return [told, "", *grid(table)] if table else []
@@ -146,7 +146,7 @@ def calibration(sessions: list[Session]) -> Lines:
 
 def recipes(sessions: list[Session]) -> list[list[Row]]:
     """The runs of the recipes themselves."""
-    return [group for group in grouped(rows_of(sessions)) if group[0]["name"] == "recipe"]
+    return [group for group in groups_of(rows_of(sessions)) if group[0]["name"] == "recipe"]
 
 
 def label(group: list[Row]) -> str:
@@ -154,7 +154,7 @@ def label(group: list[Row]) -> str:
     return group[0]["set"] + (" (F1)" if SPANS in group[0] else "")
 
 
-def published(name: str) -> str:
+def best_known(name: str) -> str:
     """The first of what others reached, marked where it is of other data or means."""
     if name not in PUBLISHED:
         return "none known"
@@ -167,13 +167,13 @@ def published(name: str) -> str:
 
 def language_models(sessions: list[Session]) -> Lines:
     """The losses and their curves."""
-    columns = ("run", "parameters", "steps", "tokens/s", "validation loss", "bits")
+    names = ("run", "parameters", "steps", "tokens/s", "validation loss", "bits")
     others = "; ".join(f"{one['score']} with {one['who']} ({one['note']})" for one in PUBLISHED["shakespeare"])
     return [
         "After half an hour on one core: nats a character of Shakespeare, nats a masked word of the sentences.",
         f"Published for Shakespeare: {others}.",
         "",
-        *grid([renamed(row, {name: name for name in columns}) for row in rows_of(sessions)]),
+        *grid([columns(row, {name: name for name in names}) for row in rows_of(sessions)]),
         "",
         f"![Loss over minutes of training]({CURVES})",
     ]
@@ -187,13 +187,13 @@ def pronoun(session: Session) -> Lines:
     names |= {"looks at the noun": "to noun %", "looks at the adjective": "to adjective %"}
     best = {"without": "head", "antecedent": "antecedent", "rival": "rival", "chance": "chance"}
     best |= {"prefers antecedent": "prefers it", "above nine tenths": "above 0.9"}
-    table = [renamed(row, best) for row in rows if "antecedent" in row]
+    table = [columns(row, best) for row in rows if "antecedent" in row]
     return [
         f"Each of the {len(rows) - 1} heads of the demonstration's model was switched off alone, over",
         f"{rows[0]['sentences']:,} sentences. Shown: those that change a sentence or attend to the noun of a pronoun,",
         "with the attention from the pronoun to noun and adjective.",
         "",
-        *grid([renamed(row, names) for row in shown]),
+        *grid([columns(row, names) for row in shown]),
         "",
         "The best head of each kind, and in how many sentences the antecedent has more than its rival, or above 0.9:",
         "",
@@ -229,7 +229,7 @@ def setting(session: Session) -> str:
     return f"{session['setting']['tokens']:,}, {threads} thread{'s' if threads > 1 else ''}"
 
 
-def measured(sessions: list[Session]) -> list[Row]:
+def measurements(sessions: list[Session]) -> list[Row]:
     """Every trainer in every setting; the fastest in the first setting first."""
     places = {name: place for place, name in enumerate(dict.fromkeys(map(setting, sessions)))}
     rows = [
@@ -261,7 +261,7 @@ def against_peers(sessions: list[Session]) -> Lines:
         "Regard is as fast as the best of the others.",
     ]
     for precision in ("fp32", "bf16"):
-        own = [row for row in measured(sessions) if row["precision"] == precision]
+        own = [row for row in measurements(sessions) if row["precision"] == precision]
         ratios = {
             setting(s): f"**{s['ratios'][precision]['ratio']:.2f}×**" for s in sessions if precision in s["ratios"]
         }
@@ -278,7 +278,7 @@ def against_peers(sessions: list[Session]) -> Lines:
 
 def memory(sessions: list[Session]) -> Lines:
     """Peak memory, and how much of a batch is no padding."""
-    rows = [row for row in measured(sessions) if row["setting"].endswith("1 thread")]
+    rows = [row for row in measurements(sessions) if row["setting"].endswith("1 thread")]
     useful = {row["trainer"]: row["useful"] for row in reversed(rows)}
     table = [row | {"useful": useful[row["trainer"]]} for row in pivot(rows, "trainer", "batch", "MB")]
     told = "Peak MB with one thread, by precision and target tokens a batch; useful: the share of real tokens in it."
@@ -288,7 +288,7 @@ def memory(sessions: list[Session]) -> Lines:
 # ---- Comparisons
 
 
-def compared(session: Session) -> Lines:
+def comparison(session: Session) -> Lines:
     """A comparison: speed, steps, loss at equal time, BLEU; or BLEU by length, or by share of the data."""
     rows = session["rows"]
     seeds = session["note"].split(";")[0]
@@ -301,7 +301,7 @@ def compared(session: Session) -> Lines:
         told = f"German to English, five minutes each on one core. {seeds}."
         loss = next(key for key in rows[0] if key.startswith("loss at") and key.endswith("min"))
         names = {"recipe": "recipe", "parameters": "parameters", "target tokens/s": "tokens/s", "steps made": "steps"}
-        table = [renamed(row, names | {loss: loss, "BLEU lc test": "test BLEU"}) for row in rows]
+        table = [columns(row, names | {loss: loss, "BLEU lc test": "test BLEU"}) for row in rows]
     return [told, "", *grid(table), *charts(session)]
 
 
@@ -316,7 +316,7 @@ def paths(session: Session) -> Lines:
     names |= {"path within the source": "within the source"}
     kinds: dict[str, Row] = {}
     for row in session["rows"]:
-        kinds.setdefault(str(renamed(row, names)), {"like": row["recipe"]} | renamed(row, names))
+        kinds.setdefault(str(columns(row, names)), {"like": row["recipe"]} | columns(row, names))
     return [
         "Sequential steps of learning from one pair, and the path between two words, by formula [Vaswani17 §4]: a",
         "layer at one position counts one; n source and m target tokens, the means of the validation set.",

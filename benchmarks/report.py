@@ -111,13 +111,13 @@ def comparisons(found: list[Session]) -> list[str]:
     for name, title in COMPARED.items():
         for session in (session for session in found if session["name"].startswith(f"{name}, ")):
             if "by the length" not in session["name"]:
-                lines += section(title, questions.compared(session), [session])
+                lines += section(title, questions.comparison(session), [session])
                 if name == "Families on Multi30k":
                     lines += section("How far apart are two words?", questions.paths(session), [session])
             elif "parts" in name:  # its table, of all the data, is a part of the families'
                 lines[-2:-2] = questions.charts(session)
             else:
-                lines += section(f"{title[:-1]} for long sentences?", questions.compared(session), [session])
+                lines += section(f"{title[:-1]} for long sentences?", questions.comparison(session), [session])
     return lines
 
 

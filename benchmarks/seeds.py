@@ -17,7 +17,7 @@ OUTSIDE = {"clinc150": 1000}
 """Texts of no class in a test part. A model without such a label misses all; means are of those in scope."""
 
 
-def grouped(rows: list[Row]) -> list[list[Row]]:
+def groups_of(rows: list[Row]) -> list[list[Row]]:
     """Runs of one set and name that differ in the seed alone."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:

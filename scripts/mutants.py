@@ -108,7 +108,7 @@ class Tree:
                 self._alone[test] = self.run(test, self.seconds)
             code, alone = self._alone[test]
             if code == 0 and spent + alone <= self.seconds:
-                path.write_bytes(replaced(source, node, mutants(node)[number]))
+                path.write_bytes(with_mutant(source, node, mutants(node)[number]))
                 try:
                     code, _ = self.run(test, 3 * alone + SLACK)
                 finally:
@@ -181,7 +181,7 @@ def flip(node: Any) -> bool:
     return True
 
 
-def replaced(source: bytes, node: Node, mutant: ast.AST) -> bytes:
+def with_mutant(source: bytes, node: Node, mutant: ast.AST) -> bytes:
     """The source with the node's text replaced; columns count bytes."""
     starts = [0, *(end.end() for end in re.finditer(rb"\n", source))]
     begin = starts[node.lineno - 1] + node.col_offset

@@ -166,7 +166,7 @@ def test_seeds_of_one_setting_are_averaged_with_an_interval(load: Any) -> None:
         for n, scores in enumerate([{"test accuracy": 90.0}, {"test accuracy": 92.0}, {"test accuracy": 91.0}])
     ]
     seeds = load("seeds")
-    several, single = seeds.grouped([*rows, {**rows[0], "run": "b", "set": "b"}])
+    several, single = seeds.groups_of([*rows, {**rows[0], "run": "b", "set": "b"}])
     assert seeds.mean(several)["test"] == "91.00 ± 2.48"  # 4.303 · 1 / √3
     assert seeds.mean(single)["test"] == "90.00"
     lines = load("questions").classes([{"rows": [row], "commit": "abc"} for row in rows])

@@ -156,7 +156,7 @@ class Draw:
         """Give the clause a time that fits its tense: n present, p past, m after a modal verb."""
         choices = times(letter)
         time = self.of(choices)
-        while clause.negated and time.repeated:
+        while clause.negated and time.is_repeated:
             time = self.of(choices)
         clause.time, clause.time_link = time, self.links.take(len(time.english_words))
 

@@ -23,7 +23,7 @@ NEUTRAL = frozenset("old new brown black white grey red green blue yellow strang
 """Adjectives that do not tell which of two nouns a pronoun refers to."""
 
 
-def _split(cell: str) -> list[str]:
+def _listing(cell: str) -> list[str]:
     return cell.split(",") if cell else []
 
 
@@ -40,7 +40,7 @@ def _check_adjective(english: str) -> str:
     return english
 
 
-Kinds = Annotated[tuple[Filled, ...], BeforeValidator(_split), AfterValidator(_check_kinds)]
+Kinds = Annotated[tuple[Filled, ...], BeforeValidator(_listing), AfterValidator(_check_kinds)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class Adjective(Entry):
     english: Filled
     german: Filled
     stem: Filled
-    groups: Annotated[frozenset[Group], BeforeValidator(_split)]
+    groups: Annotated[frozenset[Group], BeforeValidator(_listing)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class Noun(Entry):
     gender: Literal["m", "f", "n"]
     german_plural: str
     group: Group
-    further_kinds: Annotated[frozenset[Filled], BeforeValidator(_split)]
+    further_kinds: Annotated[frozenset[Filled], BeforeValidator(_listing)]
 
     @cached_property
     def kinds(self) -> frozenset[str]:

@@ -252,7 +252,7 @@ class Time(Entry):
     alignment: Annotated[tuple[tuple[int, int], ...], BeforeValidator(_pairs)]
 
     @property
-    def repeated(self) -> bool:
+    def is_repeated(self) -> bool:
         """Whether it is *every* day; such a time does not go with a negation."""
         return self.english_words[0] == "every"
 
