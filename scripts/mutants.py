@@ -12,9 +12,9 @@ text (names of modules stripped) in a function, once in each tree, in whatever f
 The tests of its file run, the module that mirrors its path first, then those that import it, as many as fit
 ``--seconds`` without the mutant. A mutant is ``killed`` by the first module that fails or takes three times as long as
 without it, else it ``survived``; ``untested``: no module passes and fits. They are drawn until ``--count`` are killed
-before; only those are tried after. Copies of the tracked files are changed, never the trees. A line of JSON is kept for
-each mutant, and the same command goes on where it was stopped: give another tree another file of results. Exit code 1
-if a mutant that was killed before survives after.
+before; only those are tried after, with three times ``--seconds``. Copies of the tracked files are changed, never the
+trees. A line of JSON is kept for each mutant, and the same command goes on where it was stopped, and tries those again
+that survived after; give another tree another file. Exit code 1 if a mutant that was killed before survives after.
 """
 
 from __future__ import annotations
@@ -41,6 +41,9 @@ PACKAGE = "regard"
 Node = ast.stmt | ast.expr
 SHORTEST = 12
 """Characters of a statement that can be told from others."""
+KILLED = {"result": "killed"}
+PATIENCE = 3
+"""Times ``--seconds`` for the tests of a mutant after: one that survives there has to be sure."""
 SLACK = 20.0
 """Seconds that a run with a mutant may take beyond three times the run without it."""
 COMPARED = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
@@ -212,7 +215,7 @@ def main() -> int:
     killed: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as work:
         before = Tree(asked.before.resolve(), Path(work) / "before", asked.seconds)
-        after = Tree(asked.after.resolve(), Path(work) / "after", asked.seconds)
+        after = Tree(asked.after.resolve(), Path(work) / "after", PATIENCE * asked.seconds)
         shared = before.statements.keys() & after.statements.keys()
         print(f"{len(shared):,} statements are in both trees", flush=True)
         drawn = {hashlib.sha256(f"{asked.seed} {key}".encode()).hexdigest(): key for key in shared}
@@ -221,7 +224,7 @@ def main() -> int:
                 break
             choices = mutants(before.statements[key][1])
             name, number = digest[:12], int(digest, 16) % len(choices)
-            if name not in rows:
+            if name not in rows or rows[name].get("after", KILLED)["result"] != "killed":
                 row: dict[str, Any] = {"mutant": name, "statement": key, "changed to": ast.unparse(choices[number])}
                 row["before"] = before.attempt(key, number)
                 if row["before"]["result"] == "killed":
