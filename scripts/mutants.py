@@ -41,7 +41,6 @@ PACKAGE = "regard"
 Node = ast.stmt | ast.expr
 SHORTEST = 12
 """Characters of a statement that can be told from others."""
-KILLED = {"result": "killed"}
 PATIENCE = 3
 """Times ``--seconds`` for the tests of a mutant after: one that survives there has to be sure."""
 SLACK = 20.0
@@ -224,17 +223,19 @@ def main() -> int:
                 break
             choices = mutants(before.statements[key][1])
             name, number = digest[:12], int(digest, 16) % len(choices)
-            if name not in rows or rows[name].get("after", KILLED)["result"] != "killed":
-                row: dict[str, Any] = {"mutant": name, "statement": key, "changed to": ast.unparse(choices[number])}
+            row = rows.get(name) or {"mutant": name, "statement": key, "changed to": ast.unparse(choices[number])}
+            if "before" not in row:
                 row["before"] = before.attempt(key, number)
-                if row["before"]["result"] == "killed":
-                    row["after"] = after.attempt(key, number)
+            again = row["before"]["result"] == "killed" and row.get("after", {}).get("result") != "killed"
+            if again:
+                row["after"] = after.attempt(key, number)
+            if again or name not in rows:
                 with asked.results.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(row, ensure_ascii=False) + "\n")
-                rows[name] = row
-            show(rows[name])
-            if rows[name]["before"]["result"] == "killed":
-                killed.append(rows[name])
+            show(row)
+            if row["before"]["result"] == "killed":
+                killed.append(row)
+
     kept = sum(row["after"]["result"] == "killed" for row in killed)
     print(f"{len(killed)} mutants killed before, {kept} of them after")
     return int(kept < len(killed))
