@@ -132,8 +132,9 @@ def test_the_page_shows_the_newest_session_of_each_setting(load: Any, tmp_path: 
     )
     (tmp_path / "runs.jsonl").write_text("".join(json.dumps(session) + "\n" for session in rows))
     page = report.page(tmp_path)
-    assert re.search(r"mean of 2: recipe-en-de, 30 minutes .*\| 41\.00 \| 39\.50 \|", page)
-    assert page.index("recipe-en-de-2-30") < page.index("### Runs on validation") < page.index("wide-en-de")
+    assert "| en-de | 5 | 41.00 |  | 39.50 |  |" in page
+    assert "| recipe | 30 |  | 41.00 |" in page
+    assert "| wide | 30 |  | 38.50 |" in page
     assert page.count("case:lc") == 1
     (tmp_path / "more.jsonl").write_text('{"benchmark": "x"}\n')
     with pytest.raises(SystemExit, match=r"more\.jsonl:1"):
@@ -160,12 +161,11 @@ def test_seeds_of_one_setting_are_averaged_with_an_interval(load: Any) -> None:
         for n, scores in enumerate([{"test accuracy": 90.0}, {"test accuracy": 92.0}, {"test accuracy": 91.0}])
     ]
     seeds = load("seeds")
-    several, single = seeds.grouped([*rows, {**rows[0], "run": "b", "set": "b"}])
+    several, single = seeds.groups_of([*rows, {**rows[0], "run": "b", "set": "b"}])
     assert seeds.mean(several)["test"] == "91.00 ± 2.48"  # 4.303 · 1 / √3
     assert seeds.mean(single)["test"] == "90.00"
-    lines = seeds.seeds("reading", [{"rows": [row], "commit": "abc"} for row in rows])
-    assert "| a | recipe | 3 | 1 | accuracy |  | 91.00 ± 2.48 |  |  |" in lines
-    assert sum("| a recipe" in line for line in lines) == 3
+    lines = load("questions").classes([{"rows": [row], "commit": "abc"} for row in rows])
+    assert "| a | 3 | 1 |  | 91.00 ± 2.48 | none known |" in lines
 
 
 def test_entities_are_judged_by_their_f1_and_texts_of_no_class_have_a_table(load: Any) -> None:
@@ -173,17 +173,24 @@ def test_entities_are_judged_by_their_f1_and_texts_of_no_class_have_a_table(load
     scope = {f"test out_of_scope {name}": 50.0 for name in ("recall", "f1", "accuracy", "in_scope_accuracy")}
     seeds = load("seeds")
     tagged = {**run, "test accuracy": 99.0, "test spans f1": 40.0}
-    names = "set", "with", "runs", "minutes of training", "score", "test"
-    found = seeds.mean([tagged])
-    assert [found.pop(name) for name in names] == ["a", "recipe", 1, 2.0, "F1 of entities", "40.00"]
-    assert found == dict.fromkeys(["validation", "calibration error", "published, test"], "")
-    lines = seeds.seeds("reading", [{"rows": [{**run, "test accuracy": 99.0} | scope], "commit": "abc"}])
-    assert "| a | recipe | 1 | 50.00 | 50.00 | 50.00 | 50.00 |" in lines
+    assert seeds.mean([tagged]) == {"runs": 1, "minutes": 2.0, "validation": "", "test": "40.00"}
+    questions = load("questions")
+    assert questions.label([tagged]) == "a (F1)"
+    lines = questions.no_class([{"rows": [{**run, "test accuracy": 99.0} | scope], "commit": "abc"}])
+    assert "| a | 50.00 | 50.00 | 50.00 | 50.00 |" in lines
 
 
 def test_the_curves_of_language_models_are_drawn(load: Any) -> None:
-    seeds = load("seeds")
-    sessions = [{"rows": [{"run": "a 1 30", "curve": [[1.0, 2.5], [2.0, 1.5]]}], "commit": "abc"}]
-    assert "a 1 30 from 2.5 to 1.5" in seeds.curves(sessions)
-    assert seeds.curves([{"rows": [{"run": "b"}]}]) is None
-    assert "![The curves of the runs](language-models.svg)" in seeds.seeds("writing", sessions)
+    curves, rows = load("seeds").curves, [{"run": "a 1 30", "curve": [[1.0, 2.5], [2.0, 1.5]]}]
+    assert "a 1 30 from 2.5 to 1.5" in curves(rows)
+    assert curves([{"run": "b"}]) is None
+    assert "(language-models.svg)" in load("questions").language_models([{"rows": rows}])[-1]
+
+
+def test_the_page_is_made_of_the_results_and_narrow(load: Any) -> None:
+    report = load("report")
+    page = report.page(FOLDER / "results")
+    assert page == report.PAGE.read_text(encoding="utf-8")
+    tables = [line.split(" | ") for line in page.splitlines() if line.startswith("| ")]
+    assert max(map(len, tables)) <= 6
+    assert max(len(cell.strip("| ")) for row in tables for cell in row) <= 40

@@ -13,12 +13,11 @@ from random import Random
 import numpy as np
 
 from regard.data.demo.digits import GLYPHS, LARGEST
-from regard.data.demo.grammar import Pair, Split, split_of, word_spans, words_of
+from regard.data.demo.grammar import Pair, word_spans, words_of
+from regard.data.demo.grammar.complex_sentences import frames_of, sentence_of
+from regard.data.demo.grammar.corpus import SPLITS, Split, finish, split_of
 from regard.data.demo.grammar.draw import Draw
-from regard.data.demo.grammar.generate import finish
-from regard.data.demo.grammar.lexicon.entries import noun
-from regard.data.demo.grammar.pronouns import FRAMES, sentence_of
-from regard.data.demo.grammar.splits import SPLITS
+from regard.data.demo.grammar.lexicon import noun
 
 NOUNS = {
     "animal": "animal dog cat horse mouse cow duck pig fox wolf".split(),
@@ -38,7 +37,7 @@ def language() -> dict[str, Pair]:
     """Every English sentence of the little language, in an order drawn by seed."""
     draw, found = Draw(Random(1)), []
     for verb in ("cross", "jump"):
-        for frame in FRAMES[verb]:
+        for frame in frames_of(verb):
             reasons = [word for word in f"{frame.of_subject} {frame.of_object}".split() if word in REASONS]
             choices = product(NOUNS[frame.subjects], NOUNS[frame.objects], reasons, dict.fromkeys(frame.tenses))
             for subject, thing, reason, tense in choices:
@@ -53,7 +52,8 @@ def language() -> dict[str, Pair]:
 def pairs(split: Split) -> list[Pair]:
     """Those of one split, no more than are needed."""
     most = {"train": None, "valid": VALID, "test": TEST}[split]
-    return [pair for pair in language().values() if split_of(pair) == split][:most]
+    found = language().values()
+    return [pair for pair in found if split_of(pair.verb_subject_object + pair.noun_noun_adjective) == split][:most]
 
 
 def antecedent(pair: Pair) -> str:

@@ -21,8 +21,8 @@ import numpy as np
 
 import regard
 from regard.data.demo.grammar import Pair
+from regard.data.demo.grammar.corpus import SPLITS
 from regard.data.demo.grammar.scores import exact_match
-from regard.data.demo.grammar.splits import SPLITS
 from tests.page.language import SIDE, TEST, antecedent, digits, hidden, hidden_twice, language, pairs, spans
 
 # ---- Files to learn from: written into a folder, they are the arguments of ``train``

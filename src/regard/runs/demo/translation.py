@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from regard.data.demo.grammar import Corpus, Pair, corpus, words_of_tokens
-from regard.data.demo.grammar.baselines import NearestSentence, majority_pronoun
 from regard.data.demo.grammar.scores import (
     Accuracy,
+    NearestSentence,
     Shares,
     cross_shares,
     encoder_shares,
     exact_match,
+    majority_pronoun,
     mean_shares,
     over_words,
     pronoun_accuracy,

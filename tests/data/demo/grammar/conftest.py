@@ -8,11 +8,11 @@ from random import Random
 import pytest
 
 from regard.data.demo.grammar import Pair, generate, words_of
-from regard.data.demo.grammar.baselines import edit_distance
+from regard.data.demo.grammar.corpus import PATTERNS, finish
 from regard.data.demo.grammar.draw import Draw
-from regard.data.demo.grammar.generate import PATTERNS, finish
-from regard.data.demo.grammar.lexicon.entries import Adjective, Comparative, Noun, Verb
-from regard.data.demo.grammar.phrases import Fixed
+from regard.data.demo.grammar.lexicon import Entry
+from regard.data.demo.grammar.phrases import Time
+from regard.data.demo.grammar.scores import edit_distance
 
 TRIES = 30_000
 PATIENCE = 700
@@ -59,21 +59,16 @@ class Guided(Draw):
         return super().of(self.narrowed[name][0])
 
     def fits(self, choice: object) -> bool:
-        if isinstance(choice, Noun):
-            forms = [choice.english, choice.english_plural]
-        elif isinstance(choice, Verb):
-            forms = [choice.english, choice.english_third, choice.english_past, choice.english_participle]
-        elif isinstance(choice, Adjective | Comparative):
-            forms = [choice.english]
-        elif isinstance(choice, Fixed):
-            forms = [" ".join(text for text, _ in choice.english(0))]
-        elif isinstance(choice, list):
-            forms = [choice[0]]
+        if isinstance(choice, Time):
+            forms = [" ".join(choice.english_words)]
         elif isinstance(choice, int):
             forms = [str(choice)]
+        elif isinstance(choice, Entry):
+            names = ("english", "english_plural", "english_third", "english_past", "english_participle")
+            forms = [getattr(choice, name, "") for name in names]
         else:
             return True
-        return any(f" {form.lower()} " in self.sentence for form in forms)
+        return any(form and f" {form.lower()} " in self.sentence for form in forms)
 
 
 @pytest.fixture(scope="session")

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from regard.data.demo.grammar.lexicon.entries import Verb
-from regard.data.demo.grammar.phrases import Fixed, Nominal, NounPhrase, Prepositional, Source, Target
+from regard.data.demo.grammar.lexicon import Verb, Word
+from regard.data.demo.grammar.phrases import NO_LINK, Nominal, NounPhrase, Prepositional, Source, Target, Time
 
-# Tense → English auxiliary by person (1s, 3s, plural), German auxiliary likewise, form of the German verb.
+# By the subject's person: 1s, 3s, plural. Modal verbs in English and in German.
 _MODALS = {
     "can": (("can", "can", "can"), ("kann", "kann", "können")),
     "must": (("must", "must", "must"), ("muss", "muss", "müssen")),
@@ -21,22 +21,26 @@ _MODALS = {
     "could": (("could", "could", "could"), ("konnte", "konnte", "konnten")),
 }
 MODALS = ("can", "must", "should", "want", "will")
-_HAVE = ("have", "has", "have")
 _PERFECT = {"haben": ("habe", "hat", "haben"), "sein": ("bin", "ist", "sind")}
+_AUXILIARIES = {"perfect": ("have", "has", "have"), "asked": ("did", "did", "did"), "asked now": ("do", "does", "do")}
+_NEGATED = {
+    "present": ("don't", "doesn't", "don't"),
+    "past": ("didn't", "didn't", "didn't"),
+    "could": ("couldn't", "couldn't", "couldn't"),
+}
 _PERSON = {"1s": 0, "3s": 1, "1p": 2, "3p": 2}
-
-# Negated English auxiliaries, third person singular and plural.
-_NOT = {"present": ("doesn't", "don't"), "past": ("didn't", "didn't"), "could": ("couldn't", "couldn't")}
 
 
 @dataclass(slots=True)
 class Clause:
     """One clause. ``link`` and ``link + 1`` belong to the verb and its auxiliary, ``link + 2`` to ``adverb``.
 
-    ``tense``: present, past, perfect, asked (did …? → Perfekt), asked now (does …? → Präsens), or a modal verb.
-    ``negated`` clauses carry *n't* in English; in German *nicht* stands before the place and after a definite
-    object, and the phrase itself says *kein* where the object is indefinite. ``time_link`` is where the links of
-    ``time`` begin.
+    Args:
+        tense: present, past, perfect, asked (did …? → Perfekt), asked now (does …? → Präsens), or a modal verb.
+        time: its links begin at ``time_link``; ``fronted``, it opens the statement, with inversion in German.
+        further: more words, after the place in English and in the middle field in German.
+        negated: *n't* in English; in German *nicht* stands before the place and after a definite object, and the
+            phrase itself says *kein* where the object is indefinite.
     """
 
     subject: Nominal
@@ -46,86 +50,81 @@ class Clause:
     object: NounPhrase | None = None
     receiver: NounPhrase | None = None
     place: Prepositional | None = None
-    time: Fixed | None = None
+    time: Time | None = None
     time_link: int = 0
-    adverb: tuple[str, str] | None = None
+    fronted: bool = False
+    adverb: Word | None = None
     negated: bool = False
-    asides: list[Prepositional] = field(default_factory=list)
+    further: tuple[Source, Target] = field(default_factory=lambda: ([], []))
+
+    @property
+    def person(self) -> int:
+        """Where the verb's form stands in the tables: first singular, third singular, plural."""
+        return _PERSON[self.subject.person]
 
     # ---- English
 
     def english_auxiliary(self) -> Source:
         """The auxiliary, if this tense has one."""
-        person = self.subject.person
-        if self.negated:
-            return [(_NOT[self.tense][person != "3s"], self.link + 1)]
-        if self.tense == "perfect":
-            return [(_HAVE[_PERSON[person]], self.link + 1)]
-        if self.tense == "asked":
-            return [("did", self.link + 1)]
-        if self.tense == "asked now":
-            return [("does" if person == "3s" else "do", self.link + 1)]
-        if self.tense in _MODALS:
-            first, *rest = _MODALS[self.tense][0][_PERSON[person]].split()
-            return [(first, self.link + 1), *((word, -1) for word in rest)]
-        return []
+        if self.tense in _MODALS and not self.negated:
+            first, *rest = _MODALS[self.tense][0][self.person].split()
+            return [(first, self.link + 1), *((word, NO_LINK) for word in rest)]
+        forms = (_NEGATED if self.negated else _AUXILIARIES).get(self.tense)
+        return [] if forms is None else [(forms[self.person], self.link + 1)]
 
-    def english_verb(self) -> Source:
+    def english_verb(self) -> str:
         """The main verb in the form its auxiliary asks for."""
         verb = self.verb
         if self.tense == "perfect":
-            text = verb.english_participle
-        elif self.negated or self.tense in _MODALS or self.tense in ("asked", "asked now"):
-            text = verb.english
-        elif self.tense == "past":
-            text = verb.english_past
-        else:
-            text = verb.english_third if self.subject.person == "3s" else verb.english
-        return [(text, self.link)]
+            return verb.english_participle
+        if self.negated or self.tense in _MODALS or self.tense in ("asked", "asked now"):
+            return verb.english
+        if self.tense == "past":
+            return verb.english_past
+        return verb.english_third if self.subject.person == "3s" else verb.english
 
-    def english_rest(self, time: bool = True) -> Source:
-        """What follows the verb: receiver, object, place, other phrases, and the time."""
+    def english_main(self) -> Source:
+        """Adverb, verb and what follows."""
+        adverb = [] if self.adverb is None else [(self.adverb.english, self.link + 2)]
+        return [*adverb, (self.english_verb(), self.link), *self.english_rest()]
+
+    def english_rest(self) -> Source:
+        """Receiver, object, place, what is further said, and the time."""
         source: Source = []
-        if self.receiver is not None:
-            source += self.receiver.english()
-        if self.object is not None:
-            source += self.object.english()
-        if self.place is not None:
-            source += self.place.english()
-        for aside in self.asides:
-            source += aside.english()
-        if time and self.time is not None:
+        for phrase in (self.receiver, self.object, self.place):
+            if phrase is not None:
+                source += phrase.english()
+        source += self.further[0]
+        if self.time is not None and not self.fronted:
             source += self.time.english(self.time_link)
         return source
 
-    def english_predicate(self, time: bool = True) -> Source:
-        """Auxiliary, adverb, verb and what follows."""
-        adverb: Source = [] if self.adverb is None else [(self.adverb[0], self.link + 2)]
-        return [*self.english_auxiliary(), *adverb, *self.english_verb(), *self.english_rest(time)]
+    def english_predicate(self) -> Source:
+        """Auxiliary, verb and what follows."""
+        return [*self.english_auxiliary(), *self.english_main()]
 
-    def english(self, time: bool = True) -> Source:
-        """The statement, time last."""
-        return [*self.subject.english(), *self.english_predicate(time)]
+    def english(self) -> Source:
+        """The statement, time last or first."""
+        opening = self.time.english(self.time_link) if self.time is not None and self.fronted else []
+        return [*opening, *self.subject.english(), *self.english_predicate()]
 
     def english_question(self) -> Source:
         """Auxiliary first."""
-        adverb: Source = [] if self.adverb is None else [(self.adverb[0], self.link + 2)]
-        verb = [*adverb, *self.english_verb(), *self.english_rest()]
-        return [*self.english_auxiliary(), *self.subject.english(), *verb]
+        return [*self.english_auxiliary(), *self.subject.english(), *self.english_main()]
 
     # ---- German
 
     def german_finite(self) -> tuple[str, tuple[int, ...]]:
         """The finite verb without its prefix."""
-        verb, person = self.verb, self.subject.person
+        verb, third = self.verb, self.subject.person == "3s"
         if self.tense in ("perfect", "asked"):
-            return _PERFECT[verb.perfect][_PERSON[person]], (self.link + 1,)
+            return _PERFECT[verb.perfect][self.person], (self.link + 1,)
         if self.tense in _MODALS:
-            return _MODALS[self.tense][1][_PERSON[person]], (self.link + 1,)
+            return _MODALS[self.tense][1][self.person], (self.link + 1,)
         if self.tense == "past":
-            return (verb.past if person == "3s" else verb.past_plural), (self.link,)
+            return (verb.past if third else verb.past_plural), (self.link,)
         links = (self.link, self.link + 1) if self.tense == "asked now" else (self.link,)
-        return (verb.third if person == "3s" else verb.stem_infinitive), links
+        return (verb.third if third else verb.stem_infinitive), links
 
     def german_right(self) -> Target:
         """The right end: participle, infinitive, or separable prefix."""
@@ -135,46 +134,38 @@ class Clause:
             return [(self.verb.infinitive, (self.link,))]
         return [(self.verb.prefix, (self.link,))] if self.verb.prefix else []
 
-    def german_middle(self, time: bool = True) -> Target:
+    def german_middle(self) -> Target:
         """Time, receiver, object, adverb, *nicht*, place; the adverb goes before an indefinite object."""
         target: Target = []
-        if time and self.time is not None:
+        if self.time is not None and not self.fronted:
             target += self.time.german(self.time_link)
         if self.receiver is not None:
             target += self.receiver.german("d")
-        adverb: Target = [] if self.adverb is None else [(self.adverb[1], (self.link + 2,))]
-        indefinite = self.object is not None and not self.object.definite
-        if indefinite:
-            target += adverb
-        if self.object is not None:
-            target += self.object.german("a")
-        if not indefinite:
-            target += adverb
-        if self.negated and not indefinite:
-            target.append(("nicht", (self.link + 1,)))
-        for aside in self.asides:
-            target += aside.german()
-        if self.place is not None:
-            target += self.place.german()
-        return target
+        adverb: Target = [] if self.adverb is None else [(self.adverb.german, (self.link + 2,))]
+        object_ = [] if self.object is None else self.object.german("a")
+        if self.object is None or self.object.determiner.definite:
+            target += object_ + adverb
+            if self.negated:
+                target.append(("nicht", (self.link + 1,)))
+        else:
+            target += adverb + object_
+        target += self.further[1]
+        return target if self.place is None else target + self.place.german()
 
     def german(self) -> Target:
-        """The statement: subject first, finite verb second."""
+        """The statement: subject or fronted time first, finite verb second."""
+        if self.time is not None and self.fronted:
+            return [*self.time.german(self.time_link), *self.german_inversion()]
         return [*self.subject.german("n"), self.german_finite(), *self.german_middle(), *self.german_right()]
 
-    def german_inversion(self, time: bool = True) -> Target:
-        """Finite verb before the subject: after a fronted phrase (which the caller writes), or in a question."""
-        return [
-            self.german_finite(),
-            *self.subject.german("n"),
-            *self.german_middle(time),
-            *self.german_right(),
-        ]
+    def german_inversion(self) -> Target:
+        """Finite verb before the subject: after what opens the sentence, or in a question."""
+        return [self.german_finite(), *self.subject.german("n"), *self.german_middle(), *self.german_right()]
 
-    def german_final(self, opening: Target | None = None, time: bool = True) -> Target:
+    def german_final(self, opening: Target | None = None) -> Target:
         """The subordinate clause: finite verb last; ``opening`` (a relative pronoun) stands for the subject."""
         first = self.subject.german("n") if opening is None else opening
-        return [*first, *self.german_middle(time), *self.german_end()]
+        return [*first, *self.german_middle(), *self.german_end()]
 
     def german_end(self) -> Target:
         """The verb at the end of a subordinate clause, prefix and finite verb in one word."""

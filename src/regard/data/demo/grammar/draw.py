@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import TypeVar
 
 from regard.data.demo.grammar.clause import Clause
-from regard.data.demo.grammar.lexicon import words
-from regard.data.demo.grammar.lexicon.entries import Adjective, Noun, Verb, nouns_of, rows
+from regard.data.demo.grammar.lexicon import Adjective, Noun, Verb, closed_class, nouns_of
 from regard.data.demo.grammar.phrases import (
-    Determiner,
+    DIGITS,
     Links,
     Name,
     Nominal,
@@ -21,10 +20,11 @@ from regard.data.demo.grammar.phrases import (
     Source,
     Target,
     determiners,
-    numeral,
+    times,
 )
 
 T = TypeVar("T")
+Combination = tuple[str, str, str]
 
 POSSESSIVES = ("my", "our", "his", "her", "their")
 SUBJECT_SINGULAR = ("the",) * 5 + ("a",) * 2 + ("this",) + POSSESSIVES
@@ -35,28 +35,25 @@ DEFINITE = ("the",) * 6 + ("this", *POSSESSIVES)
 MASS = ("", "", "", "the")
 PERSONAL = ("he", "she", "we", "they")
 
-NUMBER_WORDS = tuple(english for english, _ in rows(words.NUMBER_WORDS))
+NUMBER_WORDS = tuple(number.english for number in closed_class("number"))
 SMALL_NUMBERS = NUMBER_WORDS[:-2]
 """Persons and animals come in numbers up to twelve."""
-
-DIGITS = range(13, 100)
-"""Numbers written in digits."""
 
 
 @dataclass(slots=True)
 class Draft:
-    """A sentence before its annotation: words with links, the sign at its end, its phrases and combinations.
+    """A sentence before its annotation: words with links, its combinations, its nouns and the sign at its end.
 
     ``pronoun`` is the link of *it* with the antecedent and its rival.
     """
 
     source: Source
     target: Target
-    mark: str = "."
-    verb_subject_object: list[tuple[str, str, str]] = field(default_factory=list)
-    noun_noun_adjective: list[tuple[str, str, str]] = field(default_factory=list)
+    noun_links: list[int]
+    verb_subject_object: tuple[Combination, ...] = ()
+    noun_noun_adjective: tuple[Combination, ...] = ()
     pronoun: tuple[int, NounPhrase, NounPhrase] | None = None
-    noun_links: list[int] = field(default_factory=list)
+    mark: str = "."
 
 
 class Draw:
@@ -69,7 +66,6 @@ class Draw:
         self.uniform: Callable[[], float] = stream.random
         self.links = Links()
         self.noun_links: list[int] = []
-        self._determiners = determiners()
 
     def of(self, choices: Sequence[T]) -> T:
         """One of the choices, all equally likely."""
@@ -81,9 +77,7 @@ class Draw:
 
     def phrase(self, noun: Noun, plural: bool, determiner: str, adjective: Adjective | None) -> NounPhrase:
         """A noun phrase of given words, its noun noted for the annotation."""
-        return self._note(NounPhrase(self._determiners[determiner], adjective, noun, plural, self.links))
-
-    def _note(self, phrase: NounPhrase) -> NounPhrase:
+        phrase = NounPhrase(determiners()[determiner], adjective, noun, plural, self.links)
         self.noun_links.append(phrase.link + 2)
         return phrase
 
@@ -98,17 +92,25 @@ class Draw:
         determiner = self.of(SUBJECT_PLURAL if plural else SUBJECT_SINGULAR)
         return self.phrase(noun, plural, determiner, self.attribute(noun))
 
-    def definite(self, nouns: Sequence[Noun], plural: float = 0.25) -> NounPhrase:
-        """A definite noun phrase."""
-        noun = self.of(nouns)
-        many = noun.countable and self.chance(plural)
-        return self.phrase(noun, many, self.of(DEFINITE), self.attribute(noun))
-
-    def object(self, nouns: Sequence[Noun], other_than: str = "") -> NounPhrase:
-        """A noun phrase for the object; not the noun ``other_than``."""
-        noun = self.of(nouns)
-        while noun.english == other_than:
+    def definite(self, nouns: Sequence[Noun], other_than: str = "") -> NounPhrase:
+        """A definite noun phrase; not the noun ``other_than``."""
+        while True:
             noun = self.of(nouns)
+            plural = noun.countable and self.chance(0.25)
+            determiner, adjective = self.of(DEFINITE), self.attribute(noun)
+            if noun.english != other_than:
+                return self.phrase(noun, plural, determiner, adjective)
+
+    def noun(self, nouns: Sequence[Noun], other_than: str) -> Noun:
+        """A noun; not ``other_than``."""
+        found = self.of(nouns)
+        while found.english == other_than:
+            found = self.of(nouns)
+        return found
+
+    def object(self, nouns: Sequence[Noun], other_than: str) -> NounPhrase:
+        """A noun phrase for the object; not the noun ``other_than``."""
+        noun = self.noun(nouns, other_than)
         if not noun.countable:
             return self.phrase(noun, False, self.of(MASS), self.attribute(noun, 0.75))
         plural = self.chance(0.3)
@@ -119,18 +121,13 @@ class Draw:
 
     def numeral_phrase(self, noun: Noun) -> NounPhrase:
         """A number, in words or in digits, and a plural noun."""
-        determiner: Determiner
         if noun.group in ("person", "animal"):
-            determiner = self._determiners[self.of(SMALL_NUMBERS)]
+            number = self.of(SMALL_NUMBERS)
         elif self.chance(0.5):
-            determiner = self._determiners[self.of(NUMBER_WORDS)]
+            number = self.of(NUMBER_WORDS)
         else:
-            determiner = numeral(self.amount())
-        return self._note(NounPhrase(determiner, self.attribute(noun, 0.4), noun, True, self.links))
-
-    def amount(self) -> int:
-        """A number of two digits that is written in digits: 13 to 99."""
-        return self.of(DIGITS)
+            number = str(self.of(DIGITS))
+        return self.phrase(noun, True, number, self.attribute(noun, 0.4))
 
     def person(self, kinds: tuple[str, ...], pronouns: Sequence[str] = PERSONAL) -> Nominal:
         """A subject: a noun phrase, or for persons now and then a name, two names, or a personal pronoun."""
@@ -140,28 +137,36 @@ class Draw:
             return PersonalPronoun(self.of(pronouns), self.links)
         return self.name(0.3)
 
-    def name(self, two: float = 0.0) -> Name:
+    def name(self, two: float) -> Name:
         """A name, or with probability ``two`` a pair of names."""
-        first = self.of(words.NAMES)
-        second = self.of(words.NAMES)
-        return Name((first, second) if first != second and self.chance(two) else (first,), self.links)
+        names = closed_class("name")
+        first, second = self.of(names), self.of(names)
+        pair = first is not second and self.chance(two)
+        return Name((first.english, second.english) if pair else (first.english,), self.links)
 
     def clause(self, verbs: Sequence[Verb], tense: str, pronouns: Sequence[str] = PERSONAL) -> Clause:
         """A clause of one of the verbs: subject, and object if the verb takes one."""
         verb = self.of(verbs)
-        subject = self.person(verb.subjects, pronouns)
-        clause = Clause(subject, verb, tense, self.links.take(3))
-        if verb.objects != ("",):
-            clause.object = self.object(nouns_of(verb.objects), subject.key)
+        clause = Clause(self.person(verb.subjects, pronouns), verb, tense, self.links.take(3))
+        if verb.objects:
+            clause.object = self.object(nouns_of(verb.objects), clause.subject.key)
         return clause
+
+    def add_time(self, clause: Clause, letter: str) -> None:
+        """Give the clause a time that fits its tense: n present, p past, m after a modal verb."""
+        choices = times(letter)
+        time = self.of(choices)
+        while clause.negated and time.is_repeated:
+            time = self.of(choices)
+        clause.time, clause.time_link = time, self.links.take(len(time.english_words))
 
     def place(self, english: str, german: str, case: str, kinds: tuple[str, ...]) -> Prepositional:
         """A prepositional phrase with a definite noun."""
         return Prepositional(english, german, case, self.definite(nouns_of(kinds)), self.links)
 
-    def draft(self, source: Source, target: Target, mark: str = ".") -> Draft:
-        """A draft with the nouns drawn so far."""
-        return Draft(source, target, mark, noun_links=self.noun_links)
+    def draft(self, source: Source, target: Target, *combinations: Combination, mark: str = ".") -> Draft:
+        """A draft with the nouns drawn so far and its (verb, subject, object) combinations."""
+        return Draft(source, target, self.noun_links, combinations, mark=mark)
 
     def restart(self) -> None:
         """Forget the last sentence."""
@@ -169,12 +174,7 @@ class Draw:
         self.noun_links = []
 
 
-def combination(clause: Clause) -> tuple[str, str, str]:
-    """(verb, subject, object) of a clause; the place or receiver stands in where there is no object."""
-    if clause.object is not None:
-        key = clause.object.key
-    elif clause.receiver is not None:
-        key = clause.receiver.key
-    else:
-        key = clause.place.noun.key if clause.place is not None else ""
-    return clause.verb.english, clause.subject.key, key
+def combination(clause: Clause) -> Combination:
+    """(verb, subject, object) of a clause; the receiver or place stands in where there is no object."""
+    thing = clause.object or clause.receiver or (clause.place and clause.place.noun)
+    return clause.verb.english, clause.subject.key, thing.key if thing else ""

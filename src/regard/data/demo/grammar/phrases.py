@@ -1,28 +1,64 @@
-"""Phrases in both languages: noun phrases, names, personal pronouns, prepositional phrases, times.
+"""Phrases in both languages: noun phrases and their declension, names, personal pronouns, places, times.
 
 An English word is (text, link); a German word is (text, links): the links of the English words it translates.
 Links are unique in a sentence, and word alignments are read off them when the sentence is finished.
+A slot of a German declension is two letters: the case (n nominative, a accusative, d dative) and the gender (m, f, n)
+or number (p plural).
 """
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Protocol
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Annotated, Literal, Protocol
 
-from regard.data.demo.grammar.lexicon import words
-from regard.data.demo.grammar.lexicon.declension import (
-    ADJECTIVE_ENDINGS,
-    contract,
-    decline_noun,
-    determiner_forms,
-)
-from regard.data.demo.grammar.lexicon.entries import Adjective, Noun, rows
+from pydantic import BeforeValidator, Field
+
+from regard.data.demo.grammar.lexicon import Adjective, Entry, Noun, closed_class, read_entries
 
 Source = list[tuple[str, int]]
 Target = list[tuple[str, tuple[int, ...]]]
 
 COMMA = ","
 NO_LINK = -1
+DIGITS = range(13, 100)
+"""Numbers written in digits."""
+
+SLOTS = tuple(case + gender for case in "nad" for gender in "mfnp")
+
+
+def _slots(forms: str) -> dict[str, str]:
+    """Forms or endings in the order of ``SLOTS``, ``-`` for none."""
+    return dict(zip(SLOTS, forms.replace("-", "").split(" "), strict=True))
+
+
+_STRONG = _slots("er e es e en e es e em er em en")
+_WEAK = _slots("e e e en en e e en en en en en")
+_MIXED = _slots("er e es en en e es en en en en en")
+_DER = _slots("der die das die den die das die dem der dem den")
+
+# The endings of each model of determiner, and those of the adjective after it.
+_MODELS = {
+    "der": (_DER, _WEAK),
+    "dieser": (_STRONG, _WEAK),
+    "ein": (_slots("- e - e en e - e em er em en"), _MIXED),
+    "viele": (_STRONG, _STRONG),
+    "zwei": (dict.fromkeys(SLOTS, ""), _STRONG),
+}
+RELATIVE = {**_DER, "dp": "denen"}
+"""The relative pronoun: the article, but *denen* in the dative plural."""
+
+PRONOUN = {"m": "er", "f": "sie", "n": "es"}
+"""The German personal pronoun, nominative singular, of each gender."""
+
+_CONTRACTIONS = {("in", "dem"): "im", ("in", "das"): "ins"}
+_PERSONAL = {
+    "I": ("1s", "ich"),
+    "he": ("3s", "er"),
+    "she": ("3s", "sie"),
+    "we": ("1p", "wir"),
+    "they": ("3p", "sie"),
+}
 
 
 class Links:
@@ -51,43 +87,41 @@ class Nominal(Protocol):
         """The German words in a case (n, a or d)."""
 
 
-class Determiner:
-    """A determiner: English word for each number, declension of the adjective after it, and its German forms."""
+@dataclass(frozen=True, eq=False)
+class Determiner(Entry):
+    """A determiner: its English word for each number, its German stem, and the model whose endings it takes."""
 
-    def __init__(self, english: tuple[str, str], declension: str, forms: dict[str, str], definite: bool) -> None:
-        self.english = english
-        self.declension = declension
-        self.forms = forms
-        self.definite = definite
+    english: str
+    english_plural: str
+    stem: str
+    model: Literal["der", "dieser", "ein", "viele", "zwei"]
 
+    @cached_property
+    def forms(self) -> dict[str, str]:
+        """The German word in each slot."""
+        return {slot: self.stem + ending for slot, ending in _MODELS[self.model][0].items()}
 
-_MANY = {"np": "viele", "ap": "viele", "dp": "vielen"}
-_NOT_A = determiner_forms("kein", "e")
+    @cached_property
+    def adjective_endings(self) -> dict[str, str]:
+        """The endings of an adjective after it."""
+        return _MODELS[self.model][1]
+
+    @cached_property
+    def definite(self) -> bool:
+        """Whether its phrase goes before *nicht* and *schon*."""
+        return self.english != "a" and self.adjective_endings is not _STRONG
 
 
 @cache
 def determiners() -> dict[str, Determiner]:
-    """All determiners by their English singular (plural where they have no singular); ``""`` is none at all."""
-    table = {}
-    for singular, plural, stem, kind in rows(words.DETERMINERS):
-        declension = "weak" if kind == "d" else "mixed"
-        table[singular] = Determiner((singular, plural), declension, determiner_forms(stem, kind), singular != "a")
-    for english, german in rows(words.NUMBER_WORDS):
-        table[english] = Determiner((english, english), "strong", dict.fromkeys(_MANY, german), False)
-    table["many"] = Determiner(("many", "many"), "strong", _MANY, False)
-    table[""] = Determiner(("", ""), "strong", {}, False)
-    table["not a"] = Determiner(("a", ""), "mixed", _NOT_A, False)
-    return table
-
-
-def numeral(number: int) -> Determiner:
-    """A number in digits before a plural noun."""
-    return Determiner((str(number), str(number)), "strong", dict.fromkeys(_MANY, str(number)), False)
-
-
-def indefinite_article(next_word: str) -> str:
-    """*a* or *an*, by the sound that follows: *a useful map*, *an old map*."""
-    return "an" if next_word[0] in "aeiou" and not next_word.startswith(("use", "uni")) else "a"
+    """All determiners by their English singular; ``""`` is none at all, and *not a* is *kein*."""
+    numbers = [(word.english, word.german) for word in closed_class("number")]
+    numbers += [(str(number), str(number)) for number in DIGITS]
+    return {
+        **{determiner.english: determiner for determiner in read_entries(Determiner)},
+        **{english: Determiner(english, english, german, "zwei") for english, german in [*numbers, ("", "")]},
+        "not a": Determiner("a", "", "kein", "ein"),
+    }
 
 
 class NounPhrase:
@@ -112,42 +146,34 @@ class NounPhrase:
         self.link = links.take(3)
         self.also: tuple[int, ...] = ()
 
-    @property
-    def definite(self) -> bool:
-        """Whether it goes before *nicht* and *schon*."""
-        return self.determiner.definite
-
     def english(self) -> Source:
-        """E.g. *an old table*."""
-        noun = self.noun
-        link = self.link
-        source = [(noun.english_plural if self.plural else noun.english, link + 2)]
+        """E.g. *an old table*; *a* or *an* by the sound that follows (*a useful map*)."""
+        source = [(self.noun.english_plural if self.plural else self.noun.english, self.link + 2)]
         if self.adjective is not None:
-            source.insert(0, (self.adjective.english, link + 1))
-        determiner = self.determiner.english[self.plural]
-        if determiner:
-            determiner = indefinite_article(source[0][0]) if determiner == "a" else determiner
-            source.insert(0, (determiner, link))
+            source.insert(0, (self.adjective.english, self.link + 1))
+        word = self.determiner.english_plural if self.plural else self.determiner.english
+        if word:
+            after = source[0][0]
+            vowel = after[0] in "aeiou" and not after.startswith(("use", "uni"))
+            source.insert(0, ("an" if word == "a" and vowel else word, self.link))
         return source
 
     def german(self, case: str) -> Target:
         """E.g. *einen alten Tisch*."""
         slot = case + self.gender
-        link = self.link
         target: Target = []
-        if self.determiner.forms:
-            target.append((self.determiner.forms[slot], (link, *self.also)))
+        if self.determiner.stem or self.determiner.model == "der":
+            target.append((self.determiner.forms[slot], (self.link, *self.also)))
         if self.adjective is not None:
-            ending = ADJECTIVE_ENDINGS[self.determiner.declension][slot]
-            target.append((self.adjective.stem + ending, (link + 1,)))
-        target.append((decline_noun(self.noun, slot), (link + 2,)))
+            target.append((self.adjective.stem + self.determiner.adjective_endings[slot], (self.link + 1,)))
+        noun = self.noun
+        plural = noun.dative_plural if case == "d" else noun.german_plural
+        target.append((plural if self.plural else noun.german, (self.link + 2,)))
         return target
 
 
 class Name:
     """One name, or two joined by *and*."""
-
-    definite = True
 
     def __init__(self, names: tuple[str, ...], links: Links) -> None:
         self.names = names
@@ -168,19 +194,8 @@ class Name:
         return [("und" if text == "and" else text, (link,)) for text, link in self.english()]
 
 
-_PERSONAL = {
-    "I": ("1s", "ich"),
-    "he": ("3s", "er"),
-    "she": ("3s", "sie"),
-    "we": ("1p", "wir"),
-    "they": ("3p", "sie"),
-}
-
-
 class PersonalPronoun:
     """A personal pronoun as subject."""
-
-    definite = True
 
     def __init__(self, english: str, links: Links) -> None:
         self.key = english
@@ -213,39 +228,50 @@ class Prepositional:
         """E.g. *im Garten*."""
         german = self.preposition[1]
         first, *rest = self.noun.german(self.case)
-        contracted = contract(german, first[0])
+        contracted = _CONTRACTIONS.get((german, first[0]))
         if contracted is not None:
             return [(contracted, (self.link, *first[1])), *rest]
         return [(german, (self.link,)), first, *rest]
 
 
-class Fixed:
-    """Fixed words with their translation, such as a time: *last week*, *letzte Woche*."""
+def _pairs(cell: str) -> list[list[str]]:
+    return [pair.split("-") for pair in cell.split()]
 
-    def __init__(self, english: str, german: str, tenses: str) -> None:
-        self._english = english.split("_")
-        self._german = german.split("_")
-        self.tenses = tenses
-        self.repeated = self._english[0] == "every"
-        plain = tuple((word, word) for word in range(len(self._english)))
-        self._pairs = words.TIME_LINKS.get(" ".join(self._english), plain)
-        count = len(self._english)
-        same = tuple(tuple(i for i, j in self._pairs if j == position) for position in range(len(self._german)))
-        self.count, self._links = count, same
+
+@dataclass(frozen=True, eq=False)
+class Time(Entry):
+    """A time in fixed words: *last week*, *letzte Woche*.
+
+    ``tenses`` are those it fits, n present, p past, m after a modal verb; ``alignment`` are pairs of an English and a
+    German word.
+    """
+
+    english_words: Annotated[tuple[str, ...], BeforeValidator(str.split)]
+    german_words: Annotated[tuple[str, ...], BeforeValidator(str.split)]
+    tenses: Annotated[str, Field(pattern="^[npm]+$")]
+    alignment: Annotated[tuple[tuple[int, int], ...], BeforeValidator(_pairs)]
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether it is *every* day; such a time does not go with a negation."""
+        return self.english_words[0] == "every"
 
     def english(self, link: int) -> Source:
         """The English words, linked from ``link`` on."""
-        return [(word, link + place) for place, word in enumerate(self._english)]
+        return [(word, link + place) for place, word in enumerate(self.english_words)]
 
     def german(self, link: int) -> Target:
         """The German words."""
         return [
-            (word, tuple(link + place for place in places))
-            for word, places in zip(self._german, self._links, strict=True)
+            (word, tuple(link + english for english, german in self.alignment if german == place))
+            for place, word in enumerate(self.german_words)
         ]
 
 
+TIMES = read_entries(Time)
+
+
 @cache
-def times(tense: str) -> tuple[Fixed, ...]:
+def times(tense: str) -> tuple[Time, ...]:
     """The times that fit a tense: n present, p past, m after a modal verb."""
-    return tuple(Fixed(*row) for row in rows(words.TIMES) if tense in row[2])
+    return tuple(time for time in TIMES if tense in time.tenses)

@@ -1,15 +1,16 @@
-"""Patterns of one clause: statements, inversion, perfect, negation, questions, modal verbs, places, journeys."""
+"""Simple sentences: statements, inversion, perfect, negation, questions, modal verbs, places, journeys, numbers."""
 
 from __future__ import annotations
 
 from regard.data.demo.grammar.clause import MODALS, Clause
-from regard.data.demo.grammar.draw import Draft, Draw, combination
-from regard.data.demo.grammar.lexicon import words
-from regard.data.demo.grammar.lexicon.entries import all_comparatives, all_verbs, nouns_of, rows
-from regard.data.demo.grammar.phrases import Fixed, Prepositional, Source, Target, times
+from regard.data.demo.grammar.draw import PERSONAL, Combination, Draft, Draw, combination
+from regard.data.demo.grammar.lexicon import COMPARATIVES, closed_class, nouns_of, verb, verbs_of
+from regard.data.demo.grammar.phrases import DIGITS, Prepositional, Source, Target
 
-EVERYBODY = ("I", "he", "she", "we", "they")
-TRANSITIVE = all_verbs("TRANSITIVE")
+EVERYBODY = ("I", *PERSONAL)
+TRANSITIVE = verbs_of("transitive")
+ADVERBS = closed_class("adverb")
+CITIES = closed_class("city")
 DELIBERATE = tuple(
     entry for entry in TRANSITIVE if entry.english not in ("lose", "forget", "break", "need", "see", "hear", "love")
 )
@@ -18,58 +19,30 @@ DELIBERATE = tuple(
 TENSES = (("present", "n"), ("past", "p"))
 
 
-def with_time(draw: Draw, clause: Clause, letter: str) -> Fixed:
-    """Give the clause a time that fits its tense."""
-    choices = times(letter)
-    clause.time = time = draw.of(choices)
-    while clause.negated and time.repeated:
-        clause.time = time = draw.of(choices)
-    clause.time_link = draw.links.take(time.count)
-    return time
-
-
-def make_statement(draw: Draw, clause: Clause, fronted: bool) -> Draft:
+def make_statement(draw: Draw, clause: Clause, fronted: bool, *combinations: Combination) -> Draft:
     """The clause as a statement, its time (if any) in front with inversion, or inside."""
-    time = clause.time
-    if time is None or not fronted:
-        draft = draw.draft(clause.english(), clause.german())
-    else:
-        source = time.english(clause.time_link) + clause.english(time=False)
-        draft = draw.draft(source, time.german(clause.time_link) + clause.german_inversion(time=False))
-    draft.verb_subject_object.append(combination(clause))
-    return draft
+    clause.fronted = fronted
+    return draw.draft(clause.english(), clause.german(), *(combinations or (combination(clause),)))
 
 
-def statement(draw: Draw) -> Draft:
+def statement(draw: Draw, fronted: bool = False) -> Draft:
     """My old aunt sold three green lamps last week."""
     tense, letter = draw.of(TENSES)
     clause = draw.clause(TRANSITIVE, tense)
-    with_time(draw, clause, letter)
-    return make_statement(draw, clause, fronted=False)
+    draw.add_time(clause, letter)
+    return make_statement(draw, clause, fronted)
 
 
 def fronting(draw: Draw) -> Draft:
     """In the evening the old king drank hot tea."""
-    tense, letter = draw.of(TENSES)
-    clause = draw.clause(TRANSITIVE, tense)
-    with_time(draw, clause, letter)
-    return make_statement(draw, clause, fronted=True)
+    return statement(draw, fronted=True)
 
 
 def perfect(draw: Draw) -> Draft:
     """The girls have already sold the green chairs."""
     clause = draw.clause(TRANSITIVE, "perfect", EVERYBODY)
-    clause.adverb = adverb(draw)
+    clause.adverb = draw.of(ADVERBS)
     return make_statement(draw, clause, fronted=False)
-
-
-MIDDLE_ADVERBS = rows(words.MIDDLE_ADVERBS)
-
-
-def adverb(draw: Draw) -> tuple[str, str]:
-    """One of the adverbs between auxiliary and participle."""
-    english, german = draw.of(MIDDLE_ADVERBS)
-    return english, german
 
 
 def negation(draw: Draw) -> Draft:
@@ -77,16 +50,13 @@ def negation(draw: Draw) -> Draft:
     tense, letter = draw.of((("present", "n"), ("past", "p"), ("could", "p")))
     verb = draw.of(TRANSITIVE)
     clause = Clause(draw.person(verb.subjects), verb, tense, draw.links.take(3), negated=True)
-    choices = nouns_of(verb.objects)
-    thing = draw.of(choices)
-    while thing.english == clause.subject.key:
-        thing = draw.of(choices)
+    thing = draw.noun(nouns_of(verb.objects), clause.subject.key)
     if thing.countable and draw.chance(0.4):
         clause.object = draw.phrase(thing, False, "not a", draw.attribute(thing))
         clause.object.also = (clause.link + 1,)
     else:
         clause.object = draw.definite((thing,))
-    with_time(draw, clause, letter)
+    draw.add_time(clause, letter)
     return make_statement(draw, clause, fronted=True)
 
 
@@ -95,12 +65,10 @@ def question(draw: Draw) -> Draft:
     tense, letter = draw.of((("perfect", ""), ("asked", "p"), ("can", "m"), ("must", "m"), ("should", "m")))
     clause = draw.clause(DELIBERATE if letter == "m" else TRANSITIVE, tense)
     if letter:
-        with_time(draw, clause, letter)
+        draw.add_time(clause, letter)
     else:
-        clause.adverb = adverb(draw)
-    draft = draw.draft(clause.english_question(), clause.german_inversion(), "?")
-    draft.verb_subject_object.append(combination(clause))
-    return draft
+        clause.adverb = draw.of(ADVERBS)
+    return draw.draft(clause.english_question(), clause.german_inversion(), combination(clause), mark="?")
 
 
 def why(draw: Draw) -> Draft:
@@ -109,50 +77,43 @@ def why(draw: Draw) -> Draft:
     tense = draw.of(("asked", "asked now", "asked now", "perfect", "must"))
     clause = draw.clause(DELIBERATE if tense in MODALS else TRANSITIVE, tense)
     if clause.tense == "asked":
-        with_time(draw, clause, "p")
+        draw.add_time(clause, "p")
     link = draw.links.take()
     source = [(english, link), *clause.english_question()]
-    draft = draw.draft(source, [(german, (link,)), *clause.german_inversion()], "?")
-    draft.verb_subject_object.append(combination(clause))
-    return draft
+    target = [(german, (link,)), *clause.german_inversion()]
+    return draw.draft(source, target, combination(clause), mark="?")
 
 
 def modal(draw: Draw) -> Draft:
     """On Monday the children must tidy the dirty kitchen."""
     clause = draw.clause(DELIBERATE, draw.of(MODALS), EVERYBODY)
-    with_time(draw, clause, "m")
+    draw.add_time(clause, "m")
     return make_statement(draw, clause, fronted=draw.chance(0.5))
 
 
 def giving(draw: Draw) -> Draft:
     """The grandmother gave the small child a red ball yesterday."""
     tense, letter = draw.of((*TENSES, ("perfect", ""), ("will", "m")))
-    verb = draw.of(all_verbs("GIVING"))
+    verb = draw.of(verbs_of("giving"))
     clause = Clause(draw.person(verb.subjects), verb, tense, draw.links.take(3))
     receivers = nouns_of(("person", "animal") if verb.english in ("give", "show", "bring") else ("person",))
-    clause.receiver = draw.definite(receivers)
-    while clause.receiver.key == clause.subject.key:
-        draw.noun_links.pop()
-        clause.receiver = draw.definite(receivers)
+    clause.receiver = draw.definite(receivers, clause.subject.key)
     clause.object = draw.object(nouns_of(verb.objects), clause.receiver.key)
     if letter:
-        with_time(draw, clause, letter)
+        draw.add_time(clause, letter)
     return make_statement(draw, clause, fronted=draw.chance(0.4))
 
 
 def helping(draw: Draw) -> Draft:
     """The girl helped the old man in the garden: verbs with a dative object."""
     tense, letter = draw.of((*TENSES, ("perfect", ""), ("must", "m")))
-    verb = draw.of(all_verbs("DATIVE"))
+    verb = draw.of(verbs_of("dative"))
     clause = Clause(draw.person(verb.subjects), verb, tense, draw.links.take(3))
-    clause.receiver = draw.definite(nouns_of(verb.objects))
-    while clause.receiver.key == clause.subject.key:
-        draw.noun_links.pop()
-        clause.receiver = draw.definite(nouns_of(verb.objects))
+    clause.receiver = draw.definite(nouns_of(verb.objects), clause.subject.key)
     goal = verb.english == "follow"
     clause.place = draw.place("into" if goal else "in", "in", "a" if goal else "d", ("inside",))
     if letter and draw.chance(0.4):
-        with_time(draw, clause, letter)
+        draw.add_time(clause, letter)
     return make_statement(draw, clause, fronted=True)
 
 
@@ -181,15 +142,16 @@ MOVING_PLACES: tuple[Place, ...] = (
     ("onto", "auf", ("tall", "top"), ("climber", "person"), "climb"),
 )
 
+FOR_PERSONS = ("sing", "dance", "work")
+"""What animals do not do."""
+
 
 def resting_clause(draw: Draw, tense: str) -> Clause:
     """Somebody sleeps, waits, … somewhere: dative."""
     english, german, kinds, subjects, verbs = draw.of(RESTING_PLACES)
     name = draw.of(verbs.split())
-    if name in ("sing", "dance", "work"):
-        subjects = subjects[-1:]
-    verb = next(entry for entry in all_verbs("RESTING") if entry.english == name)
-    clause = Clause(draw.person(subjects), verb, tense, draw.links.take(3))
+    people = ("person",) if name in FOR_PERSONS else subjects
+    clause = Clause(draw.person(people), verb(name), tense, draw.links.take(3))
     clause.place = draw.place(english, german, "d", kinds)
     return clause
 
@@ -198,7 +160,7 @@ def resting(draw: Draw) -> Draft:
     """In winter the grey cat sleeps under the table."""
     tense, letter = draw.of(TENSES)
     clause = resting_clause(draw, tense)
-    with_time(draw, clause, letter)
+    draw.add_time(clause, letter)
     return make_statement(draw, clause, fronted=draw.chance(0.5))
 
 
@@ -206,31 +168,27 @@ def moving(draw: Draw) -> Draft:
     """The frightened pony has already jumped onto the table: accusative, and the perfect with *sein*."""
     english, german, kinds, subjects, name = draw.of(MOVING_PLACES)
     tense, letter = draw.of((*TENSES, ("perfect", ""), ("perfect", "")))
-    verb = next(entry for entry in all_verbs("MOVING") if entry.english == name)
-    clause = Clause(draw.person(subjects), verb, tense, draw.links.take(3))
+    clause = Clause(draw.person(subjects), verb(name), tense, draw.links.take(3))
     clause.place = draw.place(english, german, "a", kinds)
     if letter:
-        with_time(draw, clause, letter)
+        draw.add_time(clause, letter)
     else:
-        clause.adverb = adverb(draw)
+        clause.adverb = draw.of(ADVERBS)
     return make_statement(draw, clause, fronted=draw.chance(0.5))
-
-
-CITIES = rows(words.CITIES)
 
 
 def journey(draw: Draw) -> Draft:
     """Anna and Paul have travelled from Berlin to Vienna by train."""
     tense, letter = draw.of((("past", "p"), ("perfect", ""), ("will", "m"), ("want", "m")))
-    verb = draw.of(all_verbs("TRAVELLING"))
+    verb = draw.of(verbs_of("travelling"))
     subject = draw.name(0.4) if draw.chance(0.6) else draw.person(verb.subjects)
     clause = Clause(subject, verb, tense, draw.links.take(3))
     home, goal = draw.of(CITIES), draw.of(CITIES)
     while goal is home:
         goal = draw.of(CITIES)
     link = draw.links.take(6)
-    source: Source = [("from", link), (home[0], link + 1), ("to", link + 2), (goal[0], link + 3)]
-    target: Target = [("von", (link,)), (home[1], (link + 1,)), ("nach", (link + 2,)), (goal[1], (link + 3,))]
+    source: Source = [("from", link), (home.english, link + 1), ("to", link + 2), (goal.english, link + 3)]
+    target: Target = [("von", (link,)), (home.german, (link + 1,)), ("nach", (link + 2,)), (goal.german, (link + 3,))]
     if draw.chance(0.5):
         ride = draw.of(nouns_of(("ride",)))
         draw.noun_links.append(link + 5)
@@ -241,26 +199,18 @@ def journey(draw: Draw) -> Draft:
         companion = Prepositional("with", "mit", "d", draw.definite(nouns_of(("person",))), draw.links)
         source += companion.english()
         target[:0] = companion.german()
-    return _journey(draw, clause, letter, source, target, goal[0])
-
-
-def _journey(draw: Draw, clause: Clause, letter: str, source: Source, target: Target, goal: str) -> Draft:
-    """Time in front (or none), the way between the subject and the right end."""
-    english = [*clause.english(), *source]
+    clause.further = source, target
     if letter:
-        time = with_time(draw, clause, letter)
-        english = time.english(clause.time_link) + english
-        german = [*time.german(clause.time_link), clause.german_finite(), *clause.subject.german("n")]
-    else:
-        german = [*clause.subject.german("n"), clause.german_finite()]
-    draft = draw.draft(english, [*german, *target, *clause.german_right()])
-    draft.verb_subject_object.append((clause.verb.english, clause.subject.key, goal))
-    return draft
+        draw.add_time(clause, letter)
+    return make_statement(draw, clause, True, (verb.english, subject.key, goal.english))
+
+
+SHOPPING = tuple(map(verb, ("buy", "sell", "find", "need", "collect", "steal", "deliver", "draw")))
 
 
 def shopping(draw: Draw) -> Draft:
     """Paul bought twelve red apples and 30 eggs last week."""
-    verb = draw.of([entry for entry in TRANSITIVE if entry.english in SHOPPING])
+    verb = draw.of(SHOPPING)
     clause = Clause(draw.person(verb.subjects), verb, "past", draw.links.take(3))
     countable = [entry for entry in nouns_of(verb.objects) if entry.countable]
     first = draw.numeral_phrase(draw.of(countable))
@@ -269,51 +219,41 @@ def shopping(draw: Draw) -> Draft:
         draw.noun_links.pop()
         second = draw.numeral_phrase(draw.of(countable))
     link = draw.links.take()
-    source = [*clause.english(), *first.english(), ("and", link), *second.english()]
-    target = [*clause.german(), *first.german("a"), ("und", (link,)), *second.german("a")]
-    draft = draw.draft(source, target)
-    for thing in (first, second):
-        draft.verb_subject_object.append((verb.english, clause.subject.key, thing.key))
-    return draft
-
-
-SHOPPING = ("buy", "sell", "find", "need", "collect", "deliver", "draw", "steal")
+    clause.further = (
+        [*first.english(), ("and", link), *second.english()],
+        [*first.german("a"), ("und", (link,)), *second.german("a")],
+    )
+    bought = [(verb.english, clause.subject.key, thing.key) for thing in (first, second)]
+    return make_statement(draw, clause, False, *bought)
 
 
 def price(draw: Draw) -> Draft:
     """The old chair costs 45 euros and the new tables cost 80 euros."""
     nouns = nouns_of(("furniture", "small", "clothing", "instrument", "crockery"))
-    first, second = draw.definite(nouns), draw.definite(nouns)
-    while second.key == first.key:
-        draw.noun_links.pop()
-        second = draw.definite(nouns)
-    link = draw.links.take()
+    first = draw.definite(nouns)
+    second = draw.definite(nouns, first.key)
     source: Source = []
     target: Target = []
     for phrase in (first, second):
-        amount = str(draw.amount())
-        part = draw.links.take(3)
-        plural = phrase.plural
-        source += [*phrase.english(), ("cost" if plural else "costs", part), (amount, part + 1), ("euros", part + 2)]
-        verb = "kosten" if plural else "kostet"
-        target += [*phrase.german("n"), (verb, (part,)), (amount, (part + 1,)), ("Euro", (part + 2,))]
-        if phrase is first:
-            source.append(("and", link))
-            target.append(("und", (link,)))
-    draft = draw.draft(source, target)
-    draft.verb_subject_object.append(("cost", first.key, second.key))
-    return draft
+        amount = str(draw.of(DIGITS))
+        link = draw.links.take(4)
+        if phrase is second:
+            source.append(("and", link + 3))
+            target.append(("und", (link + 3,)))
+        cost, kosten = ("cost", "kosten") if phrase.plural else ("costs", "kostet")
+        source += [*phrase.english(), (cost, link), (amount, link + 1), ("euros", link + 2)]
+        target += [*phrase.german("n"), (kosten, (link,)), (amount, (link + 1,)), ("Euro", (link + 2,))]
+    return draw.draft(source, target, ("cost", first.key, second.key))
 
 
 def comparison(draw: Draw) -> Draft:
     """The old house is bigger than the new church."""
-    comparative = draw.of(all_comparatives())
+    comparative = draw.of(COMPARATIVES)
     nouns = nouns_of((draw.of(comparative.kinds),))
-    first, second = draw.of(nouns), draw.of(nouns)
-    while second is first:
-        second = draw.of(nouns)
+    first = draw.of(nouns)
+    second = draw.noun(nouns, first.english)
     phrases = [
-        draw.phrase(entry, draw.chance(0.25), word, draw.attribute(entry, 0.5))
+        draw.phrase(entry, draw.chance(0.25), word, draw.attribute(entry))
         for entry, word in ((first, draw.of(("the", "this", "my", "our", "his", "her"))), (second, "the"))
     ]
     be, link = draw.of(((("is", "are"), ("ist", "sind")), (("was", "were"), ("war", "waren")))), draw.links.take(3)
@@ -322,5 +262,5 @@ def comparison(draw: Draw) -> Draft:
     target = [*phrases[0].german("n"), (be[1][plural], (link,)), (comparative.german, (link + 1,))]
     target.append(("als", (link + 2,)))
     draft = draw.draft([*source, *phrases[1].english()], [*target, *phrases[1].german("n")])
-    draft.noun_noun_adjective.append((first.english, second.english, comparative.base))
+    draft.noun_noun_adjective = ((first.english, second.english, comparative.base),)
     return draft

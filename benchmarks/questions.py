@@ -1,0 +1,325 @@
+"""The questions that ``docs/results.md`` answers, each by a narrow table made of the sessions in ``results``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from statistics import fmean
+
+from seeds import CALIBRATION, SPANS, Session, groups_of, mean, over_seeds
+from tables import Row, grid, pivot
+
+CURVES = "language-models.svg"
+"""The chart of the curves, beside the page."""
+PUBLISHED = json.loads((Path(__file__).resolve().parent / "results" / "published.json").read_text(encoding="utf-8"))
+"""What others reached on the test part, as far as that is known; the first of each set is shown."""
+Lines = list[str]
+
+
+def rows_of(sessions: list[Session]) -> list[Row]:
+    """All rows; a later scoring adds to the run of its name, another training takes its place."""
+    found: dict[str, Row] = {}
+    for session in sessions:
+        for row in session["rows"]:
+            first = found.get(row["run"], {})
+            same = all(first.get(key) == row.get(key) for key in ("settings", "threads", "steps", "train minutes"))
+            found[row["run"]] = row | first if same else row
+    return list(found.values())
+
+
+def columns(row: Row, names: dict[str, str]) -> Row:
+    """The columns of a table, by the keys of the row."""
+    return {new: row[old] for old, new in names.items() if old in row}
+
+
+# ---- Translation
+
+
+def translation(sessions: list[Session]) -> Lines:
+    """The mean scores of each direction."""
+    rows = [with_parts(row) for row in rows_of(sessions)]
+    final = [row for row in rows if any(name.startswith("test") for name in row)]
+    directions = dict.fromkeys(row["direction"] for row in final)
+    signatures = dict.fromkeys(f"`{row[name]}`" for row in rows for name in row if name.startswith("signature"))
+    return [
+        "BLEU of Multi30k after 30 minutes on one core, the mean of the seeds; lc is case-insensitive.",
+        "",
+        *grid([quality(direction, final, beam) for direction in directions for beam in (1, 5)]),
+        "",
+        f"sacreBLEU: {', '.join(signatures)}.",
+    ]
+
+
+def minutes(sessions: list[Session]) -> Lines:
+    """The recipe with less and with more time."""
+    rows = [row for row in first_seed(sessions) if row["recipe"] == "recipe"]
+    told = "English to German on one core, seed 1; a training knows its time from the start. BLEU (lc) on validation."
+    return [told, "", *grid([budget(row) for row in rows])] if len(rows) > 1 else []
+
+
+def changes(sessions: list[Session]) -> Lines:
+    """Runs with another setting, beside the recipe's of the same time."""
+    rows = first_seed(sessions)
+    tried = {row["minutes"] for row in rows if row["recipe"] != "recipe"}
+    shown = [{"recipe": row["recipe"]} | budget(row) for row in rows if row["minutes"] in tried]
+    told = "English to German, seed 1, one setting changed, and once two cores. BLEU (lc) on validation."
+    return [told, "", *grid(shown)] if shown else []
+
+
+def with_parts(row: Row) -> Row:
+    """A run with the parts of its name: recipe, direction, seed and minutes."""
+    recipe, source, target, seed, minutes = row["run"].rsplit("-", 4)
+    return row | {"recipe": recipe, "direction": f"{source}-{target}", "seed": seed, "minutes": int(minutes)}
+
+
+def first_seed(sessions: list[Session]) -> list[Row]:
+    """The runs from English to German with seed 1, the recipe's first, the shortest first."""
+    rows = [row for row in map(with_parts, rows_of(sessions)) if (row["direction"], row["seed"]) == ("en-de", "1")]
+    return sorted(rows, key=lambda row: (row["recipe"] != "recipe", row["minutes"]))
+
+
+def quality(direction: str, rows: list[Row], beam: int) -> Row:
+    """The mean scores of one direction and search."""
+    own = [row for row in rows if row["direction"] == direction]
+    parts = sorted({name.split(" beam")[0] for row in own for name in row if " beam " in name}, reverse=True)
+    scores = {f"{part}, {case}": bleu(own, f"{part} beam {beam} {case}") for part in parts for case in ("lc", "cased")}
+    return {"direction": direction, "beam": beam} | scores
+
+
+def bleu(rows: list[Row], key: str) -> str:
+    """The mean, with two decimals."""
+    return f"{fmean(row[key] for row in rows):.2f}" if all(key in row for row in rows) else ""
+
+
+def budget(row: Row) -> Row:
+    """A run by its minutes."""
+    made = columns(row, {"minutes": "minutes", "steps": "steps", "target tokens/s": "tokens/s"})
+    return made | {"greedy": bleu([row], "val beam 1 lc"), "beam 5": bleu([row], "val beam 5 lc")}
+
+
+# ---- Classes, tags, images
+
+
+def classes(sessions: list[Session]) -> Lines:
+    """The recipes' scores beside others'."""
+    groups = recipes(sessions)
+    table = [{"set": label(group)} | mean(group) | {"others, test": best_known(group[0]["set"])} for group in groups]
+    return [
+        "Accuracy, or F1 of entities, of models trained from nothing on one core: mean of the runs ± half of a 95 %",
+        "interval. CLINC150: texts in scope. A score of others with * is of other data or other",
+        "means, which [the list](../benchmarks/results/published.json) names.",
+        "",
+        *grid(table),
+    ]
+
+
+def alternatives(sessions: list[Session]) -> Lines:
+    """The same sets with other models or settings."""
+    groups = sorted((group for group in groups_of(rows_of(sessions)) if group[0]["name"] != "recipe"), key=label)
+    table = [{"set": label(group), "with": group[0]["name"]} | mean(group) for group in groups]
+    told = "The same measures with other models, other numbers of steps, or the defaults."
+    return [told, "", *grid(table)] if table else []
+
+
+def no_class(sessions: list[Session]) -> Lines:
+    """Texts that belong to no class."""
+    names = {"recall": "recall", "f1": "F1", "accuracy": "all texts", "in_scope_accuracy": "in scope"}
+    table = [
+        {"set": label(group)} | {new: over_seeds(group, f"test out_of_scope {old}") for old, new in names.items()}
+        for group in recipes(sessions)
+        if any("out_of_scope" in key for key in group[0])
+    ]
+    told = [
+        "By a threshold fitted on validation texts: recall and F1 of such texts, the share of all texts treated",
+        "rightly, and the share of the texts in scope that is kept and right.",
+    ]
+    return [*told, "", *grid(table)] if table else []
+
+
+def calibration(sessions: list[Session]) -> Lines:
+    """Confidence against accuracy."""
+    groups = [group for group in recipes(sessions) if CALIBRATION in group[0]]
+    table = [{"set": label(group), "error": over_seeds(group, CALIBRATION)} for group in groups]
+    told = "Expected calibration error on the test part: 0.02 says that confidence and accuracy differ by 2 %."
+    return [told, "", *grid(table)] if table else []
+
+
+def recipes(sessions: list[Session]) -> list[list[Row]]:
+    """The runs of the recipes themselves."""
+    return [group for group in groups_of(rows_of(sessions)) if group[0]["name"] == "recipe"]
+
+
+def label(group: list[Row]) -> str:
+    """The set, and its score where that is not the accuracy."""
+    return group[0]["set"] + (" (F1)" if SPANS in group[0] else "")
+
+
+def best_known(name: str) -> str:
+    """The first of what others reached, marked where it is of other data or means."""
+    if name not in PUBLISHED:
+        return "none known"
+    first = PUBLISHED[name][0]
+    return f"{first['who']}: {first['score']}{'*' if 'differs' in first else ''}"
+
+
+# ---- Language models, the pronoun, the page
+
+
+def language_models(sessions: list[Session]) -> Lines:
+    """The losses and their curves."""
+    names = ("run", "parameters", "steps", "tokens/s", "validation loss", "bits")
+    others = "; ".join(f"{one['score']} with {one['who']} ({one['note']})" for one in PUBLISHED["shakespeare"])
+    return [
+        "After half an hour on one core: nats a character of Shakespeare, nats a masked word of the sentences.",
+        f"Published for Shakespeare: {others}.",
+        "",
+        *grid([columns(row, {name: name for name in names}) for row in rows_of(sessions)]),
+        "",
+        f"![Loss over minutes of training]({CURVES})",
+    ]
+
+
+def pronoun(session: Session) -> Lines:
+    """The heads that matter, and what the best of each kind looks at."""
+    rows = session["rows"]
+    shown = [row for row in rows if row["exact"] < 100 or row.get("looks at the noun", 100) > 50 or "antecedent" in row]
+    names = {"without": "switched off", "exact": "exact %", "pronouns right": "pronouns right"}
+    names |= {"looks at the noun": "to noun %", "looks at the adjective": "to adjective %"}
+    best = {"without": "head", "antecedent": "antecedent", "rival": "rival", "chance": "chance"}
+    best |= {"prefers antecedent": "prefers it", "above nine tenths": "above 0.9"}
+    table = [columns(row, best) for row in rows if "antecedent" in row]
+    return [
+        f"Each of the {len(rows) - 1} heads of the demonstration's model was switched off alone, over",
+        f"{rows[0]['sentences']:,} sentences. Shown: those that change a sentence or attend to the noun of a pronoun,",
+        "with the attention from the pronoun to noun and adjective.",
+        "",
+        *grid([columns(row, names) for row in shown]),
+        "",
+        "The best head of each kind, and in how many sentences the antecedent has more than its rival, or above 0.9:",
+        "",
+        *grid([{k: f"{v:.3f}" if isinstance(v, float) else v for k, v in row.items()} for row in table]),
+    ]
+
+
+def page_speed(session: Session) -> Lines:
+    """Milliseconds of each action, for a small and a large model."""
+    parts = [(row["what"].partition(": "), row) for row in session["rows"]]
+    timed = [{"action": action, "text": text, "ms": row["measured"]} for (action, _, text), row in parts if text]
+    others = [f"{what}: {row['measured']} {row['unit']}" for (what, _, text), row in parts if not text]
+    told = f"Milliseconds in Chromium, by the text's length and the model's heads. Also {', '.join(others)}."
+    return [told, "", *grid(pivot(timed, "action", "text", "ms"))]
+
+
+def start_up(session: Session) -> Lines:
+    """Seconds until a program is there."""
+    return ["Seconds from the call to the end of the program: the median, and the slowest.", "", *grid(session["rows"])]
+
+
+def plain(session: Session) -> Lines:
+    """Any kind unknown here: a table of its rows."""
+    return [*([str(session["note"]), ""] if session.get("note") else []), *grid(session["rows"])]
+
+
+# ---- Speed and memory
+
+
+def setting(session: Session) -> str:
+    """Tokens a batch and threads."""
+    threads = session["setting"]["threads"]
+    return f"{session['setting']['tokens']:,}, {threads} thread{'s' if threads > 1 else ''}"
+
+
+def measurements(sessions: list[Session]) -> list[Row]:
+    """Every trainer in every setting; the fastest in the first setting first."""
+    places = {name: place for place, name in enumerate(dict.fromkeys(map(setting, sessions)))}
+    rows = [
+        {
+            "trainer": row["title"],
+            "precision": row["precision"],
+            "setting": setting(session),
+            "speed": round(row[f"per_{session['clock']}_second"]),
+            "batch": f"{row['precision']}, {session['setting']['tokens']:,}",
+            "MB": round(row["peak_mb"]),
+            "useful": row["useful"],
+        }
+        for session in sessions
+        for row in session["rows"]
+        if "runs" in row
+    ]
+    return sorted(rows, key=lambda row: (row["precision"] != "fp32", places[row["setting"]], -row["speed"]))
+
+
+def against_peers(sessions: list[Session]) -> Lines:
+    """Tokens a second against the other trainers."""
+    size = sessions[0]["setting"]
+    shape = (
+        f"{size['layers']}+{size['layers']} layers, {size['d_model']}, {size['d_ff']}, vocabulary {size['pieces']:,}"
+    )
+    lines = [
+        f"Useful target tokens a second of CPU time, of wall time with two threads; {shape};",
+        "medians of several runs. A column says target tokens a batch and threads; its first line, how many times",
+        "Regard is as fast as the best of the others.",
+    ]
+    for precision in ("fp32", "bf16"):
+        own = [row for row in measurements(sessions) if row["precision"] == precision]
+        ratios = {
+            setting(s): f"**{s['ratios'][precision]['ratio']:.2f}×**" for s in sessions if precision in s["ratios"]
+        }
+        table = [{"trainer": "**Regard**"} | ratios, *pivot(own, "trainer", "setting", "speed")]
+        lines += ["", f"{precision}:", "", *grid(table)]
+    absent = [
+        f"* {row['title']} {row['precision']}: {row['absent']}"
+        for session in sessions
+        for row in session["rows"]
+        if "absent" in row
+    ]
+    return lines + (["", "Not measured:", "", *dict.fromkeys(absent)] if absent else [])
+
+
+def memory(sessions: list[Session]) -> Lines:
+    """Peak memory, and how much of a batch is no padding."""
+    rows = [row for row in measurements(sessions) if row["setting"].endswith("1 thread")]
+    useful = {row["trainer"]: row["useful"] for row in reversed(rows)}
+    table = [row | {"useful": useful[row["trainer"]]} for row in pivot(rows, "trainer", "batch", "MB")]
+    told = "Peak MB with one thread, by precision and target tokens a batch; useful: the share of real tokens in it."
+    return [told, "", *grid(table)]
+
+
+# ---- Comparisons
+
+
+def comparison(session: Session) -> Lines:
+    """A comparison: speed, steps, loss at equal time, BLEU; or BLEU by length, or by share of the data."""
+    rows = session["rows"]
+    seeds = session["note"].split(";")[0]
+    if "by the length" in session["name"]:
+        told, table = f"Test BLEU by words of the source; in brackets how many sentences. {seeds}.", rows
+    elif "share of the data" in rows[0]:
+        told = f"Test BLEU after five minutes with a part of the training pairs. {seeds}."
+        table = pivot(rows, "recipe", "share of the data", "BLEU lc test")
+    else:
+        told = f"German to English, five minutes each on one core. {seeds}."
+        loss = next(key for key in rows[0] if key.startswith("loss at") and key.endswith("min"))
+        names = {"recipe": "recipe", "parameters": "parameters", "target tokens/s": "tokens/s", "steps made": "steps"}
+        table = [columns(row, names | {loss: loss, "BLEU lc test": "test BLEU"}) for row in rows]
+    return [told, "", *grid(table), *charts(session)]
+
+
+def charts(session: Session) -> Lines:
+    """The charts of a comparison."""
+    return [line for part in session["note"].split("\n\n") if part.startswith("!") for line in ("", part)]
+
+
+def paths(session: Session) -> Lines:
+    """The first recipe of each kind: sequential steps, and how far two words are apart."""
+    names = {"sequential steps": "steps", "path: target to source": "target to source"}
+    names |= {"path within the source": "within the source"}
+    kinds: dict[str, Row] = {}
+    for row in session["rows"]:
+        kinds.setdefault(str(columns(row, names)), {"like": row["recipe"]} | columns(row, names))
+    return [
+        "Sequential steps of learning from one pair, and the path between two words, by formula [Vaswani17 §4]: a",
+        "layer at one position counts one; n source and m target tokens, the means of the validation set.",
+        "",
+        *grid(list(kinds.values())),
+    ]
