@@ -15,7 +15,8 @@ import pytest
 from regard.config import Recipe, VitSection
 from regard.data.batches.patches import Scale
 from regard.explore.folders.models import MOST
-from regard.tasks.images.classifier import ImageAssets, ImageClassification
+from regard.tasks.images.assets import ImageAssets
+from regard.tasks.images.classifier import ImageClassification
 from regard.tasks.language.spans import SpanCorruption
 from regard.tasks.text.assets import TextAssets
 from regard.text.tokenizers.tokenizer import learn

@@ -57,7 +57,7 @@ def test_the_folder_holds_what_is_promised(taught: Path) -> None:
     for name in ("recipe.toml", "model.safetensors", "tokenizer.json", "labels.json", "card.md", "manifest.json"):
         assert (model / name).is_file(), name
     card = (model / "card.md").read_text()
-    assert "A classifier of texts" in card
+    assert "A text classifier" in card
     assert "3 labels" in card
     assert "calibration" in card
     kinds = {json.loads(line)["kind"] for line in (model / "training" / "metrics.jsonl").read_text().splitlines()}

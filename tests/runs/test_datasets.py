@@ -76,7 +76,7 @@ def test_the_recipe_is_for_as_many_texts_as_there_are(tmp_path: Path) -> None:
 
 def test_what_spoils_a_classifier_is_refused_unless_a_person_knows_better(tmp_path: Path) -> None:
     pairs = [(f"ab {number % 2}", "x" if number % 3 else "y") for number in range(60)]
-    with refused(RegardError, "a.csv:3", "--despite-check"):
+    with refused(RegardError, "a.csv:2", "--despite-check"):
         classification(tmp_path, pairs)
     job, told, _ = classification(tmp_path, pairs, despite=True)
     assert job.recipe.task == "classification"

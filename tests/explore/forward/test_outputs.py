@@ -18,8 +18,7 @@ from regard.models.decoding.transformer import TransformerStepper
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.classification.predictions import Prediction
 from regard.tasks.model_folder import TASKS
-from regard.tasks.tagging.tagger import TagAssets
-from regard.tasks.text.assets import TextAssets
+from regard.tasks.text.assets import TagAssets, TextAssets
 from regard.tasks.translation.translator import Translation
 from regard.text.tokenizers.tokenizer import learn
 from regard.text.tokenizers.vocabulary import learn_vocabularies

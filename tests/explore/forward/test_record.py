@@ -23,8 +23,7 @@ from regard.system.errors import RegardError, UsageError
 from regard.tasks.classification.classifier import Classification
 from regard.tasks.language.spans import SpanCorruption
 from regard.tasks.model_folder import TASKS
-from regard.tasks.tagging.tagger import TagAssets
-from regard.tasks.text.assets import TextAssets
+from regard.tasks.text.assets import TagAssets, TextAssets
 from regard.text.tokenizers.tokenizer import learn
 from regard.text.tokenizers.vocabulary import Vocabularies, learn_vocabularies
 from tests.refusals import refused

@@ -310,7 +310,7 @@ def corpus_drafts(scans: Sequence[LabelScan[Any]]) -> Iterator[Draft]:
             f"{count:,} lines ({percent(share)}) give {several:,} {noun} different labels: the labels contradict."
         )
         order = np.flatnonzero(at_odds)
-        order = order[np.argsort(number[order], kind="stable")][: 2 * EXAMPLES]
+        order = order[np.argsort(first[number[order]], kind="stable")][: 2 * EXAMPLES]
         finding = Finding("conflict", severity_of(share, 0.0, 0.5), count, share, (), sentence)
         yield Draft(finding, places(order))
     if (count := int(again.sum())) > 0:

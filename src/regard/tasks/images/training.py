@@ -20,7 +20,8 @@ from regard.models.inputs import Patches, patches
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.classification.label_training import LabelNames, LabelTrainingTask, refuse_nothing_outside
 from regard.tasks.classification.losses import NUMBER
-from regard.tasks.images.classifier import ImageAssets, ImageClassification
+from regard.tasks.images.assets import ImageAssets
+from regard.tasks.images.classifier import ImageClassification
 from regard.tasks.protocols import DataPaths, TrainingJob, device_of
 from regard.tasks.text.preparation import prepare_texts
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, overload
 
 import numpy as np
@@ -20,7 +18,7 @@ from regard.config import BertSection, Recipe, RnnEncoderSection
 from regard.data.batches.batch import Ids, batches_by_length, pack_sources
 from regard.data.batches.texts import TextBatch, WordMarks
 from regard.data.corpora.corpus import Corpus
-from regard.data.prepare.encoders import TOKENIZER, TagEncoder, Window, word_parts
+from regard.data.prepare.encoders import TagEncoder, Window, word_parts
 from regard.data.prepare.shards import ragged_indices
 from regard.data.prepare.windowing import Frame
 from regard.models.bert import TagHead
@@ -29,56 +27,21 @@ from regard.models.inputs import tokens
 from regard.models.rnn import Reader
 from regard.nn.heads import Chain
 from regard.nn.layout import Sequences
-from regard.system.errors import RegardError, UsageError
+from regard.system.errors import UsageError
 from regard.tasks.metrics.labels import refuse_unknown_labels
 from regard.tasks.metrics.spans import TagScores, tag_scores
-from regard.tasks.text.assets import LABELS, LabelsFile, TextAssets, labels_content, read_json
+from regard.tasks.text.assets import TagAssets
 from regard.tasks.text.task import ROOM, BaseTask, Read, read_as, refuse_others
 from regard.text.tags import (
     OUTSIDE,
     Place,
-    Scheme,
     TaggedWords,
-    detect,
     forbidden,
     places_of,
     spans_of,
     split_tag,
     tags_of,
 )
-from regard.text.tokenizers.vocabulary import read_tokenizer
-
-
-@dataclass(frozen=True)
-class TagAssets(TextAssets):
-    """Tokenizer and labels, and the tag scheme, also kept in ``labels.json``."""
-
-    scheme: Scheme = "none"
-
-    @property
-    def contents(self) -> Mapping[str, bytes]:
-        """``tokenizer.json``, and ``labels.json`` with the scheme."""
-        return {**super().contents, LABELS: labels_content(self.labels, self.fitted, scheme=self.scheme)}
-
-    @property
-    def sha256(self) -> str:
-        """One fingerprint of tokenizer, tags and scheme."""
-        return hashlib.sha256(f"{super().sha256} {self.scheme}".encode()).hexdigest()
-
-    @classmethod
-    def load(cls, folder: Path) -> TagAssets:
-        """Those of a model folder; where no scheme is named, as in one from elsewhere, spans are read leniently.
-
-        Raises:
-            RegardError: a file is missing or damaged.
-        """
-        tokenizer, path = read_tokenizer(folder / TOKENIZER), folder / LABELS
-        if not path.exists():
-            raise RegardError("is missing; it names the tags", str(path))
-        read = read_json(path, LabelsFile)
-        lenient: Scheme = "none" if detect([[label] for label in read.labels]) == "none" else "io"
-        return cls(tokenizer, read.labels, read.fitted, read.scheme or lenient)
-
 
 Scores = NDArray[np.float32]
 CELLS = 1 << 15

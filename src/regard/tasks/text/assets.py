@@ -15,7 +15,7 @@ from regard.config import FORMAT, checksum
 from regard.data.prepare.encoders import TOKENIZER
 from regard.system import disk
 from regard.system.errors import RegardError
-from regard.text.tags import Scheme
+from regard.text.tags import Scheme, detect
 from regard.text.tokenizers.vocabulary import AnyTokenizer, read_tokenizer
 
 LABELS = "labels.json"
@@ -85,6 +85,37 @@ class TextAssets:
             return cls(tokenizer)
         read = read_json(folder / LABELS, LabelsFile)
         return cls(tokenizer, read.labels, read.fitted)
+
+
+@dataclass(frozen=True)
+class TagAssets(TextAssets):
+    """Tokenizer and labels, and the tag scheme, also kept in ``labels.json``."""
+
+    scheme: Scheme = "none"
+
+    @property
+    def contents(self) -> Mapping[str, bytes]:
+        """``tokenizer.json``, and ``labels.json`` with the scheme."""
+        return {**super().contents, LABELS: labels_content(self.labels, self.fitted, scheme=self.scheme)}
+
+    @property
+    def sha256(self) -> str:
+        """One fingerprint of tokenizer, tags and scheme."""
+        return hashlib.sha256(f"{super().sha256} {self.scheme}".encode()).hexdigest()
+
+    @classmethod
+    def load(cls, folder: Path) -> TagAssets:
+        """Those of a model folder; where no scheme is named, as in one from elsewhere, spans are read leniently.
+
+        Raises:
+            RegardError: a file is missing or damaged.
+        """
+        tokenizer, path = read_tokenizer(folder / TOKENIZER), folder / LABELS
+        if not path.exists():
+            raise RegardError("is missing; it names the tags", str(path))
+        read = read_json(path, LabelsFile)
+        lenient: Scheme = "none" if detect([[label] for label in read.labels]) == "none" else "io"
+        return cls(tokenizer, read.labels, read.fitted, read.scheme or lenient)
 
 
 def labels_content(labels: Sequence[str], fitted: FittedValues, **more: str) -> bytes:
