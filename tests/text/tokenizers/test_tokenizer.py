@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.system.errors import RegardError, UsageError
-from regard.text.tokenizers.byte_pieces import spell
+from regard.text.tokenizers.byte_pieces import FORMS as FORMS_OF_LIBRARY
+from regard.text.tokenizers.byte_pieces import latin_words, normalise, spell
 from regard.text.tokenizers.tokenizer import LONGEST, Tokenizer, learn
 from tests.refusals import refused
 
@@ -82,6 +83,32 @@ def test_offsets_are_the_characters_whose_bytes_a_piece_holds(
         assert offset == (character_of_byte[begin], character_of_byte[end - 1] + 1)
         begin = end
     assert begin == len(character_of_byte)
+
+
+LATIN = st.text(st.sampled_from(list(" '\"-_09aZsdévmÿÀʯ×÷¡ªµ\u02b0\u0300\t")), max_size=30)
+
+
+@given(st.one_of(ANY, LATIN), st.sampled_from(FORMS))
+def test_ids_in_batches_are_those_with_offsets(learned: dict[str, Tokenizer], text: str, form: str) -> None:
+    one = learned[form]
+    (ids,), (ended,) = one.ids_batch([text]), one.ids_batch([text], ended=True)
+    assert ids.tolist() == one.encode(text).ids
+    assert ended.tolist() == [*ids.tolist(), one.end]
+
+
+@given(LATIN)
+def test_latin_texts_are_split_as_the_library_splits(learned: dict[str, Tokenizer], text: str) -> None:
+    words = latin_words(text)
+    assert words is None or [spell(word) for word in words] == learned["none"].words(text)
+    assert (words is None) == any(sign in text for sign in "×÷¡ªµ\u02b0\u0300\t")
+
+
+def test_text_without_marks_is_composed_already() -> None:
+    for form in ("none", "nfc"):
+        library = FORMS_OF_LIBRARY[form]
+        for code in range(0x300):
+            pair = f"e{chr(code)}e"
+            assert normalise(pair, form) == (library.normalize_str(pair) if library else pair)
 
 
 @given(ANY, st.sampled_from(FORMS))

@@ -21,6 +21,8 @@ FORMS: dict[str, normalizers.Normalizer | None] = {
 """The tokenizer library's own forms, not Python's: a model then means the same under every version of Python."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_FIRST_MARK = "\u0300"
+"""The first character that combines with the one before it."""
 
 
 def replace_surrogates(text: str) -> str:
@@ -46,9 +48,11 @@ def normaliser(form: Normalisation, lowercase: bool = False) -> normalizers.Norm
 
 def normalise(text: str, form: Normalisation, lowercase: bool = False) -> str:
     """``text`` in one Unicode normal form, lower-cased on request; ``none`` only replaces lone surrogates."""
-    text = replace_surrogates(text)
     if text.isascii():
         return text.lower() if lowercase else text
+    if form != "nfkc" and not lowercase and max(text) < _FIRST_MARK:
+        return text  # letters without marks are composed already
+    text = replace_surrogates(text)
     found = normaliser(form, lowercase)
     return text if found is None else found.normalize_str(text)
 
@@ -107,6 +111,17 @@ def assemble(model: models.BPE, normaliser: normalizers.Normalizer | None, units
     )
     core.decoder = decoders.ByteLevel()
     return core
+
+
+_LETTER = "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af"
+_LATIN = re.compile(f"[ -~{_LETTER}]*")
+_LATIN_WORD = re.compile(rf"'s|'t|'re|'ve|'m|'ll|'d| ?[{_LETTER}]+| ?[0-9]+| ?[^ 0-9{_LETTER}]+| +(?![^ ])| +")
+"""What :data:`WORD` matches in printable ASCII and Latin letters."""
+
+
+def latin_words(text: str) -> list[str] | None:
+    """The words of a text in Latin letters, as :data:`WORD` splits it; None for any other text."""
+    return _LATIN_WORD.findall(text) if _LATIN.fullmatch(text) else None
 
 
 def word_starts(held: Sequence[bytes], splitter: pre_tokenizers.PreTokenizer) -> NDArray[np.bool_]:

@@ -33,6 +33,7 @@ from regard.text.tokenizers.byte_pieces import (
     Normalisation,
     Units,
     assemble,
+    latin_words,
     normalise,
     normaliser,
     spell,
@@ -118,6 +119,8 @@ def _fits(vocabulary: list[str], merges: list[tuple[str, str]], ids: dict[str, i
     return first >= 2 and vocabulary[first : first + 256] == ALPHABET and spelled and built
 
 
+KNOWN = 1 << 17
+"""Words whose ids are remembered."""
 CLASS, MASK = "[CLS]", "[MASK]"
 SENTINEL = re.compile(r"<extra_([0-9]+)>")
 """Symbols of tasks: before a text that is read as a whole, for a hidden word, for each span that was taken out."""
@@ -238,6 +241,7 @@ class Tokenizer(BaseTokenizer):
         self._words = assemble(models.BPE(), None).pre_tokenizer
         self._bytes = [b"" if place < self.symbols else unspell(name) for place, name in enumerate(self.names)]
         self._fragment = [place >= self.symbols and not _whole(held) for place, held in enumerate(self._bytes)]
+        self._known: dict[str, list[int]] = {}
         self.longest = max(map(len, self._bytes))
         """Bytes of the longest piece."""
         self.content = self._to_json()
@@ -261,8 +265,23 @@ class Tokenizer(BaseTokenizer):
         """The ids alone of each text, ``</s>`` last where ``ended``; the fastest way in."""
         tail = [self.end] if ended else []
         normal = [self.normalise(text) for text in texts]
-        found = self._core.encode_batch_fast(normal, add_special_tokens=False)
-        return [np.array(one.ids + tail, dtype=np.int64) for one in found]
+        return [np.array(ids + tail, dtype=np.int64) for ids in self._ids(normal)]
+
+    def _ids(self, normal: Sequence[str]) -> list[list[int]]:
+        """The ids of normalised texts.
+
+        Words of Latin texts are looked up, which is several times faster than the library's split; it encodes the words
+        that were not met before, and all other texts.
+        """
+        words = [latin_words(text) if self.units == "pieces" else None for text in normal]
+        known = self._known = self._known if len(self._known) < KNOWN else {}
+        fresh = list({word for split in words if split for word in split if word not in known})
+        known.update(zip(fresh, self._encode_ids(fresh), strict=True))
+        others = iter(self._encode_ids([text for text, split in zip(normal, words, strict=True) if split is None]))
+        return [next(others) if split is None else [id for word in split for id in known[word]] for split in words]
+
+    def _encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        return [one.ids for one in self._core.encode_batch_fast(texts, add_special_tokens=False)]
 
     def words(self, text: str) -> list[str]:
         """The words within which pieces are merged, written in byte letters, in order."""
