@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from regard.explore.forward.head_measures import measures, rollout
 from regard.explore.forward.inputs import Token, by_word, image_inputs, text_inputs, words
 from regard.explore.forward.outputs import scores
 from regard.explore.forward.passes import probabilities
-from regard.explore.forward.record import AttentionRecord, measures, record, record_attention, rollout
+from regard.explore.forward.record import AttentionRecord, record, record_attention
 from regard.explore.kinds import Kind
 from regard.explore.questions.attribution import explained_score
 from regard.models.ablation import Ablations, Head

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import regard
+from regard.explore.forward.head_measures import rollout
 from regard.explore.forward.inputs import text_inputs
-from regard.explore.forward.record import record, rollout
+from regard.explore.forward.record import record
 from regard.explore.questions.equation import equation
 from tests.page.numbers import check_gaze, clean, like, places, weight
 from tests.page.odd import LETTERS

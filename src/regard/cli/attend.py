@@ -24,7 +24,7 @@ from regard.system.errors import UsageError
 if TYPE_CHECKING:
     from regard.explore.forward.text_windows import WindowedRequest
     from regard.explore.kinds import Kind
-    from regard.explore.pictures.heatmap import ColourScheme
+    from regard.explore.pictures.terminal_heatmap import ColourScheme
 
 OF_TEXTS = Group("Of texts", sort_key=1)
 OF_IMAGES = Group("Of images", sort_key=2)

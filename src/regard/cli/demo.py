@@ -12,7 +12,7 @@ from regard.cli.io.terminal import Stop, colour_scheme, result, result_json
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
-    from regard.explore.pictures.heatmap import ColourScheme
+    from regard.explore.pictures.terminal_heatmap import ColourScheme
     from regard.runs.demo.images import ImageDemonstration
     from regard.runs.demo.translation import Demonstration, DemoScores, PronounAttention
 

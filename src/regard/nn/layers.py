@@ -5,7 +5,8 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from regard.nn import hooks
-from regard.nn.attention.multi_head import KVCache, MultiHeadAttention
+from regard.nn.attention.kv_cache import KVCache
+from regard.nn.attention.multi_head import MultiHeadAttention
 from regard.nn.dropout import Dropout
 from regard.nn.layout import Layout
 from regard.nn.ops import Linear, project

@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 from regard.config import Recipe, RnnSection, TransformerSection, recipe_from
+from regard.explore.forward.head_measures import measures, rollout
 from regard.explore.forward.inputs import Token, by_word, words
-from regard.explore.forward.record import WHOLE, measures, record, rollout
+from regard.explore.forward.record import WHOLE, record
 from regard.explore.pictures import arcs
-from regard.explore.pictures.heatmap import ColourScheme
+from regard.explore.pictures.terminal_heatmap import ColourScheme
 from regard.explore.pictures.view import View, word_svg
 from regard.models.build import rnn, transformer
 from regard.system.errors import RegardError, UsageError

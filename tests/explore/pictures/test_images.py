@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 import torch
 
-from regard.explore.forward.record import mean_distance, patch_distances
-from regard.explore.pictures.heatmap import ColourScheme
+from regard.explore.forward.head_measures import mean_distance, patch_distances
 from regard.explore.pictures.images import ImageView, data_url, distances, image_view, png_bytes, receptive_field
+from regard.explore.pictures.terminal_heatmap import ColourScheme
 from regard.models.captured_attention import image_weights
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.images.classifier import ImageClassification

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.explore.pictures.arcs import ArcDiagram, arc_diagrams, bars, describe
-from regard.explore.pictures.heatmap import ColourScheme
 from regard.explore.pictures.svg import heads, heatmap, text_width
+from regard.explore.pictures.terminal_heatmap import ColourScheme
 
 SVG = "{http://www.w3.org/2000/svg}"
 EVIL = ['<img onerror="alert()">', "</svg><script>alert(1)</script>", "a&b", "\x00\x1b\ud800\ufffe", "\"'"]

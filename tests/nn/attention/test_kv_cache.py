@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from regard.nn.attention.multi_head import KVCache
+from regard.nn.attention.kv_cache import KVCache
 
 
 def filled(rows: int, stride: int) -> KVCache:

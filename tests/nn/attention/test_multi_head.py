@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.nn.attention import multi_head
-from regard.nn.attention.multi_head import KVCache, MultiHeadAttention, attend
+from regard.nn.attention.kv_cache import KVCache
+from regard.nn.attention.multi_head import MultiHeadAttention, attend
 from regard.nn.dropout import reseed
 from regard.nn.layout import Layout, Sequences
 from tests.models.small_models import arrays, assert_near, only, sequences, stir

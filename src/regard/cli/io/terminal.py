@@ -20,7 +20,7 @@ from regard.system.interrupts import SIGNALS, end
 from regard.training.reporters import EVERY, clock
 
 if TYPE_CHECKING:
-    from regard.explore.pictures.heatmap import Colours, ColourScheme
+    from regard.explore.pictures.terminal_heatmap import Colours, ColourScheme
     from regard.text.lines import InvalidLines
 
 
@@ -58,7 +58,7 @@ def say_invalid_lines(name: str, notes: InvalidLines) -> None:
 
 def colour_scheme(stream: TextIO | None = None) -> ColourScheme:
     """The colours of the stream's terminal; none for a pipe or with ``NO_COLOR``."""
-    from regard.explore.pictures.heatmap import ColourScheme
+    from regard.explore.pictures.terminal_heatmap import ColourScheme
 
     stream = stream or sys.stdout
     encoding = (getattr(stream, "encoding", None) or "ascii").lower().replace("-", "")

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.explore.pictures.heatmap import ColourScheme, paint
 from regard.explore.pictures.svg import MARGIN, document, label, number, small_text, text_width
 from regard.explore.pictures.table import fit
+from regard.explore.pictures.terminal_heatmap import ColourScheme, paint
 from regard.text.terminal_cells import crop, visible, width
 
 SIZE = 17

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.explore.forward.record import mean_distance, patch_distances
-from regard.explore.pictures import heatmap, svg
-from regard.explore.pictures.heatmap import ColourScheme
+from regard.explore.forward.head_measures import mean_distance, patch_distances
+from regard.explore.pictures import svg
+from regard.explore.pictures import terminal_heatmap as heatmap
+from regard.explore.pictures.terminal_heatmap import ColourScheme
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from regard.explore.forward.inputs import by_word
 from regard.explore.forward.record import WHOLE, AttentionRecord
 from regard.explore.kinds import TITLES, Kind, is_self_attention
 from regard.explore.payload import downsample
-from regard.explore.pictures import arcs, heatmap, svg
-from regard.explore.pictures.heatmap import ColourScheme
+from regard.explore.pictures import arcs, svg, terminal_heatmap
+from regard.explore.pictures.terminal_heatmap import ColourScheme
 from regard.system.errors import RegardError, UsageError
 
 SMALLER = "Each square stands for several tokens: what those of its rows give to those of its columns, on average."
@@ -103,8 +103,8 @@ class View:
             return arcs.bars(self.arc_diagram(word), look)
         names, weight_HQK = self.heads()
         if self.head is None or len(names) > 1:
-            return heatmap.heads(weight_HQK, names, look, f"{self.title}: {self._sentence()}")
-        return heatmap.heatmap(weight_HQK[0], *self.labels(), look, self.title)
+            return terminal_heatmap.heads(weight_HQK, names, look, f"{self.title}: {self._sentence()}")
+        return terminal_heatmap.heatmap(weight_HQK[0], *self.labels(), look, self.title)
 
     def svg(self, word: str | None = None, remark: str = "", most: int | None = None) -> str:
         """The picture as SVG, with a remark below it.

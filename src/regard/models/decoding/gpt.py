@@ -18,7 +18,7 @@ from torch import Tensor
 
 from regard.models.decoding.next_token import NextTokenScores
 from regard.models.decoding.transformer import ROOM, concat_caches
-from regard.nn.attention.multi_head import KVCache
+from regard.nn.attention.kv_cache import KVCache
 from regard.nn.layout import Layout, Sequences
 from regard.nn.positions import Learned
 

@@ -14,7 +14,7 @@ from regard.models.decoding.next_token import NextTokenScores
 from regard.models.inputs import Tokens
 from regard.models.transformer import Transformer
 from regard.nn import hooks
-from regard.nn.attention.multi_head import KVCache
+from regard.nn.attention.kv_cache import KVCache
 from regard.nn.layout import Layout, Sequences
 
 ROOM = 32

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from regard.explore.pictures.heatmap import (
+from regard.explore.pictures.terminal_heatmap import (
     RAMP_256,
     ROWS,
     SHADES_ASCII,
