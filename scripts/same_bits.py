@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import os
 import random
 import subprocess
@@ -276,12 +277,16 @@ def weights_sum(model: Path) -> str:
 
 
 def data_sum(model: Path) -> str:
-    """The sha256 of a run's prepared data: its shards and its index, in order of their names."""
+    """The sha256 of a run's prepared data: its shards and the values of its index, in order of their names."""
     folder = model / "training" / "data"
     found = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         found.update(f"{path.relative_to(folder).as_posix()}\n".encode())
-        found.update(hashlib.sha256(path.read_bytes()).digest())
+        content = path.read_bytes()
+        if path.name == "index.json":  # the order of its keys, and so its own sha256, may change
+            index = {name: value for name, value in json.loads(content).items() if name != "sha256"}
+            content = json.dumps(index, sort_keys=True).encode()
+        found.update(hashlib.sha256(content).digest())
     return found.hexdigest()
 
 
