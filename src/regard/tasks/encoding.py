@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.config import BertSection, Recipe, VitSection
-from regard.data.prepare.windowing import Frame
-from regard.data.prepare.word_tags import most_central
+from regard.data.prepare.windowing import Frame, most_central
 from regard.models.bert import Bert
 from regard.models.build import bert, vectors
 from regard.models.inputs import Tokens

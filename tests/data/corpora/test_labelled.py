@@ -12,7 +12,16 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from regard.data.corpora.labelled import FirstWordLabels, LabelledCsv, LabelledJsonLines, LabelledTsv, open_labelled
+from regard.data.corpora.labelled import (
+    FirstWordLabels,
+    LabelledCsv,
+    LabelledJsonLines,
+    LabelledTsv,
+    join_labels,
+    open_labelled,
+    parse_number,
+    split_labels,
+)
 from regard.system.errors import RegardError, UsageError
 from tests.refusals import refused
 
@@ -171,3 +180,21 @@ def test_public_sets_are_read_whole(data_folder: Path, name: str, columns: str |
     pairs = list(open_labelled(data_folder / name, columns).examples())
     assert len(pairs) == texts
     assert len({label for _, label in pairs}) == labels
+
+
+def test_labels_are_split_as_they_were_joined() -> None:
+    assert split_labels(join_labels(["a", " b c ", "d"])) == ["a", "b c", "d"]
+    assert split_labels("") == split_labels(" | ") == []
+    assert split_labels("b|a|b") == ["b", "a"]
+    assert join_labels([]) == ""
+
+
+@pytest.mark.parametrize("labels", [["a|b"], ["a", " "]])
+def test_a_label_that_cannot_be_joined_is_refused(labels: list[str]) -> None:
+    with pytest.raises(ValueError):
+        join_labels(labels)
+
+
+def test_numbers() -> None:
+    assert [parse_number(label) for label in ("3", " -1.5e3 ", "0")] == [3.0, -1500.0, 0.0]
+    assert [parse_number(label) for label in ("", "x", "1,5", "nan", "inf", "1_000")] == [None] * 6

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.data.corpora.pairs import TwoFiles
-from regard.data.corpora.subset import Subset, uniform_hash
+from regard.data.corpora.pairs import Subset, TwoFiles, uniform_hash
 from regard.system.errors import UsageError
 from tests.refusals import refused
 

@@ -8,8 +8,7 @@ import pytest
 from regard.data.batches.batch import pack_sources
 from regard.data.batches.texts import WordMarks, text_lengths
 from regard.data.prepare.encoders import TagEncoder, word_parts
-from regard.data.prepare.windowing import Frame
-from regard.data.prepare.word_tags import most_central
+from regard.data.prepare.windowing import Frame, most_central
 from regard.text.tags import TaggedWords, places_of
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 

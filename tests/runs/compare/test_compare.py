@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from regard.config import dump_toml
-from regard.data.corpora.subset import Subset
+from regard.data.corpora.pairs import Subset
 from regard.runs.compare import trainings
 from regard.runs.compare.compare import Budget, Texts, compare
 from regard.runs.train import train

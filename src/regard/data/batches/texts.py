@@ -20,7 +20,7 @@ from regard.data.batches.batch import (
 )
 from regard.data.batches.loader import DataLoader, Made, Make, plan_batches
 from regard.data.prepare.shards import Side
-from regard.data.prepare.word_tags import CONTINUES, NEIGHBOUR, TAGS
+from regard.data.prepare.windowing import CONTINUES, NEIGHBOUR, TAGS
 from regard.system.keys import generator
 
 

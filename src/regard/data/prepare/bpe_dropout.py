@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.prepare.shards import ShardFile, Shards, Side, SideWriter, ragged_indices
-from regard.data.prepare.word_tags import CONTINUES, INSIDE
+from regard.data.prepare.windowing import CONTINUES, INSIDE
 from regard.system.keys import key
 from regard.text.tokenizers.bpe_dropout import Segmenter
 from regard.text.tokenizers.tokenizer import Tokenizer

@@ -19,8 +19,7 @@ from regard.data.corpora.documents import DocumentPart
 from regard.data.corpora.images import LARGEST, Image
 from regard.data.corpora.labelled import Kind, parse_number, split_labels
 from regard.data.prepare.bpe_dropout import WordTable
-from regard.data.prepare.windowing import Frame
-from regard.data.prepare.word_tags import CONTINUES, INSIDE, NEIGHBOUR, TAGS, most_central
+from regard.data.prepare.windowing import CONTINUES, INSIDE, NEIGHBOUR, TAGS, Frame, most_central
 from regard.text.tags import Scheme, TaggedWords, convert_tags
 from regard.text.tokenizers.bpe_dropout import Segmenter
 from regard.text.tokenizers.tokenizer import Tokenizer
@@ -267,7 +266,7 @@ class ImageEncoder(TextEncoder[Image]):
 
 
 class TagEncoder(TextEncoder[TaggedWords]):
-    """A text and the tags of its words, as the marks of their first pieces (:mod:`~regard.data.prepare.word_tags`).
+    """A text and the tags of its words, as the marks of their first pieces (:mod:`~regard.data.prepare.windowing`).
 
     Words are encoded one by one, each with the white space before it, so that no piece belongs to two. In a text of
     several windows each word counts in that one only in which it is most central.

@@ -1,4 +1,4 @@
-"""Special tokens around a text, and overlapping windows of long texts."""
+"""Special tokens around a text, overlapping windows of long texts, and which window counts a tagged word."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from regard.data.prepare.shards import ShardFile
 
 Ids = NDArray[np.int64]
+INSIDE, NEIGHBOUR, CONTINUES, TAGS = 0, 1, 2, 3
+"""Marks of the pieces of a tagged text: inside a word; the first of a word that another window counts; the symbol that
+ends a window whose text continues in the next; the first of a word with the first tag, the other tags above it."""
 
 
 class Framing(Protocol):
@@ -129,3 +132,22 @@ class DocumentIndex:
         """Number of examples, and of windows if some have several, as text."""
         windows = int(self.windows_B.sum())
         return f"{self.count:,} {what}" + (f" ({windows:,} windows)" if windows > self.count else "")
+
+
+def most_central(first_R: Ids, last_R: Ids, starts: Sequence[int], room: int) -> Ids:
+    """For each word the window in which it stands farthest from an edge that cuts the text; later words, later windows.
+
+    Args:
+        first_R, last_R: the first and last piece of each word, counted in the text.
+        starts: where the windows begin.
+        room: pieces of a window.
+    """
+    window_R, best_R = np.zeros(len(first_R), np.int64), np.full(len(first_R), -np.inf)
+    for number, start in enumerate(starts):
+        begin, end = np.searchsorted(first_R, [start, start + room])
+        before_R = first_R[begin:end] - (start if number else -np.inf)
+        behind_R = (start + room - 1 if number < len(starts) - 1 else np.inf) - last_R[begin:end]
+        central_R = np.minimum(before_R, behind_R)
+        better = begin + np.flatnonzero(central_R > best_R[begin:end])
+        window_R[better], best_R[better] = number, central_R[better - begin]
+    return window_R

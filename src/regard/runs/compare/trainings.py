@@ -14,8 +14,8 @@ import torch
 from regard.config import Recipe
 from regard.data.checks.pairs import PairScan
 from regard.data.corpora.corpus import Corpus, TextPair
+from regard.data.corpora.pairs import Subset
 from regard.data.corpora.scan import DataScan
-from regard.data.corpora.subset import Subset
 from regard.data.prepare.prepared import PreparedPairs
 from regard.models.complexity import costs
 from regard.runs.compare import results as comparison_results

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from regard.data.corpora.conllu import ConlluSentence, shares
+from regard.data.corpora.conll import ConlluSentence, shares
 
 
 @pytest.mark.parametrize(
