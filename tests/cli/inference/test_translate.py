@@ -127,17 +127,6 @@ def test_a_slow_writer_is_answered_before_it_goes_on() -> None:
     assert found == [["first"], ["second"]]
 
 
-def test_an_error_while_reading_comes_through() -> None:
-    def lines() -> Iterator[str]:
-        yield "a"
-        raise OSError("gone")
-
-    found = bursts(lines())
-    assert next(found) == ["a"]
-    with pytest.raises(OSError, match="gone"):
-        next(found)
-
-
 CHILD = """
 import signal, sys, types
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs begin with it ignored
