@@ -39,11 +39,8 @@ def test_a_finished_run_goes_on_to_a_later_last_step(world: Path, regard: Run, t
     assert "resume with --allow-mismatch training.steps" in regard(*longer).sentence
     with (model / "training" / "resolved.toml").open("rb") as file:
         before = tomllib.load(file)
-    changed = [
-        "training.steps",
-        "training.validate_every",
-        *(["chosen.threads"] if before["chosen"]["threads"] > 1 else []),
-    ]
+    threads = ["chosen.threads"] if before["chosen"]["threads"] > 1 else []
+    changed = ["training.steps", "training.validate_every", *threads]
     done = regard(*longer, *(word for name in changed for word in ("--allow-mismatch", name)))
     assert done.code == 0, done.err
     with (model / "training" / "resolved.toml").open("rb") as file:

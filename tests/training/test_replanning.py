@@ -8,18 +8,13 @@ from regard.training.budget import Costs, Replanning, midway
 from regard.training.checkpoints import manifest, resolved
 from regard.training.checkpoints.checkpoint import whole
 from tests.training.timed import Clock, Minutes, SlowDisk
-from tests.training.toy import Fast, Play, StopAt, recipe
+from tests.training.toy import Fast, Play, StopAt, log, recipe
 
 COSTS = Costs(step=0.5, loss=2.0, text=14.0, save=0.25, spent=1.0)
 
 
 def minutes(folder, length, **training):
     return Minutes(folder / "model", recipe(minutes=length, **{"steps": None, "validate_every": 20, **training}))
-
-
-def log(play, *kinds):
-    found = [json.loads(line) for line in (play.output / "training" / "metrics.jsonl").read_text().splitlines()]
-    return [line for line in found if line["kind"] in kinds]
 
 
 @pytest.mark.parametrize("select", ["auto", "loss", "bleu"])
