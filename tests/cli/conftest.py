@@ -26,7 +26,9 @@ class Done:
         """It ended with this code, and all it wrote is one line on stderr that holds these words."""
         assert (self.code, self.out) == (code, "")
         assert said in self.err
+        assert self.err.startswith("regard: ")
         assert len(self.err.splitlines()) == 1
+        assert "Traceback" not in self.err
 
 
 Run = Callable[..., Done]

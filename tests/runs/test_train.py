@@ -55,6 +55,7 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., object
         ({"settings": ["data.weights=[1, 2]"]}, "data.weights", "2"),
         ({"device": "cpu:99"}, "--device", "cpu:99"),
         ({"valid": "b"}, "--valid", "--source"),
+        ({"start_from": "model"}, "--from", ""),
     ],
 )
 def test_wishes(ask: Any, wishes: dict[str, Any], where: str, held: str) -> None:
@@ -113,11 +114,6 @@ def test_only_translation_weighs_its_files(tmp_path: Path, task: str) -> None:
     ):
         with refused(UsageError, where):
             training.train(**given, **wishes)
-
-
-def test_a_translator_begins_from_nothing(ask: Any, tmp_path: Path) -> None:
-    with refused(UsageError, "--from"):
-        ask(start_from=tmp_path / "model")
 
 
 TAGGED = "A\tDET\ndog\tNOUN\n\nTwo\tNUM\nmen\tNOUN\n"

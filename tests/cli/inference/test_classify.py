@@ -109,8 +109,7 @@ def test_images_may_have_a_header(regard, loaded) -> None:
 def test_what_stands_before_a_line_that_cannot_be_read_is_answered(regard, loaded) -> None:
     loaded(Images(("1", "2")))
     done = regard("classify", "model", stdin=b"1,1\n2,0\n1,2,3\n1,1\n")
-    assert done.code == 1
-    assert done.out == "1\t0.9820\n2\t0.9820\n"
+    assert (done.code, done.out) == (1, "1\t0.9820\n2\t0.9820\n")
     assert done.err == "regard: line 3: has no two values\n"
 
 

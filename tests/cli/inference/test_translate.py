@@ -51,8 +51,7 @@ class Shouts:
 def test_lines_out_are_lines_in(regard, loaded, given: bytes, expected: str) -> None:
     loaded(Shouts())
     done = regard("translate", "model", stdin=given)
-    assert done.code == 0
-    assert done.out == expected
+    assert (done.code, done.out) == (0, expected)
 
 
 def test_bad_bytes_are_replaced_and_told(regard, loaded) -> None:
