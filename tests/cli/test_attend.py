@@ -12,30 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.config import Recipe, VitSection
-from regard.data.batches.patches import Scale
 from regard.explore.folders.models import MOST
-from regard.tasks.images.assets import ImageAssets
-from regard.tasks.images.classifier import ImageClassification
-from regard.tasks.language.spans import SpanCorruption
-from regard.tasks.text.assets import TextAssets
-from regard.text.tokenizers.tokenizer import learn
 from regard.training.checkpoints.files import Files
 from tests.explore.payloads import unpack
 from tests.tasks import small_tasks
 
-TEXT = "the old cat sleeps on the green mat"
 LONG = " ".join([small_tasks.SOURCE] * 4)
-SMALL: dict[str, Any] = {"d_model": 16, "d_ff": 32, "heads": 2}
 
 
 @pytest.fixture
 def images(loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A classifier of images of 4 × 4 pixels in four patches, and files of these."""
-    section = VitSection(height=4, width=4, channels=1, patch=2, layers=3, **SMALL)
-    recipe = Recipe(task="image-classification", model=section)
-    model = ImageClassification.build(recipe, (0, 2), key=5).eval()
-    loaded(ImageClassification(recipe, ImageAssets(Scale(9.0), ("a", "b")), model))
+    loaded(small_tasks.viewer(height=4, layers=3, d_model=16, heads=2))
     rows = np.random.default_rng(1).integers(0, 10, (5, 16)).tolist()
     (tmp_path / "a.csv").write_text("".join(",".join(map(str, row)) + ",b\n" for row in rows))
     (tmp_path / "u.csv").write_text("".join(",".join(map(str, row)) + "\n" for row in rows))
@@ -45,10 +33,7 @@ def images(loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def spans(loaded) -> None:
     """A model of missing spans."""
-    model = {"encoder_layers": 2, "decoder_layers": 1, "positions": "relative", **SMALL}
-    recipe = Recipe.model_validate({"task": "span-corruption", "model": model})
-    assets = TextAssets(learn([TEXT] * 3, 300, symbols=("[CLS]", "[MASK]", "<extra_0>", "<extra_1>")))
-    loaded(SpanCorruption(recipe, assets, SpanCorruption.build(recipe, assets.sizes, key=5).eval()))
+    loaded(small_tasks.spanner(decoder_layers=1, d_model=16, heads=2))
 
 
 def test_an_image_and_how_far_the_heads_attend(regard, images) -> None:
