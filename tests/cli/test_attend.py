@@ -12,29 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.config import Recipe, VitSection
-from regard.data.batches.patches import Scale
 from regard.explore.folders.models import MOST
-from regard.tasks.images.assets import ImageAssets
-from regard.tasks.images.classifier import ImageClassification
-from regard.tasks.language.spans import SpanCorruption
-from regard.tasks.text.assets import TextAssets
-from regard.text.tokenizers.tokenizer import learn
 from regard.training.checkpoints.files import Files
 from tests.explore.payloads import unpack
 from tests.tasks import small_tasks
 
-TEXT = "the old cat sleeps on the green mat"
-SMALL: dict[str, Any] = {"d_model": 16, "d_ff": 32, "heads": 2}
+LONG = " ".join([small_tasks.SOURCE] * 4)
 
 
 @pytest.fixture
 def images(loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A classifier of images of 4 × 4 pixels in four patches, and files of these."""
-    section = VitSection(height=4, width=4, channels=1, patch=2, layers=3, **SMALL)
-    recipe = Recipe(task="image-classification", model=section)
-    model = ImageClassification.build(recipe, (0, 2), key=5).eval()
-    loaded(ImageClassification(recipe, ImageAssets(Scale(9.0), ("a", "b")), model))
+    loaded(small_tasks.viewer(height=4, layers=3, d_model=16, heads=2))
     rows = np.random.default_rng(1).integers(0, 10, (5, 16)).tolist()
     (tmp_path / "a.csv").write_text("".join(",".join(map(str, row)) + ",b\n" for row in rows))
     (tmp_path / "u.csv").write_text("".join(",".join(map(str, row)) + "\n" for row in rows))
@@ -44,10 +33,7 @@ def images(loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def spans(loaded) -> None:
     """A model of missing spans."""
-    model = {"encoder_layers": 2, "decoder_layers": 1, "positions": "relative", **SMALL}
-    recipe = Recipe.model_validate({"task": "span-corruption", "model": model})
-    assets = TextAssets(learn([TEXT] * 3, 300, symbols=("[CLS]", "[MASK]", "<extra_0>", "<extra_1>")))
-    loaded(SpanCorruption(recipe, assets, SpanCorruption.build(recipe, assets.sizes, key=5).eval()))
+    loaded(small_tasks.spanner(decoder_layers=1, d_model=16, heads=2))
 
 
 def test_an_image_and_how_far_the_heads_attend(regard, images) -> None:
@@ -86,9 +72,7 @@ def test_an_image_as_json_and_as_a_picture(regard, images, tmp_path: Path) -> No
     ],
 )
 def test_what_is_not_there_of_images(regard, images, words: tuple[str, ...], said: str) -> None:
-    done = regard("attend", "model", *words)
-    assert (done.code, done.out) == (2, "")
-    assert said in done.err
+    regard("attend", "model", *words).refuses(said)
     assert regard("attend", "model", "a.csv", "--kind", "encoder").code == 0
 
 
@@ -120,9 +104,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [("translator", small_tasks.SOURCE), ("translator", small_tasks.SOURCE, "--target", "a"), ("viewer", "one.csv")],
 )
 def test_a_page_of_its_own(regard, folders, words: tuple[str, ...]) -> None:
-    done = regard("attend", *words, "--html", "page.html")
-    assert (done.code, done.out) == (0, "")
-    assert "wrote page.html" in done.err
+    regard("attend", *words, "--html", "page.html").refuses("wrote page.html", 0)
     assert Path("page.html").read_text().startswith("<!doctype html>")
 
 
@@ -142,14 +124,17 @@ def test_a_page_of_its_own(regard, folders, words: tuple[str, ...]) -> None:
         (("translator", "a", "--html", "translator"), "translator: is a folder; name a file"),
         (("translator", "a", "--html", ""), "--html: name a file"),
         (("translator", "a", "--svg", ""), "--svg: name a file"),
+        (("translator", LONG, "--window", 5), "--window: there is no part 5; the text has 4, counted from 1"),
+        (("translator", LONG, "--window", 5, "--html", "p.html"), "--window: there is no part 5"),
+        (("translator", LONG, "--window", 0), "--window: there is no part 0"),
+        (("translator", small_tasks.SOURCE, "--window", 2), "--window: there is no part 2; the text has 1"),
+        (("viewer", "one.csv", "--window", 1), "--window: is not for this model, which reads images"),
+        (("viewer", "one.csv", "--window", 1, "--html", "p.html"), "--window: is not for this model"),
     ],
 )
-def test_a_page_that_cannot_be(regard, folders, words: tuple[str, ...], said: str) -> None:
-    done = regard("attend", *words)
-    assert done.code != 0
-    assert said in done.err
+def test_a_page_or_a_part_that_cannot_be(regard, folders, words: tuple[Any, ...], said: str) -> None:
+    regard("attend", *words).refuses(said, 1 if said in ("the text is empty", "no such folder") else 2)
     assert not Path("p.html").exists()
-    assert len(done.err.splitlines()) == 1
 
 
 def test_the_image_that_is_named_is_on_the_page(regard, folders) -> None:
@@ -230,9 +215,6 @@ def test_the_folder_of_the_demonstration_stands_for_its_model(regard, tmp_path, 
     assert bool(shown[0]) != bool(more)
 
 
-LONG = " ".join([small_tasks.SOURCE] * 4)
-
-
 def test_of_a_long_text_one_part_is_seen_and_said(regard, folders) -> None:
     """The first, or the one that is named; in the terminal, as numbers, and in files."""
     parts = [json.loads(regard("attend", "translator", LONG, "--json", *more).out) for more in ((), ("--window", 3))]
@@ -252,24 +234,6 @@ def test_of_a_long_text_one_part_is_seen_and_said(regard, folders) -> None:
     assert told in done.err
     values, _ = unpack(b64decode(re.search(r'id="payload"[^>]*>([^<]+)<', Path("p.html").read_text())[1]))
     assert values["window"]["number"] == 2
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("translator", LONG, "--window", 5), "--window: there is no part 5; the text has 4, counted from 1"),
-        (("translator", LONG, "--window", 5, "--html", "p.html"), "--window: there is no part 5"),
-        (("translator", LONG, "--window", 0), "--window: there is no part 0"),
-        (("translator", small_tasks.SOURCE, "--window", 2), "--window: there is no part 2; the text has 1"),
-        (("viewer", "one.csv", "--window", 1), "--window: is not for this model, which reads images"),
-        (("viewer", "one.csv", "--window", 1, "--html", "p.html"), "--window: is not for this model"),
-    ],
-)
-def test_a_part_that_is_not_there(regard, folders, words: tuple[Any, ...], said: str) -> None:
-    done = regard("attend", *words)
-    assert (done.code, done.out) == (2, "")
-    assert said in done.err
-    assert len(done.err.splitlines()) == 1
 
 
 def test_what_is_forced_and_a_second_sentence_may_be_long_too(regard, folders) -> None:

@@ -1,6 +1,7 @@
 """``regard demo``: the table shows the measured scores only."""
 
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -30,12 +31,8 @@ def test_the_table_names_model_and_baselines() -> None:
     assert "without positions" not in text
     assert "layer 2 head 3   84% on its antecedent, 3% on the other noun, chance 12%" in text
     assert max(map(len, text.splitlines())) <= 140
-
-
-def test_ablation_has_its_row() -> None:
-    from dataclasses import replace
-
     assert "this model without positions" in table(replace(FOUND, ablated=FOUND.nearest))
+    assert "none tested" in table(replace(FOUND, majority=Accuracy(0, 0)))
 
 
 def test_the_pronoun_shown_is_the_english_or_the_german_one() -> None:
@@ -44,12 +41,6 @@ def test_the_pronoun_shown_is_the_english_or_the_german_one() -> None:
     assert pronoun_of(german.split()) == "er"
     assert pronoun_of("Der Hund schlief , weil".split()) is None
     assert FOUND.encoder.margin == pytest.approx(0.7)
-
-
-def test_nothing_tested_is_said() -> None:
-    from dataclasses import replace
-
-    assert "none tested" in table(replace(FOUND, majority=Accuracy(0, 0)))
 
 
 @pytest.mark.parametrize("steps", ["0", "-1"])

@@ -142,9 +142,7 @@ def test_options_of_another_task_are_refused(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text("a,b\n")
     loaded(Scored(name, None))
-    done = regard("evaluate", "model", *words)
-    assert (done.code, done.out) == (2, "")
-    assert said in done.err
+    regard("evaluate", "model", *words).refuses(said)
 
 
 def test_labels_neither_there_nor_said_are_left_out_of_the_table() -> None:

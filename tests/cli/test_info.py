@@ -44,9 +44,7 @@ def test_the_published_figure_stands_below_and_is_not_the_papers_where_that_is_a
 
 
 def test_images_have_no_vocabulary(regard) -> None:
-    done = regard("info", "vit-base", "--vocabulary", "100")
-    assert done.code == 2
-    assert "no vocabulary" in done.err
+    regard("info", "vit-base", "--vocabulary", "100").refuses("no vocabulary")
 
 
 def test_one_vocabulary_is_told_once() -> None:

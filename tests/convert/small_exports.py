@@ -13,6 +13,7 @@ from regard.tasks.model_folder import TASKS
 from regard.tasks.text.assets import TagAssets, TextAssets
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from regard.text.tokenizers.vocabulary import Vocabularies
+from tests.convert.random_recipes import T5 as T5_LIKE
 from tests.convert.small_folders import LABELS, TAGS, TEXTS
 from tests.models.small_models import stir
 from tests.tasks.small_tasks import put
@@ -22,16 +23,10 @@ ONE = {**SIZES, "layers": 2, "max_positions": 40}
 TWO = {**SIZES, "encoder_layers": 2, "decoder_layers": 1}
 T5 = {
     **TWO,
-    "norm": "rms",
-    "norm_place": "pre",
+    **T5_LIKE,
     "norm_epsilon": 1e-6,
-    "positions": "relative",
     "relative_buckets": 8,
     "relative_distance": 16,
-    "biases": False,
-    "scale_scores": False,
-    "scale_embedding": False,
-    "scale_output": True,
     "dropout": 0.2,
     "attention_dropout": 0.2,
     "feedforward_dropout": 0.2,
@@ -45,11 +40,7 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "pegasus": ("translation", {**TWO, "norm_place": "pre"}, {"text": {**SPOKEN, "lowercase": True}}),
     "pegasus-characters": ("translation", {**TWO, "norm_place": "pre"}, {"text": {"units": "characters"}}),
     "t5": ("translation", T5, {"text": {**SPOKEN, "normalisation": "nfkc"}}),
-    "t5-long": (
-        "translation",
-        {**T5, "d_k": 5, "d_v": 5},
-        {"data": {"max_tokens": 1500}, "training": {"tokens": 1500}},
-    ),
+    "t5-long": ("translation", {**T5, "d_k": 5, "d_v": 5}, LONG),
     "t5-gated": ("span-corruption", {**T5, "activation": "gated_gelu"}, {"decoding": {"beam": 2}}),
     "marian-spans": ("span-corruption", TWO, {}),
     "classes": ("classification", {**ONE, "activation": "relu"}, {}),

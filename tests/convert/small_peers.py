@@ -141,6 +141,10 @@ def packed(texts: Sequence[Tensor], segments: Sequence[Tensor] | None = None) ->
     return Tokens(torch.cat(list(texts)), sequences, torch.cat(list(segments)) if segments else None)
 
 
+def framed(tokenizer: Any, texts: list[str]) -> list[Tensor]:
+    return [torch.tensor([*tokenizer.begin, *tokenizer.encode(text).ids, tokenizer.end]) for text in texts]
+
+
 def padded(texts: Sequence[Tensor], value: int = 3) -> tuple[Tensor, Tensor]:
     """``ids_BL`` filled up with a real piece, so that a mask that does not hold is noticed, and the mask."""
     mask = nn.utils.rnn.pad_sequence([torch.ones_like(text) for text in texts], batch_first=True)

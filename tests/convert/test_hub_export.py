@@ -26,22 +26,14 @@ from regard.nn.layout import Sequences
 from regard.runs.conversion import export_model, import_model
 from regard.system.errors import RegardError, UsageError
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
+from tests.convert.random_recipes import T5 as T5_LIKE
+from tests.convert.small_exports import SIZES
 from tests.convert.small_folders import LABELS, TAGS, TEXTS, folder_of, write
-from tests.convert.small_peers import packed, pixels, transformers, unpadded
+from tests.convert.small_peers import framed, packed, pixels, transformers, unpadded
 from tests.models.small_models import assert_near
 from tests.refusals import refused
 
-SIZES = {"d_model": 12, "d_ff": 20, "heads": 3}
 POSITIONS = {"max_positions": 40}
-T5_LIKE = {
-    "norm": "rms",
-    "norm_place": "pre",
-    "positions": "relative",
-    "biases": False,
-    "scale_scores": False,
-    "scale_embedding": False,
-    "scale_output": True,
-}
 
 
 def own_tokenizer(symbols: tuple[str, ...] = ()) -> Tokenizer:
@@ -68,15 +60,20 @@ def model_of(recipe: Recipe, pieces: int, count: int = 0) -> nn.Module:
     return built.eval()
 
 
-def out(
-    folder: Path, recipe: Recipe, model: nn.Module, tokenizer: Tokenizer | None, labels: tuple[str, ...] = ()
-) -> Path:
-    """The folder in their layout."""
-    return write(folder / "theirs", hub_files(recipe, weights(model), tokenizer, labels))
+def made(
+    folder: Path, task: str, values: dict[str, Any], labels: tuple[str, ...] = (), symbols: tuple[str, ...] = ()
+) -> tuple[Tokenizer, Recipe, Any]:
+    """A random model of ours, its tokenizer and recipe; it stands in ``folder`` in their layout."""
+    tokenizer, described = own_tokenizer(symbols), recipe(task, values)
+    model = model_of(described, tokenizer.size, len(labels))
+    write(folder, hub_files(described, weights(model), tokenizer, labels))
+    return tokenizer, described, model
 
 
-def framed(tokenizer: Any, texts: list[str]) -> list[Tensor]:
-    return [torch.tensor([*tokenizer.begin, *tokenizer.encode(text).ids, tokenizer.end]) for text in texts]
+def converted(folder: Path, place: Path) -> str:
+    """A folder in their layout, converted for CTranslate2."""
+    pytest.importorskip("ctranslate2").converters.TransformersConverter(str(folder)).convert(str(place))
+    return str(place)
 
 
 def read_by_theirs(folder: Path, texts: list[Tensor]) -> Any:
@@ -106,48 +103,38 @@ def loaded(kind: str, folder: Path) -> Any:
     ],
 )
 def test_an_encoder_of_ours_is_a_bert(task: str, kind: str, labels: tuple[str, ...], tmp_path: Path) -> None:
-    tokenizer = own_tokenizer(("[CLS]", "[MASK]"))
-    described = recipe(task, {"layers": 2, **POSITIONS})
-    model = model_of(described, tokenizer.size, len(labels))
-    folder = out(tmp_path, described, model, tokenizer, labels)
+    tokenizer, described, model = made(tmp_path, task, {"layers": 2, **POSITIONS}, labels, ("[CLS]", "[MASK]"))
     texts = framed(tokenizer, TEXTS)
-    peer = loaded(kind, folder)
-    expected = peer(**read_by_theirs(folder, texts)).logits
+    peer = loaded(kind, tmp_path)
+    expected = peer(**read_by_theirs(tmp_path, texts)).logits
     said = model(packed(texts))
     found = model.head.scores(said) if task == "masked-lm" else said
     assert_near(found, expected if task == "classification" else unpadded(expected, texts), 1e-4)
     if labels:
         assert tuple(peer.config.id2label[number] for number in range(len(labels))) == labels
-    again = read_hub_model(folder)
+    again = read_hub_model(tmp_path)
     assert again.recipe.model.model_dump(exclude={"pooler"}) == described.model.model_dump(exclude={"pooler"})
     assert all(torch.equal(tensor, again.weights[name]) for name, tensor in weights(model).items())
 
 
 @pytest.mark.parametrize("label", ["a\tb", " a", "", "\u2028"])
 def test_a_label_that_could_not_be_imported_is_not_exported(label: str, tmp_path: Path) -> None:
-    described = recipe("classification", {"layers": 1, **POSITIONS})
-    tokenizer = own_tokenizer(("[CLS]", "[MASK]"))
     with refused(RegardError, None, json.dumps(label)):
-        out(tmp_path, described, model_of(described, tokenizer.size, 2), tokenizer, ("b", label))
+        made(tmp_path, "classification", {"layers": 1, **POSITIONS}, ("b", label), ("[CLS]", "[MASK]"))
 
 
 def test_their_pipelines_give_our_labels(tmp_path: Path) -> None:
-    tokenizer = own_tokenizer(("[CLS]", "[MASK]"))
-    described = recipe("classification", {"layers": 1, **POSITIONS})
-    model = model_of(described, tokenizer.size, 5)
-    folder = out(tmp_path, described, model, tokenizer, LABELS)
-    said = transformers.pipeline("text-classification", model=str(folder), device="cpu")(TEXTS)
+    values = {"layers": 1, **POSITIONS}
+    tokenizer, _, model = made(tmp_path, "classification", values, LABELS, ("[CLS]", "[MASK]"))
+    said = transformers.pipeline("text-classification", model=str(tmp_path), device="cpu")(TEXTS)
     best = model(packed(framed(tokenizer, TEXTS))).argmax(1).tolist()
     assert [each["label"] for each in said] == [LABELS[number] for number in best]
 
 
 def test_a_decoder_of_ours_is_a_gpt2(tmp_path: Path) -> None:
-    tokenizer = own_tokenizer()
-    described = recipe("language-model", {"layers": 2, **POSITIONS})
-    model = model_of(described, tokenizer.size)
-    folder = out(tmp_path, described, model, tokenizer)
+    tokenizer, _, model = made(tmp_path, "language-model", {"layers": 2, **POSITIONS})
     texts = [torch.tensor(tokenizer.encode(text).ids) for text in TEXTS]
-    expected = loaded("AutoModelForCausalLM", folder)(**read_by_theirs(folder, texts)).logits
+    expected = loaded("AutoModelForCausalLM", tmp_path)(**read_by_theirs(tmp_path, texts)).logits
     assert_near(model.output.scores(model(packed(texts))), unpadded(expected, texts), 1e-4)
 
 
@@ -191,14 +178,11 @@ TRANSLATORS = [
 
 @pytest.mark.parametrize(("model", "kind"), TRANSLATORS)
 def test_a_translator_of_ours_is_a_marian_a_pegasus_or_a_t5(model: dict[str, Any], kind: str, tmp_path: Path) -> None:
-    tokenizer = own_tokenizer()
-    described = recipe("translation", model)
-    ours = model_of(described, tokenizer.size)
-    folder = out(tmp_path, described, ours, tokenizer)
-    peer = loaded("AutoModelForSeq2SeqLM", folder)
+    tokenizer, _, ours = made(tmp_path, "translation", model)
+    peer = loaded("AutoModelForSeq2SeqLM", tmp_path)
     assert type(peer).__name__ == kind
     texts = framed(tokenizer, TEXTS)
-    batch = read_by_theirs(folder, texts)
+    batch = read_by_theirs(tmp_path, texts)
     started = [torch.cat([torch.tensor([tokenizer.start]), text[:-1]]) for text in texts]
     targets = nn.utils.rnn.pad_sequence(started, batch_first=True)
     expected = unpadded(peer(**batch, decoder_input_ids=targets).logits, texts)[:, : tokenizer.size]
@@ -212,12 +196,8 @@ def test_a_translator_of_ours_is_a_marian_a_pegasus_or_a_t5(model: dict[str, Any
 @pytest.mark.parametrize(("model", "kind"), TRANSLATORS)
 def test_ctranslate2_writes_what_our_translator_writes(model: dict[str, Any], kind: str, tmp_path: Path) -> None:
     ctranslate2 = pytest.importorskip("ctranslate2")
-    tokenizer = own_tokenizer()
-    described = recipe("translation", model)
-    ours = model_of(described, tokenizer.size)
-    folder = out(tmp_path, described, ours, tokenizer)
-    ctranslate2.converters.TransformersConverter(str(folder)).convert(str(tmp_path / "fast"))
-    fast = ctranslate2.Translator(str(tmp_path / "fast"), device="cpu", intra_threads=1)
+    tokenizer, _, ours = made(tmp_path / "theirs", "translation", model)
+    fast = ctranslate2.Translator(converted(tmp_path / "theirs", tmp_path / "fast"), device="cpu", intra_threads=1)
     texts = framed(tokenizer, TEXTS)
     sources = [[tokenizer.names[id] for id in text.tolist()] for text in texts]
     for beam in (1, 4):
@@ -229,20 +209,15 @@ def test_ctranslate2_writes_what_our_translator_writes(model: dict[str, Any], ki
 
 def test_ctranslate2_reads_bert_and_gpt2(tmp_path: Path) -> None:
     ctranslate2 = pytest.importorskip("ctranslate2")
-    tokenizer = own_tokenizer(("[CLS]", "[MASK]"))
-    described = recipe("classification", {"layers": 2, **POSITIONS})
-    model = model_of(described, tokenizer.size, 5)
-    folder = out(tmp_path / "bert", described, model, tokenizer, LABELS)
-    ctranslate2.converters.TransformersConverter(str(folder)).convert(str(tmp_path / "encoder"))
+    values, symbols = {"layers": 2, **POSITIONS}, ("[CLS]", "[MASK]")
+    tokenizer, _, model = made(tmp_path / "bert", "classification", values, LABELS, symbols)
     text = framed(tokenizer, TEXTS)[0]
-    said = ctranslate2.Encoder(str(tmp_path / "encoder"), intra_threads=1).forward_batch([text.tolist()])
+    encoder = ctranslate2.Encoder(converted(tmp_path / "bert", tmp_path / "encoder"), intra_threads=1)
+    said = encoder.forward_batch([text.tolist()])
     assert_near(np.array(said.last_hidden_state)[0], model.encoder(packed([text])), 1e-4)  # type: ignore[operator]
 
-    described = recipe("language-model", {"layers": 2, **POSITIONS})
-    model = model_of(described, tokenizer.size)
-    folder = out(tmp_path / "gpt", described, model, tokenizer)
-    ctranslate2.converters.TransformersConverter(str(folder)).convert(str(tmp_path / "generator"))
-    generator = ctranslate2.Generator(str(tmp_path / "generator"), intra_threads=1)
+    tokenizer, _, model = made(tmp_path / "gpt", "language-model", values, (), symbols)
+    generator = ctranslate2.Generator(converted(tmp_path / "gpt", tmp_path / "generator"), intra_threads=1)
     scores = np.array(generator.forward_batch([text.tolist()]))[0][:, : tokenizer.size]
     assert_near(scores, model.output.scores(model(packed([text]))), 1e-4)  # type: ignore[operator,union-attr]
 
@@ -251,13 +226,11 @@ def test_ctranslate2_reads_bert_and_gpt2(tmp_path: Path) -> None:
 def test_ctranslate2_has_an_epsilon_of_its_own(epsilon: float, same: bool, tmp_path: Path) -> None:
     """What the norms of a GPT-2 add before the root is not told it: where that shows, there is no export."""
     ctranslate2 = pytest.importorskip("ctranslate2")
-    tokenizer = own_tokenizer()
-    described = recipe("language-model", {"layers": 2, **POSITIONS, "norm_epsilon": epsilon})
-    model = model_of(described, tokenizer.size)
-    folder = out(tmp_path, described, model, tokenizer)
-    ctranslate2.converters.TransformersConverter(str(folder)).convert(str(tmp_path / "fast"))
+    values = {"layers": 2, **POSITIONS, "norm_epsilon": epsilon}
+    tokenizer, described, model = made(tmp_path / "theirs", "language-model", values)
     text = framed(tokenizer, TEXTS)[0]
-    said = ctranslate2.Generator(str(tmp_path / "fast"), intra_threads=1).forward_batch([text.tolist()])
+    fast = ctranslate2.Generator(converted(tmp_path / "theirs", tmp_path / "fast"), intra_threads=1)
+    said = fast.forward_batch([text.tolist()])
     found, ours = torch.tensor(np.array(said)[0][:, : tokenizer.size]), model.output.scores(model(packed([text])))
     assert bool((found - ours).abs().max() < 1e-4 * ours.abs().max()) == same
     assert (exports(described).further == ()) == same
@@ -311,9 +284,7 @@ def test_ctranslate2_reads_what_came_in_and_went_out(kind: str, tmp_path: Path) 
     peer, theirs = folder_of(kind, tmp_path / "theirs")
     import_model(tmp_path / "theirs", tmp_path / "ours")
     export_model(tmp_path / "ours", tmp_path / "back")
-    ctranslate2.converters.TransformersConverter(str(tmp_path / "back")).convert(str(tmp_path / "fast"))
-    ids = theirs(TEXTS[0])["input_ids"]
-    fast = str(tmp_path / "fast")
+    ids, fast = theirs(TEXTS[0])["input_ids"], converted(tmp_path / "back", tmp_path / "fast")
     if kind.startswith("Bert"):
         said = ctranslate2.Encoder(fast, intra_threads=1).forward_batch([ids]).last_hidden_state
         assert_near(np.array(said), peer.bert(torch.tensor([ids])).last_hidden_state, 1e-4)

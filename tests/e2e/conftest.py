@@ -1,53 +1,33 @@
 """A small world of files and a translator trained for a moment, as a person would: through the command line."""
 
-import io
 import random
 import shutil
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from regard.cli import main
+from tests.cli.conftest import Done, Run, regard
+
+__all__ = ["Done", "Run", "regard"]
 
 WORDS = {
     "the": "die", "cat": "Katze", "dog": "Hündin", "sees": "sieht", "hears": "hört", "small": "kleine", "old": "alte",
     "woman": "Frau", "loves": "liebt", "and": "und", "green": "grüne", "snake": "Schlange", "finds": "findet",
 }  # fmt: skip
-TINY = [
-    "model.d_model=16", "model.d_ff=32", "model.heads=2", "model.encoder_layers=2", "model.decoder_layers=1",
-    "text.vocabulary=320", "data.validation=10", "training.tokens=256", "data.max_tokens=64", "decoding.max_extra=5",
-    "training.precision=mixed",
-]  # fmt: skip
+
+
+def settings(fields: str) -> list[str]:
+    """Fields of a recipe as options of a command."""
+    return [word for field in fields.split() for word in ("--set", field)]
+
+
+TINY = settings(
+    "model.d_model=16 model.d_ff=32 model.heads=2 model.encoder_layers=2 model.decoder_layers=1 text.vocabulary=320 "
+    "data.validation=10 training.tokens=256 data.max_tokens=64 decoding.max_extra=5 training.precision=mixed"
+)
 """Small; its precision is named, so that every machine goes the same way."""
-
-
-@dataclass
-class Done:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def sentence(self) -> str:
-        """What the command said of its failure."""
-        return self.err.splitlines()[-1] if self.err else ""
-
-
-Run = Callable[..., Done]
-
-
-@pytest.fixture
-def regard(capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Run:
-    def run(*argv: object, stdin: bytes = b"") -> Done:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        code = main([str(word) for word in argv])
-        out, err = capsysbinary.readouterr()
-        return Done(code, out.decode(), err.decode())
-
-    return run
 
 
 def corpus(folder: Path, lines: int = 200, seed: int = 1) -> None:
@@ -61,19 +41,9 @@ def corpus(folder: Path, lines: int = 200, seed: int = 1) -> None:
 
 def _train_options(folder: Path, output: Path, steps: int = 6) -> list[object]:
     """The command that trains for a moment on the corpus in ``folder``."""
-    options = [option for setting in TINY for option in ("--set", setting)]
     files = ["--source", folder / "a.en", "--target", folder / "a.de"]
-    return [
-        "train",
-        *files,
-        "--output",
-        output,
-        "--steps",
-        steps,
-        "--set",
-        f"training.validate_every={steps}",
-        *options,
-    ]
+    length = ["--steps", steps, "--set", f"training.validate_every={steps}"]
+    return ["train", *files, "--output", output, *length, *TINY]
 
 
 @pytest.fixture(scope="session")

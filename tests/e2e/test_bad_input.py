@@ -3,10 +3,7 @@
 import gzip
 import hashlib
 import lzma
-import os
 import shlex
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -317,19 +314,3 @@ def test_when_no_checkpoint_is_whole_it_does_not_start_again(world: Path, regard
     assert done.code == 3
     assert "--resume never" in done.sentence
     assert list(checkpoints.glob("*.corrupt-*"))
-
-
-def test_a_result_that_cannot_be_written_is_told(world: Path) -> None:
-    """A full disk behind stdout."""
-    if not os.path.exists("/dev/full"):
-        pytest.skip("needs /dev/full")
-    with open("/dev/full", "wb") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "regard.cli", "info", "tiny"],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
-    assert done.returncode == 1
-    assert done.stderr == "regard: stdout: No space left on device\n"

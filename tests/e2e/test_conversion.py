@@ -12,6 +12,7 @@ import torch
 import regard as regard_package
 from tests.convert.small_folders import LABELS, TEXTS, folder_of
 from tests.convert.small_peers import transformers
+from tests.e2e.conftest import settings
 
 Run = Any
 """The fixture ``regard``: words in; code, out, err."""
@@ -125,17 +126,11 @@ def test_a_t5(tmp_path: Path, regard: Run) -> None:
             assert np.allclose(json.loads(line)["vector"], expected, atol=1e-5)
 
 
-SMALL = [
-    word
-    for setting in (
-        "model.d_model=16 model.d_ff=32 model.heads=2 model.layers=1 text.vocabulary=320 data.max_tokens=32 "
-        "training.precision=fp32 data.validation=20"
-    ).split()
-    for word in ("--set", setting)
-]
-BERT_SHAPED = [
-    word for field in ("norm_place=post", "pool=first", "pooler=true") for word in ("--set", f"model.{field}")
-]
+SMALL = settings(
+    "model.d_model=16 model.d_ff=32 model.heads=2 model.layers=1 text.vocabulary=320 data.max_tokens=32 "
+    "training.precision=fp32 data.validation=20"
+)
+BERT_SHAPED = settings("model.norm_place=post model.pool=first model.pooler=true")
 FILLING = "a runs over the two men sit on is".split()
 TOLD = {"dog": "animal", "grass": "plant", "wall": "stone"}
 

@@ -39,11 +39,8 @@ def test_a_finished_run_goes_on_to_a_later_last_step(world: Path, regard: Run, t
     assert "resume with --allow-mismatch training.steps" in regard(*longer).sentence
     with (model / "training" / "resolved.toml").open("rb") as file:
         before = tomllib.load(file)
-    changed = [
-        "training.steps",
-        "training.validate_every",
-        *(["chosen.threads"] if before["chosen"]["threads"] > 1 else []),
-    ]
+    threads = ["chosen.threads"] if before["chosen"]["threads"] > 1 else []
+    changed = ["training.steps", "training.validate_every", *threads]
     done = regard(*longer, *(word for name in changed for word in ("--allow-mismatch", name)))
     assert done.code == 0, done.err
     with (model / "training" / "resolved.toml").open("rb") as file:
@@ -79,7 +76,7 @@ def test_the_same_seed_gives_the_same_bits(world: Path, regard: Run, train_optio
     assert (world / "again" / "model.safetensors").read_bytes() == (world / "model" / "model.safetensors").read_bytes()
 
 
-def test_a_line_out_for_each_line_in(world: Path, regard: Run) -> None:
+def test_a_line_out_for_each_line_in_and_a_long_one_is_cut(world: Path, regard: Run) -> None:
     given = (
         b"\xef\xbb\xbfthe cat\r\n\n\xff\xfe bad\nthe \xe2\x80\xa8 dog\n</s> <unk>\n" + "日本語 🙂 e\u0301\n".encode()
     )
@@ -89,22 +86,12 @@ def test_a_line_out_for_each_line_in(world: Path, regard: Run) -> None:
         assert done.out.count("\n") == 6
         assert done.out.split("\n")[1] == ""
         assert "1 line was not valid UTF-8 and had bytes replaced: 3\n" in done.err
-
-
-def test_a_long_line_is_cut_and_told(world: Path, regard: Run) -> None:
     done = regard(
         "translate", world / "model", "--beam", "1", stdin=b"the cat\n" + b"the cat sees the dog. " * 200 + b"\n"
     )
     assert done.out.count("\n") == 2
     assert "line 2 is longer than 64 tokens and is cut into" in done.err
     assert "line 1" not in done.err
-
-
-def test_the_beam_widens_to_hold_n_best(world: Path, regard: Run) -> None:
-    assert "beam = 5" in (world / "model" / "recipe.toml").read_text()
-    done = regard("translate", world / "model", "--nbest", "7", stdin=b"the cat\n")
-    assert done.code == 0
-    assert len(done.out.splitlines()) == 7
 
 
 def test_python_names_the_type_of_what_is_no_text(world: Path) -> None:
@@ -126,13 +113,17 @@ def test_python_names_the_type_of_what_is_no_text(world: Path) -> None:
     assert isinstance(translator.translate(("the cat",)), list)
 
 
-def test_json_and_nbest(world: Path, regard: Run) -> None:
+def test_json_and_nbest_which_the_beam_widens_to_hold(world: Path, regard: Run) -> None:
     done = regard("translate", world / "model", "--json", "--nbest", "3", stdin=b"the cat\n\n")
     first, second = (json.loads(line) for line in done.out.splitlines())
     assert len(first["nbest"]) == 3
     scores = [found["score"] for found in first["nbest"]]
     assert scores == sorted(scores, reverse=True)
     assert second["text"] == ""
+    assert "beam = 5" in (world / "model" / "recipe.toml").read_text()
+    done = regard("translate", world / "model", "--nbest", "7", stdin=b"the cat\n")
+    assert done.code == 0
+    assert len(done.out.splitlines()) == 7
 
 
 def test_evaluate_scores_with_signatures(world: Path, regard: Run) -> None:
@@ -174,8 +165,7 @@ def test_attention_in_the_terminal_as_svg_and_as_json(world: Path, regard: Run) 
     )
     assert "Encoder-decoder attention, layer 1, head 2" in done.out
     done = regard("attend", world / "model", text, "--head", 1, "--words", "--svg", world / "picture.svg")
-    assert done.code == 0
-    assert done.out == ""
+    assert (done.code, done.out) == (0, "")
     root = ElementTree.parse(world / "picture.svg").getroot()
     assert sum(element.tag.endswith("rect") for element in root.iter()) == 7 * 7 + 2
     values = json.loads(regard("attend", world / "model", text, "--head", 1, "--words", "--json").out)

@@ -92,15 +92,8 @@ def test_stopped_while_the_final_scores_are_made(world: Path, regard: Any, train
     settings = [word for before, word in pairwise(words) if before == "--set"]
     reporter = Impatient()
     with refused(Stopped):
-        train(
-            world / "a.en",
-            world / "a.de",
-            world / "stopped",
-            settings=settings,
-            steps=6,
-            reporter=reporter,
-            should_stop=lambda: reporter.asked,
-        )
+        options = {"settings": settings, "steps": 6, "reporter": reporter}
+        train(world / "a.en", world / "a.de", world / "stopped", should_stop=lambda: reporter.asked, **options)
     assert "* BLEU" not in (world / "stopped" / "card.md").read_text()
     done = regard(*words)
     assert done.code == 0

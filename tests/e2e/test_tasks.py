@@ -11,30 +11,16 @@ import pytest
 import regard as regard_package
 from regard.cli import main
 from regard.system.errors import UsageError
+from tests.e2e.conftest import settings
 from tests.refusals import refused
+from tests.tasks.classification.small_classifiers import WORDS, rows, written
 
 Run = Any
 """The fixture ``regard``: words in; code, out, err."""
-WORDS = {"food": "bread soup apple cheese rice", "sport": "ball race team goal swim", "sky": "star moon cloud sun rain"}
-SMALL = [
-    word
-    for setting in (
-        "text.vocabulary=320 model.d_model=32 model.d_ff=64 model.heads=2 model.layers=1 data.validation=20 "
-        "data.max_tokens=32 training.precision=fp32 training.rate=0.01"
-    ).split()
-    for word in ("--set", setting)
-]
-
-
-def labelled(path: Path, count: int, seed: int, labels: tuple[str, ...] = tuple(WORDS)) -> Path:
-    """Texts of which one word in three tells the label."""
-    draw, rows = random.Random(seed), []
-    for _ in range(count):
-        label = draw.choice(labels)
-        chosen = draw.choices("the a my see like near big".split(), k=4) + draw.choices(WORDS[label].split(), k=2)
-        rows.append(f"{' '.join(draw.sample(chosen, len(chosen)))},{label}\n")
-    path.write_text("text,label\n" + "".join(rows))
-    return path
+SMALL = settings(
+    "text.vocabulary=320 model.d_model=32 model.d_ff=64 model.heads=2 model.layers=1 data.validation=20 "
+    "data.max_tokens=32 training.precision=fp32 training.rate=0.01"
+)
 
 
 def options(folder: Path, output: Path, *more: object, train: str = "a.csv") -> list[object]:
@@ -46,8 +32,8 @@ def options(folder: Path, output: Path, *more: object, train: str = "a.csv") -> 
 def taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with labelled texts and a finished ``model``; copy it before changing it."""
     folder = tmp_path_factory.mktemp("taught")
-    labelled(folder / "a.csv", 240, 1)
-    labelled(folder / "test.csv", 60, 2)
+    written(folder / "a.csv", rows(240, 1))
+    written(folder / "test.csv", rows(60, 2))
     assert main([str(word) for word in options(folder, folder / "model")]) == 0
     return folder
 
@@ -92,7 +78,7 @@ def test_a_threshold_puts_texts_out_of_scope(taught: Path, regard: Run) -> None:
     assert done.out.partition("\t")[0] in WORDS
 
 
-def test_evaluation_says_what_the_model_is_worth(taught: Path, regard: Run) -> None:
+def test_evaluation_says_what_the_model_is_worth_and_agrees_with_what_is_classified(taught: Path, regard: Run) -> None:
     values = json.loads(regard("evaluate", taught / "model", "--test", taught / "test.csv", "--json").out)
     assert values["texts"] == 60
     assert values["accuracy"] > 90
@@ -102,22 +88,18 @@ def test_evaluation_says_what_the_model_is_worth(taught: Path, regard: Run) -> N
     assert f"accuracy {values['accuracy']:.2f}" in done.out
     assert "calibration error" in done.out
     assert [line.split()[0] for line in done.out.splitlines() if line.startswith(tuple(WORDS))] == sorted(WORDS)
-
-
-def test_evaluation_agrees_with_what_is_classified(taught: Path, regard: Run) -> None:
     texts, labels = zip(
         *(row.rsplit(",", 1) for row in (taught / "test.csv").read_text().splitlines()[1:]), strict=True
     )
     done = regard("classify", taught / "model", stdin="".join(f"{text}\n" for text in texts).encode())
     said = [line.partition("\t")[0] for line in done.out.splitlines()]
     right = sum(one == label for one, label in zip(said, labels, strict=True))
-    values = json.loads(regard("evaluate", taught / "model", "--test", taught / "test.csv", "--json").out)
     assert values["accuracy"] == pytest.approx(100 * right / 60)
 
 
 def test_labels_that_nothing_was_learned_of_count_as_wrong(taught: Path, regard: Run, tmp_path: Path) -> None:
-    rows = (taught / "test.csv").read_text()
-    (tmp_path / "more.csv").write_text(rows + "my bread,drink\nmy bread,\n")
+    known = (taught / "test.csv").read_text()
+    (tmp_path / "more.csv").write_text(known + "my bread,drink\nmy bread,\n")
     values = json.loads(regard("evaluate", taught / "model", "--test", tmp_path / "more.csv", "--json").out)
     assert (values["texts"], values["unknown_labels"], values["unlabelled"]) == (61, {"drink": 1}, 1)
     done = regard("evaluate", taught / "model", "--test", tmp_path / "more.csv")
@@ -165,7 +147,7 @@ def test_the_same_seed_gives_the_same_bits(taught: Path, tmp_path: Path, regard:
 
 def test_a_model_begins_from_another(taught: Path, tmp_path: Path, regard: Run) -> None:
     """Its encoder and vocabulary are taken over, the head is fresh; the labels are other ones."""
-    labelled(tmp_path / "b.csv", 120, 3, ("food", "sky"))
+    written(tmp_path / "b.csv", rows(120, 3, ("food", "sky")))
     more = ["--task", "classification", "--train", tmp_path / "b.csv", "--steps", 5, "--threads", 1]
     done = regard(
         "train", *more, "--from", taught / "model", "--output", tmp_path / "new", "--set", "data.max_tokens=32"
@@ -197,8 +179,8 @@ def test_other_commands_name_the_right_one(taught: Path, regard: Run) -> None:
 def test_numbers_are_learned_and_printed(tmp_path: Path, regard: Run) -> None:
     draw = random.Random(4)
     texts = [draw.choices("good bad the a".split(), k=6) for _ in range(200)]
-    rows = [f"{' '.join(words)},{(words.count('good') - words.count('bad')) / 6:.2f}\n" for words in texts]
-    (tmp_path / "a.csv").write_text("text,score\n" + "".join(rows))
+    lines = [f"{' '.join(words)},{(words.count('good') - words.count('bad')) / 6:.2f}\n" for words in texts]
+    (tmp_path / "a.csv").write_text("text,score\n" + "".join(lines))
     kind = ["--set", "classification.kind=regression", "--set", "training.label_smoothing=0"]
     done = regard(*options(tmp_path, tmp_path / "model", *kind))
     assert done.code == 0, done.err
@@ -215,12 +197,12 @@ def test_numbers_are_learned_and_printed(tmp_path: Path, regard: Run) -> None:
 
 
 def test_several_labels_are_learned_and_printed(tmp_path: Path, regard: Run) -> None:
-    draw, rows = random.Random(6), []
+    draw, lines = random.Random(6), []
     for _ in range(300):
         labels = [label for label in WORDS if draw.random() < 0.5]
         words = [draw.choice(WORDS[label].split()) for label in labels for _ in range(2)] + ["the", "my"]
-        rows.append(json.dumps({"text": " ".join(draw.sample(words, len(words))), "labels": labels}) + "\n")
-    (tmp_path / "a.jsonl").write_text("".join(rows))
+        lines.append(json.dumps({"text": " ".join(draw.sample(words, len(words))), "labels": labels}) + "\n")
+    (tmp_path / "a.jsonl").write_text("".join(lines))
     kind = ["--set", "classification.kind=multi"]
     done = regard(*options(tmp_path, tmp_path / "model", *kind, train="a.jsonl"))
     assert done.code == 0, done.err

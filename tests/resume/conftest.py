@@ -3,18 +3,9 @@
 import random
 
 import pytest
-import torch
 
 from regard.training.checkpoints.files import Files
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """The children these tests fork must not meet a pool of threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+from tests.training.conftest import one_thread  # noqa: F401
 
 
 @pytest.fixture(scope="module")
@@ -41,15 +32,8 @@ def corpus(tmp_path_factory):
 @pytest.fixture(scope="module")
 def never(corpus, counted, tmp_path_factory):
     """What the run that is never killed leaves, its file operations in order, and its folder."""
-    from tests.resume.small_runs import SEEN, results, train
-    from tests.training.toy import in_child
+    from tests.resume.small_runs import operations, results, train
 
     output = tmp_path_factory.mktemp("never") / "model"
-
-    def work():
-        SEEN.clear()
-        train(corpus, output)
-        (output.parent / "seen").write_text("\n".join(SEEN))
-
-    assert in_child(work) == 0
-    return results(output), (output.parent / "seen").read_text().splitlines(), output
+    seen = operations(lambda output: train(corpus, output), output)
+    return results(output), seen, output

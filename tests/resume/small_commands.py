@@ -15,13 +15,7 @@ from tests.tasks.small_tasks import EVERY, SOURCE, keep, put, spanner, translato
 Words = Callable[[Path, Path], list[object]]
 """A command and its options, by the folder of its data and the output it is to make."""
 
-SMALL = [
-    "model.d_model=16",
-    "model.dropout=0.1",
-    "training.tokens=128",
-    "training.validate_every=4",
-    "text.vocabulary=300",
-]
+SMALL = ("model.d_model=16 model.dropout=0.1 training.tokens=128 training.validate_every=4 text.vocabulary=300").split()
 LAYERED = ["model.d_ff=32", "model.heads=2"]
 ONE = [*LAYERED, "model.layers=1", "data.max_tokens=48"]
 TWO = ["model.encoder_layers=1", "model.decoder_layers=1", "data.max_tokens=48"]
@@ -29,11 +23,7 @@ CASES: dict[str, tuple[str, str, list[str]]] = {
     "recurrent": ("translation", "pairs.tsv", ["model.family=rnn", *TWO]),
     "feeding": ("translation", "pairs.tsv", ["model.family=rnn", "model.input_feeding=true", *TWO]),
     "relative": ("translation", "pairs.tsv", ["model.positions=relative", "model.norm=rms", *LAYERED, *TWO]),
-    "batch norm": (
-        "translation",
-        "pairs.tsv",
-        ["model.norm=batch", "model.decoder_norm=layer", *LAYERED, *TWO],
-    ),
+    "batch norm": ("translation", "pairs.tsv", ["model.norm=batch", "model.decoder_norm=layer", *LAYERED, *TWO]),
     "classes": ("classification", "labels.tsv", [*ONE, "data.word_dropout=0.2", "training.ema=0.9"]),
     "recurrent classes": (
         "classification",

@@ -4,7 +4,7 @@ import os
 
 from regard.runs import train as training
 from regard.training.checkpoints import manifest, resolved
-from tests.training.toy import in_child
+from tests.training.toy import in_child, lines, whole
 
 SETTINGS = (
     "text.vocabulary=300 text.joint=false data.validation=10 data.max_tokens=32 model.encoder_layers=1 "
@@ -42,5 +42,26 @@ def results(output):
     """What a person gets, to the bit; times differ, and nothing half made may stand beside."""
     manifest.verify(output, extra=True)
     assert [path.name for path in output.iterdir() if "partial" in path.name or path.name == manifest.NEXT] == []
-    names = ("model.safetensors", "recipe.toml", "card.md", "tokenizer.source.json", "tokenizer.target.json")
-    return {name: (output / name).read_bytes() for name in (*names, f"training/{resolved.NAME}")}
+    paths = [*(path for path in output.iterdir() if path.is_file()), output / "training" / resolved.NAME]
+    found = {path.name: path.read_bytes() for path in paths}
+    assert {"model.safetensors", "recipe.toml", "card.md", "manifest.json"} <= found.keys()
+    return found
+
+
+def ended(output):
+    """These, the last checkpoint's tensors and the log."""
+    checkpoint = sorted((output / "training" / "checkpoints").glob("step-??????"))[-1]
+    parts = [whole(checkpoint / f"{part}.safetensors") for part in ("weights", "optimiser", "ema")]
+    return [*parts, results(output), lines(output / "training" / "metrics.jsonl")]
+
+
+def operations(work, output):
+    """The file operations, in order, of a run in a child."""
+
+    def noted():
+        SEEN.clear()
+        work(output)
+        (output.parent / "seen").write_text("\n".join(SEEN))
+
+    assert in_child(noted) == 0
+    return (output.parent / "seen").read_text().splitlines()

@@ -7,10 +7,10 @@ import pytest
 
 import regard
 from regard.system.errors import RegardError, Stopped
-from regard.training.checkpoints import manifest, resolved
 from tests.refusals import refused
-from tests.resume.small_runs import FATAL, SEEN
-from tests.training.toy import StopAt, in_child, lines, whole
+from tests.resume import small_runs
+from tests.resume.small_runs import FATAL, SEEN, ended, results
+from tests.training.toy import StopAt, in_child
 
 SETTINGS = (
     "text.vocabulary=300 data.validation=12 data.max_tokens=24 model.layers=1 model.d_model=8 model.d_ff=16 "
@@ -46,20 +46,6 @@ def train(texts, output, flag=None, steps=STEPS, seed=1, **more):
     return regard.train(**given, **options, reporter=flag.reporter, should_stop=flag)
 
 
-def results(output):
-    """What a person gets, to the bit, and nothing half made beside it."""
-    manifest.verify(output, extra=True)
-    assert [path.name for path in output.iterdir() if "partial" in path.name or path.name == manifest.NEXT] == []
-    names = ("model.safetensors", "recipe.toml", "card.md", "tokenizer.json", "labels.json")
-    return {name: (output / name).read_bytes() for name in (*names, f"training/{resolved.NAME}")}
-
-
-def ended(output):
-    checkpoint = output / "training" / "checkpoints" / f"step-{STEPS:06}"
-    parts = [whole(checkpoint / f"{part}.safetensors") for part in ("weights", "optimiser", "ema")]
-    return [*parts, results(output), lines(output / "training" / "metrics.jsonl")]
-
-
 @pytest.fixture(scope="module")
 def never(texts, tmp_path_factory):
     """What the run that is never stopped leaves."""
@@ -72,14 +58,7 @@ def never(texts, tmp_path_factory):
 def operations(texts, counted, tmp_path_factory):
     """The file operations of that run, in order."""
     output = tmp_path_factory.mktemp("operations") / "model"
-
-    def work():
-        SEEN.clear()
-        train(texts, output)
-        (output.parent / "seen").write_text("\n".join(SEEN))
-
-    assert in_child(work) == 0
-    return (output.parent / "seen").read_text().splitlines()
+    return small_runs.operations(lambda output: train(texts, output), output)
 
 
 @pytest.mark.parametrize(

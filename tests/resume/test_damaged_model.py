@@ -2,6 +2,7 @@
 
 import random
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from regard.tasks.model_folder import load
 from regard.training.checkpoints import manifest
 from regard.training.progress import Best, Progress
 from tests.refusals import refused
-from tests.resume.small_runs import SEEN, killed, results, train
+from tests.resume.small_runs import killed, operations, results, train
 from tests.training.toy import Counting, in_child
 
 pytestmark = pytest.mark.usefixtures("counted")
@@ -68,9 +69,9 @@ def test_after_the_run(corpus, never, finished, harm, name):
     assert mended(corpus, finished) == []
 
 
-def number_of(operations, wanted):
+def number_of(seen_ones, wanted):
     """Of the last such operation."""
-    return max(number for number, seen in enumerate(operations, 1) if seen == wanted)
+    return max(number for number, seen in enumerate(seen_ones, 1) if seen == wanted)
 
 
 @pytest.mark.parametrize("name", [MODEL, manifest.NAME])
@@ -114,18 +115,6 @@ def contents(output):
     return {path.name: path.read_bytes() for path in output.iterdir() if path.is_file()}
 
 
-def mends(corpus, finished):
-    """The file operations of a start that mends."""
-
-    def work():
-        SEEN.clear()
-        train(corpus, finished)
-        (finished.parent / "seen").write_text("\n".join(SEEN))
-
-    assert in_child(work) == 0
-    return len((finished.parent / "seen").read_text().splitlines())
-
-
 def killed_while_mending(corpus, never, folder, numbers):
     for number in numbers:
         output = Path(shutil.copytree(never[2], folder / f"model-{number}"))
@@ -139,11 +128,11 @@ def killed_while_mending(corpus, never, folder, numbers):
 
 def test_killed_while_it_is_mended(corpus, never, finished, tmp_path):
     flipped(finished / MODEL)
-    operations = mends(corpus, finished)
-    killed_while_mending(corpus, never, tmp_path, random.Random(7).sample(range(1, operations + 1), 3))
+    count = len(operations(partial(train, corpus), finished))
+    killed_while_mending(corpus, never, tmp_path, random.Random(7).sample(range(1, count + 1), 3))
 
 
 @pytest.mark.long(2)
 def test_killed_anywhere_while_it_is_mended(corpus, never, finished, tmp_path):
     flipped(finished / MODEL)
-    killed_while_mending(corpus, never, tmp_path, range(1, mends(corpus, finished) + 1))
+    killed_while_mending(corpus, never, tmp_path, range(1, len(operations(partial(train, corpus), finished)) + 1))

@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 
 from regard.system.errors import Stopped
-from tests.training.toy import Play, StopAt, recipe
+from tests.training.toy import Play, StopAt, assert_same, recipe
 
 SETTINGS = [
     {"accumulate": accumulate, "ema": ema, "schedule": schedule, "select": select, **optimiser}
@@ -15,12 +15,6 @@ SETTINGS = [
     for schedule in ("noam", "inverse_square_root", "cosine", "linear")
     for optimiser, select in (({}, "auto"), ({"optimiser": "adamw", "weight_decay": 0.1}, "loss"))
 ]
-
-
-def same(play, whole):
-    ended = play.ended()
-    for part in ("weights", "moments", "averages", "lines", "model"):
-        assert getattr(ended, part) == getattr(whole, part), part
 
 
 @cache
@@ -41,7 +35,7 @@ def stopped_and_resumed(folder, settings, stops):
             with pytest.raises(Stopped):
                 play.fit(stop=StopAt(stop))
         mine += play.corpus.drawn
-    same(play, never)
+    assert_same(play, never)
     assert mine == drawn
 
 

@@ -6,21 +6,9 @@ import shutil
 import pytest
 
 from regard.system.errors import RegardError
-from tests.training.toy import Files, Killer, Play, in_child, recipe
+from tests.training.toy import Count, Killer, Play, assert_same, in_child, recipe
 
 SETTINGS = {"steps": 8, "validate_every": 4, "save_every": 2, "keep": 2, "ema": 0.9, "accumulate": 2}
-
-
-class Count(Files):
-    """Only counts, and says what each operation was."""
-
-    def __init__(self):
-        super().__init__()
-        self.operations = []
-
-    def before(self, operation, path):
-        super().before(operation, path)
-        self.operations.append((operation, path.name))
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +30,7 @@ def killed(tmp_path, number, middle, never):
 
 def resumed(play, never):
     play.fit()
-    ended = play.ended()
-    for part in ("weights", "moments", "averages", "lines", "model"):
-        assert getattr(ended, part) == getattr(never, part), part
+    assert_same(play, never)
     checkpoints = play.output / "training" / "checkpoints"
     assert [p.name for p in checkpoints.iterdir() if ".partial" in p.name or ".removing" in p.name] == []
     snapshots = sorted(p.name for p in (play.output / "training" / "snapshots").iterdir())

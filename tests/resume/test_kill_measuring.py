@@ -7,7 +7,7 @@ import pytest
 from regard.training import measure
 from regard.training.checkpoints.files import Files
 from regard.training.run import Hooks
-from tests.training.toy import Corpus, Fast, Killer, Toy, in_child, recipe, reseed
+from tests.training.toy import Corpus, Count, Fast, Killer, Toy, in_child, recipe, reseed
 
 
 def measured(folder: Path, files: Files) -> None:
@@ -15,23 +15,11 @@ def measured(folder: Path, files: Files) -> None:
     measure.measure(Toy(), Corpus(), recipe(), folder, Hooks(reseed=reseed, files=files), 1e9, most=2)
 
 
-class Count(Fast):
-    """Notes what each operation was."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.operations: list[str] = []
-
-    def before(self, operation: str, path: Path) -> None:
-        super().before(operation, path)
-        self.operations.append(operation)
-
-
 def test_killed_before_each_operation_and_in_each_write(tmp_path: Path) -> None:
     files, left = Count(), set()
     measured(tmp_path, files)
     kills = [(number, False) for number in range(1, files.number + 1)]
-    kills += [(number, True) for number, operation in enumerate(files.operations, 1) if operation == "write"][::4]
+    kills += [(number, True) for number, (operation, _) in enumerate(files.operations, 1) if operation == "write"][::4]
     for number, middle in kills:
         assert in_child(lambda number=number, middle=middle: measured(tmp_path, Killer(number, middle))) == 137
         left |= {path.name.partition("-")[0] for path in tmp_path.iterdir()}

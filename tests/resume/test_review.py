@@ -11,7 +11,7 @@ from regard.training.budget import Costs
 from regard.training.checkpoints import resolved
 from tests.refusals import refused
 from tests.training.timed import Clock, Minutes
-from tests.training.toy import Fast, Killer, StopAt, in_child, recipe
+from tests.training.toy import Count, Killer, StopAt, assert_same, in_child, recipe
 
 COSTS = Costs(step=2.0, loss=2.0, text=14.0, save=0.25, spent=1.0)
 STALLED = 1000.0
@@ -26,22 +26,8 @@ def begun(folder, schedule="cosine", costs=COSTS, name="model"):
 
 
 def same(play, never):
-    one, other = play.ended(), never.ended()
-    for part in ("weights", "moments", "averages", "lines", "model"):
-        assert getattr(one, part) == getattr(other, part), part
+    assert_same(play, never.ended())
     assert play.review == never.review
-
-
-class Count(Fast):
-    """Notes what each operation was."""
-
-    def __init__(self):
-        super().__init__()
-        self.operations = []
-
-    def before(self, operation, path):
-        super().before(operation, path)
-        self.operations.append(f"{operation} {path.name}")
 
 
 @dataclass
@@ -51,7 +37,7 @@ class Never:
     play: Minutes
     slower: float
     schedule: str
-    operations: list[str]
+    operations: list[tuple[str, str]]
 
 
 @pytest.fixture(scope="module", params=[(0.7, "cosine"), (1.2, "linear"), (0.7, "noam")], ids=str)
@@ -108,9 +94,9 @@ def killed(folder, never, number):
 
 def test_killed_while_the_review_is_written(tmp_path, never):
     """Up to the rename nothing is decided; behind it all is."""
-    first = next(n for n, operation in enumerate(never.operations, 1) if resolved.NAME in operation)
-    seen = [operation.split()[0] for operation in never.operations[first - 1 : first + 4]]
-    assert seen == ["create", "write", "fsync", "rename", "fsync"]
+    first = next(n for n, (_, name) in enumerate(never.operations, 1) if resolved.NAME in name)
+    seen = [operation for operation, _ in never.operations[first - 1 : first + 4]]
+    assert seen == ["create", "write", "fsync", "rename", "fsync folder"]
     decided = [killed(tmp_path, never, number) is not None for number in range(first, first + 6)]
     assert decided == [False] * 4 + [True] * 2
 

@@ -6,9 +6,9 @@ import pytest
 
 import regard
 from regard.system.errors import RegardError, Stopped
-from regard.training.checkpoints import manifest, resolved
 from tests.refusals import refused
-from tests.training.toy import StopAt, lines, whole
+from tests.resume.small_runs import ended
+from tests.training.toy import StopAt
 
 SETTINGS = (
     "text.vocabulary=380 text.units=pieces data.max_tokens=24 data.documents=line model.d_model=8 model.d_ff=16 "
@@ -37,20 +37,6 @@ def train(task, text, output, flag=None, **more):
     flag = flag or StopAt()
     options = {"settings": [*SETTINGS, *OWN[task]], "steps": STEPS, "threads": 1, "device": "cpu", "seed": 1, **more}
     return regard.train(task=task, train=text, output=output, **options, reporter=flag.reporter, should_stop=flag)
-
-
-def results(output):
-    """What a person gets, to the bit."""
-    manifest.verify(output, extra=True)
-    assert [path.name for path in output.iterdir() if "partial" in path.name or path.name == manifest.NEXT] == []
-    names = ("model.safetensors", "recipe.toml", "card.md", "tokenizer.json", f"training/{resolved.NAME}")
-    return {name: (output / name).read_bytes() for name in names}
-
-
-def ended(output):
-    checkpoint = output / "training" / "checkpoints" / f"step-{STEPS:06}"
-    parts = [whole(checkpoint / f"{part}.safetensors") for part in ("weights", "optimiser", "ema")]
-    return [*parts, results(output), lines(output / "training" / "metrics.jsonl")]
 
 
 @pytest.fixture(scope="module")

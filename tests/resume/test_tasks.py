@@ -9,8 +9,8 @@ import pytest
 
 from regard.runs.train import train
 from regard.system.errors import Stopped
-from regard.training.log import Reporter
 from tests.resume.small_commands import CASES, SMALL, write
+from tests.training.toy import StopAt
 
 STEPS = 10
 
@@ -18,19 +18,6 @@ STEPS = 10
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp("tasks"))
-
-
-class StopAt(Reporter):
-    """Asks to stop behind a step, once."""
-
-    def __init__(self, step: int) -> None:
-        self.wanted, self.reached = step, False
-
-    def on_step(self, metrics: Any) -> None:
-        self.reached |= metrics.step >= self.wanted
-
-    def __call__(self) -> bool:
-        return self.reached
 
 
 def made(files: Path, case: str, output: Path, **more: Any) -> None:
@@ -48,7 +35,7 @@ def test_stopped_and_begun_again_is_never_stopped(files: Path, tmp_path: Path, c
     for step in (3, 7):
         stop = StopAt(step)
         with pytest.raises(Stopped):
-            made(files, case, tmp_path / "stopped", reporter=stop, should_stop=stop)
+            made(files, case, tmp_path / "stopped", reporter=stop.reporter, should_stop=stop)
     made(files, case, tmp_path / "stopped")
     for name in ("model.safetensors", "card.md", f"training/checkpoints/step-{STEPS:06d}/optimiser.safetensors"):
         assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "stopped" / name).read_bytes(), name

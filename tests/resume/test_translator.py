@@ -9,22 +9,14 @@ import regard
 from regard.system.errors import Stopped
 from regard.training.checkpoints import manifest
 from tests.refusals import refused
-from tests.training.toy import StopAt, lines, whole
+from tests.resume.small_runs import ended
+from tests.training.toy import StopAt
 
-SETTINGS = [
-    "text.vocabulary=300",
-    "data.validation=20",
-    "data.max_tokens=64",
-    "model.encoder_layers=1",
-    "model.decoder_layers=1",
-    "model.d_model=16",
-    "model.d_ff=32",
-    "model.heads=2",
-    "training.tokens=256",
-    "training.validate_every=5",
-    "training.validation_sentences=10",
-    "training.ema=0.9",
-]
+SETTINGS = (
+    "text.vocabulary=300 data.validation=20 data.max_tokens=64 model.encoder_layers=1 model.decoder_layers=1 "
+    "model.d_model=16 model.d_ff=32 model.heads=2 training.tokens=256 training.validate_every=5 "
+    "training.validation_sentences=10 training.ema=0.9"
+).split()
 
 
 @pytest.fixture(scope="module")
@@ -48,12 +40,6 @@ def train(corpus, output, accumulate, stop=None, seed=1, more=(), flag=None):
     options = {"settings": settings, "steps": 12, "threads": 1, "seed": seed}
     files = corpus / "train.en", corpus / "train.de"
     return regard.train(*files, output, reporter=flag.reporter, should_stop=flag, device="cpu", **options)
-
-
-def ended(output):
-    checkpoint = output / "training" / "checkpoints" / "step-000012"
-    parts = [whole(checkpoint / f"{part}.safetensors") for part in ("weights", "optimiser", "ema")]
-    return [*parts, (output / "model.safetensors").read_bytes(), lines(output / "training" / "metrics.jsonl")]
 
 
 @pytest.fixture(scope="module")

@@ -1,38 +1,26 @@
 """The mean of checkpoints is their mean, verified, and never written over anything."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
-from regard.config import Recipe, TransformerSection, dump_toml
-from regard.models import store
-from regard.models.build import transformer
 from regard.models.store import weights
 from regard.runs.average import average, select_checkpoints
 from regard.system.errors import Damaged, RegardError, UsageError
-from regard.text.tokenizers.vocabulary import learn_vocabularies
-from regard.training.checkpoints.checkpoint import write_folder
 from regard.training.checkpoints.files import Files
 from tests.refusals import refused
+from tests.tasks.small_tasks import keep, put, translator
 
-SECTION = TransformerSection(encoder_layers=1, decoder_layers=1, d_model=8, d_ff=16, heads=2)
 
-
-def run(
-    folder: Path, steps: tuple[int, ...] = (10, 20, 30), section: TransformerSection = SECTION
-) -> dict[int, dict[str, torch.Tensor]]:
+def run(folder: Path, steps: tuple[int, ...] = (10, 20, 30), **model: Any) -> dict[int, dict[str, torch.Tensor]]:
     """A run's folder with checkpoints of random weights; gives those weights by step."""
-    vocabularies = learn_vocabularies([("a cat sleeps", "eine Katze schläft")] * 3, 300)
-    (folder / "training" / "checkpoints").mkdir(parents=True)
-    (folder / "recipe.toml").write_text(dump_toml(Recipe(model=section).model_dump()))
-    vocabularies.save(folder)
-    found = {}
-    for step in steps:
-        found[step] = weights(transformer(section, vocabularies.source.size, vocabularies.target.size, key=step))
-        contents = {"weights.safetensors": store.chunks(found[step]), "state.json": [b"{}"]}
-        write_folder(folder / "training" / "checkpoints" / f"step-{step:06d}", contents, Files())
-    return found
+    put(folder, translator(**model), weights=False)
+    tasks = {step: translator(step, **model) for step in steps}
+    for step, task in tasks.items():
+        keep(folder, task, step, "checkpoints")
+    return {step: weights(task.model) for step, task in tasks.items()}
 
 
 def test_the_mean_is_the_mean(tmp_path: Path) -> None:
@@ -48,11 +36,7 @@ def test_the_mean_is_the_mean(tmp_path: Path) -> None:
 def test_all_that_are_kept_or_those_named(tmp_path: Path) -> None:
     made = run(tmp_path / "model")
     folder = tmp_path / "model" / "training" / "checkpoints"
-    assert [path.name for path in select_checkpoints(tmp_path / "model")] == [
-        "step-000010",
-        "step-000020",
-        "step-000030",
-    ]
+    assert select_checkpoints(tmp_path / "model") == [folder / f"step-0000{step}" for step in (10, 20, 30)]
     task = average(tmp_path / "model", tmp_path / "mean", checkpoints=[folder / "step-000010"])
     assert all(torch.equal(weight, made[10][name]) for name, weight in weights(task.model).items())
 
@@ -106,7 +90,7 @@ def test_a_flipped_bit_and_another_model_are_noticed(tmp_path: Path) -> None:
     path.write_bytes(content)
     with refused(Damaged, "weights.safetensors"):
         average(tmp_path / "model", tmp_path / "mean")
-    run(tmp_path / "other", (10,), SECTION.model_copy(update={"d_ff": 32}))
+    run(tmp_path / "other", (10,), d_ff=32)
     other = tmp_path / "other" / "training" / "checkpoints" / "step-000010"
     with refused(RegardError, "step-000010"):
         average(tmp_path / "model", tmp_path / "mean", checkpoints=[other])

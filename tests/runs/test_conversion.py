@@ -21,28 +21,20 @@ from regard.system.errors import Damaged, RegardError, UsageError
 from regard.tasks.language.dataset import RunningTextJob
 from regard.tasks.model_folder import TASKS, load_recipe_and_assets
 from regard.tasks.text.assets import FittedValues, TextAssets
+from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 from regard.text.tokenizers.tokenizer import learn
 from regard.text.tokenizers.vocabulary import Vocabularies
 from regard.training.checkpoints import manifest, output_folder
 from regard.training.checkpoints.files import Files
-from regard.training.log import Reporter
+from tests.convert.random_recipes import T5 as T5_LIKE
+from tests.convert.small_exports import SIZES
 from tests.convert.small_folders import LABELS, TEXTS, folder_of
 from tests.convert.small_peers import packed, transformers
 from tests.models.small_models import assert_near, stir
 from tests.refusals import refused
+from tests.training.toy import Counting
 
-SIZES = {"d_model": 12, "d_ff": 20, "heads": 3}
-T5_LIKE = {
-    "encoder_layers": 1,
-    "decoder_layers": 1,
-    "norm": "rms",
-    "norm_place": "pre",
-    "positions": "relative",
-    "biases": False,
-    "scale_scores": False,
-    "scale_embedding": False,
-    "scale_output": True,
-}
+T5_ONE = {"encoder_layers": 1, "decoder_layers": 1, **T5_LIKE}
 
 
 def made(folder: Path, task: str, model: dict[str, Any], assets: Any, **sections: Any) -> Path:
@@ -248,7 +240,7 @@ def test_ctranslate2_gets_what_it_can_hold(tmp_path: Path) -> None:
 def test_ctranslate2_is_told_of_a_start_symbol(tmp_path: Path) -> None:
     ctranslate2 = pytest.importorskip("ctranslate2")
     tokenizer = learn(TEXTS * 3, 290)
-    folder = made(tmp_path / "ours", "translation", T5_LIKE, Vocabularies(tokenizer, tokenizer, True))
+    folder = made(tmp_path / "ours", "translation", T5_ONE, Vocabularies(tokenizer, tokenizer, True))
     (said,) = export_model(folder, tmp_path / "fast", "ctranslate2")
     assert 'suppress_sequences=[["<pad>"]]' in said
     pieces = [tokenizer.names[id] for id in [*tokenizer.encode(TEXTS[0]).ids, tokenizer.end]]
@@ -270,6 +262,10 @@ def test_a_t5_taught_further_starts_with_a_symbol_of_its_own(tmp_path: Path) -> 
     assert export_model(tmp_path / "ours", tmp_path / "out") == []
     peer = transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "out").eval()
     again = import_model(tmp_path / "out", tmp_path / "again")
+    assert isinstance(again.assets.tokenizer, HuggingFaceTokenizer)
+    assert again.assets.tokenizer.names == task.assets.tokenizer.names
+    before, after = store.weights(task.model), store.weights(again.model)
+    assert all(torch.equal(before[name], after[name]) for name in before)
     source, pieces = torch.arange(3, 9), task.assets.tokenizer.size
     assert peer.config.decoder_start_token_id == pieces
     expected = peer(input_ids=source[None], labels=source[None]).logits[0, :, :pieces]
@@ -320,11 +316,7 @@ def test_of_a_t5_that_is_not_tied_the_weights_decide(tmp_path: Path) -> None:
 def test_what_begins_from_a_tokenizer_of_others_has_no_name_for_a_start_symbol(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[str] = []
-
-    class Telling(Reporter):
-        def on_event(self, text: str) -> None:
-            told.append(text)
+    told = Counting()
 
     def prepare(self: object, *more: object) -> None:
         raise RegardError("enough")
@@ -334,7 +326,7 @@ def test_what_begins_from_a_tokenizer_of_others_has_no_name_for_a_start_symbol(
     import_model(tmp_path / "theirs", tmp_path / "ours")
     assert said_of(tmp_path / "ours").endswith("(T5), CTranslate2")
     (tmp_path / "a.txt").write_text("the grass is green\n" * 9)
-    wishes = {"task": "span-corruption", "start_from": tmp_path / "ours", "reporter": Telling()}
+    wishes = {"task": "span-corruption", "start_from": tmp_path / "ours", "reporter": told}
     with refused(RegardError):
         regard.train(train=tmp_path / "a.txt", output=tmp_path / "new", **wishes)
-    assert told[-1] == "this model can be exported to: Hugging Face (T5)"
+    assert told.events[-1] == "this model can be exported to: Hugging Face (T5)"

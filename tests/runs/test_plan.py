@@ -16,11 +16,11 @@ from regard.training import budget
 from regard.training import measure as measuring
 from regard.training.checkpoints import resolved
 from regard.training.checkpoints.files import Files
-from regard.training.log import Reporter
 from regard.training.optim import FlatOptimiser
 from regard.training.run import Hooks
 from regard.training.schedule import schedule
 from regard.training.update import MeasuredStep, MeasuredSteps, Update
+from tests.training.toy import Counting
 
 CPU = torch.device("cpu")
 CHOSEN = ResolvedSettings(
@@ -55,16 +55,6 @@ def test_what_is_asked_for_anew_takes_its_place() -> None:
     assert CHOSEN.override(Recipe(), None) == CHOSEN
     asked = CHOSEN.override(Recipe(training=Training(steps=20, validate_every=4, tokens=4096)), 2)
     assert asked == replace(CHOSEN, steps=20, validate_every=4, threads=2)
-
-
-class Counting(Reporter):
-    """Keeps what was said."""
-
-    def __init__(self) -> None:
-        self.events: list[str] = []
-
-    def on_event(self, text: str) -> None:
-        self.events.append(text)
 
 
 def teaching(section: Training) -> TrainingTask:

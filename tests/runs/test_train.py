@@ -23,8 +23,8 @@ from regard.tasks.images.training import ImageJob
 from regard.tasks.language.dataset import RunningTextJob
 from regard.tasks.tagging.training import TaggingJob
 from regard.tasks.translation.training import TranslationJob
-from regard.training.log import Reporter
 from tests.refusals import refused
+from tests.training.toy import Counting
 
 
 @pytest.fixture
@@ -55,6 +55,7 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., object
         ({"settings": ["data.weights=[1, 2]"]}, "data.weights", "2"),
         ({"device": "cpu:99"}, "--device", "cpu:99"),
         ({"valid": "b"}, "--valid", "--source"),
+        ({"start_from": "model"}, "--from", ""),
     ],
 )
 def test_wishes(ask: Any, wishes: dict[str, Any], where: str, held: str) -> None:
@@ -115,33 +116,13 @@ def test_only_translation_weighs_its_files(tmp_path: Path, task: str) -> None:
             training.train(**given, **wishes)
 
 
-def test_a_translator_begins_from_nothing(ask: Any, tmp_path: Path) -> None:
-    with refused(UsageError, "--from"):
-        ask(start_from=tmp_path / "model")
-
-
-class Told(Reporter):
-    """What was said."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def on_event(self, text: str) -> None:
-        self.lines.append(text)
-
-
 TAGGED = "A\tDET\ndog\tNOUN\n\nTwo\tNUM\nmen\tNOUN\n"
 LABELLED = "text,label\na dog,animal\na wall,stone\na cat,animal\nno dog,animal\n"
 TOLD: dict[str, tuple[str, str, dict[str, Any], str]] = {
     "translation": ("a.en", "a dog\ntwo men\n", {"preset": "tiny"}, "can be exported to: Hugging Face (Pegasus), CTr"),
     "classification": ("a.csv", LABELLED, {}, "cannot be exported as it is: Hugging Face's layout needs model.family"),
     "tagging": ("a.conll", TAGGED, {}, "cannot be exported as it is: BERT needs model.norm_place = post instead of p"),
-    "language-model": (
-        "a.txt",
-        "a dog\n" * 9,
-        {},
-        "cannot be exported as it is: GPT-2 needs model.positions = lea",
-    ),
+    "language-model": ("a.txt", "a dog\n" * 9, {}, "cannot be exported as it is: GPT-2 needs model.positions = lea"),
     "masked-lm": ("a.txt", "a dog\n" * 9, {}, "cannot be exported as it is: BERT needs model.norm_place = post inst"),
     "span-corruption": ("a.txt", "a dog\n" * 9, {}, "can be exported to: Hugging Face (T5), CTranslate2"),
     "image-classification": ("a.csv", "0,1,2,3,x\n" * 3 + "3,2,1,0,y\n", {}, "can be exported to: Hugging Face (ViT)"),
@@ -154,7 +135,7 @@ def test_what_a_model_can_be_exported_to_is_said_before_its_data_is_prepared(
     task: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, content, wishes, begin = TOLD[task]
-    recipes, told = [], Told()
+    recipes, told = [], Counting()
 
     def prepare(self: Any, *more: object) -> None:
         recipes.append(self.recipe)
@@ -169,8 +150,8 @@ def test_what_a_model_can_be_exported_to_is_said_before_its_data_is_prepared(
         files = {"source": tmp_path / name, "target": tmp_path / "b.de"}
     with refused(RegardError):
         training.train(**files, output=tmp_path / "new", task=task, reporter=told, despite_check=True, **wishes)
-    assert told.lines[-1] == exports(recipes[0]).line
-    assert told.lines[-1].startswith(f"this model {begin}")
+    assert told.events[-1] == exports(recipes[0]).line
+    assert told.events[-1].startswith(f"this model {begin}")
 
 
 SMALL: dict[str, Any] = {
@@ -236,13 +217,7 @@ def test_quiet_says_nothing(small: Any, monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("quiet", [False, True])
 def test_a_reporter_that_is_given_is_told_instead(small: Any, monkeypatch: pytest.MonkeyPatch, quiet: bool) -> None:
-    class Told(Reporter):
-        def __init__(self) -> None:
-            self.events: list[str] = []
-
-        def on_event(self, text: str) -> None:
-            self.events.append(text)
-
+    class Told(Counting):
         def __len__(self) -> int:
             return 0
 

@@ -16,16 +16,8 @@ from regard.tasks.text.assets import FittedValues, TagAssets, TextAssets
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from regard.text.tokenizers.vocabulary import learn_vocabularies
 from regard.training.checkpoints import checkpoint, manifest
-from regard.training.checkpoints.files import Files
 from tests.models.small_models import stir
-
-
-class Hasty(Files):
-    """Waits for no disk."""
-
-    def sync(self, handle: int) -> None:
-        """Nothing: only a machine that loses its power loses by that."""
-
+from tests.training.toy import Fast
 
 SOURCE = "The animal didn't cross the street because it was too tired."
 TARGET = "Das Tier überquerte die Straße nicht, weil es zu müde war."
@@ -134,7 +126,7 @@ def put(folder: Path, task: Any, weights: bool = True) -> Path:
     if weights:
         contents[MODEL] = [store.to_bytes(store.weights(task.model))]
     folder.mkdir(parents=True, exist_ok=True)
-    manifest.replace(folder, contents, Hasty())
+    manifest.replace(folder, contents, Fast())
     return folder
 
 
@@ -142,7 +134,7 @@ def keep(folder: Path, task: Any, step: int, kind: str = "snapshots") -> Path:
     """The weights of a task as those that the run in a folder kept at a step."""
     place = folder / "training" / kind / checkpoint.name(step)
     place.parent.mkdir(parents=True, exist_ok=True)
-    checkpoint.write_folder(place, {"weights.safetensors": [store.to_bytes(store.weights(task.model))]}, Hasty())
+    checkpoint.write_folder(place, {"weights.safetensors": [store.to_bytes(store.weights(task.model))]}, Fast())
     return place
 
 

@@ -28,9 +28,9 @@ from regard.tasks.language.generator_training import LanguageModelTraining, docu
 from regard.tasks.language.masked import MaskedLm
 from regard.tasks.language.spans import SpanCorruption
 from regard.tasks.protocols import DataPaths
-from regard.training.log import Reporter
 from tests.refusals import refused
 from tests.tasks.trials import evenly, shares
+from tests.training.toy import Counting
 
 TASKS = {"language-model": LanguageModel, "masked-lm": MaskedLm, "span-corruption": SpanCorruption}
 TINY = {"d_model": 32, "d_ff": 64, "heads": 2, "dropout": 0.0}
@@ -69,14 +69,6 @@ def text(path: Path, count: int, seed: int = 1) -> Path:
     return path
 
 
-class Told(Reporter):
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def on_event(self, text: str) -> None:
-        self.lines.append(text)
-
-
 @pytest.fixture(scope="module")
 def taught(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """A model of each task, on lines that count up."""
@@ -84,9 +76,9 @@ def taught(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     path = text(folder / "a.txt", 400)
     found = {}
     for task in TASKS:
-        told, lesson = Told(), recipe(task, LESSONS.get(task, 60))
+        told, lesson = Counting(), recipe(task, LESSONS.get(task, 60))
         model = regard.train(train=path, output=folder / task, recipe=lesson, reporter=told, **HERE, task=task)
-        found[task] = (model, folder / task, told.lines)
+        found[task] = (model, folder / task, told.events)
     return found
 
 

@@ -94,12 +94,6 @@ def test_compression_is_known_by_content(tmp_path: Path, ending: str, named: boo
     assert list(lines(path)) == ["ä b", "c"] * 3000
 
 
-def test_a_long_line_is_a_line(tmp_path: Path) -> None:
-    path = tmp_path / "long.gz"
-    path.write_bytes(gzip.compress(b"x" * 3_000_000 + b"\ny"))
-    assert [len(text) for text in lines(path)] == [3_000_000, 1]
-
-
 PACKED = {
     "": bytes,
     ".gz": partial(gzip.compress, compresslevel=1),

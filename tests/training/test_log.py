@@ -28,15 +28,8 @@ def test_numbers_that_are_not_finite_are_null(tmp_path):
     log.write(
         "step", 1, loss=float("nan"), norm=float("inf"), norms={"a": float("-inf"), "b": 0.5}, some=[float("nan"), 1]
     )
-    line = written(log.path)[-1]
-    assert line == {
-        "kind": "step",
-        "step": 1,
-        "loss": None,
-        "norm": None,
-        "norms": {"a": None, "b": 0.5},
-        "some": [None, 1],
-    }
+    values = {"loss": None, "norm": None, "norms": {"a": None, "b": 0.5}, "some": [None, 1]}
+    assert written(log.path)[-1] == {"kind": "step", "step": 1, **values}
 
 
 def test_text_stays_on_its_line(tmp_path):

@@ -8,7 +8,7 @@ from regard.training.budget import Costs
 from regard.training.measure import measure
 from regard.training.run import Hooks
 from tests.training.timed import Clock, SlowDisk, Timed
-from tests.training.toy import Corpus, Fast, Play, Toy, recipe, reseed
+from tests.training.toy import Corpus, Fast, Play, Toy, assert_same, recipe, reseed
 
 
 def timed(tmp_path, clock, limit, training=(), **toy):
@@ -108,9 +108,7 @@ def test_its_steps_are_those_of_the_run_where_the_rates_are(tmp_path, settings, 
     never.fit()
     taken.fit(kept=kept)
     assert taken.corpus.drawn == never.corpus.drawn[5 * given.training.accumulate :]
-    one, other = never.ended(), taken.ended()
-    for part in ("weights", "moments", "averages", "lines", "model"):
-        assert getattr(one, part) == getattr(other, part), part
+    assert_same(taken, never.ended())
     assert taken.reporter.step == 50
 
 

@@ -8,18 +8,13 @@ from regard.training.budget import Costs, Replanning, midway
 from regard.training.checkpoints import manifest, resolved
 from regard.training.checkpoints.checkpoint import whole
 from tests.training.timed import Clock, Minutes, SlowDisk
-from tests.training.toy import Fast, Play, StopAt, recipe
+from tests.training.toy import Fast, Play, StopAt, assert_same, log, recipe
 
 COSTS = Costs(step=0.5, loss=2.0, text=14.0, save=0.25, spent=1.0)
 
 
 def minutes(folder, length, **training):
     return Minutes(folder / "model", recipe(minutes=length, **{"steps": None, "validate_every": 20, **training}))
-
-
-def log(play, *kinds):
-    found = [json.loads(line) for line in (play.output / "training" / "metrics.jsonl").read_text().splitlines()]
-    return [line for line in found if line["kind"] in kinds]
 
 
 @pytest.mark.parametrize("select", ["auto", "loss", "bleu"])
@@ -107,18 +102,13 @@ def as_given(play, folder, steps):
     return given.ended()
 
 
-def same(one, other):
-    for part in ("weights", "moments", "averages", "lines", "model"):
-        assert getattr(one, part) == getattr(other, part), part
-
-
 def test_a_machine_as_fast_as_planned_for_changes_nothing(tmp_path):
     play = minutes(tmp_path, 0.41, select="loss")
     play.begun(40, COSTS)
     play.go(Clock())
     assert play.review == Replanning(20, 40, 40)
     assert (log(play, "planned"), log(play, "event"), play.told) == ([], [], [])
-    same(play.ended(), as_given(play, tmp_path, 40))
+    assert_same(play, as_given(play, tmp_path, 40))
 
 
 def test_where_steps_are_given_nothing_is_planned_anew(tmp_path):
@@ -127,7 +117,7 @@ def test_where_steps_are_given_nothing_is_planned_anew(tmp_path):
     play.go(Clock(9.0))
     assert play.review is None
     assert not (play.output / "training" / resolved.NAME).exists()
-    same(play.ended(), as_given(play, tmp_path, 40))
+    assert_same(play, as_given(play, tmp_path, 40))
 
 
 class Full(Fast):
@@ -148,5 +138,5 @@ def test_where_it_cannot_be_written_down_the_first_plan_stands(tmp_path):
     assert [line["text"] for line in log(play, "event")] == [
         f"saving at step 20 failed ({place}: No space left on device); earlier saves are intact"
     ]
-    same(play.ended(), as_given(play, tmp_path, 40))
+    assert_same(play, as_given(play, tmp_path, 40))
     manifest.verify(play.output, extra=True)

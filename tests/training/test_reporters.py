@@ -20,14 +20,7 @@ from regard.training.reporters import (
     in_notebook,
     reporter,
 )
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.time = 100.0
-
-    def __call__(self) -> float:
-        return self.time
+from tests.training.timed import Clock
 
 
 def metrics(step: int, loss: float = 2.0, skipped: bool = False) -> StepMetrics:
@@ -54,7 +47,7 @@ def test_time_left_follows_the_steps_made_since_the_start() -> None:
     pace = StepRate(now)
     pace.start(Start(40, 100, 1, 1, 1))
     assert pace.seconds_left(40) is None
-    now.time += 20
+    now.now += 20
     pace.step(metrics(50))
     assert pace.seconds_left(50) == pytest.approx(100)  # ten steps in twenty seconds, fifty to go
     assert "1:40 left" in pace.line(50)
@@ -74,7 +67,7 @@ def test_lines_come_every_ten_seconds() -> None:
     shown = LineReporter(stream, every=10, now=now)
     shown.on_start(START)
     for step in range(1, 101):
-        now.time += 0.5
+        now.now += 0.5
         shown.on_step(metrics(step))
     lines = stream.getvalue().splitlines()
     assert lines[0] == "training 100 steps: 2.6 million parameters, up to 1,024 tokens a step"
@@ -154,7 +147,7 @@ def test_in_a_notebook_only_how_it_goes_is_written_over() -> None:
     shown.on_event("reading the data")
     shown.on_start(START)
     for step in range(1, 5):
-        now.time += 0.3
+        now.now += 0.3
         shown.on_step(metrics(step))
     shown.on_validation(4, VALIDATION, True)
     shown.on_end(SUMMARY)

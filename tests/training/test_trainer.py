@@ -19,12 +19,7 @@ from regard.training.checkpoints.checkpoint import whole
 from regard.training.run import Hooks
 from regard.training.trainer import fit
 from tests.refusals import refused
-from tests.training.toy import RANDOM, Bigram, Corpus, Fast, Play, StopAt, Toy, lines, recipe, reseed
-
-
-def log(play, kind):
-    found = [json.loads(line) for line in (play.output / "training" / "metrics.jsonl").read_text().splitlines()]
-    return [line for line in found if line["kind"] == kind]
+from tests.training.toy import RANDOM, Bigram, Corpus, Fast, Play, StopAt, Toy, lines, log, recipe, reseed
 
 
 def saved_steps(play):
@@ -247,22 +242,17 @@ def test_buffers_that_are_not_finite_are_not_saved(tmp_path):
     assert saved_steps(play) == []
 
 
-def test_diverged(tmp_path):
+@pytest.mark.parametrize(("stops", "saved"), [((), 5), ((9,), 9)])
+def test_diverged_where_resuming_remembers_what_was_skipped(tmp_path, stops, saved):
     play = Play(tmp_path / "m", recipe(steps=40, max_skipped=4), poison=at(7, 8, 9, 10))
+    for stop in stops:
+        with pytest.raises(Stopped):
+            play.fit(stop=StopAt(stop))
     with pytest.raises(Diverged) as caught:
         play.fit()
     assert caught.value.exit_code == 76
     assert log(play, "step")[-1]["step"] == 10
-    assert saved_steps(play)[-1] == 5
-
-
-def test_resuming_remembers_what_was_skipped(tmp_path):
-    play = Play(tmp_path / "m", recipe(steps=40, max_skipped=4), poison=at(7, 8, 9, 10))
-    with pytest.raises(Stopped):
-        play.fit(stop=StopAt(9))
-    with pytest.raises(Diverged):
-        play.fit()
-    assert log(play, "step")[-1]["step"] == 10
+    assert saved_steps(play)[-1] == saved
 
 
 class Full(Fast):

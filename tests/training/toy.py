@@ -231,6 +231,19 @@ class Play:
         )
 
 
+def log(play: Play, *kinds: str) -> list[dict[str, Any]]:
+    """The lines of these kinds in the log of a run."""
+    found = [json.loads(line) for line in (play.output / "training" / "metrics.jsonl").read_text().splitlines()]
+    return [line for line in found if line["kind"] in kinds]
+
+
+def assert_same(play: Play, never: Ended) -> None:
+    """The run ended with the same bits as another."""
+    ended = play.ended()
+    for part in ("weights", "moments", "averages", "lines", "model"):
+        assert getattr(ended, part) == getattr(never, part), part
+
+
 def whole(path: Path) -> dict[str, bytes]:
     return {name: tensor.numpy().tobytes() for name, tensor in tensors.load(path).items()}
 
@@ -247,6 +260,18 @@ class Fast(Files):
 
     def sync(self, handle: int) -> None:
         pass
+
+
+class Count(Fast):
+    """Notes what each operation was and the name of its file."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.operations: list[tuple[str, str]] = []
+
+    def before(self, operation: str, path: Path) -> None:
+        super().before(operation, path)
+        self.operations.append((operation, path.name))
 
 
 class Killer(Fast):

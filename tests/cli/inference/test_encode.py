@@ -38,6 +38,7 @@ class Counts:
 @pytest.fixture
 def ask(regard, loaded, monkeypatch: pytest.MonkeyPatch):
     loaded(SimpleNamespace(name="translation"))
+    monkeypatch.setattr("regard.cli.io.lines.bursts.__defaults__", (2, 0.05))
     monkeypatch.setattr("regard.tasks.encoding.TextVectors", Counts)
     return lambda *words, stdin=b"": regard("encode", "model", *words, stdin=stdin)
 
@@ -60,10 +61,7 @@ def test_an_object_a_line_with_its_tokens(ask) -> None:
     assert [token["vector"] for token in tokens] == [[3.0, 0.1]] * 3
 
 
-def test_a_row_a_line_in_a_file(ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from regard.cli.io.lines import bursts
-
-    monkeypatch.setattr(bursts, "__defaults__", (2, 0.05))
+def test_a_row_a_line_in_a_file(ask, tmp_path: Path) -> None:
     done = ask("--output", tmp_path / "v.npz", stdin=b"the cat\n\nold\na b c\nd\n")
     assert (done.code, done.out) == (0, "")
     with np.load(tmp_path / "v.npz", allow_pickle=False) as found:
@@ -73,10 +71,7 @@ def test_a_row_a_line_in_a_file(ask, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert [path.name for path in tmp_path.iterdir()] == ["v.npz"]
 
 
-def test_a_row_a_token_in_a_file(ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from regard.cli.io.lines import bursts
-
-    monkeypatch.setattr(bursts, "__defaults__", (2, 0.05))
+def test_a_row_a_token_in_a_file(ask, tmp_path: Path) -> None:
     ask("--each", "token", "--output", tmp_path / "v.npz", stdin=b"the cat\n\nold\na b c\n")
     with np.load(tmp_path / "v.npz", allow_pickle=False) as found:
         assert found["lines"].tolist() == [0, 0, 2, 3, 3, 3]
@@ -111,9 +106,7 @@ def test_an_older_file_is_replaced_at_once(ask, tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_is_said_before_anything_is_loaded(regard, words: tuple[str, ...], said: str) -> None:
-    done = regard("encode", "absent", *words)
-    assert done.code == 2
-    assert said in done.err
+    regard("encode", "absent", *words).refuses(said)
 
 
 def test_a_file_that_cannot_be_written_is_told(ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,9 +114,7 @@ def test_a_file_that_cannot_be_written_is_told(ask, tmp_path: Path, monkeypatch:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    done = ask("--output", tmp_path / "v.npz", stdin=b"a\n")
-    assert done.code == 1
-    assert "v.npz: cannot be written: No space left on device" in done.err
+    ask("--output", tmp_path / "v.npz", stdin=b"a\n").refuses("v.npz: cannot be written: No space left on device", 1)
     assert not list(tmp_path.iterdir())
 
 
@@ -159,11 +150,9 @@ class Reader:
 
 @pytest.fixture
 def see(regard, loaded, monkeypatch: pytest.MonkeyPatch):
-    from regard.cli.io.lines import bursts
-
     loaded(Reader())
     monkeypatch.setattr("regard.tasks.encoding.ImageVectors", Pixels)
-    monkeypatch.setattr(bursts, "__defaults__", (2, 0.05))
+    monkeypatch.setattr("regard.cli.io.lines.bursts.__defaults__", (2, 0.05))
     return lambda *words, stdin=b"x,y\n1,2\n\n3,4\n": regard("encode", "model", *words, stdin=stdin)
 
 
@@ -211,6 +200,4 @@ def test_vectors_are_of_what_the_model_reads(see, ask) -> None:
 
 
 def test_vectors_of_images_are_of_no_tokens(see) -> None:
-    done = see("--each", "token")
-    assert (done.code, done.out) == (2, "")
-    assert "a vector is of each image or patch" in done.err
+    see("--each", "token").refuses("a vector is of each image or patch")

@@ -21,15 +21,9 @@ class Letters:
     name = "masked-lm"
 
     def fill(self, texts: list[str], k: int) -> list[list[list[Candidate]]]:
-        return [
-            [
-                [Candidate(f"▁{letter}", 0.5 / n, text.replace("[MASK]", letter)) for n, letter in enumerate("abc", 1)][
-                    :k
-                ]
-                for _ in range(text.count("[MASK]"))
-            ]
-            for text in texts
-        ]
+        letters = list(enumerate("abc"[:k], 1))
+        guesses = [[Candidate(f"▁{one}", 0.5 / n, text.replace("[MASK]", one)) for n, one in letters] for text in texts]
+        return [[each] * text.count("[MASK]") for text, each in zip(texts, guesses, strict=True)]
 
 
 def test_a_line_for_each_guess(regard, loaded) -> None:
@@ -69,9 +63,7 @@ def test_json_has_an_object_for_each_line(regard, loaded) -> None:
 
 @pytest.mark.parametrize("k", ["0", "-3"])
 def test_no_guesses_are_refused(regard, k: str) -> None:
-    done = regard("fill", "nowhere", "--k", k)
-    assert done.code == 2
-    assert "--k" in done.err
+    regard("fill", "nowhere", "--k", k).refuses("--k")
 
 
 def test_a_model_of_another_task_is_refused_by_name(regard, loaded) -> None:
@@ -79,9 +71,7 @@ def test_a_model_of_another_task_is_refused_by_name(regard, loaded) -> None:
         name = "language-model"
 
     loaded(Writer())
-    done = regard("fill", "model", stdin=b"[MASK]\n")
-    assert done.code == 2
-    assert "regard generate" in done.err
+    regard("fill", "model", stdin=b"[MASK]\n").refuses("regard generate")
 
 
 @dataclass

@@ -73,9 +73,7 @@ def test_a_prompt_that_would_fill_the_memory_is_refused(regard, loaded, monkeypa
     loaded(Echoes())
     monkeypatch.setattr(sys.modules["regard.cli.inference.generate"], "LONGEST", 10)
     assert regard("generate", "model", stdin=b"a b\nc d\n").code == 0
-    done = regard("generate", "model", stdin=b"a b\n" * 99)
-    assert (done.code, done.out) == (1, "")
-    assert "stdin: is longer than 10 characters" in done.err
+    regard("generate", "model", stdin=b"a b\n" * 99).refuses("stdin: is longer than 10 characters", 1)
 
 
 def test_a_prompt_is_taken_as_it_is_and_stdin_left_alone(regard, loaded) -> None:
@@ -137,10 +135,7 @@ def test_json_has_an_object_for_each_text(regard, loaded) -> None:
     ],
 )
 def test_what_does_not_fit_is_refused_before_a_model_is_loaded(regard, words: list[str], what: str) -> None:
-    done = regard("generate", "nowhere", *words)
-    assert done.code == 2
-    assert what in done.err
-    assert done.out == ""
+    regard("generate", "nowhere", *words).refuses(what)
 
 
 def test_each_part_is_out_before_the_next_is_made(regard, loaded, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,6 +167,4 @@ def test_a_model_of_another_task_is_refused_by_name(regard, loaded) -> None:
         name = "translation"
 
     loaded(Translator())
-    done = regard("generate", "model", "--prompt", "a")
-    assert done.code == 2
-    assert "regard translate" in done.err
+    regard("generate", "model", "--prompt", "a").refuses("regard translate")

@@ -61,6 +61,11 @@ class Capitals:
         return found
 
 
+@pytest.fixture(autouse=True)
+def _capitals(loaded) -> None:
+    loaded(Capitals())
+
+
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
@@ -71,20 +76,17 @@ class Capitals:
         (b"a\tb\x0cc\n", "a\tO\nb\tO\nc\tO\n\n"),
     ],
 )
-def test_each_line_becomes_its_words_and_an_empty_line(regard, loaded, given: bytes, expected: str) -> None:
-    loaded(Capitals())
+def test_each_line_becomes_its_words_and_an_empty_line(regard, given: bytes, expected: str) -> None:
     done = regard("tag", "model", stdin=given)
     assert done.code == 0, done.err
     assert done.out == expected
 
 
-def test_words_are_cut_at_blanks_only(regard, loaded) -> None:
-    loaded(Capitals())
+def test_words_are_cut_at_blanks_only(regard) -> None:
     assert regard("tag", "model", "--words", stdin=b"Ann's  a,b\tC\n\n").out == "Ann's\tB-X\na,b\tO\nC\tB-X\n\n\n"
 
 
-def test_json_has_spans_with_their_characters(regard, loaded) -> None:
-    loaded(Capitals())
+def test_json_has_spans_with_their_characters(regard) -> None:
     done = regard("tag", "model", "--json", stdin="é Ann\n\n".encode())
     values = [json.loads(line) for line in done.out.splitlines()]
     span = {"start": 2, "end": 5, "label": "X", "text": "Ann", "probability": 0.333333}
@@ -115,8 +117,7 @@ Ann Q
 """
 
 
-def test_conll_gets_one_column_more(regard, loaded) -> None:
-    loaded(Capitals())
+def test_conll_gets_one_column_more(regard) -> None:
     done = regard("tag", "model", "--conll", stdin=CONLL.encode())
     assert done.out == (
         "-DOCSTART-\t-X-\n\n# sent_id = 1\n# text = Ann #x\nAnn\tNNP\tB-X\n#x\tTAG\tO\n\tO\t_\n\n"
@@ -131,8 +132,7 @@ def test_conll_gets_one_column_more(regard, loaded) -> None:
     assert regard("tag", "model", "--conll", stdin=b"").out == ""
 
 
-def test_a_comment_is_no_word_though_it_has_as_many_words_as_there_are_columns(regard, loaded) -> None:
-    loaded(Capitals())
+def test_a_comment_is_no_word_though_it_has_as_many_words_as_there_are_columns(regard) -> None:
     given = b"# newpar\nAnna\tx\nwent\ty\n# So it\n#x\ty\n\n# Anna went\n#Anna\tx\n\n# All the rest\n"
     done = regard("tag", "model", "--conll", stdin=given)
     assert done.out == (
@@ -154,19 +154,15 @@ def test_sentences_are_split_at_empty_lines() -> None:
     assert Sentence("").words == []
 
 
-def test_bad_bytes_are_replaced_and_told(regard, loaded) -> None:
-    loaded(Capitals())
+def test_bad_bytes_are_replaced_and_told(regard) -> None:
     done = regard("tag", "model", stdin=b"good\nb\xffd\n")
     assert done.out == "good\tO\n\nb\tO\n\ufffd\tO\nd\tO\n\n"
     assert "1 line was not valid UTF-8" in done.err
 
 
 def test_wrong_use_is_said(regard, loaded) -> None:
-    loaded(Capitals())
     assert regard("tag", "model", "--words", "--conll").code == 2
     other: Any = Capitals()
     other.name = "translation"
     loaded(other)
-    done = regard("tag", "model")
-    assert done.code == 2
-    assert "is a translator; use regard translate" in done.err
+    regard("tag", "model").refuses("is a translator; use regard translate")

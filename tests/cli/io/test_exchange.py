@@ -206,9 +206,7 @@ def test_prompts_as_arguments_are_written_on_as_if_they_were_alone(regard) -> No
 
 
 def test_conll_is_no_argument(regard) -> None:
-    done = regard(*WAYS["conll"], "The\ncat")
-    assert (done.code, done.out) == (2, "")
-    assert "--conll: CoNLL has a word a line; give it by --input or on stdin" in done.err
+    regard(*WAYS["conll"], "The\ncat").refuses("--conll: CoNLL has a word a line; give it by --input or on stdin")
 
 
 def test_a_text_with_line_feeds_is_one_text(regard) -> None:
@@ -374,9 +372,7 @@ def test_a_line_that_cannot_be_read_keeps_what_was_before_it(regard) -> None:
     given = texts("images")
     Path("in").write_text("\n".join([*given[:10], "1,2", *given[11:]]) + "\n")
     argv = command("images", "--output", "out.txt")
-    done = regard(*argv)
-    assert (done.code, done.out) == (1, "")
-    assert "line 11: has 2 values" in done.err
+    regard(*argv).refuses("line 11: has 2 values", 1)
     assert names() == ["out.txt.partial", "out.txt.partial.log"]
     written("images")
     done = regard(*argv)

@@ -9,7 +9,6 @@ import os
 import sys
 import threading
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,25 +19,7 @@ from regard.system.errors import UsageError
 from regard.text.lines import InvalidLines
 from tests.refusals import refused
 
-
-class Shouts:
-    """A translator into capitals."""
-
-    name = "translation"
-
-    def nbest(self, texts: list[str], **options: Any) -> list[list[Any]]:
-        return [[SimpleNamespace(text=text.upper(), tokens=(), score=0.0)] for text in texts]
-
-
 OF_TEXTS = ("translate", "classify", "tag", "fill", "encode", "generate")
-
-
-@pytest.fixture
-def shout(regard, loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    loaded(Shouts())
-    monkeypatch.chdir(tmp_path)
-    Path("in.txt").write_bytes(b"a\nb c\r\n\nd")
-    return lambda *words, **more: regard("translate", "model", *words, **more)
 
 
 @pytest.mark.parametrize(
@@ -101,9 +82,7 @@ def test_a_mistake_is_one_sentence_before_anything_is_loaded(shout, loaded, word
     os.mkfifo("pipe")
     loaded(None)
     done = shout(*words, stdin=b"a\n")
-    assert (done.code, done.out) == (2, "")
-    assert said in done.err
-    assert len(done.err.splitlines()) == 1
+    done.refuses(said)
     assert "between quotes" not in done.err
 
 

@@ -7,8 +7,6 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -16,23 +14,6 @@ from regard.cli.io.exchange import OutputFile, descriptor
 from regard.cli.io.input_texts import InputTexts
 from regard.system.errors import UsageError
 from tests.refusals import refused
-
-
-class Shouts:
-    """A translator into capitals."""
-
-    name = "translation"
-
-    def nbest(self, texts: list[str], **options: Any) -> list[list[Any]]:
-        return [[SimpleNamespace(text=text.upper(), tokens=(), score=0.0)] for text in texts]
-
-
-@pytest.fixture
-def shout(regard, loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    loaded(Shouts())
-    monkeypatch.chdir(tmp_path)
-    Path("in.txt").write_text("a\nb\n")
-    return lambda *words, **more: regard("translate", "model", *words, **more)
 
 
 @pytest.mark.parametrize(
@@ -53,9 +34,7 @@ def test_what_cannot_be_written_is_said_before_anything_is_loaded(shout, loaded,
     Path("folder").mkdir()
     loaded(None)
     before = sorted(os.listdir())
-    done = shout("--input", "in.txt", *words)
-    assert (done.code, done.out) == (2, "")
-    assert said in done.err
+    shout("--input", "in.txt", *words).refuses(said)
     assert Path("in.txt").read_text() == "a\nb\n"
     assert sorted(os.listdir()) == before
 
@@ -63,9 +42,7 @@ def test_what_cannot_be_written_is_said_before_anything_is_loaded(shout, loaded,
 @pytest.mark.parametrize("name", ["out.partial", "out.partial.log"])
 def test_what_lies_beside_the_file_is_not_the_input_either(shout, name: str) -> None:
     Path(name).write_text("a\n")
-    done = shout("--input", name, "--output", "out")
-    assert (done.code, done.out) == (2, "")
-    assert "out: is the input itself" in done.err
+    shout("--input", name, "--output", "out").refuses("out: is the input itself")
     assert Path(name).read_text() == "a\n"
 
 

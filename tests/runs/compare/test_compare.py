@@ -18,8 +18,8 @@ from regard.runs.compare.compare import Budget, Texts, compare
 from regard.runs.train import train
 from regard.system.errors import Diverged, RegardError, Stopped, UsageError
 from regard.training.checkpoints.files import alone
-from regard.training.log import Reporter
 from tests.refusals import refused
+from tests.training.toy import Counting
 
 WORDS = {"the": "die", "cat": "Katze", "dog": "Hündin", "sees": "sieht", "small": "kleine", "and": "und"}
 SMALL: dict[str, Any] = {
@@ -30,29 +30,8 @@ SMALL: dict[str, Any] = {
 }
 MODELS: dict[str, dict[str, Any]] = {
     "none": {"family": "rnn", "score": "none", "d_model": 8},
-    "attention": {
-        "family": "transformer",
-        "encoder_layers": 1,
-        "decoder_layers": 1,
-        "d_model": 8,
-        "d_ff": 8,
-        "heads": 2,
-    },
+    "attention": {"encoder_layers": 1, "decoder_layers": 1, "d_model": 8, "d_ff": 8, "heads": 2},
 }
-
-
-class Heard(Reporter):
-    """Keeps what was said."""
-
-    def __init__(self) -> None:
-        self.events: list[str] = []
-        self.starts: list[int] = []
-
-    def on_event(self, text: str) -> None:
-        self.events.append(text)
-
-    def on_start(self, start: Any) -> None:
-        self.starts.append(start.step)
 
 
 def written(folder: Path, name: str, values: dict[str, Any]) -> Path:
@@ -102,7 +81,7 @@ def same(found: Any) -> Any:
 def test_each_run_is_as_if_alone_and_is_not_made_twice(
     run: Compare, recipes: list[Path], texts: Texts, tmp_path
 ) -> None:
-    heard, shown = Heard(), []
+    heard, shown = Counting(), []
     found = run(Budget(steps=4, seeds=(1, 2)), reporter=heard, shown=lambda results: shown.append(len(results)))
     assert [one.run for one in found] == ["none-seed1", "attention-seed1", "none-seed2", "attention-seed2"]
     assert shown == [1, 2, 3, 4]
@@ -113,7 +92,7 @@ def test_each_run_is_as_if_alone_and_is_not_made_twice(
     for name in ("model.safetensors", "recipe.toml", "tokenizer.json"):
         assert (tmp_path / "alone" / name).read_bytes() == (tmp_path / "out" / "none-seed2" / name).read_bytes()
 
-    heard, lines = Heard(), (tmp_path / "out" / "results.jsonl").read_bytes()
+    heard, lines = Counting(), (tmp_path / "out" / "results.jsonl").read_bytes()
     again = run(Budget(steps=4, seeds=(1, 2)), reporter=heard)
     assert again == found
     assert heard.starts == []
@@ -190,7 +169,7 @@ def test_a_part_is_split_off_where_no_validation_is_given(run: Compare, texts: T
 
 def test_a_test_set_may_be_asked_for_later_and_is_then_kept(run: Compare, texts: Texts) -> None:
     without = run(texts=replace(texts, test=None))
-    heard = Heard()
+    heard = Counting()
     with_test = run(reporter=heard)
     assert heard.starts == []
     assert all(one.test is not None for one in with_test)
@@ -227,7 +206,7 @@ def test_a_run_that_diverges_has_no_score_and_the_others_go_on(run: Compare, mon
     assert first.valid is None
     assert second.failed is None
     assert second.valid is not None
-    heard = Heard()
+    heard = Counting()
     assert run(reporter=heard) == [first, second]  # not tried again
     assert heard.starts == []
 
@@ -292,7 +271,7 @@ def test_what_cannot_be_compared(run: Compare, recipes: list[Path], texts: Texts
 
 def test_batches_of_other_sizes_are_told_of(run: Compare, recipes: list[Path], tmp_path: Path) -> None:
     other = {**SMALL, "training": {**SMALL["training"], "tokens": 256}, "model": MODELS["none"]}
-    heard = Heard()
+    heard = Counting()
     run(Budget(steps=1), recipes=[recipes[0], written(tmp_path, "other", other)], reporter=heard)
     assert any("batches differ (128 and 256 target tokens)" in text for text in heard.events)
 

@@ -36,16 +36,10 @@ LENGTHS = [[3, 1, 7, 7, 2, 30, 1], [5], [], [1] * 40]
 
 @pytest.mark.parametrize("room", [1, 8, 8192])
 @pytest.mark.parametrize("lengths", LENGTHS)
-def test_each_window_gets_its_row(lengths: list[int], room: int) -> None:
+def test_each_window_and_each_token_gets_its_row(lengths: list[int], room: int) -> None:
     given = windows(lengths)
     found = forward_batches(sums, given, CPU, each=False, room=room)
     assert [row.tolist() for row in found] == [[len(one), one.sum()] for one in given]
-
-
-@pytest.mark.parametrize("room", [1, 8, 8192])
-@pytest.mark.parametrize("lengths", LENGTHS)
-def test_each_token_gets_its_row(lengths: list[int], room: int) -> None:
-    given = windows(lengths)
     found = forward_batches(doubles, given, CPU, each=True, room=room)
     for rows, one in zip(found, given, strict=True):
         assert rows.tolist() == [[2 * id, place] for place, id in enumerate(one.tolist())]

@@ -38,14 +38,11 @@ def fresh(checkpoints):
     return Checkpoints(checkpoints.folder, Fast(), report=told.append), told
 
 
-def test_the_newest_is_loaded(saved):
+def test_the_newest_is_loaded_and_a_hint_that_is_a_pipe_replaced(saved):
     loaded = saved.load()
     assert loaded.path.name == "step-000015"
     assert loaded.state["step"] == 15
     assert (saved.folder / "latest").read_text() == "step-000015\n"
-
-
-def test_a_hint_that_is_a_pipe_is_replaced(saved):
     (saved.folder / "latest").unlink()
     os.mkfifo(saved.folder / "latest")
     saved.settle(saved.folder / "step-000015")

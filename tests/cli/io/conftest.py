@@ -1,0 +1,24 @@
+"""A command that answers each text at once."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+
+class Shouts:
+    """A translator into capitals."""
+
+    name = "translation"
+
+    def nbest(self, texts: list[str], **options: Any) -> list[list[Any]]:
+        return [[SimpleNamespace(text=text.upper(), tokens=(), score=0.0)] for text in texts]
+
+
+@pytest.fixture
+def shout(regard, loaded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    loaded(Shouts())
+    monkeypatch.chdir(tmp_path)
+    Path("in.txt").write_text("a\nb\n")
+    return lambda *words, **more: regard("translate", "model", *words, **more)
