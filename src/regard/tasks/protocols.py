@@ -1,4 +1,4 @@
-"""Protocols of tasks and their assets, and the base of training jobs."""
+"""Protocols of tasks and their assets, and the bases of training tasks and jobs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from torch import nn
 from regard.config import Recipe
 from regard.data.corpora.corpus import Progress
 from regard.nn import ops
+from regard.tasks.defaults import epochs_for
 from regard.tasks.text.pretrained import Pretrained
-from regard.training.objective import BatchSource, Objective
+from regard.training.objective import BatchSource, Done, Objective, ignore_progress
 
 ShouldStop = Callable[[], bool]
 
@@ -128,6 +129,44 @@ class DataPaths:
 
     training: ops.Path = "exact"
     exact: ops.Path = "exact"
+
+
+class BaseTraining(ABC):
+    """What every training task has.
+
+    Args:
+        task: the model to train.
+        prepared: the data.
+        paths: how products are computed.
+        size: of the data as the table of sizes counts it: texts, images or characters.
+    """
+
+    def __init__(self, task: Any, prepared: Any, paths: DataPaths, size: int) -> None:
+        self.task, self.prepared, self.paths, self.size = task, prepared, paths, size
+        ops.use(task.model, paths.training)
+
+    @abstractmethod
+    def predict_validation(self, done: Done = ignore_progress) -> Any:
+        """The validation data through the model as it is, in full precision."""
+
+    @property
+    def model(self) -> Any:
+        """The model to train."""
+        return self.task.model
+
+    @property
+    def epochs(self) -> int:
+        """By the table of sizes."""
+        return epochs_for(self.task.recipe.task, self.size, self.task.recipe.model.family)
+
+    def trial(self, generate: bool, done: Done) -> None:
+        """The validation data through the model; nothing takes longer."""
+        if not generate:
+            self.predict_validation(done)
+
+    def final_seconds(self, loss: float, text: float) -> float:
+        """As a validation."""
+        return loss
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,11 @@ class Loss:
     """The unit of the sums: target tokens, masked tokens, texts."""
 
 
+def mean_loss(losses: Sequence[Loss]) -> float:
+    """The nats of a unit over several batches."""
+    return sum(float(part.nll) for part in losses) / max(1, sum(part.count for part in losses))
+
+
 @dataclass(frozen=True)
 class Sample:
     """One validation example with the model's output, as display text."""
