@@ -101,12 +101,7 @@ def _values(name: str, model: Model, sizes: tuple[int, int], parts: list[Part], 
 def table(title: str, model: Model, sizes: tuple[int, int], parts: list[Part], known: int | None) -> str:
     """The parts as a table; identical layers share a row."""
     total = sum(part.parameters for part in parts)
-    lines = [
-        title,
-        *describe(model, sizes),
-        "",
-        f"{'part':<46} {'each':>12} {'parameters':>14} {'share':>7}",
-    ]
+    lines = [title, *describe(model, sizes), "", f"{'part':<46} {'each':>12} {'parameters':>14} {'share':>7}"]
     for name, count, each in group_parts(parts):
         times = f"{name} × {count}" if count > 1 else name
         alone = f"{each:,}" if count > 1 else ""
