@@ -27,17 +27,14 @@ class Assets(Protocol):
     @property
     def sizes(self) -> tuple[int, int]:
         """Number of input pieces and of outputs (target pieces or labels)."""
-        ...
 
     @property
     def contents(self) -> Mapping[str, bytes]:
         """The files of a model folder that hold it, by name."""
-        ...
 
     @property
     def sha256(self) -> str:
         """One fingerprint of it all."""
-        ...
 
 
 class Task(Protocol):
@@ -49,22 +46,18 @@ class Task(Protocol):
     @property
     def model(self) -> Any:
         """The model, on its device."""
-        ...
 
     @property
     def assets(self) -> Any:
         """The assets besides the weights."""
-        ...
 
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> nn.Module:
         """The model of a recipe, its weights drawn from a key."""
-        ...
 
     @staticmethod
     def load_assets(folder: Path) -> Any:
         """The assets of a model folder."""
-        ...
 
 
 class PreparedData(Protocol):
@@ -81,7 +74,6 @@ class BatchedData(BatchSource, Protocol):
     @property
     def batches_per_epoch(self) -> float:
         """About how many batches a pass has."""
-        ...
 
 
 class TrainingTask(Objective, Protocol):
@@ -90,37 +82,30 @@ class TrainingTask(Objective, Protocol):
     @property
     def task(self) -> Task:
         """The task, its model in training."""
-        ...
 
     @property
     def prepared(self) -> PreparedData:
         """The data."""
-        ...
 
     @property
     def batches(self) -> BatchedData:
         """The training batches."""
-        ...
 
     @property
     def epochs(self) -> int:
         """Default passes over the data."""
-        ...
 
     def data_lines(self) -> list[str]:
         """The data in a line or two, for the card."""
-        ...
 
     def final_seconds(self, loss: float, text: float) -> float:
         """About how long :meth:`finish` takes, by the seconds of a validation without and with what takes long."""
-        ...
 
     def finish(self, task: Any, should_stop: ShouldStop) -> list[str]:
         """Card lines with the saved model's scores on the validation data.
 
         It may fit values on that data, e.g. a threshold, and keep them in the assets.
         """
-        ...
 
 
 @dataclass(frozen=True)

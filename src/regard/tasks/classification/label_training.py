@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.config import Classification as Section
@@ -175,17 +174,15 @@ class LabelTrainingTask(BaseTraining):
     def _samples(self, score_BC: Scores) -> tuple[Sample, ...]:
         places = np.linspace(0, len(score_BC) - 1, min(SAMPLES, len(score_BC))).astype(np.int64)
         verdicts = self.task.predictions(score_BC[places])
+        labels, first_B = self.prepared.validation_labels, self.prepared.validation_wholes.first_B
         return tuple(
             Sample(
                 self.example_text(place),
-                self.criterion.label_text(self._label(place), self.task.assets.labels),
+                self.criterion.label_text(labels.sentence(first_B[place]), self.task.assets.labels),
                 f"{verdict.label} {verdict.probability:.2f}" if verdict.value is None else f"{verdict.value:.3g}",
             )
             for place, verdict in zip(places.tolist(), verdicts, strict=True)
         )
-
-    def _label(self, place: int) -> NDArray[np.int64]:
-        return self.prepared.validation_labels.sentence(self.prepared.validation_wholes.first_B[place])
 
     def data_lines(self) -> list[str]:
         """How many examples and labels there are, and how many windows where a text has several."""

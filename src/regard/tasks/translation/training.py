@@ -195,15 +195,12 @@ class TranslationJob(TrainingJob):
         held_out = self.scanned.validation is not None
         more = {} if held_out else {"data.validation": recipe.data.validation}
         examples: SplitCorpora[TextPair] = SplitCorpora(self.scanned, None if held_out else make_split, more)
-        return PreparedPairs(prepare(examples, recipe, folder, self._learn, self._rests(), progress, self._review))
-
-    def _rests(self) -> dict[str, Any]:
-        """What the ids depend on besides the data; what came later only where it is used, so that older folders fit."""
-        text, usual = self.recipe.text, Text()
+        text, usual = recipe.text, Text()  # what came later counts only where it is used, so that older folders fit
         names = ["vocabulary", "joint", "normalisation", "sample", "bpe_dropout"]
         names += [name for name in ("units", "lowercase") if getattr(text, name) != getattr(usual, name)]
         names += ["segmentations"] if text.bpe_dropout else []
-        return {f"text.{name}": getattr(text, name) for name in names}
+        rests = {f"text.{name}": getattr(text, name) for name in names}
+        return PreparedPairs(prepare(examples, recipe, folder, self._learn, rests, progress, self._review))
 
     def _learn(self, pairs: Iterator[TextPair]) -> PairEncoder:
         """Learn the vocabularies from a seeded sample, and judge the data by them."""
