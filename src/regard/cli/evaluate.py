@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -94,12 +95,7 @@ class EvaluateOptions:
 NO_OPTIONS = EvaluateOptions()
 
 
-def evaluate(
-    folder: Annotated[Path, Parameter(name="DIR")],
-    /,
-    *,
-    options: EvaluateOptions = NO_OPTIONS,
-) -> int:
+def evaluate(folder: Annotated[Path, Parameter(name="DIR")], /, *, options: EvaluateOptions = NO_OPTIONS) -> int:
     """Score a model on a test set.
 
     A translator by BLEU and chrF of sacreBLEU, each with its signature and a 95 % confidence interval; a classifier by
@@ -167,7 +163,7 @@ def _tagging(task: Any, asked: EvaluateOptions) -> Found:
 
 def _language_model(task: Any, asked: EvaluateOptions) -> Found:
     asked.refuse_elsewhere("a language model", "give --test", *OF_TRANSLATORS, "threshold")
-    with asked.corpus(_documents(task)) as corpus:
+    with asked.corpus(partial(_documents, task)) as corpus:
         texts = [text for text in _whole_documents(corpus) if text.strip()]
         if not texts:
             raise RegardError("nothing to score: there is no text", corpus.name)
@@ -184,20 +180,17 @@ def _hidden_tokens(task: Any, asked: EvaluateOptions) -> Found:
     from regard.tasks.language.spans_training import SpanCorruptionJob, SpanCorruptionTraining
 
     job, training = (MaskedLmJob, MaskedLmTraining) if masked else (SpanCorruptionJob, SpanCorruptionTraining)
-    with asked.corpus(_documents(task)) as corpus:
+    with asked.corpus(partial(_documents, task)) as corpus:
         return evaluate_corpus(task, corpus, job.encoder, training.validation_scores), guess_lines
 
 
-def _documents(task: Any) -> Callable[[Path, str | None], Corpus[Any]]:
-    """A function that opens a file as running text, in the format of the task's training data."""
+def _documents(task: Any, path: Path, key: str | None) -> Corpus[Any]:
+    """A file as running text, in the format of the task's training data."""
     from regard.data.corpora.documents import open_documents, refuse_columns
 
-    def open_corpus(path: Path, key: str | None) -> Corpus[Any]:
-        corpus = open_documents(path, task.recipe.data.documents, key or "text")
-        refuse_columns(key, [corpus])
-        return corpus
-
-    return open_corpus
+    corpus = open_documents(path, task.recipe.data.documents, key or "text")
+    refuse_columns(key, [corpus])
+    return corpus
 
 
 def _whole_documents(corpus: Corpus[Any]) -> Iterator[str]:
