@@ -13,6 +13,7 @@ import regard.cli as cli
 from regard.cli import BEGIN, EXAMPLES
 from regard.system.errors import Diverged, NoValidCheckpoint, RegardError, Stopped, UsageError
 
+LINES = {command.__name__.rstrip("_"): lines for command, lines in EXAMPLES.items()}
 COMMANDS = [name for name in cli.app if not name.startswith("-")]
 
 
@@ -51,8 +52,8 @@ def test_every_command_and_option_explains_itself(regard, command: str) -> None:
 def test_every_help_ends_with_examples_of_its_own(regard, command: str) -> None:
     """And each of them is a command line that is understood."""
     out = " ".join(regard(command, "--help").out.split())
-    assert EXAMPLES.keys() == set(COMMANDS)
-    for line in EXAMPLES[command]:
+    assert LINES.keys() == set(COMMANDS)
+    for line in LINES[command]:
         assert " ".join(line.split()) in out
         assert len(line) < 79
         words = shlex.split(re.sub(r"^.* \| | [<>] \S+", "", line))

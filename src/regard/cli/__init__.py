@@ -33,63 +33,64 @@ from regard.system import disk
 from regard.system.errors import RegardError, UsageError
 from regard.system.interrupts import TRAININGS
 
-EXAMPLES: dict[str, tuple[str, ...]] = {
-    "train": (
+EXAMPLES: dict[Callable[..., int], tuple[str, ...]] = {
+    train: (
         "regard train --source train.en --target train.de --output model",
         "regard train --task classification --train labelled.csv --output model",
         "regard train --task language-model --train book.txt --minutes 10 --output m",
     ),
-    "translate": (
+    translate: (
         'regard translate model "A man sleeps." "Two dogs run."',
         "regard translate model --input in.txt.gz --output out.txt",
         "regard translate model --beam 5 --nbest 3 < in.txt",
     ),
-    "classify": (
+    classify: (
         'regard classify model "What a day!" "Never again."',
         "regard classify model --input texts.txt --output labels.tsv",
         "regard classify model --all < texts.txt",
     ),
-    "tag": (
+    tag: (
         'regard tag model "Ada was born in London."',
         "regard tag model --input texts.txt --output tagged.conll",
         "regard tag model --json < texts.txt",
     ),
-    "generate": (
+    generate: (
         'regard generate model "Once upon a time" --temperature 0.8',
         "regard generate model --input begun.txt --n 20 --output texts.txt",
         "regard generate model < begun.txt",
     ),
-    "fill": (
+    fill: (
         'regard fill model "The [MASK] sleeps." -k 3',
         "regard fill model --input gaps.txt --output guesses.tsv",
         "regard fill model --json < gaps.txt",
     ),
-    "encode": (
+    encode: (
         'regard encode model "A man sleeps."',
         "regard encode model --input texts.txt --output vectors.jsonl",
         "regard encode model --each token --output vectors.npz < texts.txt",
     ),
-    "evaluate": (
+    evaluate: (
         "regard evaluate model --source test.en --reference test.de",
         "regard evaluate model --test test.csv",
     ),
-    "compare": ("regard compare *.toml --source a.en --target a.de --minutes 5 --output new",),
-    "check": (
+    compare: ("regard compare *.toml --source a.en --target a.de --minutes 5 --output new",),
+    check: (
         "regard check --source train.en --target train.de",
         "regard check --task classification --train labelled.csv --test test.csv",
     ),
-    "attend": (
+    attend: (
         'regard attend model "The cat sleeps because it is tired." --token it',
         'regard attend model "The cat sleeps." --layer 2 --head 1 --svg cat.svg',
         "regard attend model images.csv --image 3",
     ),
-    "explore": ("regard explore model", "regard explore digits --images images.csv --port 8080"),
-    "info": ("regard info model", "regard info base"),
-    "average": ("regard average model --last 5 --output averaged",),
-    "import": ("regard import all-MiniLM-L6-v2 minilm",),
-    "export": ("regard export model elsewhere", "regard export model elsewhere --to ctranslate2"),
-    "demo": ("regard demo --output demo --threads 1", "regard demo --images --output digits"),
+    explore: ("regard explore model", "regard explore digits --images images.csv --port 8080"),
+    info: ("regard info model", "regard info base"),
+    average: ("regard average model --last 5 --output averaged",),
+    import_: ("regard import all-MiniLM-L6-v2 minilm",),
+    export: ("regard export model elsewhere", "regard export model elsewhere --to ctranslate2"),
+    demo: ("regard demo --output demo --threads 1", "regard demo --images --output digits"),
 }
+"""The commands in the order of the help page, each with shell lines that show it."""
 BEGIN = ("regard demo", "regard train --source train.en --target train.de --output model")
 """First steps for new users."""
 
@@ -111,32 +112,13 @@ app = App(
     default_parameter=NO_NEGATIVES,
     help_epilogue=epilogue(BEGIN, "To begin"),
 )
-COMMANDS: tuple[Callable[..., int], ...] = (
-    train,
-    translate,
-    classify,
-    tag,
-    generate,
-    fill,
-    encode,
-    evaluate,
-    compare,
-    check,
-    attend,
-    explore,
-    info,
-    average,
-    import_,
-    export,
-    demo,
-)
+COMMANDS = tuple(EXAMPLES)
 OF_TEXTS = tuple(
     command.__name__ for command in COMMANDS if {"text", "texts"} & inspect.signature(command).parameters.keys()
 )
 """Commands that take texts as arguments."""
 for _place, _command in enumerate(COMMANDS):
-    _name = _command.__name__.rstrip("_")
-    app.command(_command, sort_key=_place, help_epilogue=epilogue(EXAMPLES[_name], "For example"))
+    app.command(_command, sort_key=_place, help_epilogue=epilogue(EXAMPLES[_command], "For example"))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -206,7 +188,7 @@ def _check_options(argv: list[str]) -> None:
     """
     if not argv or argv[0].startswith("-"):
         return
-    from regard.config import nearest
+    from regard.config import did_you_mean, known_keys, nearest
 
     commands = [name for name in app if not name.startswith("-")]
     if argv[0] not in commands:
@@ -224,16 +206,9 @@ def _check_options(argv: list[str]) -> None:
         if name.startswith("--") and any(letter.isspace() for letter in name) and argv[0] in OF_TEXTS:
             raise UsageError(_option_message(argv[0], word))
         if word.startswith("--") and name not in [*known, "--help", "--version"]:
-            hint = nearest(name, known) or _suggest_key(name, known) or f" See regard {argv[0]} --help."
-            raise UsageError(f"unknown option {name!r}.{hint}")
-
-
-def _suggest_key(name: str, options: list[str]) -> str:
-    """The recipe key that an unknown option may mean, for commands that take recipe keys."""
-    from regard.config import did_you_mean, known_keys
-
-    found = did_you_mean(name, known_keys()) if "--set" in options else None
-    return f" Did you mean --set {found}=VALUE?" if found else ""
+            key = did_you_mean(name, known_keys()) if "--set" in known else None
+            other = f" Did you mean --set {key}=VALUE?" if key else f" See regard {argv[0]} --help."
+            raise UsageError(f"unknown option {name!r}.{nearest(name, known) or other}")
 
 
 def _option_message(command: str, word: str) -> str:
@@ -291,6 +266,5 @@ def _make_printing_safe() -> None:
     """Substitute characters that the terminal lacks instead of failing; ignore a closed stderr."""
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
-    reconfigure = getattr(sys.stdout, "reconfigure", None)
-    if reconfigure:
+    if reconfigure := getattr(sys.stdout, "reconfigure", None):
         reconfigure(errors="replace")

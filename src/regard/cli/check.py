@@ -63,10 +63,7 @@ class CheckOptions:
 NO_OPTIONS = CheckOptions()
 
 
-def check(
-    *,
-    options: CheckOptions = NO_OPTIONS,
-) -> int:
+def check(*, options: CheckOptions = NO_OPTIONS) -> int:
     """Look for what spoils a corpus, and say whether it can be learned from.
 
     Empty, misaligned, repeated and over-long lines, odd lengths, control characters, wrong encodings, labels that

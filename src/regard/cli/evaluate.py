@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from regard.tasks.classification.predictions import ClassEvaluation
     from regard.tasks.language.scores import Perplexity, PredictionScores
     from regard.tasks.metrics.bleu import TranslationScores
-    from regard.tasks.metrics.labels import ClassScores, LabelScores, NumberScores
     from regard.tasks.metrics.spans import Counts, TagScores
 
 
@@ -95,12 +95,7 @@ class EvaluateOptions:
 NO_OPTIONS = EvaluateOptions()
 
 
-def evaluate(
-    folder: Annotated[Path, Parameter(name="DIR")],
-    /,
-    *,
-    options: EvaluateOptions = NO_OPTIONS,
-) -> int:
+def evaluate(folder: Annotated[Path, Parameter(name="DIR")], /, *, options: EvaluateOptions = NO_OPTIONS) -> int:
     """Score a model on a test set.
 
     A translator by BLEU and chrF of sacreBLEU, each with its signature and a 95 % confidence interval; a classifier by
@@ -151,17 +146,10 @@ OF_TRANSLATORS = ("source", "reference", "beam", "lowercase")
 
 def _classification(task: Any, asked: EvaluateOptions) -> Found:
     asked.refuse_elsewhere("a classifier", "give --test", *OF_TRANSLATORS, "stride")
+    from regard.data.corpora.images import open_images
     from regard.data.corpora.labelled import open_labelled
 
-    with asked.corpus(open_labelled) as corpus:
-        return task.evaluate(corpus, asked.threshold), class_lines
-
-
-def _images(task: Any, asked: EvaluateOptions) -> Found:
-    asked.refuse_elsewhere("a classifier of images", "give --test", *OF_TRANSLATORS, "stride")
-    from regard.data.corpora.images import open_images
-
-    with asked.corpus(open_images) as corpus:
+    with asked.corpus(open_images if task.name == "image-classification" else open_labelled) as corpus:
         return task.evaluate(corpus, asked.threshold), class_lines
 
 
@@ -175,45 +163,34 @@ def _tagging(task: Any, asked: EvaluateOptions) -> Found:
 
 def _language_model(task: Any, asked: EvaluateOptions) -> Found:
     asked.refuse_elsewhere("a language model", "give --test", *OF_TRANSLATORS, "threshold")
-    with asked.corpus(_documents(task)) as corpus:
+    with asked.corpus(partial(_documents, task)) as corpus:
         texts = [text for text in _whole_documents(corpus) if text.strip()]
         if not texts:
             raise RegardError("nothing to score: there is no text", corpus.name)
         return task.perplexity(texts, asked.stride), perplexity_lines
 
 
-def _masked_words(task: Any, asked: EvaluateOptions) -> Found:
-    asked.refuse_elsewhere("a masked-language model", "give --test", *OF_TRANSLATORS, "threshold", "stride")
+def _hidden_tokens(task: Any, asked: EvaluateOptions) -> Found:
+    """The scores of predicting masked or missing tokens in running text."""
+    masked = task.name == "masked-lm"
+    what = "a masked-language model" if masked else "a span-corruption model"
+    asked.refuse_elsewhere(what, "give --test", *OF_TRANSLATORS, "threshold", "stride")
     from regard.tasks.language.masked_training import MaskedLmJob, MaskedLmTraining
-
-    return _score_hidden(task, asked, MaskedLmJob.encoder, MaskedLmTraining.validation_scores)
-
-
-def _missing_spans(task: Any, asked: EvaluateOptions) -> Found:
-    asked.refuse_elsewhere("a span-corruption model", "give --test", *OF_TRANSLATORS, "threshold", "stride")
+    from regard.tasks.language.scores import evaluate_corpus
     from regard.tasks.language.spans_training import SpanCorruptionJob, SpanCorruptionTraining
 
-    return _score_hidden(task, asked, SpanCorruptionJob.encoder, SpanCorruptionTraining.validation_scores)
+    job, training = (MaskedLmJob, MaskedLmTraining) if masked else (SpanCorruptionJob, SpanCorruptionTraining)
+    with asked.corpus(partial(_documents, task)) as corpus:
+        return evaluate_corpus(task, corpus, job.encoder, training.validation_scores), guess_lines
 
 
-def _score_hidden(task: Any, asked: EvaluateOptions, coding: Any, scored: Any) -> Found:
-    """The scores of predicting hidden tokens in running text."""
-    from regard.tasks.language.scores import evaluate_corpus
-
-    with asked.corpus(_documents(task)) as corpus:
-        return evaluate_corpus(task, corpus, coding, scored), guess_lines
-
-
-def _documents(task: Any) -> Callable[[Path, str | None], Corpus[Any]]:
-    """A function that opens a file as running text, in the format of the task's training data."""
+def _documents(task: Any, path: Path, key: str | None) -> Corpus[Any]:
+    """A file as running text, in the format of the task's training data."""
     from regard.data.corpora.documents import open_documents, refuse_columns
 
-    def open_corpus(path: Path, key: str | None) -> Corpus[Any]:
-        corpus = open_documents(path, task.recipe.data.documents, key or "text")
-        refuse_columns(key, [corpus])
-        return corpus
-
-    return open_corpus
+    corpus = open_documents(path, task.recipe.data.documents, key or "text")
+    refuse_columns(key, [corpus])
+    return corpus
 
 
 def _whole_documents(corpus: Corpus[Any]) -> Iterator[str]:
@@ -231,11 +208,11 @@ def _whole_documents(corpus: Corpus[Any]) -> Iterator[str]:
 EVALUATIONS: dict[str, Callable[[Any, EvaluateOptions], Found]] = {
     "translation": _translation,
     "classification": _classification,
-    "image-classification": _images,
+    "image-classification": _classification,
     "tagging": _tagging,
     "language-model": _language_model,
-    "masked-lm": _masked_words,
-    "span-corruption": _missing_spans,
+    "masked-lm": _hidden_tokens,
+    "span-corruption": _hidden_tokens,
 }
 """The evaluation of each task."""
 
@@ -262,12 +239,22 @@ def class_lines(found: ClassEvaluation) -> list[str]:
     """Scores of a classifier."""
     from regard.tasks.metrics.labels import ClassScores, LabelScores
 
-    if isinstance(found.scores, ClassScores):
-        lines = _single_label_lines(found.scores)
-    elif isinstance(found.scores, LabelScores):
-        lines = _multi_label_lines(found.scores)
+    scores = found.scores
+    if isinstance(scores, ClassScores):
+        right = f"{int(scores.confusion_CC.trace()):,} of {scores.texts:,}"
+        lines = [f"accuracy {scores.accuracy:.2f}  ({right})", f"macro F1 {scores.macro_f1:.2f}"]
+    elif isinstance(scores, LabelScores):
+        lines = [
+            f"F1 {scores.micro.f1:.2f}  (precision {scores.micro.precision:.2f}, recall {scores.micro.recall:.2f})",
+            f"macro F1 {scores.macro_f1:.2f}",
+            f"all labels right {scores.exact:.2f}",
+        ]
     else:
-        lines = _regression_lines(found.scores)
+        lines = [
+            f"root of the mean squared error {scores.mean_squared_error**0.5:.4g}  ({scores.texts:,} texts)",
+            f"Pearson's correlation {scores.pearson:.4f}",
+            f"Spearman's correlation {scores.spearman:.4f}",
+        ]
     if found.calibration_error is not None:
         lines.append(f"calibration error {found.calibration_error:.3f}")
     if scope := found.scope:
@@ -277,48 +264,21 @@ def class_lines(found: ClassEvaluation) -> list[str]:
             f"all {scope.accuracy:.2f} treated rightly"
         )
     if found.unknown:
+        names = sorted(found.unknown, key=lambda label: -found.unknown[label])
+        listed = ", ".join(map(visible, names[:SHOWN])) + (", …" if len(names) > SHOWN else "")
         count = sum(found.unknown.values())
-        lines.append(
-            f"{count:,} have a label that nothing was learned of, and count as wrong: {_label_list(found.unknown)}"
-        )
+        lines.append(f"{count:,} have a label that nothing was learned of, and count as wrong: {listed}")
     if found.unlabelled:
         lines.append(f"{found.unlabelled:,} have no label, and are left out")
     if found.empty:
         lines.append(f"{found.empty:,} are empty, and are left out")
-    if not isinstance(found.scores, ClassScores | LabelScores):
+    if not isinstance(scores, ClassScores | LabelScores):
         return lines
-    lines += ["", *table(found.scores.classes, "label", "there")]
-    if isinstance(found.scores, ClassScores) and (confused := found.scores.confusions()):
+    lines += ["", *table(scores.classes, "label", "there")]
+    if isinstance(scores, ClassScores) and (confused := scores.confusions()):
         pairs = (f"{visible(label)} as {visible(said)} {count:,}" for label, said, count in confused)
         lines += ["", f"taken for another most often: {'; '.join(pairs)}"]
     return lines
-
-
-def _single_label_lines(scores: ClassScores) -> list[str]:
-    right = int(scores.confusion_CC.trace())
-    return [f"accuracy {scores.accuracy:.2f}  ({right:,} of {scores.texts:,})", f"macro F1 {scores.macro_f1:.2f}"]
-
-
-def _multi_label_lines(scores: LabelScores) -> list[str]:
-    micro = scores.micro
-    return [
-        f"F1 {micro.f1:.2f}  (precision {micro.precision:.2f}, recall {micro.recall:.2f})",
-        f"macro F1 {scores.macro_f1:.2f}",
-        f"all labels right {scores.exact:.2f}",
-    ]
-
-
-def _regression_lines(scores: NumberScores) -> list[str]:
-    return [
-        f"root of the mean squared error {scores.mean_squared_error**0.5:.4g}  ({scores.texts:,} texts)",
-        f"Pearson's correlation {scores.pearson:.4f}",
-        f"Spearman's correlation {scores.spearman:.4f}",
-    ]
-
-
-def _label_list(labels: Mapping[str, int]) -> str:
-    names = sorted(labels, key=lambda label: -labels[label])
-    return ", ".join(map(visible, names[:SHOWN])) + (", …" if len(names) > SHOWN else "")
 
 
 def tag_lines(scores: TagScores) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -51,10 +51,13 @@ def info(
     if folder.is_dir():
         if vocabulary is not None:
             raise UsageError("--vocabulary goes with a preset; a model folder has its own")
+        from regard.runs.conversion import exports_of
+        from regard.tasks.model_folder import load_recipe_and_assets, outline
         from regard.tasks.model_path import model_folder
 
-        found = model_folder(folder)
-        model, sizes, built, exported = _of_folder(found)
+        recipe, assets = load_recipe_and_assets(found := model_folder(folder))
+        model, sizes, built = recipe.model, assets.sizes, outline(recipe, assets)  # which hardly reads a weight
+        exported = f"\n{exports_of(found, recipe, assets).line}\n"
         known, title = None, f"{name if found == folder else found}, a model folder"
     else:
         if folder.exists() or "/" in name:
@@ -68,45 +71,25 @@ def info(
         title, exported = f"{name}, {chosen.what}" if chosen.what else f"{name}, a preset", ""
     parts = presets.parts_of(built)
     if json:
-        result_json(_values(name, model, sizes, parts, known))
+        values = {
+            "name": name,
+            "model": model.model_dump(),
+            "source_pieces": sizes[0],
+            "target_pieces": sizes[1],
+            "parts": [{"name": part.name, "parameters": part.parameters} for part in parts],
+            "total": sum(part.parameters for part in parts),
+            "paper_millions": known,
+        }
+        result_json(values)
     else:
         result(table(title, model, sizes, parts, known) + exported)
     return 0
 
 
-def _of_folder(folder: Path) -> tuple[Model, tuple[int, int], Any, str]:
-    """A model folder's section, the sizes of its vocabularies or labels, its model, hardly a weight of which is read.
-
-    And what it can be exported to, in a line.
-    """
-    from regard.runs.conversion import exports_of
-    from regard.tasks.model_folder import load_recipe_and_assets, outline
-
-    recipe, assets = load_recipe_and_assets(folder)
-    return recipe.model, assets.sizes, outline(recipe, assets), f"\n{exports_of(folder, recipe, assets).line}\n"
-
-
-def _values(name: str, model: Model, sizes: tuple[int, int], parts: list[Part], known: int | None) -> dict[str, Any]:
-    return {
-        "name": name,
-        "model": model.model_dump(),
-        "source_pieces": sizes[0],
-        "target_pieces": sizes[1],
-        "parts": [{"name": part.name, "parameters": part.parameters} for part in parts],
-        "total": sum(part.parameters for part in parts),
-        "paper_millions": known,
-    }
-
-
 def table(title: str, model: Model, sizes: tuple[int, int], parts: list[Part], known: int | None) -> str:
     """The parts as a table; identical layers share a row."""
     total = sum(part.parameters for part in parts)
-    lines = [
-        title,
-        *describe(model, sizes),
-        "",
-        f"{'part':<46} {'each':>12} {'parameters':>14} {'share':>7}",
-    ]
+    lines = [title, *describe(model, sizes), "", f"{'part':<46} {'each':>12} {'parameters':>14} {'share':>7}"]
     for name, count, each in group_parts(parts):
         times = f"{name} × {count}" if count > 1 else name
         alone = f"{each:,}" if count > 1 else ""

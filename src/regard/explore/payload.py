@@ -74,8 +74,7 @@ def downsample(weight_HQK: NDArray[Any], most: int) -> NDArray[Any]:
     rows, columns = (_edges(size, most) for size in weight_HQK.shape[1:])
     summed = np.add.reduceat(np.add.reduceat(weight_HQK, rows, axis=1), columns, axis=2)
     heights = np.diff([*rows, weight_HQK.shape[1]])
-    found: NDArray[Any] = summed / heights[:, None]
-    return found
+    return np.asarray(summed / heights[:, None])
 
 
 def _edges(size: int, most: int) -> NDArray[np.int64]:

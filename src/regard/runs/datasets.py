@@ -38,7 +38,6 @@ class RecipeFor(Protocol):
 
     def __call__(self, count: int, seems: Mapping[str, Any] | None = None) -> Recipe:
         """The recipe for n examples and for what the data suggests (dotted keys)."""
-        ...
 
 
 def scan_pairs(

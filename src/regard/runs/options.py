@@ -11,17 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from regard.config import (
-    BUILT,
-    FAMILIES,
-    Recipe,
-    Training,
-    check_value,
-    merge,
-    override,
-    recipe_from,
-    recipe_values,
-)
+from regard.config import BUILT, FAMILIES, Recipe, Training, check_value, merge, override, recipe_from, recipe_values
 from regard.data.corpora.corpus import Corpus, TextPair
 from regard.data.corpora.pairs import PairTable, open_pairs
 from regard.models.presets import PRESETS, preset
@@ -119,15 +109,19 @@ def task_option(wishes: RecipeOptions) -> str:
 
 def weights_option(wishes: RecipeOptions) -> Sequence[float]:
     """``data.weights``, known before the data; no table chooses them."""
-    found = _merge_options(wishes)[1].get("data", {}).get("weights", ())
-    return tuple(found)
+    return tuple(_merge_options(wishes)[1].get("data", {}).get("weights", ()))
 
 
 def _merge_options(wishes: RecipeOptions) -> tuple[dict[str, Any], dict[str, Any], str]:
     """The recipe given; that with options and settings laid over; and where the recipe was written."""
-    given, where = _read_recipe(wishes.recipe)
+    if isinstance(recipe := wishes.recipe, Path | str):
+        given, where = recipe_values(Path(recipe)), str(recipe)
+    else:
+        given, where = dict(recipe or {}), "recipe"
     if wishes.preset:
-        _refuse_begun(wishes)
+        if wishes.begun:  # which has its own sizes
+            message = "names the sizes of a fresh model, but --from keeps those it has; leave one out"
+            raise UsageError(message, "--preset")
         _refuse_other_task(wishes, given)
     if (task := wishes.options.get("task")) is not None:
         check_value("task", task, "--task")
@@ -136,7 +130,8 @@ def _merge_options(wishes: RecipeOptions) -> tuple[dict[str, Any], dict[str, Any
     options = _nest(wishes.options)
     for name, value in wishes.options.items():
         if value is not None:
-            check_value(name, value, _option(name))
+            option = "weight" if name == "data.weights" else name.rpartition(".")[2].replace("_", "-")
+            check_value(name, value, f"--{option}")
     families = _families(wishes, given)
     for setting in wishes.settings:
         _check(setting, families)
@@ -170,12 +165,6 @@ def _families(wishes: RecipeOptions, given: Mapping[str, Any]) -> Sequence[str |
         return (None, *FAMILIES)
     task = wishes.options.get("task") or given.get("task")
     return BUILT[task] if isinstance(task, str) and task in BUILT else (None,)
-
-
-def _refuse_begun(wishes: RecipeOptions) -> None:
-    """Raise a UsageError for a preset together with a pretrained model, which has its own sizes."""
-    if wishes.begun:
-        raise UsageError("names the sizes of a fresh model, but --from keeps those it has; leave one out", "--preset")
 
 
 def _refuse_other_text(wishes: RecipeOptions, wished: Mapping[str, Any]) -> None:
@@ -219,19 +208,6 @@ def _without_length(given: dict[str, Any], wished: Mapping[str, Any]) -> dict[st
     if not asked or "training" not in given:
         return given
     return {**given, "training": {name: value for name, value in given["training"].items() if name not in lengths}}
-
-
-def _option(name: str) -> str:
-    """The option that fills a field: ``--steps`` for ``training.steps``."""
-    return "--weight" if name == "data.weights" else "--" + name.rpartition(".")[2].replace("_", "-")
-
-
-def _read_recipe(recipe: Path | str | Mapping[str, Any] | None) -> tuple[dict[str, Any], str]:
-    if recipe is None:
-        return {}, "recipe"
-    if isinstance(recipe, Mapping):
-        return dict(recipe), "recipe"
-    return recipe_values(Path(recipe)), str(recipe)
 
 
 def corpora(source: Files, target: Files, pairs: Files = (), columns: str | None = None) -> list[Corpus[TextPair]]:

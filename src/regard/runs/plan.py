@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -90,10 +91,8 @@ def load_settings(training: Path, device: torch.device) -> ResolvedSettings | No
     """The settings of an earlier start, if there was one."""
     if not (training / resolved.NAME).exists():
         return None
-    found = {
-        "chosen.exact": ops.full(str(device)),
-        **resolved.read_fields(training),
-    }  # the first runs did not write it
+    # the first runs did not write how validations are computed
+    found = {"chosen.exact": ops.full(str(device)), **resolved.read_fields(training)}
     values = {name: found.get(f"chosen.{name}") for name in ResolvedSettings.__dataclass_fields__}
     try:
         return TypeAdapter(ResolvedSettings).validate_python(values)
@@ -117,12 +116,11 @@ def processor(device: torch.device) -> str:
     """The name of what computes: another one may give other bits."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
-    try:
-        lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
 
 
 def choose(
@@ -132,8 +130,7 @@ def choose(
     product, exact = ops.choose(recipe.training.precision, str(device)), ops.full(str(device))
     tokens, accumulate = _fit_batch(recipe, teach, product, device)
     fitting = recipe.training.model_copy(update={"tokens": tokens, "accumulate": accumulate})
-    teaching = teach(recipe.model_copy(update={"training": fitting}), product)
-    plan = _plan(teaching, training, hooks)
+    plan = _plan(teach(recipe.model_copy(update={"training": fitting}), product), training, hooks)
     chosen = ResolvedSettings(
         plan.steps,
         plan.validate_every,
@@ -212,7 +209,8 @@ def _of_table(teaching: TrainingTask, training: Path, hooks: Hooks) -> _Plan:
     most = undisturbed if _ENOUGH <= undisturbed < measure.MOST else measure.MOST
     costs, made = measure.measure(teaching, teaching.batches, known, training, hooks, _PATIENCE, most)
     expected = steps * costs.step + steps / length.validate_every * (costs.loss + costs.text) / 2
-    hooks.reporter.on_event(f"{steps:,} steps ({epochs} passes over the data) will take about {_readable(expected)}")
+    time = f"{expected / 60:.0f} minutes" if expected < 5400 else f"{expected / 3600:.1f} hours"
+    hooks.reporter.on_event(f"{steps:,} steps ({epochs} passes over the data) will take about {time}")
     return _Plan(steps, length.validate_every, kept=_same_steps(made, recipe, length))
 
 
@@ -233,7 +231,3 @@ def first_event(section: Training) -> int:
     every = section.validate_every or validation_interval(section.steps)
     review = [budget.midway(section.steps)] if section.minutes is not None else []
     return min(section.steps, every, section.save_every or every, *snapshot_steps(section.steps), *review)
-
-
-def _readable(seconds: float) -> str:
-    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"

@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import chain, islice
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO
 
 from pydantic import ConfigDict, TypeAdapter
@@ -75,9 +74,7 @@ class ResultsFile:
                 raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             if isinstance(error, Stopped):
                 with self._report_errors():

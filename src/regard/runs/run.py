@@ -75,7 +75,8 @@ def run(work: TrainingRun, resume: Resume = "auto", allow: tuple[str, ...] = ())
     refuse_too_large(recipe.model, _maker(work, (FEWEST, FEWEST)), work.machine.device)
     with claim_output(work.output, resolved.recipe_fields(recipe), resume, allow, told) as action:
         if action is Action.FINISHED and _complete(work.output):
-            _same_data(work)
+            if (work.output / "training" / "data").exists():  # a finished run of other data is refused
+                prepare_data(work.job, work.output / "training", told)
             manifest.settle(work.output, work.hooks.files)  # killed at its very last file operation
             told(f"{work.output} is finished already; nothing to do")
         else:
@@ -135,13 +136,6 @@ def _complete(output: Path) -> bool:
     except Damaged:
         return False
     return card.final(output)
-
-
-def _same_data(work: TrainingRun) -> None:
-    """Raise a RegardError if a finished run was made from other data, if its prepared data still exists."""
-    training = work.output / "training"
-    if (training / "data").exists():
-        prepare_data(work.job, training, work.hooks.reporter.on_event)
 
 
 def _teacher(work: TrainingRun, prepared: Any, exact: ops.Path) -> Callable[[Recipe, ops.Path], TrainingTask]:

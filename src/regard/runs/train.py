@@ -11,13 +11,7 @@ from typing import Any
 
 from regard.config import BUILT, Recipe
 from regard.runs.datasets import JOBS
-from regard.runs.options import (
-    RecipeOptions,
-    languages,
-    recipe_from_options,
-    task_option,
-    weights_option,
-)
+from regard.runs.options import RecipeOptions, languages, recipe_from_options, task_option, weights_option
 from regard.runs.run import Machine, TrainingRun, run
 from regard.system.errors import UsageError
 from regard.tasks.input_files import Files, InputFiles
@@ -143,7 +137,9 @@ def train(
             _refuse_elsewhere(others, f"task = {word} takes --train")
             weighs = {"--weight" if weights else "data.weights": weights_option(wishes) or None}
             _refuse_elsewhere(weighs, f"task = {word} draws from all files by size; only translation weighs them")
-            _refuse_other_family(begun, word)
+            if begun and (family := begun.recipe.model.family) not in BUILT[word]:
+                message = f"is a model of the family {family}; task = {word} needs {' or '.join(BUILT[word])}"
+                raise UsageError(message, f"--from {begun.folder}")
         refuse_unusable(Path(output), resume)
 
         def make_recipe(count: int, seems: Mapping[str, Any] | None = None) -> Recipe:
@@ -164,13 +160,6 @@ def _refuse_elsewhere(options: Mapping[str, object], instead: str) -> None:
     for name, value in options.items():
         if value is not None:
             raise UsageError(f"is not for this task: {instead}", name)
-
-
-def _refuse_other_family(begun: Pretrained | None, task: str) -> None:
-    """Raise a UsageError if the pretrained model's family cannot do the task."""
-    if begun and begun.recipe.model.family not in BUILT[task]:
-        family, can = begun.recipe.model.family, " or ".join(BUILT[task])
-        raise UsageError(f"is a model of the family {family}; task = {task} needs {can}", f"--from {begun.folder}")
 
 
 def _several(files: Files | Path | str | None) -> Files:

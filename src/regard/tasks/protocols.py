@@ -1,4 +1,4 @@
-"""Protocols of tasks and their assets, and the base of training jobs."""
+"""Protocols of tasks and their assets, and the bases of training tasks and jobs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from torch import nn
 from regard.config import Recipe
 from regard.data.corpora.corpus import Progress
 from regard.nn import ops
+from regard.tasks.defaults import epochs_for
 from regard.tasks.text.pretrained import Pretrained
-from regard.training.objective import BatchSource, Objective
+from regard.training.objective import BatchSource, Done, Objective, ignore_progress
 
 ShouldStop = Callable[[], bool]
 
@@ -26,17 +27,14 @@ class Assets(Protocol):
     @property
     def sizes(self) -> tuple[int, int]:
         """Number of input pieces and of outputs (target pieces or labels)."""
-        ...
 
     @property
     def contents(self) -> Mapping[str, bytes]:
         """The files of a model folder that hold it, by name."""
-        ...
 
     @property
     def sha256(self) -> str:
         """One fingerprint of it all."""
-        ...
 
 
 class Task(Protocol):
@@ -48,22 +46,18 @@ class Task(Protocol):
     @property
     def model(self) -> Any:
         """The model, on its device."""
-        ...
 
     @property
     def assets(self) -> Any:
         """The assets besides the weights."""
-        ...
 
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> nn.Module:
         """The model of a recipe, its weights drawn from a key."""
-        ...
 
     @staticmethod
     def load_assets(folder: Path) -> Any:
         """The assets of a model folder."""
-        ...
 
 
 class PreparedData(Protocol):
@@ -80,7 +74,6 @@ class BatchedData(BatchSource, Protocol):
     @property
     def batches_per_epoch(self) -> float:
         """About how many batches a pass has."""
-        ...
 
 
 class TrainingTask(Objective, Protocol):
@@ -89,37 +82,30 @@ class TrainingTask(Objective, Protocol):
     @property
     def task(self) -> Task:
         """The task, its model in training."""
-        ...
 
     @property
     def prepared(self) -> PreparedData:
         """The data."""
-        ...
 
     @property
     def batches(self) -> BatchedData:
         """The training batches."""
-        ...
 
     @property
     def epochs(self) -> int:
         """Default passes over the data."""
-        ...
 
     def data_lines(self) -> list[str]:
         """The data in a line or two, for the card."""
-        ...
 
     def final_seconds(self, loss: float, text: float) -> float:
         """About how long :meth:`finish` takes, by the seconds of a validation without and with what takes long."""
-        ...
 
     def finish(self, task: Any, should_stop: ShouldStop) -> list[str]:
         """Card lines with the saved model's scores on the validation data.
 
         It may fit values on that data, e.g. a threshold, and keep them in the assets.
         """
-        ...
 
 
 @dataclass(frozen=True)
@@ -128,6 +114,44 @@ class DataPaths:
 
     training: ops.Path = "exact"
     exact: ops.Path = "exact"
+
+
+class BaseTraining(ABC):
+    """What every training task has.
+
+    Args:
+        task: the model to train.
+        prepared: the data.
+        paths: how products are computed.
+        size: of the data as the table of sizes counts it: texts, images or characters.
+    """
+
+    def __init__(self, task: Any, prepared: Any, paths: DataPaths, size: int) -> None:
+        self.task, self.prepared, self.paths, self.size = task, prepared, paths, size
+        ops.use(task.model, paths.training)
+
+    @abstractmethod
+    def predict_validation(self, done: Done = ignore_progress) -> Any:
+        """The validation data through the model as it is, in full precision."""
+
+    @property
+    def model(self) -> Any:
+        """The model to train."""
+        return self.task.model
+
+    @property
+    def epochs(self) -> int:
+        """By the table of sizes."""
+        return epochs_for(self.task.recipe.task, self.size, self.task.recipe.model.family)
+
+    def trial(self, generate: bool, done: Done) -> None:
+        """The validation data through the model; nothing takes longer."""
+        if not generate:
+            self.predict_validation(done)
+
+    def final_seconds(self, loss: float, text: float) -> float:
+        """As a validation."""
+        return loss
 
 
 @dataclass(frozen=True)

@@ -199,7 +199,8 @@ def peak_memory(work: Callable[[], object], device: torch.device) -> int | None:
         before = torch.cuda.memory_allocated(device)
         work()
         return torch.cuda.max_memory_allocated(device) - before
-    _give_back_pages()  # else the work would reuse freed memory and seem to need none
+    with contextlib.suppress(OSError, AttributeError):  # the work would reuse freed memory and seem to need none
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
     try:
         Path("/proc/self/clear_refs").write_text("5")  # the high-water mark starts again from now
         before = _bytes("VmRSS", "/proc/self/status")
@@ -256,9 +257,3 @@ def keep_pages() -> None:
         library = ctypes.CDLL("libc.so.6")
         for option in (threshold, trim):
             library.mallopt(option, 2**31 - 1)
-
-
-def _give_back_pages() -> None:
-    """Return what this process has freed but kept to the system, where its library can."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL("libc.so.6").malloc_trim(0)

@@ -24,6 +24,11 @@ class Loss:
     """The unit of the sums: target tokens, masked tokens, texts."""
 
 
+def mean_loss(losses: Sequence[Loss]) -> float:
+    """The nats of a unit over several batches."""
+    return sum(float(part.nll) for part in losses) / max(1, sum(part.count for part in losses))
+
+
 @dataclass(frozen=True)
 class Sample:
     """One validation example with the model's output, as display text."""
@@ -70,15 +75,12 @@ class Objective(Protocol):
     @property
     def model(self) -> nn.Module:
         """The model; its fp32 master weights live in it."""
-        ...
 
     def loss(self, batch: Any) -> Loss:
         """The loss of a batch in training mode."""
-        ...
 
     def validate(self, generate: bool) -> Validation:
         """Scores on the validation set; ``generate``: those too that take long, as where text is generated."""
-        ...
 
     def trial(self, generate: bool, done: Done) -> None:
         """The work of a validation for the sake of its time: of one without what takes long, or that part alone.
@@ -86,7 +88,6 @@ class Objective(Protocol):
         ``done`` is called now and then with the share of work done, and may end it by raising: 0 before the part that
         takes long, if there is one.
         """
-        ...
 
 
 class BatchSource(Protocol):
@@ -95,11 +96,9 @@ class BatchSource(Protocol):
     @property
     def fingerprint(self) -> str:
         """Changes when the data, or the plan of batches, does."""
-        ...
 
     def iterate(self, position: Position) -> Iterator[tuple[Batch, Position]]:
         """The batches from ``position`` on, each with the position of the next one."""
-        ...
 
 
 Weights = Mapping[str, torch.Tensor]

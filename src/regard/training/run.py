@@ -37,12 +37,8 @@ def _never() -> bool:
     return False
 
 
-def _ignore(weights: Weights, best: Best, validation: Validation) -> None:
-    """The default: writes no model folder."""
-
-
-def _ignore_steps(steps: int) -> None:
-    """The default: does nothing."""
+def _ignore(*what: object) -> None:
+    """The default: writes no model folder, and tells nobody of new steps."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +61,7 @@ class Hooks:
     """What came of that, where an earlier process did it."""
     kept: MeasuredSteps | None = None
     """The run's first steps, if made while measuring; only a run at its start takes them."""
-    planned: Callable[[int], None] = _ignore_steps
+    planned: Callable[[int], None] = _ignore
     """Called with the new number of steps when the run is re-planned."""
     track: bool = False
     """Write TensorBoard files too."""

@@ -69,7 +69,8 @@ def run_steps(run: Run) -> None:
     while not run.progress.finished:
         check_stop(run)
         step(run, list(islice(batches, run.section.accumulate)))
-        best = validate(run) if validation_due(run) else False
+        due = run.progress.step % run.validate_every == 0 or run.progress.step == run.section.steps
+        best = validate(run) if due else False
         keep_snapshot(run)
         planned = review(run)
         if planned or best or run.progress.finished or run.progress.step % run.save_every == 0:
@@ -134,11 +135,6 @@ def record(run: Run, made: MeasuredStep) -> None:
     run.log.write("step", **asdict(metrics))
     if run.board:
         run.board.write(metrics.step, loss=update.loss, rate=update.rate, norm=update.norm)
-
-
-def validation_due(run: Run) -> bool:
-    """Every ``validate_every`` steps, and at the last."""
-    return run.progress.step % run.validate_every == 0 or run.progress.step == run.section.steps
 
 
 def validate(run: Run) -> bool:

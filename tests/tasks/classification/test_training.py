@@ -269,7 +269,7 @@ def test_the_loss_is_the_mean_of_the_plain_one_and_of_that_with_embeddings_moved
     file, size = written(tmp_path / "a.csv", side), 0.7
     options = (f"classification.kind={kind}", f"classification.adversarial={size}", "model.dropout=0")
     again = teaching(taught(tmp_path / "model", file, *options, steps=4), file, file, tmp_path / "data")
-    model, batch = again.model.train().requires_grad_(), again.validating()[0]
+    model, batch = again.model.train().requires_grad_(), again.validation[0]
     entered: list[torch.Tensor] = []
     with intervene(
         "encoder.input.embedding", lambda x_TD: entered.append(x_TD.detach().requires_grad_()) or entered[0]

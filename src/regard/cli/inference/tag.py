@@ -64,7 +64,8 @@ def tag(
             elif conll:
                 yield from (sentence.with_tags(one.tags) for sentence, one in zip(sentences, found, strict=True))
             else:
-                yield from map(format_tagged, found)
+                for one in found:  # the last line feed is left to the writer
+                    yield "".join(f"{word}\t{name}\n" for word, name in zip(one.words, one.tags, strict=True))
 
         exchange.answer(answer, join_sentences if conll else iter)
     return 0
@@ -75,11 +76,6 @@ def split_words(line: str) -> Any:
     from regard.text.tags import TaggedWords
 
     return TaggedWords(line, tuple(match.span() for match in WORD.finditer(line)))
-
-
-def format_tagged(tagged: TaggedText) -> str:
-    """A word and its tag per line; the last line feed is left to the writer."""
-    return "".join(f"{word}\t{name}\n" for word, name in zip(tagged.words, tagged.tags, strict=True))
 
 
 def format_json(tagged: TaggedText, spans: bool) -> str:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 from cyclopts import Parameter
@@ -60,14 +59,10 @@ class OutputFile:
         refuse_unwritable(self.path, "--output")
         if descriptor(self.path) is None and (self.path.is_file() or not self.path.exists()):
             self.file = self.path.resolve()
-            self._refuse_input(given)
-
-    def _refuse_input(self, given: InputTexts) -> None:
-        assert self.file is not None
-        read = given.stat
-        for path in (self.file.with_name(self.file.name + end) for end in ("", ".partial", ".partial.log")):
-            if read is not None and path.exists() and os.path.samestat(read, path.stat()):
-                raise UsageError("is the input itself; choose another --output", str(self.path))
+            read = given.stat
+            for path in (self.file.with_name(self.file.name + end) for end in ("", ".partial", ".partial.log")):
+                if read is not None and path.exists() and os.path.samestat(read, path.stat()):
+                    raise UsageError("is the input itself; choose another --output", str(self.path))
 
     @contextlib.contextmanager
     def stream(self) -> Iterator[BinaryIO]:
@@ -146,10 +141,8 @@ class Exchange:
             self._stop.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stop.__exit__(kind, error, trace)
+    def __exit__(self, *error: object) -> None:
+        self._stop.__exit__(*error)
 
     def open_model(self) -> Any:
         """Load the model's task."""

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import TYPE_CHECKING, Any, TextIO
 
 from regard.system import disk
@@ -202,9 +202,7 @@ class Stop:
             self._former = {number: signal.signal(number, self._handle) for number in heard}
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         for number, handler in self._former.items():
             signal.signal(number, handler)
 

@@ -26,11 +26,9 @@ class VectorWriter(Protocol):
 
     def objects(self, lines: list[str], first: int) -> Iterator[str]:
         """JSON objects, one per line."""
-        ...
 
     def arrays(self, lines: list[str], first: int) -> Arrays:
         """The arrays for a file."""
-        ...
 
 
 class TextWriter:

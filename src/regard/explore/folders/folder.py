@@ -175,17 +175,14 @@ class Folder:
     def why(self) -> str | None:
         """Why the model cannot be loaded yet; ``None`` if it can."""
         try:
-            return self._why()
+            opened = self._open()
+            if opened is None:
+                return PREPARING
+            with explain_os_errors(self.given):
+                if not self.weights.exists():
+                    return WAITING if is_running(self.path) else STOPPED
         except RegardError as error:
             return error.message if error.where == self.given else str(error)
-
-    def _why(self) -> str | None:
-        opened = self._open()
-        if opened is None:
-            return PREPARING
-        with explain_os_errors(self.given):
-            if not self.weights.exists():
-                return WAITING if is_running(self.path) else STOPPED
         return UNNAMED if has_labels(opened.recipe) and not opened.assets.labels else None
 
     def state(self, number: int) -> dict[str, Any]:
@@ -200,19 +197,16 @@ class Folder:
         }
         try:
             with explain_os_errors(self.given):
-                found |= self._status()
+                found |= {
+                    "parameters": self.parameters,
+                    "snapshots": list(snapshots(self.path)),
+                    "course": (self.path / LOG).exists(),
+                    "running": is_running(self.path),
+                    "examples": self.examples,
+                }
         except RegardError as error:
             why = why or error.message
         return {**found, "ready": why is None, "why": why, "weights": None if why else weights_name(self.stamps)}
-
-    def _status(self) -> dict[str, Any]:
-        return {
-            "parameters": self.parameters,
-            "snapshots": list(snapshots(self.path)),
-            "course": (self.path / LOG).exists(),
-            "running": is_running(self.path),
-            "examples": self.examples,
-        }
 
     @property
     def parameters(self) -> int | None:

@@ -126,8 +126,7 @@ class Gallery:
             raise UsageError("there are no images here; draw one, or give a file of them by --images", "image")
         if not len(found.pixels):
             raise UsageError(f"there is no image {number + 1}; there are {found.total:,}", "image")
-        pixels: NDArray[Any] = found.pixels[0]
-        return pixels
+        return np.asarray(found.pixels[0])
 
     def label(self, task: ImageClassification, number: int) -> str | None:
         """The label of one image, if any."""

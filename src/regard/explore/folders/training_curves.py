@@ -78,11 +78,9 @@ def parse_number(value: Any) -> float:
 
 def parse_numbers(values: Any) -> dict[str, float]:
     """The valid numbers of an object by name."""
-    found = (
-        {}
-        if not isinstance(values, dict)
-        else {replace_surrogates(name): parse_number(value) for name, value in values.items() if len(name) <= NAME}
-    )
+    if not isinstance(values, dict):
+        return {}
+    found = {replace_surrogates(name): parse_number(value) for name, value in values.items() if len(name) <= NAME}
     return {name: number for name, number in found.items() if isfinite(number)}
 
 
@@ -183,22 +181,17 @@ class TrainingCurves:
             self._find(file)
             while not self.whole:
                 some = file.read(CHUNK)
-                found = self._follow(some) or found
+                self._place += len(some)
+                self._known = (self._known + some)[-KNOWN:]
+                for line in self._lines(some):
+                    self._take(line)
+                    found = True
                 self.whole = not some
                 if monotonic() > end:
                     break
         if self._odd and not self._told:
             raise RegardError(NO_LOG, str(self.path))
         return found
-
-    def _follow(self, some: bytes) -> bool:
-        """Take the bytes read; return whether they complete a line."""
-        self._place += len(some)
-        self._known = (self._known + some)[-KNOWN:]
-        lines = self._lines(some)
-        for line in lines:
-            self._take(line)
-        return bool(lines)
 
     def _find(self, file: BinaryIO) -> None:
         """Seek to the reading position, or to the start if the log was truncated or replaced."""
@@ -282,5 +275,4 @@ class TrainingCurves:
 
 def _even_indices(count: int, most: int) -> list[int]:
     """At most ``most`` evenly spaced indices, including the first and the last."""
-    places: list[int] = np.linspace(0, count - 1, min(count, most)).round().astype(int).tolist()
-    return places
+    return [*map(int, np.linspace(0, count - 1, min(count, most)).round())]

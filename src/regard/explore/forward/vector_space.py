@@ -21,8 +21,7 @@ def cosines(table_VD: NDArray[Any], vector_D: NDArray[Any]) -> Floats:
     """``cosine_V`` of each row with a vector; 0 for zero vectors."""
     table_VD, vector_D = np.asarray(table_VD, np.float64), np.asarray(vector_D, np.float64)
     lengths_V = np.linalg.norm(table_VD, axis=1) * np.linalg.norm(vector_D)
-    found: Floats = np.divide(table_VD @ vector_D, lengths_V, out=np.zeros(len(table_VD)), where=lengths_V > 0)
-    return found
+    return np.divide(table_VD @ vector_D, lengths_V, out=np.zeros(len(table_VD)), where=lengths_V > 0)
 
 
 def nearest(table_VD: NDArray[Any], place: int, count: int) -> list[tuple[int, float]]:
@@ -61,8 +60,7 @@ class Plane:
 
     def on(self, points_ND: NDArray[Any]) -> Floats:
         """Project points onto the plane: ``place_NA``."""
-        found: Floats = (np.asarray(points_ND, np.float64) - self.middle_D) @ self.axes_AD.T
-        return found
+        return np.asarray((np.asarray(points_ND, np.float64) - self.middle_D) @ self.axes_AD.T)
 
 
 @dataclass(frozen=True)

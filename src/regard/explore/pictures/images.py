@@ -117,8 +117,7 @@ class ImageView:
     def _row(self, weight_HQK: Weights) -> Weights:
         """``weight_HK`` of the chosen query."""
         if self.who == MEAN:
-            mean_HK: Weights = weight_HQK[:, 1:].mean(1)
-            return mean_HK
+            return np.asarray(weight_HQK[:, 1:].mean(1))
         if self.who == CLASS:
             return weight_HQK[:, 0]
         rows, columns = self.grid
@@ -160,8 +159,7 @@ class ImageView:
         """The mean brightness of each patch."""
         rows, columns = self.grid
         height, width = self.pixels.shape[:2]
-        mean: Weights = self.pixels.reshape(rows, height // rows, columns, width // columns, -1).mean((1, 3, 4))
-        return mean
+        return np.asarray(self.pixels.reshape(rows, height // rows, columns, width // columns, -1).mean((1, 3, 4)))
 
     def values(self) -> dict[str, Any]:
         """Plain values for JSON: each head's weights on the class token and on the patches, row by row."""
@@ -387,15 +385,11 @@ def distances(task: ImageClassification, images: Sequence[Image]) -> Distances:
     sums = [_sums(image_weights(task.model, batch), distance) for batch in batches]
     heads, first = np.sum(sums, axis=0) / len(given)
     depths = range(1, len(heads) + 1)
-    within = tuple(_uniform_distance(distance, reach <= depth * (KERNEL // 2)) for depth in depths)
+    fields_seen = (reach <= depth * (KERNEL // 2) for depth in depths)
+    within = tuple(float(((distance * seen).sum(1) / seen.sum(1)).mean()) for seen in fields_seen)  # if uniform
     fields = tuple(receptive_field([(cut.patch, cut.patch), *[(KERNEL, 1)] * depth]) for depth in depths)
     size = max(cut.shape.height, cut.shape.width)
     return Distances(heads, first, fields, within, float(distance.mean()), len(given), size)
-
-
-def _uniform_distance(distance: Table, seen: NDArray[np.bool_]) -> float:
-    """The mean distance under uniform attention within a field."""
-    return float(((distance * seen).sum(1) / seen.sum(1)).mean())
 
 
 def _sums(layers: Sequence[Sequence[Any]], distance: Table) -> tuple[Table, Table]:

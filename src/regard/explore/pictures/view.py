@@ -53,12 +53,14 @@ class View:
     def heads(self) -> tuple[list[str], NDArray[Any]]:
         """The heads shown: names, and weights stacked as ``weight_HQK``."""
         layers = range(1, len(self.record.weights[self.kind]) + 1) if self.layer is None else [self.layer]
+        (_, queries), (_, keys) = self._sides()
         names, found = [], []
         for layer in layers:
             weight_HQK = self.record.layer(self.kind, layer)
             for head in range(1, len(weight_HQK) + 1) if self.head is None else [self.head]:
                 names.append(f"layer {layer} head {head}" if self.layer is None else f"head {head}")
-                found.append(self._merge_words(self.record.head(self.kind, layer, head)))
+                weight_QK = self.record.head(self.kind, layer, head)
+                found.append(by_word(weight_QK, queries, keys) if self.whole else weight_QK)
         return names, np.stack(found)
 
     def arc_diagram(self, word: str) -> arcs.ArcDiagram:
@@ -103,7 +105,8 @@ class View:
             return arcs.bars(self.arc_diagram(word), look)
         names, weight_HQK = self.heads()
         if self.head is None or len(names) > 1:
-            return terminal_heatmap.heads(weight_HQK, names, look, f"{self.title}: {self._sentence()}")
+            text = self.record.target_text if self.kind == "decoder" else self.record.source_text
+            return terminal_heatmap.heads(weight_HQK, names, look, f"{self.title}: {text}")
         return terminal_heatmap.heatmap(weight_HQK[0], *self.labels(), look, self.title)
 
     def svg(self, word: str | None = None, remark: str = "", most: int | None = None) -> str:
@@ -150,9 +153,6 @@ class View:
             ],
         }
 
-    def _sentence(self) -> str:
-        return self.record.target_text if self.kind == "decoder" else self.record.source_text
-
     def _sides(self) -> list[tuple[list[str], list[list[int]]]]:
         """For queries and keys: labels, and the token indices of each."""
         record = self.record
@@ -169,10 +169,6 @@ class View:
     def _only(self) -> str | None:
         """The name of the only query, where one learned query attends whatever the text."""
         return WHOLE if self.kind == "pool" else None
-
-    def _merge_words(self, weight_QK: NDArray[Any]) -> NDArray[Any]:
-        (_, queries), (_, keys) = self._sides()
-        return by_word(weight_QK, queries, keys) if self.whole else weight_QK
 
 
 def word_svg(views: Sequence[View], word: str, remark: str = "") -> str:

@@ -116,5 +116,4 @@ def steps(found: EquationSteps, score_M: Floats, divisor: float, query: int) -> 
 def softmax(score_M: Floats) -> Floats:
     """The softmax of scores."""
     grown_M = np.exp(score_M - score_M.max())
-    found: Floats = grown_M / grown_M.sum()
-    return found
+    return np.asarray(grown_M / grown_M.sum())

@@ -126,8 +126,7 @@ def merge_heads(record: AttentionRecord, kind: Kind, merge: Merge, layer: int | 
             raise UsageError("only within one text can attention be followed from layer to layer", "merge")
         return rollout(record.weights[kind][:layer])
     every_HQK = np.concatenate(record.weights[kind]) if layer is None else one
-    found: NDArray[Any] = every_HQK.mean(axis=0) if merge == "mean" else every_HQK.max(axis=0)
-    return found
+    return np.asarray(every_HQK.mean(axis=0) if merge == "mean" else every_HQK.max(axis=0))
 
 
 def token_values(tokens: Sequence[Token]) -> list[dict[str, Any]]:

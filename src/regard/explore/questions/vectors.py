@@ -18,17 +18,7 @@ from regard.explore.forward.passes import inputs_of
 from regard.explore.forward.vector_space import Plane, Stack, layer_paths, nearest, position_views
 from regard.explore.payload import Answer
 from regard.explore.questions.look import token_values
-from regard.explore.requests import (
-    UNCHANGED,
-    Changes,
-    Count,
-    ModelRequest,
-    Piece,
-    Place,
-    Scene,
-    Text,
-    question,
-)
+from regard.explore.requests import UNCHANGED, Changes, Count, ModelRequest, Piece, Place, Scene, Text, question
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:

@@ -123,8 +123,7 @@ _RESULT = TypeAdapter(Result)
 
 def to_json(result: Result) -> dict[str, Any]:
     """Plain values; numbers that are not finite become ``None``."""
-    found: dict[str, Any] = _plain(asdict(result))
-    return found
+    return {name: _plain(value) for name, value in asdict(result).items()}
 
 
 def _plain(value: Any) -> Any:

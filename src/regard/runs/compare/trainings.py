@@ -110,10 +110,9 @@ class Comparison:
 
     def rests(self, one: Run) -> dict[str, Any]:
         """Everything a run depends on, as in the results."""
-        fields: dict[str, Any] = {**resolved.recipe_fields(one.made_by), **self.fingerprints, "data.share": one.share}
+        fields = {**resolved.recipe_fields(one.made_by), **self.fingerprints, "data.share": one.share}
         fields |= {f"decoding.{name}": value for name, value in one.made_by.decoding.model_dump().items()}
-        found: dict[str, Any] = json.loads(json.dumps({**fields, "threads": self.machine.threads}))
-        return found
+        return dict(json.loads(json.dumps({**fields, "threads": self.machine.threads})))
 
     def known_result(self, one: Run, results: Mapping[str, Result]) -> Result | None:
         """The result of a finished run that is scored on all requested sets, or ``None``.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import Counter
 from dataclasses import replace
 from functools import cached_property
@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.config import Classification as Section
 from regard.config import nearest
@@ -26,8 +25,7 @@ from regard.nn.loss import EMBEDDING, adversarial_perturbation
 from regard.system.errors import RegardError
 from regard.tasks.classification.losses import CRITERIA, Labels
 from regard.tasks.classification.predictions import Scores
-from regard.tasks.defaults import epochs_for
-from regard.tasks.protocols import DataPaths, ShouldStop
+from regard.tasks.protocols import BaseTraining, DataPaths, ShouldStop
 from regard.tasks.text.task import mean_over_windows
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, tick
 
@@ -73,7 +71,7 @@ def refuse_nothing_outside(section: Section, scanned: DataScan[LabelScan[Any]]) 
     )
 
 
-class LabelTrainingTask(ABC):
+class LabelTrainingTask(BaseTraining):
     """Training task for labels of whole examples; implements :class:`~regard.tasks.protocols.TrainingTask`.
 
     While it is learned from, each window of a text that is too long for one is an example of its own. Where the model
@@ -89,36 +87,25 @@ class LabelTrainingTask(ABC):
     """Plural noun for the labelled examples."""
 
     def __init__(self, task: Any, prepared: PreparedExamples, paths: DataPaths) -> None:
-        self.task, self.prepared, self.paths = task, prepared, paths
+        super().__init__(task, prepared, paths, prepared.wholes.count)
         self._refuse_nothing_to_tell_apart()
         section = task.recipe.classification
         self.criterion = CRITERIA[section.kind](
             section, task.recipe.training.label_smoothing, len(task.assets.labels), self._weights()
         )
-        ops.use(task.model, paths.training)
 
     @abstractmethod
     def model_inputs(self, batch: Any) -> Tokens | Patches:
         """The model's input for a batch."""
 
+    @property
     @abstractmethod
-    def validating(self) -> list[Any]:
+    def validation(self) -> list[Any]:
         """All windows of the validation examples, in order, packed."""
 
     @abstractmethod
     def example_text(self, place: int) -> str:
         """A validation example as people see it."""
-
-    @property
-    def model(self) -> nn.Module:
-        """The model to train."""
-        found: nn.Module = self.task.model
-        return found
-
-    @property
-    def epochs(self) -> int:
-        """By the table of sizes."""
-        return epochs_for(self.task.recipe.task, self.prepared.wholes.count, self.task.recipe.model.family)
 
     def _refuse_nothing_to_tell_apart(self) -> None:
         """Raise a RegardError where one class alone is learned, or no validation example is of a class."""
@@ -168,27 +155,17 @@ class LabelTrainingTask(ABC):
     @torch.no_grad()
     def validate(self, generate: bool) -> Validation:
         """Loss and scores of the validation examples, in full precision."""
-        score_BC, wanted = self._validation_scores(), self._targets
+        score_BC, wanted = self.predict_validation(), self._targets
         loss = self.criterion.loss(torch.from_numpy(score_BC), wanted, False)
         scores = self.criterion.scores(score_BC, wanted.numpy())
         return Validation(float(loss.nll) / max(1, loss.count), scores, self._samples(score_BC))
 
-    def trial(self, generate: bool, done: Done) -> None:
-        """Every validation example through the model; nothing takes longer."""
-        if not generate:
-            self._validation_scores(done)
-
     @torch.no_grad()
-    def _validation_scores(self, done: Done = ignore_progress) -> Scores:
+    def predict_validation(self, done: Done = ignore_progress) -> Scores:
         """``score_BC`` of the validation examples, by the model as it is, in full precision."""
         with ops.using(self.model, self.paths.exact):
             found = [self.model(self.model_inputs(batch)) for batch in tick(self.validation, done)]
         return mean_over_windows(torch.cat(found).cpu().numpy(), self.prepared.validation_wholes.windows_B)
-
-    @cached_property
-    def validation(self) -> list[Any]:
-        """The windows of the validation examples, packed once."""
-        return self.validating()
 
     @cached_property
     def _targets(self) -> Tensor:
@@ -197,17 +174,15 @@ class LabelTrainingTask(ABC):
     def _samples(self, score_BC: Scores) -> tuple[Sample, ...]:
         places = np.linspace(0, len(score_BC) - 1, min(SAMPLES, len(score_BC))).astype(np.int64)
         verdicts = self.task.predictions(score_BC[places])
+        labels, first_B = self.prepared.validation_labels, self.prepared.validation_wholes.first_B
         return tuple(
             Sample(
                 self.example_text(place),
-                self.criterion.label_text(self._label(place), self.task.assets.labels),
+                self.criterion.label_text(labels.sentence(first_B[place]), self.task.assets.labels),
                 f"{verdict.label} {verdict.probability:.2f}" if verdict.value is None else f"{verdict.value:.3g}",
             )
             for place, verdict in zip(places.tolist(), verdicts, strict=True)
         )
-
-    def _label(self, place: int) -> NDArray[np.int64]:
-        return self.prepared.validation_labels.sentence(self.prepared.validation_wholes.first_B[place])
 
     def data_lines(self) -> list[str]:
         """How many examples and labels there are, and how many windows where a text has several."""
@@ -218,13 +193,9 @@ class LabelTrainingTask(ABC):
             said.append(f"{labels:,} labels")
         return [", ".join(said)]
 
-    def final_seconds(self, loss: float, text: float) -> float:
-        """As a validation."""
-        return loss
-
     def finish(self, task: Any, should_stop: ShouldStop) -> list[str]:
         """Fit temperature and threshold to the validation examples; returns their scores as card lines."""
-        score_BC, wanted = type(self)(task, self.prepared, self.paths)._validation_scores(), self._targets.numpy()
+        score_BC, wanted = type(self)(task, self.prepared, self.paths).predict_validation(), self._targets.numpy()
         fitted = self.criterion.fit(score_BC, wanted)
         task.assets = replace(task.assets, fitted=fitted)
         scores = [f"{name} {value:.2f}" for name, value in self.criterion.scores(score_BC, wanted).items()]

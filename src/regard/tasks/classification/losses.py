@@ -32,12 +32,10 @@ class LabelledBatch(Protocol):
     @property
     def labels_X(self) -> Ids:
         """The labels of all, packed."""
-        ...
 
     @property
     def counts_B(self) -> Ids:
         """How many labels each has."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -39,7 +40,8 @@ class ClassificationTraining(LabelTrainingTask):
         """The tokens of a batch."""
         return tokens(batch.text, device_of(self.model))
 
-    def validating(self) -> list[TextBatch]:
+    @cached_property
+    def validation(self) -> list[TextBatch]:
         """The windows of the validation texts, packed."""
         prepared = self.prepared
         return replace(self.examples, text=prepared.validation_text, labels=prepared.validation_labels).all()

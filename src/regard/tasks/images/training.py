@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from math import gcd, isqrt
 from pathlib import Path
 from typing import Any, ClassVar
@@ -44,7 +45,8 @@ class ImageTraining(LabelTrainingTask):
         """The patches of a batch."""
         return patches(batch, device_of(self.model))
 
-    def validating(self) -> list[ImageBatch]:
+    @cached_property
+    def validation(self) -> list[ImageBatch]:
         """The validation images, packed."""
         return self.examples.others(self.prepared.validation_text, self.prepared.validation_labels).all()
 

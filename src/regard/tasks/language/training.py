@@ -1,32 +1,30 @@
-"""Training shared by language models and masked language models: loss and validation."""
+"""Training shared by the tasks on running text: batches, loss and validation."""
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from regard.data.batches.language_modelling import PredictionBatch, PredictionExamples
-from regard.data.batches.loader import DataLoader
+from regard.data.batches.language_modelling import PredictionBatch, PredictionExamples, SpanCorruptionExamples
 from regard.data.prepare.prepared import PreparedExamples
 from regard.data.prepare.shards import Shards
 from regard.models.inputs import tokens
 from regard.nn import ops
 from regard.nn.loss import SmoothedCrossEntropy
-from regard.tasks.defaults import epochs_for
-from regard.tasks.protocols import DataPaths, ShouldStop, device_of
-from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, tick
+from regard.tasks.protocols import BaseTraining, DataPaths, device_of
+from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss, tick
 
 VALIDATED = 1 << 17
 """Tokens that are read at a validation at most, evenly chosen; the scores on the card are those of all."""
 
 
-class PredictionTraining(ABC):
-    """Training task of (masked) language models; implements :class:`~regard.tasks.protocols.TrainingTask`.
+class RunningTextTraining(BaseTraining):
+    """Training task on running text, before its loss; implements :class:`~regard.tasks.protocols.TrainingTask`.
 
     Args:
         task: the model to train.
@@ -35,80 +33,45 @@ class PredictionTraining(ABC):
         characters: of the text, for the size table.
     """
 
-    noun: ClassVar[str] = "characters"
-
     def __init__(self, task: Any, prepared: PreparedExamples, paths: DataPaths, characters: int) -> None:
-        self.task, self.prepared, self.paths, self.characters = task, prepared, paths, characters
+        super().__init__(task, prepared, paths, characters)
         recipe = task.recipe
-        self.batches: DataLoader[PredictionBatch] = self.guessing(prepared.text, prepared.labels, recipe.seed).feed(
-            recipe, prepared.fingerprint
-        )
+        self.batches = self.guessing(prepared.text, prepared.labels, recipe.seed).feed(recipe, prepared.fingerprint)
         self.criterion = SmoothedCrossEntropy(recipe.training.label_smoothing)
-        ops.use(task.model, paths.training)
         ops.use(self.criterion, paths.training)
 
     @abstractmethod
-    def guessing(self, text: Shards, labels: Shards, seed: int | None) -> PredictionExamples:
+    def guessing(self, text: Shards, labels: Shards, seed: int | None) -> PredictionExamples | SpanCorruptionExamples:
         """Documents as batches; without a seed their windows are always the same."""
 
     @abstractmethod
-    def hidden_states(self, batch: PredictionBatch) -> Tensor:
-        """``hidden_ND``: hidden states at the positions to predict."""
-
-    @abstractmethod
-    def table(self, hidden_ND: Tensor) -> tuple[Tensor, Tensor]:
-        """``(hidden_NX, table_VX)``, whose products are the scores of all pieces."""
+    def loss(self, batch: Any) -> Loss:
+        """The smoothed loss of a batch."""
 
     @abstractmethod
     def samples(self) -> tuple[Sample, ...]:
         """A few guesses on the validation text, as people read them."""
 
-    @abstractmethod
-    def finish(self, task: Any, should_stop: ShouldStop) -> list[str]:
-        """The scores of the saved model on all of the validation text."""
-
-    @property
-    def model(self) -> nn.Module:
-        """The model to train."""
-        found: nn.Module = self.task.model
-        return found
-
-    @property
-    def epochs(self) -> int:
-        """By the table of sizes."""
-        return epochs_for(self.task.recipe.task, self.characters, self.task.recipe.model.family)
-
-    def loss(self, batch: PredictionBatch) -> Loss:
-        """The smoothed loss of a batch, every guess a sample."""
-        self.criterion.train(self.model.training)
-        hidden_NX, table_VX = self.table(self.hidden_states(batch))
-        labels_N = torch.from_numpy(batch.labels_N).to(hidden_NX.device)
-        ones_N = torch.ones(len(labels_N), dtype=hidden_NX.dtype, device=hidden_NX.device)
-        total, nll = self.criterion(hidden_NX, table_VX, labels_N, ones_N, len(table_VX))
-        return Loss(total, nll, len(labels_N))
-
     @cached_property
-    def validation(self) -> list[PredictionBatch]:
+    def validation(self) -> list[Any]:
         """The validation text, or evenly chosen windows of it, packed once."""
         prepared, recipe = self.prepared, self.task.recipe
         found = self.guessing(prepared.validation_text, prepared.validation_labels, None)
-        return found.some(recipe.seed, VALIDATED)
+        return [*found.some(recipe.seed, VALIDATED)]
 
     def validate(self, generate: bool) -> Validation:
         """Loss on the validation text, in full precision."""
-        return self._validation()
+        return self.predict_validation()
 
     @torch.no_grad()
-    def _validation(self, done: Done = ignore_progress) -> Validation:
+    def predict_validation(self, done: Done = ignore_progress) -> Validation:
         with ops.using(self.model, self.paths.exact):
-            losses = [self.loss(batch) for batch in tick(self.validation, done)]
-            loss = sum(float(part.nll) for part in losses) / max(1, sum(part.count for part in losses))
+            loss = self.validation_loss(done)
             return Validation(loss, samples=self.samples() if math.isfinite(loss) else ())
 
-    def trial(self, generate: bool, done: Done) -> None:
-        """The loss, and a few guesses; nothing takes longer."""
-        if not generate:
-            self._validation(done)
+    def validation_loss(self, done: Done) -> float:
+        """Nats a token of the validation text."""
+        return mean_loss([self.loss(batch) for batch in tick(self.validation, done)])
 
     def final_seconds(self, loss: float, text: float) -> float:
         """The loss of all the validation text."""
@@ -118,6 +81,27 @@ class PredictionTraining(ABC):
         """How much text there is."""
         learned, held = self.prepared.text, self.prepared.validation_text
         return [f"{learned.tokens:,} tokens to learn from, {held.tokens:,} to validate on"]
+
+
+class PredictionTraining(RunningTextTraining):
+    """Training task of (masked) language models."""
+
+    @abstractmethod
+    def hidden_states(self, batch: PredictionBatch) -> Tensor:
+        """``hidden_ND``: hidden states at the positions to predict."""
+
+    @abstractmethod
+    def table(self, hidden_ND: Tensor) -> tuple[Tensor, Tensor]:
+        """``(hidden_NX, table_VX)``, whose products are the scores of all pieces."""
+
+    def loss(self, batch: PredictionBatch) -> Loss:
+        """The smoothed loss of a batch, every guess a sample."""
+        self.criterion.train(self.model.training)
+        hidden_NX, table_VX = self.table(self.hidden_states(batch))
+        labels_N = torch.from_numpy(batch.labels_N).to(hidden_NX.device)
+        ones_N = torch.ones(len(labels_N), dtype=hidden_NX.dtype, device=hidden_NX.device)
+        total, nll = self.criterion(hidden_NX, table_VX, labels_N, ones_N, len(table_VX))
+        return Loss(total, nll, len(labels_N))
 
     def model_inputs(self, batch: PredictionBatch) -> Any:
         """The model's input for a batch."""

@@ -32,16 +32,7 @@ from regard.tasks.metrics.labels import refuse_unknown_labels
 from regard.tasks.metrics.spans import TagScores, tag_scores
 from regard.tasks.text.assets import TagAssets
 from regard.tasks.text.task import ROOM, BaseTask, Read, read_as, refuse_others
-from regard.text.tags import (
-    OUTSIDE,
-    Place,
-    TaggedWords,
-    forbidden,
-    places_of,
-    spans_of,
-    split_tag,
-    tags_of,
-)
+from regard.text.tags import OUTSIDE, Place, TaggedWords, forbidden, places_of, spans_of, split_tag, tags_of
 
 Scores = NDArray[np.float32]
 CELLS = 1 << 15

@@ -21,18 +21,16 @@ from regard.data.corpora.scan import DataScan
 from regard.data.prepare.encoders import TagEncoder, word_parts
 from regard.data.prepare.prepared import PreparedExamples
 from regard.data.prepare.windowing import Frame
-from regard.models.rnn import Reader
 from regard.nn import ops
 from regard.nn.layout import Sequences
-from regard.tasks.defaults import epochs_for
 from regard.tasks.metrics import calibration
 from regard.tasks.metrics.spans import TagScores, tag_scores
-from regard.tasks.protocols import DataPaths, ShouldStop, TrainingJob, device_of
+from regard.tasks.protocols import BaseTraining, DataPaths, ShouldStop, TrainingJob, device_of
 from regard.tasks.tagging.tagger import Tagging, decode_tags, head_of, split_by, word_scores
 from regard.tasks.text.assets import FittedValues, TagAssets, TextAssets
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, tagged_sides
 from regard.text.tags import Scheme, TaggedWords, inventory, spans_of, split_tag
-from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, tick
+from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss, tick
 
 SAMPLES = 3
 """Texts shown at a validation."""
@@ -53,7 +51,7 @@ class FoundTags:
     """In nats a word."""
 
 
-class TaggingTraining:
+class TaggingTraining(BaseTraining):
     """Training task of tagging; implements :class:`~regard.tasks.protocols.TrainingTask`.
 
     Args:
@@ -63,21 +61,10 @@ class TaggingTraining:
     """
 
     def __init__(self, task: Tagging, prepared: PreparedExamples, paths: DataPaths) -> None:
-        self.task, self.prepared, self.paths = task, prepared, paths
+        super().__init__(task, prepared, paths, prepared.count)
         self.examples = Examples.of(*tagged_sides(prepared, task.recipe), task.recipe.training.tokens)
         self.batches = self.examples.feed(task.recipe, prepared.fingerprint, self.examples.plain)
         self.names = (*task.assets.labels, *prepared.own["others"])
-        ops.use(task.model, paths.training)
-
-    @property
-    def model(self) -> Reader:
-        """The model to train."""
-        return self.task.model
-
-    @property
-    def epochs(self) -> int:
-        """By the table of sizes."""
-        return epochs_for(self.task.recipe.task, self.prepared.count, self.task.recipe.model.family)
 
     def loss(self, batch: TextBatch) -> Loss:
         """The loss of a batch's words; those with unknown tags are ignored."""
@@ -96,16 +83,11 @@ class TaggingTraining:
     @torch.no_grad()
     def validate(self, generate: bool) -> Validation:
         """Loss and scores of the validation texts, in full precision, their tags chosen as in use."""
-        found = self._predict_validation()
+        found = self.predict_validation()
         tags_R, _ = decode_tags(head_of(self.model).chain, found.score_RC, found.lengths_B, device_of(self.model))
         return Validation(found.loss, self._scores(found, tags_R).values, self._samples(found, tags_R))
 
-    def trial(self, generate: bool, done: Done) -> None:
-        """Every validation text through the model; nothing takes longer."""
-        if not generate:
-            self._predict_validation(done)
-
-    def _predict_validation(self, done: Done = ignore_progress) -> FoundTags:
+    def predict_validation(self, done: Done = ignore_progress) -> FoundTags:
         """Every validation text through the model as it is."""
         with torch.no_grad(), ops.using(self.model, self.paths.exact):
             read = [word_scores(self.model, batch, device_of(self.model)) for batch in tick(self.validation, done)]
@@ -117,7 +99,7 @@ class TaggingTraining:
             np.concatenate([marks.tags_R for _, marks in read]),
             text_lengths(counts_W, more_W),
             counts_W,
-            sum(float(part.nll) for part in losses) / max(1, sum(part.count for part in losses)),
+            mean_loss(losses),
         )
 
     def _scores(self, found: FoundTags, tags_R: NDArray[np.int64]) -> TagScores:
@@ -162,14 +144,10 @@ class TaggingTraining:
         counts = f"{learned.format_count('texts to learn from')}, {held_out.format_count('to validate on')}"
         return [f"{counts}, {len(labels):,} tags ({written})"]
 
-    def final_seconds(self, loss: float, text: float) -> float:
-        """As a validation."""
-        return loss
-
     def finish(self, task: Tagging, should_stop: ShouldStop) -> list[str]:
         """Fit a temperature on the validation words, if decoded independently; returns the scores as card lines."""
         teaching = TaggingTraining(task, self.prepared, self.paths)
-        found = teaching._predict_validation()
+        found = teaching.predict_validation()
         known_R = found.gold_R < len(task.assets.labels)
         if not task.recipe.tagging.crf and known_R.any():
             some = np.flatnonzero(known_R)[:LARGEST]

@@ -12,14 +12,16 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from regard.config import Recipe
-from regard.data.batches.batch import Ids, batches_by_length, pack_sources
+from regard.data.batches.batch import Ids, PairBatch, batches_by_length, pack_sources
 from regard.data.prepare.windowing import Frame
-from regard.models.inputs import Tokens, tokens
+from regard.models.inputs import Tokens, pairs, tokens
 from regard.models.rnn import Reader
+from regard.nn.loss import SmoothedCrossEntropy
 from regard.system.errors import UsageError
 from regard.tasks.protocols import device_of
 from regard.tasks.text.assets import TextAssets
 from regard.text.tokenizers.vocabulary import AnyTokenizer
+from regard.training.objective import Loss
 
 Read = tuple[int, int, int]
 """An input id and its characters, from and to; none for a symbol."""
@@ -113,6 +115,16 @@ def forward_batches(
         for place, one in zip(chosen.tolist(), split, strict=True):
             found[place] = one
     return found
+
+
+def pair_loss(task: Any, criterion: SmoothedCrossEntropy, batch: PairBatch) -> Loss:
+    """The smoothed loss of a batch of pairs, every target position a sample."""
+    criterion.train(task.model.training)
+    inputs = pairs(batch, task.device)
+    hidden_TD = task.model(inputs)
+    table_V1D = task.model.output.weight
+    total, nll = criterion(hidden_TD, table_V1D, inputs.labels_T, inputs.weight_T, task.model.pieces)
+    return Loss(total, nll, batch.tokens)
 
 
 def mean_over_windows(score_WC: NDArray[Any], windows_B: Ids) -> NDArray[np.float64]:

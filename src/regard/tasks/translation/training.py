@@ -24,19 +24,17 @@ from regard.data.prepare.prepared import PreparedPairs
 from regard.data.prepare.split import Split, SplitCorpora, split_pairs
 from regard.decoding.rows import Rows
 from regard.decoding.trace import Trace
-from regard.models.inputs import pairs
-from regard.models.rnn import Rnn
-from regard.models.transformer import Transformer
 from regard.nn import ops
 from regard.nn.loss import SmoothedCrossEntropy
 from regard.tasks import card
 from regard.tasks.defaults import size_for
 from regard.tasks.metrics.bleu import score
 from regard.tasks.model_writer import StoppableTrace
-from regard.tasks.protocols import DataPaths, ShouldStop, TrainingJob
+from regard.tasks.protocols import BaseTraining, DataPaths, ShouldStop, TrainingJob
+from regard.tasks.text.task import pair_loss
 from regard.tasks.translation.translator import Hypothesis, Translation
 from regard.text.tokenizers.vocabulary import Vocabularies, learn_vocabularies, sample
-from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, tick
+from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss, tick
 
 SAMPLES = 3
 """Sample translations shown at a validation."""
@@ -57,7 +55,7 @@ def max_extra(recipe: Recipe) -> int:
     return min(MAX_EXTRA, recipe.model.max_positions - recipe.data.max_tokens - 1)
 
 
-class TranslationTraining:
+class TranslationTraining(BaseTraining):
     """Training task of translation [Vaswani17 §5]; implements :class:`~regard.tasks.protocols.TrainingTask`.
 
     Args:
@@ -68,38 +66,25 @@ class TranslationTraining:
     """
 
     def __init__(self, task: Translation, batches: PairBatches, prepared: PreparedPairs, paths: DataPaths) -> None:
-        self.task = task
+        super().__init__(task, prepared, paths, batches.pairs)
         self.batches = batches
-        self.prepared = prepared
         self.criterion = SmoothedCrossEntropy(task.recipe.training.label_smoothing)
-        self.paths = paths
-        ops.use(task.model, paths.training)
         ops.use(self.criterion, paths.training)
-
-    @property
-    def model(self) -> Transformer | Rnn:
-        """The model to train."""
-        return self.task.model
 
     @property
     def epochs(self) -> int:
         """By the table of sizes."""
-        return size_for(self.batches.pairs).epochs
+        return size_for(self.size).epochs
 
     def loss(self, batch: PairBatch) -> Loss:
         """The smoothed loss of a batch, every target position a sample."""
-        self.criterion.train(self.model.training)
-        inputs = pairs(batch, self.task.device)
-        hidden_TD = self.model(inputs)
-        table_V1D = self.model.output.weight
-        total, nll = self.criterion(hidden_TD, table_V1D, inputs.labels_T, inputs.weight_T, self.model.pieces)
-        return Loss(total, nll, batch.tokens)
+        return pair_loss(self.task, self.criterion, batch)
 
     @torch.no_grad()
     def validate(self, generate: bool) -> Validation:
         """Loss on all validation pairs; greedy BLEU and chrF on the first few hundred; in full precision."""
         with ops.using(self.model, self.paths.exact):
-            loss = self._mean(self.batches.validation)
+            loss = self.predict_validation()
             if not math.isfinite(loss):  # nothing can be searched for then
                 return Validation(loss)
             texts = self._texts(generate)
@@ -124,15 +109,18 @@ class TranslationTraining:
             done(0.0)
         with ops.using(self.model, self.paths.exact):
             if not generate:
-                if math.isfinite(self._mean(self.batches.validation, done)):
+                if math.isfinite(self.predict_validation(done)):
                     self._greedy(self._texts(False))
             elif math.isfinite(self._mean(self.batches.validation[:1])):
                 texts = self._texts(True)
                 self._greedy(texts, ValidationTranslation(self._target_tokens(len(texts)), done))
 
+    def predict_validation(self, done: Done = ignore_progress) -> float:
+        """Nats a token of all validation pairs."""
+        return self._mean(self.batches.validation, done)
+
     def _mean(self, batches: Sequence[PairBatch], done: Done = ignore_progress) -> float:
-        losses = [self.loss(batch) for batch in tick(batches, done)]
-        return sum(float(part.nll) for part in losses) / max(1, sum(part.count for part in losses))
+        return mean_loss([self.loss(batch) for batch in tick(batches, done)])
 
     def _texts(self, generate: bool) -> list[TextPair]:
         """The validation sentences to translate."""
@@ -207,15 +195,12 @@ class TranslationJob(TrainingJob):
         held_out = self.scanned.validation is not None
         more = {} if held_out else {"data.validation": recipe.data.validation}
         examples: SplitCorpora[TextPair] = SplitCorpora(self.scanned, None if held_out else make_split, more)
-        return PreparedPairs(prepare(examples, recipe, folder, self._learn, self._rests(), progress, self._review))
-
-    def _rests(self) -> dict[str, Any]:
-        """What the ids depend on besides the data; what came later only where it is used, so that older folders fit."""
-        text, usual = self.recipe.text, Text()
+        text, usual = recipe.text, Text()  # what came later counts only where it is used, so that older folders fit
         names = ["vocabulary", "joint", "normalisation", "sample", "bpe_dropout"]
         names += [name for name in ("units", "lowercase") if getattr(text, name) != getattr(usual, name)]
         names += ["segmentations"] if text.bpe_dropout else []
-        return {f"text.{name}": getattr(text, name) for name in names}
+        rests = {f"text.{name}": getattr(text, name) for name in names}
+        return PreparedPairs(prepare(examples, recipe, folder, self._learn, rests, progress, self._review))
 
     def _learn(self, pairs: Iterator[TextPair]) -> PairEncoder:
         """Learn the vocabularies from a seeded sample, and judge the data by them."""
