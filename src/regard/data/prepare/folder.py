@@ -102,7 +102,7 @@ def _flush(path: Path) -> None:
         os.fsync(stream.fileno())
 
 
-Count = Annotated[int, Field(ge=0, strict=True)]
+Count = Annotated[int, Field(ge=0, lt=1 << 63, strict=True)]
 
 
 class Side(BaseModel):
