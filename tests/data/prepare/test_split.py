@@ -54,7 +54,7 @@ def test_no_sentence_is_on_both_sides(pairs: list[tuple[str, str]], count: int, 
         assert "--valid-source" in refused
         return
     for side in (0, 1):
-        train = {pairs[i][side].strip().casefold() for i in np.flatnonzero(parts.train_B)}
+        train = {pairs[i][side].strip().casefold() for i in np.flatnonzero(~(parts.validation_B | parts.left_B))}
         validation = {pairs[i][side].strip().casefold() for i in np.flatnonzero(parts.validation_B)}
         assert not train & validation
         assert "" not in validation

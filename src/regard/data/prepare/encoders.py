@@ -22,7 +22,6 @@ from regard.data.prepare.bpe_dropout import WordTable
 from regard.data.prepare.windowing import CONTINUES, INSIDE, NEIGHBOUR, TAGS, Frame, most_central
 from regard.text.tags import Scheme, TaggedWords, convert_tags
 from regard.text.tokenizers.bpe_dropout import Segmenter
-from regard.text.tokenizers.tokenizer import Tokenizer
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 
 Ids = NDArray[np.int64]
@@ -116,7 +115,8 @@ class PairEncoder(Encoder[TextPair]):
         if self._tables and part == "train":
             sides = [[table.words(pair[side]) for pair in examples] for side, table in enumerate(self._tables)]
         else:
-            sides = [_ended(one, [pair[side] for pair in examples]) for side, one in enumerate(self._tokenizers)]
+            ids = [one.ids_batch([pair[side] for pair in examples], True) for side, one in enumerate(self._tokenizers)]
+            sides = [[(row, len(row)) for row in rows] for rows in ids]
         return [self._window(*both) for both in zip(examples, *sides, strict=True)]
 
     def _window(self, pair: TextPair, source: tuple[Ids, int], target: tuple[Ids, int]) -> Encoded:
@@ -147,11 +147,6 @@ class PairEncoder(Encoder[TextPair]):
             tables[f"train.{side}"], written = table.write(folder, f"train.{side}")
             files |= written
         return {"tables": tables}
-
-
-def _ended(tokenizer: Tokenizer, texts: Sequence[str]) -> list[tuple[Ids, int]]:
-    """The ids of each text with ``</s>``, and how many they are."""
-    return [(ids, len(ids)) for ids in tokenizer.ids_batch(texts, ended=True)]
 
 
 class TextEncoder(Encoder[ExampleT], Generic[ExampleT]):

@@ -83,12 +83,12 @@ class _FolderWriter:
     def write(self, learn: Learn, inputs: dict[str, Any], review: Callable[[LeftOut, int], None] | None) -> None:
         """Every file of the folder, the index last."""
         self._progress("learn", 0)
-        encoder = learn(self._examples.learned())
+        encoder = learn(self._examples.train_examples())
         encoder.save(self._folder)
         with ExitStack() as stack:
             train = _PartWriter(self._folder, "train", encoder, self._left_out, stack)
             validation = _PartWriter(self._folder, "validation", encoder, self._left_out, stack)
-            for number, placed in enumerate(self._examples.placed()):
+            for number, placed in enumerate(self._examples.with_parts()):
                 (validation if placed.part == "validation" else train).add(placed)
                 if number % BATCH == 0:
                     self._progress("encode", number)

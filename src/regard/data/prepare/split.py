@@ -52,11 +52,11 @@ class Examples(Protocol[ExampleT_co]):
         """Fingerprints of the content, for the index of the prepared data."""
         ...
 
-    def learned(self) -> Iterator[ExampleT_co]:
+    def train_examples(self) -> Iterator[ExampleT_co]:
         """Those that are learned from, in order."""
         ...
 
-    def placed(self) -> Iterator[Placed]:
+    def with_parts(self) -> Iterator[Placed]:
         """All of them, in order, those of a validation file last."""
         ...
 
@@ -75,11 +75,6 @@ class Split:
 
     validation_B: NDArray[np.bool_]
     left_B: NDArray[np.bool_]
-
-    @property
-    def train_B(self) -> NDArray[np.bool_]:
-        """The examples that are learned from."""
-        return ~(self.validation_B | self.left_B)
 
 
 class SplitCorpora(Generic[ExampleT]):
@@ -121,17 +116,17 @@ class SplitCorpora(Generic[ExampleT]):
         corpora = [scan.corpus for scan in self._scanned.every]
         return [(corpus, side, notes) for corpus in corpora for side, notes in enumerate(corpus.notes)]
 
-    def learned(self) -> Iterator[ExampleT]:
-        return (placed.example for placed in self._learned() if placed.part == "train")
+    def train_examples(self) -> Iterator[ExampleT]:
+        return (placed.example for placed in self._split_examples() if placed.part == "train")
 
-    def placed(self) -> Iterator[Placed]:
-        yield from self._learned()
+    def with_parts(self) -> Iterator[Placed]:
+        yield from self._split_examples()
         if self._scanned.validation is not None:
             corpus = self._scanned.validation.corpus
             for number, example in enumerate(corpus.examples()):
                 yield Placed(example, "validation", corpus, number)
 
-    def _learned(self) -> Iterator[Placed]:
+    def _split_examples(self) -> Iterator[Placed]:
         split, begin = self._split, 0
         names: tuple[Part, Part, Part] = ("train", "validation", "shared")
         for scan in self._scanned.learned:
@@ -238,9 +233,9 @@ class SplitDocuments:
     def notes(self) -> list[tuple[Corpus[Any], int, InvalidLines]]:
         return [(self._held.text, side, notes) for side, notes in enumerate(self._held.text.notes)]
 
-    def learned(self) -> Iterator[DocumentPart]:
+    def train_examples(self) -> Iterator[DocumentPart]:
         return (part for part, is_held in self._held.parts() if not is_held)
 
-    def placed(self) -> Iterator[Placed]:
+    def with_parts(self) -> Iterator[Placed]:
         for number, (part, is_held) in enumerate(self._held.parts()):
             yield Placed(part, "validation" if is_held else "train", self._held.text, number)
