@@ -1,7 +1,5 @@
 """What a piece of work costs the host, the same on every machine and under every load: the functions it calls."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from types import FrameType

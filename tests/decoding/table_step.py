@@ -4,8 +4,6 @@ It fits ``regard.decoding.step`` and is stricter than any real one: a state hand
 not lie side by side, a row that goes on after ``</s>``, all are errors.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import math

@@ -3,8 +3,6 @@
 For each family a few combinations cover all pairs of words; more of them are in the long grade.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Mapping

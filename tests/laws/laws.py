@@ -1,7 +1,5 @@
 """The table of laws: what each says, how exactly it holds, which families it covers, and why others are excepted."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 
@@ -29,12 +27,7 @@ LAWS = {
         ("resume/",),
         families=ALL,
     ),
-    "store": Law(
-        "saved and loaded is the same model",
-        BITS,
-        ("laws/test_exact.py::test_store",),
-        families=ALL,
-    ),
+    "store": Law("saved and loaded is the same model", BITS, ("laws/test_exact.py::test_store",), families=ALL),
     "causal": Law(
         "a later token never changes an earlier output, at equal shapes",
         BITS,
@@ -84,11 +77,7 @@ LAWS = {
         WITHIN,
         ("laws/test_within.py::test_state", "laws/test_within.py::test_state_behind_a_prompt"),
         families=WRITING,
-        excepted={
-            "bert": "it does not generate",
-            "rnn-encoder": "it does not generate",
-            "vit": "it does not generate",
-        },
+        excepted={"bert": "it does not generate", "rnn-encoder": "it does not generate", "vit": "it does not generate"},
     ),
     "ways": Law(
         "every way of attention is the reference way, forward and gradient",
@@ -105,12 +94,7 @@ LAWS = {
         "without positions the encoder commutes with any permutation of a sentence's tokens",
         WITHIN,
         ("laws/test_within.py::test_order", "laws/test_within.py::test_order_behind_the_mask"),
-        families=(
-            "transformer",
-            "bert",
-            "gpt",
-            "vit",
-        ),
+        families=("transformer", "bert", "gpt", "vit"),
         excepted={
             "sinusoidal and learned positions": "they exist to break it; tested that they do",
             "the decoder": "its causal mask is an order",
@@ -134,11 +118,7 @@ LAWS = {
             "decoding/test_search.py::test_a_wide_beam_is_exhaustive",
         ),
         families=WRITING,
-        excepted={
-            "bert": "it does not generate",
-            "rnn-encoder": "it does not generate",
-            "vit": "it does not generate",
-        },
+        excepted={"bert": "it does not generate", "rnn-encoder": "it does not generate", "vit": "it does not generate"},
     ),
     "text": Law(
         "decoding what was encoded is the normalised text; offsets cover what they claim",

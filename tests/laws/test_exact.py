@@ -1,7 +1,5 @@
 """Laws that hold to the bit: store, causal, refilling, probe. Evaluation mode, but where a gradient is asked for."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from unittest.mock import patch
 

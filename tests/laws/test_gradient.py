@@ -1,7 +1,5 @@
 """The law of gradients: every parameter receives a finite one that is not zero, unless the table says why."""
 
-from __future__ import annotations
-
 import torch
 
 from regard.nn.dropout import reseed

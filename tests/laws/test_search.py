@@ -1,7 +1,5 @@
 """The law of search on the real model: a beam of one is greedy, a wide beam is exhaustive."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

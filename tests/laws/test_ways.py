@@ -1,7 +1,5 @@
 """The law of ways: every way of attention is the reference way, forward and gradient."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

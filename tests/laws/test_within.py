@@ -1,7 +1,5 @@
 """Laws that hold within the tolerance of the plan: neighbours, state, order, weights."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sequences to be told backwards, and the loop that learns them: to see whether the parts together learn."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

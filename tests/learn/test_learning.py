@@ -1,7 +1,5 @@
 """The parts together learn: small models that write reverse sequences, those that need positions for it by them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -48,10 +46,7 @@ def reversing(
     """A model that has learned to reverse, and examples that it has not seen."""
     model, loss = untrained(family, choices), loss_of_texts if family == "gpt" else loss_of_pairs
     fit(
-        model,
-        steps,
-        lambda step: loss(model, examples_of(family, 64, 1, step, longest=longest)),
-        rate or RATES[family],
+        model, steps, lambda step: loss(model, examples_of(family, 64, 1, step, longest=longest)), rate or RATES[family]
     )
     return model, examples_of(family, 300, 2, longest=longest)
 

@@ -1,7 +1,5 @@
 """Readers learn: tags that tell a sequence backwards, hidden words, and where in a text to look for its class."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Small models and packed batches to test parts with; every weight is random, so that no bias or gain hides."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """What a model does without something equals what a model does whose weights were edited so."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest
@@ -76,10 +74,7 @@ def test_without_scaling_scores_are_not_divided() -> None:
     with Ablations(scaling=False).apply(section()):
         changed_TD = model(given)
     assert_near(changed_TD, other(given), 1e-12)
-    with (
-        refused(UsageError, "scaling"),
-        Ablations(scaling=False).apply(section(scale_scores=False)),
-    ):
+    with refused(UsageError, "scaling"), Ablations(scaling=False).apply(section(scale_scores=False)):
         pass
 
 

@@ -1,7 +1,5 @@
 """Embeddings moved against a loss: as far as is asked, text by text, and no other way hurts as much."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 import torch.nn.functional as F

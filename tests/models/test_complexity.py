@@ -1,7 +1,5 @@
 """Sequential steps and path lengths by formula equal those of the graph of what is computed from what."""
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from itertools import product
@@ -9,14 +7,7 @@ from itertools import product
 import pytest
 
 from regard.config import BertSection, RnnSection, TransformerSection
-from regard.models.complexity import (
-    convolutional,
-    costs,
-    recurrent,
-    restricted_attention,
-    self_attention,
-    table_one,
-)
+from regard.models.complexity import convolutional, costs, recurrent, restricted_attention, self_attention, table_one
 
 Node = tuple[object, ...]
 Graph = dict[Node, list[Node]]

@@ -1,7 +1,5 @@
 """The recurrent family as a whole, held to the laws of the house."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Gradient times input against what happens when an embedding really grows."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor

@@ -1,7 +1,5 @@
 """The conditional random field is the sum over all sequences of tags, written out."""
 
-from __future__ import annotations
-
 from itertools import pairwise, product
 
 import pytest

@@ -10,11 +10,7 @@ from regard.nn.heads import Attention, first, largest, mean
 from regard.nn.hooks import capture
 from tests.models.small_models import assert_near, sequences, stir
 
-LOOPS = {
-    first: lambda rows: rows[0],
-    mean: lambda rows: rows.mean(0),
-    largest: lambda rows: rows.max(0),
-}
+LOOPS = {first: lambda rows: rows[0], mean: lambda rows: rows.mean(0), largest: lambda rows: rows.max(0)}
 
 
 @pytest.mark.parametrize("pool", LOOPS, ids=lambda pool: pool.__name__)

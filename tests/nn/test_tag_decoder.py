@@ -1,7 +1,5 @@
 """Tags alone and together: probabilities and choices are those over all sequences of tags, written out."""
 
-from __future__ import annotations
-
 from itertools import pairwise, product
 from math import log
 

@@ -4,8 +4,6 @@ Sentences come one at a time, so there is neither padding nor packing. ``weights
 (``attention.query.weight``) to arrays.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

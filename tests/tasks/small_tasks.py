@@ -1,7 +1,5 @@
 """Small tasks of every family, untaught, and their model folders, written without any training."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Vectors of texts and images are the model's own, whatever else is in the batch, and in windows."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

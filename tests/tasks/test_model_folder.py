@@ -1,7 +1,5 @@
 """A path stands for a model folder, which is verified before it is loaded."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

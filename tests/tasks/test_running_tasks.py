@@ -1,7 +1,5 @@
 """Tasks on running text from files to a model: what is kept back, what is told, what is validated, how it ends."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -1,7 +1,5 @@
 """What a teaching tells of the work of a validation, and nothing of what takes longer where nothing does."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

@@ -1,7 +1,5 @@
 """A search by hand over a step, each answer of which is compared with the forward pass."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

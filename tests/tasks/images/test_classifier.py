@@ -1,7 +1,5 @@
 """Images from lines, arrays and files: the same scores however they come, and errors that name the place."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Gaps in texts: each a symbol, every piece with its characters, and back again."""
 
-from __future__ import annotations
-
 import pytest
 
 from regard.system.errors import UsageError

@@ -1,7 +1,5 @@
 """A language model in use: what it writes, streamed or not, and how it judges texts."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Gaps filled: what is guessed is what the forward pass says, wherever a gap stands and however long the text is."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Temperatures lie where the loss has no slope; errors and thresholds are those of plain loops."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Intervals over seeds by Student's t, against its density integrated."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Scores of labels and numbers are those of plain loops."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

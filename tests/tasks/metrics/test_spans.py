@@ -1,7 +1,5 @@
 """Scores of tags and spans are nervaluate's and conlleval's, whatever scheme the tags are written in."""
 
-from __future__ import annotations
-
 import json
 import random
 

@@ -1,7 +1,5 @@
 """A tagger from files to spans with their characters: schemes, windows, whole sentences, validation as in use."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable

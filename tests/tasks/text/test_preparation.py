@@ -1,7 +1,5 @@
 """BPE-dropout is the default where it helps, and refused where there are no merges to leave out."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 
