@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from regard.config import BertSection, RnnSection, TransformerSection
-from regard.models.complexity import convolutional, costs, recurrent, restricted_attention, self_attention, table_one
+from regard.models.complexity import costs
 
 Node = tuple[object, ...]
 Graph = dict[Node, list[Node]]
@@ -129,35 +129,8 @@ def test_formulas_give_their_numbers() -> None:
                 assert eval(said, {"n": n, "m": m}) == count.value, count
 
 
-def test_table_one_is_the_papers() -> None:
-    n, d, k, r = 70, 512, 3, 10
-    rows = {row.name: row for row in table_one(n, d, k, r)}
-    assert list(rows) == ["self-attention", "recurrent", "convolutional", "self-attention (restricted)"]
-    assert [row.operations.value for row in rows.values()] == [n * n * d, n * d * d, k * n * d * d, r * n * d]
-    assert [row.sequential.value for row in rows.values()] == [1, n, 1, 1]
-    assert [row.path.value for row in rows.values()] == [1, n, 4, 7]  # 3⁴ is 81, 3³ 27
-    assert [row.operations.formula for row in rows.values()] == ["n²·d", "n·d²", "k·n·d²", "r·n·d"]
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 8, 9, 10, 27, 1000])
-@pytest.mark.parametrize("k", [2, 3, 10])
-def test_a_path_through_convolutions(n: int, k: int) -> None:
-    reach, depth = k, 1
-    while reach < n:
-        reach, depth = reach * k, depth + 1
-    assert convolutional(n, 4, k).path.value == depth
-
-
-def test_attention_is_cheaper_where_a_sentence_is_shorter_than_a_vector() -> None:
-    assert self_attention(70, 512).operations.value < recurrent(70, 512).operations.value
-    assert self_attention(700, 512).operations.value > recurrent(700, 512).operations.value
-    assert restricted_attention(5, 8, 100).path.value == 1
-
-
 def test_what_has_no_answer_is_refused() -> None:
     with pytest.raises(ValueError):
         costs(BertSection(), 3, 3)
     with pytest.raises(ValueError):
         costs(RnnSection(), 0, 3)
-    with pytest.raises(ValueError):
-        convolutional(5, 4, 1)

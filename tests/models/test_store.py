@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.models.build import outline, transformer
+from regard.models.build import transformer
+from regard.models.presets import meta_model
 from regard.models.store import LARGEST_HEADER, check_weights, load_weights, some, to_bytes, weights
 from regard.system.errors import Damaged, RegardError
 from tests.models.small_models import section, small
@@ -119,9 +120,9 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
 
 
 def test_an_outline_tells_whether_a_file_fits(stored: Path) -> None:
-    check_weights(stored, outline(section(), 23, 23))
+    check_weights(stored, meta_model(section(), 23, 23))
     with refused(RegardError, stored, "262144"):
-        check_weights(stored, outline(section(d_ff=1 << 18), 23, 23))
+        check_weights(stored, meta_model(section(d_ff=1 << 18), 23, 23))
 
 
 def test_some_tensors_are_read_without_the_others(stored: Path) -> None:

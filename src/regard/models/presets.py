@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from regard.config import FAMILIES, Model, TransformerSection, nearest
+from regard.config import FAMILIES, Model, nearest
 from regard.models import build
 from regard.system.errors import UsageError
 
@@ -184,11 +184,6 @@ class Part:
     parameters: int
 
 
-def parts(model: TransformerSection, source_pieces: int, target_pieces: int) -> list[Part]:
-    """Parameters of a Transformer part by part, in the order of Figure 1; what is shared is counted once."""
-    return parts_of(meta_model(model, source_pieces, target_pieces))
-
-
 OUTLINES: dict[str, Callable[[Any, int, int], nn.Module]] = {
     "transformer": build.transformer,
     "rnn": build.rnn,
@@ -226,7 +221,8 @@ def parts_of(built: nn.Module) -> list[Part]:
             if inner == "input":
                 rows.append((EMBEDDINGS[name] if len(stacks) > 1 else "embedding", within))
             elif inner == "layers":
-                rows += [(f"{name}.{i}.{part_name}", piece) for i, part_name, piece in _layer_parts(part)]
+                for i, layer in within.named_children():
+                    rows += [(f"{name}.{i}.{inner}", piece) for inner, piece in layer.named_children()]
             else:
                 rows.append((f"{name}.{inner}", within))
     return [Part(name, count(module)) for name, module in rows]
@@ -234,8 +230,3 @@ def parts_of(built: nn.Module) -> list[Part]:
 
 EMBEDDINGS = {"encoder": "source embedding", "decoder": "target embedding"}
 """Stacks of layers to what stands below them."""
-
-
-def _layer_parts(stack: nn.Module) -> list[tuple[int, str, Any]]:
-    layers: Any = stack.layers
-    return [(i, name, part) for i, layer in enumerate(layers) for name, part in layer.named_children()]
