@@ -35,14 +35,10 @@ COMMON: dict[str, list[Any]] = {
 ANY_NORM = {"norm": ["layer", "rms", "batch", "group"]}
 POSITIONS = {"positions": ["sinusoidal", "learned", "relative", "none"]}
 RECURRENT = {"cell": ["elman", "gru", "lstm"], "two_way": [{"two_way": False}, {"two_way": True}]}
-T5 = {
-    "norm": "rms",
-    "norm_place": "pre",
-    "activation": "relu",
-    "positions": "relative",
-    "tie": "three",
+T5 = {"norm": "rms", "norm_place": "pre", "activation": "relu", "positions": "relative", "tie": "three"} | {
     "sizes": {},
-} | {"parts": {"biases": False, "scale_scores": False, "scale_embedding": False, "scale_output": True}}
+    "parts": {"biases": False, "scale_scores": False, "scale_embedding": False, "scale_output": True},
+}
 """What [Raffel20 §2.1] changed of the Transformer."""
 WORDS: dict[str, dict[str, list[Any]]] = {
     "transformer": {

@@ -17,7 +17,7 @@ class Law:
 
 ALL = ("transformer", "rnn", "rnn-encoder", "bert", "gpt", "vit")
 WRITING = ("transformer", "rnn", "gpt")
-
+READING = dict.fromkeys(("rnn-encoder", "bert", "vit"), "it does not generate")
 BITS, WITHIN, MADE = "to the bit", "float64 1e-9, float32 1e-4 of the largest entry", "by construction"
 
 LAWS = {
@@ -52,9 +52,7 @@ LAWS = {
         excepted={
             "optimised products": "a matrix library may round a row otherwise when the number of rows differs; there "
             "the law is 'neighbours'",
-            "bert": "it does not generate",
-            "rnn-encoder": "it does not generate",
-            "vit": "it does not generate",
+            **READING,
             "a recurrence": "its kernels round by the number of rows; held within 1e-9",
         },
     ),

@@ -50,21 +50,34 @@ def test_ways(name: str, causal: bool, way: str, tail: int, dtype: torch.dtype) 
     queries, keys = LAYOUTS[name]
     of = sequences(queries, tail, spare=2)
     layout = Layout(of, of if name in SAME else sequences(keys, tail, spare=2))
-    shapes = ((layout.queries.size, 2, 4), (layout.keys.size, 2, 4), (layout.keys.size, 2, 3))
-    given = [torch.randn(shape, dtype=dtype).requires_grad_() for shape in shapes]
-    exact = [x.detach().double().requires_grad_() for x in given]
     if layout.queries.longest == 0:
+        given = tensors(layout, dtype)
         assert not PaddedSDPA().supports(given[0], given[2], AttentionArgs(layout, causal, 0.4))
         assert not attend(*given, layout, causal=causal).any()
         return
-    found = WAYS[way](*given, AttentionArgs(layout, causal, 0.4))
-    expected = Reference()(*exact, AttentionArgs(layout, causal, 0.4))
+    compare(layout, causal, way, dtype)
+
+
+def tensors(layout: Layout, dtype: torch.dtype, gradient: bool = True) -> list[torch.Tensor]:
+    """Queries, keys and values of two heads."""
+    sizes = ((layout.queries.size, 4), (layout.keys.size, 4), (layout.keys.size, 3))
+    return [torch.randn(size, 2, d, dtype=dtype).requires_grad_(gradient) for size, d in sizes]
+
+
+def compare(layout: Layout, causal: bool, way: str, dtype: torch.dtype, relates: bool = False) -> None:
+    """One way and the reference: the context and every gradient, that of a table of relative positions too."""
+    given, ours = tensors(layout, dtype), relative(not causal, dtype)
+    exact, theirs = [x.detach().double().requires_grad_() for x in given], relative(not causal)
+    theirs.load_state_dict({"weight": ours.weight})
+    biases = (ours.bias(), theirs.bias()) if relates else (None, None)
+    found = WAYS[way](*given, AttentionArgs(layout, causal, 0.4, biases[0]))
+    expected = Reference()(*exact, AttentionArgs(layout, causal, 0.4, biases[1]))
     assert_near(found, expected, tolerance(dtype), "context")
     direction = torch.randn(expected.shape, dtype=torch.float64)
-    ours = torch.autograd.grad(found, given, direction.to(dtype))
-    theirs = torch.autograd.grad(expected, exact, direction)
-    for part, one, other in zip(("query", "key", "value"), ours, theirs, strict=True):
-        most = max(float(gradient.abs().max()) for gradient in theirs)  # a lone key's gradient is all rounding
+    our = torch.autograd.grad(found, [*given, *([ours.weight] * relates)], direction.to(dtype))
+    their = torch.autograd.grad(expected, [*exact, *([theirs.weight] * relates)], direction)
+    most = max(float(gradient.abs().max()) for gradient in their)  # a lone key's gradient is all rounding
+    for part, one, other in zip(("query", "key", "value", "table")[: len(our)], our, their, strict=True):
         assert_near(one, other, tolerance(dtype) * max(1.0, most / max(float(other.abs().max()), 1e-30)), part)
 
 
@@ -86,20 +99,7 @@ def test_ways_with_relative_positions(name: str, causal: bool, way: str, dtype: 
     queries, keys = LAYOUTS[name]
     of = sequences(queries, 3, spare=1)
     layout = Layout(of, of if name in SAME else sequences(keys, 3, spare=1))
-    shapes = ((layout.queries.size, 2, 4), (layout.keys.size, 2, 4), (layout.keys.size, 2, 3))
-    given = [torch.randn(shape, dtype=dtype).requires_grad_() for shape in shapes]
-    exact = [x.detach().double().requires_grad_() for x in given]
-    ours, theirs = relative(not causal, dtype), relative(not causal)
-    theirs.load_state_dict({"weight": ours.weight})
-    found = WAYS[way](*given, AttentionArgs(layout, causal, 0.4, ours.bias()))
-    expected = Reference()(*exact, AttentionArgs(layout, causal, 0.4, theirs.bias()))
-    assert_near(found, expected, tolerance(dtype), "context")
-    direction = torch.randn(expected.shape, dtype=torch.float64)
-    our = torch.autograd.grad(found, [*given, ours.weight], direction.to(dtype))
-    their = torch.autograd.grad(expected, [*exact, theirs.weight], direction)
-    most = max(float(gradient.abs().max()) for gradient in their)
-    for part, one, other in zip(("query", "key", "value", "table"), our, their, strict=True):
-        assert_near(one, other, tolerance(dtype) * max(1.0, most / max(float(other.abs().max()), 1e-30)), part)
+    compare(layout, causal, way, dtype, relates=True)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -134,8 +134,7 @@ def test_the_reference_adds_the_bias_of_each_distance(causal: bool) -> None:
 )
 def test_a_query_without_keys_has_no_context_and_no_gradient(queries, keys, causal, alone, gradient, way) -> None:
     layout = Layout(sequences(queries, tail=2), sequences(keys, tail=1))
-    shapes = ((layout.queries.size, 2, 4), (layout.keys.size, 2, 4), (layout.keys.size, 2, 4))
-    given = [torch.randn(shape, dtype=torch.float64, requires_grad=gradient) for shape in shapes]
+    given = tensors(layout, torch.float64, gradient)
     with only(*(() if way == "reference" else backends.BACKENDS)):
         context_THU = attend(*given, layout, causal=causal)
     alone_T = torch.zeros(layout.queries.size, dtype=torch.bool)
@@ -153,8 +152,7 @@ def test_a_query_without_keys_has_no_context_and_no_gradient(queries, keys, caus
 def test_tokens_of_no_sequence_touch_nothing_whatever_they_hold() -> None:
     for queries, keys in (([3, 2], [3, 2]), ([2, 3], [4, 1]), (MANY, MANY)):
         layout = Layout(sequences(queries, tail=3), sequences(keys, tail=3))
-        shapes = ((layout.queries.size, 2, 4), (layout.keys.size, 2, 4), (layout.keys.size, 2, 4))
-        given = [torch.randn(shape, dtype=torch.float64) for shape in shapes]
+        given = tensors(layout, torch.float64, gradient=False)
         plain_THU = attend(*given, layout, causal=False)
         for tensor in given:
             tensor[-3:] = 1e30
@@ -164,16 +162,11 @@ def test_tokens_of_no_sequence_touch_nothing_whatever_they_hold() -> None:
 
 def test_weights_dropped_keep_their_mean() -> None:
     of = sequences([5] * 400)
-    query_THK = torch.randn(of.size, 1, 4)
+    given = (torch.randn(of.size, 1, 4), torch.randn(of.size, 1, 4), torch.ones(of.size, 1, 1))
     for allowed in ((), backends.BACKENDS):
         with only(*allowed):
-            total = sum(
-                attend(
-                    query_THK, query_THK, torch.ones(of.size, 1, 1), Layout(of, of), causal=False, dropout=0.25
-                ).mean()
-                for _ in range(10)
-            )
-        assert abs(float(total) / 10 - 1) < 0.02
+            contexts = [attend(*given, Layout(of, of), causal=False, dropout=0.25) for _ in range(10)]
+        assert abs(torch.stack(contexts).mean().item() - 1) < 0.02
 
 
 @held("rnn", "rnn-encoder")

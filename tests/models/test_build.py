@@ -2,9 +2,9 @@ import pytest
 import torch
 from torch import nn
 
-from regard.config import TransformerSection
+from regard.config import RnnEncoderSection, RnnSection, TransformerSection
 from regard.models import build
-from regard.models.build import outline, transformer
+from regard.models.build import rnn, transformer
 from regard.nn.layers import PostNorm, PreNorm
 from regard.nn.normalization import LayerNorm, RMSNorm
 from regard.nn.positions import Learned, NoPositions, Sinusoidal
@@ -41,9 +41,28 @@ def test_words_become_classes() -> None:
     assert isinstance(transformer(section(), 20, 20).encoder.input.positions, Sinusoidal)
 
 
+READS = RnnEncoderSection(d_model=12, pool="attention")
+DRAWN = {
+    "transformer": lambda key: transformer(section(), 20, 20, key),
+    "rnn": lambda key: rnn(RnnSection(d_model=12), 20, 20, key),
+    "rnn-encoder": lambda key: build.rnn_encoder(READS, 20, build.classes(READS, 5), key),
+}
+
+
+@pytest.mark.parametrize("family", DRAWN)
+def test_weights_are_a_pure_function_of_the_key(family: str) -> None:
+    one, again, other = (dict(DRAWN[family](key).named_parameters()) for key in (1, 1, 2))
+    for name, value in one.items():
+        assert torch.equal(value, again[name])
+        constant = "bias" in name or "norm" in name or name.endswith("pool.query")
+        assert torch.equal(value, other[name]) == constant, name
+
+
 def test_three_way_tying_needs_one_vocabulary() -> None:
-    with pytest.raises(ValueError):
-        transformer(section(), 20, 21)
+    for build_one, chosen in ((transformer, section()), (rnn, RnnSection(d_model=12))):
+        with pytest.raises(ValueError):
+            build_one(chosen, 20, 21)
+    assert rnn(RnnSection(d_model=12, tie="two"), 20, 21).pieces == 21
     model = transformer(section(tie="two"), 20, 30)
     assert model.encoder.input.tokens.weight.shape[0] == 21
     assert model.output.weight.shape[0] == 31
@@ -55,11 +74,3 @@ def test_dropout_is_where_the_recipe_says() -> None:
     assert layer.cross.dropout == layer.attention.dropout == 0.25
     assert layer.feedforward.dropout.probability == 0.125
     assert layer.cross_residual.dropout.probability == model.encoder.input.dropout.probability == 0.5
-
-
-def test_an_outline_has_shapes_and_no_memory() -> None:
-    large = TransformerSection(d_model=16384, heads=16, d_ff=65536)
-    model = outline(large, 60000, 60000)
-    assert all(parameter.is_meta for parameter in model.parameters())
-    assert model.output.weight.shape == (60001, 16384)
-    assert transformer(section(), 20, 20).output.weight.device == torch.device("cpu")

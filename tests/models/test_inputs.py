@@ -1,4 +1,3 @@
-import numpy as np
 import torch
 
 from regard.models.inputs import pairs
@@ -15,10 +14,3 @@ def test_a_batch_becomes_tensors() -> None:
     assert of.starts_B.tolist() == [0, 2, 6]
     assert given.labels_T.dtype == torch.int64
     assert given.weight_T.tolist() == [1.0] * 6 + [0.0] * 2
-
-
-def test_read_only_views_of_a_file_are_taken(recwarn) -> None:
-    given = batch(sentences([3]), sentences([2]))
-    ids_T = np.lib.stride_tricks.as_strided(given.source.ids_T, given.source.ids_T.shape, writeable=True)[::1]
-    assert pairs(given).source.ids_T.tolist() == ids_T.tolist()
-    assert not recwarn.list

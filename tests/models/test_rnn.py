@@ -4,14 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from regard.config import RnnSection
-from regard.models.build import rnn
 from regard.models.inputs import pairs
 from regard.nn import ops
 from regard.nn.dropout import reseed
 from regard.nn.hooks import capture
 from tests.laws.families import FEW as FEW_OF
-from tests.models.small_models import assert_near, batch, only, same, sentences, some_pairs
+from tests.models.small_models import assert_near, batch, same, sentences, some_pairs
 from tests.models.small_models import rnn as small
 
 LENGTHS = [(5, 4), (1, 6), (7, 1), (3, 3)]
@@ -67,13 +65,6 @@ def test_other_paths_of_products(path) -> None:
         assert all(p.grad is None or p.grad.dtype == torch.float32 for p in model.parameters())
 
 
-def test_weights_are_a_pure_function_of_the_key() -> None:
-    one, again, other = (dict(rnn(RnnSection(d_model=12), 20, 20, key).named_parameters()) for key in (1, 1, 2))
-    assert all(torch.equal(one[name], again[name]) for name in one)
-    drawn = [name for name in one if "bias" not in name]
-    assert all(not torch.equal(one[name], other[name]) for name in drawn)
-
-
 def test_dropout_is_a_pure_function_of_the_key() -> None:
     for choices in FEW[:6]:
         model, given = small(**choices | {"dropout": 0.3}).train(), some_pairs(LENGTHS)
@@ -83,20 +74,6 @@ def test_dropout_is_a_pure_function_of_the_key() -> None:
             found.append(model(given).detach())
         assert same(found[0], found[1])
         assert not torch.equal(found[0], found[2])
-
-
-def test_attention_by_the_reference_only() -> None:
-    for choices in ATTENDS:
-        model, given = small(**choices), some_pairs(LENGTHS, tail=1)
-        with only():
-            expected_TD = model(given).detach()
-        assert_near(model(given), expected_TD, 1e-9)
-
-
-def test_three_way_tying_needs_one_vocabulary() -> None:
-    with pytest.raises(ValueError):
-        rnn(RnnSection(d_model=12), 20, 21)
-    assert rnn(RnnSection(d_model=12, tie="two"), 20, 21).pieces == 21
 
 
 def test_positions_are_not_needed_to_tell_an_order() -> None:

@@ -1,4 +1,4 @@
-"""The gated feed-forward: the product of two projections, against plain products and transformers' T5."""
+"""Feed-forwards: the gated one is the product of two projections, against plain products and transformers' T5."""
 
 import pytest
 import torch
@@ -38,10 +38,12 @@ def test_it_is_the_one_of_t5() -> None:
     assert_near(part(X_TD), theirs(X_TD), 1e-9)
 
 
-def test_it_is_position_wise_and_drops_inside() -> None:
-    part = GatedFeedForward(10, 14, nn.SiLU(), dropout=0.5).double()
+@pytest.mark.parametrize("kind", [FeedForward, GatedFeedForward])
+def test_it_is_position_wise_and_drops_inside(kind: type[FeedForward]) -> None:
+    part = kind(10, 14, nn.SiLU(), dropout=0.5).double()
     assert not torch.allclose(part(X_TD), part(X_TD))
     part.eval()
+    assert torch.equal(part(X_TD), part(X_TD))
     order_T = torch.randperm(6)
     assert_near(part(X_TD)[order_T], part(X_TD[order_T]), 1e-12)
 

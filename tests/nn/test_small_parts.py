@@ -85,19 +85,6 @@ def test_feed_forward(activation: nn.Module, equation) -> None:
     assert_near(part(X_TD), equations.feed_forward(X_TD.numpy(), arrays(part), equation), 1e-12)
 
 
-def test_feed_forward_is_position_wise() -> None:
-    part = FeedForward(10, 14, nn.ReLU()).double()
-    order_T = torch.randperm(6)
-    assert_near(part(X_TD)[order_T], part(X_TD[order_T]), 1e-12)
-
-
-def test_dropout_inside_the_feed_forward() -> None:
-    part = FeedForward(10, 14, nn.ReLU(), dropout=0.5).double()
-    assert not torch.allclose(part(X_TD), part(X_TD))
-    part.eval()
-    assert torch.equal(part(X_TD), part(X_TD))
-
-
 def test_residual_connections() -> None:
     for kind, place in ((PostNorm, "post"), (PreNorm, "pre")):
         part = kind(LayerNorm(10).double(), Dropout(0.3)).eval()

@@ -1,11 +1,14 @@
 """A search by hand over a step, each answer of which is compared with the forward pass."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 
+from regard.models.decoding import stepper
 from regard.models.inputs import pairs
+from regard.nn.hooks import capture
 from tests.models.small_models import PIECES, assert_near, batch, sentences
 
 SOURCES = sentences([4, 1, 6])
@@ -29,8 +32,11 @@ class Rows:
         self.state, answer = self.step.step(self.state, np.array(tokens))
         for (_, read), token in zip(self.rows, tokens, strict=True):
             read.append(token)
-        expected = [all_at_once(self.step.model, source, read) for source, read in self.rows]
-        assert_near(answer.all(), np.array(expected), 1e-9)
+        assert_near(answer.all(), np.array([self.expected(source, read) for source, read in self.rows]), 1e-9)
+
+    def expected(self, source: np.ndarray, read: list[int]) -> np.ndarray:
+        """What a row's answer is by the forward pass."""
+        return all_at_once(self.step.model, source, read)
 
     def select(self, rows: list[int]) -> None:
         self.state = self.step.select(self.state, np.array(rows))
@@ -49,6 +55,39 @@ class Rows:
             else:
                 found.append([i])
         return [found[i] for i in np.random.default_rng(len(found)).permutation(len(found))]
+
+
+def leave_and_enter(step: Any, held: Callable[[Any], list[int]]) -> Rows:
+    """Sentences whose last row leaves are forgotten; ``held``: how long the sources are that a state remembers."""
+    rows = Rows(step, SOURCES)
+    rows.read([PIECES] * 3)
+    rows.select([2, 2, 0])
+    assert held(rows.state) == [6, 4]
+    rows.read([3, 4, 5])
+    rows.select([0])
+    assert held(rows.state) == [6]
+    rows.read([7])
+    rows.admit(sentences([9, 2], seed=4))
+    assert held(rows.state) == [6, 9, 2]
+    rows.read([6, PIECES, PIECES])
+    return rows
+
+
+def compare_weights(model: Any, point: str, heads: int) -> None:
+    """The cross-attention weights of a step are those that pass a point of the forward pass; only if asked for."""
+    rows = Rows(stepper(model, weights=True), SOURCES)
+    rows.read([PIECES] * 3)
+    rows.select([0, 0, 1, 2, 2, 2])
+    tokens = [3, 4, 5, 6, 7, 8]
+    rows.state, answer = rows.step.step(rows.state, np.array(tokens))
+    weight_NHS = answer.context()
+    assert weight_NHS.shape == (6, heads, 6)
+    for row, ((source, read), token) in enumerate(zip(rows.rows, tokens, strict=True)):
+        with capture([point]) as heard:
+            all_at_once(model, source, [*read, token])
+        assert_near(weight_NHS[row, :, : len(source)], heard[point][-1][:, -1], 1e-9)
+        assert not weight_NHS[row, :, len(source) :].any()
+    assert stepper(model).step(stepper(model).start(SOURCES), np.array([PIECES] * 3))[1].context() is None
 
 
 def search_at_random(step: Any, seed: int, steps: int) -> None:

@@ -7,19 +7,14 @@ import torch
 from regard.models.decoding import gpt as gpt_stepper
 from regard.models.decoding import stepper
 from regard.models.decoding.gpt import GptStepper
-from tests.models.small_models import PIECES, assert_near, gpt, texts
+from tests.models.decoding import rows_by_hand
+from tests.models.small_models import PIECES, gpt, texts
 
 RANDOM = np.random.default_rng(5)
 
 
 def prompts(lengths: list[int]) -> list[np.ndarray]:
     return [RANDOM.integers(0, PIECES, length) for length in lengths]
-
-
-def all_at_once(model, read: list[int]) -> np.ndarray:
-    """The log-probabilities behind the last of the tokens read, by the forward pass."""
-    with torch.no_grad():
-        return model.output.scores(model(texts([np.array(read, np.int64)]))).log_softmax(1)[-1].numpy()
 
 
 def seen(read: list[int], prompt: int, window: int | None) -> list[int]:
@@ -34,28 +29,14 @@ def seen(read: list[int], prompt: int, window: int | None) -> list[int]:
     return held
 
 
-class Rows:
-    """A search by hand: the state, and what each row has read; rows of one prompt stand side by side."""
+class Rows(rows_by_hand.Rows):
+    """Rows of prompts, which are of what is read."""
 
-    def __init__(self, step: GptStepper, sources: list[np.ndarray]) -> None:
-        self.step, self.state = step, step.start(sources)
-        self.rows = [(len(source), source.tolist()) for source in sources]
-
-    def read(self, tokens: list[int]) -> None:
-        self.state, answer = self.step.step(self.state, np.array(tokens))
-        for (_, read), token in zip(self.rows, tokens, strict=True):
-            read.append(token)
-        window = self.step.window
-        expected = [all_at_once(self.step.model, seen(read, prompt, window)) for prompt, read in self.rows]
-        assert_near(answer.all(), np.array(expected), 1e-9)
-
-    def select(self, rows: list[int]) -> None:
-        self.state = self.step.select(self.state, np.array(rows))
-        self.rows = [(self.rows[row][0], list(self.rows[row][1])) for row in rows]
-
-    def admit(self, sources: list[np.ndarray]) -> None:
-        self.state = self.step.admit(self.state, sources)
-        self.rows += [(len(source), source.tolist()) for source in sources]
+    def expected(self, source: np.ndarray, read: list[int]) -> np.ndarray:
+        whole = seen([*source.tolist(), *read], len(source), self.step.window)
+        with torch.no_grad():
+            scores = self.step.model.output.scores(self.step.model(texts([np.array(whole, np.int64)])))
+        return scores.log_softmax(1)[-1].numpy()
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,8 @@ import pytest
 
 from regard.models.decoding import transformer
 from regard.models.decoding.transformer import TransformerStepper
-from regard.nn.hooks import capture
-from tests.models.decoding.rows_by_hand import SOURCES, Rows, all_at_once, search_at_random
-from tests.models.small_models import PIECES, assert_near, section, sentences, small
+from tests.models.decoding.rows_by_hand import SOURCES, Rows, compare_weights, leave_and_enter, search_at_random
+from tests.models.small_models import PIECES, section, small
 
 
 @pytest.mark.parametrize("choices", [{}, {"norm_place": "pre", "positions": "learned", "d_k": 2, "d_v": 5}])
@@ -25,17 +24,7 @@ def test_arenas_grow_beyond_their_first_room(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_sentence_whose_last_row_left_is_forgotten() -> None:
-    rows = Rows(TransformerStepper(small()), SOURCES)
-    rows.read([PIECES] * 3)
-    rows.select([2, 2, 0])
-    assert rows.state.memory_lengths_B.tolist() == [6, 4]
-    rows.read([3, 4, 5])
-    rows.select([0])
-    assert rows.state.memory_lengths_B.tolist() == [6]
-    rows.read([7])
-    rows.admit(sentences([9, 2], seed=4))
-    assert rows.state.memory_lengths_B.tolist() == [6, 9, 2]
-    rows.read([6, PIECES, PIECES])
+    leave_and_enter(TransformerStepper(small()), lambda state: state.memory_lengths_B.tolist())
 
 
 def test_select_nothing_changed() -> None:
@@ -53,19 +42,4 @@ def test_no_gradient_is_kept() -> None:
 
 
 def test_cross_attention_weights_are_those_of_the_forward_pass() -> None:
-    model = small()
-    rows = Rows(TransformerStepper(model, weights=True), SOURCES)
-    rows.read([PIECES] * 3)
-    rows.select([0, 0, 1, 2, 2, 2])
-    tokens = [3, 4, 5, 6, 7, 8]
-    rows.state, answer = rows.step.step(rows.state, np.array(tokens))
-    weight_NHS = answer.context()
-    assert weight_NHS.shape == (6, 3, 6)
-    for row, ((source, read), token) in enumerate(zip(rows.rows, tokens, strict=True)):
-        with capture(["decoder.1.cross.weight"]) as heard:
-            all_at_once(model, source, [*read, token])
-        expected_HLS = heard["decoder.1.cross.weight"][0]
-        assert_near(weight_NHS[row, :, : len(source)], expected_HLS[:, -1], 1e-9)
-        assert not weight_NHS[row, :, len(source) :].any()
-    rows = Rows(TransformerStepper(model), SOURCES)
-    assert rows.step.step(rows.state, np.array([PIECES] * 3))[1].context() is None
+    compare_weights(small(), "decoder.1.cross.weight", heads=3)
