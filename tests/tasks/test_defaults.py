@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -11,10 +12,16 @@ from regard.models.build import transformer
 from regard.models.presets import PRESETS
 from regard.system.errors import RegardError
 from regard.tasks import defaults as sizing
-from regard.tasks.defaults import READINGS, SIZES, defaults, epochs_for, size_for, values
+from regard.tasks.defaults import READINGS, SIZES, SizeDefaults, defaults, epochs_for, size_for
 from regard.text.tokenizers.tokenizer import learn
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "recipes.md"
+
+
+def values(row: Any, name: str | None = None, task: str = "translation", with_model: bool = True) -> dict[str, Any]:
+    """What a row gives, for as many examples as it goes up to."""
+    most = int(min(row.pairs if isinstance(row, SizeDefaults) else row.count, 1e12)) - 1
+    return defaults(task, most, name, with_model, schedule=None)
 
 
 @pytest.mark.parametrize(("pairs", "row"), [(0, 0), (9_999, 0), (10_000, 1), (79_999, 1), (80_000, 2), (10**9, 4)])
@@ -25,13 +32,13 @@ def test_the_first_row_a_corpus_is_below(pairs: int, row: int) -> None:
 def test_every_row_with_every_preset_is_a_recipe() -> None:
     for size in SIZES:
         for name in (None, *(name for name, preset in PRESETS.items() if preset.family == "transformer")):
-            recipe = recipe_from(values(size, name, with_model=True))
+            recipe = recipe_from(values(size, name))
             assert recipe.training.steps is None
             assert recipe.text.vocabulary == size.vocabulary
 
 
 def test_a_recipes_own_model_is_not_mixed_with_the_rows() -> None:
-    assert "model" not in values(SIZES[0], None, with_model=False)
+    assert "model" not in values(SIZES[0], with_model=False)
     assert values(SIZES[0], "small", with_model=False)["model"]["d_model"] == 256  # a preset that is asked for is
 
 
@@ -42,12 +49,9 @@ def test_the_printed_table_is_this_one() -> None:
         assert (float(below.replace(",", "")) if below else float("inf")) == size.pairs
         preset, vocabulary, tokens, epochs, rate = rest.split(" | ")
         assert preset == size.preset
-        assert [int(n.replace(",", "")) for n in (vocabulary, tokens, epochs)] == [
-            size.vocabulary,
-            size.tokens,
-            size.epochs,
-        ]
-        assert float(rate) == recipe_from(values(size, None, with_model=True)).training.rate
+        printed = [int(n.replace(",", "")) for n in (vocabulary, tokens, epochs)]
+        assert printed == [size.vocabulary, size.tokens, size.epochs]
+        assert float(rate) == recipe_from(values(size)).training.rate
 
 
 def test_the_printed_table_of_the_other_tasks_is_this_one() -> None:
@@ -69,9 +73,7 @@ def test_every_row_of_the_other_tasks_with_every_fitting_preset_is_a_recipe() ->
         for row in (one for first in table for one in (first, first.other) if one):
             fitting = [name for name, preset in PRESETS.items() if preset.family == PRESETS[row.preset].family]
             for name in (None, *fitting):
-                recipe = recipe_from(
-                    defaults(task, int(min(row.count - 1, 1e12)), name, with_model=True, schedule=None)
-                )
+                recipe = recipe_from(values(row, name, task))
                 assert (recipe.task, recipe.training.steps) == (task, None)
 
 

@@ -169,13 +169,17 @@ def defaults(
         schedule: the requested one; the table's peak rates are not for ``noam``.
         model: requested model fields; the preset is of a family that has them.
     """
+    row: SizeDefaults | ReadingDefaults
     if task == "translation":
-        return values(size_for(count), name, with_model, schedule)
-    first = reading_for(task, count)
-    row = first.of(preset(name).family if name else first.family_for(model or {}))
+        row = size_for(count)
+        found: dict[str, Any] = {"text": {"vocabulary": row.vocabulary}}
+        found["training"] = {"tokens": row.tokens, **dict(row.training)}
+    else:
+        first = reading_for(task, count)
+        row = first.of(preset(name).family if name else first.family_for(model or {}))
+        found = merge({"task": task, "training": {"tokens": Training().tokens}}, row.values)
     chosen = preset(name or row.preset)
-    found = {section: dict(fields) for section, fields in row.values.items()}
-    found = merge({"task": task, "training": {"tokens": Training().tokens}}, found, {"training": chosen.training})
+    found = merge(found, {"training": chosen.training})
     found["training"].pop("steps", None)  # a paper's number of steps belongs to its corpus
     if schedule == "noam":
         found["training"]["rate"] = NOAM
@@ -192,28 +196,6 @@ def pool_fields(task: str, model: Mapping[str, Any]) -> dict[str, Any]:
 
 NOAM = 1.0
 """The rate under ``noam``, where it is a factor of the paper's formula: the paper's [Vaswani17 §5.3, eq. 3]."""
-
-
-def values(size: SizeDefaults, name: str | None, with_model: bool, schedule: str | None = None) -> dict[str, Any]:
-    """The row as recipe values.
-
-    Args:
-        size: the row.
-        name: a preset to use instead of the row's.
-        with_model: False if the recipe has a model section, which is used as it is.
-        schedule: the requested one; the row's peak rates are not for ``noam``.
-    """
-    chosen = preset(name or size.preset)
-    found: dict[str, Any] = {
-        "text": {"vocabulary": size.vocabulary},
-        "training": {"tokens": size.tokens, **dict(size.training), **chosen.training},
-    }
-    if schedule == "noam":
-        found["training"]["rate"] = NOAM
-    found["training"].pop("steps", None)  # the paper's number of steps belongs to its corpus
-    if with_model or name:
-        found["model"] = {"family": chosen.family, **chosen.model}
-    return found
 
 
 BYTES = 16

@@ -166,6 +166,8 @@ class TrainingJob(ABC):
     recipe: Recipe
     pretrained: Pretrained | None = field(default=None, kw_only=True)
     task: ClassVar[type[Any]]
+    training: ClassVar[type[Any]]
+    """The class of its training task."""
 
     @abstractmethod
     def prepare(self, folder: Path, progress: Progress) -> Any:
@@ -175,9 +177,10 @@ class TrainingJob(ABC):
     def assets(self, prepared: Any) -> Any:
         """The assets of the model."""
 
-    @abstractmethod
     def teach(self, task: Any, prepared: Any, paths: DataPaths) -> TrainingTask:
         """The training task for a freshly initialised model."""
+        found: TrainingTask = self.training(task, prepared, paths)
+        return found
 
     def begin(self, model: nn.Module) -> None:
         """Copy the weights of the pretrained model, if there is one, into a fresh model."""

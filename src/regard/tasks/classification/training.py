@@ -59,6 +59,7 @@ class ClassificationJob(TrainingJob):
 
     scanned: DataScan[LabelScan[LabelledText]]
     task: ClassVar[type[Any]] = Classification
+    training: ClassVar[type[Any]] = ClassificationTraining
 
     def prepare(self, folder: Path, progress: Progress) -> PreparedExamples:
         """The texts and labels as ids."""
@@ -83,7 +84,3 @@ class ClassificationJob(TrainingJob):
         regression = self.recipe.classification.kind == "regression"
         labels = (NUMBER,) if regression else tuple(prepared.own["labels"])
         return replace(TextAssets.load(prepared.folder), labels=labels)
-
-    def teach(self, task: Classification, prepared: PreparedExamples, paths: DataPaths) -> ClassificationTraining:
-        """The training task for a fresh model."""
-        return ClassificationTraining(task, prepared, paths)

@@ -61,6 +61,7 @@ class ImageJob(TrainingJob):
 
     scanned: DataScan[ImageScan]
     task: ClassVar[type[Any]] = ImageClassification
+    training: ClassVar[type[Any]] = ImageTraining
 
     def prepare(self, folder: Path, progress: Progress) -> PreparedExamples:
         """The images and labels as ids."""
@@ -83,10 +84,6 @@ class ImageJob(TrainingJob):
         regression = self.recipe.classification.kind == "regression"
         labels = (NUMBER,) if regression else tuple(prepared.own["labels"])
         return ImageAssets(Scale(float(prepared.own["largest"])), labels)
-
-    def teach(self, task: ImageClassification, prepared: PreparedExamples, paths: DataPaths) -> ImageTraining:
-        """The training task for a fresh model."""
-        return ImageTraining(task, prepared, paths)
 
 
 def size_defaults(shape: Shape | int) -> dict[str, Any]:

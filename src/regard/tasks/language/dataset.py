@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from regard.config import Recipe
 from regard.data.corpora.corpus import Corpus, Progress
@@ -19,7 +19,7 @@ from regard.data.prepare.prepared import PreparedExamples
 from regard.data.prepare.split import Examples, SplitCorpora, SplitDocuments
 from regard.system.keys import generator
 from regard.tasks.input_files import InputFiles
-from regard.tasks.protocols import TrainingJob
+from regard.tasks.protocols import DataPaths, TrainingJob, TrainingTask
 from regard.tasks.text.assets import TextAssets
 from regard.tasks.text.preparation import learned_tokenizer, prepare_split
 from regard.text.tokenizers.vocabulary import AnyTokenizer
@@ -109,6 +109,11 @@ class RunningTextJob(TrainingJob):
     def assets(self, prepared: PreparedExamples) -> TextAssets:
         """The tokenizer."""
         return TextAssets.load(prepared.folder)
+
+    def teach(self, task: Any, prepared: PreparedExamples, paths: DataPaths) -> TrainingTask:
+        """The training task for a fresh model."""
+        found: TrainingTask = self.training(task, prepared, paths, self.characters)
+        return found
 
 
 class VocabularySample:

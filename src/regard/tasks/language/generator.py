@@ -145,8 +145,7 @@ class LanguageModel(TextTask[Gpt]):
         texts = [texts] if isinstance(texts, str) else texts
         refuse_others(texts)
         nats = self.surprise([np.append(self._ids(text), self.symbols.end) for text in texts], stride)
-        words, size = sum(len(text.split()) for text in texts), sum(len(text.encode()) for text in texts)
-        return Perplexity(sum(float(one.sum()) for one in nats), sum(map(len, nats)), words, size)
+        return Perplexity.of(nats, texts)
 
     def score(self, text: str, ended: bool = True) -> ScoredText:
         """The pieces of a text and how probable each was.

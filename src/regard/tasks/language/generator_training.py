@@ -14,14 +14,13 @@ from regard.config import Recipe
 from regard.data.batches.document_windows import Windows
 from regard.data.batches.language_modelling import NextTokenExamples, PredictionBatch
 from regard.data.prepare.encoders import DocumentEncoder
-from regard.data.prepare.prepared import PreparedExamples
 from regard.data.prepare.shards import Shards
 from regard.tasks.language.dataset import RunningTextJob
 from regard.tasks.language.generator import LanguageModel
 from regard.tasks.language.scores import Perplexity, surprisals
 from regard.tasks.language.training import PredictionTraining
 from regard.tasks.model_writer import StoppableTrace
-from regard.tasks.protocols import DataPaths, ShouldStop
+from regard.tasks.protocols import ShouldStop
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 from regard.training.objective import Sample
 
@@ -77,9 +76,7 @@ class LanguageModelTraining(PredictionTraining):
         stop, total = StoppableTrace(should_stop), Perplexity(0.0, 0, 0, 0)
         for some in _together(documents(self.prepared.validation_text, tokenizer.end)):
             nats = surprisals(task.model, some, length, length, tokenizer.end, stop.record)
-            texts = [tokenizer.decode(ids) for ids in some]
-            words, size = sum(len(text.split()) for text in texts), sum(len(text.encode()) for text in texts)
-            total += Perplexity(sum(float(one.sum()) for one in nats), sum(map(len, nats)), words, size)
+            total += Perplexity.of(nats, [tokenizer.decode(ids) for ids in some])
         return [
             f"* loss {total.nats / max(1, total.tokens):.4f} nats a token, of {total.tokens:,} tokens",
             f"* perplexity {total.per_token:.4f} per token, {total.per_word:,.1f} per word",
@@ -125,12 +122,9 @@ class LanguageModelJob(RunningTextJob):
     """A language model from running text; from another one, where it is named."""
 
     task: ClassVar[type[LanguageModel]] = LanguageModel
+    training: ClassVar[type[LanguageModelTraining]] = LanguageModelTraining
 
     @staticmethod
     def encoder(tokenizer: AnyTokenizer, recipe: Recipe) -> DocumentEncoder:
         """Pieces, with ``</s>`` after each document."""
         return DocumentEncoder(tokenizer, ended=True)
-
-    def teach(self, task: LanguageModel, prepared: PreparedExamples, paths: DataPaths) -> LanguageModelTraining:
-        """The training task for a fresh model."""
-        return LanguageModelTraining(task, prepared, paths, self.characters)

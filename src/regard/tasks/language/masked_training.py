@@ -111,6 +111,7 @@ class MaskedLmJob(RunningTextJob):
     """A model of masked words from running text; from another one, where it is named."""
 
     task: ClassVar[type[MaskedLm]] = MaskedLm
+    training: ClassVar[type[MaskedLmTraining]] = MaskedLmTraining
     symbols: ClassVar[tuple[str, ...]] = SYMBOLS
     rests: ClassVar[tuple[str, ...]] = ("data.documents", "masking.whole_words")
 
@@ -124,7 +125,3 @@ class MaskedLmJob(RunningTextJob):
         if tokenizer.mask is None:
             raise UsageError(f"its vocabulary has no symbol {MASK} for hidden words", "--from")
         return DocumentEncoder(tokenizer, words=recipe.masking.whole_words)
-
-    def teach(self, task: MaskedLm, prepared: PreparedExamples, paths: DataPaths) -> MaskedLmTraining:
-        """The training task for a fresh model."""
-        return MaskedLmTraining(task, prepared, paths, self.characters)

@@ -76,10 +76,14 @@ class Perplexity:
         finite = {name: value if math.isfinite(value) else None for name, value in measures.items()}
         return {"nats_per_token": self.nats / max(1, self.tokens), **finite, **vars(self)}
 
+    @classmethod
+    def of(cls, nats: Sequence[Floats], texts: Sequence[str]) -> Perplexity:
+        """Of texts, by the surprise at each of their tokens."""
+        words, size = sum(len(text.split()) for text in texts), sum(len(text.encode()) for text in texts)
+        return cls(sum(float(one.sum()) for one in nats), sum(map(len, nats)), words, size)
+
     def __add__(self, other: Perplexity) -> Perplexity:
-        return Perplexity(
-            self.nats + other.nats, self.tokens + other.tokens, self.words + other.words, self.bytes + other.bytes
-        )
+        return Perplexity(*(getattr(self, name) + getattr(other, name) for name in vars(self)))
 
 
 def _exp(nats: float) -> float:

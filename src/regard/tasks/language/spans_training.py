@@ -106,6 +106,7 @@ class SpanCorruptionJob(RunningTextJob):
     """A model of missing spans from running text; from another one, where it is named."""
 
     task: ClassVar[type[SpanCorruption]] = SpanCorruption
+    training: ClassVar[type[SpanCorruptionTraining]] = SpanCorruptionTraining
     symbols: ClassVar[tuple[str, ...]] = tuple(f"<extra_{number}>" for number in range(SENTINELS))
 
     @staticmethod
@@ -118,7 +119,3 @@ class SpanCorruptionJob(RunningTextJob):
         if len(tokenizer.sentinels) < 2:
             raise UsageError("its vocabulary has no symbols for missing spans, like <extra_0>", "--from")
         return DocumentEncoder(tokenizer, ended=False)
-
-    def teach(self, task: SpanCorruption, prepared: PreparedExamples, paths: DataPaths) -> SpanCorruptionTraining:
-        """The training task for a fresh model."""
-        return SpanCorruptionTraining(task, prepared, paths, self.characters)

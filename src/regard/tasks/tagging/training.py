@@ -171,6 +171,7 @@ class TaggingJob(TrainingJob):
 
     scanned: DataScan[TagScan]
     task: ClassVar[type[Any]] = Tagging
+    training: ClassVar[type[Any]] = TaggingTraining
 
     def prepare(self, folder: Path, progress: Progress) -> PreparedExamples:
         """The texts as ids, and the marks of their words."""
@@ -200,10 +201,6 @@ class TaggingJob(TrainingJob):
         """Tokenizer, tags and scheme."""
         found = TextAssets.load(prepared.folder)
         return TagAssets(found.tokenizer, tuple(prepared.own["labels"]), found.fitted, prepared.own["scheme"])
-
-    def teach(self, task: Tagging, prepared: PreparedExamples, paths: DataPaths) -> TaggingTraining:
-        """The training task for a fresh model."""
-        return TaggingTraining(task, prepared, paths)
 
 
 def _labels(tags: dict[str, None], scheme: Scheme) -> list[str]:
