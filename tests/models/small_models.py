@@ -25,16 +25,8 @@ from regard.nn.normalization import BatchNorm
 
 PIECES = 23
 CLASSES = 5
-SIZES: dict[str, Any] = {
-    "d_model": 12,
-    "d_ff": 20,
-    "heads": 3,
-    "max_positions": 64,
-    "dropout": 0.0,
-    "norm_groups": 3,
-    "relative_buckets": 8,
-    "relative_distance": 16,
-}
+SIZES: dict[str, Any] = {"d_model": 12, "d_ff": 20, "heads": 3, "max_positions": 64, "dropout": 0.0, "norm_groups": 3}
+SIZES |= {"relative_buckets": 8, "relative_distance": 16}
 
 
 def section(**choices: Any) -> TransformerSection:

@@ -59,21 +59,18 @@ def test_without_positions_the_encoder_commutes_with_permutation(kind: str) -> N
     )
 
 
-def test_without_positions_is_a_model_that_has_none() -> None:
-    model, given = small(), some_pairs(LENGTHS)
-    other = small(section(positions="none"))
+@pytest.mark.parametrize(
+    ("off", "field", "value"), [("positions", "positions", "none"), ("scaling", "scale_scores", False)]
+)
+def test_without_a_part_it_is_a_model_that_has_none(off: str, field: str, value: object) -> None:
+    model, given, other = small(), some_pairs(LENGTHS), small(section(**{field: value}))
     other.load_state_dict(model.state_dict())
-    with Ablations(positions=False).apply(section()):
-        assert_near(model(given), other(given), 1e-12)
-
-
-def test_without_scaling_scores_are_not_divided() -> None:
-    model, given = small(), some_pairs(LENGTHS)
-    other = small(section(scale_scores=False))
-    other.load_state_dict(model.state_dict())
-    with Ablations(scaling=False).apply(section()):
+    with Ablations(**{off: False}).apply(section()):
         changed_TD = model(given)
     assert_near(changed_TD, other(given), 1e-12)
+
+
+def test_what_does_not_scale_cannot_do_without() -> None:
     with refused(UsageError, "scaling"), Ablations(scaling=False).apply(section(scale_scores=False)):
         pass
 

@@ -41,14 +41,8 @@ def pieces(theirs: nn.Module, ours: nn.Module, gradients: bool = False):
         yield name, found
 
 
-NAMES = [
-    ("multihead_attn", "cross"),
-    ("self_attn", "attention"),
-    ("in_proj_", "?."),
-    ("out_proj", "output"),
-    ("linear1", "feedforward.inner"),
-    ("linear2", "feedforward.outer"),
-]
+NAMES = [("multihead_attn", "cross"), ("self_attn", "attention"), ("in_proj_", "?."), ("out_proj", "output")]
+NAMES += [("linear1", "feedforward.inner"), ("linear2", "feedforward.outer")]
 ENCODER_NORMS = [("norm1", "attention_residual.norm"), ("norm2", "feedforward_residual.norm")]
 DECODER_NORMS = [ENCODER_NORMS[0], ("norm2", "cross_residual.norm"), ("norm3", "feedforward_residual.norm")]
 

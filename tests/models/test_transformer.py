@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import torch
 
 from regard.models.inputs import pairs
 from tests.models.small_models import PIECES, arrays, assert_near, batch, section, sentences, small
@@ -57,17 +56,6 @@ def test_it_is_the_equations_pair_by_pair(choices) -> None:
         expected = by_hand(model, chosen, s, np.append(PIECES, t[:-1]))
         assert_near(hidden_TD[start : start + len(t)], expected, 1e-6)  # the sinusoids' table is float32
         start += len(t)
-
-
-def test_tokens_behind_the_last_sentence_change_nothing() -> None:
-    model = small()
-    source, target = sentences([4, 2]), sentences([3, 5], seed=9)
-    plain = pairs(batch(source, target))
-    tailed = pairs(batch(source, target, tail=4, spare=1))
-    tailed.source.ids_T[-4:] = 5
-    hidden_TD = model(tailed)
-    assert_near(hidden_TD[:8], model(plain), 1e-12)
-    assert torch.isfinite(hidden_TD).all()
 
 
 def test_what_is_tied_is_one_table() -> None:

@@ -102,12 +102,6 @@ def test_the_best_path_is_the_best_of_all(rule: ForbiddenTransitions) -> None:
         assert not plain[outside].any()
 
 
-def test_without_rules_each_token_has_its_largest_score() -> None:
-    scores, _, sequences = batch()
-    inside = sequences.inside_T
-    assert torch.equal(constrained_viterbi(scores, sequences, ForbiddenTransitions())[inside], scores.argmax(1)[inside])
-
-
 @pytest.mark.parametrize("later", [False, True])
 def test_what_is_forbidden_is_never_decoded_however_it_scores(later: bool) -> None:
     crf = field(None if later else BIO)
@@ -117,15 +111,6 @@ def test_what_is_forbidden_is_never_decoded_however_it_scores(later: bool) -> No
     sequences = Sequences.end_to_end([3])
     for found in (crf.decode(scores, sequences), constrained_viterbi(scores, sequences, BIO)):
         assert allowed(tuple(found.tolist()), BIO)
-
-
-def test_neighbours_change_nothing() -> None:
-    crf, (scores, labels, sequences) = field(), batch()
-    nll = crf(scores, labels, sequences)
-    for number, (start, length) in enumerate(zip(sequences.starts_B.tolist(), LENGTHS, strict=False)):
-        part = slice(start, start + length)
-        alone = crf(scores[part], labels[part], Sequences.end_to_end([length]))
-        torch.testing.assert_close(alone, nll[number : number + 1], rtol=0, atol=1e-12)
 
 
 def test_labels_outside_do_not_count() -> None:
@@ -151,19 +136,3 @@ def test_low_precision_is_computed_in_full() -> None:
 
 def test_only_what_is_learned_is_saved() -> None:
     assert set(field(BIO).state_dict()) == {"transition_CC", "start_C", "end_C"}
-
-
-def test_it_learns_what_follows_what() -> None:
-    crf = ConditionalRandomField(TAGS)
-    labels = torch.arange(60) % TAGS
-    sequences = Sequences.end_to_end([20, 20, 20])
-    optimiser = torch.optim.Adam(crf.parameters(), lr=0.3)
-    for _ in range(60):
-        loss = crf(torch.zeros(60, TAGS), labels, sequences).mean()
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-    found = crf.decode(torch.zeros(60, TAGS), sequences)
-    steps = (found[1:] - found[:-1]) % TAGS
-    inner = torch.arange(1, 60) % 20 != 0
-    assert (steps[inner] == 1).all()

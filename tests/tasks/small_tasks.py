@@ -95,18 +95,8 @@ def viewer(**model: Any) -> Any:
     return _task("image-classification", ImageAssets(Scale(9.0), LABELS), sizes)
 
 
-EVERY: dict[str, Callable[[], Any]] = {
-    "translator": translator,
-    "recurrent": recurrent,
-    "classifier": classifier,
-    "reader": reader,
-    "tagger": tagger,
-    "filler": filler,
-    "speaker": speaker,
-    "spanner": spanner,
-    "viewer": viewer,
-    "encoder": encoder,
-}
+_EVERY = (translator, recurrent, classifier, reader, tagger, filler, speaker, spanner, viewer, encoder)
+EVERY: dict[str, Callable[[], Any]] = {make.__name__: make for make in _EVERY}
 """A task of every family and every kind of answer."""
 TEXTS = {"filler": GAPPED, "spanner": GAPPED}
 """What is put before them, where it is not :data:`SOURCE`."""

@@ -235,17 +235,6 @@ def test_a_label_that_only_validation_has_counts_nothing(tmp_path: Path) -> None
     assert scores[0] == scores[1]
 
 
-def test_half_a_model_is_no_beginning(tmp_path: Path) -> None:
-    given = written(tmp_path / "a.csv", rows(80))
-    taught(tmp_path / "first", given, steps=2)
-    begun = {"start_from": tmp_path / "first", "steps": 2}
-    taught(tmp_path / "same", given, **begun)
-    for setting, name in (("model.d_ff=48", "feedforward"), ("model.layers=2", "layers.1.")):
-        with refused(RegardError, "first", name):
-            taught(tmp_path / "other", given, setting, **begun)
-    assert regard.load(tmp_path / "same", device="cpu").recipe.model.d_ff == 64
-
-
 def test_the_recipe_of_a_model_begun_from_another_tells_how_its_text_is_cut(tmp_path: Path) -> None:
     given = written(tmp_path / "a.csv", rows(80))
     taught(tmp_path / "first", given, steps=1)

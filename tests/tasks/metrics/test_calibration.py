@@ -10,25 +10,14 @@ import torch
 from torch.nn import functional as F
 
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.metrics.calibration import (
-    COLDEST,
-    HOTTEST,
-    SCORES,
-    acceptance_scores,
-    calibration_lines,
-    choose_threshold,
-    expected_calibration_error,
-    log_sum_exp,
-    temperature,
-    temperature_of_labels,
-)
+from regard.tasks.metrics import calibration
 from tests.refusals import refused
 
 
 def texts(heat: float) -> tuple[np.ndarray, np.ndarray]:
     """Logits that are too sure by a factor, and labels drawn from what they should say."""
     logits = np.random.randn(4000, 5) * 2
-    rows = np.exp(logits - log_sum_exp(logits)[:, None])
+    rows = np.exp(logits - calibration.log_sum_exp(logits)[:, None])
     return logits * heat, np.array([np.random.choice(5, p=row) for row in rows])
 
 
@@ -41,7 +30,7 @@ def slope(loss: Callable[[torch.Tensor], torch.Tensor], heat: float) -> float:
 @pytest.mark.parametrize("heat", [0.5, 3.0])
 def test_the_temperature_is_found(heat: float) -> None:
     logits, gold = texts(heat)
-    found = temperature(logits, gold)
+    found = calibration.temperature(logits, gold)
     assert found == pytest.approx(heat, rel=0.1)
     smooth = (1 - 4001 / 4002) * 5 / 4  # torch's smoothing gives a part of it back to the right label
 
@@ -49,16 +38,16 @@ def test_the_temperature_is_found(heat: float) -> None:
         return F.cross_entropy(torch.tensor(logits) / at, torch.tensor(gold), label_smoothing=smooth)
 
     assert abs(slope(loss, found)) < 1e-6
-    sure = [np.exp(logits / at - log_sum_exp(logits / at)[:, None]).max(1) for at in (1.0, found)]
+    sure = [np.exp(logits / at - calibration.log_sum_exp(logits / at)[:, None]).max(1) for at in (1.0, found)]
     right = logits.argmax(1) == gold
-    before, after = (expected_calibration_error(one, right) for one in sure)
+    before, after = (calibration.expected_calibration_error(one, right) for one in sure)
     assert after < 0.03 < before
 
 
 def test_the_temperature_of_labels_that_are_there_or_not() -> None:
     logits = np.random.randn(3000, 3) * 4
     gold = np.random.rand(3000, 3) < 1 / (1 + np.exp(-logits / 2))
-    found = temperature_of_labels(logits, gold)
+    found = calibration.temperature_of_labels(logits, gold)
     assert found == pytest.approx(2.0, rel=0.1)
     targets = torch.where(torch.tensor(gold), 3001 / 3002, 1 / 3002).double()
     assert abs(slope(lambda at: F.binary_cross_entropy_with_logits(torch.tensor(logits) / at, targets), found)) < 1e-6
@@ -66,17 +55,18 @@ def test_the_temperature_of_labels_that_are_there_or_not() -> None:
 
 def test_a_temperature_stays_within_its_limits() -> None:
     logits = np.array([[100.0, 0.0], [0.0, 100.0]])
-    assert temperature(logits / 1e4, np.array([0, 1])) == pytest.approx(COLDEST)
-    assert temperature(logits, np.array([1, 0])) == pytest.approx(HOTTEST)
+    assert calibration.temperature(logits / 1e4, np.array([0, 1])) == pytest.approx(calibration.COLDEST)
+    assert calibration.temperature(logits, np.array([1, 0])) == pytest.approx(calibration.HOTTEST)
     right = np.array([True, False])
-    for heat, sure in ((COLDEST, "limit of 0.1: probabilities are less sure"), (HOTTEST, "limit of 10: .* surer than")):
-        (_, said) = calibration_lines(np.array([0.9, 0.6]), right, heat * (1 + 1e-7))
+    limits = {calibration.COLDEST: "limit of 0.1: .* are less sure", calibration.HOTTEST: "limit of 10: .* surer than"}
+    for heat, sure in limits.items():
+        (_, said) = calibration.calibration_lines(np.array([0.9, 0.6]), right, heat * (1 + 1e-7))
         assert re.search(sure, said)
-    assert calibration_lines(np.array([0.9, 0.6]), right, 9.9) == [
+    assert calibration.calibration_lines(np.array([0.9, 0.6]), right, 9.9) == [
         "expected calibration error 0.3500 at temperature 9.900"
     ]
     with refused(RegardError):
-        temperature(np.zeros((0, 2)), np.zeros(0, dtype=np.int64))
+        calibration.temperature(np.zeros((0, 2)), np.zeros(0, dtype=np.int64))
 
 
 @pytest.mark.parametrize("texts", [5, 30, 1000])
@@ -84,10 +74,10 @@ def test_a_few_texts_that_are_all_right_make_nothing_certain(texts: int) -> None
     """So many texts show at most that (n + 1) of (n + 2) are right [Platt99]."""
     gold = np.arange(texts) % 3
     logits = np.where(np.arange(3) == gold[:, None], 4.0, 0.0)
-    scaled = logits / temperature(logits, gold)
-    probability = np.exp(scaled - log_sum_exp(scaled)[:, None]).max(1)
+    scaled = logits / calibration.temperature(logits, gold)
+    probability = np.exp(scaled - calibration.log_sum_exp(scaled)[:, None]).max(1)
     np.testing.assert_allclose(probability, (texts + 1) / (texts + 2), rtol=1e-6)
-    scaled = (2 * logits - 4) / temperature_of_labels(2 * logits - 4, logits > 2)
+    scaled = (2 * logits - 4) / calibration.temperature_of_labels(2 * logits - 4, logits > 2)
     np.testing.assert_allclose(1 / (1 + np.exp(-np.abs(scaled))), (texts + 1) / (texts + 2), rtol=1e-6)
 
 
@@ -101,8 +91,8 @@ def test_the_calibration_error_is_the_sum_over_bins() -> None:
         if held:
             gap = np.mean([right[i] for i in held]) - np.mean([confidence[i] for i in held])
             expected += len(held) / 200 * abs(gap)
-    assert expected_calibration_error(confidence, right, 10) == pytest.approx(expected)
-    assert expected_calibration_error(np.zeros(0), np.zeros(0, dtype=np.bool_)) == 0.0
+    assert calibration.expected_calibration_error(confidence, right, 10) == pytest.approx(expected)
+    assert calibration.expected_calibration_error(np.zeros(0), np.zeros(0, dtype=np.bool_)) == 0.0
 
 
 def drawn(count: int = 60) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -130,18 +120,18 @@ def by_hand(confidence: np.ndarray, right: np.ndarray, outside: np.ndarray, thre
 def test_what_thresholds_accept_is_counted() -> None:
     confidence, right, outside = drawn()
     thresholds = np.array([0.0, 0.31, 0.5, 0.505, 1.0])
-    found = acceptance_scores(confidence, right, outside, thresholds)
+    found = calibration.acceptance_scores(confidence, right, outside, thresholds)
     for place, threshold in enumerate(thresholds):
         for name, value in by_hand(confidence, right, outside, threshold).items():
             scores = getattr(found, "balanced_score" if name == "balanced" else name)
             assert scores[place] == pytest.approx(value), (name, threshold)
 
 
-@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("score", calibration.SCORES)
 def test_no_threshold_scores_better(score: str) -> None:
     for _ in range(10):
         confidence, right, outside = drawn()
-        chosen = choose_threshold(confidence, right, outside, score)
+        chosen = calibration.choose_threshold(confidence, right, outside, score)
         every = [by_hand(confidence, right, outside, one)[score] for one in np.linspace(0, 1, 1001)]
         assert by_hand(confidence, right, outside, chosen.value)[score] == pytest.approx(max(every))
         assert chosen.f1 == pytest.approx(by_hand(confidence, right, outside, chosen.value)["f1"])
@@ -152,6 +142,6 @@ def test_a_threshold_needs_both_kinds_of_texts() -> None:
     confidence, right, outside = drawn()
     for one in (np.zeros_like(outside), np.ones_like(outside)):
         with refused(RegardError):
-            choose_threshold(confidence, right, one)
+            calibration.choose_threshold(confidence, right, one)
     with refused(UsageError, "classification.threshold_by", "'luck'", "balanced", "f1"):
-        choose_threshold(confidence, right, outside, "luck")
+        calibration.choose_threshold(confidence, right, outside, "luck")

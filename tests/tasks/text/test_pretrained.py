@@ -9,6 +9,7 @@ import torch
 from regard.config import Text, recipe_from
 from regard.models.store import named_tensors
 from regard.system.errors import Damaged, RegardError
+from regard.tasks.classification.classifier import Classification
 from regard.tasks.text.preparation import SYMBOLS, learned_tokenizer
 from regard.tasks.text.pretrained import Pretrained
 from regard.training.checkpoints.tensors import load
@@ -26,17 +27,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_weight_below_the_head_is_taken(folder: Path) -> None:
     begun = Pretrained.load(folder)
-    from regard.tasks.classification.classifier import Classification
-
     model: Any = Classification.build(begun.recipe, (begun.tokenizer.size, 7), key=99)
     before = {name: tensor.clone() for name, tensor in named_tensors(model).items()}
     begun.give(model)
     saved = load(folder / "model.safetensors")
     for name, tensor in named_tensors(model).items():
-        if name.startswith("head.classes"):  # of seven labels, not of three
-            assert torch.equal(tensor, before[name]), name
-        else:
-            assert torch.equal(tensor, saved[name]), name
+        fresh = name.startswith("head.classes")  # of seven labels, not of three
+        assert torch.equal(tensor, (before if fresh else saved)[name]), name
 
 
 @pytest.mark.parametrize(
@@ -47,23 +44,15 @@ def test_a_model_of_other_sizes_is_refused_by_the_weights_name(
     folder: Path, changed: dict[str, Any], name: str
 ) -> None:
     begun = Pretrained.load(folder)
-    from regard.tasks.classification.classifier import Classification
-
     other = begun.recipe.model_copy(update={"model": begun.recipe.model.model_copy(update=changed)})
     with refused(RegardError, folder, name):
         begun.give(Classification.build(other, (begun.tokenizer.size, 3)))
 
 
 def test_its_tokenizer_takes_the_place_of_a_learned_one(folder: Path) -> None:
-    begun, seen = Pretrained.load(folder), []
-
-    def texts():
-        for text in ("one", "two"):
-            seen.append(text)
-            yield text
-
-    assert learned_tokenizer(Text(), texts(), begun).sha256 == begun.tokenizer.sha256
-    assert seen == ["one", "two"]  # the labels beside them are counted all the same
+    begun, texts = Pretrained.load(folder), iter(["one", "two"])
+    assert learned_tokenizer(Text(), texts, begun).sha256 == begun.tokenizer.sha256
+    assert list(texts) == []  # the labels beside them are counted all the same
 
 
 def test_a_vocabulary_is_a_pure_function_of_section_and_texts() -> None:

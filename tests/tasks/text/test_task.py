@@ -12,18 +12,13 @@ CPU = torch.device("cpu")
 
 def sums(tokens: Tokens) -> torch.Tensor:
     """A row a sequence: its length and the sum of its ids."""
-    rows = [tokens.ids_T[begin : begin + length] for begin, length in bounds(tokens)]
+    rows = tokens.ids_T.split(tokens.sequences.lengths_B[: tokens.sequences.count].tolist())
     return torch.stack([torch.stack([torch.tensor(len(row)), row.sum()]) for row in rows])
 
 
 def doubles(tokens: Tokens) -> torch.Tensor:
     """A row a token: twice its id, and its place in its sequence."""
     return torch.stack([2 * tokens.ids_T, tokens.sequences.positions_T], 1)
-
-
-def bounds(tokens: Tokens) -> list[tuple[int, int]]:
-    of = tokens.sequences
-    return list(zip(of.starts_B[: of.count].tolist(), of.lengths_B[: of.count].tolist(), strict=True))
 
 
 def windows(lengths: list[int]) -> list[np.ndarray]:
