@@ -25,16 +25,19 @@ def symbols(table: Table, *without: int) -> Symbols:
     return Symbols(table.start, END, without)
 
 
+def drawn(table: Table, sources, decoding: Decoding, *without: int, step=None, seed: int = 1, **options):
+    """Samples of a table, by a step of its own unless one is given."""
+    return sample(step or TableStep(table), sources, decoding, symbols(table, *without), seed=seed, **options)
+
+
 @given(sources, st.integers(0, 1000), st.sampled_from(SETTINGS), st.integers(1, 3), st.randoms())
 def test_neither_company_nor_budget_nor_order_matter(sources, seed, settings, samples, random):
     """Law *refilling*: what is drawn is a function of seed, index, sample and step."""
     table = Table(seed=seed)
-    found = sample(
-        TableStep(table), sources, Decoding(**settings, max_extra=6), symbols(table), seed=seed, samples=samples
-    )
+    found = drawn(table, sources, Decoding(**settings, max_extra=6), seed=seed, samples=samples)
     for budget in (16, 40):
         decoding = Decoding(**settings, max_extra=6, tokens=budget)
-        assert found == sample(TableStep(table), sources, decoding, symbols(table), seed=seed, samples=samples)
+        assert found == drawn(table, sources, decoding, seed=seed, samples=samples)
     choose, order = random_sampling(Decoding(**settings), seed), list(range(len(sources)))
     random.shuffle(order)
     for index in order:
@@ -49,7 +52,7 @@ def test_another_seed_index_or_sample_draws_another_output():
     found = [
         hypothesis.tokens
         for seed in (1, 2)
-        for line in sample(TableStep(table), [source, source], Decoding(), symbols(table), seed=seed, samples=3)
+        for line in drawn(table, [source, source], Decoding(), seed=seed, samples=3)
         for hypothesis in line
     ]
     assert len(set(found)) == len(found) == 12
@@ -59,7 +62,7 @@ def test_another_seed_index_or_sample_draws_another_output():
 def test_without_temperature_it_is_greedy_search(sources, seed, without):
     table = Table(seed=seed)
     cold = Decoding(temperature=0.0, beam=1, max_extra=5, top_k=3, top_p=0.5)
-    found = sample(TableStep(table), sources, cold, symbols(table, *without), seed=seed, samples=2)
+    found = drawn(table, sources, cold, *without, seed=seed, samples=2)
     greedy = search(TableStep(table), sources, cold, symbols(table, *without))
     assert found == [[best, best] for [best] in greedy]
 
@@ -68,9 +71,7 @@ def test_without_temperature_it_is_greedy_search(sources, seed, without):
 def test_outputs_come_as_often_as_the_model_says(settings):
     """Two steps of a small table: the share of each pair of tokens, against the product of its chances."""
     table, count, decoding = Table(4, seed=3, end=-30.0), 3000, Decoding(**settings)
-    found = sample(
-        TableStep(table), [np.array([3])], decoding, symbols(table), seed=1, samples=count, firsts=[2], limits=[2]
-    )
+    found = drawn(table, [np.array([3])], decoding, samples=count, firsts=[2], limits=[2])
     seen_pairs = [hypothesis.tokens for hypothesis in found[0]]
     first = chances(table.log_probabilities((3, 2), ()), decoding, (), (3, 2))
     for one, p in first.items():
@@ -83,7 +84,7 @@ def test_outputs_come_as_often_as_the_model_says(settings):
 def test_log_probabilities_are_the_models_own():
     table, source = Table(end=0.0), np.array([2, 5, END])
     decoding = Decoding(temperature=2.0, top_p=0.9, repetition_penalty=1.4)
-    for [hypothesis] in sample(TableStep(table), [source] * 20, decoding, symbols(table), seed=4):
+    for [hypothesis] in drawn(table, [source] * 20, decoding, seed=4):
         whole = hypothesis.tokens + (END,) * hypothesis.finished
         wanted = [table.log_probabilities(source, whole[:i])[token] for i, token in enumerate(whole)]
         assert hypothesis.token_log_probabilities == tuple(wanted)
@@ -110,15 +111,8 @@ def test_a_model_may_write_from_nothing_and_keeps_to_the_budget():
     table = Table(end=-3.0)
     for firsts in (None, [END] * 30):
         step = TableStep(table)
-        found = sample(
-            step,
-            [np.zeros(0, np.int64)] * 30,
-            Decoding(tokens=64),
-            symbols(table),
-            seed=1,
-            firsts=firsts,
-            limits=[8] * 30,
-        )
+        nothing, options = [np.zeros(0, np.int64)] * 30, {"firsts": firsts, "limits": [8] * 30}
+        found = drawn(table, nothing, Decoding(tokens=64), step=step, **options)
         assert len({line[0].tokens for line in found}) > 20
         assert max(step.rows) == 64 // 8
 
@@ -126,20 +120,10 @@ def test_a_model_may_write_from_nothing_and_keeps_to_the_budget():
 def test_a_prompt_is_part_of_what_must_not_be_repeated_and_a_source_is_not():
     table = Table(4, sharpness=0.01, end=-30.0)
     strict = Decoding(repetition_penalty=10.0, temperature=0.01)
-    [[found]] = sample(TableStep(table), [np.array([1, 2])], strict, symbols(table), seed=1, firsts=[1], limits=[1])
+    [[found]] = drawn(table, [np.array([1, 2])], strict, firsts=[1], limits=[1])
     assert found.tokens == (3,)
-    free = [
-        line[0].tokens
-        for line in sample(
-            TableStep(table),
-            [np.array([1, 2])] * 9,
-            Decoding(repetition_penalty=10.0, top_k=3),
-            symbols(table),
-            seed=1,
-            limits=[1] * 9,
-        )
-    ]
-    assert set(free) & {(1,), (2,)}
+    free = drawn(table, [np.array([1, 2])] * 9, Decoding(repetition_penalty=10.0, top_k=3), limits=[1] * 9)
+    assert {line[0].tokens for line in free} & {(1,), (2,)}
 
 
 def test_what_a_row_has_seen():
@@ -164,26 +148,23 @@ def test_numbers_are_even_and_unlike_each_other():
 
 def test_where_every_token_is_excluded_the_output_is_empty_and_unfinished():
     table = Table(vocabulary=2)
-    [[found]] = sample(TableStep(table), [np.array([1, END])], Decoding(), symbols(table, 0, 1), seed=1)
+    [[found]] = drawn(table, [np.array([1, END])], Decoding(), 0, 1)
     assert found.tokens == ()
     assert not found.finished
 
 
 def test_what_does_not_fit_is_refused():
     table, source = Table(), np.array([2, END])
-    with refused(UsageError, "samples"):
-        sample(TableStep(table), [source], Decoding(), symbols(table), seed=1, samples=0)
-    with refused(UsageError, "firsts", "1", "2"):
-        sample(TableStep(table), [source], Decoding(), symbols(table), seed=1, firsts=[2, 3])
-    with refused(UsageError, "limits"):
-        sample(TableStep(table), [source], Decoding(), symbols(table), seed=1, limits=[0])
+    for where, holds, options in (
+        ("samples", (), {"samples": 0}),
+        ("firsts", ("1", "2"), {"firsts": [2, 3]}),
+        ("limits", (), {"limits": [0]}),
+    ):
+        with refused(UsageError, where, *holds):
+            drawn(table, [source], Decoding(), **options)
 
 
 def test_a_model_that_answers_with_no_numbers_is_named():
-    class Broken(Table):
-        def log_probabilities(self, source, prefix):
-            return np.append(np.zeros(self.vocabulary - 1), np.nan)
-
     class Answer:
         def sample(self, uniform_N, decoding, without=(), seen_NS=None):
             return np.zeros(len(uniform_N), np.int64)
@@ -200,7 +181,7 @@ def test_a_model_that_answers_with_no_numbers_is_named():
 def test_letters_mean_one_size():
     table, decoding = Table(), Decoding(repetition_penalty=1.2, tokens=30)
     texts = [np.array([*range(1, n), END]) for n in (3, 7, 5)]
-    sample(TableStep(table), texts, decoding, symbols(table), seed=1, samples=3, firsts=[1, 2, 3])
+    drawn(table, texts, decoding, samples=3, firsts=[1, 2, 3])
 
 
 def tokens_of(step, sources, decoding, symbols, seed, samples=1):
@@ -215,7 +196,7 @@ def tokens_of(step, sources, decoding, symbols, seed, samples=1):
 def test_tokens_come_as_they_are_drawn_and_make_the_same_outputs(sources, seed, samples):
     table, decoding = Table(seed=seed), Decoding(max_extra=5, tokens=30)
     settings = {"seed": seed, "samples": samples}
-    wanted = sample(TableStep(table), sources, decoding, symbols(table), **settings)
+    wanted = drawn(table, sources, decoding, **settings)
     heard, done = {}, set()
     step = TableStep(table)
     for chosen in tokens_of(step, sources, decoding, symbols(table), **settings):
@@ -258,10 +239,8 @@ def test_a_beam_cannot_be_followed():
 def test_outputs_end_where_they_are_stopped(sources, seed):
     """As if the same output had been cut behind the first token that stops."""
     table, decoding = Table(seed=seed), Decoding(max_extra=8)
-    free = sample(TableStep(table), sources, decoding, symbols(table), seed=seed)
-    stopped = sample(
-        TableStep(table), sources, decoding, symbols(table), seed=seed, stop=lambda tokens: tokens[-1] in (3, 4)
-    )
+    free = drawn(table, sources, decoding, seed=seed)
+    stopped = drawn(table, sources, decoding, seed=seed, stop=lambda tokens: tokens[-1] in (3, 4))
     for [whole], [part] in zip(free, stopped, strict=True):
         places = [i for i, token in enumerate(whole.tokens) if token in (3, 4)]
         if not places:
@@ -275,9 +254,8 @@ def test_outputs_end_where_they_are_stopped(sources, seed):
 
 def test_a_beam_keeps_what_was_stopped_beside_what_finished():
     table = Table(seed=2, end=0.0)
-    scheduler = Scheduler(
-        TableStep(table), beam(4), Decoding(beam=4), symbols(table), stop=lambda tokens: tokens[-1] == 3
-    )
+    stop = lambda tokens: tokens[-1] == 3  # noqa: E731
+    scheduler = Scheduler(TableStep(table), beam(4), Decoding(beam=4), symbols(table), stop=stop)
     scheduler.put(0, np.array([2, END]), 8, nbest=4)
     [sentence] = scheduler.run()
     assert len(sentence.best.hypotheses) == 4

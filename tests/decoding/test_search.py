@@ -22,6 +22,11 @@ def symbols(table: Table, *without: int) -> Symbols:
     return Symbols(start=table.start, end=END, without=without)
 
 
+def found_by(table: Table, sources, decoding: Decoding, *without: int, step=None, **options):
+    """What a search over a table finds, by a step of its own unless one is given."""
+    return search(step or TableStep(table), sources, decoding, symbols(table, *without), **options)
+
+
 def penalised(log_probability: float, length: int, alpha: float) -> float:
     return log_probability / math.pow((5 + length) / 6, alpha)
 
@@ -83,7 +88,7 @@ def test_beam_search_is_the_textbooks(table, sources, width, alpha, data):
     nbest = data.draw(st.integers(1, width))
     without = data.draw(st.sampled_from([(), (1,)]))
     decoding = Decoding(beam=width, length_penalty=alpha, max_extra=4, tokens=30)
-    found = search(TableStep(table), sources, decoding, symbols(table, *without), nbest=nbest)
+    found = found_by(table, sources, decoding, *without, nbest=nbest)
     assert len(found) == len(sources)
     for source, hypotheses in zip(sources, found, strict=True):
         wanted = textbook(table, source, width, len(source) + 4, alpha, nbest, without)
@@ -128,25 +133,20 @@ def test_a_wide_beam_is_exhaustive(seed, alpha, end, without):
 @given(tables, sources, st.integers(1, 4), st.randoms())
 def test_neither_company_nor_order_nor_budget_matter(table, sources, width, random):
     """Law *refilling*: to the bit."""
-    alone = [
-        search(TableStep(table), [source], Decoding(beam=width, max_extra=6), symbols(table), nbest=width)[0]
-        for source in sources
-    ]
+    usual = Decoding(beam=width, max_extra=6)
+    alone = [found_by(table, [source], usual, nbest=width)[0] for source in sources]
     order = list(range(len(sources)))
     random.shuffle(order)
     for budget in (16, 40, 100_000):
         decoding = Decoding(beam=width, max_extra=6, tokens=budget)
-        shuffled = [sources[i] for i in order]
-        found = search(TableStep(table), shuffled, decoding, symbols(table), nbest=width)
+        found = found_by(table, [sources[i] for i in order], decoding, nbest=width)
         assert found == [alone[i] for i in order]
 
 
 @given(tables, sources.filter(bool), st.integers(1, 4))
 def test_hypotheses_add_up_and_keep_to_the_limit(table, sources, width):
     decoding = Decoding(beam=width, max_extra=3)
-    for source, found in zip(
-        sources, search(TableStep(table), sources, decoding, symbols(table, 1), nbest=width), strict=True
-    ):
+    for source, found in zip(sources, found_by(table, sources, decoding, 1, nbest=width), strict=True):
         assert 1 <= len(found) <= width
         assert len({h.tokens for h in found}) == len(found)
         assert [h.score for h in found] == sorted((h.score for h in found), reverse=True)
@@ -163,9 +163,7 @@ def test_hypotheses_add_up_and_keep_to_the_limit(table, sources, width):
 def test_never_ending_rows_are_cut_off():
     table = Table(end=-100.0)
     sources, decoding = [sentence(), sentence(3, 4)], Decoding(beam=3, max_extra=2)
-    for source, found in zip(
-        sources, search(TableStep(table), sources, decoding, symbols(table), nbest=3), strict=True
-    ):
+    for source, found in zip(sources, found_by(table, sources, decoding, nbest=3), strict=True):
         assert [h.finished for h in found] == [False] * 3
         assert {len(h.tokens) for h in found} == {len(source) + 2}
 
@@ -209,8 +207,8 @@ class _MaskedAnswer(TableAnswer):
 @given(tables, sources, st.integers(1, 4))
 def test_minus_infinity_excludes_as_a_missing_column_does(table, sources, width):
     decoding = Decoding(beam=width, max_extra=4)
-    found = search(_Masked(table), sources, decoding, symbols(table, 1), nbest=width)
-    assert found == search(TableStep(table), sources, decoding, symbols(table, 1), nbest=width)
+    found = found_by(table, sources, decoding, 1, step=_Masked(table), nbest=width)
+    assert found == found_by(table, sources, decoding, 1, nbest=width)
 
 
 class _Coarse(Table):

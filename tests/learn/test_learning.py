@@ -1,5 +1,6 @@
 """The parts together learn: small models that write reverse sequences, those that need positions for it by them."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -40,15 +41,15 @@ def examples_of(family: str, count: int, *numbers: int, longest: int = 6) -> Exa
     return backwards(words, MARK if family == "gpt" else 0)
 
 
-def reversing(
-    family: str, choices: dict[str, Any], steps: int, longest: int = 6, rate: float | None = None
-) -> tuple[Any, Examples]:
+def reversing(family: str, choices: dict[str, Any], steps: int, longest: int = 6, **rate: float) -> Any:
     """A model that has learned to reverse, and examples that it has not seen."""
+    learned = taught(family, choices, steps, lambda step: examples_of(family, 64, 1, step, longest=longest), **rate)
+    return learned, examples_of(family, 300, 2, longest=longest)
+
+
+def taught(family: str, choices: dict[str, Any], steps: int, examples: Callable[[int], Examples], **rate: float) -> Any:
     model, loss = untrained(family, choices), loss_of_texts if family == "gpt" else loss_of_pairs
-    fit(
-        model, steps, lambda step: loss(model, examples_of(family, 64, 1, step, longest=longest)), rate or RATES[family]
-    )
-    return model, examples_of(family, 300, 2, longest=longest)
+    return fit(model, steps, lambda step: loss(model, examples(step)), **{"rate": RATES[family], **rate})
 
 
 @pytest.mark.parametrize(
@@ -67,18 +68,14 @@ def reversing(
 )
 @pytest.mark.one_of(3, minutes=0.1)
 def test_a_small_set_is_learned_by_heart(family: str, choices: dict[str, Any], steps: int) -> None:
-    model, examples = untrained(family, choices), examples_of(family, 24, 0)
-    loss = loss_of_texts if family == "gpt" else loss_of_pairs
-    fit(model, steps, lambda step: loss(model, examples), RATES[family])
+    examples = examples_of(family, 24, 0)
+    model = taught(family, choices, steps, lambda step: examples)
     assert right(model, examples) == 1.0
     assert right(model, examples, beam=3) == 1.0
 
 
-T5 = {"positions": "relative", "norm": "rms", "norm_place": "pre", "biases": False} | {
-    "scale_scores": False,
-    "scale_embedding": False,
-    "scale_output": True,
-}
+T5 = {"positions": "relative", "norm": "rms", "norm_place": "pre", "biases": False, "scale_scores": False}
+T5 |= {"scale_embedding": False, "scale_output": True}
 """As in [Raffel20 §2.1]: positions by distance alone, RMS norm, neither biases nor scaled scores."""
 
 

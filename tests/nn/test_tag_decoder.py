@@ -1,6 +1,6 @@
 """Tags alone and together: probabilities and choices are those over all sequences of tags, written out."""
 
-from itertools import pairwise, product
+from itertools import product
 from math import log
 
 import pytest
@@ -9,11 +9,11 @@ from torch import Tensor
 
 from regard.nn.heads import Chain, CRFTags, IndependentTags
 from regard.nn.layout import Sequences
-from regard.text.tags import ForbiddenTransitions, forbidden, inventory
+from regard.text.tags import ForbiddenTransitions
+from tests.nn.test_crf import BIO, TAGS, allowed
+from tests.nn.test_crf import score as score_of
 
-TAGS = 3
 LENGTHS = [3, 1, 4]
-BIO = forbidden(inventory("x", "bio"), "bio")
 
 
 def scored() -> tuple[Tensor, Sequences]:
@@ -30,14 +30,11 @@ def together(rule: ForbiddenTransitions) -> CRFTags:
 
 def value(chain: Chain, score: Tensor, path: tuple[int, ...], rule: ForbiddenTransitions) -> float:
     """The score of a path; of one that is forbidden nothing is left."""
-    if set(pairwise(path)) & set(rule.between) or path[0] in rule.first or path[-1] in rule.last:
+    if not allowed(path, rule):
         return -float("inf")
-    found = sum(float(score[place, tag]) for place, tag in enumerate(path))
     if isinstance(chain, CRFTags):
-        field = chain.field
-        found += float(field.start_C[path[0]] + field.end_C[path[-1]])
-        found += sum(float(field.transition_CC[left, right]) for left, right in pairwise(path))
-    return found
+        return float(score_of(chain.field, score, path))
+    return sum(float(score[place, tag]) for place, tag in enumerate(path))
 
 
 @pytest.mark.parametrize("rule", [ForbiddenTransitions(), BIO], ids=["free", "bio"])

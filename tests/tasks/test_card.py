@@ -2,12 +2,11 @@
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any
 
 import pytest
 
 from regard.config import BUILT, recipe_from
-from regard.data.prepare.prepared import PreparedPairs
 from regard.tasks.card import CARD, best_lines, card, final, left_out, score_lines, validation_lines
 from regard.tasks.metrics.bleu import score
 from regard.training.objective import Validation
@@ -21,13 +20,6 @@ RECIPE = recipe_from(
         "training": {"steps": 1234, "tokens": 512, "accumulate": 4},
     }
 )
-
-
-def prepared(**counts: int) -> PreparedPairs:
-    """The few values of prepared data that a card names."""
-    values = SimpleNamespace(count=1000)
-    found = SimpleNamespace(pairs=20_500, validation_source=values, fingerprint="f" * 64, left_out={"counts": counts})
-    return cast(PreparedPairs, found)
 
 
 def test_a_card_names_what_it_is_of() -> None:
@@ -49,8 +41,12 @@ def test_every_task_and_family_has_its_words(task: str) -> None:
 
 
 def test_what_was_left_out_is_counted() -> None:
-    assert left_out(prepared(empty=0)) == []
-    assert left_out(prepared(empty=2, validation=0, **{"too long": 1500})) == ["Left out: 2 empty, 1,500 too long."]
+    for counts, lines in (
+        ({"empty": 0}, []),
+        ({"empty": 2, "validation": 0, "too long": 1500}, ["Left out: 2 empty, 1,500 too long."]),
+    ):
+        prepared: Any = SimpleNamespace(left_out={"counts": counts})
+        assert left_out(prepared) == lines
 
 
 def test_scores_are_final_once_they_are_searched_for(tmp_path: Path) -> None:

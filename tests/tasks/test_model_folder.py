@@ -92,10 +92,7 @@ def test_a_model_folder_is_itself_and_so_is_what_is_none(demo: Path, tmp_path: P
     (tmp_path / "empty").mkdir()
     for path in (demo / "model", *(tmp_path / name for name in ("begun", "absent", "file", "empty"))):
         assert model_folder(path) == path
-
-
-def test_the_demonstrations_model_stands_before_others(demo: Path) -> None:
-    assert model_folder(demo) == model_folder(f"{demo}/") == demo / "model"
+    assert model_folder(demo) == model_folder(f"{demo}/") == demo / "model"  # which stands before others
 
 
 def test_the_only_model_inside_is_meant_and_of_several_each_is_named(tmp_path: Path) -> None:

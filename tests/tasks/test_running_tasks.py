@@ -107,10 +107,8 @@ def test_masked_words_are_found(taught) -> None:
     counting = [[WORDS[(begin + place) % 10] for place in range(5)] for begin in range(10)]
     gaps = [model.fill(" ".join([*words[:2], "[MASK]", *words[3:]]), k=3)[0] for words in counting]
     assert sum(gap[0].piece == f"▁{words[2]}" for gap, words in zip(gaps, counting, strict=True)) >= 7
-    assert all(
-        gap[0].text == " ".join([*words[:2], gap[0].piece[1:], *words[3:]])
-        for gap, words in zip(gaps, counting, strict=True)
-    )
+    for gap, words in zip(gaps, counting, strict=True):
+        assert gap[0].text == " ".join([*words[:2], gap[0].piece[1:], *words[3:]])
     assert "guessed right" in (taught["masked-lm"][1] / "card.md").read_text()
 
 
@@ -118,14 +116,8 @@ def test_missing_spans_are_said_and_it_can_be_begun_from(taught, tmp_path: Path)
     model, folder, _ = taught["span-corruption"]
     found = model.fill(["one two <extra_0> four five <extra_1>", "<extra_7> nine"])
     assert [len(spans) for spans in found] == [2, 1]
-    again = regard.train(
-        train=text(tmp_path / "b.txt", 60, 2),
-        output=tmp_path / "more",
-        task="span-corruption",
-        start_from=folder,
-        settings=[*ONE_STEP, "training.rate=1e-9"],
-        **HERE,
-    )
+    given = {"train": text(tmp_path / "b.txt", 60, 2), "start_from": folder, "task": "span-corruption"}
+    again = regard.train(output=tmp_path / "more", settings=[*ONE_STEP, "training.rate=1e-9"], **given, **HERE)
     assert torch.allclose(again.model.output.weight, model.model.output.weight, atol=1e-6)
     with refused(UsageError, "nothing is missing", "[MASK]"):
         model.fill("nothing is missing")
@@ -169,15 +161,8 @@ def test_what_is_evaluated_is_what_training_would_have_ended_with(
     taught, tmp_path: Path, task: str, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     held = text(tmp_path / "v.txt", 30, 9)
-    regard.train(
-        train=text(tmp_path / "a.txt", 60, 2),
-        valid=held,
-        output=tmp_path / "model",
-        task=task,
-        start_from=taught[task][1],
-        settings=[*ONE_STEP, "seed=4"],
-        **HERE,
-    )
+    given = {"train": text(tmp_path / "a.txt", 60, 2), "valid": held, "start_from": taught[task][1], "task": task}
+    regard.train(output=tmp_path / "model", settings=[*ONE_STEP, "seed=4"], **given, **HERE)
     card = (tmp_path / "model" / "card.md").read_text()
     assert main(["evaluate", str(tmp_path / "model"), "--test", str(held), "--json", "--device", "cpu"]) == 0
     found = json.loads(capsysbinary.readouterr().out)
@@ -268,13 +253,8 @@ def test_few_documents_give_their_end(tmp_path: Path) -> None:
 
 
 def test_the_table_goes_by_characters(tmp_path: Path) -> None:
-    asked: list[int] = []
-    path = text(tmp_path / "a.txt", 100)
-
-    def recipe_for(count: int) -> Recipe:
-        asked.append(count)
-        return Recipe(**recipe("language-model"))
-
+    asked, path, made = list[int](), text(tmp_path / "a.txt", 100), Recipe(**recipe("language-model"))
+    recipe_for = lambda count: asked.append(count) or made  # noqa: E731
     found = JOBS["language-model"](InputFiles([path]), recipe_for, lambda line: None, False)
     assert asked[-1] == found.characters == len(path.read_text()) - 100
 
