@@ -16,25 +16,19 @@ def test_weights_of_every_use_for_each_pair() -> None:
     found = weights_of(model, "transformer", sources, targets)
     assert model.training
     assert found.keys() == POINTS["transformer"].keys()
-    for kind, queries, keys in (
-        ("encoder", sources, sources),
-        ("decoder", targets, targets),
-        ("cross", targets, sources),
-    ):
+    sides = {"encoder": (sources, sources), "decoder": (targets, targets), "cross": (targets, sources)}
+    for kind, (queries, keys) in sides.items():
+        lengths = [(len(q), len(k)) for q, k in zip(queries, keys, strict=True)]
         for layer in found[kind]:
-            assert [weight.shape[1:] for weight in layer] == [
-                (len(q), len(k)) for q, k in zip(queries, keys, strict=True)
-            ]
+            assert [weight.shape[1:] for weight in layer] == lengths
             assert all(torch.allclose(weight.sum(-1), torch.ones_like(weight.sum(-1))) for weight in layer)
 
 
 def test_a_pair_is_read_alike_in_any_company() -> None:
     model = small()
     sources, targets = [[5, 6, 7, 0], [8, 0]], [[model.pieces, 9], [model.pieces, 4, 5]]
-    together, alone = (
-        weights_of(model, "transformer", sources, targets),
-        weights_of(model, "transformer", sources[1:], targets[1:]),
-    )
+    together = weights_of(model, "transformer", sources, targets)
+    alone = weights_of(model, "transformer", sources[1:], targets[1:])
     for kind in POINTS["transformer"]:
         for one, other in zip(together[kind], alone[kind], strict=True):
             assert torch.allclose(one[1], other[0], atol=1e-6)

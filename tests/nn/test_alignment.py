@@ -149,25 +149,20 @@ def test_cosine_does_not_see_lengths() -> None:
         assert_near(found, of.score.attend(of.score.query(hidden_TD), of.score.key(memory_SD), memory_SD, layout), 1e-9)
 
 
-def test_the_additive_score_of_many_long_sentences_takes_little_memory() -> None:
+def test_the_additive_score_of_many_long_sentences_takes_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sixteen pairs of 200 by 200 tokens: all vectors at once would be 640,000; a sentence at a time is 40,000."""
-    largest = 0
-    plain = alignment._sigmoid
+    plain, sizes = alignment._sigmoid, []
 
     def watched(query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
-        nonlocal largest
-        largest = max(largest, query.shape[0] * query.shape[1] * key.shape[1])
+        sizes.append(query.shape[0] * query.shape[1] * key.shape[1])
         return plain(query, key)
 
+    monkeypatch.setattr(alignment, "_sigmoid", watched)
     layout = Layout(Sequences.end_to_end([200] * 16), Sequences.end_to_end([200] * 16))
     of = made("additive")
     hidden_TD, memory_SD = tensors(layout)
-    alignment._sigmoid = watched
-    try:
-        of(hidden_TD, of.remember(memory_SD), memory_SD, layout).sum().backward()
-    finally:
-        alignment._sigmoid = plain
-    assert largest <= max(alignment.CHUNK // D, 200 * 200)
+    of(hidden_TD, of.remember(memory_SD), memory_SD, layout).sum().backward()
+    assert max(sizes) <= max(alignment.CHUNK // D, 200 * 200)
 
 
 def test_no_attention_is_the_state_itself() -> None:

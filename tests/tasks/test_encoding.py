@@ -86,8 +86,7 @@ def test_tokens_have_the_vectors_between_the_symbols(family: str) -> None:
         if not text.strip():
             assert (one.ids, one.vectors.shape) == ((), (0, 12))
             continue
-        assert list(one.ids) == encoded.ids
-        assert list(one.offsets) == encoded.offsets
+        assert (list(one.ids), list(one.offsets)) == (encoded.ids, encoded.offsets)
         rows = alone(task, family, [*before, *encoded.ids, *behind])
         assert_near(one.vectors, rows[len(before) : len(rows) - len(behind)], 1e-5)
 
@@ -123,8 +122,7 @@ def test_a_long_text_is_read_in_windows(family: str) -> None:
     assert len(ids) > 3 * 16
     assert one.vectors.shape == (len(ids), 12)
     before, behind = around(family, task.assets.tokenizer)
-    start = vectors.frame.starts(len(ids))[1]
-    room = vectors.frame.room
+    start, room = vectors.frame.starts(len(ids))[1], vectors.frame.room
     rows = alone(task, family, [*before, *ids[start : start + room], *behind])[len(before) :]
     middle = room // 2
     assert_near(one.vectors[start + middle], rows[middle], 1e-5)

@@ -38,14 +38,9 @@ def test_lines_and_arrays_are_the_same_images() -> None:
     lines = [",".join(map(str, one.ravel())) for one in images]
     wanted = task.scores(list(images))
     assert wanted.shape == (5, 3)
-    for given in (
-        lines,
-        [f"{line},label" for line in lines],
-        [line.replace(",", "\t") for line in lines],
-        [one.ravel() for one in images],
-        [one[:, :, None] for one in images],
-        task.parse_lines(["p" + ",p" * 23, *lines]),
-    ):
+    as_lines = lines, [f"{line},label" for line in lines], [line.replace(",", "\t") for line in lines]
+    as_arrays = [one.ravel() for one in images], [one[:, :, None] for one in images]
+    for given in (*as_lines, *as_arrays, task.parse_lines(["p" + ",p" * 23, *lines])):
         np.testing.assert_array_equal(task.scores(given), wanted)
 
 

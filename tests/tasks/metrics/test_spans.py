@@ -70,11 +70,12 @@ def test_tags_of_words() -> None:
         tag_accuracy([[]], [[]])
 
 
-def test_sides_of_unlike_size_are_refused() -> None:
+def test_nothing_and_sides_of_unlike_size_are_refused() -> None:
     with refused(RegardError, None, "1", "0"):
         span_scores([[]], [])
-    with refused(RegardError):
-        span_scores([], [])
+    for scores in (span_scores, tag_accuracy, lambda gold, said: tag_scores(gold, said, "none")):
+        with refused(RegardError):
+            scores([], [])
 
 
 GOLD = [["B-PER", "I-PER", "O", "B-LOC"], ["O", "B-LOC"]]
@@ -107,8 +108,3 @@ def test_other_schemes_are_compared_as_bio() -> None:
     assert tag_scores(GOLD, written, "bilou").values == tag_scores(GOLD, SAID, "bio").values
     inside = [["I-PER", "I-PER", "O", "I-PER"], ["O", "I-LOC"]]
     assert tag_scores(GOLD, inside, "io").values == tag_scores(GOLD, SAID, "bio").values
-
-
-def test_nothing_to_score_is_said() -> None:
-    with refused(RegardError):
-        tag_scores([], [], "none")
