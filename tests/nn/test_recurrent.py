@@ -93,6 +93,16 @@ def test_gradients_are_those_of_finite_differences(cell, directions: int) -> Non
     assert torch.autograd.gradcheck(run, (x_TD, first_NX, *of.parameters()))
 
 
+@CELLS
+def test_with_and_without_gradients_is_the_same(cell) -> None:
+    of, where = stack(cell, 2), sequences(LENGTHS, tail=1)
+    x_TD = torch.randn(where.size, 8, dtype=torch.float64)
+    trained = of(x_TD, where)
+    with torch.no_grad():
+        for found, expected in zip(of(x_TD, where), trained, strict=True):
+            assert_near(found, expected, 1e-9)
+
+
 def test_by_time() -> None:
     where = sequences([2, 0, 3, 2], tail=2, spare=1)
     by_time = where.by_time()

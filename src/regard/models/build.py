@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import torch
 from torch import nn
 
 from regard.config import (
@@ -227,6 +228,12 @@ ENCODER_DECODERS: dict[str, Callable[[Any, int, int, int], Transformer | Rnn]] =
 def encoder_decoder(model: Model, source_pieces: int, target_pieces: int, key: int = 0) -> Transformer | Rnn:
     """The translator a section describes, of whichever family."""
     return ENCODER_DECODERS[model.family](model, source_pieces, target_pieces, key)
+
+
+def outline(model: TransformerSection, source_pieces: int, target_pieces: int) -> Transformer:
+    """The same Transformer without memory for its weights: to count and to check shapes."""
+    with torch.device("meta"):
+        return transformer(model, source_pieces, target_pieces)
 
 
 def _ready(built: Built, key: int) -> Built:
