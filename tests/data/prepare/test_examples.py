@@ -12,6 +12,7 @@ from regard.data.batches.texts import Examples
 from regard.data.corpora.corpus import no_progress
 from regard.data.corpora.labelled import open_labelled
 from regard.data.corpora.scan import DataScan
+from regard.data.prepare import preparation
 from regard.data.prepare.encoders import ClassEncoder, LabelIds
 from regard.data.prepare.prepared import PreparedExamples
 from regard.data.prepare.windowing import Frame
@@ -87,6 +88,25 @@ def test_what_was_prepared_is_used_again_to_the_byte(texts: Path, tmp_path: Path
     assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "data").iterdir()} == before
     other = prepared(texts, tmp_path / "again")
     assert other.fingerprint == first.fingerprint
+    for path in (tmp_path / "data").iterdir():
+        assert path.read_bytes() == (tmp_path / "again" / path.name).read_bytes()
+
+
+def test_what_waits_is_bounded_by_characters_and_changes_no_byte(texts: Path, tmp_path: Path, monkeypatch) -> None:
+    longest = max(len(text + label) for text, label in open_labelled(texts).examples())
+    prepared(texts, tmp_path / "data")
+    encode, encoded = ClassEncoder.encode, list[list[int]]()
+
+    def noted(self: ClassEncoder, examples: Any, part: str) -> Any:
+        encoded.append([len(text + label) for text, label in examples])
+        return encode(self, examples, part)
+
+    monkeypatch.setattr(preparation, "CHARACTERS", 100)
+    monkeypatch.setattr(ClassEncoder, "encode", noted)
+    prepared(texts, tmp_path / "again")
+    assert sum(map(len, encoded)) == 60
+    assert 100 <= max(map(sum, encoded)) < 100 + longest
+    assert sum(sum(batch) >= 100 for batch in encoded) > 5
     for path in (tmp_path / "data").iterdir():
         assert path.read_bytes() == (tmp_path / "again" / path.name).read_bytes()
 

@@ -59,6 +59,10 @@ class Encoder(ABC, Generic[ExampleT]):
     def sizes(self, part: str) -> tuple[int, int]:
         """Ids of each side are below these."""
 
+    def characters(self, example: ExampleT) -> int:
+        """Characters of an example, or its pixels: what it takes of memory until it is encoded."""
+        return sum(map(len, example.sides()))
+
     @abstractmethod
     def encode(self, examples: Sequence[ExampleT], part: str) -> list[Encoded]:
         """The ids of each example of the training or validation part."""
@@ -248,6 +252,9 @@ class ImageEncoder(TextEncoder[Image]):
 
     def sizes(self, part: str) -> tuple[int, int]:
         return LARGEST + 1, self.labels.size
+
+    def characters(self, example: Image) -> int:
+        return len(example.pixels)
 
     @property
     def own(self) -> dict[str, Any]:
