@@ -37,7 +37,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
 }
 """What is tried of fields that are no words and no switches."""
 BEGINNINGS: dict[str, tuple[dict[str, Any], ...]] = {
-    "transformer": ({}, {"norm_place": "pre"}, T5, {**T5, "tie": "none", "scale_output": False}),
+    "transformer": ({}, {"norm_place": "pre"}, T5, {**T5, "tie": "none", "scale_output": False})
 }
 """Models that can be exported, or nearly, which a draw changes in a few fields."""
 

@@ -3,61 +3,23 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import Tokenizer
 
 from tests.convert.small_peers import BERT, GPT2, T5, VIT, theirs, transformers
+from tests.text.tokenizers.library_tokenizers import byte_pairs, unigrams, word_pieces
 
 TEXTS = ["A dog runs over the grass.", "Two men sit on a wall!", "the grass is green", "Ein Hund läuft."]
 LABELS = ("red", "green", "blue", "grey", "white")
 TAGS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 
 
-def word_pieces() -> Tokenizer:
-    """As BERT's."""
-    symbols = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    core = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    core.normalizer = normalizers.BertNormalizer(lowercase=True)
-    core.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    core.decoder = decoders.WordPiece()
-    core.train_from_iterator(
-        TEXTS, trainers.WordPieceTrainer(vocab_size=90, special_tokens=symbols, show_progress=False)
-    )
-    core.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    return core
-
-
-def byte_pairs() -> Tokenizer:
-    """As GPT-2's."""
-    core = Tokenizer(models.BPE())
-    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    core.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    core.train_from_iterator(
-        TEXTS,
-        trainers.BpeTrainer(
-            vocab_size=280, initial_alphabet=alphabet, special_tokens=["<|endoftext|>"], show_progress=False
-        ),
-    )
-    return core
-
-
-def unigrams() -> Tokenizer:
-    """As T5's."""
-    core = Tokenizer(models.Unigram())
-    core.pre_tokenizer = pre_tokenizers.Metaspace()
-    core.decoder = decoders.Metaspace()
-    core.train_from_iterator(
-        TEXTS,
-        trainers.UnigramTrainer(
-            vocab_size=60, special_tokens=["<pad>", "</s>", "<unk>"], unk_token="<unk>", show_progress=False
-        ),
-    )
-    core.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+def t5_pieces() -> Tokenizer:
+    """Whose sentinels stand behind the pieces."""
+    core = unigrams(TEXTS, 60)
     core.add_special_tokens([f"<extra_id_{number}>" for number in (2, 1, 0)])
     return core
 
@@ -79,7 +41,7 @@ def folder_of(kind: str, path: Path, **changes: Any) -> tuple[Any, Any]:
         peer = theirs(kind, config).float()
         peer.save_pretrained(path)
         return peer, None
-    core = {"bert": word_pieces, "gpt2": byte_pairs, "t5": unigrams}[family]()
+    core = {"bert": partial(word_pieces, TEXTS, 90), "gpt2": partial(byte_pairs, TEXTS, 280), "t5": t5_pieces}[family]()
     size = {"vocab_size": core.get_vocab_size()}
     if family == "bert":
         config = transformers.BertConfig(**{**BERT, "max_position_embeddings": 40, **named, **size, **changes})

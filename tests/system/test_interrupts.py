@@ -42,6 +42,14 @@ def ended(process: "subprocess.Popen[str]") -> tuple[int, str]:
     return process.returncode, err
 
 
+def stopped(process: "subprocess.Popen[str]", number: signal.Signals) -> tuple[int, str]:
+    """The same of a process that is told to stop while it loads a module."""
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(number)
+    return ended(process)
+
+
 def test_the_handlers_stand_before_anything_large_is_loaded() -> None:
     code, err = ended(python("-c", "import sys, regard.__main__; sys.exit(sorted(sys.modules).__repr__())"))
     assert code == 1
@@ -55,10 +63,7 @@ def test_the_handlers_stand_before_anything_large_is_loaded() -> None:
 def test_a_training_that_is_being_loaded_stops(tmp_path: Path, command: str, number: signal.Signals) -> None:
     (tmp_path / "cyclopts.py").write_text(LOADING)
     process = python("-m", "regard", command, folder=tmp_path)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    process.send_signal(number)
-    assert ended(process) == (75, "regard: stopped; nothing is lost: rerun the same command\n")
+    assert stopped(process, number) == (75, "regard: stopped; nothing is lost: rerun the same command\n")
 
 
 @pytest.mark.parametrize(("number", "expected"), [(INT, 130), (TERM, -TERM)])
@@ -68,20 +73,14 @@ def test_another_command_that_is_being_loaded_ends(
 ) -> None:
     (tmp_path / "torch.py").write_text(LOADING)
     process = python("-m", module, "info", tmp_path, folder=tmp_path)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    process.send_signal(number)
-    assert ended(process) == (expected, "")
+    assert stopped(process, number) == (expected, "")
 
 
 def test_a_training_stops_while_torch_is_loaded(tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text(LOADING)
     words = ["--source", tmp_path / "a", "--target", tmp_path / "b", "--output", tmp_path / "c"]
     process = python("-m", "regard", "train", *words, folder=tmp_path)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    process.send_signal(INT)
-    code, err = ended(process)
+    code, err = stopped(process, INT)
     assert (code, len(err.splitlines())) == (75, 1)
 
 

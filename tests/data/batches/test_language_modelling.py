@@ -114,11 +114,7 @@ def restored(source: np.ndarray, target: np.ndarray) -> tuple[list[int], int]:
 
 
 @given(
-    st.integers(0, 400),
-    st.floats(0.01, 0.9),
-    st.floats(1.0, 10.0),
-    st.integers(0, len(SENTINELS)),
-    st.integers(0, 5),
+    st.integers(0, 400), st.floats(0.01, 0.9), st.floats(1.0, 10.0), st.integers(0, len(SENTINELS)), st.integers(0, 5)
 )
 def test_spans_can_be_put_back_and_lengths_are_known_before(length, share, span, sentinels, seed) -> None:
     section = Masking(share=share, span=span)

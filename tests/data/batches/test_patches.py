@@ -6,14 +6,7 @@ import torch
 
 from regard.config import Images, Recipe
 from regard.data.batches.batch import Position
-from regard.data.batches.patches import (
-    ImageExamples,
-    PatchGrid,
-    Scale,
-    pack_images,
-    shift_images,
-    warp_images,
-)
+from regard.data.batches.patches import ImageExamples, PatchGrid, Scale, pack_images, shift_images, warp_images
 from regard.data.corpora.images import Image, Shape
 from regard.data.prepare.encoders import ImageEncoder, LabelIds
 from tests.data.batches.memory_sides import Lists

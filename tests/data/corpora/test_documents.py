@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
-import lzma
 import random
 import tracemalloc
 from pathlib import Path
 
 import pytest
-import zstandard
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -19,16 +17,10 @@ from regard.data.corpora.corpus import Corpus
 from regard.data.corpora.documents import PART, Unit, open_documents, read_chunks, refuse_columns
 from regard.system.errors import RegardError, UsageError
 from regard.text.lines import InvalidLines, lines
+from tests.data.corpora.packed import write
 from tests.refusals import refused
 
 TEXT = "To be,\nor not\n\n  \nto be:\n that is\n\n"
-
-
-def write(path: Path, text: str) -> Path:
-    raw = text.encode()
-    pack = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}.get(path.suffix)
-    path.write_bytes(pack(raw) if pack else raw)
-    return path
 
 
 def whole(corpus: Corpus) -> list[str]:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import json
-import lzma
 from pathlib import Path
 
 import pytest
-import zstandard
 
 from regard.data.corpora.labelled import (
     FirstWordLabels,
@@ -23,17 +20,11 @@ from regard.data.corpora.labelled import (
     split_labels,
 )
 from regard.system.errors import RegardError, UsageError
+from tests.data.corpora.packed import write
 from tests.refusals import refused
 
 ROWS = [("a film, and a good one", "1"), ('he said "no" twice', "0"), ("two\nlines", "1"), ("Grüße 😀", "0")]
 PAIRS = [(text.replace("\n", " "), label) for text, label in ROWS]
-
-
-def write(path: Path, text: str) -> Path:
-    raw = text.encode()
-    pack = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}.get(path.suffix)
-    path.write_bytes(pack(raw) if pack else raw)
-    return path
 
 
 def comma_separated(rows: list[tuple[str, ...]]) -> str:

@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import gzip
 import json
-import lzma
 import re
 from pathlib import Path
 
 import pytest
-import zstandard
 
 from regard.data.corpora.conll import Conll, ConllU
 from regard.data.corpora.corpus import Corpus
 from regard.data.corpora.tagged import JsonTags, open_tagged
 from regard.system.errors import RegardError, UsageError
 from regard.text.tags import detect
+from tests.data.corpora.packed import write
 from tests.refusals import refused
 
 Sentences = list[list[tuple[str, str]]]
 TWO: Sentences = [[("Ann", "B-PER"), ("Lee", "I-PER"), ("ran", "O")], [("Hi", "O")]]
-
-
-def write(path: Path, text: str) -> Path:
-    raw = text.encode()
-    pack = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}.get(path.suffix)
-    path.write_bytes(pack(raw) if pack else raw)
-    return path
 
 
 def sentences(corpus: Corpus) -> Sentences:

@@ -1,6 +1,5 @@
 """Labelled texts become a folder of ids: every text once, in its part, with its label; what is left out is named."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from regard.data.prepare import preparation
 from regard.data.prepare.encoders import ClassEncoder, LabelIds
 from regard.data.prepare.prepared import PreparedExamples
 from regard.data.prepare.windowing import Frame
-from regard.system.errors import Damaged, RegardError
+from regard.system.errors import RegardError
 from regard.tasks.text.preparation import prepare_texts
 from regard.text.tokenizers.tokenizer import learn
 from regard.text.tokenizers.vocabulary import read_tokenizer
@@ -185,15 +184,6 @@ def test_examples_that_are_too_alike_are_said_with_their_file(tmp_path: Path) ->
     path = written(tmp_path / "a.csv", [("text", "a")] * 40)
     with refused(RegardError, path, "40", "--valid"):
         prepared(path, tmp_path / "data")
-
-
-def test_a_damaged_folder_is_refused(texts: Path, tmp_path: Path) -> None:
-    prepared(texts, tmp_path / "data")
-    index = json.loads((tmp_path / "data" / "index.json").read_text())
-    name = next(name for name in index["files"] if name != "tokenizer.json")
-    (tmp_path / "data" / name).write_bytes(b"")
-    with refused(Damaged, tmp_path / "data" / name):
-        prepared(texts, tmp_path / "data")
 
 
 def test_a_long_text_is_several_examples_with_one_label(texts: Path, tmp_path: Path) -> None:

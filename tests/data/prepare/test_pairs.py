@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from pathlib import Path
@@ -171,20 +170,3 @@ def test_a_kill_leaves_nothing_that_looks_complete(
     monkeypatch.undo()
     assert PreparedPairs(tmp_path / "data").pairs == 180
     assert not (tmp_path / "data.partial").exists()
-
-
-def test_a_newer_format_is_refused(tmp_path: Path, pairs: Corpus) -> None:
-    folder = prepare_pairs([pairs], recipe(), tmp_path / "data").folder
-    index = json.loads((folder / "index.json").read_text())
-    del index["sha256"]
-    (folder / "index.json").write_text(json.dumps({**index, "format": 2}))
-    with refused(RegardError, folder / "index.json"):
-        PreparedPairs(folder)
-
-
-def test_nothing_left_to_learn_from_is_an_error(tmp_path: Path) -> None:
-    held = write(tmp_path, "valid", ["one"], ["eins"])
-    train = write(tmp_path, "train", ["a", ""], ["", "b"])
-    with refused(RegardError, train.name):
-        prepare_pairs([train], recipe(), tmp_path / "data", validation=held)
-    assert not (tmp_path / "data").exists()
