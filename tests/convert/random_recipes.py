@@ -1,7 +1,5 @@
 """Recipes of every task and family with a few of their fields at random, to try what a format has a form for."""
 
-from __future__ import annotations
-
 import random
 from typing import Any, get_args
 

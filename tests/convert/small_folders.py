@@ -1,7 +1,5 @@
 """Small folders as ``transformers`` writes them: a random model and a tokenizer learned from a few sentences."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path

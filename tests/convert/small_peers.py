@@ -1,7 +1,5 @@
 """Small random models of ``transformers``, and ours with the same weights."""
 
-from __future__ import annotations
-
 import copy
 import os
 from collections.abc import Iterator, Mapping, Sequence

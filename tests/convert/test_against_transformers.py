@@ -1,7 +1,5 @@
 """Same weights, same numbers as ``transformers``: what models say and the gradient of every parameter."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

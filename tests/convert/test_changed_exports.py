@@ -1,7 +1,5 @@
 """What ``export`` wrote and somebody changed: read where it says the same, else refused by name."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Models taken out say the same in ``transformers`` and, where it knows the family, in CTranslate2."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Models brought in say what they said there; what does not fit is refused by name."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -187,15 +185,8 @@ def test_labels_keep_their_names_and_what_they_are_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("task", "label"),
     [
-        ("Token", "B-\tPER"),
-        ("Token", "B-"),
-        ("Token", "I-"),
-        ("Token", ""),
-        ("Token", "\ud800"),
-        ("Sequence", "a\nb"),
-        ("Sequence", "a|b"),
-        ("Sequence", " a"),
-        ("Sequence", "\u3000"),
+        *(("Token", label) for label in ("B-\tPER", "B-", "I-", "", "\ud800")),
+        *(("Sequence", label) for label in ("a\nb", "a|b", " a", "\u3000")),
     ],
 )
 def test_labels_that_no_output_can_show_are_refused(task: str, label: str, tmp_path: Path) -> None:

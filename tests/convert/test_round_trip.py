@@ -1,7 +1,5 @@
 """What ``export`` writes, ``import`` reads: the same weights, tokens, recipe and answers, for every family and task."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

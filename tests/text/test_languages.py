@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from regard.text.languages import bleu_tokeniser, joiner, language_of

@@ -1,7 +1,5 @@
 """Spans and tags are the same thing said twice; what is ill-formed is read as CoNLL's scoring reads it."""
 
-from __future__ import annotations
-
 import random
 from itertools import pairwise, product
 from typing import get_args

@@ -1,7 +1,5 @@
 """Batches: the text of their sentences, from any position on, the same with and without a thread."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whatever silently ruins a tagger is found, with file and line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

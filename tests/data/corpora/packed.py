@@ -1,7 +1,5 @@
 """Files of text, packed as their ending says."""
 
-from __future__ import annotations
-
 import gzip
 import lzma
 from pathlib import Path

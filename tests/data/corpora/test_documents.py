@@ -1,7 +1,5 @@
 """Running text comes as documents, to the character; a huge one comes in parts, and no part is large."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import random

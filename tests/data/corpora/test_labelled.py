@@ -1,7 +1,5 @@
 """Labelled texts in each of their forms; a header is recognised by its names only, and no line is lost."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -40,12 +38,7 @@ def test_every_form_gives_the_same_pairs_as_often_as_asked(tmp_path: Path, endin
     objects = write(tmp_path / f"a.jsonl{ending}", "\n".join(rows))
     tabs = write(tmp_path / f"a.tsv{ending}", "".join(f"{label}\tx\t{text}\r\n" for text, label in PAIRS))
     words = write(tmp_path / f"a.txt{ending}", "".join(f"{label} {text}\n" for text, label in PAIRS))
-    found = [
-        open_labelled(table),
-        open_labelled(objects),
-        open_labelled(tabs, "3,1"),
-        open_labelled(words, "label text"),
-    ]
+    found = [*map(open_labelled, (table, objects)), open_labelled(tabs, "3,1"), open_labelled(words, "label text")]
     assert [type(one) for one in found] == [LabelledCsv, LabelledJsonLines, LabelledTsv, FirstWordLabels]
     for one in found:
         assert list(one.examples()) == list(one.examples()) == PAIRS

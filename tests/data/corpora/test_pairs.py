@@ -1,7 +1,5 @@
 """Parallel text in its forms; whatever is wrong is said with file and line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tagged sentences in each of their forms: words, their places in the text with its real spacing, and their tags."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re
@@ -47,14 +45,8 @@ def test_every_form_gives_the_same_sentences_as_often_as_asked(tmp_path: Path, e
     marked = write(tmp_path / f"e.jsonl{ending}", "\n".join(map(json.dumps, spans)))
     lists = [{"tokens": [word for word, _ in one], "ner_tags": [tag for _, tag in one]} for one in TWO]
     listed = write(tmp_path / f"f.jsonl{ending}", "\n".join(map(json.dumps, lists)))
-    found = [
-        open_tagged(tabs),
-        open_tagged(blanks),
-        open_tagged(third, "2,1"),
-        open_tagged(bank, "xpos"),
-        open_tagged(marked),
-        open_tagged(listed),
-    ]
+    columns = {third: "2,1", bank: "xpos"}
+    found = [open_tagged(path, columns.get(path)) for path in (tabs, blanks, third, bank, marked, listed)]
     assert [type(one) for one in found] == [Conll, Conll, Conll, ConllU, JsonTags, JsonTags]
     for one in found:
         assert sentences(one) == sentences(one) == TWO

@@ -1,7 +1,5 @@
 """Preparation of small data as training does it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """BPE-dropout over shards: a pure function of (seed, epoch, sentence, word), each sentence still its text."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Prepared data: what stands in the shards is the text, made once, whole or not there, reused only if all fits."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

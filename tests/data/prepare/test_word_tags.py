@@ -1,7 +1,5 @@
 """Every word of a text is counted once, in the window where it is most central, its pieces and tag with it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

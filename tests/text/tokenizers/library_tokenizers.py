@@ -1,7 +1,5 @@
 """Small tokenizers of the library, learned as those of BERT, GPT-2 and T5 are."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers

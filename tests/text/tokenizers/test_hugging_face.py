@@ -1,7 +1,5 @@
 """Tokenizers of other projects: equal to the library that wrote them, but that no text gives a symbol."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

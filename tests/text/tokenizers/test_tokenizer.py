@@ -1,7 +1,5 @@
 """The law *text*: decode(encode(x)) == normalise(x) for every string, and offsets cover what they claim."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import subprocess
