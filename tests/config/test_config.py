@@ -167,9 +167,7 @@ def test_a_refusal_is_short(values: dict[str, object], names: str) -> None:
     ("family", "buckets", "distance"),
     [("bert", 4, 2), ("bert", 5, 2), ("bert", 32, 9), ("gpt", 2, 2), ("gpt", 32, 17), ("transformer", 4, 3)],
 )
-def test_all_distances_find_their_bucket_at_the_border_of_what_is_accepted(
-    family: str, buckets: int, distance: int
-) -> None:
+def test_all_distances_find_their_bucket_at_the_border_of_what_is_accepted(family: str, buckets: int, distance) -> None:
     section: Any = recipe_from(relative(family, buckets, distance)).model
     ahead_LM = torch.arange(-300, 301)[None]
     for direction in section.directions:

@@ -41,10 +41,8 @@ def _exact():
         yield
 
 
-def assert_same_gradients(
-    model: nn.Module, theirs: Any, table: list[names.Row], dtype: torch.dtype, folder: Path
-) -> dict[str, Tensor]:
-    """Every parameter's, but of the row of the start symbol, which is never learned here; theirs, by our names."""
+def assert_same_gradients(model: nn.Module, theirs: Any, table: list[names.Row], dtype: Any, folder: Path) -> None:
+    """Every parameter's, but of the row of the start symbol, which is never learned here."""
     expected = names.inward(table, saved_gradients(theirs, folder / "gradients"), "test")
     largest = max(float(gradient.abs().max()) for gradient in expected.values())
     for name, parameter in model.named_parameters():
@@ -55,7 +53,6 @@ def assert_same_gradients(
         # What moves all scores of a query alike has no gradient but rounding: measure that by the others.
         scale = max(largest / max(float(theirs_grad.abs().max()), 1e-30), 1.0) if name.endswith("key.bias") else 1.0
         assert_near(found, theirs_grad, tolerance(dtype) * scale, name)
-    return expected
 
 
 def direction(value: Tensor) -> Tensor:

@@ -37,8 +37,9 @@ BERTS = [
 ]
 
 
-def opened(folder: Path) -> tuple[Any, Any, Any]:
-    """Recipe, tokenizer and model of a folder of ours, read as the tasks read it."""
+def imported(path: Path) -> tuple[Any, Any, Any]:
+    """Recipe, tokenizer and model of what came in, read as the tasks read it."""
+    import_model(path / "theirs", folder := path / "ours")
     recipe = recipe_from(recipe_values(folder / "recipe.toml"))
     tokenizer = read_tokenizer(folder / "tokenizer.json") if (folder / "tokenizer.json").exists() else None
     labels = folder / "labels.json"
@@ -57,8 +58,7 @@ def unread(folder: Path, where: str | Path | None, *holds: str) -> None:
 @pytest.mark.parametrize(("kind", "task"), BERTS)
 def test_bert_with_a_head(kind: str, task: str, tmp_path: Path) -> None:
     peer, theirs = folder_of(kind, tmp_path / "theirs", labels=TAGS if task == "tagging" else LABELS)
-    import_model(tmp_path / "theirs", tmp_path / "ours")
-    recipe, tokenizer, model = opened(tmp_path / "ours")
+    recipe, tokenizer, model = imported(tmp_path)
     assert recipe.task == task
     assert recipe.data.max_tokens == recipe.model.max_positions == 40
     assert recipe.tagging.scheme == ("bio" if task == "tagging" else "auto")
@@ -80,8 +80,7 @@ def test_bert_with_a_head(kind: str, task: str, tmp_path: Path) -> None:
 def test_gpt2(kind: str, tmp_path: Path) -> None:
     folder_of(kind, tmp_path / "theirs")
     peer = transformers.GPT2LMHeadModel.from_pretrained(tmp_path / "theirs").eval()
-    import_model(tmp_path / "theirs", tmp_path / "ours")
-    recipe, tokenizer, model = opened(tmp_path / "ours")
+    recipe, tokenizer, model = imported(tmp_path)
     assert recipe.task == "language-model"
     texts = [torch.tensor(tokenizer.encode(text).ids) for text in TEXTS]
     expected = torch.cat([peer(input_ids=text[None]).logits[0] for text in texts])
@@ -96,8 +95,7 @@ def test_t5(feed_forward: str, tied: bool, tmp_path: Path) -> None:
     if not tied:
         peer.lm_head.weight = torch.nn.Parameter(torch.randn_like(peer.lm_head.weight))
         peer.save_pretrained(tmp_path / "theirs")
-    import_model(tmp_path / "theirs", tmp_path / "ours")
-    recipe, tokenizer, model = opened(tmp_path / "ours")
+    recipe, tokenizer, model = imported(tmp_path)
     assert (recipe.task, recipe.model.tie) == ("span-corruption", "three" if tied else "none")
     sources = [torch.tensor([*tokenizer.encode(text).ids, tokenizer.end]) for text in TEXTS]
     started = [torch.cat([torch.tensor([tokenizer.start]), text[:-1]]) for text in sources]
@@ -126,8 +124,7 @@ def test_an_output_that_is_not_tied_must_be_there(kind: str, tmp_path: Path) -> 
 
 def test_vit(tmp_path: Path) -> None:
     peer, _ = folder_of("ViTForImageClassification", tmp_path / "theirs")
-    import_model(tmp_path / "theirs", tmp_path / "ours")
-    recipe, _, model = opened(tmp_path / "ours")
+    recipe, _, model = imported(tmp_path)
     assets = ImageAssets.load(tmp_path / "ours")
     assert (recipe.task, assets.labels) == ("image-classification", LABELS)
     assert assets.scale == Scale(255.0, (0.5,), (0.5,))
@@ -391,8 +388,7 @@ def test_one_label_alone(changes: dict[str, Any], kind: str, tmp_path: Path) -> 
 def test_a_bare_encoder(tmp_path: Path) -> None:
     peer, theirs = folder_of("BertModel", tmp_path / "theirs")
     assert config_of(tmp_path / "theirs")["architectures"] == ["BertModel"]
-    import_model(tmp_path / "theirs", tmp_path / "ours")
-    recipe, tokenizer, model = opened(tmp_path / "ours")
+    recipe, tokenizer, model = imported(tmp_path)
     assert (recipe.task, recipe.model.pool, recipe.model.pooler) == ("encoding", "first", True)
     batch = theirs(TEXTS, padding=True, return_tensors="pt")
     said = peer(input_ids=batch.input_ids, attention_mask=batch.attention_mask)
@@ -418,8 +414,7 @@ def around(
 def test_an_encoder_of_sentences_pools_as_it_says(way: str, pool: str, tmp_path: Path) -> None:
     peer, theirs = folder_of("BertModel", tmp_path / "theirs")
     around(tmp_path / "theirs", way, ("Transformer", "Pooling", "Normalize"), max_seq_length=16)
-    import_model(tmp_path / "theirs", tmp_path / "ours")
-    recipe, tokenizer, model = opened(tmp_path / "ours")
+    recipe, tokenizer, model = imported(tmp_path)
     assert (recipe.model.pool, recipe.model.pooler, recipe.data.max_tokens) == (pool, False, 16)
     assert recipe.encoding.normalise
     for text, found in zip(TEXTS, model(packed(framed(tokenizer, TEXTS))), strict=True):

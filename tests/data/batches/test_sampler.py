@@ -61,9 +61,7 @@ def problems(draw: st.DrawFn) -> tuple[Lengths, Capacity, int, int]:
 
 
 @given(problems(), st.integers(7, 60))
-def test_each_sentence_once_an_epoch_in_batches_that_fit(
-    problem: tuple[Lengths, Capacity, int, int], block: int
-) -> None:
+def test_each_sentence_once_an_epoch_in_batches_that_fit(problem, block: int) -> None:
     (source, target), capacity, seed, look_ahead = problem
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(planning, "BLOCK", block)

@@ -78,9 +78,7 @@ def test_texts_are_compared_over_all_corpora(tmp_path: Path) -> None:
         ([], "no texts", "There are no texts"),
     ],
 )
-def test_what_nothing_can_be_learned_from_is_fatal(
-    tmp_path: Path, pairs: list[tuple[str, str]], kind: str, message: str
-) -> None:
+def test_what_nothing_can_be_learned_from_is_fatal(tmp_path: Path, pairs, kind: str, message: str) -> None:
     report = check_labels([open_labelled(rows(tmp_path / "a.tsv", pairs))])
     assert not report.usable
     assert [finding.kind for finding in report.findings if finding.severity == "fatal"] == [kind]

@@ -44,9 +44,7 @@ def whole(corpus: Corpus) -> list[str]:
         ("line", ["To be,", "or not", "to be:", " that is"], [1, 2, 5, 6]),
     ],
 )
-def test_documents_of_every_kind(
-    tmp_path: Path, ending: str, unit: Unit, expected: list[str], lines: list[int]
-) -> None:
+def test_documents_of_every_kind(tmp_path: Path, ending: str, unit: Unit, expected, lines: list[int]) -> None:
     path = write(tmp_path / f"a.txt{ending}", "\ufeff" + TEXT.replace("\n", "\r\n"))
     corpus = open_documents(path, unit)
     assert list(corpus.examples()) == list(corpus.examples()) == [(text, False) for text in expected]
@@ -55,9 +53,7 @@ def test_documents_of_every_kind(
 
 @pytest.mark.parametrize("unit", ["file", "paragraph", "line"])
 @given(text=st.text(alphabet="ab \n\r\ufeffä😀", max_size=80), most=st.integers(20, 40), part=st.integers(40, 60))
-def test_parts_are_the_document(
-    tmp_path_factory: pytest.TempPathFactory, unit: Unit, text: str, most: int, part: int
-) -> None:
+def test_parts_are_the_document(tmp_path_factory, unit: Unit, text: str, most: int, part: int) -> None:
     path = tmp_path_factory.mktemp("parts") / "a.txt"
     path.write_bytes(text.encode())
     read = list(lines(path))

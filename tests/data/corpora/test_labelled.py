@@ -63,9 +63,7 @@ def test_every_form_gives_the_same_pairs_as_often_as_asked(tmp_path: Path, endin
         ("", None, []),
     ],
 )
-def test_a_header_is_known_by_its_names_only(
-    tmp_path: Path, text: str, columns: str | None, expected: list[tuple[str, str]]
-) -> None:
+def test_a_header_is_known_by_its_names_only(tmp_path: Path, text: str, columns: str | None, expected) -> None:
     assert list(open_labelled(write(tmp_path / "a.tsv", text), columns).examples()) == expected
 
 
@@ -100,9 +98,7 @@ def test_the_line_of_a_record_is_the_one_it_begins_in(tmp_path: Path) -> None:
         ("a.txt", "x:y a\ny b\n", "label:fine text", 2, ("'y'",)),
     ],
 )
-def test_what_is_wrong_is_said_with_file_and_line(
-    tmp_path: Path, name: str, text: str, columns: str | None, line: int, holds: tuple[str, ...]
-) -> None:
+def test_what_is_wrong_is_said_with_file_and_line(tmp_path, name: str, text: str, columns, line: int, holds) -> None:
     path = write(tmp_path / name, text)
     with refused(RegardError, f"{path}:{line}", *holds):
         list(open_labelled(path, columns).examples())

@@ -141,9 +141,7 @@ def test_keys_are_chosen_and_numbers_are_tags(tmp_path: Path) -> None:
         ("a.jsonl", '{"words": ["a"], "tags": [true]}\n', None, 1, ("True",)),
     ],
 )
-def test_what_is_wrong_is_said_with_file_and_line(
-    tmp_path: Path, name: str, text: str, columns: str | None, line: int, holds: tuple[str, ...]
-) -> None:
+def test_what_is_wrong_is_said_with_file_and_line(tmp_path, name: str, text: str, columns, line: int, holds) -> None:
     path = write(tmp_path / name, text)
     with refused(RegardError, f"{path}:{line}", *holds):
         list(open_tagged(path, columns).examples())

@@ -126,9 +126,7 @@ def test_another_seed_holds_other_texts_back(texts: Path, tmp_path: Path) -> Non
         ({"rests": {"kind": "multi"}}, "kind"),
     ],
 )
-def test_what_rests_on_something_else_is_refused_by_name(
-    texts: Path, tmp_path: Path, changed: dict[str, Any], said: str
-) -> None:
+def test_what_rests_on_something_else_is_refused_by_name(texts: Path, tmp_path: Path, changed, said: str) -> None:
     prepared(texts, tmp_path / "data")
     with refused(RegardError, tmp_path / "data", said):
         prepared(texts, tmp_path / "data", **changed)

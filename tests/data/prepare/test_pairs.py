@@ -141,9 +141,7 @@ def test_damage_is_found_and_the_data_made_again(tmp_path: Path, pairs: Corpus) 
         assert prepare_pairs([pairs], recipe(), folder).fingerprint == first.fingerprint
 
 
-def test_a_kill_leaves_nothing_that_looks_complete(
-    tmp_path: Path, pairs: Corpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kill_leaves_nothing_that_looks_complete(tmp_path: Path, pairs: Corpus, monkeypatch) -> None:
     syncs = 0
     real = os.fsync
 
