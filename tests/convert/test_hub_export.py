@@ -278,9 +278,8 @@ def test_ctranslate2_reads_what_came_in_and_went_out(kind: str, tmp_path: Path) 
         assert_near(np.array(said), peer(torch.tensor([ids])).logits, 1e-4)
     else:
         pieces = theirs.convert_ids_to_tokens(ids)
-        said = ctranslate2.Translator(fast, intra_threads=1).translate_batch(
-            [pieces], beam_size=1, max_decoding_length=9
-        )
+        translator = ctranslate2.Translator(fast, intra_threads=1)
+        said = translator.translate_batch([pieces], beam_size=1, max_decoding_length=9)
         expected = peer.generate(torch.tensor([ids]), do_sample=False, max_new_tokens=9)[0, 1:].tolist()
         expected = expected[: expected.index(1)] if 1 in expected else expected
         assert theirs.convert_tokens_to_ids(said[0].hypotheses[0]) == expected

@@ -67,9 +67,8 @@ def test_bert_with_a_head(kind: str, task: str, tmp_path: Path) -> None:
         assert assets.labels == (TAGS if task == "tagging" else LABELS)
     batch = theirs(TEXTS, padding=True, return_tensors="pt")
     texts = framed(tokenizer, TEXTS)
-    assert [text.tolist() for text in texts] == [ids[mask].tolist() for ids, mask in zip(
-        batch.input_ids, batch.attention_mask.bool(), strict=True
-    )]  # fmt: skip
+    rows = zip(batch.input_ids, batch.attention_mask.bool(), strict=True)
+    assert [text.tolist() for text in texts] == [ids[mask].tolist() for ids, mask in rows]
     expected = peer(input_ids=batch.input_ids, attention_mask=batch.attention_mask).logits
     said = model(packed(texts))
     found = model.head.scores(said) if task == "masked-lm" else said
@@ -218,9 +217,8 @@ def test_files_of_the_first_releases(tmp_path: Path) -> None:
     expected = read_hub_model(tmp_path)
     tensors = load_file(tmp_path / "model.safetensors")
     table = "bert.embeddings.word_embeddings.weight"
-    old = {name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): tensor for (
-        name, tensor
-    ) in tensors.items()}  # fmt: skip
+    gamma, beta = ("LayerNorm.weight", "LayerNorm.gamma"), ("LayerNorm.bias", "LayerNorm.beta")
+    old = {name.replace(*gamma).replace(*beta): tensor for name, tensor in tensors.items()}
     old |= {
         "bert.embeddings.position_ids": torch.arange(40)[None],
         "bert.pooler.dense.weight": torch.ones(12, 12),
@@ -232,9 +230,8 @@ def test_files_of_the_first_releases(tmp_path: Path) -> None:
     found = read_hub_model(tmp_path)
     assert found.weights.keys() == expected.weights.keys()
     assert all(torch.equal(found.weights[name], expected.weights[name]) for name in found.weights)
-    save_file(
-        {**old, "cls.predictions.decoder.weight": torch.zeros_like(tensors[table])}, tmp_path / "model.safetensors"
-    )
+    old["cls.predictions.decoder.weight"] = torch.zeros_like(tensors[table])
+    save_file(old, tmp_path / "model.safetensors")
     unread(tmp_path, "model.safetensors")
 
 

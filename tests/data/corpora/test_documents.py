@@ -76,9 +76,7 @@ def test_parts_are_the_document(tmp_path_factory, unit: Unit, text: str, most: i
 
 def test_a_line_in_pieces_is_the_line(tmp_path: Path) -> None:
     drawn = random.Random(1)
-    raw = b"".join(
-        drawn.choice((b"a", b" ", "ä".encode(), "😀".encode(), b"\xff", b"\r", b"word ")) for _ in range(3000)
-    )
+    raw = b"".join(drawn.choices((b"a", b" ", "ä".encode(), "😀".encode(), b"\xff", b"\r", b"word "), k=3000))
     path = tmp_path / "a.txt"
     path.write_bytes(b"\n" + raw + b"\r\nlast\xc3")
     notes, reference = InvalidLines(), InvalidLines()
