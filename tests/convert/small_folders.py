@@ -8,16 +8,19 @@ from typing import Any
 from tokenizers import Tokenizer
 
 from tests.convert.small_peers import BERT, GPT2, T5, VIT, theirs, transformers
-from tests.text.tokenizers.library_tokenizers import byte_pairs, unigrams, word_pieces
+from tests.text.tokenizers import library_tokenizers as library
 
 TEXTS = ["A dog runs over the grass.", "Two men sit on a wall!", "the grass is green", "Ein Hund läuft."]
 LABELS = ("red", "green", "blue", "grey", "white")
 TAGS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 
+word_pieces = partial(library.word_pieces, TEXTS, 90)
+byte_pairs = partial(library.byte_pairs, TEXTS, 280)
 
-def t5_pieces() -> Tokenizer:
+
+def unigrams() -> Tokenizer:
     """Whose sentinels stand behind the pieces."""
-    core = unigrams(TEXTS, 60)
+    core = library.unigrams(TEXTS, 60)
     core.add_special_tokens([f"<extra_id_{number}>" for number in (2, 1, 0)])
     return core
 
@@ -39,7 +42,7 @@ def folder_of(kind: str, path: Path, **changes: Any) -> tuple[Any, Any]:
         peer = theirs(kind, config).float()
         peer.save_pretrained(path)
         return peer, None
-    core = {"bert": partial(word_pieces, TEXTS, 90), "gpt2": partial(byte_pairs, TEXTS, 280), "t5": t5_pieces}[family]()
+    core = {"bert": word_pieces, "gpt2": byte_pairs, "t5": unigrams}[family]()
     size = {"vocab_size": core.get_vocab_size()}
     if family == "bert":
         config = transformers.BertConfig(**{**BERT, "max_position_embeddings": 40, **named, **size, **changes})

@@ -11,7 +11,7 @@ from regard.runs.conversion import import_model
 from regard.system.errors import RegardError
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 from tests.convert.small_exports import written
-from tests.convert.small_folders import rewrite, t5_pieces
+from tests.convert.small_folders import rewrite, unigrams
 from tests.refusals import refused
 
 
@@ -51,7 +51,7 @@ def test_tensors_that_change_what_is_said_are_refused(name: str, tensor: str, tm
 
 def test_a_translator_with_a_tokenizer_of_others_is_refused(tmp_path: Path) -> None:
     folder = written("marian", tmp_path)
-    core = t5_pieces()
+    core = unigrams()
     core.save(str(folder / "tokenizer.json"))
     with refused(RegardError, "theirs"):
         import_model(folder, tmp_path / "again")

@@ -23,7 +23,7 @@ from regard.tasks.model_folder import TASKS
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from tests.convert.random_recipes import KINDS, SMALL, T5, drawn, fields_of
-from tests.convert.small_folders import LABELS, TEXTS, t5_pieces, write
+from tests.convert.small_folders import LABELS, TEXTS, unigrams, write
 from tests.convert.small_peers import transformers
 from tests.models.small_models import stir
 from tests.refusals import refused
@@ -207,7 +207,7 @@ def test_the_two_tables_of_a_model_that_is_not_tied_decide() -> None:
 
 def unnamed(size: int = 0) -> HuggingFaceTokenizer:
     """A tokenizer of others, for a table of more rows than it has names."""
-    return HuggingFaceTokenizer(json.loads(t5_pieces().to_str()), {"eos": "</s>", "pad": "<pad>"}, size)
+    return HuggingFaceTokenizer(json.loads(unigrams().to_str()), {"eos": "</s>", "pad": "<pad>"}, size)
 
 
 def test_a_start_symbol_without_a_name_is_nothing_for_ctranslate2() -> None:
