@@ -41,10 +41,7 @@ def test_toml_there_and_back() -> None:
 
 @pytest.mark.parametrize(
     ("load", "raw", "right", "nothing"),
-    [
-        (load_json, checksum.dump_json(VALUES), VALUES, None),
-        (load_toml, checksum.dump_sealed_toml(TABLES), TABLES, {}),
-    ],
+    [(load_json, checksum.dump_json(VALUES), VALUES, None), (load_toml, checksum.dump_sealed_toml(TABLES), TABLES, {})],
     ids=["json", "toml"],
 )
 def test_every_flip_and_cut_is_found(load, raw, right, nothing) -> None:

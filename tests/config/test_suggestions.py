@@ -15,88 +15,42 @@ TRAIN = [
 NAMES = [command.__name__.rstrip("_") for command in COMMANDS]
 
 
-@pytest.mark.parametrize(
-    ("word", "ours"),
-    [
-        ("--sorce", "--source"),
-        ("--minuts", "--minutes"),
-        ("--max-steps", "--steps"),
-        ("--out", "--output"),
-        ("--src", "--source"),
-        ("--train-file", "--train"),
-        ("--no-resume", "--resume"),
-        ("--gpu", "--device"),
-        ("--dev", "--valid"),
-        *(
-            (word, None)
-            for word in ("--lr", "--batch", "--data", "--name", "--zzz", "--verbose", "--dropout", "--test")
-        ),
-    ],
-)
-def test_options(word: str, ours: str | None) -> None:
-    assert did_you_mean(word, TRAIN) == ours
+MEANT = {
+    "options": (
+        TRAIN,
+        "--sorce --source, --minuts --minutes, --max-steps --steps, --out --output, --src --source, "
+        "--train-file --train, --no-resume --resume, --gpu --device, --dev --valid",
+        "--lr --batch --data --name --zzz --verbose --dropout --test",
+    ),
+    "commands": (
+        NAMES,
+        "trian train, eval evaluate, tran train, translator translate, embed encode",
+        "run ls serve list mask",
+    ),
+    "tasks": (
+        BUILT,
+        "lm language-model, langauge language-model, ner tagging, mlm masked-lm, t5 span-corruption, "
+        "image image-classification, translate translation, Classification classification",
+        "cat",
+    ),
+    "presets": (PRESETS, "bert bert-tiny, t5 t5-tiny, tinny tiny, medium gpt2-medium", "transformer"),
+    "keys": (
+        known_keys(),
+        "d_model model.d_model, model.dmodel model.d_model, modle.heads model.heads, training.lr training.rate, "
+        "learning_rate training.rate, batch_size training.tokens, training.warmup_steps training.warmup, "
+        "model.vocab_size text.vocabulary, data.max_length data.max_tokens, decoding.length decoding.length_penalty, "
+        "masking.rate masking.share",
+        "model.foo training.foo masking.p x.y classification.labels",
+    ),
+}
+"""What is known; words, each with the one it means; and words that mean none of them."""
 
 
-@pytest.mark.parametrize(
-    ("word", "ours"),
-    [
-        ("trian", "train"),
-        ("eval", "evaluate"),
-        ("tran", "train"),
-        ("translator", "translate"),
-        ("embed", "encode"),
-        *((word, None) for word in ("run", "ls", "serve", "list", "mask")),
-    ],
-)
-def test_commands(word: str, ours: str | None) -> None:
-    assert did_you_mean(word, NAMES) == ours
-
-
-@pytest.mark.parametrize(
-    ("word", "ours"),
-    [
-        ("lm", "language-model"),
-        ("langauge", "language-model"),
-        ("ner", "tagging"),
-        ("mlm", "masked-lm"),
-        ("t5", "span-corruption"),
-        ("image", "image-classification"),
-        ("translate", "translation"),
-        ("Classification", "classification"),
-        ("cat", None),
-    ],
-)
-def test_tasks(word: str, ours: str | None) -> None:
-    assert did_you_mean(word, BUILT) == ours
-
-
-@pytest.mark.parametrize(
-    ("word", "ours"),
-    [("bert", "bert-tiny"), ("t5", "t5-tiny"), ("tinny", "tiny"), ("medium", "gpt2-medium"), ("transformer", None)],
-)
-def test_presets(word: str, ours: str | None) -> None:
-    assert did_you_mean(word, PRESETS) == ours
-
-
-@pytest.mark.parametrize(
-    ("word", "ours"),
-    [
-        ("d_model", "model.d_model"),
-        ("model.dmodel", "model.d_model"),
-        ("modle.heads", "model.heads"),
-        ("training.lr", "training.rate"),
-        ("learning_rate", "training.rate"),
-        ("batch_size", "training.tokens"),
-        ("training.warmup_steps", "training.warmup"),
-        ("model.vocab_size", "text.vocabulary"),
-        ("data.max_length", "data.max_tokens"),
-        ("decoding.length", "decoding.length_penalty"),
-        ("masking.rate", "masking.share"),
-        *((word, None) for word in ("model.foo", "training.foo", "masking.p", "x.y", "classification.labels")),
-    ],
-)
-def test_keys(word: str, ours: str | None) -> None:
-    assert did_you_mean(word, known_keys()) == ours
+@pytest.mark.parametrize("kind", MEANT)
+def test_the_word_that_was_meant(kind: str) -> None:
+    known, meant, strange = MEANT[kind]
+    expected = dict(pair.split() for pair in meant.split(", ")) | dict.fromkeys(strange.split())
+    assert {word: did_you_mean(word, known) for word in expected} == expected
 
 
 def test_the_sentence_is_empty_where_nothing_is_meant() -> None:

@@ -1,7 +1,5 @@
 """Recipes of every task and family with a few of their fields at random, to try what a format has a form for."""
 
-from __future__ import annotations
-
 import random
 from typing import Any, get_args
 
@@ -37,7 +35,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
 }
 """What is tried of fields that are no words and no switches."""
 BEGINNINGS: dict[str, tuple[dict[str, Any], ...]] = {
-    "transformer": ({}, {"norm_place": "pre"}, T5, {**T5, "tie": "none", "scale_output": False}),
+    "transformer": ({}, {"norm_place": "pre"}, T5, {**T5, "tie": "none", "scale_output": False})
 }
 """Models that can be exported, or nearly, which a draw changes in a few fields."""
 

@@ -1,7 +1,5 @@
 """Small tasks that can be exported; their recipes say nothing that the other layout cannot hold."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

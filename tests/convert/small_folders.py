@@ -1,63 +1,26 @@
 """Small folders as ``transformers`` writes them: a random model and a tokenizer learned from a few sentences."""
 
-from __future__ import annotations
-
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import Tokenizer
 
 from tests.convert.small_peers import BERT, GPT2, T5, VIT, theirs, transformers
+from tests.text.tokenizers import library_tokenizers as library
 
 TEXTS = ["A dog runs over the grass.", "Two men sit on a wall!", "the grass is green", "Ein Hund läuft."]
 LABELS = ("red", "green", "blue", "grey", "white")
 TAGS = ("O", "B-PER", "I-PER", "B-LOC", "I-LOC")
 
-
-def word_pieces() -> Tokenizer:
-    """As BERT's."""
-    symbols = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    core = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    core.normalizer = normalizers.BertNormalizer(lowercase=True)
-    core.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    core.decoder = decoders.WordPiece()
-    core.train_from_iterator(
-        TEXTS, trainers.WordPieceTrainer(vocab_size=90, special_tokens=symbols, show_progress=False)
-    )
-    core.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    return core
-
-
-def byte_pairs() -> Tokenizer:
-    """As GPT-2's."""
-    core = Tokenizer(models.BPE())
-    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    core.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    core.train_from_iterator(
-        TEXTS,
-        trainers.BpeTrainer(
-            vocab_size=280, initial_alphabet=alphabet, special_tokens=["<|endoftext|>"], show_progress=False
-        ),
-    )
-    return core
+word_pieces = partial(library.word_pieces, TEXTS, 90)
+byte_pairs = partial(library.byte_pairs, TEXTS, 280)
 
 
 def unigrams() -> Tokenizer:
-    """As T5's."""
-    core = Tokenizer(models.Unigram())
-    core.pre_tokenizer = pre_tokenizers.Metaspace()
-    core.decoder = decoders.Metaspace()
-    core.train_from_iterator(
-        TEXTS,
-        trainers.UnigramTrainer(
-            vocab_size=60, special_tokens=["<pad>", "</s>", "<unk>"], unk_token="<unk>", show_progress=False
-        ),
-    )
-    core.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    """Whose sentinels stand behind the pieces."""
+    core = library.unigrams(TEXTS, 60)
     core.add_special_tokens([f"<extra_id_{number}>" for number in (2, 1, 0)])
     return core
 

@@ -1,7 +1,5 @@
 """Small random models of ``transformers``, and ours with the same weights."""
 
-from __future__ import annotations
-
 import copy
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.config import BertSection, GptSection, TransformerSection, VitSection
+from regard.config import FAMILIES, GptSection, TransformerSection, VitSection
 from regard.convert.hub import Fields
 from regard.convert.layouts import names
 from regard.models import build
@@ -99,9 +97,7 @@ def saved_gradients(model: Any, folder: Any) -> dict[str, Tensor]:
 def ours(format: Any, task: str, config: Any, tensors: Mapping[str, Tensor], dtype: torch.dtype) -> tuple[Any, Any]:
     """Our model with these weights, and the table of names by which they came."""
     values = format.section(Fields(config.to_dict(), "test"), tensors)
-    section = {"bert": BertSection, "gpt": GptSection, "vit": VitSection, "transformer": TransformerSection}[
-        values["family"]
-    ](**values)
+    section = FAMILIES[values["family"]](**values)
     model = _built(section, task)
     table = format.rows(section, task)
     fill(model, names.inward(table, tensors, "test"))

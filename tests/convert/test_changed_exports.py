@@ -1,7 +1,5 @@
 """What ``export`` wrote and somebody changed: read where it says the same, else refused by name."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -32,9 +30,7 @@ from tests.refusals import refused
         ({"encoder_ffn_dim": "wide"}, "encoder_ffn_dim is"),
     ],
 )
-def test_a_translator_of_another_make_is_refused_by_its_field(
-    changes: dict[str, Any], message: str, tmp_path: Path
-) -> None:
+def test_a_translator_of_another_make_is_refused_by_its_field(changes, message: str, tmp_path: Path) -> None:
     folder = written("marian", tmp_path)
     rewrite(folder, **changes)
     with refused(RegardError, None, message):

@@ -1,7 +1,5 @@
 """What a model can be exported to is known from its recipe alone, and is what then happens."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -14,7 +14,7 @@ from regard.models.store import weights
 from regard.system.errors import UsageError
 from regard.tasks.defaults import READINGS, SIZES
 from regard.tasks.model_folder import TASKS
-from regard.text.tokenizers.tokenizer import Tokenizer, learn
+from regard.text.tokenizers.tokenizer import learn
 from tests.convert.small_folders import TEXTS
 from tests.refusals import refused
 
@@ -46,9 +46,7 @@ def out(name: str, task: str, settings: tuple[str, ...]) -> dict[str, bytes]:
     values: dict[str, Any] = {"task": task, "model": {"family": preset.family, **preset.model, **small}}
     recipe = recipe_from(override(values, settings))
     reads = preset.family != "vit"
-    tokenizer: Tokenizer | None = None
-    if reads:
-        tokenizer = learn(TEXTS * 3, 290, symbols=("[CLS]", "[MASK]", "<extra_0>", "<extra_1>"))
+    tokenizer = learn(TEXTS * 3, 290, symbols=("[CLS]", "[MASK]", "<extra_0>", "<extra_1>")) if reads else None
     pieces = tokenizer.size if tokenizer else 0
     sizes = pieces, pieces if task == "translation" else 3
     model = TASKS[task].build(recipe, sizes)

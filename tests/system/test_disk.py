@@ -21,21 +21,9 @@ READERS: dict[str, Callable[[Path], Any]] = {
 }
 
 
-def folder(path: Path) -> None:
-    path.mkdir()
-
-
-def pipe(path: Path) -> None:
-    os.mkfifo(path)
-
-
 def bound_socket(path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as held:
         held.bind(str(path))
-
-
-def endless(path: Path) -> None:
-    path.symlink_to("/dev/zero")
 
 
 def linked_pipe(path: Path) -> None:
@@ -43,22 +31,23 @@ def linked_pipe(path: Path) -> None:
     path.symlink_to("pipe")
 
 
-ODD = {
-    folder: "is a folder",
-    pipe: "is a pipe",
-    bound_socket: "is a socket",
-    endless: "is a device",
-    linked_pipe: "is a pipe",
+ODD: dict[str, tuple[Callable[[Path], None], str]] = {
+    "folder": (Path.mkdir, "is a folder"),
+    "pipe": (os.mkfifo, "is a pipe"),
+    "socket": (bound_socket, "is a socket"),
+    "endless": (lambda path: path.symlink_to("/dev/zero"), "is a device"),
+    "linked pipe": (linked_pipe, "is a pipe"),
 }
 
 
 @pytest.mark.parametrize("reader", READERS)
-@pytest.mark.parametrize("make", ODD, ids=lambda make: make.__name__)
-def test_what_is_no_file_is_not_opened(tmp_path: Path, make: Callable[[Path], None], reader: str) -> None:
+@pytest.mark.parametrize("kind", ODD)
+def test_what_is_no_file_is_not_opened(tmp_path: Path, kind: str, reader: str) -> None:
+    make, what = ODD[kind]
     make(tmp_path / "a.json")
     with pytest.raises(RegardError) as caught:
         READERS[reader](tmp_path / "a.json")
-    assert (caught.value.where, caught.value.message) == (str(tmp_path / "a.json"), f"{ODD[make]}; a file is needed")
+    assert (caught.value.where, caught.value.message) == (str(tmp_path / "a.json"), f"{what}; a file is needed")
 
 
 @pytest.mark.parametrize("error", [UsageError, Damaged])

@@ -50,39 +50,27 @@ def test_the_handlers_stand_before_anything_large_is_loaded() -> None:
     assert "'typing'" not in err
 
 
-@pytest.mark.parametrize("number", SIGNALS)
-@pytest.mark.parametrize("command", TRAININGS)
-def test_a_training_that_is_being_loaded_stops(tmp_path: Path, command: str, number: signal.Signals) -> None:
-    (tmp_path / "cyclopts.py").write_text(LOADING)
-    process = python("-m", "regard", command, folder=tmp_path)
+LOADED = [
+    *(("cyclopts", ["regard", command], number, 75) for command in TRAININGS for number in SIGNALS),
+    ("torch", ["regard", "train", "--source", "a", "--target", "b", "--output", "c"], INT, 75),
+    *(
+        ("torch", [module, "info", "."], number, code)
+        for module in ("regard", "regard.cli")
+        for number, code in ((INT, 130), (TERM, -TERM))
+    ),
+]
+"""What is loaded slowly by which command, the signal it gets, and its exit code."""
+
+
+@pytest.mark.parametrize(("slow", "words", "number", "code"), LOADED)
+def test_what_is_being_loaded_stops(tmp_path: Path, slow: str, words: list[str], number: int, code: int) -> None:
+    (tmp_path / f"{slow}.py").write_text(LOADING)
+    process = python("-m", *words, folder=tmp_path)
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     process.send_signal(number)
-    assert ended(process) == (75, "regard: stopped; nothing is lost: rerun the same command\n")
-
-
-@pytest.mark.parametrize(("number", "expected"), [(INT, 130), (TERM, -TERM)])
-@pytest.mark.parametrize("module", ["regard", "regard.cli"])
-def test_another_command_that_is_being_loaded_ends(
-    tmp_path: Path, module: str, number: signal.Signals, expected: int
-) -> None:
-    (tmp_path / "torch.py").write_text(LOADING)
-    process = python("-m", module, "info", tmp_path, folder=tmp_path)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    process.send_signal(number)
-    assert ended(process) == (expected, "")
-
-
-def test_a_training_stops_while_torch_is_loaded(tmp_path: Path) -> None:
-    (tmp_path / "torch.py").write_text(LOADING)
-    words = ["--source", tmp_path / "a", "--target", tmp_path / "b", "--output", tmp_path / "c"]
-    process = python("-m", "regard", "train", *words, folder=tmp_path)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    process.send_signal(INT)
-    code, err = ended(process)
-    assert (code, len(err.splitlines())) == (75, 1)
+    said = "regard: stopped; nothing is lost: rerun the same command\n" if code == 75 else ""
+    assert ended(process) == (code, said)
 
 
 SWALLOWED = {

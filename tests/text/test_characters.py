@@ -1,7 +1,5 @@
 """Characters as units: a piece each, lossless, in the same file as byte pairs."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

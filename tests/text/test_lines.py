@@ -1,7 +1,5 @@
 """Only a line feed ends a line; everything else is text, mended or refused with its place."""
 
-from __future__ import annotations
-
 import errno
 import gzip
 import io

@@ -1,7 +1,5 @@
 """Long texts are cut into parts that fit; nothing but white space is lost."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

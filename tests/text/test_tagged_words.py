@@ -1,7 +1,5 @@
 """Words, their places and tags survive being one string; running text is cut into words of every script."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """A packed batch against plain loops."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """What is hidden, and its batches: shares, whole words, spans that can be put back; pure functions of the position."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import asdict
 from itertools import islice
@@ -114,11 +112,7 @@ def restored(source: np.ndarray, target: np.ndarray) -> tuple[list[int], int]:
 
 
 @given(
-    st.integers(0, 400),
-    st.floats(0.01, 0.9),
-    st.floats(1.0, 10.0),
-    st.integers(0, len(SENTINELS)),
-    st.integers(0, 5),
+    st.integers(0, 400), st.floats(0.01, 0.9), st.floats(1.0, 10.0), st.integers(0, len(SENTINELS)), st.integers(0, 5)
 )
 def test_spans_can_be_put_back_and_lengths_are_known_before(length, share, span, sentinels, seed) -> None:
     section = Masking(share=share, span=span)
@@ -322,8 +316,5 @@ def test_validation_pairs_are_the_same_at_every_size_of_batch(tmp_path: Path) ->
         found.append((labels.tolist(), [id for batch in batches for text in restored_texts(batch) for id in text]))
     assert found[0] == found[1] == found[2]
     assert sorted(found[0][1]) == list(range(100, 206))
-
-
-def test_of_much_validation_text_some_is_read(tmp_path: Path) -> None:
-    batches = missing(tmp_path, None).some(5, 40)
-    assert 20 <= sum(len(text) for batch in batches for text in restored_texts(batch)) <= 60
+    some = missing(tmp_path, None).some(5, 40)
+    assert 20 <= sum(len(text) for batch in some for text in restored_texts(batch)) <= 60

@@ -1,7 +1,5 @@
 """Batches made in advance by a thread, from any position on: the same as without one."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 import time
@@ -15,7 +13,7 @@ from regard.data.batches import loader
 from regard.data.batches.batch import Capacity, Position
 from regard.data.batches.loader import DataLoader, iterate_ahead
 from regard.data.batches.texts import Examples
-from tests.data.batches.memory_sides import Lists
+from regard.data.prepare.bpe_dropout import Ragged
 
 
 def running() -> list[threading.Thread]:
@@ -124,7 +122,7 @@ def test_an_error_in_making_comes_through(prefetch: int) -> None:
 
 
 def test_recipes_that_plan_otherwise_have_other_fingerprints() -> None:
-    side = Lists([[0] * 5] * 20)
+    side = Ragged([[0] * 5] * 20)
 
     def fingerprint(content: str, tokens: int, **values) -> str:
         recipe = Recipe.model_validate({"task": "classification", "data": {"max_tokens": 16}, **values})

@@ -1,7 +1,5 @@
 """Batches: the text of their sentences, from any position on, the same with and without a thread."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 from pathlib import Path
@@ -12,12 +10,9 @@ import pytest
 from regard.config import Recipe, recipe_from
 from regard.data.batches.batch import PairBatch, Position
 from regard.data.batches.pairs import PairBatches
-from regard.data.corpora.pairs import open_pairs
 from regard.data.prepare.prepared import PreparedPairs
-from tests.data.prepare.preparing import prepare_pairs
+from tests.data.prepare.preparing import WORDS, prepare_pairs, written
 from tests.decoding.counted_calls import calls
-
-WORDS = ["red", "house", "boat", "sails", "tired", "animal", "street", "wide"]
 
 
 def recipe(dropout: float = 0.0, **sections: dict[str, object]) -> Recipe:
@@ -33,9 +28,7 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     parts = []
     for name, count in (("a", 500), ("b", 60)):
         texts = [f"{' '.join(draws.choice(WORDS, draws.integers(2, 9)))} {name}{number}" for number in range(count)]
-        (folder / f"{name}.en").write_text("".join(f"{text}\n" for text in texts))
-        (folder / f"{name}.de").write_text("".join(f"{text.title()}\n" for text in texts))
-        parts.append(open_pairs(folder / f"{name}.en", folder / f"{name}.de"))
+        parts.append(written(folder, name, texts, [text.title() for text in texts]))
     chosen = recipe(request.param)
     return prepare_pairs(parts, chosen, folder / "data"), chosen
 
@@ -58,10 +51,9 @@ def texts_of(batch: PairBatch, prepared: PreparedPairs) -> list[tuple[str, str]]
 def test_pairs_that_dropout_makes_as_long_as_may_be_still_fit(tmp_path: Path) -> None:
     draws = np.random.default_rng(0)
     texts = [" ".join(draws.choice(WORDS, draws.integers(2, 30))) for _ in range(300)]
-    (tmp_path / "a.en").write_text("".join(f"{text}\n" for text in texts))
-    (tmp_path / "a.de").write_text("".join(f"{text.title() + (' ' + text.title()) * 2}\n" for text in texts))
+    corpus = written(tmp_path, "a", texts, [" ".join([text.title()] * 3) for text in texts])
     chosen = recipe(0.3, data={"max_tokens": 128, "validation": 20}, training={"tokens": 128})
-    prepared = prepare_pairs([open_pairs(tmp_path / "a.en", tmp_path / "a.de")], chosen, tmp_path / "data")
+    prepared = prepare_pairs([corpus], chosen, tmp_path / "data")
     epochs = itertools.takewhile(lambda found: found[1].epoch < 8, PairBatches(prepared, chosen).iterate())
     longest = [(batch.source.lengths_B.max(), batch.target.lengths_B.max()) for batch, _ in epochs]
     assert max(source for source, _ in longest) > 64  # without dropout, none has more and batches need not either

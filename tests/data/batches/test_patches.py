@@ -6,17 +6,10 @@ import torch
 
 from regard.config import Images, Recipe
 from regard.data.batches.batch import Position
-from regard.data.batches.patches import (
-    ImageExamples,
-    PatchGrid,
-    Scale,
-    pack_images,
-    shift_images,
-    warp_images,
-)
+from regard.data.batches.patches import ImageExamples, PatchGrid, Scale, pack_images, shift_images, warp_images
 from regard.data.corpora.images import Image, Shape
+from regard.data.prepare.bpe_dropout import Ragged
 from regard.data.prepare.encoders import ImageEncoder, LabelIds
-from tests.data.batches.memory_sides import Lists
 
 pytestmark = pytest.mark.usefixtures("watch_shapes")
 
@@ -29,8 +22,8 @@ def held(images: np.ndarray) -> ImageExamples:
     count, *sizes = images.shape
     cut = PatchGrid(Shape(*sizes), 2, Scale(255.0))
     return ImageExamples.of(
-        Lists(images.reshape(count, -1).tolist()),
-        Lists([[place % 3] for place in range(count)]),
+        Ragged(images.reshape(count, -1).tolist()),
+        Ragged([[place % 3] for place in range(count)]),
         cut,
         4 * cut.tokens + 1,
     )

@@ -1,7 +1,5 @@
 """Each sentence once an epoch or by weight, full batches, any position at once: a pure function."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 from typing import Any
@@ -63,9 +61,7 @@ def problems(draw: st.DrawFn) -> tuple[Lengths, Capacity, int, int]:
 
 
 @given(problems(), st.integers(7, 60))
-def test_each_sentence_once_an_epoch_in_batches_that_fit(
-    problem: tuple[Lengths, Capacity, int, int], block: int
-) -> None:
+def test_each_sentence_once_an_epoch_in_batches_that_fit(problem, block: int) -> None:
     (source, target), capacity, seed, look_ahead = problem
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(planning, "BLOCK", block)
@@ -159,12 +155,15 @@ def test_without_weights_every_sentence_once() -> None:
     assert draws.of(5).tolist() == EpochSampler((3, 4), seed=1).of(5).tolist()
 
 
-def test_weights_share_out_a_virtual_epoch() -> None:
-    draws = EpochSampler((1000, 10), seed=1, weights=(1.0, 1.0), epoch=100)
-    found = draws.of(0)
-    assert len(found) == 100
-    assert (found < 1000).sum() == 50
-    assert np.bincount(found[found >= 1000] - 1000).tolist() == [5] * 10
+@pytest.mark.parametrize(
+    ("sizes", "weights", "epoch", "drawn"),
+    [((1000, 10), (1.0, 1.0), 100, (50, 50)), ((6, 4), None, 5, (3, 2)), ((4, 0), (1, 1), 8, (8, 0))],
+)
+def test_a_virtual_epoch_is_shared_out_by_weight_or_size(sizes, weights, epoch: int, drawn: tuple[int, int]) -> None:
+    draws = EpochSampler(sizes, seed=1, weights=weights, epoch=epoch)
+    for number in range(2):
+        found = draws.of(number)
+        assert ((found < sizes[0]).sum(), (found >= sizes[0]).sum()) == drawn
 
 
 def test_every_sentence_comes_before_one_comes_again() -> None:
@@ -172,13 +171,8 @@ def test_every_sentence_comes_before_one_comes_again() -> None:
     seen = np.concatenate([draws.of(epoch) for epoch in range(7)])  # 21 draws of 7, 63 of 5
     assert np.bincount(seen, minlength=12)[:7].tolist() == [3] * 7
     assert set(np.bincount(seen, minlength=12)[7:].tolist()) == {12, 13}
-
-
-def test_an_epoch_of_its_own_size_without_weights() -> None:
-    draws = EpochSampler((6, 4), seed=1, epoch=5)
-    found = [draws.of(epoch) for epoch in range(2)]
-    assert [(part < 6).sum() for part in found] == [3, 3]
-    assert sorted(np.concatenate(found).tolist()) == list(range(10))
+    plain = EpochSampler((6, 4), seed=1, epoch=5)
+    assert sorted(np.concatenate([plain.of(0), plain.of(1)]).tolist()) == list(range(10))
 
 
 @pytest.mark.parametrize(
@@ -187,7 +181,3 @@ def test_an_epoch_of_its_own_size_without_weights() -> None:
 def test_weights_that_do_not_fit(sizes: tuple[int, int], weights: tuple[float, ...]) -> None:
     with refused(UsageError, "data.weights"):
         EpochSampler(sizes, seed=1, weights=weights)
-
-
-def test_an_empty_corpus_takes_no_share() -> None:
-    assert len(EpochSampler((4, 0), seed=1, weights=(1, 1), epoch=8).of(0)) == 8

@@ -5,7 +5,7 @@ import pytest
 
 from regard.data.batches.batch import Capacity, Position
 from regard.data.batches.texts import Examples
-from tests.data.batches.memory_sides import Lists
+from regard.data.prepare.bpe_dropout import Ragged
 
 TEXTS = [[5, 6, 7, 0], [8, 0], [9, 9, 9, 9, 9, 0], [5, 0], [6, 7, 8, 0]]
 
@@ -14,7 +14,7 @@ TEXTS = [[5, 6, 7, 0], [8, 0], [9, 9, 9, 9, 9, 0], [5, 0], [6, 7, 8, 0]]
     "labels", [[[2], [0], [1], [1], [3]], [[2, 1], [], [0, 1, 2], [], [3]], [[1] * len(text) for text in TEXTS]]
 )
 def test_labels_lie_end_to_end_as_their_texts_do(labels: list[list[int]]) -> None:
-    examples = Examples.of(Lists(TEXTS), Lists(labels), 16)
+    examples = Examples.of(Ragged(TEXTS), Ragged(labels), 16)
     batch = examples.batch(np.array([4, 0, 1]))
     assert batch.text.ids_T[:10].tolist() == TEXTS[4] + TEXTS[0] + TEXTS[1]
     assert batch.labels_X.tolist() == labels[4] + labels[0] + labels[1]
@@ -27,7 +27,7 @@ def test_labels_lie_end_to_end_as_their_texts_do(labels: list[list[int]]) -> Non
 
 def long_texts() -> Examples:
     """All of whose tokens are none of those that hide."""
-    return Examples(Lists([range(2, 12), range(5, 30), range(2, 40)]), Lists([[0], [1], [2]]), Capacity(128, 128, 8))
+    return Examples(Ragged([range(2, 12), range(5, 30), range(2, 40)]), Ragged([[0], [1], [2]]), Capacity(128, 128, 8))
 
 
 def test_word_dropout_hides_a_share_anew_at_every_position() -> None:

@@ -1,7 +1,5 @@
 """Whatever silently ruins a classifier is found, with file and line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -80,9 +78,7 @@ def test_texts_are_compared_over_all_corpora(tmp_path: Path) -> None:
         ([], "no texts", "There are no texts"),
     ],
 )
-def test_what_nothing_can_be_learned_from_is_fatal(
-    tmp_path: Path, pairs: list[tuple[str, str]], kind: str, message: str
-) -> None:
+def test_what_nothing_can_be_learned_from_is_fatal(tmp_path: Path, pairs, kind: str, message: str) -> None:
     report = check_labels([open_labelled(rows(tmp_path / "a.tsv", pairs))])
     assert not report.usable
     assert [finding.kind for finding in report.findings if finding.severity == "fatal"] == [kind]
@@ -101,9 +97,8 @@ def test_several_labels_are_counted_one_by_one(tmp_path: Path) -> None:
     report = check_labels([open_labelled(rows(tmp_path / "a.tsv", pairs))], "multi")
     assert report.labels == {"a": 3, "b": 3}
     assert set(found(report)) == {"duplicate"}
-    assert set(found(check_labels([open_labelled(rows(tmp_path / "a.tsv", [("t", ""), ("u", "")]))], "multi"))) == {
-        "one label"
-    }
+    none = check_labels([open_labelled(rows(tmp_path / "a.tsv", [("t", ""), ("u", "")]))], "multi")
+    assert set(found(none)) == {"one label"}
 
 
 def test_regression_needs_numbers(tmp_path: Path) -> None:
@@ -135,9 +130,8 @@ def test_invalid_bytes_are_no_replacement_of_somebody_else(tmp_path: Path) -> No
 
 def test_validation_texts_are_looked_for(tmp_path: Path) -> None:
     train = open_labelled(rows(tmp_path / "a.tsv", GOOD))
-    other = open_labelled(
-        rows(tmp_path / "b.tsv", [("new", "a"), ("text 5", "b"), *[(f"n{n}", "c") for n in range(8)]])
-    )
+    pairs = [("new", "a"), ("text 5", "b"), *((f"n{n}", "c") for n in range(8))]
+    other = open_labelled(rows(tmp_path / "b.tsv", pairs))
     by_kind = found(check_labels([train], others={"valid": other}))
     assert [line for _, line, _ in by_kind["leak"].examples] == [2]
     assert by_kind["leak"].severity == "warning"
@@ -161,12 +155,8 @@ def test_a_header_of_unknown_names_is_suspected(tmp_path: Path, kind: Kind) -> N
 
 def test_a_rare_label_of_the_first_line_is_a_header_only_where_others_recur(tmp_path: Path) -> None:
     few = [("t", "a"), ("u", "b"), ("v", "c"), ("w", "c")]
-    assert "header" not in found(check_labels([open_labelled(rows(tmp_path / "a.tsv", few))]))
-    again = [*GOOD, ("x", "a")]
-    assert "header" not in found(check_labels([open_labelled(rows(tmp_path / "b.tsv", again))]))
-    assert "header" not in found(
-        check_labels([open_labelled(rows(tmp_path / "c.tsv", [GOOD[0], ("x", "c"), *GOOD[1:]]))])
-    )
+    for pairs in (few, [*GOOD, ("x", "a")], [GOOD[0], ("x", "c"), *GOOD[1:]]):
+        assert "header" not in found(check_labels([open_labelled(rows(tmp_path / "a.tsv", pairs))]))
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps({"text": text, "label": label}) + "\n" for text, label in [("x", "c"), *GOOD]))
     assert "header" not in found(check_labels([open_labelled(path)]))

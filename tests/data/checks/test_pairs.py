@@ -1,7 +1,5 @@
 """What ruins a translator is found, with its file and line; sound data is called usable."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

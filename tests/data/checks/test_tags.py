@@ -1,7 +1,5 @@
 """Whatever silently ruins a tagger is found, with file and line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -88,18 +86,15 @@ def test_what_nothing_can_be_learned_from_is_fatal(tmp_path: Path, sentences, sc
 def test_a_file_that_breaks_off_is_said_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "a.conll"
     path.write_text("a\tO\nb\n", encoding="utf-8")
-    report = check_tags([open_tagged(path)])
-    assert [finding.kind for finding in report.findings] == ["unreadable"]
-    assert report.findings[0].examples == ((str(path), 2, ""),)
-    assert [finding.kind for finding in check_tags([open_tagged(path)], "bio").findings] == ["unreadable"]
+    for scheme in (None, "bio"):
+        (finding,) = check_tags([open_tagged(path)], scheme).findings
+        assert (finding.kind, finding.examples) == ("unreadable", ((str(path), 2, ""),))
 
 
 def test_validation_texts_are_looked_for(tmp_path: Path) -> None:
     other = write(tmp_path / "b.conll", [[("new", "O")], GOOD[5], [("Acme", "B-ORG"), ("Inc", "I-ORG")], *GOOD[:0]])
-    report = check_tags(
-        [open_tagged(write(tmp_path / "a.conll", GOOD))], None, {"the validation texts": open_tagged(other)}
-    )
-    by_kind = found(report)
+    train = open_tagged(write(tmp_path / "a.conll", GOOD))
+    by_kind = found(check_tags([train], None, {"the validation texts": open_tagged(other)}))
     assert [line for _, line, _ in by_kind["leak"].examples] == [3]
     assert by_kind["unknown label"].sentence == (
         "1 spans of the validation texts have a label that nothing is learned of: 'ORG'."

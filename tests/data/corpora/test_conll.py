@@ -1,7 +1,5 @@
 """The characters of a multiword token are shared between its words."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Where a record stands in its file is known however records and lines go apart."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass

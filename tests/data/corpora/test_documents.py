@@ -1,16 +1,12 @@
 """Running text comes as documents, to the character; a huge one comes in parts, and no part is large."""
 
-from __future__ import annotations
-
 import gzip
 import json
-import lzma
 import random
 import tracemalloc
 from pathlib import Path
 
 import pytest
-import zstandard
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -19,16 +15,10 @@ from regard.data.corpora.corpus import Corpus
 from regard.data.corpora.documents import PART, Unit, open_documents, read_chunks, refuse_columns
 from regard.system.errors import RegardError, UsageError
 from regard.text.lines import InvalidLines, lines
+from tests.data.corpora.packed import write
 from tests.refusals import refused
 
 TEXT = "To be,\nor not\n\n  \nto be:\n that is\n\n"
-
-
-def write(path: Path, text: str) -> Path:
-    raw = text.encode()
-    pack = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}.get(path.suffix)
-    path.write_bytes(pack(raw) if pack else raw)
-    return path
 
 
 def whole(corpus: Corpus) -> list[str]:
@@ -54,9 +44,7 @@ def whole(corpus: Corpus) -> list[str]:
         ("line", ["To be,", "or not", "to be:", " that is"], [1, 2, 5, 6]),
     ],
 )
-def test_documents_of_every_kind(
-    tmp_path: Path, ending: str, unit: Unit, expected: list[str], lines: list[int]
-) -> None:
+def test_documents_of_every_kind(tmp_path: Path, ending: str, unit: Unit, expected, lines: list[int]) -> None:
     path = write(tmp_path / f"a.txt{ending}", "\ufeff" + TEXT.replace("\n", "\r\n"))
     corpus = open_documents(path, unit)
     assert list(corpus.examples()) == list(corpus.examples()) == [(text, False) for text in expected]
@@ -65,9 +53,7 @@ def test_documents_of_every_kind(
 
 @pytest.mark.parametrize("unit", ["file", "paragraph", "line"])
 @given(text=st.text(alphabet="ab \n\r\ufeffä😀", max_size=80), most=st.integers(20, 40), part=st.integers(40, 60))
-def test_parts_are_the_document(
-    tmp_path_factory: pytest.TempPathFactory, unit: Unit, text: str, most: int, part: int
-) -> None:
+def test_parts_are_the_document(tmp_path_factory, unit: Unit, text: str, most: int, part: int) -> None:
     path = tmp_path_factory.mktemp("parts") / "a.txt"
     path.write_bytes(text.encode())
     read = list(lines(path))
@@ -90,9 +76,7 @@ def test_parts_are_the_document(
 
 def test_a_line_in_pieces_is_the_line(tmp_path: Path) -> None:
     drawn = random.Random(1)
-    raw = b"".join(
-        drawn.choice((b"a", b" ", "ä".encode(), "😀".encode(), b"\xff", b"\r", b"word ")) for _ in range(3000)
-    )
+    raw = b"".join(drawn.choices((b"a", b" ", "ä".encode(), "😀".encode(), b"\xff", b"\r", b"word "), k=3000))
     path = tmp_path / "a.txt"
     path.write_bytes(b"\n" + raw + b"\r\nlast\xc3")
     notes, reference = InvalidLines(), InvalidLines()

@@ -112,9 +112,8 @@ def test_too_little_text_is_refused(tmp_path: Path) -> None:
 
 def test_invalid_lines_are_noted_by_file(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"good\n\xff\n" + b"word word\n" * 9)
-    found = split_documents(
-        [open_documents(tmp_path / "a.txt")], measure_corpora([open_documents(tmp_path / "a.txt")]), 1
-    )
+    corpora = [open_documents(tmp_path / "a.txt")]
+    found = split_documents(corpora, measure_corpora(corpora), 1)
     assert list(found.parts())
     assert [note.invalid_lines for note in found.text.notes] == [[2]]
     assert str(tmp_path / "a.txt") in found.text.where(0)

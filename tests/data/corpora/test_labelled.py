@@ -1,16 +1,11 @@
 """Labelled texts in each of their forms; a header is recognised by its names only, and no line is lost."""
 
-from __future__ import annotations
-
 import csv
-import gzip
 import io
 import json
-import lzma
 from pathlib import Path
 
 import pytest
-import zstandard
 
 from regard.data.corpora.labelled import (
     FirstWordLabels,
@@ -23,17 +18,11 @@ from regard.data.corpora.labelled import (
     split_labels,
 )
 from regard.system.errors import RegardError, UsageError
+from tests.data.corpora.packed import write
 from tests.refusals import refused
 
 ROWS = [("a film, and a good one", "1"), ('he said "no" twice', "0"), ("two\nlines", "1"), ("Grüße 😀", "0")]
 PAIRS = [(text.replace("\n", " "), label) for text, label in ROWS]
-
-
-def write(path: Path, text: str) -> Path:
-    raw = text.encode()
-    pack = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}.get(path.suffix)
-    path.write_bytes(pack(raw) if pack else raw)
-    return path
 
 
 def comma_separated(rows: list[tuple[str, ...]]) -> str:
@@ -49,12 +38,7 @@ def test_every_form_gives_the_same_pairs_as_often_as_asked(tmp_path: Path, endin
     objects = write(tmp_path / f"a.jsonl{ending}", "\n".join(rows))
     tabs = write(tmp_path / f"a.tsv{ending}", "".join(f"{label}\tx\t{text}\r\n" for text, label in PAIRS))
     words = write(tmp_path / f"a.txt{ending}", "".join(f"{label} {text}\n" for text, label in PAIRS))
-    found = [
-        open_labelled(table),
-        open_labelled(objects),
-        open_labelled(tabs, "3,1"),
-        open_labelled(words, "label text"),
-    ]
+    found = [*map(open_labelled, (table, objects)), open_labelled(tabs, "3,1"), open_labelled(words, "label text")]
     assert [type(one) for one in found] == [LabelledCsv, LabelledJsonLines, LabelledTsv, FirstWordLabels]
     for one in found:
         assert list(one.examples()) == list(one.examples()) == PAIRS
@@ -79,9 +63,7 @@ def test_every_form_gives_the_same_pairs_as_often_as_asked(tmp_path: Path, endin
         ("", None, []),
     ],
 )
-def test_a_header_is_known_by_its_names_only(
-    tmp_path: Path, text: str, columns: str | None, expected: list[tuple[str, str]]
-) -> None:
+def test_a_header_is_known_by_its_names_only(tmp_path: Path, text: str, columns: str | None, expected) -> None:
     assert list(open_labelled(write(tmp_path / "a.tsv", text), columns).examples()) == expected
 
 
@@ -116,9 +98,7 @@ def test_the_line_of_a_record_is_the_one_it_begins_in(tmp_path: Path) -> None:
         ("a.txt", "x:y a\ny b\n", "label:fine text", 2, ("'y'",)),
     ],
 )
-def test_what_is_wrong_is_said_with_file_and_line(
-    tmp_path: Path, name: str, text: str, columns: str | None, line: int, holds: tuple[str, ...]
-) -> None:
+def test_what_is_wrong_is_said_with_file_and_line(tmp_path, name: str, text: str, columns, line: int, holds) -> None:
     path = write(tmp_path / name, text)
     with refused(RegardError, f"{path}:{line}", *holds):
         list(open_labelled(path, columns).examples())

@@ -1,27 +1,16 @@
 """Parallel text in its forms; whatever is wrong is said with file and line."""
 
-from __future__ import annotations
-
-import gzip
 import json
-import lzma
 from pathlib import Path
 
 import pytest
-import zstandard
 
 from regard.data.corpora.pairs import PairJsonLines, PairTable, TwoFiles, open_pairs
 from regard.system.errors import RegardError, UsageError
+from tests.data.corpora.packed import write
 from tests.refusals import refused
 
 PAIRS = [("a cat", "eine Katze"), ("", "leer"), ("two", "zwei")]
-
-
-def write(path: Path, text: str) -> Path:
-    raw = text.encode()
-    pack = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}.get(path.suffix)
-    path.write_bytes(pack(raw) if pack else raw)
-    return path
 
 
 @pytest.mark.parametrize("ending", ["", ".gz", ".xz", ".zst"])

@@ -1,7 +1,5 @@
 """A share of a corpus: by seed, nested, whatever the order, with places that can be found again."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 

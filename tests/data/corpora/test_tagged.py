@@ -1,32 +1,22 @@
 """Tagged sentences in each of their forms: words, their places in the text with its real spacing, and their tags."""
 
-from __future__ import annotations
-
 import gzip
 import json
-import lzma
 import re
 from pathlib import Path
 
 import pytest
-import zstandard
 
 from regard.data.corpora.conll import Conll, ConllU
 from regard.data.corpora.corpus import Corpus
 from regard.data.corpora.tagged import JsonTags, open_tagged
 from regard.system.errors import RegardError, UsageError
 from regard.text.tags import detect
+from tests.data.corpora.packed import write
 from tests.refusals import refused
 
 Sentences = list[list[tuple[str, str]]]
 TWO: Sentences = [[("Ann", "B-PER"), ("Lee", "I-PER"), ("ran", "O")], [("Hi", "O")]]
-
-
-def write(path: Path, text: str) -> Path:
-    raw = text.encode()
-    pack = {".gz": gzip.compress, ".xz": lzma.compress, ".zst": zstandard.compress}.get(path.suffix)
-    path.write_bytes(pack(raw) if pack else raw)
-    return path
 
 
 def sentences(corpus: Corpus) -> Sentences:
@@ -55,14 +45,8 @@ def test_every_form_gives_the_same_sentences_as_often_as_asked(tmp_path: Path, e
     marked = write(tmp_path / f"e.jsonl{ending}", "\n".join(map(json.dumps, spans)))
     lists = [{"tokens": [word for word, _ in one], "ner_tags": [tag for _, tag in one]} for one in TWO]
     listed = write(tmp_path / f"f.jsonl{ending}", "\n".join(map(json.dumps, lists)))
-    found = [
-        open_tagged(tabs),
-        open_tagged(blanks),
-        open_tagged(third, "2,1"),
-        open_tagged(bank, "xpos"),
-        open_tagged(marked),
-        open_tagged(listed),
-    ]
+    columns = {third: "2,1", bank: "xpos"}
+    found = [open_tagged(path, columns.get(path)) for path in (tabs, blanks, third, bank, marked, listed)]
     assert [type(one) for one in found] == [Conll, Conll, Conll, ConllU, JsonTags, JsonTags]
     for one in found:
         assert sentences(one) == sentences(one) == TWO
@@ -157,9 +141,7 @@ def test_keys_are_chosen_and_numbers_are_tags(tmp_path: Path) -> None:
         ("a.jsonl", '{"words": ["a"], "tags": [true]}\n', None, 1, ("True",)),
     ],
 )
-def test_what_is_wrong_is_said_with_file_and_line(
-    tmp_path: Path, name: str, text: str, columns: str | None, line: int, holds: tuple[str, ...]
-) -> None:
+def test_what_is_wrong_is_said_with_file_and_line(tmp_path, name: str, text: str, columns, line: int, holds) -> None:
     path = write(tmp_path / name, text)
     with refused(RegardError, f"{path}:{line}", *holds):
         list(open_tagged(path, columns).examples())

@@ -1,7 +1,5 @@
 """A disk that has no room for one of the files that are written: it can be opened, and takes nothing."""
 
-from __future__ import annotations
-
 import errno
 import io
 import os

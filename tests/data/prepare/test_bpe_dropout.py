@@ -1,7 +1,5 @@
 """BPE-dropout over shards: a pure function of (seed, epoch, sentence, word), each sentence still its text."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -65,9 +63,7 @@ def test_a_sentence_that_would_grow_too_long_keeps_its_plain_segmentation(tmp_pa
     assert all(epoch[number] == plain[number] for epoch in found for number in longest if len(epoch[number]) == limit)
 
 
-def test_the_tokens_and_the_longest_are_those_of_what_is_drawn(
-    tmp_path: Path, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_tokens_and_the_longest_are_those_of_what_is_drawn(tmp_path: Path, tokenizer, monkeypatch) -> None:
     monkeypatch.setattr(bpe_dropout, "PART", 7)
     side = side_of(tmp_path, tokenizer, max_tokens=12)
     found = [[len(ids) for ids in parts(side, epoch, list(range(len(TEXTS))))] for epoch in range(8)]

@@ -1,7 +1,5 @@
 """Words drawn anew in every epoch are the same text, and each mark stays with its word."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

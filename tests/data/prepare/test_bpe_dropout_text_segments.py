@@ -1,7 +1,5 @@
 """Texts whose words are segmented anew: every epoch says the same text, symbols stay, and nothing is saved."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from regard.data.prepare.bpe_dropout import Ragged, SegmentationSampler, SegmentedShards, segment_texts

@@ -1,6 +1,5 @@
 """Labelled texts become a folder of ids: every text once, in its part, with its label; what is left out is named."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,11 @@ from regard.data.batches.texts import Examples
 from regard.data.corpora.corpus import no_progress
 from regard.data.corpora.labelled import open_labelled
 from regard.data.corpora.scan import DataScan
+from regard.data.prepare import preparation
 from regard.data.prepare.encoders import ClassEncoder, LabelIds
 from regard.data.prepare.prepared import PreparedExamples
 from regard.data.prepare.windowing import Frame
-from regard.system.errors import Damaged, RegardError
+from regard.system.errors import RegardError
 from regard.tasks.text.preparation import prepare_texts
 from regard.text.tokenizers.tokenizer import learn
 from regard.text.tokenizers.vocabulary import read_tokenizer
@@ -91,6 +91,25 @@ def test_what_was_prepared_is_used_again_to_the_byte(texts: Path, tmp_path: Path
         assert path.read_bytes() == (tmp_path / "again" / path.name).read_bytes()
 
 
+def test_what_waits_is_bounded_by_characters_and_changes_no_byte(texts: Path, tmp_path: Path, monkeypatch) -> None:
+    longest = max(len(text + label) for text, label in open_labelled(texts).examples())
+    prepared(texts, tmp_path / "data")
+    encode, encoded = ClassEncoder.encode, list[list[int]]()
+
+    def noted(self: ClassEncoder, examples: Any, part: str) -> Any:
+        encoded.append([len(text + label) for text, label in examples])
+        return encode(self, examples, part)
+
+    monkeypatch.setattr(preparation, "CHARACTERS", 100)
+    monkeypatch.setattr(ClassEncoder, "encode", noted)
+    prepared(texts, tmp_path / "again")
+    assert sum(map(len, encoded)) == 60
+    assert 100 <= max(map(sum, encoded)) < 100 + longest
+    assert sum(sum(batch) >= 100 for batch in encoded) > 5
+    for path in (tmp_path / "data").iterdir():
+        assert path.read_bytes() == (tmp_path / "again" / path.name).read_bytes()
+
+
 def test_another_seed_holds_other_texts_back(texts: Path, tmp_path: Path) -> None:
     parts = [said(prepared(texts, tmp_path / f"{n}", seed=n), tmp_path / f"{n}") for n in (1, 2)]
     assert parts[0]["validation"] != parts[1]["validation"]
@@ -107,9 +126,7 @@ def test_another_seed_holds_other_texts_back(texts: Path, tmp_path: Path) -> Non
         ({"rests": {"kind": "multi"}}, "kind"),
     ],
 )
-def test_what_rests_on_something_else_is_refused_by_name(
-    texts: Path, tmp_path: Path, changed: dict[str, Any], said: str
-) -> None:
+def test_what_rests_on_something_else_is_refused_by_name(texts: Path, tmp_path: Path, changed, said: str) -> None:
     prepared(texts, tmp_path / "data")
     with refused(RegardError, tmp_path / "data", said):
         prepared(texts, tmp_path / "data", **changed)
@@ -165,15 +182,6 @@ def test_examples_that_are_too_alike_are_said_with_their_file(tmp_path: Path) ->
     path = written(tmp_path / "a.csv", [("text", "a")] * 40)
     with refused(RegardError, path, "40", "--valid"):
         prepared(path, tmp_path / "data")
-
-
-def test_a_damaged_folder_is_refused(texts: Path, tmp_path: Path) -> None:
-    prepared(texts, tmp_path / "data")
-    index = json.loads((tmp_path / "data" / "index.json").read_text())
-    name = next(name for name in index["files"] if name != "tokenizer.json")
-    (tmp_path / "data" / name).write_bytes(b"")
-    with refused(Damaged, tmp_path / "data" / name):
-        prepared(texts, tmp_path / "data")
 
 
 def test_a_long_text_is_several_examples_with_one_label(texts: Path, tmp_path: Path) -> None:

@@ -55,10 +55,7 @@ def test_the_same_is_used_again(tmp_path: Path, inputs: dict[str, object]) -> No
     assert is_reusable(made(tmp_path / "data", inputs), inputs)
 
 
-@pytest.mark.parametrize(
-    ("inputs", "said"),
-    [({"seed": 2}, "seed"), ({"seed": 1, "data": "x"}, "data"), ({}, "seed")],
-)
+@pytest.mark.parametrize(("inputs", "said"), [({"seed": 2}, "seed"), ({"seed": 1, "data": "x"}, "data"), ({}, "seed")])
 def test_another_is_refused_by_name(tmp_path: Path, inputs: dict[str, object], said: str) -> None:
     with refused(RegardError, tmp_path / "data", said):
         is_reusable(made(tmp_path / "data"), inputs)

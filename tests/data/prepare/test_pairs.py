@@ -1,8 +1,5 @@
 """Prepared data: what stands in the shards is the text, made once, whole or not there, reused only if all fits."""
 
-from __future__ import annotations
-
-import json
 import os
 import shutil
 from pathlib import Path
@@ -12,25 +9,16 @@ import pytest
 
 from regard.config import Recipe, recipe_from
 from regard.data.corpora.corpus import Corpus
-from regard.data.corpora.pairs import open_pairs
 from regard.data.prepare.prepared import PreparedPairs
 from regard.system.errors import Damaged, RegardError
 from tests.data.prepare.full_disk import named_when_full
-from tests.data.prepare.preparing import prepare_pairs
+from tests.data.prepare.preparing import WORDS, prepare_pairs, written
 from tests.refusals import refused
-
-WORDS = ["red", "house", "boat", "sails", "tired", "animal", "street", "wide"]
 
 
 def texts(count: int, seed: int = 0) -> list[str]:
     draws = np.random.default_rng(seed)
     return [f"{' '.join(draws.choice(WORDS, draws.integers(2, 9)))} {number}" for number in range(count)]
-
-
-def write(folder: Path, name: str, sources: list[str], targets: list[str]) -> Corpus:
-    (folder / f"{name}.en").write_text("".join(f"{text}\n" for text in sources), encoding="utf-8")
-    (folder / f"{name}.de").write_text("".join(f"{text}\n" for text in targets), encoding="utf-8")
-    return open_pairs(folder / f"{name}.en", folder / f"{name}.de")
 
 
 def recipe(**sections: dict[str, object]) -> Recipe:
@@ -41,7 +29,7 @@ def recipe(**sections: dict[str, object]) -> Recipe:
 @pytest.fixture
 def pairs(tmp_path: Path) -> Corpus:
     sources = texts(200)
-    return write(tmp_path, "train", sources, [text.upper() for text in sources])
+    return written(tmp_path, "train", sources, [text.upper() for text in sources])
 
 
 def decoded(prepared: PreparedPairs, side: str) -> list[str]:
@@ -72,7 +60,7 @@ def test_pairs_that_do_not_fit_are_left_out_counted_and_named(tmp_path: Path) ->
     sources = texts(60)
     targets = [text.upper() for text in sources]
     sources[3], targets[7], sources[11], targets[12] = "", " ", "wide " * 80, "BOAT " * 80
-    prepared = prepare_pairs([write(tmp_path, "train", sources, targets)], recipe(), tmp_path / "data")
+    prepared = prepare_pairs([written(tmp_path, "train", sources, targets)], recipe(), tmp_path / "data")
     validated = {pair[0] for pair in prepared.validation_pairs()}
     counts = prepared.left_out["counts"]
     too_long = 2 - counts["validation"]  # one of the two may have been drawn to validate
@@ -92,7 +80,7 @@ def test_invalid_bytes_are_mended_and_said(tmp_path: Path, pairs: Corpus) -> Non
 
 
 def test_given_validation_is_used_whole(tmp_path: Path, pairs: Corpus) -> None:
-    held = write(tmp_path, "valid", ["a new one", "another"], ["ein neuer", "noch einer"])
+    held = written(tmp_path, "valid", ["a new one", "another"], ["ein neuer", "noch einer"])
     prepared = prepare_pairs([pairs], recipe(), tmp_path / "data", validation=held)
     assert prepared.validation_pairs() == list(held.examples())
     assert prepared.pairs == 200
@@ -112,7 +100,9 @@ def test_what_fits_is_reused_and_what_does_not_is_named(tmp_path: Path, pairs: C
         with refused(RegardError, tmp_path / "data", message):
             prepare_pairs([pairs], other, tmp_path / "data")
     with refused(RegardError, tmp_path / "data", "data"):
-        prepare_pairs([write(tmp_path, "other", ["x"] * 30, ["y"] * 30)], recipe(), tmp_path / "data", validation=pairs)
+        prepare_pairs(
+            [written(tmp_path, "other", ["x"] * 30, ["y"] * 30)], recipe(), tmp_path / "data", validation=pairs
+        )
 
 
 def test_the_same_input_gives_the_same_bytes(tmp_path: Path, pairs: Corpus) -> None:
@@ -144,9 +134,7 @@ def test_damage_is_found_and_the_data_made_again(tmp_path: Path, pairs: Corpus) 
         assert prepare_pairs([pairs], recipe(), folder).fingerprint == first.fingerprint
 
 
-def test_a_kill_leaves_nothing_that_looks_complete(
-    tmp_path: Path, pairs: Corpus, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kill_leaves_nothing_that_looks_complete(tmp_path: Path, pairs: Corpus, monkeypatch) -> None:
     syncs = 0
     real = os.fsync
 
@@ -171,20 +159,3 @@ def test_a_kill_leaves_nothing_that_looks_complete(
     monkeypatch.undo()
     assert PreparedPairs(tmp_path / "data").pairs == 180
     assert not (tmp_path / "data.partial").exists()
-
-
-def test_a_newer_format_is_refused(tmp_path: Path, pairs: Corpus) -> None:
-    folder = prepare_pairs([pairs], recipe(), tmp_path / "data").folder
-    index = json.loads((folder / "index.json").read_text())
-    del index["sha256"]
-    (folder / "index.json").write_text(json.dumps({**index, "format": 2}))
-    with refused(RegardError, folder / "index.json"):
-        PreparedPairs(folder)
-
-
-def test_nothing_left_to_learn_from_is_an_error(tmp_path: Path) -> None:
-    held = write(tmp_path, "valid", ["one"], ["eins"])
-    train = write(tmp_path, "train", ["a", ""], ["", "b"])
-    with refused(RegardError, train.name):
-        prepare_pairs([train], recipe(), tmp_path / "data", validation=held)
-    assert not (tmp_path / "data").exists()

@@ -1,7 +1,5 @@
 """The seeded split: no sentence, case and outer space aside, is on both sides."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

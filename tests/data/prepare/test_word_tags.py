@@ -1,7 +1,5 @@
 """Every word of a text is counted once, in the window where it is most central, its pieces and tag with it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -98,9 +96,7 @@ def test_a_word_that_shares_its_place_or_has_no_pieces_still_has_one(tokenizer: 
         size, begin, end, unknown = tokenizer.size, tokenizer.begin, tokenizer.end, tokenizer.unknown
 
         def ids_batch(self, texts: list[str]) -> list[np.ndarray]:
-            return [
-                ids[: 0 if "z" in text else None] for text, ids in zip(texts, tokenizer.ids_batch(texts), strict=True)
-            ]
+            return [tokenizer.ids_batch([text])[0][: 0 if "z" in text else None] for text in texts]
 
     shared = TaggedWords("a du", ((0, 1), (2, 4), (2, 4)), ("O", "O", "O"))
     assert word_parts(shared) == ["a", " du", "du"]

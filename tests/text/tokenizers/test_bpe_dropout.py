@@ -1,7 +1,5 @@
 """Our own segmentation equals the library's without dropout, and is the method's with it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tokenizers of other projects: equal to the library that wrote them, but that no text gives a symbol."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -10,7 +8,7 @@ import pytest
 import tokenizers
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import models, normalizers, pre_tokenizers, processors, trainers
 
 from regard.system.errors import RegardError
 from regard.text.stop_strings import Decoder
@@ -18,6 +16,7 @@ from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer, special_to
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from regard.text.tokenizers.vocabulary import read_tokenizer
 from tests.refusals import refused
+from tests.text.tokenizers.library_tokenizers import byte_pairs, unigrams, word_pieces
 
 TEXTS = [
     "The animal didn't cross the street, because it was too tired.",
@@ -36,44 +35,21 @@ PLAIN = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\u
 
 
 def bert() -> tokenizers.Tokenizer:
-    core = tokenizers.Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    core.normalizer = normalizers.BertNormalizer(lowercase=True)
-    core.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    core.train_from_iterator(
-        TEXTS, trainers.WordPieceTrainer(vocab_size=120, special_tokens=names, show_progress=False)
-    )
-    core.post_processor = processors.TemplateProcessing(
-        "[CLS] $A [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1", [("[CLS]", 2), ("[SEP]", 3)]
-    )
-    core.decoder = decoders.WordPiece()
+    core = word_pieces(TEXTS, 120)
     core.enable_truncation(8)
     core.enable_padding(length=8)
     return core
 
 
 def gpt2() -> tokenizers.Tokenizer:
-    core = tokenizers.Tokenizer(models.BPE())
-    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(
-        vocab_size=340, special_tokens=["<|endoftext|>"], initial_alphabet=alphabet, show_progress=False
-    )
-    core.train_from_iterator(TEXTS, trainer)
+    core = byte_pairs(TEXTS, 340)
     core.post_processor = processors.ByteLevel(trim_offsets=False)
-    core.decoder = decoders.ByteLevel()
     return core
 
 
 def t5() -> tokenizers.Tokenizer:
-    core = tokenizers.Tokenizer(models.Unigram())
+    core = unigrams(TEXTS, 150, "<extra_id_1>", "<extra_id_0>")
     core.normalizer = normalizers.NFKC()
-    core.pre_tokenizer = pre_tokenizers.Metaspace()
-    names = ["<pad>", "</s>", "<unk>", "<extra_id_1>", "<extra_id_0>"]
-    trainer = trainers.UnigramTrainer(vocab_size=150, special_tokens=names, unk_token="<unk>", show_progress=False)
-    core.train_from_iterator(TEXTS, trainer)
-    core.post_processor = processors.TemplateProcessing("$A </s>", "$A </s> $B </s>", [("</s>", 1)])
-    core.decoder = decoders.Metaspace()
     return core
 
 

@@ -197,7 +197,7 @@ def pattern_draft(kind: str, count: int, pairs: int, places: Sequence[ExamplePos
     """The finding for ``count`` lines or pairs of a kind among ``pairs``; ``limit``: most tokens of a sentence."""
     share = count / max(1, 2 * pairs if kind in PATTERNS else pairs)
     sentence = KINDS[kind].sentence.format(count=f"{count:,}", share=percent(share), limit=limit)
-    return Draft(Finding(kind, KINDS[kind].severity(share), count, share, (), sentence), places)
+    return draft(kind, KINDS[kind].severity(share), count, share, sentence, places)
 
 
 class ExamplePosition(NamedTuple):
@@ -214,6 +214,13 @@ class Draft(NamedTuple):
 
     finding: Finding
     places: Sequence[ExamplePosition]
+
+
+def draft(
+    kind: str, severity: Severity, count: int, share: float, sentence: str, places: Sequence[ExamplePosition] = ()
+) -> Draft:
+    """A finding with these places for its examples."""
+    return Draft(Finding(kind, severity, count, share, (), sentence), places)
 
 
 class CheckScan(Scan[ExampleT], Generic[ExampleT]):

@@ -19,6 +19,7 @@ from regard.data.checks.findings import (
     Finding,
     Report,
     Severity,
+    draft,
     excerpt,
     look_up,
     match_patterns,
@@ -77,11 +78,15 @@ class LabelScan(CheckScan[ExampleT], Generic[ExampleT]):
     def look(self, example: ExampleT, first: str, second: str) -> None:
         self.characters += len(first)
         self.label_characters += len(second)
-        for kind in match_patterns(first).intersection(_OF_TEXTS):
-            self.note(kind, first)
-        if not first.strip():
-            self.note("empty", first)
+        self.look_at_text(first)
         self.look_at_label(second)
+
+    def look_at_text(self, text: str) -> None:
+        """Note what is wrong with the text of an example."""
+        for kind in match_patterns(text).intersection(_OF_TEXTS):
+            self.note(kind, text)
+        if not text.strip():
+            self.note("empty", text)
 
     def look_at_label(self, label: str) -> None:
         """Count the label, or the labels, of an example."""
@@ -90,12 +95,8 @@ class LabelScan(CheckScan[ExampleT], Generic[ExampleT]):
         elif self.kind == "regression" and parse_number(label) is None:
             self.note("not a number", label)
         for one in split_labels(label) if self.kind == "multi" else [label] if self.kind == "single" and label else []:
-            self.count_label(one)
-
-    def count_label(self, label: str) -> None:
-        """Count one label of the example being looked at."""
-        self.first.setdefault(label, self.count - 1)
-        self.labels[label] += 1
+            self.first.setdefault(one, self.count - 1)
+            self.labels[one] += 1
 
     def hash_second(self, example: ExampleT, second: str) -> int:
         if self.kind == "multi":
@@ -142,10 +143,8 @@ class ImageScan(LabelScan[Image]):
     report: ClassVar[type[LabelReport]] = ImageReport
     swapped: ClassVar[str] = "is the label in another column? Name it by --columns."
 
-    def look(self, example: Image, first: str, second: str) -> None:
-        self.characters += len(first)
-        self.label_characters += len(second)
-        self.look_at_label(second)
+    def look_at_text(self, text: str) -> None:
+        """Pixel values have none of its faults."""
 
 
 def check_labels(
@@ -215,14 +214,13 @@ def _classes(labels: Counter[str], scans: Sequence[LabelScan[Any]], count: int) 
     noun = scans[0].noun
     if len(labels) > max(MANY, count // 2):
         sentence = f"{len(labels):,} labels for {count:,} {noun}: {scans[0].swapped}"
-        places = first_places(list(labels), scans)
-        yield Draft(Finding("too many labels", "fatal", len(labels), 1.0, (), sentence), places)
+        yield draft("too many labels", "fatal", len(labels), 1.0, sentence, first_places(list(labels), scans))
         return
     if len(labels) < 2 and scans[0].kind == "single" and labels:
         sentence = f"All {noun} have one label, {quote_labels(list(labels))}: there is nothing to classify."
-        yield Draft(Finding("one label", "fatal", count, 1.0, (), sentence), first_places(list(labels), scans))
+        yield draft("one label", "fatal", count, 1.0, sentence, first_places(list(labels), scans))
     if not labels and scans[0].kind == "multi":
-        yield Draft(Finding("one label", "fatal", count, 1.0, (), f"No {noun[:-1]} has a label."), ())
+        yield draft("one label", "fatal", count, 1.0, f"No {noun[:-1]} has a label.")
     yield from _header(labels, scans, count)
     yield from label_drafts(labels, scans, count)
 
@@ -241,7 +239,7 @@ def _header(labels: Counter[str], scans: Sequence[LabelScan[Any]], count: int) -
             "Name the columns by --columns."
         )
         places = [ExamplePosition(scan, 0, 0, label) for scan, label in names[:EXAMPLES]]
-        yield Draft(Finding("header", "warning", len(names), len(names) / count, (), sentence), places)
+        yield draft("header", "warning", len(names), len(names) / count, sentence, places)
 
 
 def _from_line_1(scan: LabelScan[Any]) -> bool:
@@ -254,9 +252,7 @@ def label_drafts(labels: Counter[str], scans: Sequence[LabelScan[Any]], count: i
     rare = [label for label, number in labels.items() if number == 1]
     if rare:
         sentence = f"{len(rare):,} labels occur once only: {quote_labels(rare)}. They are hard to learn."
-        yield Draft(
-            Finding("rare label", "warning", len(rare), len(rare) / count, (), sentence), first_places(rare, scans)
-        )
+        yield draft("rare label", "warning", len(rare), len(rare) / count, sentence, first_places(rare, scans))
     alike = defaultdict(list)
     for label in labels:
         alike[" ".join(label.split()).casefold()].append(label)
@@ -266,7 +262,7 @@ def label_drafts(labels: Counter[str], scans: Sequence[LabelScan[Any]], count: i
         total = sum(labels[label] for group in groups for label in group)
         sentence = f"Labels differ by case or white space only, and are treated as different: {told}."
         places = first_places([label for group in groups for label in group], scans)
-        yield Draft(Finding("like labels", "warning", total, total / count, (), sentence), places)
+        yield draft("like labels", "warning", total, total / count, sentence, places)
 
 
 def quote_labels(labels: Sequence[str]) -> str:
@@ -296,7 +292,7 @@ def corpus_drafts(scans: Sequence[LabelScan[Any]]) -> Iterator[Draft]:
     filled = hashes[:, 0] != EMPTY_HASH
     if scans[0].kind == "regression" and len(hashes) > 1 and len(np.unique(hashes[:, 1])) == 1:
         sentence = f"All {noun} have the same number: there is nothing to learn."
-        yield Draft(Finding("one label", "fatal", len(hashes), 1.0, (), sentence), places(np.arange(1)))
+        yield draft("one label", "fatal", len(hashes), 1.0, sentence, places(np.arange(1)))
     _, first, number = np.unique(hashes[:, 0], return_index=True, return_inverse=True)
     differs = (hashes[:, 1] != hashes[first[number], 1]) & filled
     at_odds = np.isin(number, number[differs])
@@ -305,19 +301,16 @@ def corpus_drafts(scans: Sequence[LabelScan[Any]]) -> Iterator[Draft]:
     total = len(hashes)
     if (count := int(at_odds.sum())) > 0:
         share = count / total
-        several = len(np.unique(number[at_odds]))
-        sentence = (
-            f"{count:,} lines ({percent(share)}) give {several:,} {noun} different labels: the labels contradict."
-        )
+        given = f"{count:,} lines ({percent(share)}) give {len(np.unique(number[at_odds])):,} {noun}"
+        sentence = f"{given} different labels: the labels contradict."
         order = np.flatnonzero(at_odds)
         order = order[np.argsort(first[number[order]], kind="stable")][: 2 * EXAMPLES]
-        finding = Finding("conflict", severity_of(share, 0.0, 0.5), count, share, (), sentence)
-        yield Draft(finding, places(order))
+        yield draft("conflict", severity_of(share, 0.0, 0.5), count, share, sentence, places(order))
     if (count := int(again.sum())) > 0:
         share = count / total
         sentence = f"{count:,} {noun} ({percent(share)}) repeat an earlier one; they count more than once."
-        finding = Finding("duplicate", severity_of(share, 0.1, 0.9), count, share, (), sentence)
-        yield Draft(finding, places(np.flatnonzero(again)[:EXAMPLES]))
+        repeats = places(np.flatnonzero(again)[:EXAMPLES])
+        yield draft("duplicate", severity_of(share, 0.1, 0.9), count, share, sentence, repeats)
 
 
 def overlap_drafts(
@@ -341,12 +334,11 @@ def overlap_drafts(
         share = count / max(1, other.count)
         said = f"{count:,} {other.noun} ({percent(share)}) of {name}"
         sentence = f"{said} are in the training data too: scores will be too high."
-        finding = Finding("leak", severity_of(share, 0.0, 0.2), count, share, (), sentence)
-        yield Draft(finding, other.at(np.flatnonzero(shared)[:EXAMPLES]))
+        places = other.at(np.flatnonzero(shared)[:EXAMPLES])
+        yield draft("leak", severity_of(share, 0.0, 0.2), count, share, sentence, places)
     unknown = [label for label in other.labels if label not in labels]
     if unknown:
         count = sum(other.labels[label] for label in unknown)
         share = count / max(1, other.labels.total())
         sentence = f"{count:,} {labelled} of {name} have a label that nothing is learned of: {quote_labels(unknown)}."
-        places = first_places(unknown, [other])
-        yield Draft(Finding("unknown label", "warning", count, share, (), sentence), places)
+        yield draft("unknown label", "warning", count, share, sentence, first_places(unknown, [other]))

@@ -21,9 +21,9 @@ from regard.data.checks.findings import (
     CheckScan,
     Draft,
     ExamplePosition,
-    Finding,
     Report,
     Severity,
+    draft,
     excerpt,
     look_up,
     match_patterns,
@@ -97,7 +97,7 @@ class PairScan(CheckScan[TextPair]):
         for side, name in enumerate(("source", "target")):
             if self.letters[side] and not self.cased[side]:
                 sentence = f"No {name} line has an upper-case letter: the model will not know any."
-                yield Draft(Finding("lower case", "note", self.count, 1.0, (), sentence), ())
+                yield draft("lower case", "note", self.count, 1.0, sentence)
 
     def _pair_drafts(self, max_tokens: int, characters_per_token: float | None) -> Iterator[Draft]:
         """Findings over all pairs together: copies, lengths."""
@@ -124,8 +124,7 @@ class PairScan(CheckScan[TextPair]):
         )
         severity: Severity = "fatal" if found.share >= 0.1 or found.shift else "warning"
         places = self.at(np.arange(found.begin, min(self.count, found.begin + EXAMPLES)))
-        count = int(found.share * self.count)
-        yield Draft(Finding("alignment", severity, count, found.share, (), sentence), places)
+        yield draft("alignment", severity, int(found.share * self.count), found.share, sentence, places)
 
 
 def check_pairs(
@@ -195,19 +194,17 @@ def vocabulary_drafts(scan: CheckScan[Any] | None, kept: Sequence[Numbered], voc
         for side in (0, 1)
         if scan and not sides[side][1].keys().isdisjoint(pair[side].split())
     )
-    finding = Finding("bytes", KINDS["bytes"].severity(share), hits, share, (), sentence)
-    return [Draft(finding, list(islice(places, EXAMPLES)))]
+    return [draft("bytes", KINDS["bytes"].severity(share), hits, share, sentence, list(islice(places, EXAMPLES)))]
 
 
 def _sizes(pairs: int, already: bool) -> list[Draft]:
     if pairs == 0:
-        none = Finding("no pairs", "fatal", 0, 1.0, (), "The corpus holds no sentence pairs.")
-        return [] if already else [Draft(none, ())]
+        return [] if already else [draft("no pairs", "fatal", 0, 1.0, "The corpus holds no sentence pairs.")]
     if pairs == 1:
-        return [Draft(Finding("few pairs", "fatal", 1, 1.0, (), "A single pair is not enough to learn from."), ())]
+        return [draft("few pairs", "fatal", 1, 1.0, "A single pair is not enough to learn from.")]
     if pairs < FEW:
         sentence = f"{pairs} pairs are too few to learn to translate; a small domain needs some ten thousand."
-        return [Draft(Finding("few pairs", "warning", pairs, 1.0, (), sentence), ())]
+        return [draft("few pairs", "warning", pairs, 1.0, sentence)]
     return []
 
 
@@ -242,7 +239,7 @@ def _leaks(name: str, other: PairScan, scans: Sequence[PairScan]) -> list[Draft]
             sentence = (
                 f"{count} {noun} ({percent(share)}) of {name} are in the training data too: scores will be too high."
             )
-            drafts.append(Draft(Finding(kind, severity, count, share, (), sentence), other.at(np.flatnonzero(hits))))
+            drafts.append(draft(kind, severity, count, share, sentence, other.at(np.flatnonzero(hits))))
     return drafts
 
 

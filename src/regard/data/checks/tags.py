@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from regard.data.checks.findings import EXAMPLES, Draft, ExamplePosition, Finding, look_up, percent
+from regard.data.checks.findings import EXAMPLES, Draft, ExamplePosition, draft, look_up, percent
 from regard.data.checks.labels import (
     LabelReport,
     LabelScan,
@@ -148,7 +148,7 @@ def _one_text(texts: int, words: int) -> Iterator[Draft]:
         sentence = (
             f"All {words:,} words are one text; an empty line stands between texts. Is this a file of tagged words?"
         )
-        yield Draft(Finding("one text", "fatal", 1, 1.0, (), sentence), ())
+        yield draft("one text", "fatal", 1, 1.0, sentence)
 
 
 def _long_words(scan: TagScan) -> Iterator[Draft]:
@@ -158,8 +158,7 @@ def _long_words(scan: TagScan) -> Iterator[Draft]:
         sentence = (
             f"{count:,} texts ({percent(share)}) have a word of more than {LONG} characters; were they cut at all?"
         )
-        finding = Finding("long word", severity_of(share, 0.01, 0.5), count, share, (), sentence)
-        yield Draft(finding, scan.places["long word"])
+        yield draft("long word", severity_of(share, 0.01, 0.5), count, share, sentence, scan.places["long word"])
 
 
 def _tag_drafts(labels: Counter[str], scans: Sequence[TagScan], words: int) -> Iterator[Draft]:
@@ -177,16 +176,14 @@ def _tag_drafts(labels: Counter[str], scans: Sequence[TagScan], words: int) -> I
         places = [
             ExamplePosition(scan, scan.first_tags[tag]) for scan in scans for tag in strange if tag in scan.first_tags
         ]
-        finding = Finding("unexplained tag", severity_of(share, 0.0, 0.5), count, share, (), sentence)
-        yield Draft(finding, places[:EXAMPLES])
+        yield draft("unexplained tag", severity_of(share, 0.0, 0.5), count, share, sentence, places[:EXAMPLES])
     if not labels or (len(labels) == 1 and scheme == "none"):
         tag = f"All words have one tag, {quote_labels(list(labels))}"
         said = tag if scheme == "none" else "No word is part of a span"
-        yield Draft(Finding("one label", "fatal", words, 1.0, (), f"{said}: there is nothing to learn."), ())
+        yield draft("one label", "fatal", words, 1.0, f"{said}: there is nothing to learn.")
         return
     if len(labels) > max(MANY, words // 20):
         sentence = f"{len(labels):,} different tags: are the columns of words and tags swapped? Name them by --columns."
-        finding = Finding("too many labels", "fatal", len(labels), 1.0, (), sentence)
-        yield Draft(finding, first_places(list(labels)[:EXAMPLES], scans))
+        yield draft("too many labels", "fatal", len(labels), 1.0, sentence, first_places(list(labels), scans))
         return
     yield from label_drafts(labels, scans, max(1, sum(scan.count for scan in scans)))

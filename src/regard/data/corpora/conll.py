@@ -56,9 +56,6 @@ class ConlluSentence:
             raise ValueError(f"has no {'tag' if cells[self._word] else 'word'}")
         self._next += 1
         self._tags.append(cells[self._tag].strip())
-        self._take(cells)
-
-    def _take(self, cells: Sequence[str]) -> None:
         if self._token is None:
             self._append(cells[self._word], [cells[self._word]], _space_after(cells))
             return
@@ -132,12 +129,11 @@ class ConllFile(Records[TaggedWords]):
         Raises:
             RegardError: a sentence cannot be read; or there is none.
         """
-        none = True
-        for line, words in self.sentences(notes):
-            none = False
-            yield line, words
-        if none:
+        found = self.sentences(notes)
+        if (first := next(found, None)) is None:
             raise RegardError("holds no sentence", self.name)
+        yield first
+        yield from found
 
     @abstractmethod
     def sentences(self, notes: InvalidLines) -> Iterator[tuple[int, TaggedWords]]:
@@ -172,7 +168,8 @@ class Conll(ConllFile):
             rows = []
             for number, line in block:
                 if form is None:
-                    if line.startswith("# ") and self._before_words(line, block):
+                    # whether it is a comment, the lines with words behind it tell
+                    if line.startswith("# ") and ConllFormat.of([other for _, other in block]).comment(line):
                         continue
                     form = self._form(line, number)
                     if form.header:
@@ -189,19 +186,13 @@ class Conll(ConllFile):
             if rows:
                 yield rows[0][0], self._words(rows)
 
-    def _before_words(self, line: str, block: Sequence[Line]) -> bool:
-        """Whether a line that begins with # is a comment, before any word tells how many columns there are."""
-        return ConllFormat.of([other for _, other in block]).comment(line)
-
     def _form(self, line: str, number: int) -> ConllFormat:
         """The line format, inferred from the first line with words."""
         form = ConllFormat(line, number)
         cells = form.cells(line)
         names = [cell.strip().casefold() for cell in cells]
         if self.columns is None:
-            if names[0] in WORDS and names[-1] in TAGS:
-                form.header = True
-            form.word, form.tag = 0, len(cells) - 1
+            form.header = names[0] in WORDS and names[-1] in TAGS
             if len(cells) < 2:
                 raise RegardError("has 1 column, but a word and its tag are needed", self.at(number))
             return form

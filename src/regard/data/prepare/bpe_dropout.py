@@ -249,7 +249,6 @@ def segment_tagged(
     return segmented, SegmentedMarks(segmented, Ragged(signs))
 
 
-@dataclass(frozen=True)
 class SegmentedMarks:
     """The marks of segmented pieces; implements :class:`~regard.data.prepare.shards.Side`.
 
@@ -258,18 +257,9 @@ class SegmentedMarks:
         signs: the mark of the first piece of each word.
     """
 
-    text: SegmentedShards
-    signs: Ragged
-
-    @property
-    def count(self) -> int:
-        """Texts."""
-        return self.text.count
-
-    @property
-    def longest(self) -> int:
-        """Pieces of the longest text, in any epoch."""
-        return self.text.longest
+    def __init__(self, text: SegmentedShards, signs: Ragged) -> None:
+        self.text, self.signs = text, signs
+        self.count, self.longest = text.count, text.longest
 
     @property
     def tokens(self) -> int:

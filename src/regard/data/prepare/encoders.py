@@ -59,6 +59,10 @@ class Encoder(ABC, Generic[ExampleT]):
     def sizes(self, part: str) -> tuple[int, int]:
         """Ids of each side are below these."""
 
+    def characters(self, example: ExampleT) -> int:
+        """Characters of an example, or its pixels: what it takes of memory until it is encoded."""
+        return sum(map(len, example.sides()))
+
     @abstractmethod
     def encode(self, examples: Sequence[ExampleT], part: str) -> list[Encoded]:
         """The ids of each example of the training or validation part."""
@@ -249,6 +253,9 @@ class ImageEncoder(TextEncoder[Image]):
     def sizes(self, part: str) -> tuple[int, int]:
         return LARGEST + 1, self.labels.size
 
+    def characters(self, example: Image) -> int:
+        return len(example.pixels)
+
     @property
     def own(self) -> dict[str, Any]:
         return {"labels": list(self.labels.labels), "largest": self.largest}
@@ -302,8 +309,11 @@ class TagEncoder(TextEncoder[TaggedWords]):
     def pieces(self, texts: Sequence[TaggedWords]) -> list[list[Ids]]:
         """The pieces of each word of each text, including those of the text before it; at least one."""
         encoded = iter(self.tokenizer.ids_batch([part for words in texts for part in word_parts(words)]))
-        unknown = np.array([self.tokenizer.unknown], np.int64)
-        return [[_some(next(encoded)[: self.frame.room], unknown) for _ in words.places] for words in texts]
+        unknown = np.array([self.tokenizer.unknown], np.int64)  # a tokenizer may drop all that a word has
+        return [
+            [pieces[: self.frame.room] if len(pieces := next(encoded)) else unknown for _ in words.places]
+            for words in texts
+        ]
 
     def _windows(self, pieces: list[Ids], marks: list[int]) -> list[Window]:
         ids = np.concatenate([np.zeros(0, np.int64), *pieces])
@@ -368,8 +378,3 @@ def word_parts(words: TaggedWords) -> list[str]:
         words.text[before if before <= begin else begin : end]
         for before, (begin, end) in zip(ends, words.places, strict=False)
     ]
-
-
-def _some(pieces: Ids, unknown: Ids) -> Ids:
-    """The pieces of a word; a tokenizer may drop all that a word has."""
-    return pieces if len(pieces) else unknown

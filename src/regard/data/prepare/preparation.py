@@ -19,7 +19,9 @@ from regard.data.prepare.windowing import DocumentIndexWriter
 from regard.system.errors import RegardError
 
 BATCH = 2000
-"""Examples of a part that are encoded together."""
+"""Most examples of a part that are encoded together."""
+CHARACTERS = 1 << 24
+"""Characters that wait to be encoded: with so many, or more by one example, fewer examples are encoded together."""
 KINDS = ("empty", "too long", "shared with validation", "validation")
 """Why an example is left out; ``validation``: of the validation examples, whatever the reason."""
 Learn = Callable[[Iterator[Any]], Encoder[Any]]
@@ -147,13 +149,15 @@ class _PartWriter:
         for file in files:
             stack.callback(file.release)
         self._waiting: list[Placed] = []
+        self._characters = 0
         self.kept: Counter[int] = Counter()
         self.seen, self.windows = 0, 0
 
     def add(self, placed: Placed) -> None:
         """Take the next example of the part."""
         self._waiting.append(placed)
-        if len(self._waiting) == BATCH:
+        self._characters += self._encoder.characters(placed.example)
+        if len(self._waiting) == BATCH or self._characters >= CHARACTERS:
             self._encode()
 
     def _encode(self) -> None:
@@ -172,6 +176,7 @@ class _PartWriter:
             for text, side in zip(self._texts, placed.example.sides(), strict=False):
                 text.put(f"{side}\n".encode())
         self._waiting.clear()
+        self._characters = 0
         if self._wholes:
             self._wholes.add([len(windows) for windows in kept])
         for side, writer in enumerate(self._writers):

@@ -95,6 +95,15 @@ def unspell(letters: str) -> bytes:
     return bytes(BYTE_OF[letter] for letter in letters)
 
 
+def readable(held: bytes) -> str:
+    """A piece's bytes as people read them: a space is ``▁``, a fragment of a character its bytes, e.g. ``<0xE2>``."""
+    try:
+        text = held.decode().replace(" ", "▁")
+    except UnicodeDecodeError:
+        return "".join(f"<0x{byte:02X}>" for byte in held)
+    return "".join(c if c.isprintable() else f"<0x{ord(c):02X}>" for c in text)
+
+
 def assemble(model: models.BPE, normaliser: normalizers.Normalizer | None, units: Units = "pieces") -> Tokenizer:
     """A library tokenizer: normalise, split, write bytes as letters, merge; it never adds a symbol.
 

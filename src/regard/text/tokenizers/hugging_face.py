@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from regard.config import FORMAT
 from regard.system.errors import RegardError
 from regard.text.stop_strings import Incremental, WindowDecoder
-from regard.text.tokenizers.byte_pieces import BYTE_OF, replace_surrogates, unspell, word_starts
+from regard.text.tokenizers.byte_pieces import BYTE_OF, readable, replace_surrogates, unspell, word_starts
 from regard.text.tokenizers.tokenizer import SENTINEL, BaseTokenizer, Encoding, ids_by_number, read_document
 
 Answer = TypeVar("Answer")
@@ -278,7 +278,8 @@ class HuggingFaceTokenizer(BaseTokenizer):
         self.pad = roles.get("pad")
         self.unknown = roles.get("unk", self.end)
         self._strange = symbols.unknown
-        self.sentinels = _sentinels({name: id for id, name in enumerate(self.names) if id in self._special})
+        names_of = {self.names[id]: id for id in sorted(self._special)}
+        self.sentinels = ids_by_number(names_of, SENTINEL) or ids_by_number(names_of, SENTINEL_OF_T5)
         steps = {*step_types(document.get("pre_tokenizer")), *step_types(document.get("decoder"))}
         self._held = self._bytes() if "ByteLevel" in steps else None
         self._spaced = any(name.startswith("▁") for name in self.names)
@@ -325,11 +326,7 @@ class HuggingFaceTokenizer(BaseTokenizer):
         name = self.names[id]
         if self._held is None or id in self._special:
             return name or f"<{id}>"
-        try:
-            text = self._held[id].decode().replace(" ", "▁")
-        except UnicodeDecodeError:
-            return "".join(f"<0x{byte:02X}>" for byte in self._held[id])
-        return "".join(c if c.isprintable() else f"<0x{ord(c):02X}>" for c in text)
+        return readable(self._held[id])
 
     def is_byte(self, id: int) -> bool:
         """Whether a piece is the sign of a character the vocabulary does not know."""
@@ -372,8 +369,3 @@ class HuggingFaceTokenizer(BaseTokenizer):
 
 def _unguard(text: str) -> str:
     return text.replace(GUARD, "\ufffd")
-
-
-def _sentinels(ids: Mapping[str, int]) -> tuple[int, ...]:
-    """``<extra_0>`` of ours, or ``<extra_id_0>`` as T5 names them, by number."""
-    return ids_by_number(ids, SENTINEL) or ids_by_number(ids, SENTINEL_OF_T5)

@@ -12,7 +12,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -36,6 +36,7 @@ from regard.text.tokenizers.byte_pieces import (
     latin_words,
     normalise,
     normaliser,
+    readable,
     spell,
     unspell,
     word_starts,
@@ -77,7 +78,7 @@ def parse_document(document: Any, where: str) -> Parts:
         vocabulary = [name for name, _ in sorted(model["vocab"].items(), key=lambda entry: entry[1])]
         merges = [(left, right) for left, right in model["merges"]]
         known = [key for key, written in _NORMALISERS.items() if written == document["normalizer"]]
-        units = [unit for unit in SPLIT if _splitter(unit) == document["pre_tokenizer"]]
+        units = [unit for unit, written in _SPLITTERS.items() if written == document["pre_tokenizer"]]
         ours = _fits(vocabulary, merges, model["vocab"]) and bool(known) and bool(units)
         ours = ours and document["added_tokens"] == [] and _merges_fit(model, units[0])
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
@@ -87,16 +88,9 @@ def parse_document(document: Any, where: str) -> Parts:
     return Parts(vocabulary, merges, known[0][0], units[0], known[0][1])
 
 
-def _splitter(units: Units) -> Any:
-    return json.loads(assemble(models.BPE(), None, units).to_str())["pre_tokenizer"]
-
-
-def _normaliser(form: Normalisation, lowercase: bool) -> Any:
-    return json.loads(assemble(models.BPE(), normaliser(form, lowercase)).to_str())["normalizer"]
-
-
+_SPLITTERS = {unit: json.loads(assemble(models.BPE(), None, unit).to_str())["pre_tokenizer"] for unit in SPLIT}
 _NORMALISERS: dict[tuple[Normalisation, bool], Any] = {
-    (form, lowercase): _normaliser(form, lowercase)  # type: ignore[arg-type,misc]
+    (form, lowercase): json.loads(assemble(models.BPE(), normaliser(form, lowercase)).to_str())["normalizer"]  # type: ignore[misc]
     for form in FORMS
     for lowercase in (False, True)
 }
@@ -240,7 +234,7 @@ class Tokenizer(BaseTokenizer):
         self._core = assemble(self._model(), None, units)
         self._words = assemble(models.BPE(), None).pre_tokenizer
         self._bytes = [b"" if place < self.symbols else unspell(name) for place, name in enumerate(self.names)]
-        self._fragment = [place >= self.symbols and not _whole(held) for place, held in enumerate(self._bytes)]
+        self._fragment = [held.decode(errors="ignore").encode() != held for held in self._bytes]
         self._known: dict[str, list[int]] = {}
         self.longest = max(map(len, self._bytes))
         """Bytes of the longest piece."""
@@ -312,11 +306,7 @@ class Tokenizer(BaseTokenizer):
             return "<s>"
         if id < self.symbols:
             return self.names[id]
-        held = self._bytes[id]
-        if self._fragment[id]:
-            return "".join(f"<0x{byte:02X}>" for byte in held)
-        text = held.decode().replace(" ", "▁")
-        return "".join(c if c.isprintable() else f"<0x{ord(c):02X}>" for c in text)
+        return readable(self._bytes[id])
 
     def is_byte(self, id: int) -> bool:
         """Whether a piece holds a fragment of a character: the sign of a character the vocabulary does not know."""
@@ -349,14 +339,6 @@ def ids_by_number(ids: Mapping[str, int], pattern: re.Pattern[str]) -> tuple[int
     return tuple(ids[name] for name in sorted(found, key=lambda name: int(found[name][1])))
 
 
-def _whole(held: bytes) -> bool:
-    try:
-        held.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
 LONGEST = 10_000
 """Characters that a vocabulary is learned from at once: the time grows with the square of a word's length."""
 
@@ -383,7 +365,8 @@ def learn(
     if vocabulary < len(names) + 256:
         message = f"{vocabulary} is too few: 256 bytes and {len(names)} symbols are always there"
         raise UsageError(message, "text.vocabulary")
-    normal = (normalise(part, normalisation, lowercase) for text in texts for part in _in_parts(text))
+    parts = (text[begin : begin + LONGEST] for text in texts for begin in range(0, len(text), LONGEST))
+    normal = (normalise(part, normalisation, lowercase) for part in parts)
     if units == "characters":
         pieces = ALPHABET + _characters(normal, vocabulary - len(names) - 256)
         merges: list[tuple[str, str]] = []
@@ -404,10 +387,6 @@ def _learn_merges(texts: Iterable[str], size: int) -> tuple[list[str], list[tupl
     model = json.loads(core.to_str())["model"]
     merges = [(left, right) for left, right in model["merges"]]
     return sorted(model["vocab"], key=model["vocab"].__getitem__), merges
-
-
-def _in_parts(text: str) -> Iterator[str]:
-    return (text[begin : begin + LONGEST] for begin in range(0, len(text), LONGEST))
 
 
 def _characters(texts: Iterable[str], most: int) -> list[str]:

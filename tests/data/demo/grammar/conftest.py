@@ -1,7 +1,5 @@
 """A large sample of the language, and a search for the derivation of a given English sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from random import Random
 

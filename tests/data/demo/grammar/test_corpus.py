@@ -1,7 +1,5 @@
 """What must hold of every generated pair, checked on a large sample with rules written anew here."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import chain, islice
 from random import Random

@@ -1,7 +1,5 @@
 """The German of generated sentences, parsed with tables written here from a school grammar, not from the package."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 

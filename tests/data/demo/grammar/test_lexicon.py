@@ -1,7 +1,5 @@
 """The lexicon: what its tables refuse, and how many lemmas and sentences the language has."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sentences translated by hand, every pattern: the grammar must generate the English and translate it so."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

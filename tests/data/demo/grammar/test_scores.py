@@ -1,7 +1,5 @@
 """Scores of the demonstration against plain loops and cases worked out by hand, and its two baselines."""
 
-from __future__ import annotations
-
 import math
 from random import Random
 
@@ -144,17 +142,13 @@ def test_the_nearest_has_the_largest_overlap_of_all(sample: list[Pair]) -> None:
     nearest = NearestSentence(train, train)
     for pair in sample[400:420]:
         words = words_of(pair.source.lower())
-        overlaps = [
-            2 * len(set(words) & set(other)) / (len(words) + len(other))
-            for other in (words_of(source.lower()) for source in train)
-        ]
+        others = [words_of(source.lower()) for source in train]
+        overlaps = [2 * len(set(words) & set(other)) / (len(words) + len(other)) for other in others]
         best = sorted(overlaps, reverse=True)[:20]
         chosen = nearest.nearest(pair.source)
         assert overlaps[chosen] >= min(best) - 1e-6
-        closer = [
-            edit_distance(words, words_of(train[place].lower())) for place in range(400) if overlaps[place] > best[-1]
-        ]
-        assert edit_distance(words, words_of(train[chosen].lower())) <= min(closer, default=1000)
+        closer = [edit_distance(words, others[place]) for place in range(400) if overlaps[place] > best[-1]]
+        assert edit_distance(words, others[chosen]) <= min(closer, default=1000)
 
 
 def test_words_unknown_in_training_and_small_training_sets() -> None:

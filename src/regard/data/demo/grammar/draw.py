@@ -153,7 +153,9 @@ class Draw:
         return clause
 
     def add_time(self, clause: Clause, letter: str) -> None:
-        """Give the clause a time that fits its tense: n present, p past, m after a modal verb."""
+        """Give the clause a time that fits its tense: n present, p past, m after a modal verb; else none."""
+        if not letter:
+            return
         choices = times(letter)
         time = self.of(choices)
         while clause.negated and time.is_repeated:

@@ -25,6 +25,13 @@ def make_statement(draw: Draw, clause: Clause, fronted: bool, *combinations: Com
     return draw.draft(clause.english(), clause.german(), *(combinations or (combination(clause),)))
 
 
+def add_time_or_adverb(draw: Draw, clause: Clause, letter: str) -> None:
+    """A time that fits the tense, or an adverb where none does."""
+    draw.add_time(clause, letter)
+    if not letter:
+        clause.adverb = draw.of(ADVERBS)
+
+
 def statement(draw: Draw, fronted: bool = False) -> Draft:
     """My old aunt sold three green lamps last week."""
     tense, letter = draw.of(TENSES)
@@ -64,10 +71,7 @@ def question(draw: Draw) -> Draft:
     """Has the teacher already found the small key?"""
     tense, letter = draw.of((("perfect", ""), ("asked", "p"), ("can", "m"), ("must", "m"), ("should", "m")))
     clause = draw.clause(DELIBERATE if letter == "m" else TRANSITIVE, tense)
-    if letter:
-        draw.add_time(clause, letter)
-    else:
-        clause.adverb = draw.of(ADVERBS)
+    add_time_or_adverb(draw, clause, letter)
     return draw.draft(clause.english_question(), clause.german_inversion(), combination(clause), mark="?")
 
 
@@ -99,8 +103,7 @@ def giving(draw: Draw) -> Draft:
     receivers = nouns_of(("person", "animal") if verb.english in ("give", "show", "bring") else ("person",))
     clause.receiver = draw.definite(receivers, clause.subject.key)
     clause.object = draw.object(nouns_of(verb.objects), clause.receiver.key)
-    if letter:
-        draw.add_time(clause, letter)
+    draw.add_time(clause, letter)
     return make_statement(draw, clause, fronted=draw.chance(0.4))
 
 
@@ -170,10 +173,7 @@ def moving(draw: Draw) -> Draft:
     tense, letter = draw.of((*TENSES, ("perfect", ""), ("perfect", "")))
     clause = Clause(draw.person(subjects), verb(name), tense, draw.links.take(3))
     clause.place = draw.place(english, german, "a", kinds)
-    if letter:
-        draw.add_time(clause, letter)
-    else:
-        clause.adverb = draw.of(ADVERBS)
+    add_time_or_adverb(draw, clause, letter)
     return make_statement(draw, clause, fronted=draw.chance(0.5))
 
 
@@ -200,8 +200,7 @@ def journey(draw: Draw) -> Draft:
         source += companion.english()
         target[:0] = companion.german()
     clause.further = source, target
-    if letter:
-        draw.add_time(clause, letter)
+    draw.add_time(clause, letter)
     return make_statement(draw, clause, True, (verb.english, subject.key, goal.english))
 
 
