@@ -61,10 +61,7 @@ CROWDED = {"data": {"max_tokens": 2000}, "training": {"tokens": 1500}}
     ("wishes", "holds"),
     [
         (RecipeOptions(settings=("training.minutes=2",), options=STEPS), ("--steps, --minutes",)),
-        (
-            RecipeOptions(settings=("training.minutes=2", "training.steps=9"), options=STEPS),
-            ("--steps, --minutes",),
-        ),
+        (RecipeOptions(settings=("training.minutes=2", "training.steps=9"), options=STEPS), ("--steps, --minutes",)),
         (RecipeOptions(settings=("training.rat=1",)), ("--set", "training.rate")),
         (RecipeOptions(preset="tinny"), ("--preset", "'tiny'")),
         (RecipeOptions(preset="bert-tiny", options=FEW, begun=BEGUN), ("--preset",)),
