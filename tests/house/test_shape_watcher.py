@@ -89,9 +89,6 @@ def test_other_folders_are_not_watched() -> None:
     assert watcher.calls == 0
 
 
-CONFTEST = """
-pytest_plugins = ["shape_watcher"]
-"""
 WATCHED_TEST = """
 import importlib.util, pytest, shape_watcher
 

@@ -1,10 +1,16 @@
 """A run of ``regard.train`` that takes a moment, whose file operations are counted and may be its last."""
 
 import os
+import shutil
+from functools import partial
+
+import pytest
 
 from regard.runs import train as training
+from regard.system.errors import Stopped
 from regard.training.checkpoints import manifest, resolved
-from tests.training.toy import in_child, lines, whole
+from regard.training.run import Hooks
+from tests.training.toy import StopAt, in_child, lines, whole
 
 SETTINGS = (
     "text.vocabulary=300 text.joint=false data.validation=10 data.max_tokens=32 model.encoder_layers=1 "
@@ -25,17 +31,64 @@ def before(files, operation, path):
 
 
 def train(corpus, output, reporter=None, **more):
-    files = corpus / "a.en", corpus / "a.de"
-    training.train(*files, output, settings=SETTINGS, steps=4, threads=1, device="cpu", reporter=reporter, **more)
+    files, length = (corpus / "a.en", corpus / "a.de"), {} if "minutes" in more else {"steps": 4}
+    options = {"settings": SETTINGS, "threads": 1, "device": "cpu", "reporter": reporter, **length, **more}
+    training.train(*files, output, **options)
 
 
-def killed(corpus, output, number):
+class Ticking(StopAt):
+    """A clock that goes on whenever it is read: by a second, and by ``pace`` once training has begun."""
+
+    def __init__(self, *stops, pace=1.0):
+        super().__init__(*stops)
+        self.now, self.pace = 0.0, pace
+
+    def clock(self):
+        self.now += self.pace if self.reporter.starts else 1.0
+        return self.now
+
+
+def ticking_train(corpus, output, *stops, fatal=None, pace=1.0, **more):
+    """Train on a ticking clock; ``fatal`` is the operation the process dies before."""
+    ticking = Ticking(*stops, pace=pace)
+
     def work():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(training, "Hooks", partial(Hooks, clock=ticking.clock))
+            SEEN.clear()
+            train(corpus, output, ticking.reporter, should_stop=ticking, **more)
+
+    killed(work, fatal) if fatal else work()
+    return ticking.reporter
+
+
+def killed(work, number):
+    """Do this in a process that dies before its operation of this number."""
+
+    def dying():
         SEEN.clear()
         FATAL.append(number)
-        train(corpus, output)
+        work()
 
-    return in_child(work)
+    assert in_child(dying) == 137, number
+
+
+def killed_and_resumed(run, output, number, wanted):
+    """Killed there and run again, it leaves what one leaves that is not killed."""
+    killed(lambda: run(output), number)
+    assert in_child(lambda: run(output)) == 0, number
+    assert results(output) == wanted, number
+    shutil.rmtree(output)
+
+
+def stopped_and_resumed(run, output, stops, wanted):
+    """Stopped behind each of these steps, it ends with the bits of one that is not."""
+    for stop in stops:
+        with pytest.raises(Stopped):
+            run(output, StopAt(stop))
+    run(output)
+    for part, expected in zip(ended(output), wanted, strict=True):
+        assert part == expected
 
 
 def results(output):

@@ -1,7 +1,7 @@
 """A classifier's run, dropout on, stopped or killed before any file operation, ends with the same bits as ever."""
 
 import random
-import shutil
+from functools import partial
 
 import pytest
 
@@ -9,8 +9,8 @@ import regard
 from regard.system.errors import RegardError, Stopped
 from tests.refusals import refused
 from tests.resume import small_runs
-from tests.resume.small_runs import FATAL, SEEN, ended, results
-from tests.training.toy import StopAt, in_child
+from tests.resume.small_runs import ended, killed_and_resumed, stopped_and_resumed
+from tests.training.toy import StopAt
 
 SETTINGS = (
     "text.vocabulary=300 data.validation=12 data.max_tokens=24 model.layers=1 model.d_model=8 model.d_ff=16 "
@@ -65,29 +65,12 @@ def operations(texts, counted, tmp_path_factory):
     "stops", [(5,), (0, 4, 9), *(pytest.param((stop, stop + 1), marks=pytest.mark.long(0.1)) for stop in range(1, 9))]
 )
 def test_stopped_and_resumed(texts, never, tmp_path, stops):
-    for stop in stops:
-        with pytest.raises(Stopped):
-            train(texts, tmp_path / "model", StopAt(stop))
-    train(texts, tmp_path / "model")
-    for part, wanted in zip(ended(tmp_path / "model"), never, strict=True):
-        assert part == wanted
+    stopped_and_resumed(partial(train, texts), tmp_path / "model", stops, never)
 
 
 def test_the_operations_are_those_of_the_whole_run(operations):
     for operation in ("rename .tokenizer.json", "rename .labels.json", "rename .model.safetensors", "rename .card.md"):
         assert any(operation in seen for seen in operations), operation
-
-
-def killed_and_resumed(texts, output, number, never):
-    def work():
-        SEEN.clear()
-        FATAL.append(number)
-        train(texts, output)
-
-    assert in_child(work) == 137, number
-    assert in_child(lambda: train(texts, output)) == 0, number
-    assert results(output) == never[3], number
-    shutil.rmtree(output)
 
 
 @pytest.mark.usefixtures("counted")
@@ -96,7 +79,7 @@ def test_killed_somewhere(texts, tmp_path, never, operations, share):
     """One kill in each quarter of the run: while data is prepared, while it goes, and while it is fitted at the end."""
     quarter = len(operations) // 4
     number = random.Random(f"quarter {share}").randrange(share * quarter, (share + 1) * quarter) + 1
-    killed_and_resumed(texts, tmp_path / "model", number, never)
+    killed_and_resumed(partial(train, texts), tmp_path / "model", number, never[3])
 
 
 @pytest.mark.usefixtures("counted")
@@ -104,7 +87,7 @@ def test_killed_while_it_is_fitted(texts, tmp_path, never, operations):
     """Temperature and threshold are written when the weights are done: the last files of a run."""
     last = [number for number, seen in enumerate(operations, 1) if ".labels.json" in seen]
     for number in (last[-1], last[-1] + 1, len(operations)):
-        killed_and_resumed(texts, tmp_path / "model", number, never)
+        killed_and_resumed(partial(train, texts), tmp_path / "model", number, never[3])
 
 
 @pytest.mark.long(2)
@@ -112,7 +95,7 @@ def test_killed_while_it_is_fitted(texts, tmp_path, never, operations):
 @pytest.mark.parametrize("share", range(16))
 def test_killed_anywhere(texts, tmp_path, never, operations, share):
     for number in range(1 + share, len(operations) + 1, 16):
-        killed_and_resumed(texts, tmp_path / "model", number, never)
+        killed_and_resumed(partial(train, texts), tmp_path / "model", number, never[3])
 
 
 def test_what_was_fitted_is_of_the_finished_run(texts, never, tmp_path):

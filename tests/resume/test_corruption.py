@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from regard.system.errors import NoValidCheckpoint, Stopped
+from regard.system.errors import Stopped
 from tests.training.toy import Play, StopAt, assert_same, recipe
 
 SETTINGS = {"steps": 20, "ema": 0.9}
@@ -45,13 +45,3 @@ def test_two_damaged_of_three(tmp_path, never):
     play.fit()
     assert play.ended().weights == never.weights
     assert len(list(checkpoints.glob("*.corrupt-*"))) == 2
-
-
-def test_none_whole_is_exit_3_and_never_a_start_from_nothing(tmp_path):
-    play, checkpoints = stopped(tmp_path)
-    for path in checkpoints.glob("step-*"):
-        (path / "manifest.json").write_bytes(b"{}")
-    for _ in range(2):
-        with pytest.raises(NoValidCheckpoint) as caught:
-            play.fit()
-        assert caught.value.exit_code == 3

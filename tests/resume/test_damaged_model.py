@@ -13,7 +13,7 @@ from regard.tasks.model_folder import load
 from regard.training.checkpoints import manifest
 from regard.training.progress import Best, Progress
 from tests.refusals import refused
-from tests.resume.small_runs import killed, operations, results, train
+from tests.resume.small_runs import killed, killed_and_resumed, operations, results, train
 from tests.training.toy import Counting, in_child
 
 pytestmark = pytest.mark.usefixtures("counted")
@@ -69,16 +69,12 @@ def test_after_the_run(corpus, never, finished, harm, name):
     assert mended(corpus, finished) == []
 
 
-def number_of(seen_ones, wanted):
-    """Of the last such operation."""
-    return max(number for number, seen in enumerate(seen_ones, 1) if seen == wanted)
-
-
 @pytest.mark.parametrize("name", [MODEL, manifest.NAME])
 def test_before_the_final_scores(corpus, never, tmp_path, name):
     """The last card's file is that of the final scores."""
     output = tmp_path / "model"
-    assert killed(corpus, output, number_of(never[1], "create .card.md")) == 137
+    last = max(number for number, seen in enumerate(never[1], 1) if seen == "create .card.md")
+    killed(partial(train, corpus, output), last)
     assert "* BLEU" not in (output / "card.md").read_text()
     flipped(output / name)
     assert len(mended(corpus, output)) == 1
@@ -87,7 +83,7 @@ def test_before_the_final_scores(corpus, never, tmp_path, name):
 
 def test_before_the_first_checkpoint(corpus, never, tmp_path):
     output = tmp_path / "model"
-    assert killed(corpus, output, never[1].index("mkdir step-000002") + 1) == 137
+    killed(partial(train, corpus, output), never[1].index("mkdir step-000002") + 1)
     flipped(output / manifest.NAME)
     (said,) = mended(corpus, output)
     assert "training rewrites the model folder" in said
@@ -104,35 +100,19 @@ def test_where_its_checkpoint_is_lost_an_older_one_goes_on(corpus, never, finish
 
 def test_without_the_best_checkpoint_it_says_what_to_do(corpus, finished, monkeypatch):
     flipped(finished / MODEL)
-    before = contents(finished)
+    before = {path.name: path.read_bytes() for path in finished.iterdir() if path.is_file()}
     monkeypatch.setattr(model_writer, "load_progress", lambda training: Progress(4, best=Best(3, "loss", 2.5)))
     with refused(NoValidCheckpoint, "step-000003"):
         train(corpus, finished)
-    assert contents(finished) == before
+    assert {path.name: path.read_bytes() for path in finished.iterdir() if path.is_file()} == before
 
 
-def contents(output):
-    return {path.name: path.read_bytes() for path in output.iterdir() if path.is_file()}
-
-
-def killed_while_mending(corpus, never, folder, numbers):
-    for number in numbers:
-        output = Path(shutil.copytree(never[2], folder / f"model-{number}"))
-        flipped(output / MODEL)
-        assert killed(corpus, output, number) == 137, number
-        assert in_child(lambda output=output: train(corpus, output)) == 0, number
-        assert results(output) == never[0], number
-        load(output)
-        shutil.rmtree(output)
-
-
-def test_killed_while_it_is_mended(corpus, never, finished, tmp_path):
+@pytest.mark.parametrize("most", [3, pytest.param(None, marks=pytest.mark.long(2))])
+def test_killed_while_it_is_mended(corpus, never, finished, tmp_path, most):
     flipped(finished / MODEL)
-    count = len(operations(partial(train, corpus), finished))
-    killed_while_mending(corpus, never, tmp_path, random.Random(7).sample(range(1, count + 1), 3))
-
-
-@pytest.mark.long(2)
-def test_killed_anywhere_while_it_is_mended(corpus, never, finished, tmp_path):
-    flipped(finished / MODEL)
-    killed_while_mending(corpus, never, tmp_path, range(1, len(operations(partial(train, corpus), finished)) + 1))
+    damaged = shutil.copytree(finished, tmp_path / "damaged")
+    numbers = range(1, len(operations(partial(train, corpus), finished)) + 1)
+    for number in random.Random(7).sample(numbers, most or len(numbers)):
+        output = Path(shutil.copytree(damaged, tmp_path / f"model-{number}"))
+        killed_and_resumed(partial(train, corpus), output, number, never[0])
+    load(finished)

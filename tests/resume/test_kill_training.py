@@ -1,24 +1,15 @@
 """``regard.train``, killed before any file operation, ends with the bits of a run that was not."""
 
 import random
-import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from regard.training.checkpoints.output_folder import _set_aside, claim_output
-from tests.resume.small_runs import FATAL, SEEN, killed, results, train
-from tests.training.toy import in_child
+from tests.resume.small_runs import SEEN, killed, killed_and_resumed, train
 
 pytestmark = pytest.mark.usefixtures("counted")
-
-
-def killed_and_resumed(corpus, folder, number, never):
-    output = folder / f"model-{number}"
-    assert killed(corpus, output, number) == 137, number
-    assert in_child(lambda: train(corpus, output)) == 0, number
-    assert results(output) == never[0], number
-    shutil.rmtree(output)
 
 
 def test_the_operations_are_those_of_the_whole_run(never):
@@ -32,14 +23,14 @@ def test_killed_somewhere(corpus, tmp_path, never, share):
     """One kill in each third of the run: while it begins, while it goes, and while it ends."""
     third = len(never[1]) // 3
     number = random.Random(f"third {share}").randrange(share * third, (share + 1) * third) + 1
-    killed_and_resumed(corpus, tmp_path, number, never)
+    killed_and_resumed(partial(train, corpus), tmp_path / "model", number, never[0])
 
 
 @pytest.mark.long(2)
 @pytest.mark.parametrize("share", range(32))
 def test_killed_anywhere(corpus, tmp_path, never, share):
     for number in range(1 + share, len(never[1]) + 1, 32):
-        killed_and_resumed(corpus, tmp_path, number, never)
+        killed_and_resumed(partial(train, corpus), tmp_path / "model", number, never[0])
 
 
 def earlier_run(output: Path):
@@ -59,13 +50,7 @@ def test_killed_while_an_earlier_run_is_set_aside(tmp_path):
     for number in range(1, operations + 1):
         output = tmp_path / str(number)
         earlier_run(output)
-
-        def work(output=output, number=number):
-            SEEN.clear()
-            FATAL.append(number)
-            _set_aside(output)
-
-        assert in_child(work) == 137
+        killed(partial(_set_aside, output), number)
         with claim_output(output, {}, "never"):
             assert sorted(path.name for path in (output / "training").iterdir()) == ["lock"]
         kept = {path.name: path.read_text() for path in output.rglob("*") if path.is_file() and path.name != "lock"}

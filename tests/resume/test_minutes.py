@@ -2,52 +2,22 @@
 
 import re
 import tomllib
-from functools import partial
 
 import pytest
 
 import regard
 from regard.explore.folders.training_curves import TrainingCurves
-from regard.runs import train as training
 from regard.system.errors import Stopped
 from regard.training.checkpoints import resolved
 from regard.training.checkpoints.files import Files
-from regard.training.run import Hooks
-from tests.resume.small_runs import FATAL, SEEN, SETTINGS, results
-from tests.training.toy import StopAt, in_child
+from tests.resume.small_runs import SEEN, results, ticking_train
 
 pytestmark = pytest.mark.usefixtures("counted")
 
 
-class Ticking(StopAt):
-    """A clock that goes on whenever it is read: slowly, once training has begun."""
-
-    def __init__(self, *stops):
-        super().__init__(*stops)
-        self.now = 0.0
-
-    def clock(self):
-        self.now += 0.2 if self.reporter.starts else 1.0
-        return self.now
-
-
 def train(corpus, output, *stops, fatal=None, **more):
-    """Train on a ticking clock; ``fatal`` is the operation the process dies before."""
-    ticking, length = Ticking(*stops), more or {"minutes": 0.9}
-
-    def work():
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(training, "Hooks", partial(Hooks, clock=ticking.clock))
-            SEEN.clear()
-            FATAL.extend([fatal] if fatal else [])
-            files, options = (corpus / "a.en", corpus / "a.de"), {"threads": 1, "device": "cpu", "settings": SETTINGS}
-            training.train(*files, output, reporter=ticking.reporter, should_stop=ticking, **options, **length)
-
-    if fatal:
-        assert in_child(work) == 137
-    else:
-        work()
-    return ticking.reporter
+    """Train on a clock that goes slowly, once training has begun."""
+    return ticking_train(corpus, output, *stops, fatal=fatal, pace=0.2, **(more or {"minutes": 0.9}))
 
 
 @pytest.fixture(scope="module")

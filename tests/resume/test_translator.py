@@ -1,15 +1,14 @@
 """The real Transformer, dropout on, fed by the real plan: stopped and resumed = never stopped, to the bit."""
 
 import random
-from functools import cache
+from functools import cache, partial
 
 import pytest
 
 import regard
 from regard.system.errors import Stopped
 from regard.training.checkpoints import manifest
-from tests.refusals import refused
-from tests.resume.small_runs import ended
+from tests.resume.small_runs import ended, stopped_and_resumed
 from tests.training.toy import StopAt
 
 SETTINGS = (
@@ -34,10 +33,10 @@ def corpus(tmp_path_factory):
     return folder
 
 
-def train(corpus, output, accumulate, stop=None, seed=1, more=(), flag=None):
-    flag = flag or StopAt(*(() if stop is None else (stop,)))
+def train(accumulate, corpus, output, flag=None, more=()):
+    flag = flag or StopAt()
     settings = [*SETTINGS, f"training.accumulate={accumulate}", *more]
-    options = {"settings": settings, "steps": 12, "threads": 1, "seed": seed}
+    options = {"settings": settings, "steps": 12, "threads": 1, "seed": 1}
     files = corpus / "train.en", corpus / "train.de"
     return regard.train(*files, output, reporter=flag.reporter, should_stop=flag, device="cpu", **options)
 
@@ -49,7 +48,7 @@ def never(corpus, tmp_path_factory):
     @cache
     def run(accumulate):
         output = tmp_path_factory.mktemp("never") / "model"
-        train(corpus, output, accumulate)
+        train(accumulate, corpus, output)
         return ended(output)
 
     return run
@@ -60,18 +59,13 @@ def never(corpus, tmp_path_factory):
     [(2, (6,)), *(pytest.param(1, (stop, stop + 1), marks=pytest.mark.long(0.3)) for stop in range(11))],
 )
 def test_stopped_and_resumed(corpus, never, tmp_path, accumulate, stops):
-    for stop in stops:
-        with pytest.raises(Stopped):
-            train(corpus, tmp_path / "model", accumulate, stop)
-    train(corpus, tmp_path / "model", accumulate)
-    for part, wanted in zip(ended(tmp_path / "model"), never(accumulate), strict=True):
-        assert part == wanted
+    stopped_and_resumed(partial(train, accumulate, corpus), tmp_path / "model", stops, never(accumulate))
 
 
 def test_going_on_with_another_beam_leaves_the_model_readable(corpus, tmp_path):
     for stop, more in ((6, ()), (7, ("decoding.beam=2",))):
         with pytest.raises(Stopped):
-            train(corpus, tmp_path / "model", 1, stop, more=more)
+            train(1, corpus, tmp_path / "model", StopAt(stop), more)
         manifest.verify(tmp_path / "model", extra=True)
     assert regard.load(tmp_path / "model").recipe.decoding.beam == 2
 
@@ -79,7 +73,7 @@ def test_going_on_with_another_beam_leaves_the_model_readable(corpus, tmp_path):
 @pytest.mark.parametrize("content", [None, b"", b"format ="])
 def test_what_was_resolved_is_taken_from_a_checkpoint(corpus, tmp_path, content):
     with pytest.raises(Stopped):
-        train(corpus, tmp_path / "model", 1, 6)
+        train(1, corpus, tmp_path / "model", StopAt(6))
     path = tmp_path / "model" / "training" / "resolved.toml"
     whole = path.read_bytes()
     path.unlink()
@@ -87,14 +81,6 @@ def test_what_was_resolved_is_taken_from_a_checkpoint(corpus, tmp_path, content)
         path.write_bytes(content)
     told = StopAt(7)
     with pytest.raises(Stopped):
-        train(corpus, tmp_path / "model", 1, flag=told)
+        train(1, corpus, tmp_path / "model", told)
     assert path.read_bytes() == whole
     assert any("resolved.toml was lost" in event for event in told.reporter.events)
-
-
-@pytest.mark.long(0.3)
-def test_another_seed_is_another_run(corpus, never, tmp_path):
-    train(corpus, tmp_path / "model", 1, seed=2)
-    assert ended(tmp_path / "model")[0] != never(1)[0]
-    with refused(regard.RegardError, "recipe.seed"):
-        train(corpus, tmp_path / "model", 1)

@@ -24,7 +24,7 @@ from regard.tasks.text.assets import FittedValues, TextAssets
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 from regard.text.tokenizers.tokenizer import learn
 from regard.text.tokenizers.vocabulary import Vocabularies
-from regard.training.checkpoints import manifest, output_folder
+from regard.training.checkpoints import manifest
 from regard.training.checkpoints.files import Files
 from tests.convert.random_recipes import T5 as T5_LIKE
 from tests.convert.small_exports import SIZES
@@ -47,6 +47,10 @@ def made(folder: Path, task: str, model: dict[str, Any], assets: Any, **sections
     contents = {"recipe.toml": recipe_toml(recipe).encode(), "model.safetensors": store.to_bytes(store.weights(built))}
     manifest.replace(folder, {name: [part] for name, part in {**contents, **assets.contents}.items()}, Files())
     return folder
+
+
+def rewrite(folder: Path, weights: dict[str, torch.Tensor]) -> None:
+    manifest.replace(folder, {"model.safetensors": [store.to_bytes(weights)]}, Files())
 
 
 def classifier(folder: Path, fitted: FittedValues, **section: Any) -> Path:
@@ -132,17 +136,6 @@ def test_what_cannot_be_loaded_is_not_left_there(tmp_path: Path, monkeypatch: py
     assert [path.name for path in tmp_path.iterdir()] == ["theirs"]
 
 
-def test_somebody_is_quicker(tmp_path: Path) -> None:
-    def fill() -> None:
-        with output_folder.fresh_folder(tmp_path / "out") as fresh:
-            (fresh / "mine").write_text("")
-            (tmp_path / "out").write_text("theirs")
-
-    with refused(RegardError, "out"):
-        fill()
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-
-
 @pytest.mark.parametrize("kind", ["single", "multi"])
 def test_the_temperature_goes_into_the_weights(kind: str, tmp_path: Path) -> None:
     folder = classifier(tmp_path / "ours", FittedValues(temperature=2.5), kind=kind)
@@ -166,21 +159,16 @@ def test_a_threshold_that_stays_behind_is_said(tmp_path: Path) -> None:
     ]
 
 
-def test_a_damaged_folder_is_not_taken_out(tmp_path: Path) -> None:
+def test_neither_a_damaged_folder_nor_numbers_that_are_not_finite_are_taken_out(tmp_path: Path) -> None:
     folder = classifier(tmp_path / "ours", FittedValues())
-    content = bytearray((folder / "model.safetensors").read_bytes())
+    weights, path = store.weights(regard.load(folder).model), folder / "model.safetensors"
+    content = bytearray(path.read_bytes())
     content[-5] ^= 1
-    (folder / "model.safetensors").write_bytes(content)
+    path.write_bytes(content)
     with refused(Damaged, "model.safetensors"):
         export_model(folder, tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
-def test_numbers_that_are_not_finite_are_not_taken_out(tmp_path: Path) -> None:
-    folder = classifier(tmp_path / "ours", FittedValues())
-    weights = store.weights(regard.load(folder).model)
     weights["head.classes.bias"][1] = torch.nan
-    manifest.replace(folder, {"model.safetensors": [store.to_bytes(weights)]}, Files())
+    rewrite(folder, weights)
     with refused(RegardError, "model.safetensors", "'head.classes.bias'"):
         export_model(folder, tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -257,8 +245,7 @@ def test_a_t5_taught_further_starts_with_a_symbol_of_its_own(tmp_path: Path) -> 
     task = import_model(tmp_path / "theirs", tmp_path / "ours")
     with torch.no_grad():
         task.model.encoder.input.tokens.weight[0] += 1.0  # the pad piece's row is learned, the start symbol's is not
-    changed = {"model.safetensors": [store.to_bytes(store.weights(task.model))]}
-    manifest.replace(tmp_path / "ours", changed, Files())
+    rewrite(tmp_path / "ours", store.weights(task.model))
     assert export_model(tmp_path / "ours", tmp_path / "out") == []
     peer = transformers.AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "out").eval()
     again = import_model(tmp_path / "out", tmp_path / "again")
@@ -282,14 +269,14 @@ def test_a_t5_taught_further_starts_with_a_symbol_of_its_own(tmp_path: Path) -> 
 def test_ctranslate2_is_refused_where_it_cannot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder_of("ViTForImageClassification", tmp_path / "theirs")
     import_model(tmp_path / "theirs", tmp_path / "ours")
-    with refused(UsageError, "--to"):
-        export_model(tmp_path / "ours", tmp_path / "out", "onnx")  # type: ignore[arg-type]
-    monkeypatch.setattr(conversion, "find_spec", lambda name: None if name == "ctranslate2" else object())
-    with refused(UsageError, "--to ctranslate2"):
-        export_model(tmp_path / "ours", tmp_path / "out", "ctranslate2")
-    monkeypatch.setattr(conversion, "find_spec", lambda name: object())
-    with refused(UsageError, "model.family"):
-        export_model(tmp_path / "ours", tmp_path / "out", "ctranslate2")
+    asked: list[tuple[str, str, str | None]] = [
+        *(("onnx", "--to", None), ("ctranslate2", "--to ctranslate2", "ctranslate2")),
+        ("ctranslate2", "model.family", None),
+    ]
+    for form, where, absent in asked:
+        monkeypatch.setattr(conversion, "find_spec", lambda name, absent=absent: None if name == absent else object())
+        with refused(UsageError, where):
+            export_model(tmp_path / "ours", tmp_path / "out", form)  # type: ignore[arg-type]
     assert not (tmp_path / "out").exists()
 
 
@@ -307,7 +294,7 @@ def test_of_a_t5_that_is_not_tied_the_weights_decide(tmp_path: Path) -> None:
     assert export_model(tmp_path / "ours", tmp_path / "out") == []
     held = load_file(tmp_path / "ours" / "model.safetensors")
     held["decoder.input.tokens.weight"] += 1.0
-    manifest.replace(tmp_path / "ours", {"model.safetensors": [store.to_bytes(held)]}, Files())
+    rewrite(tmp_path / "ours", held)
     assert said_of(tmp_path / "ours").startswith("this model cannot be exported as it is: T5 needs model.tie")
     with refused(UsageError, "model.tie"):
         export_model(tmp_path / "ours", tmp_path / "other")

@@ -24,41 +24,53 @@ def test_later_ones_lie_on_top() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "options", "settings", "steps", "minutes"),
+    ("given", "asked", "wanted"),
     [
-        ({"steps": 9}, {"training.minutes": 5}, (), None, 5),
-        ({"steps": 9, "minutes": 2}, {}, ("training.minutes=5",), None, 5),
-        ({"minutes": 2}, {"training.steps": 7}, (), 7, None),
-        ({"minutes": 2}, {}, ("training.steps=7",), 7, None),
-        ({"steps": 9, "minutes": 2}, {"seed": 3}, ("training.rate=1",), 9, 2),
-        ({"steps": 9}, {"training.minutes": None, "training.steps": None}, (), 9, None),
-        ({"rate": 1}, {"training.minutes": 5}, (), None, 5),
+        ({"steps": 9}, {"options": {"training.minutes": 5}}, (None, 5)),
+        ({"steps": 9, "minutes": 2}, {"settings": ("training.minutes=5",)}, (None, 5)),
+        ({"minutes": 2}, {"options": {"training.steps": 7}}, (7, None)),
+        ({"minutes": 2}, {"settings": ("training.steps=7",)}, (7, None)),
+        ({"steps": 9, "minutes": 2}, {"options": {"seed": 3}, "settings": ("training.rate=1",)}, (9, 2)),
+        ({"steps": 9}, {"options": {"training.minutes": None, "training.steps": None}}, (9, None)),
+        ({"rate": 1}, {"options": {"training.minutes": 5}}, (None, 5)),
     ],
 )
-def test_the_length_asked_for_takes_the_place_of_the_recipes(
-    given: dict[str, Any],
-    options: dict[str, Any],
-    settings: tuple[str, ...],
-    steps: int | None,
-    minutes: float | None,
-) -> None:
-    training = recipe_from_options(RecipeOptions({"training": given}, None, settings, options), 100).training
-    assert (training.steps, training.minutes) == (steps, minutes)
+def test_the_length_asked_for_takes_the_place_of_the_recipes(given: Any, asked: Any, wanted: Any) -> None:
+    training = recipe_from_options(RecipeOptions({"training": given}, **asked), 100).training
+    assert (training.steps, training.minutes) == wanted
 
 
 def test_a_models_recipe_can_be_used_with_minutes(tmp_path: Path) -> None:
     (tmp_path / "recipe.toml").write_text(recipe_toml(Recipe(training=Training(steps=500, minutes=2))))
     assert recipe_from_options(RecipeOptions(tmp_path / "recipe.toml"), 100).training.steps == 500
-    asked = recipe_from_options(
-        RecipeOptions(tmp_path / "recipe.toml", options={"training.minutes": 5.0}), 100
-    ).training
+    wishes = RecipeOptions(tmp_path / "recipe.toml", options={"training.minutes": 5.0})
+    asked = recipe_from_options(wishes, 100).training
     assert (asked.steps, asked.minutes) == (None, 5)
 
 
-@pytest.mark.parametrize("settings", [("training.minutes=2",), ("training.minutes=2", "training.steps=9")])
-def test_a_run_has_one_length(settings: tuple[str, ...]) -> None:
-    with refused(UsageError, "--steps, --minutes"):
-        task_option(RecipeOptions(settings=settings, options={"training.steps": 9}))
+BEGUN: dict[str, Any] = {
+    "model": {"family": "bert", "layers": 1},
+    "text": {"vocabulary": 320, "units": "pieces", "normalisation": "nfc", "lowercase": False},
+}
+FEW, RNN = {"task": "classification"}, {"family": "rnn-encoder", "d_model": 24, "pool": "attention"}
+STEPS = {"training.steps": 9}
+CROWDED = {"data": {"max_tokens": 2000}, "training": {"tokens": 1500}}
+
+
+@pytest.mark.parametrize(
+    ("wishes", "holds"),
+    [
+        (RecipeOptions(settings=("training.minutes=2",), options=STEPS), ("--steps, --minutes",)),
+        (RecipeOptions(settings=("training.minutes=2", "training.steps=9"), options=STEPS), ("--steps, --minutes",)),
+        (RecipeOptions(settings=("training.rat=1",)), ("--set", "training.rate")),
+        (RecipeOptions(preset="tinny"), ("--preset", "'tiny'")),
+        (RecipeOptions(preset="bert-tiny", options=FEW, begun=BEGUN), ("--preset",)),
+        (RecipeOptions(CROWDED), ("recipe", "data.max_tokens", "2000", "training.tokens", "1500")),
+    ],
+)
+def test_what_cannot_be_costs_no_look_at_the_data(wishes: RecipeOptions, holds: tuple[str, ...]) -> None:
+    with refused(UsageError, *holds):
+        task_option(wishes)
 
 
 @pytest.mark.parametrize("pairs", [100, 200_000, 1_000_000])
@@ -93,23 +105,14 @@ def test_separate_vocabularies_are_not_tied_in_three() -> None:
         recipe_from_options(RecipeOptions(settings=("text.joint=false", 'model.tie="three"')), 100)
 
 
-@pytest.mark.parametrize(
-    ("wishes", "longest"),
-    [
+def test_the_longest_sentence_is_known_before_the_data() -> None:
+    file, option = {"data": {"max_tokens": 100}}, ("data.max_tokens=20",)
+    for wishes, longest in (
         (RecipeOptions(), 256),
-        (RecipeOptions({"data": {"max_tokens": 100}}), 100),
-        (RecipeOptions({"data": {"max_tokens": 100}}, settings=("data.max_tokens=20",)), 20),
-    ],
-)
-def test_the_longest_sentence_is_known_before_the_data(wishes: RecipeOptions, longest: int) -> None:
-    assert recipe_from_options(wishes, 100).data.max_tokens == longest
-
-
-def test_a_mistyped_key_costs_no_look_at_the_data() -> None:
-    with refused(UsageError, "--set", "training.rate"):
-        task_option(RecipeOptions(settings=("training.rat=1",)))
-    with refused(UsageError, "--preset", "'tiny'"):
-        task_option(RecipeOptions(preset="tinny"))
+        (RecipeOptions(file), 100),
+        (RecipeOptions(file, None, option), 20),
+    ):
+        assert recipe_from_options(wishes, 100).data.max_tokens == longest
 
 
 @pytest.mark.parametrize(
@@ -148,9 +151,6 @@ def test_who_made_a_mistake_is_blamed(
 def test_a_batch_has_room_for_the_longest_sentence() -> None:
     assert recipe_from_options(RecipeOptions({"data": {"max_tokens": 2000}}), 100).training.tokens == 2000
     assert recipe_from_options(RecipeOptions({"data": {"max_tokens": 2000}}), 1_000_000).training.tokens == 8192
-    asked = RecipeOptions({"data": {"max_tokens": 2000}, "training": {"tokens": 1500}})
-    with refused(UsageError, "recipe", "data.max_tokens", "2000", "training.tokens", "1500"):
-        task_option(asked)
 
 
 def test_columns_are_those_of_the_file(tmp_path: Path) -> None:
@@ -183,24 +183,16 @@ def test_what_can_be_read_once_is_no_corpus(tmp_path: Path) -> None:
         refuse_pipes([tmp_path / "file", tmp_path / "pipe"])
 
 
-BEGUN: dict[str, Any] = {
-    "model": {"family": "bert", "layers": 1},
-    "text": {"vocabulary": 320, "units": "pieces", "normalisation": "nfc", "lowercase": False},
-}
-"""Of a model that is begun from."""
-
-
 def test_the_text_of_a_model_that_is_begun_from_takes_the_place_of_the_recipes(tmp_path: Path) -> None:
     file = tmp_path / "recipe.toml"
     file.write_text("[text]\nvocabulary = 4000\nlowercase = true\nsample = 7\n[model]\nd_ff = 32\n")
-    task = {"task": "classification"}
-    found = recipe_from_options(RecipeOptions(file, options=task, begun=BEGUN, settings=("text.vocabulary=320",)), 100)
+    found = recipe_from_options(RecipeOptions(file, options=FEW, begun=BEGUN, settings=("text.vocabulary=320",)), 100)
     assert found.text.model_dump(include=set(BEGUN["text"])) == BEGUN["text"]
     assert (found.text.sample, found.model.layers, found.model.d_ff) == (7, 1, 32)
-    assert recipe_from_options(RecipeOptions(file, options=task), 100).text.lowercase
+    assert recipe_from_options(RecipeOptions(file, options=FEW), 100).text.lowercase
     file.write_text("[text]\nvocabulary = 4\n")
     with refused(UsageError, "recipe.toml", "text.vocabulary"):
-        recipe_from_options(RecipeOptions(file, options=task, begun=BEGUN), 100)
+        recipe_from_options(RecipeOptions(file, options=FEW, begun=BEGUN), 100)
 
 
 @pytest.mark.parametrize(
@@ -213,15 +205,9 @@ def test_the_text_of_a_model_that_is_begun_from_takes_the_place_of_the_recipes(t
     ],
 )
 def test_another_text_than_that_of_the_model_that_is_begun_from_is_refused(setting: str, kept: str) -> None:
-    wishes = RecipeOptions(options={"task": "classification"}, begun=BEGUN, settings=(setting,))
     with refused(UsageError, None, kept) as caught:
-        task_option(wishes)
+        task_option(RecipeOptions(options=FEW, begun=BEGUN, settings=(setting,)))
     assert str(caught.value.where).startswith(f"--set {setting.partition('=')[0]}")
-
-
-def test_a_preset_and_a_model_to_begin_from_are_one_too_many() -> None:
-    with refused(UsageError, "--preset"):
-        task_option(RecipeOptions(preset="bert-tiny", options={"task": "classification"}, begun=BEGUN))
 
 
 @pytest.mark.parametrize(
@@ -240,55 +226,37 @@ def test_a_preset_and_a_model_to_begin_from_are_one_too_many() -> None:
 def test_few_labelled_texts_have_a_recurrent_reader_unless_what_it_has_not_is_named(
     settings: tuple[str, ...], family: str, moved: float
 ) -> None:
-    few = recipe_from_options(RecipeOptions(options={"task": "classification"}, settings=settings), 9_999)
+    few = recipe_from_options(RecipeOptions(options=FEW, settings=settings), 9_999)
     assert (few.model.family, few.classification.adversarial) == (family, moved)
-    options = {"task": "classification"}
     begun = {"model": {"family": "bert", "d_model": 24, "heads": 2}}
     if not any(name in setting for setting in settings for name in ("cell", "pool")):
-        many = recipe_from_options(RecipeOptions(options=options, settings=settings), 10_000)
+        many = recipe_from_options(RecipeOptions(options=FEW, settings=settings), 10_000)
         assert (many.model.family, many.classification.adversarial) == ("bert", moved if moved == 1 else 0.0)
-        found = recipe_from_options(RecipeOptions(options=options, settings=settings, begun=begun), 100)
+        found = recipe_from_options(RecipeOptions(options=FEW, settings=settings, begun=begun), 100)
         assert (found.model.family, found.classification.adversarial) == ("bert", moved if moved == 1 else 0.0)
-    named = recipe_from_options(RecipeOptions(options=options, preset="classifier-tiny"), 100)
+    named = recipe_from_options(RecipeOptions(options=FEW, preset="classifier-tiny"), 100)
     assert (named.model.family, named.classification.adversarial) == ("bert", 0.0)
     with refused(UsageError, "--set model.pool=best", "'best'"):
-        recipe_from_options(RecipeOptions(options=options, settings=("model.pool=best",)), 100)
-    first = recipe_from_options(RecipeOptions(options=options, settings=("model.pool=first",)), 100)
+        recipe_from_options(RecipeOptions(options=FEW, settings=("model.pool=best",)), 100)
+    first = recipe_from_options(RecipeOptions(options=FEW, settings=("model.pool=first",)), 100)
     assert (first.model.family, first.model.pool) == ("bert", "first")
     with refused(UsageError, "--set"):
-        recipe_from_options(RecipeOptions(options=options, settings=("model.cell=gru", "model.heads=2")), 100)
+        recipe_from_options(RecipeOptions(options=FEW, settings=("model.cell=gru", "model.heads=2")), 100)
 
 
-FEW, RNN = {"task": "classification"}, {"family": "rnn-encoder", "d_model": 24, "pool": "attention"}
-
-
-@pytest.mark.parametrize(
-    ("model", "moved"),
-    [
-        ({"layers": 1, "d_model": 24}, 0.0),
-        ({"pool": "mean", "dropout": 0.2}, 0.0),
-        ({"family": "bert", "heads": 12}, 0.0),
-        (RNN, 0.5),
-    ],
-)
-def test_what_is_learned_against_goes_by_the_family_of_the_recipes_own_model(
-    model: dict[str, Any], moved: float
-) -> None:
+@pytest.mark.parametrize("model", [{"layers": 1}, {"pool": "mean", "dropout": 0.2}, {"family": "bert"}, RNN], ids=str)
+def test_what_is_learned_against_goes_by_the_family_of_the_recipes_own_model(model: dict[str, Any]) -> None:
     found = recipe_from_options(RecipeOptions(recipe={**FEW, "model": model}, options=FEW), 500)
     assert found.model.family == model.get("family", "bert")
-    assert found.classification.adversarial == moved
+    assert found.classification.adversarial == (0.5 if model is RNN else 0.0)
 
 
 @pytest.mark.parametrize("count", [500, 20_000, 2_000_000])
 def test_a_recurrent_reader_that_is_asked_for_is_the_same_for_any_number_of_texts(count: int) -> None:
-    asked: list[dict[str, Any]] = [
-        {"settings": ("model.cell=lstm",)},
-        {"settings": ("model.family=rnn-encoder",)},
-        {"preset": "classifier-rnn"},
-        {"settings": ("model.pool=attention",)},
-    ]
-    for one in asked:
-        model = recipe_from_options(RecipeOptions(options=FEW, **one), count).model
+    settings = ("model.cell=lstm", "model.family=rnn-encoder", "model.pool=attention")
+    named = RecipeOptions(options=FEW, preset="classifier-rnn")
+    for wishes in (named, *(RecipeOptions(options=FEW, settings=(setting,)) for setting in settings)):
+        model = recipe_from_options(wishes, count).model
         assert (model.family, model.d_model, model.pool) == ("rnn-encoder", 256, "attention")
 
 

@@ -73,12 +73,6 @@ def test_results_become_the_file(tmp_path: Path, wrap: Any) -> None:
     assert (tmp_path / "a").read_bytes() == (b"" if wrap is None else b"whole:")
 
 
-def operations(folder: Path, wrap: Any) -> int:
-    files = Fast()
-    make(folder / "counted", files=files, whole=wrap)
-    return files.number
-
-
 @pytest.mark.parametrize("share", range(4))
 @pytest.mark.parametrize("wrap", [None, whole])
 @pytest.mark.parametrize("middle", [False, True])
@@ -86,10 +80,10 @@ def operations(folder: Path, wrap: Any) -> int:
 def test_killed_at_any_operation_it_is_resumed_to_the_same_bytes(
     tmp_path: Path, share: int, wrap: Any, middle: bool
 ) -> None:
-    count = operations(tmp_path, wrap)
-    assert count > 30
+    make(tmp_path / "counted", files=(files := Fast()), whole=wrap)
+    assert files.number > 30
     wanted = (tmp_path / "counted").read_bytes()
-    for fatal in range(1 + share, count + 1, 4):
+    for fatal in range(1 + share, files.number + 1, 4):
         path = tmp_path / f"{fatal}" / "a"
         path.parent.mkdir()
         path.write_bytes(b"before")
@@ -166,17 +160,18 @@ def test_another_input_is_answered_anew_from_where_it_is_another(tmp_path: Path,
     assert all(line.startswith(f"the input is another one{behind} than that of") for line in said)
 
 
-@pytest.mark.parametrize("count", [0, 1, 4, 11, 12])
-def test_a_shorter_input_has_fewer_results(tmp_path: Path, count: int) -> None:
-    stopped(tmp_path / "a", 3)
-    make(tmp_path / "a", TEXTS[:count])
-    assert (tmp_path / "a").read_bytes() == answered(TEXTS[:count], 1)
+FEEDS = ["a\nb", "c", "d", "e", "f"]
 
 
-def test_texts_with_line_feeds_are_not_taken_for_several(tmp_path: Path) -> None:
-    assert length_prefix("a\nb") + length_prefix("c") != length_prefix("a") + length_prefix("b\nc")
-    stopped(tmp_path / "a", 1, ["a\nb", "c", "d", "e", "f"])
-    make(tmp_path / "a", texts := ["a", "b\nc", "d", "e", "f"])
+@pytest.mark.parametrize(
+    ("groups", "before", "texts"),
+    [*((3, TEXTS, TEXTS[:count]) for count in (0, 1, 4, 11, 12)), (1, FEEDS, ["a", "b\nc", *FEEDS[2:]])],
+)
+def test_a_shorter_input_has_fewer_results_and_line_feeds_end_no_text(
+    tmp_path: Path, groups: int, before: list[str], texts: list[str]
+) -> None:
+    stopped(tmp_path / "a", groups, before)
+    make(tmp_path / "a", texts)
     assert (tmp_path / "a").read_bytes() == answered(texts, 1)
 
 

@@ -44,11 +44,9 @@ def test_the_run_fits_and_fills_its_time(minutes, select, every, costs):
 
 
 def test_dear_validations_become_fewer():
-    costs = Costs(0.1, 1.0, 10.0, 0.0, 0.0)
-    found = length(5, costs, Training(select="bleu"))
-    assert math.ceil(found.steps / found.validate_every) == 5
-    found = length(5, Costs(0.1, 0.01, 0.1, 0.0, 0.0), Training(select="bleu"))
-    assert math.ceil(found.steps / found.validate_every) == 20
+    for costs, validations in ((Costs(0.1, 1.0, 10.0, 0.0, 0.0), 5), (Costs(0.1, 0.01, 0.1, 0.0, 0.0), 20)):
+        found = length(5, costs, Training(select="bleu"))
+        assert math.ceil(found.steps / found.validate_every) == validations
 
 
 def test_of_final_scores_a_tenth_of_the_minutes_is_kept_back_at_most():
@@ -139,13 +137,10 @@ def test_a_little_more_or_less_is_no_other_plan(left, steps):
     assert found.steps - 100 <= left
 
 
-def test_where_nothing_is_left_one_step_ends_it():
+def test_midway_is_behind_a_step_and_where_nothing_is_left_one_more_ends_it():
+    assert [midway(steps) for steps in (1, 2, 3, 4, 193)] == [1, 1, 1, 2, 96]
     found = review(1, Costs(1, 0, 0, 0, 7), Training(select="loss"), Length(40, 10), 300)
     assert found == Replanning(20, 40, 21)
-
-
-def test_midway_is_behind_a_step():
-    assert [midway(steps) for steps in (1, 2, 3, 4, 193)] == [1, 1, 1, 2, 96]
 
 
 def test_in_the_end_it_is_said_how_long_all_of_it_took():

@@ -52,20 +52,14 @@ def test_cut_back_to_a_step_with_the_tail_kept(tmp_path):
     assert [line["step"] for line in written(tmp_path / "metrics.after-000004-1.jsonl")] == [5]
 
 
-def test_nothing_to_cut(tmp_path):
+@pytest.mark.parametrize("torn", ["", '{"kind": "step", "step": 3, "lo'])
+def test_only_a_torn_line_is_cut(tmp_path, torn):
     log = filled(tmp_path)
-    before = log.path.read_bytes()
+    before = log.path.read_text()
+    log.path.write_text(before + torn)
     log.truncate(6)
-    assert log.path.read_bytes() == before
-    assert len(list(tmp_path.iterdir())) == 1
-
-
-def test_a_torn_line_goes_with_the_tail(tmp_path):
-    log = filled(tmp_path)
-    with open(log.path, "a") as handle:
-        handle.write('{"kind": "step", "step": 3, "lo')
-    log.truncate(6)
-    assert [line["step"] for line in written(log.path)] == [0, 1, 2, 3, 4, 5, 6]
+    assert log.path.read_text() == before
+    assert len(list(tmp_path.iterdir())) == (2 if torn else 1)
 
 
 def test_killed_while_cutting_loses_nothing(tmp_path):

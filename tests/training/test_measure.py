@@ -11,9 +11,9 @@ from tests.training.timed import Clock, SlowDisk, Timed
 from tests.training.toy import Corpus, Fast, Play, Toy, assert_same, recipe, reseed
 
 
-def timed(tmp_path, clock, limit, training=(), **toy):
+def timed(tmp_path, clock, limit, training=(), kind=Timed, **toy):
     hooks = Hooks(reseed=reseed, clock=clock, files=SlowDisk(clock))
-    return measure(Timed(clock, **toy), Corpus(), recipe(**dict(training)), tmp_path, hooks, limit)
+    return measure(kind(clock, **toy), Corpus(), recipe(**dict(training)), tmp_path, hooks, limit)
 
 
 def test_measured_exactly_on_a_fake_clock(tmp_path):
@@ -57,9 +57,7 @@ class Beginning(Timed):
 
 @pytest.mark.parametrize("limit", [1e9, 100.0, 40.0])
 def test_a_beginning_is_not_taken_for_all_of_it(tmp_path, limit):
-    clock = Clock()
-    hooks = Hooks(reseed=reseed, clock=clock, files=SlowDisk(clock))
-    costs, _ = measure(Beginning(clock), Corpus(), recipe(), tmp_path, hooks, limit)
+    costs, _ = timed(tmp_path, Clock(), limit, kind=Beginning)
     assert (costs.loss, costs.text) == pytest.approx((3.0 + 2.0, 3.0 + 2.0 + 3.0 + 12.0))
 
 

@@ -8,7 +8,7 @@ from regard.training.budget import Costs, Replanning, midway
 from regard.training.checkpoints import manifest, resolved
 from regard.training.checkpoints.checkpoint import whole
 from tests.training.timed import Clock, Minutes, SlowDisk
-from tests.training.toy import Fast, Play, StopAt, assert_same, log, recipe
+from tests.training.toy import Full, Play, StopAt, assert_same, log, recipe
 
 COSTS = Costs(step=0.5, loss=2.0, text=14.0, save=0.25, spent=1.0)
 
@@ -120,19 +120,10 @@ def test_where_steps_are_given_nothing_is_planned_anew(tmp_path):
     assert_same(play, as_given(play, tmp_path, 40))
 
 
-class Full(Fast):
-    """No room for what is resolved."""
-
-    def before(self, operation, path):
-        super().before(operation, path)
-        if operation == "write" and resolved.NAME in path.name:
-            raise OSError(28, "No space left on device")
-
-
 def test_where_it_cannot_be_written_down_the_first_plan_stands(tmp_path):
     play = minutes(tmp_path, 1.0)
     play.begun(40, COSTS)
-    play.go(Clock(0.5), Full())
+    play.go(Clock(0.5), Full(lambda path: resolved.NAME in path))
     assert play.review is None
     place = play.output / "training" / resolved.NAME
     assert [line["text"] for line in log(play, "event")] == [

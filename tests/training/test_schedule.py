@@ -25,10 +25,8 @@ def test_noam_is_the_papers_formula():
 
 
 def test_inverse_square_root():
-    found = rates(schedule="inverse_square_root", rate=1e-3, warmup=100)
-    for step in range(1, 20_001):
-        wanted = 1e-3 * step / 100 if step <= 100 else 1e-3 * math.sqrt(100 / step)
-        assert found[step - 1] == pytest.approx(wanted, rel=1e-12)
+    for step, found in enumerate(rates(schedule="inverse_square_root", rate=1e-3, warmup=100), 1):
+        assert found == pytest.approx(1e-3 * (step / 100 if step <= 100 else math.sqrt(100 / step)), rel=1e-12)
 
 
 @pytest.mark.parametrize("steps", [11, 57, 1000])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import warnings
@@ -260,6 +261,19 @@ class Fast(Files):
 
     def sync(self, handle: int) -> None:
         pass
+
+
+class Full(Fast):
+    """The disk is full (or broken) whenever ``bad`` says so of a path."""
+
+    def __init__(self, bad: Callable[[str], bool], code: int = errno.ENOSPC) -> None:
+        super().__init__()
+        self.bad, self.code = bad, code
+
+    def before(self, operation: str, path: Path) -> None:
+        super().before(operation, path)
+        if operation == "write" and self.bad(str(path)):
+            raise OSError(self.code, "No space left on device" if self.code == errno.ENOSPC else "Input/output error")
 
 
 class Count(Fast):

@@ -131,18 +131,9 @@ def choose(
     tokens, accumulate = _fit_batch(recipe, teach, product, device)
     fitting = recipe.training.model_copy(update={"tokens": tokens, "accumulate": accumulate})
     plan = _plan(teach(recipe.model_copy(update={"training": fitting}), product), training, hooks)
-    chosen = ResolvedSettings(
-        plan.steps,
-        plan.validate_every,
-        tokens,
-        accumulate,
-        product,
-        exact,
-        torch.get_num_threads(),
-        astuple(plan.costs) if plan.costs else None,
-        select=plan.select,
-    )
-    return chosen, plan.kept
+    threads, costs = torch.get_num_threads(), astuple(plan.costs) if plan.costs else None
+    chosen = ResolvedSettings(plan.steps, plan.validate_every, tokens, accumulate, product, exact, threads, costs)
+    return replace(chosen, select=plan.select), plan.kept
 
 
 def _fit_batch(recipe: Recipe, teach: Teach, product: ops.Path, device: torch.device) -> tuple[int, int]:
@@ -152,7 +143,7 @@ def _fit_batch(recipe: Recipe, teach: Teach, product: ops.Path, device: torch.de
     def peak_bytes(tokens: int) -> int | None:
         smaller = recipe.model_copy(update={"training": section.model_copy(update={"tokens": tokens})})
         teaching = teach(smaller, product)
-        batch = next(iter(teaching.batches.iterate(Position())))[0]
+        batch, _ = next(iter(teaching.batches.iterate(Position())))
         return measure.peak_memory(lambda: teaching.loss(batch).total.backward(), device)
 
     free = measure.free_memory(device)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from regard.config import BUILT, Recipe
+from regard.config import BUILT
 from regard.runs.datasets import JOBS
 from regard.runs.options import RecipeOptions, languages, recipe_from_options, task_option, weights_option
 from regard.runs.run import Machine, TrainingRun, run
@@ -141,12 +142,9 @@ def train(
                 message = f"is a model of the family {family}; task = {word} needs {' or '.join(BUILT[word])}"
                 raise UsageError(message, f"--from {begun.folder}")
         refuse_unusable(Path(output), resume)
-
-        def make_recipe(count: int, seems: Mapping[str, Any] | None = None) -> Recipe:
-            return recipe_from_options(wishes, count, seems)
-
         shown.on_event(CHECKING)
-        job = JOBS[word](replace(files, begun=begun), make_recipe, shown.on_event, despite_check)
+        made_by = partial(recipe_from_options, wishes)
+        job = JOBS[word](replace(files, begun=begun), made_by, shown.on_event, despite_check)
         hooks = Hooks(shown, should_stop, track=tensorboard)
         return run(TrainingRun(Path(output), job, Machine(place, threads), hooks), resume, allow)
 

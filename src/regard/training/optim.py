@@ -48,10 +48,8 @@ class FlatOptimiser:
     def _fused_adam(self, section: Training) -> torch.optim.Optimizer:
         """The fused Adam(W) of torch over two long ranges: what decays and what does not."""
         groups, states = [], []
-        for start, end, weight_decay in (
-            (0, self._border, section.weight_decay),
-            (self._border, len(self.weights), 0.0),
-        ):
+        ranges = (0, self._border, section.weight_decay), (self._border, len(self.weights), 0.0)
+        for start, end, weight_decay in ranges:
             if start == end:
                 continue
             flat = nn.Parameter(self.weights[start:end])

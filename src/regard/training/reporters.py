@@ -43,21 +43,13 @@ def scores(step: int, validation: Validation, best: bool) -> str:
     return ", ".join(parts) + (" (best so far, saved)" if best else "")
 
 
-class Samples:
-    """A few validation examples: input and reference at first, then the model's outputs."""
-
-    def __init__(self) -> None:
-        self.known = False
-
-    def lines(self, validation: Validation) -> list[str]:
-        """What to show of a validation; hypotheses are marked ``>``, references ``=``."""
-        lines = []
-        for sample in validation.samples[:SAMPLES]:
-            if not self.known:
-                lines += [f"    {one_line(sample.source)}", f"  = {one_line(sample.reference)}"]
-            lines.append(f"  > {one_line(sample.hypothesis)}")
-        self.known = True
-        return lines
+def sample_lines(validation: Validation, known: bool) -> Iterator[str]:
+    """A few examples: input and reference (marked ``=``) unless they are known, then the hypotheses (``>``)."""
+    for sample in validation.samples[:SAMPLES]:
+        if not known:
+            yield f"    {one_line(sample.source)}"
+            yield f"  = {one_line(sample.reference)}"
+        yield f"  > {one_line(sample.hypothesis)}"
 
 
 def one_line(text: str) -> str:
@@ -110,7 +102,7 @@ class LineReporter(Reporter):
 
     def __init__(self, stream: TextIO, every: float = EVERY, now: Callable[[], float] = time.monotonic) -> None:
         self.stream, self.every, self.now = stream, every, now
-        self.pace, self.samples = StepRate(now), Samples()
+        self.pace, self.introduced = StepRate(now), False
         self.said = now()
 
     def write(self, text: str, style: str | None = None) -> None:
@@ -145,8 +137,9 @@ class LineReporter(Reporter):
     def on_validation(self, step: int, validation: Validation, best: bool) -> None:
         """Show scores and samples."""
         self.write(scores(step, validation, best), "bold")
-        for line in self.samples.lines(validation):
+        for line in sample_lines(validation, self.introduced):
             self.write(line, "green" if line.startswith("  >") else "dim")
+        self.introduced = True
 
     def on_event(self, text: str) -> None:
         """Pass on what happened."""

@@ -141,15 +141,10 @@ def resume(run: Run) -> None:
     run.objective.model.train()
     if run.hooks.track:
         run.board = TensorBoardLog(run.folder / "tensorboard", run.progress.step)
-    announce(run)
-    run.started = run.hooks.clock()
-
-
-def announce(run: Run) -> None:
-    """Report and log the first and last step."""
     start = beginning(run)
     run.hooks.reporter.on_start(start)
     run.log.write("start", **asdict(start), torch=torch.__version__)
+    run.started = run.hooks.clock()
 
 
 def beginning(run: Run) -> Start:

@@ -6,7 +6,7 @@ Updates made while measuring are kept, so that the run can begin with them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -74,9 +74,6 @@ class Updates:
         return [total, nll, max(count, 1.0), norm]
 
 
-Tensors = Mapping[str, torch.Tensor]
-
-
 @dataclass(frozen=True)
 class MeasuredStep:
     """A completed step.
@@ -115,11 +112,7 @@ class MeasuredSteps:
 
     def __init__(self, made: list[MeasuredStep], optimiser: FlatOptimiser) -> None:
         self.made = made
-        self._tensors: list[Tensors] = [
-            optimiser.weights_by_name(),
-            optimiser.moments_by_name(),
-            optimiser.averages_by_name(),
-        ]
+        self._tensors = [optimiser.weights_by_name(), optimiser.moments_by_name(), optimiser.averages_by_name()]
 
     def exact(self, recipe: Recipe) -> bool:
         """Whether a run of this recipe makes these very steps: its rates are theirs, bit for bit."""

@@ -12,19 +12,7 @@ from sacrebleu.metrics.bleu import BLEU
 
 from regard.models.complexity import Count
 from regard.runs.compare import results
-from regard.runs.compare.results import (
-    Part,
-    Point,
-    Result,
-    ScoreCurve,
-    Shape,
-    at,
-    common,
-    length,
-    quality,
-    read_results,
-    score_curve,
-)
+from regard.runs.compare.results import Part, Point, Result, ScoreCurve, Shape, at, common, length, quality
 from regard.runs.compare.trainings import append
 from regard.system.errors import RegardError
 from tests.refusals import refused
@@ -75,30 +63,30 @@ def entries() -> list[dict[str, object]]:
 def test_a_log_is_read(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
     path.write_text("".join(json.dumps(entry) + "\n" for entry in entries()) + '{"kind": "st')
-    found = score_curve(path)
+    found = results.score_curve(path)
     assert found == ScoreCurve(77, 3, 7.5, 600 / 2.0, (Point(2, 4.0, 5.0), Point(3, 7.5, 4.0, 12.0)))
     path.write_text(json.dumps(entries()[0]) + "\n")
     with refused(RegardError, "metrics.jsonl"):
-        score_curve(path)
+        results.score_curve(path)
     with refused(RegardError, "nowhere"):
-        score_curve(tmp_path / "nowhere")
+        results.score_curve(tmp_path / "nowhere")
 
 
 def test_results_come_back_as_they_were_and_torn_lines_do_not(tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
-    assert read_results(path) == {}
+    assert results.read_results(path) == {}
     shaped = Shape(5, 6, Count("n + m", 11), Count("n", 5), Count("2", 2))
     scores = quality(["a b c d"], ["a b c d"], ["a b c d"], ("de", "en"))
     first, second = replace(result("a"), shape=shaped, valid=scores), result("b", failed="went bad")
     append(path, first)
     append(path, second)
-    assert read_results(path) == {"a-seed1": first, "b-seed1": second}
+    assert results.read_results(path) == {"a-seed1": first, "b-seed1": second}
     with open(path, "ab") as file:
         file.write(b'{"run": "c-se')
-    assert set(read_results(path)) == {"a-seed1", "b-seed1"}
+    assert set(results.read_results(path)) == {"a-seed1", "b-seed1"}
     again = replace(second, failed=None)
     append(path, again)  # in the place of the torn line
-    assert read_results(path) == {"a-seed1": first, "b-seed1": again}
+    assert results.read_results(path) == {"a-seed1": first, "b-seed1": again}
     assert len(path.read_bytes().splitlines()) == 3
 
 
@@ -107,7 +95,7 @@ def test_another_file_is_no_result(tmp_path: Path) -> None:
     for line in ("no json", '{"run": "a"}', "[]"):
         path.write_text(f"{line}\n")
         with refused(RegardError, "results.jsonl:1", "1"):
-            read_results(path)
+            results.read_results(path)
 
 
 def test_numbers_that_json_has_not_become_none() -> None:

@@ -31,12 +31,6 @@ def test_the_mean(training):
     assert not torch.equal(found["embedding.weight"], each[2]["embedding.weight"])
 
 
-def test_one_is_itself(training):
-    (place,) = newest(training, 1)
-    alone = weights(place)
-    assert all(torch.equal(tensor, alone[name]) for name, tensor in average([place]).items())
-
-
 def test_snapshots_and_files_do_too(training, tmp_path):
     snapshot = training / "snapshots" / "step-000015"
     average([snapshot, snapshot / "weights.safetensors", *newest(training, 1)])

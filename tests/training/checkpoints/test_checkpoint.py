@@ -82,44 +82,25 @@ def cut(folder):
     path.write_bytes(path.read_bytes()[:-1])
 
 
-def empty(folder):
-    (folder / "state.json").write_bytes(b"")
-
-
-def missing(folder):
-    (folder / "optimiser.safetensors").unlink()
-
-
-def extra(folder):
-    (folder / "more.safetensors").write_bytes(b"")
-
-
-def swapped(folder):
-    shutil.copy(folder.parent / "step-000010" / "weights.safetensors", folder)
-
-
-def no_manifest(folder):
-    (folder / manifest.NAME).unlink()
-
-
-def others_manifest(folder):
-    shutil.copy(folder.parent / "step-000010" / manifest.NAME, folder)
-
-
 def edited(folder):
     path = folder / manifest.NAME
     path.write_bytes(path.read_bytes().replace(b"weights", b"weightz"))
 
 
-def a_folder_for_a_file(folder):
-    (folder / "state.json").unlink()
-    (folder / "state.json").mkdir()
+DAMAGES = {
+    "cut": cut,
+    "empty": lambda folder: (folder / "state.json").write_bytes(b""),
+    "missing": lambda folder: (folder / "optimiser.safetensors").unlink(),
+    "extra": lambda folder: (folder / "more.safetensors").write_bytes(b""),
+    "swapped": lambda folder: shutil.copy(folder.parent / "step-000010" / "weights.safetensors", folder),
+    "no manifest": lambda folder: (folder / manifest.NAME).unlink(),
+    "another's manifest": lambda folder: shutil.copy(folder.parent / "step-000010" / manifest.NAME, folder),
+    "edited": edited,
+    "a folder for a file": lambda folder: ((folder / "state.json").unlink(), (folder / "state.json").mkdir()),
+}
 
 
-DAMAGES = [cut, empty, missing, extra, swapped, no_manifest, others_manifest, edited, a_folder_for_a_file]
-
-
-@pytest.mark.parametrize("damage", DAMAGES, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_damage_is_noticed_and_the_older_one_is_used(saved, damage):
     damage(saved.folder / "step-000015")
     checkpoints, told = fresh(saved)

@@ -10,17 +10,18 @@ from regard.training.checkpoints.files import Entry, Files
 from tests.training.toy import Killer, in_child
 
 
-class Broken(Files):
-    """The disk fails at operation ``number``."""
+def broken(number, work, path):
+    """Where the disk fails at operation ``number``, the error names this path."""
 
-    def __init__(self, number):
-        super().__init__()
-        self.fatal = number
+    class Broken(Files):
+        def before(self, operation, path):
+            super().before(operation, path)
+            if self.number == number:
+                raise OSError(errno.ENOSPC, "No space left on device")
 
-    def before(self, operation, path):
-        super().before(operation, path)
-        if self.number == self.fatal:
-            raise OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(OSError) as caught:
+        work(Broken())
+    assert caught.value.filename == str(path)
 
 
 def test_write_hashes_what_it_writes(tmp_path, monkeypatch):
@@ -60,14 +61,13 @@ def test_replace_removes_what_a_killed_process_left(tmp_path, number, middle):
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
-class Interrupted(Files):
-    """Ctrl-C before the new file takes its place."""
-
-    def rename(self, old, new):
-        raise KeyboardInterrupt
-
-
 def test_replace_interrupted_leaves_nothing_behind(tmp_path):
+    """By Ctrl-C before the new file takes its place."""
+
+    class Interrupted(Files):
+        def rename(self, old, new):
+            raise KeyboardInterrupt
+
     with pytest.raises(KeyboardInterrupt):
         Interrupted().replace(tmp_path / "a", [b"new"])
     assert list(tmp_path.iterdir()) == []
@@ -76,21 +76,15 @@ def test_replace_interrupted_leaves_nothing_behind(tmp_path):
 @pytest.mark.parametrize("number", range(1, 5))
 def test_replace_on_a_full_disk_leaves_nothing_behind(tmp_path, number):
     (tmp_path / "a").write_bytes(b"old")
-    with pytest.raises(OSError) as caught:
-        Broken(number).replace(tmp_path / "a", [b"new"])
-    assert caught.value.filename == str(tmp_path / "a")
+    broken(number, lambda files: files.replace(tmp_path / "a", [b"new"]), tmp_path / "a")
     assert [p.name for p in tmp_path.iterdir()] == ["a"]
     assert (tmp_path / "a").read_bytes() == b"old"
 
 
 def test_a_full_disk_names_what_was_being_written(tmp_path):
     for number in (2, 3):
-        with pytest.raises(OSError) as caught:
-            Broken(number).write(tmp_path / f"a{number}", [b"new"])
-        assert caught.value.filename == str(tmp_path / f"a{number}")
-    with pytest.raises(OSError) as caught:
-        Broken(1).fsync_folder(tmp_path)
-    assert caught.value.filename == str(tmp_path)
+        broken(number, lambda files, path=tmp_path / f"a{number}": files.write(path, [b"new"]), tmp_path / f"a{number}")
+    broken(1, lambda files: files.fsync_folder(tmp_path), tmp_path)
 
 
 def test_remove_takes_a_whole_tree_but_no_link_target(tmp_path):

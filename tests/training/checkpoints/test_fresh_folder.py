@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -33,17 +33,10 @@ def held(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize(
-    "before",
-    [
-        {},
-        {"model.safetensors": b"weights"},
-        {"model.safetensors": b"weights", "inner/more.json": b"[]"},
-        MADE,
-    ],
-)
-def test_what_was_begun_is_finished_in_the_same_folder(tmp_path: Path, before: Mapping[str, bytes]) -> None:
+@pytest.mark.parametrize("names", [(), ("model.safetensors",), ("model.safetensors", "inner/more.json"), MADE])
+def test_what_was_begun_is_finished_in_the_same_folder(tmp_path: Path, names: Iterable[str]) -> None:
     (tmp_path / "out").mkdir()
+    before = {name: MADE[name] for name in names}
     put(tmp_path / "out", before)
     kept = {name: (tmp_path / "out" / name).stat().st_ino for name in before}
     number = (tmp_path / "out").stat().st_ino
@@ -55,17 +48,14 @@ def test_what_was_begun_is_finished_in_the_same_folder(tmp_path: Path, before: M
 
 
 @pytest.mark.parametrize(
-    "more",
+    ("name", "content"),
     [
-        {"model.safetensors": b"others"},
-        {"notes.txt": b"mine"},
-        {"inner": b"a file"},
-        {"config.json/mine": b"a folder"},
-        {"inner/notes.txt": b"mine"},
+        ("model.safetensors", b"others"),
+        *((name, b"") for name in ("a.txt", "inner", "config.json/mine", "inner/a.txt")),
     ],
 )
-def test_what_differs_is_refused_and_untouched(tmp_path: Path, more: Mapping[str, bytes]) -> None:
-    before = {"model.safetensors": b"weights", **more}
+def test_what_differs_is_refused_and_untouched(tmp_path: Path, name: str, content: bytes) -> None:
+    before = {"model.safetensors": b"weights", name: content}
     put(tmp_path / "out", before)
     with refused(RegardError, "out"):
         make(tmp_path / "out")
@@ -96,19 +86,15 @@ def test_the_weights_are_moved_first_and_what_makes_them_load_last(tmp_path: Pat
     assert moved == ["model.safetensors", "card.md", "inner", "config.json", "manifest.json"]
 
 
-@pytest.mark.parametrize("second", [MADE, {"config.json": b"another"}])
-def test_two_at_once(tmp_path: Path, second: Mapping[str, bytes]) -> None:
+@pytest.mark.parametrize("second", [MADE, {"config.json": b"another"}, None])
+def test_two_at_once(tmp_path: Path, second: Mapping[str, bytes] | None) -> None:
     """Neither takes the other's for a killed one's; who is later finds the same, or is refused."""
-    with refused(RegardError, "out") if second != MADE else nullcontext():
-        make_while(tmp_path / "out", lambda: make(tmp_path / "out", second))
-    assert held(tmp_path / "out") == second
-    assert [path.name for path in tmp_path.iterdir()] == ["out"]
-
-
-def make_while(output: Path, other: Callable[[], None]) -> None:
-    with fresh_folder(output) as fresh:
+    output = tmp_path / "out"
+    with nullcontext() if second == MADE else refused(RegardError, "out"), fresh_folder(output) as fresh:
         put(fresh, MADE)
-        other()
+        output.write_text("theirs") if second is None else make(output, second)
+    assert output.read_text() == "theirs" if second is None else held(output) == second
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 def test_temporary_files_of_killed_processes_are_removed(tmp_path: Path, monkeypatch) -> None:

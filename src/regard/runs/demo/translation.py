@@ -147,14 +147,11 @@ def write(made: Corpus, folder: Path) -> dict[str, Any]:
 
 def put(path: Path, content: bytes) -> None:
     """Write a file whole; one that holds something else is somebody's."""
-    if path.exists() and not _holds(path, content):
+    size = len(content)
+    if path.exists() and (disk.refuse_irregular(path).st_size != size or disk.content(path, size) != content):
         raise RegardError("holds something else, perhaps another seed's corpus; choose another --output", str(path))
     with disk.naming(path):
         Files().replace(path, [content])
-
-
-def _holds(path: Path, content: bytes) -> bool:
-    return disk.refuse_irregular(path).st_size == len(content) and disk.content(path, len(content)) == content
 
 
 def evaluate_demonstration(
@@ -212,22 +209,15 @@ def heads(model: Translation, pairs: Sequence[Pair], kind: str) -> dict[tuple[in
     shares = encoder_shares if kind == "encoder" else cross_shares
     both = model.vocabularies
     assert isinstance(model.model, Transformer)
-    sources, targets = (
-        both.source.encode_batch([p.source for p in pairs]),
-        both.target.encode_batch([p.target for p in pairs]),
-    )
+    sources = both.source.encode_batch([p.source for p in pairs])
+    targets = both.target.encode_batch([p.target for p in pairs])
     read, written = ([[*words_of_tokens(e.offsets, e.text), -1] for e in side] for side in (sources, targets))
-    weights = weights_of(
-        model.model,
-        model.recipe.model.family,
-        [[*e.ids, both.source.end] for e in sources],
-        [[both.target.start, *e.ids] for e in targets],
-    )
+    queries = read if kind == "encoder" else written
+    said, heard = [[*e.ids, both.source.end] for e in sources], [[both.target.start, *e.ids] for e in targets]
+    weights = weights_of(model.model, model.recipe.model.family, said, heard)
     found: dict[tuple[int, int], list[Shares]] = {}
     for layer, by_pair in enumerate(weights[kind]):
-        for pair, weight_HQK, query, key in zip(
-            pairs, by_pair, read if kind == "encoder" else written, read, strict=True
-        ):
+        for pair, weight_HQK, query, key in zip(pairs, by_pair, queries, read, strict=True):
             for head, weight_QK in enumerate(weight_HQK.double().cpu().numpy()):
                 found.setdefault((layer, head), []).append(shares(pair, over_words(weight_QK, query, key)))
     return found
