@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from regard.cli import BEGIN, EXAMPLES
 from regard.system.errors import Diverged, NoValidCheckpoint, RegardError, Stopped, UsageError
 
 LINES = {command.__name__.rstrip("_"): lines for command, lines in EXAMPLES.items()}
+TRAIN = ["train", "--source", "a", "--target", "b", "--output", "x"]
 COMMANDS = [name for name in cli.app if not name.startswith("-")]
 
 
@@ -92,10 +94,10 @@ def test_version(regard) -> None:
         (["train", "--dropout", "0.1"], "Did you mean --set model.dropout=VALUE?"),
         (["train", "--verbose"], "unknown option '--verbose'. See regard train --help."),
         (["translate", "--dropout", "0.1"], "unknown option '--dropout'. See regard translate --help."),
-        (["train", "--source", "a", "--target", "b", "--output", "x", "--set", "masking.foo=1"], "[masking] has share"),
-        (["train", "--source", "a", "--target", "b", "--output", "x", "--set", "model=1"], "--set model.KEY=VALUE"),
-        (["train", "--source", "a", "--target", "b", "--output", "x", "--preset", "t5"], "Did you mean 't5-tiny'?"),
-        (["train", "--source", "a", "--target", "b", "--output", "x", "--steps", "0"], "--steps: must be greater than"),
+        ([*TRAIN, "--set", "masking.foo=1"], "[masking] has share"),
+        ([*TRAIN, "--set", "model=1"], "--set model.KEY=VALUE"),
+        ([*TRAIN, "--preset", "t5"], "Did you mean 't5-tiny'?"),
+        ([*TRAIN, "--steps", "0"], "--steps: must be greater than"),
         (
             ["train", "--task", "ner", "--train", "a", "--output", "x"],
             "--task: 'ner' is not known. Did you mean 'tagging'",
@@ -115,11 +117,25 @@ def test_version(regard) -> None:
         (["info", "base", "--vocabulary", "-4"], "-4 pieces"),
         (["info", "base", "--vocabulary", "99999999999999999999"], "--vocabulary"),
         (["translate", "model", "--threads", "100000000"], "--threads"),
-        (["train", "--threads", "100000000", "--output", "x", "--source", "a", "--target", "b"], "--threads"),
+        ([*TRAIN, "--threads", "100000000"], "--threads"),
     ],
 )
 def test_usage_is_answered_with_one_sentence(regard, argv: list[str], said: str) -> None:
     regard(*argv).refuses(said)
+
+
+@pytest.fixture
+def failing(loaded) -> Callable[[BaseException], Callable[..., None]]:
+    """Let every translation raise an error; what raises it."""
+
+    def failing(error: BaseException) -> Callable[..., None]:
+        def fail(*words: object, **options: object) -> None:
+            raise error
+
+        loaded(type("Task", (), {"name": "translation", "nbest": fail})())
+        return fail
+
+    return failing
 
 
 @pytest.mark.parametrize(("closed", "code"), [("<", 1), (">", 1), ("2>", 0)])
@@ -133,18 +149,13 @@ def test_a_closed_stream_is_one_sentence(closed: str, code: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "error",
-    [RuntimeError("DefaultCPUAllocator: can't allocate memory: 17 bytes."), MemoryError()],
+    "error", [RuntimeError("DefaultCPUAllocator: can't allocate memory: 17 bytes."), MemoryError()]
 )
-def test_out_of_memory_is_one_sentence(regard, loaded, monkeypatch, tmp_path: Path, error: Exception) -> None:
+def test_out_of_memory_is_one_sentence(regard, failing, monkeypatch, tmp_path: Path, error: Exception) -> None:
     """Advice on batches is for trainings; of another command it is said what it was about."""
-
-    def fail(*words: object, **options: object) -> None:
-        raise error
-
     monkeypatch.delenv("REGARD_DEBUG", raising=False)
     monkeypatch.chdir(tmp_path)
-    loaded(type("Task", (), {"name": "translation", "nbest": fail})())
+    fail = failing(error)
     Path("model").mkdir()
     done = regard("translate", "model", stdin=b"a\n")
     assert done.code == 1
@@ -175,29 +186,19 @@ def test_out_of_memory_is_one_sentence(regard, loaded, monkeypatch, tmp_path: Pa
         (BrokenPipeError(), 0),
     ],
 )
-def test_errors_become_sentences_and_codes(regard, loaded, monkeypatch, error: BaseException, code: int) -> None:
-    def fail(*words: object, **options: object) -> None:
-        raise error
-
+def test_errors_become_sentences_and_codes(regard, failing, monkeypatch, error: BaseException, code: int) -> None:
     monkeypatch.delenv("REGARD_DEBUG", raising=False)
     monkeypatch.setattr(cli, "_on_broken_pipe", lambda: 0)  # the test's own stdout stays open
-    loaded(type("Task", (), {"name": "translation", "nbest": fail})())
+    failing(error)
     done = regard("translate", "model", stdin=b"a\n")
-    assert done.code == code
+    assert (done.code, done.out) == (code, "")
     assert "Traceback" not in done.err
-    assert done.out == ""
-    if code in (130, 0):
-        assert done.err == ""
-    else:
-        assert done.err.startswith("regard: ")
+    assert done.err == "" if code in (130, 0) else done.err.startswith("regard: ")
 
 
-def test_debugging_shows_where(regard, loaded, monkeypatch) -> None:
-    def fail(*words: object, **options: object) -> None:
-        raise RegardError("wrong")
-
+def test_debugging_shows_where(regard, failing, monkeypatch) -> None:
     monkeypatch.setenv("REGARD_DEBUG", "1")
-    loaded(type("Task", (), {"name": "translation", "nbest": fail})())
+    failing(RegardError("wrong"))
     done = regard("translate", "model", stdin=b"a\n")
     assert done.code == 1
     assert "Traceback" in done.err

@@ -59,6 +59,9 @@ def learn(more: str = "", source: str = "a.en", target: str = "a.de", output: st
     return f"train --source {source} --target {target} --output {output} {more}"
 
 
+RECIPE = learn("--recipe r.toml")
+
+
 def teach(more: str = "", name: str = "l.csv") -> str:
     """Learn classes from a file; ``l.csv`` holds :data:`LABELLED` where a case has nothing else for it."""
     return f"train --task classification --train {name} --output new {more}"
@@ -125,24 +128,12 @@ CASES = [
         {"model/training/checkpoints/step-*/weights.safetensors": shorten},
     ),
     Case("recipe_missing", learn("--recipe absent.toml"), 2, "absent.toml"),
-    Case("recipe_not_toml", learn("--recipe r.toml"), 2, "TOML", {"r.toml": b"model:\n  d_model: 5\n"}),
-    Case("recipe_not_utf8", learn("--recipe r.toml"), 2, "r.toml", {"r.toml": b'task = "\xff"\n'}),
-    Case(
-        "recipe_misspelt",
-        learn("--recipe r.toml"),
-        2,
-        "Did you mean 'model.d_model'",
-        {"r.toml": b"[model]\nd_modell = 64\n"},
-    ),
-    Case("recipe_out_of_range", learn("--recipe r.toml"), 2, "model.dropout", {"r.toml": b"[model]\ndropout = 1.5\n"}),
-    Case("recipe_of_the_future", learn("--recipe r.toml"), 2, "newer", {"r.toml": b"format = 99\n"}),
-    Case(
-        "recipe_with_a_word_for_a_number",
-        learn("--recipe r.toml"),
-        2,
-        "training.steps",
-        {"r.toml": b'[training]\nsteps = "many"\n'},
-    ),
+    Case("recipe_not_toml", RECIPE, 2, "TOML", {"r.toml": b"model:\n  d_model: 5\n"}),
+    Case("recipe_not_utf8", RECIPE, 2, "r.toml", {"r.toml": b'task = "\xff"\n'}),
+    Case("recipe_misspelt", RECIPE, 2, "Did you mean 'model.d_model'", {"r.toml": b"[model]\nd_modell = 64\n"}),
+    Case("recipe_out_of_range", RECIPE, 2, "model.dropout", {"r.toml": b"[model]\ndropout = 1.5\n"}),
+    Case("recipe_of_the_future", RECIPE, 2, "newer", {"r.toml": b"format = 99\n"}),
+    Case("recipe_with_a_word_for_a_number", RECIPE, 2, "training.steps", {"r.toml": b'[training]\nsteps = "many"\n'}),
     Case("heads_that_do_not_divide", learn("--set model.d_model=100 --set model.heads=7"), 2, "heads 7"),
     Case("setting_without_a_value", learn("--set model.d_model"), 2, "section.key=value"),
     Case("setting_misspelt", learn("--set model.dmodel=64"), 2, "Did you mean 'model.d_model'"),

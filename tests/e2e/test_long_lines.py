@@ -21,11 +21,7 @@ COMMANDS: dict[str, list[str]] = {
     "encoder": ["encode"],
     "speaker": ["generate", "--max-tokens", "3"],
 }
-LINES = {
-    "letters": b"a" * 10_000_000,
-    "kanji": "漢字仮名".encode() * 833_000,
-    "gap": b"[MASK]" + b"ab" * 5_000_000,
-}
+LINES = {"letters": b"a" * 10_000_000, "kanji": "漢字仮名".encode() * 833_000, "gap": b"[MASK]" + b"ab" * 5_000_000}
 
 
 def answered(regard: Any, folder: Path, name: str, line: bytes) -> None:

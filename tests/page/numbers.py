@@ -81,6 +81,13 @@ def clean(piece: str) -> str:
     return re.sub("[▁Ġ]", " ", piece).strip() or "␣"
 
 
+def check_looks(said: str, who: str, names: Sequence[str], weight_K: NDArray[np.floating]) -> None:
+    """That a sentence says of this token what :func:`check_gaze` checks."""
+    begins, _, looks = said.partition(" looks at ")
+    assert begins.removeprefix("·") == who
+    check_gaze(looks, names, weight_K)
+
+
 def check_gaze(said: str, names: Sequence[str], weight_K: NDArray[np.floating], most: int = 4) -> None:
     """That a sentence names the tokens a row of weights gives most to, the first first.
 

@@ -23,6 +23,7 @@ BEFORE = {
     "writer": " ".join(ONE.source.split()[:4]),
 }
 """A text for each model that reads one."""
+GONE = "The server does not answer. Is “regard explore” still running?"
 FRAME = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 ROWS = "table => [...table.tBodies[0].rows].map(row => [...row.cells].map(cell => cell.innerText.trim()))"
 
@@ -76,6 +77,21 @@ def holds(shown: Page, check: Callable[[], None], seconds: float = 30.0) -> None
         except AssertionError:
             shown.wait_for_timeout(50)
     return check()
+
+
+def textbox(shown: Page) -> Locator:
+    """Where the text stands that the model reads."""
+    return shown.get_by_role("textbox").first
+
+
+def alerts(shown: Page) -> list[str]:
+    """What the page warns of."""
+    return shown.get_by_role("alert").all_inner_texts()
+
+
+def gaze(shown: Page | Locator) -> str:
+    """The sentence on what the token that is pointed at looks at."""
+    return shown.locator(".gaze").inner_text()
 
 
 def rows(table: Locator) -> list[list[str]]:

@@ -18,8 +18,8 @@ from regard.explore.forward.record import record, record_attention
 from regard.explore.questions.answers import export_file
 from tests.page.language import digits
 from tests.page.models import data_of, made
-from tests.page.numbers import check_gaze, clean, like, number
-from tests.page.reading import BEFORE, FRAME, chosen, flipped, opened
+from tests.page.numbers import check_looks, clean, like, number
+from tests.page.reading import BEFORE, FRAME, chosen, flipped, gaze, opened
 from tests.page.view import Watch
 
 
@@ -58,10 +58,8 @@ def test_a_translation(view: Watch, task: Callable[[str], Any], page_models: Pat
             shown.get_by_role("button", name=f"layer {layer} head {head}:").click()
             shown.locator(".columns ol").first.get_by_role("button").nth(place).hover()
             shown.evaluate(FRAME)
-            who, said = shown.locator(".gaze").inner_text().split(" looks at ", 1)
             weight_QK = told.head(kind, layer, head)  # type: ignore[arg-type]
-            assert who.removeprefix("·") == names[0][place]
-            check_gaze(f"looks at {said}", names[1], weight_QK[place])
+            check_looks(gaze(shown), names[0][place], names[1], weight_QK[place])
             bits = shown.locator("dl.measures dd").first.inner_text().removesuffix(" bits")
             assert bits in like(number, float(entropy(weight_QK).mean()))
     for mode in ("text", "matrix", "lines"):
@@ -82,10 +80,8 @@ def test_an_image(view: Watch, task: Callable[[str], Any], page_models: Path, tm
     shown.get_by_role("button", name="layer 2 head 2:").click()
     shown.get_by_role("img", name="The image in 4 by 4 patches").press("ArrowDown")
     shown.evaluate(FRAME)
-    who, said = shown.locator(".gaze").inner_text().split(" looks at ", 1)
     names = ["the class token", *(f"the patch in row {at // 4 + 1}, column {at % 4 + 1}" for at in range(16))]
-    assert who == "The patch in row 1, column 4"
-    check_gaze(f"looks at {said}", names, told.head("encoder", 2, 2)[4])
+    check_looks(gaze(shown), "The patch in row 1, column 4", names, told.head("encoder", 2, 2)[4])
     assert (
         shown.locator(".classes li").first.inner_text().split()[0]
         == task("digits").classify(digits("test")[0][2]).label

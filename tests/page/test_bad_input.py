@@ -11,14 +11,13 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.page.reading import BEFORE, ONE, address, opened, settled, soon
+from tests.page.reading import BEFORE, GONE, ONE, address, alerts, gaze, opened, settled, soon, textbox
 from tests.page.view import Watch, serving
 from tests.tasks.small_tasks import SOURCE, put, translator
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-GONE = "The server does not answer. Is “regard explore” still running?"
 STRANGE = {
     "chinese": "动物没有过马路。",
     "emoji": "🦊 👩‍🚀 🇩🇪",
@@ -27,17 +26,9 @@ STRANGE = {
 }
 
 
-def type_(shown: Page, text: str) -> None:
-    shown.get_by_role("textbox").first.fill(text)
-
-
-def alerts(shown: Page) -> list[str]:
-    return shown.get_by_role("alert").all_inner_texts()
-
-
 def works(shown: Page, text: str, said: str) -> None:
     """A sentence is typed, and answered as ever."""
-    type_(shown, text)
+    textbox(shown).fill(text)
     soon(shown, shown.locator(".output").inner_text, lambda output: output.startswith(said))
     assert not alerts(shown)
 
@@ -48,13 +39,13 @@ def test_texts_that_cannot_be_read(served: str, view: Watch, task: Callable[[str
     """None or half a character: a sentence each. 100,000 are read in parts. Then all is as before."""
     shown = opened(view, served, name)
     output = shown.locator(".output").inner_text()
-    type_(shown, " ")
+    textbox(shown).fill(" ")
     soon(
         shown,
         shown.locator(".output").inner_text,
         lambda said: said.startswith("There is nothing to look at yet: type a sentence"),
     )
-    type_(shown, "a " * 50_000)
+    textbox(shown).fill("a " * 50_000)
     status = shown.get_by_role("group", name="Sentence: which part of the text").get_by_role("status")
     soon(
         shown,
@@ -62,7 +53,7 @@ def test_texts_that_cannot_be_read(served: str, view: Watch, task: Callable[[str
         lambda told: told != [] and re.match(r"part [\d,]+ of [\d,]+ ", told[0]) is not None,
     )
     assert not alerts(shown)
-    shown.get_by_role("textbox").first.evaluate(
+    textbox(shown).evaluate(
         "area => { area.value = 'a \\ud800'; area.dispatchEvent(new Event('input', { bubbles: true })) }"
     )
     soon(shown, lambda: alerts(shown), lambda found: len(found) == 1 and "JSON" in found[0])
@@ -76,13 +67,13 @@ def test_texts_of_nobody_s_language(served: str, view: Watch, name: str) -> None
     """Nothing was learned of them, and still they are tokens that look at one another."""
     shown = opened(view, served, name)
     for text in STRANGE.values():
-        type_(shown, text)
+        textbox(shown).fill(text)
         soon(shown, lambda: shown.url, lambda url, text=text: urlencode({"text": text}) in url)
         settled(shown)
         assert not alerts(shown)
         assert shown.locator(".columns ol button").count() > 2
         shown.locator(".columns ol button").nth(1).hover()
-        assert " looks at " in shown.locator(".gaze").inner_text()
+        assert " looks at " in gaze(shown)
 
 
 NONSENSE = [
@@ -145,15 +136,15 @@ def test_the_server_is_killed(view: Watch, tmp_path: Path) -> None:
         tabs.filter(has_text="Heads").click()
         shown.get_by_role("button", name="layer 2 head 1:").click()
         shown.locator(".columns ol button").nth(1).hover()
-        assert " looks at " in shown.locator(".gaze").inner_text()
-        type_(shown, "The animal")
+        assert " looks at " in gaze(shown)
+        textbox(shown).fill("The animal")
         soon(shown, lambda: problems(shown), lambda found: found == [GONE])
         assert shown.locator(".pane[aria-busy=false]").count() == 1
         for tab in tabs.all():
             tab.click()
             shown.wait_for_timeout(300)
             assert set(problems(shown)) == {GONE}
-        assert shown.get_by_role("textbox").first.input_value() == "The animal"
+        assert textbox(shown).input_value() == "The animal"
     view.forgive("ERR_CONNECTION_REFUSED")
 
 

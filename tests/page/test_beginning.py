@@ -13,7 +13,7 @@ from regard.explore.pictures.view import View
 from regard.explore.questions.first_head import first_head
 from regard.explore.requests import Request
 from tests.page.numbers import clean
-from tests.page.reading import BEFORE, flipped, opened, soon
+from tests.page.reading import BEFORE, flipped, gaze, opened, soon
 from tests.page.view import Watch
 
 
@@ -38,7 +38,7 @@ def test_the_head_to_begin_with(served: str, view: Watch, page_models: Path, nam
     assert pressed == clean(who)
     weight_K = seen.heads()[1][0][found.query]
     best = clean(seen.labels()[1][int(weight_K.argmax())])
-    assert shown.locator(".gaze").inner_text().startswith(f"{pressed} looks at “{best}” ")
+    assert gaze(shown).startswith(f"{pressed} looks at “{best}” ")
     address = parse_qs(urlsplit(shown.url).fragment)
     assert [address[one][0] for one in ("layer", "head", "token", "words")] == [
         str(found.layer),

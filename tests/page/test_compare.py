@@ -21,8 +21,8 @@ from regard.models.ablation import Ablations
 from regard.models.captured_attention import gradient_times_input
 from tests.page.language import pairs
 from tests.page.models import made
-from tests.page.numbers import check_gaze, clean, like, number, weight
-from tests.page.reading import BEFORE, FRAME, ONE, chosen, flipped, opened, settled, soon
+from tests.page.numbers import check_looks, clean, like, number, weight
+from tests.page.reading import BEFORE, FRAME, ONE, chosen, flipped, gaze, opened, settled, soon
 from tests.page.view import Watch
 
 if TYPE_CHECKING:
@@ -55,9 +55,7 @@ def test_two_sentences(served: str, view: Watch, task: Callable[[str], Any]) -> 
         soon(shown, keys.all_inner_texts, lambda texts, tokens=tokens: [one.lstrip("·") for one in texts] == tokens)
         second.locator("ol.end button").nth(4).hover()
         shown.evaluate(FRAME)
-        who, said = second.locator(".gaze").inner_text().split(" looks at ", 1)
-        assert who.removeprefix("·") == tokens[4]
-        check_gaze(f"looks at {said}", tokens, told.head("encoder", 1, 3)[4])
+        check_looks(gaze(second), tokens[4], tokens, told.head("encoder", 1, 3)[4])
         assert shown.get_by_text("How far apart:").count() == (text == ONE.source)
     weight_QK = record(task("classifier"), ONE.source).head("encoder", 1, 3)
     check_distance(shown, weight_QK, weight_QK)
@@ -124,12 +122,12 @@ def test_a_kept_word_is_kept_in_the_second_sentence(served: str, view: Watch) ->
     shown = opened(view, served, "translator", view="compare", kind="encoder", layer=1, head=1, token=1)
     first, second = (shown.get_by_role("region", name=f"The {which}") for which in ("first", "second"))
     word = ONE.source.split()[1]
-    soon(shown, lambda: first.locator(".gaze").inner_text().split(" ", 1)[0], lambda said: said == word)
+    soon(shown, lambda: gaze(first).split(" ", 1)[0], lambda said: said == word)
     for text in (f"Here the {word} sleeps.", f"The {word} sleeps."):
         shown.get_by_role("textbox", name="The second").fill(text)
         keys = second.locator("ol.keys .token")
         soon(shown, keys.count, lambda count, text=text: 0 < count < len(text))
-        soon(shown, second.locator(".gaze").inner_text, lambda said: said.startswith(f"{word} looks at "))
+        soon(shown, lambda: gaze(second), lambda said: said.startswith(f"{word} looks at "))
 
 
 @pytest.mark.long(minutes=0.1)

@@ -20,8 +20,8 @@ from regard.explore.kinds import Kind
 from regard.explore.questions.attribution import explained_score
 from regard.models.ablation import Ablations, Head
 from tests.page.language import digits
-from tests.page.numbers import apart, chance, check_gaze, clean, like, number, percent, weight
-from tests.page.reading import BEFORE, FRAME, ONE, chosen, flipped, opened, soon
+from tests.page.numbers import apart, chance, check_looks, clean, like, number, percent, weight
+from tests.page.reading import BEFORE, FRAME, ONE, alerts, chosen, flipped, gaze, opened, soon
 from tests.page.view import Watch
 
 if TYPE_CHECKING:
@@ -43,9 +43,8 @@ def check_row(shown: Page, place: int, weight_QK: NDArray[Any], names: Sequence[
     seen = shown.evaluate(LINES)
     assert [len(seen["rows"]), len(seen["columns"])] == list(weight_QK.shape)
     assert [text.lstrip("·") for text in seen["columns"]] == list(names[1])
-    who, said = seen["said"].split(" looks at ", 1)
-    assert who.lstrip("·") == names[0][place] == seen["rows"][place].lstrip("·")
-    check_gaze(f"looks at {said}", names[1], weight_QK[place])
+    assert seen["rows"][place].lstrip("·") == names[0][place]
+    check_looks(seen["said"], names[0][place], names[1], weight_QK[place])
     for shown_value, value in zip(seen["values"], map(float, weight_QK[place]), strict=True):
         assert shown_value in (
             {""} if value < 0.004999 else like(weight, value) | {""} if value < 0.005001 else like(weight, value)
@@ -57,11 +56,7 @@ def names(tokens: Sequence[Token]) -> list[str]:
 
 
 def check_measures(
-    shown: Page,
-    weight_HQK: NDArray[Any],
-    head: int,
-    keys: Sequence[Token],
-    grid: tuple[int, int] | None = None,
+    shown: Page, weight_HQK: NDArray[Any], head: int, keys: Sequence[Token], grid: tuple[int, int] | None = None
 ) -> None:
     found = measures(weight_HQK, [token.start == token.end for token in keys], grid)
     entropy, *others, special = shown.locator("dl.measures dd").all_inner_texts()
@@ -89,7 +84,7 @@ def test_every_head(served: str, view: Watch, task: Callable[[str], Any], name: 
                 shown.get_by_role("button", name=f"layer {layer} head {head}:").click()
                 check_row(shown, place := (place + 3) % len(queries), weight_QK, (names(queries), names(keys)))
                 check_measures(shown, weight_HQK, head, keys)
-    assert not shown.get_by_role("alert").count()
+    assert not alerts(shown)
 
 
 @pytest.mark.long(minutes=0.1)
@@ -152,9 +147,7 @@ def test_patches_of_an_image(served: str, view: Watch, task: Callable[[str], Any
                 image.press(step)
             place += {"": 0, "ArrowDown": 4, "ArrowRight": 1, "ArrowLeft": -1}[step]
             shown.evaluate(FRAME)
-            who, said = shown.locator(".gaze").inner_text().split(" looks at ", 1)
-            assert who == spots[place].replace("the ", "The ", 1)
-            check_gaze(f"looks at {said}", spots, weight_QK[place])
+            check_looks(gaze(shown), spots[place].replace("the ", "The ", 1), spots, weight_QK[place])
             assert shown.get_by_text("the framed patch looks").count() == (place > 0)
             assert shown.get_by_text("the class token looks, which stands for no patch").count() == (place == 0)
             most, share = shown.get_by_text("where it looks: full ink is").inner_text().split("; ")

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import pytest
 
 from tests.page.odd import HOSTILE
-from tests.page.reading import chosen, opened, settled, soon
+from tests.page.reading import alerts, chosen, opened, settled, soon, textbox
 from tests.page.view import Watch
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def every_view(shown: Page) -> None:
         tab.click()
         settled(shown)
         check(shown)
-        assert not shown.get_by_role("alert").count()
+        assert not alerts(shown)
 
 
 @pytest.mark.long(minutes=0.2)
@@ -61,7 +61,7 @@ def every_view(shown: Page) -> None:
 def test_typed(served: str, view: Watch, name: str) -> None:
     """As the sentence, and in every view of it."""
     shown = trapped(opened(view, served, name))
-    shown.get_by_role("textbox").first.fill(HOSTILE)
+    textbox(shown).fill(HOSTILE)
     soon(shown, lambda: "onerror" in shown.url, bool)
     every_view(shown)
 
@@ -88,7 +88,7 @@ def test_typed_elsewhere(served: str, view: Watch) -> None:
             shown.wait_for_timeout(250)
             settled(shown)
             check(shown)
-    assert not shown.get_by_role("alert").count()
+    assert not alerts(shown)
 
 
 @pytest.mark.long(minutes=0.1)
@@ -124,7 +124,7 @@ def test_in_what_the_server_says(served: str, view: Watch) -> None:
     shown = trapped(opened(view, served, "translator"))
     sentence: dict[str, Any] = {"error": f"there is no {HOSTILE}", "where": HOSTILE}
     shown.route("**/api/write", lambda route: route.fulfill(status=400, json=sentence))
-    shown.get_by_role("textbox").first.fill("The fox")
-    soon(shown, shown.get_by_role("alert").all_inner_texts, lambda said: said == [f"T{sentence['error'][1:]}."])
+    textbox(shown).fill("The fox")
+    soon(shown, lambda: alerts(shown), lambda said: said == [f"T{sentence['error'][1:]}."])
     check(shown)
     view.forgive("400 (Bad Request)")

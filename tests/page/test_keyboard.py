@@ -9,7 +9,7 @@ import pytest
 
 from regard.explore.forward.record import record
 from tests.page.language import pairs
-from tests.page.numbers import check_gaze, clean
+from tests.page.numbers import check_looks, clean
 from tests.page.reading import FRAME, address, settled, soon
 from tests.page.view import Watch
 
@@ -69,9 +69,8 @@ def test_from_the_sentence_to_a_head(served: str, view: Watch, task: Callable[[s
     tab_to(shown, clean(told.written[0].text))
     for place in (0, 1, 2):
         shown.evaluate(FRAME)
-        who, said = heard.inner_text().split(" looks at ", 1)
-        assert who.removeprefix("·") == clean(told.written[place].text)
-        check_gaze(f"looks at {said}", [clean(token.text) for token in told.source], told.head("cross", 1, 2)[place])
+        names, weight_QK = [clean(token.text) for token in told.source], told.head("cross", 1, 2)
+        check_looks(heard.inner_text(), clean(told.written[place].text), names, weight_QK[place])
         shown.keyboard.press("ArrowDown")
     shown.keyboard.press("Enter")
     pressed = shown.locator(".columns").get_by_role("button", pressed=True)

@@ -15,9 +15,9 @@ from regard.explore.forward.head_measures import rollout
 from regard.explore.forward.inputs import text_inputs
 from regard.explore.forward.record import record
 from regard.explore.questions.equation import equation
-from tests.page.numbers import check_gaze, clean, like, places, weight
+from tests.page.numbers import check_gaze, check_looks, clean, like, places, weight
 from tests.page.odd import LETTERS
-from tests.page.reading import FRAME, chosen, holds, rows, settled, soon
+from tests.page.reading import FRAME, alerts, chosen, gaze, holds, rows, settled, soon
 from tests.page.view import Watch
 
 if TYPE_CHECKING:
@@ -43,9 +43,7 @@ def check_said(shown: Page, place: int, names: list[str], weight_QK: Any) -> Non
 
     def check() -> None:
         shown.evaluate(FRAME)
-        who, _, said = shown.locator(".gaze").inner_text().partition(" looks at ")
-        assert who.removeprefix("·") == names[place]
-        check_gaze(f"looks at {said}", names, weight_QK[place])
+        check_looks(gaze(shown), names[place], names, weight_QK[place])
 
     holds(shown, check)
 
@@ -140,4 +138,4 @@ def test_the_equation(served_odd: str, view: Watch, model: Any) -> None:
     for name in ("Writing", "Positions", "Words", "Compare", "Training", "Heads"):
         shown.get_by_role("navigation").get_by_role("button", name=name, exact=True).click()
         settled(shown)
-        assert not shown.get_by_role("alert").count()
+        assert not alerts(shown)

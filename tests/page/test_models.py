@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from regard.data.demo.grammar import Pair, classic, words_of
+from regard.data.demo.grammar import classic, words_of
 from regard.training.checkpoints.tensors import weights
 from tests.page.language import antecedent, digits, hidden, hidden_twice, language, pairs, spans
 from tests.page.models import LESSONS, made, main, quality
@@ -23,10 +23,6 @@ def test_what_is_tested_was_not_learned_from() -> None:
     assert not learned & tested
     words = [{word for one in pairs(split) for word in words_of(one.source)} for split in ("train", "test")]
     assert words[1] <= words[0]
-
-
-def combinations(pair: Pair) -> set[tuple[str, str, str]]:
-    return {*pair.verb_subject_object, *pair.noun_noun_adjective}
 
 
 def test_the_classic_sentences_belong_to_the_language() -> None:

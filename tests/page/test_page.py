@@ -12,7 +12,7 @@ import pytest
 import regard
 from tests.page.language import pairs
 from tests.page.models import LESSONS, made
-from tests.page.reading import settled, soon
+from tests.page.reading import alerts, settled, soon, textbox
 from tests.page.view import Watch, serving
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def test_a_translation_is_shown(page_models: Path, served_translator: str, view:
     shown = view(served_translator, "#" + urlencode({"text": source}))
     shown.locator("main").filter(has_text=said).wait_for(timeout=PATIENCE)
     assert "translator" in shown.title()
-    assert source in shown.get_by_role("textbox").first.input_value()
+    assert source in textbox(shown).input_value()
 
 
 @pytest.mark.long(minutes=1.5)
@@ -44,7 +44,7 @@ def test_every_view_of_every_model(served: str, view: Watch, number: int, dark: 
     for name in tabs.all_inner_texts():
         tabs.filter(has_text=name).click()
         shown.wait_for_load_state("networkidle", timeout=PATIENCE)
-        assert shown.get_by_role("alert").all_inner_texts() == []
+        assert alerts(shown) == []
         assert shown.evaluate("document.scrollingElement.scrollWidth") <= width, f"{name} is too wide"
 
 
@@ -66,19 +66,19 @@ def test_back_leads_to_the_view_before(served_translator: str, view: Watch, task
     steps = shown.evaluate("history.length")
     shown.get_by_role("button", name="layer 1 head 2").click()
     tab(shown, "Equation").click()
-    shown.get_by_role("textbox").first.fill(other)
+    textbox(shown).fill(other)
     shown.locator("main").filter(has_text=task("translator").translate(other, beam=1)).wait_for()
     tab(shown, "Words").click()
     assert shown.evaluate("history.length") == steps + 3
     shown.go_back()
     at(shown, "Equation")
-    assert shown.get_by_role("textbox").first.input_value() == other
+    assert textbox(shown).input_value() == other
     shown.go_back()
-    soon(shown, shown.get_by_role("textbox").first.input_value, lambda text: text == one)
+    soon(shown, textbox(shown).input_value, lambda text: text == one)
     at(shown, "Equation")
     shown.go_back()
     at(shown, "Heads")
-    assert shown.get_by_role("textbox").first.input_value() == one
+    assert textbox(shown).input_value() == one
     shown.locator(".output").filter(has_text=task("translator").translate(one, beam=1)).wait_for()
     settled(shown)
     pressed = shown.get_by_role("group", name="Heads").get_by_role("button", pressed=True)
@@ -86,7 +86,7 @@ def test_back_leads_to_the_view_before(served_translator: str, view: Watch, task
     shown.go_forward()
     at(shown, "Equation")
     shown.go_forward()
-    soon(shown, shown.get_by_role("textbox").first.input_value, lambda text: text == other)
+    soon(shown, textbox(shown).input_value, lambda text: text == other)
     assert shown.evaluate("history.length") == steps + 3
 
 
@@ -99,7 +99,7 @@ def test_the_name_leads_to_the_beginning(served_translator: str, view: Watch) ->
     shown.get_by_role("heading", level=1, name="Regard").get_by_role("link").click()
     at(shown, "Heads")
     settled(shown)
-    assert shown.get_by_role("textbox").first.input_value() == text
+    assert textbox(shown).input_value() == text
     assert not shown.get_by_text("Without: ").count()
     shown.go_back()
     at(shown, "Words")
@@ -128,14 +128,14 @@ def test_a_long_text_is_not_in_the_address(served_translator: str, view: Watch) 
     shown = view(served_translator, permissions=["clipboard-write", "clipboard-read"])
     settled(shown)
     long = "Das " * 1500
-    shown.get_by_role("textbox").first.fill(long)
+    textbox(shown).fill(long)
     soon(shown, lambda: "text=" in shown.url, lambda there: not there)
     assert len(shown.url) < 300
     shown.get_by_role("button", name="Copy address").click()
     shown.get_by_text("The address is copied, without the text, which is too long for it.").wait_for()
     shown.reload()
-    soon(shown, shown.get_by_role("textbox").first.input_value, lambda text: text == long)
-    shown.get_by_role("textbox").first.fill("The fox sleeps.")
+    soon(shown, textbox(shown).input_value, lambda text: text == long)
+    textbox(shown).fill("The fox sleeps.")
     soon(shown, lambda: "text=The+fox" in shown.url, bool)
     shown.get_by_role("button", name="Copy address").click()
     shown.get_by_text("The address is copied.", exact=True).wait_for()
@@ -159,6 +159,6 @@ def test_images_that_do_not_fit_are_refused_in_a_sentence(view: Watch, page_mode
     with serving(folder, "--images", tmp_path / "images.csv", log=tmp_path / "stderr") as address:
         shown = view(address)
         said = "The images cannot be shown: has the shape (2,); the model reads images of 8 x 8 x 1."
-        soon(shown, shown.get_by_role("alert").all_inner_texts, lambda found: found == [said])
+        soon(shown, lambda: alerts(shown), lambda found: found == [said])
         shown.get_by_label("Draw here").wait_for()
     view.forgive("400 (Bad Request)", "ERR_CONNECTION_REFUSED")

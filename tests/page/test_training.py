@@ -15,7 +15,7 @@ import pytest
 
 from tests.page.models import LESSONS, made
 from tests.page.numbers import like, number
-from tests.page.reading import chosen, opened, settled, soon
+from tests.page.reading import GONE, alerts, chosen, opened, settled, soon, textbox
 from tests.page.view import Watch, serving
 from tests.tasks.small_tasks import SOURCE, keep, log, put, translator
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
 AWAY = "The server does not answer at the moment; the page goes on when it is there again."
-GONE = "The server does not answer. Is “regard explore” still running?"
 OTHER = "The street was too tired."
 TITLES = ("Loss", "Learning rate", "Speed", "Gradient")
 
@@ -159,14 +158,14 @@ def test_a_page_comes_alive_while_a_training_goes_on(view: Watch, tmp_path: Path
             shown = view(address, "#" + urlencode({"text": SOURCE, "view": "heads", "layer": 1, "head": 2}))
             weights = shown.get_by_role("combobox", name="Weights of")
             wrote(shown, "Training has just begun and prepares its data")
-            shown.get_by_role("textbox").first.fill(OTHER)
+            textbox(shown).fill(OTHER)
             assert not shown.get_by_text("has no attention").count()
 
             put(folder, first, weights=False)
             log(folder, [{"kind": "start", "step": 0, "steps": 100}])
             wrote(shown, "Training has not validated yet")
             shown.get_by_text("This view comes alive as soon as there are weights").wait_for()
-            assert not shown.get_by_role("alert").count()
+            assert not alerts(shown)
             assert not weights.count()
 
             keep(folder, kept, 20)
@@ -195,7 +194,7 @@ def test_a_page_comes_alive_while_a_training_goes_on(view: Watch, tmp_path: Path
             soon(shown, again.count, lambda count: count == 0)
             settled(shown)
             assert token.get_attribute("aria-pressed") == "true"
-            assert shown.get_by_role("textbox").first.input_value() == OTHER
+            assert textbox(shown).input_value() == OTHER
             assert shown.get_by_role("button", name="Heads").get_attribute("aria-current") == "page"
 
             training.close()
@@ -219,15 +218,15 @@ def test_the_server_is_there_again(view: Watch, tmp_path: Path, runs: bool) -> N
             settled(shown)
         if runs:
             shown.get_by_text(AWAY).wait_for()
-            assert not shown.get_by_role("alert").count()
+            assert not alerts(shown)
             wrote(shown, said[0])
-        shown.get_by_role("textbox").first.fill(OTHER)
-        soon(shown, shown.get_by_role("alert").all_inner_texts, lambda found: found == [GONE])
+        textbox(shown).fill(OTHER)
+        soon(shown, lambda: alerts(shown), lambda found: found == [GONE])
         assert not shown.get_by_text(AWAY).count()
         port = int(address.rstrip("/").rpartition(":")[2])
         with serving(folder, log=tmp_path / "stderr", port=port):
             wrote(shown, said[1])
-            soon(shown, shown.get_by_role("alert").count, lambda count: count == 0)
+            soon(shown, lambda: alerts(shown), lambda found: not found)
             settled(shown)
             assert not shown.get_by_text(AWAY).count()
     view.forgive("ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE")

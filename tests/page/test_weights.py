@@ -12,7 +12,7 @@ import pytest
 
 from regard.explore.folders.folder import Folder
 from regard.models.ablation import Ablations, Head
-from tests.page.reading import flipped, settled, soon
+from tests.page.reading import alerts, flipped, settled, soon
 from tests.page.view import Watch, serving
 from tests.tasks.small_tasks import SOURCE, log, put, translator
 
@@ -54,7 +54,7 @@ def every_view(shown: Page, asked: list[tuple[str, str | None]]) -> None:
         wanted = LATER.get(tab.inner_text(), set())
         soon(shown, lambda: {question for question, _ in asked}, partial(le, wanted))
         settled(shown)
-        assert not shown.get_by_role("alert").count()
+        assert not alerts(shown)
     shown.get_by_role("navigation").get_by_role("button", name="Heads").click()
     settled(shown)
 

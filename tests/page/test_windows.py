@@ -12,8 +12,8 @@ import pytest
 from regard.explore.forward.record import record
 from regard.explore.forward.text_windows import windows
 from tests.page.language import pairs
-from tests.page.numbers import check_gaze, clean
-from tests.page.reading import BEFORE, FRAME, address, chosen, holds, opened, settled, soon
+from tests.page.numbers import check_looks, clean
+from tests.page.reading import BEFORE, FRAME, address, alerts, chosen, gaze, holds, opened, settled, soon
 from tests.page.view import Watch
 
 if TYPE_CHECKING:
@@ -55,9 +55,7 @@ def check_head(shown: Page, told: Any, kind: str, layer: int, head: int) -> None
     holds(shown, check)
     shown.locator(".columns ol").first.get_by_role("button").nth(2).hover()
     shown.evaluate(FRAME)
-    who, said = shown.locator(".gaze").inner_text().split(" looks at ", 1)
-    assert who.removeprefix("·") == names[0][2]
-    check_gaze(f"looks at {said}", names[1], told.head(kind, layer, head)[2])
+    check_looks(gaze(shown), names[0][2], names[1], told.head(kind, layer, head)[2])
 
 
 @pytest.mark.long(minutes=0.4)
@@ -80,7 +78,7 @@ def test_every_view_is_of_the_part(served: str, view: Watch, task: Callable[[str
         button.click()
         settled(shown)
         soon(shown, lambda label=label: shown.locator(SEEN[label]).count(), bool)
-        assert not shown.get_by_role("alert").count(), (label, shown.get_by_role("alert").all_inner_texts())
+        assert not alerts(shown), (label, alerts(shown))
         assert not shown.locator(".problem").count(), (label, shown.locator(".problem").all_inner_texts())
         assert part(shown).startswith(f"part {one.number} of ")
     if name != "recurrent":  # without positions there is nothing to exchange

@@ -254,18 +254,3 @@ def limited(_limited: Callable[[Limits], Site]) -> Iterator[Callable[..., Site]]
             return stack.enter_context(tidied(found))
 
         yield one
-
-
-@pytest.fixture(name="reply")
-def _reply() -> Callable[[socket.socket], Reply]:
-    return reply
-
-
-@pytest.fixture(name="until")
-def _until() -> Callable[[Callable[[], Any]], None]:
-    return until
-
-
-@pytest.fixture(name="everything")
-def _everything() -> Callable[[socket.socket], bytes]:
-    return everything

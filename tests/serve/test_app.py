@@ -15,6 +15,7 @@ from regard.serve.app import FOR_EVER, OTHER, File, files
 from regard.serve.worker import ENDING, WAITING
 from regard.system.errors import RegardError
 from tests.refusals import refused
+from tests.serve.conftest import reply, until
 
 
 def test_the_index_and_the_assets_are_the_page(folder: Path) -> None:
@@ -145,7 +146,7 @@ def test_what_is_compressed_is_the_same(site, folder) -> None:
         "/assets/plain.css%00.js",
     ],
 )
-def test_nothing_but_the_page_is_served(site, reply, path: str) -> None:
+def test_nothing_but_the_page_is_served(site, path: str) -> None:
     found = reply(site.send(f"GET {path} HTTP/1.1\r\nHost: localhost:{site.port}\r\n\r\n".encode()))
     assert found.status == 404
     assert b"secret" not in found.content
@@ -211,7 +212,7 @@ def test_an_error_before_the_first_token_and_one_later(site, capfd, kind: str, s
     assert capfd.readouterr().err.count("Traceback") == (2 if status == 500 else 0)
 
 
-def test_whoever_leaves_ends_what_is_written(site, until) -> None:
+def test_whoever_leaves_ends_what_is_written(site) -> None:
     connection = site.begin("/api/write", {"most": 10_000, "slow": True})
     site.answers.token.release(2)
     until(lambda: len(site.answers.begun) == 2)
@@ -223,7 +224,7 @@ def test_whoever_leaves_ends_what_is_written(site, until) -> None:
     assert site.post("/api/look").status == 200
 
 
-def test_the_page_is_answered_while_something_is_computed(site, until) -> None:
+def test_the_page_is_answered_while_something_is_computed(site) -> None:
     waiting = site.begin("/api/wait", {})
     until(lambda: site.answers.begun == ["wait"])
     for path in ("/", "/assets/plain.css", "/api/state", "/api/course"):
@@ -234,7 +235,7 @@ def test_the_page_is_answered_while_something_is_computed(site, until) -> None:
     assert b"200 OK" in waiting.recv(1000)
 
 
-def test_the_state_is_told_while_a_long_log_is_read(site, until, reply) -> None:
+def test_the_state_is_told_while_a_long_log_is_read(site) -> None:
     number = site.answers.LONG
     path = f"GET /api/course?model={number} HTTP/1.1\r\nHost: localhost:{site.port}\r\n\r\n"
     waiting = site.send(path.encode())
@@ -245,7 +246,7 @@ def test_the_state_is_told_while_a_long_log_is_read(site, until, reply) -> None:
     assert reply(waiting).content == f"models {number} 600".encode()
 
 
-def test_one_thing_is_computed_at_a_time_in_order(site, until, reply) -> None:
+def test_one_thing_is_computed_at_a_time_in_order(site) -> None:
     connections = [site.begin("/api/wait", {"said": "0"})]
     for number in range(1, 4):
         connections.append(site.begin("/api/look", {"said": str(number)}))
@@ -257,7 +258,7 @@ def test_one_thing_is_computed_at_a_time_in_order(site, until, reply) -> None:
     assert len(site.answers.threads) == 1
 
 
-def test_too_many_are_refused_and_those_who_left_make_room(site, until, reply) -> None:
+def test_too_many_are_refused_and_those_who_left_make_room(site) -> None:
     site.begin("/api/wait", {})
     until(lambda: site.answers.begun == ["wait"])
     waiting = [site.begin("/api/look", {"said": str(number)}) for number in range(WAITING)]
@@ -275,7 +276,7 @@ def test_too_many_are_refused_and_those_who_left_make_room(site, until, reply) -
     assert sorted(site.answers.ended) == sorted(["wait", *map(str, range(5, WAITING)), "last"])
 
 
-def test_whoever_leaves_while_it_is_computed_harms_nobody(site, until, capfd) -> None:
+def test_whoever_leaves_while_it_is_computed_harms_nobody(site, capfd) -> None:
     leaving = site.begin("/api/wait", {})
     until(lambda: site.answers.begun == ["wait"])
     leaving.close()
@@ -294,7 +295,7 @@ def test_whoever_leaves_while_asking_asks_nothing(site, capfd) -> None:
     assert capfd.readouterr().err == ""
 
 
-def test_questions_on_one_connection_are_answered_in_order(site, reply) -> None:
+def test_questions_on_one_connection_are_answered_in_order(site) -> None:
     one = f"GET /api/state HTTP/1.1\r\nHost: localhost:{site.port}\r\n\r\n"
     two = f"GET /assets/plain.css HTTP/1.1\r\nHost: localhost:{site.port}\r\n\r\n"
     connection = site.send((one + two).encode())
@@ -305,7 +306,7 @@ def test_questions_on_one_connection_are_answered_in_order(site, reply) -> None:
     assert stream.count(b"HTTP/1.1 200 OK") == 2
 
 
-def test_the_end_comes_at_once_and_whoever_waits_is_told(own_site, until, reply) -> None:
+def test_the_end_comes_at_once_and_whoever_waits_is_told(own_site) -> None:
     site = own_site
     stream = site.begin("/api/write", {"most": 100, "slow": True})
     site.answers.token.release()

@@ -10,6 +10,7 @@ import pytest
 
 from regard.serve import guard
 from regard.serve.connection import Limits
+from tests.serve.conftest import everything, reply, until
 
 HEAD = b"GET /api/state HTTP/1.1\r\nHost: localhost:%d\r\n"
 POST = b"POST /api/look HTTP/1.1\r\nHost: localhost:%d\r\nContent-Type: application/json\r\n"
@@ -31,7 +32,7 @@ def refuse_listening_on(made: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HT", HEAD])
-def test_half_a_head_is_not_waited_for_for_ever(site, everything, sent: bytes) -> None:
+def test_half_a_head_is_not_waited_for_for_ever(site, sent: bytes) -> None:
     before = time.monotonic()
     everything(site.send(sent % site.port if b"%" in sent else sent))
     assert time.monotonic() - before >= 0.9 * PATIENCE
@@ -43,7 +44,7 @@ def test_a_head_that_comes_byte_by_byte_has_no_more_time(site) -> None:
     refuse_listening_on(made)
 
 
-def test_the_second_question_of_a_connection_has_no_more_time_than_the_first(site, reply, everything) -> None:
+def test_the_second_question_of_a_connection_has_no_more_time_than_the_first(site) -> None:
     made = site.send(HEAD % site.port + b"\r\n")
     assert reply(made).status == 200
     made.sendall(b"GET /")
@@ -51,9 +52,7 @@ def test_the_second_question_of_a_connection_has_no_more_time_than_the_first(sit
 
 
 @pytest.mark.parametrize("more", [b"", b"{", b"2\r\n{}\r\n"])
-def test_what_belongs_to_a_question_that_is_answered_is_not_waited_for_for_ever(
-    site, reply, everything, more: bytes
-) -> None:
+def test_what_belongs_to_a_question_that_is_answered_is_not_waited_for_for_ever(site, more: bytes) -> None:
     size = b"Transfer-Encoding: chunked" if b"\r" in more else b"Content-Length: 1000"
     before = time.monotonic()
     made = site.send(HEAD % site.port + size + b"\r\n\r\n")
@@ -63,13 +62,13 @@ def test_what_belongs_to_a_question_that_is_answered_is_not_waited_for_for_ever(
     assert time.monotonic() - before >= 0.9 * 2 * PATIENCE
 
 
-def test_what_belongs_to_a_question_has_no_more_time_where_it_comes_byte_by_byte(site, reply) -> None:
+def test_what_belongs_to_a_question_has_no_more_time_where_it_comes_byte_by_byte(site) -> None:
     made = site.send(HEAD % site.port + b"Content-Length: 100000\r\n\r\n")
     assert reply(made).status == 200
     refuse_listening_on(made)
 
 
-def test_one_answered_before_it_was_whole_is_followed_by_another(limited, reply) -> None:
+def test_one_answered_before_it_was_whole_is_followed_by_another(limited) -> None:
     """Which has its own time."""
     site = limited(whole=0.5)
     made = site.send(HEAD % site.port + b"Content-Length: 4\r\n\r\n")
@@ -81,7 +80,7 @@ def test_one_answered_before_it_was_whole_is_followed_by_another(limited, reply)
     assert reply(made).status == 200
 
 
-def test_who_asks_too_slowly_is_told_before_the_connection_ends(site, reply, monkeypatch, everything) -> None:
+def test_who_asks_too_slowly_is_told_before_the_connection_ends(site, monkeypatch) -> None:
     assert Limits().whole > guard.SLOW
     monkeypatch.setattr(guard, "SLOW", 0.2)
     made = site.send(POST % site.port + b"Content-Length: 9\r\n\r\n{")
@@ -89,7 +88,7 @@ def test_who_asks_too_slowly_is_told_before_the_connection_ends(site, reply, mon
     everything(made)
 
 
-def test_a_question_that_is_asked_may_take_longer_and_a_connection_may_rest(site, until, reply) -> None:
+def test_a_question_that_is_asked_may_take_longer_and_a_connection_may_rest(site) -> None:
     waiting = site.begin("/api/wait", {})
     until(lambda: site.answers.begun == ["wait"])
     resting = site.send(HEAD % site.port + b"\r\n")
@@ -115,9 +114,7 @@ def test_a_question_that_is_asked_may_take_longer_and_a_connection_may_rest(site
         pytest.param(POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n", id="chunks without an end"),
     ],
 )
-def test_as_many_that_ask_nothing_as_there_may_be_keep_nobody_away(
-    limited, until, reply, everything, sent: bytes
-) -> None:
+def test_as_many_that_ask_nothing_as_there_may_be_keep_nobody_away(limited, sent: bytes) -> None:
     """The one that has waited the longest makes room; one that is answered never does."""
     site = limited(most=4)
     waiting = site.begin("/api/wait", {})
@@ -132,7 +129,7 @@ def test_as_many_that_ask_nothing_as_there_may_be_keep_nobody_away(
     assert reply(waiting).status == 200
 
 
-def test_where_all_are_at_work_there_is_no_room(limited, until, reply, everything) -> None:
+def test_where_all_are_at_work_there_is_no_room(limited) -> None:
     site = limited(most=3)
     working = [site.begin("/api/wait", {}) for _ in range(3)]
     until(lambda: len(site.server.server_state.connections) == 3 and site.server.site.computing.waiting == 2)
@@ -144,7 +141,7 @@ def test_where_all_are_at_work_there_is_no_room(limited, until, reply, everythin
     assert [reply(one).status for one in working] == [200, 200]
 
 
-def test_whoever_has_sent_all_and_stops_sending_holds_nothing(site, until) -> None:
+def test_whoever_has_sent_all_and_stops_sending_holds_nothing(site) -> None:
     made = site.send(HEAD % site.port + b"\r\n")
     made.shutdown(socket.SHUT_WR)
     until(lambda: not site.server.server_state.connections)

@@ -11,6 +11,7 @@ import regard.serve.guard as asked
 from regard.explore.requests import WeightsReplaced
 from regard.serve.connection import Limits
 from regard.serve.guard import MOST_BYTES, Guard, error_body
+from tests.serve.conftest import everything, reply, until
 
 POLICY = {
     "default-src": "'none'",
@@ -123,7 +124,7 @@ def test_a_name_made_to_point_here_is_refused(site, host: str, path: str) -> Non
     refused(site.get(path, Host=host), 421, f"http://127.0.0.1:{site.port}/")
 
 
-def test_without_a_name_nothing_is_answered(site, reply) -> None:
+def test_without_a_name_nothing_is_answered(site) -> None:
     assert reply(site.send(b"GET / HTTP/1.0\r\n\r\n")).status == 421
     assert reply(site.send(b"GET / HTTP/1.1\r\n\r\n")).status == 400
     twice = f"GET / HTTP/1.1\r\nHost: localhost:{site.port}\r\nHost: evil.example\r\n\r\n"
@@ -185,7 +186,7 @@ def chunked(site, *parts: bytes, end: bytes = b"0\r\n\r\n"):
     return site.send(head.encode() + b"Transfer-Encoding: chunked\r\n\r\n" + body + end)
 
 
-def test_a_question_may_have_a_mebibyte(site, reply) -> None:
+def test_a_question_may_have_a_mebibyte(site) -> None:
     assert site.post("/api/look", filled(MOST_BYTES)).status == 200
     large = filled(MOST_BYTES + 1)
     refused(site.post("/api/look", large), 413, f"{MOST_BYTES:,} bytes")
@@ -200,7 +201,7 @@ def test_whoever_sends_far_too_much_reads_why_it_is_refused(limited) -> None:
     refused(site.post("/api/look", filled(8 * MOST_BYTES)), 413, "bytes")
 
 
-def test_a_size_is_refused_before_anything_is_sent(site, reply) -> None:
+def test_a_size_is_refused_before_anything_is_sent(site) -> None:
     head = f"POST /api/look HTTP/1.1\r\nHost: localhost:{site.port}\r\nContent-Type: application/json\r\n"
     for length in (MOST_BYTES + 1, 10**18, 10**19):
         found = reply(site.send(f"{head}Content-Length: {length}\r\n\r\n".encode()))
@@ -208,13 +209,13 @@ def test_a_size_is_refused_before_anything_is_sent(site, reply) -> None:
         assert found.headers["connection"] == "close"
 
 
-def test_what_never_ends_is_cut_off(site, reply) -> None:
+def test_what_never_ends_is_cut_off(site) -> None:
     found = reply(chunked(site, *[b" " * (1 << 16)] * 40, end=b""))
     refused(found, 413, "bytes")
 
 
 @pytest.mark.parametrize("content", [b"", b'{"text": "a'])
-def test_a_slow_question_delays_nobody_and_is_cut_off(site, reply, monkeypatch, content: bytes) -> None:
+def test_a_slow_question_delays_nobody_and_is_cut_off(site, monkeypatch, content: bytes) -> None:
     head = f"POST /api/look HTTP/1.1\r\nHost: localhost:{site.port}\r\nContent-Type: application/json\r\n"
     start = f"{head}Content-Length: 20\r\n\r\n".encode()
     site.send(start + content)  # it has twenty seconds
@@ -298,7 +299,7 @@ def test_an_error_in_the_middle_of_an_answer_cuts_it_off(capfd) -> None:
     assert "in the middle" in capfd.readouterr().err
 
 
-def test_there_are_no_web_sockets(site, reply) -> None:
+def test_there_are_no_web_sockets(site) -> None:
     upgrade = (
         "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: YWFh\r\n\r\n"
     )
@@ -319,7 +320,7 @@ def refused_request(site, status: int) -> bytes:
 
 
 @pytest.mark.parametrize("status", REFUSED)
-def test_a_refused_connection_is_closed(limited, until, reply, everything, status: int) -> None:
+def test_a_refused_connection_is_closed(limited, status: int) -> None:
     """Though its body never comes, and though whoever was refused stays."""
     site = limited(drained=0.05)
     made = site.send(refused_request(site, status))
@@ -330,14 +331,14 @@ def test_a_refused_connection_is_closed(limited, until, reply, everything, statu
 
 
 @pytest.mark.parametrize("status", REFUSED)
-def test_as_many_refused_as_there_may_be_keep_nobody_away(limited, reply, status: int) -> None:
+def test_as_many_refused_as_there_may_be_keep_nobody_away(limited, status: int) -> None:
     site = limited(drained=30)
     held = [site.send(refused_request(site, status)) for _ in range(Limits().most)]
     assert site.get("/").status == 200
     assert reply(held[-1]).status == status
 
 
-def test_nothing_behind_a_refused_question_is_answered(site, everything) -> None:
+def test_nothing_behind_a_refused_question_is_answered(site) -> None:
     found = everything(site.send(REFUSED[421] + HEAD % site.port + b"\r\n"))
     assert found.startswith(b"HTTP/1.1 421")
     assert found.count(b"HTTP/1.1") == 1
@@ -365,7 +366,7 @@ def test_nothing_behind_a_refused_question_is_answered(site, everything) -> None
         pytest.param(POST + b"Expect: 100-continue\r\nContent-Length: 9999999\r\n\r\n", 413, id="expects it"),
     ],
 )
-def test_odd_questions_are_refused_like_all_others(site, reply, capfd, everything, sent: bytes, status: int) -> None:
+def test_odd_questions_are_refused_like_all_others(site, capfd, sent: bytes, status: int) -> None:
     """With the same headers, as JSON, and the connection ends."""
     made = site.send(sent.replace(b"%d", b"%d" % site.port))
     found = reply(made)
@@ -379,7 +380,7 @@ def test_odd_questions_are_refused_like_all_others(site, reply, capfd, everythin
     assert capfd.readouterr().err == ""
 
 
-def test_nonsense_while_something_is_computed_ends_the_connection(limited, until, capfd, everything) -> None:
+def test_nonsense_while_something_is_computed_ends_the_connection(limited, capfd) -> None:
     """Nobody can be told any more what was computed."""
     site = limited(drained=0.05)
     content = POST.replace(b"/api/look", b"/api/wait") % site.port + b"Content-Length: 2\r\n\r\n{}"
@@ -392,7 +393,7 @@ def test_nonsense_while_something_is_computed_ends_the_connection(limited, until
     assert capfd.readouterr().err == ""
 
 
-def test_a_body_that_breaks_off_in_nonsense_is_refused_once(limited, until, capfd, everything) -> None:
+def test_a_body_that_breaks_off_in_nonsense_is_refused_once(limited, capfd) -> None:
     site = limited(drained=0.05)
     made = site.send(POST % site.port + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n")
     until(lambda: site.server.server_state.tasks)
@@ -405,7 +406,7 @@ def test_a_body_that_breaks_off_in_nonsense_is_refused_once(limited, until, capf
     assert capfd.readouterr().err == ""
 
 
-def test_a_body_that_breaks_off_in_nonsense_ends_an_answer_under_way(limited, until, capfd, everything) -> None:
+def test_a_body_that_breaks_off_in_nonsense_ends_an_answer_under_way(limited, capfd) -> None:
     site = limited(drained=0.05)
     made = site.send(
         (HEAD % site.port).replace(b"GET /api/state", b"GET /api/course?model=99")

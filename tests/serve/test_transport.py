@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from regard.serve.connection import LOOKS, THROWN_AWAY, TimedTransport
+from tests.serve.conftest import everything, reply, until
 
 HEAD = b"GET /api/state HTTP/1.1\r\nHost: localhost:%d\r\n"
 POST = b"POST /api/%s HTTP/1.1\r\nHost: localhost:%d\r\nContent-Type: application/json\r\n"
@@ -168,7 +169,7 @@ def large(site, more: bytes = b"") -> bytes:
 
 
 @pytest.mark.parametrize("more", [b"", b"Connection: close\r\n"], ids=["kept", "closed behind"])
-def test_whoever_reads_nothing_holds_nothing(limited, until, everything, more: bytes) -> None:
+def test_whoever_reads_nothing_holds_nothing(limited, more: bytes) -> None:
     site = limited(stalled=0.3)
     before = time.monotonic()
     made = small(site, large(site, more))
@@ -179,7 +180,7 @@ def test_whoever_reads_nothing_holds_nothing(limited, until, everything, more: b
     assert site.get("/").status == 200
 
 
-def test_as_many_that_read_nothing_as_there_may_be_keep_nobody_away(limited, until) -> None:
+def test_as_many_that_read_nothing_as_there_may_be_keep_nobody_away(limited) -> None:
     """The one that has taken nothing for the longest time makes room, long before its own time is over."""
     site = limited(most=3, stalled=20)
     for _ in range(3):
@@ -191,14 +192,14 @@ def test_as_many_that_read_nothing_as_there_may_be_keep_nobody_away(limited, unt
     assert time.monotonic() - before < 10
 
 
-def test_whoever_asks_on_and_on_and_reads_nothing_holds_nothing(limited, until) -> None:
+def test_whoever_asks_on_and_on_and_reads_nothing_holds_nothing(limited) -> None:
     site = limited(stalled=0.3)
     small(site, large(site) * 50)
     until(lambda: site.server.server_state.connections)
     until(lambda: not site.server.server_state.connections)
 
 
-def test_whoever_reads_slowly_reads_all(limited, reply) -> None:
+def test_whoever_reads_slowly_reads_all(limited) -> None:
     """It takes longer than somebody may stay who reads nothing."""
     site = limited(stalled=1)
     made, before, found = small(site, large(site)), time.monotonic(), b""
@@ -214,7 +215,7 @@ def test_whoever_reads_slowly_reads_all(limited, reply) -> None:
     assert reply(made).status == 200
 
 
-def test_who_still_sends_reads_why_it_is_refused(limited, reply) -> None:
+def test_who_still_sends_reads_why_it_is_refused(limited) -> None:
     site = limited(drained=10)
     size = THROWN_AWAY // 2
     form = (POST % (b"look", site.port)).replace(b"application/json", b"text/plain")
@@ -223,7 +224,7 @@ def test_who_still_sends_reads_why_it_is_refused(limited, reply) -> None:
     assert reply(made).status == 415
 
 
-def test_what_never_ends_is_not_thrown_away_for_ever(limited, reply) -> None:
+def test_what_never_ends_is_not_thrown_away_for_ever(limited) -> None:
     site = limited(drained=10)
     made = site.send(POST % (b"nothing", site.port) + b"Transfer-Encoding: chunked\r\n\r\n")
     sent = 0

@@ -52,10 +52,7 @@ def test_json_has_an_object_for_each_line(regard, loaded) -> None:
     loaded(Letters())
     done = regard("fill", "model", "--json", "--k", "1", stdin=b"[MASK] x [MASK]\nno gap\n\n")
     first, second, third = map(json.loads, done.out.splitlines())
-    assert first == {
-        "text": "[MASK] x [MASK]",
-        "gaps": [[{"piece": "▁a", "probability": 0.5, "text": "a x a"}]] * 2,
-    }
+    assert first == {"text": "[MASK] x [MASK]", "gaps": [[{"piece": "▁a", "probability": 0.5, "text": "a x a"}]] * 2}
     assert second == {"text": "no gap", "gaps": []}
     assert third == {"text": "", "gaps": []}
     assert done.err == ""

@@ -23,36 +23,14 @@ from regard.cli.io import lines
 from regard.runs import results_file
 from regard.tasks import model_folder
 from regard.training.checkpoints.files import Files
-from tests.tasks.small_tasks import (
-    PIXELS,
-    SOURCE,
-    classifier,
-    encoder,
-    filler,
-    put,
-    spanner,
-    speaker,
-    tagger,
-    translator,
-)
-from tests.tasks.small_tasks import viewer as images
+from tests.tasks.small_tasks import EVERY, PIXELS, SOURCE, classifier, put
 
-MODELS: dict[str, Callable[[], Any]] = {
-    "translator": translator,
-    "classifier": classifier,
-    "images": images,
-    "tagger": tagger,
-    "filler": filler,
-    "spanner": spanner,
-    "encoder": encoder,
-    "speaker": speaker,
-}
 WORDS = SOURCE.split()
 WAYS: dict[str, tuple[str, ...]] = {
     "translate": ("translate", "translator", "--beam", "1"),
     "nbest": ("translate", "translator", "--nbest", "3", "--json"),
     "classify": ("classify", "classifier", "--all"),
-    "images": ("classify", "images"),
+    "images": ("classify", "viewer"),
     "tag": ("tag", "tagger"),
     "conll": ("tag", "tagger", "--conll"),
     "fill": ("fill", "filler", "-k", "2"),
@@ -69,8 +47,8 @@ ENDS = {"vectors": ".jsonl", "arrays": ".npz"}
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models")
-    for name, make in MODELS.items():
-        put(folder / name, make())
+    for name in {words[1] for words in WAYS.values()}:
+        put(folder / name, EVERY[name]())
     return folder
 
 
@@ -99,11 +77,11 @@ def texts(way: str) -> list[str]:
     return [word for text in found for word in [*text.split(), ""]] if way == "conll" else found
 
 
-def written(way: str, name: str = "in") -> Path:
-    """The input of a command."""
-    path = Path(name)
-    path.write_text("".join(f"{text}\n" for text in texts(way)))
-    return path
+def written(way: str) -> bytes:
+    """The input of a command, in a file."""
+    content = "".join(f"{text}\n" for text in texts(way)).encode()
+    Path("in").write_bytes(content)
+    return content
 
 
 def out(way: str, name: str = "out") -> Path:
@@ -116,8 +94,7 @@ def command(way: str, *more: object) -> list[str]:
 
 def in_child(argv: list[str], prepared: Callable[[], None] = lambda: None) -> int:
     """The exit code of a process that runs a command; negative: the signal that killed it."""
-    child = started(argv, prepared)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return os.waitstatus_to_exitcode(os.waitpid(started(argv, prepared), 0)[1])
 
 
 def started(argv: list[str], prepared: Callable[[], None] = lambda: None) -> int:
@@ -154,8 +131,8 @@ def before(operation: int, do: Callable[[], None]) -> Callable[[], None]:
     return prepared
 
 
-def kill() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
+def struck(number: int = signal.SIGKILL) -> None:
+    os.kill(os.getpid(), number)
 
 
 def names() -> list[str]:
@@ -234,7 +211,7 @@ def test_killed_at_some_moment_and_resumed(regard, way: str) -> None:
     count, draw = operations(way), random.Random(f"moments of {way}")
     for fatal in sorted(draw.sample(range(1, count + 1), 2)):
         out(way).write_text("before")
-        assert in_child(command(way, "--output", out(way)), before(fatal, kill)) == -signal.SIGKILL
+        assert in_child(command(way, "--output", out(way)), before(fatal, struck)) == -signal.SIGKILL
         whole = out(way).read_bytes() != b"before"
         assert not whole or out(way).read_bytes() == out(way, "never").read_bytes()
         done = regard(*command(way, "--output", out(way)))
@@ -295,7 +272,7 @@ def test_stopped_it_saves_and_says_how_it_goes_on(regard, way: str, number: sign
     written(way)
     count = operations(way)
     argv = command(way, "--output", out(way))
-    assert in_child(argv, before(count // 2, lambda: os.kill(os.getpid(), number))) == 75
+    assert in_child(argv, before(count // 2, lambda: struck(number))) == 75
     assert said().splitlines() == [
         "regard: stopping: saving the results so far (a second signal ends it at once)",
         f"regard: {out(way)}: stopped; rerun the same command to resume",
@@ -309,7 +286,7 @@ def test_stopped_it_saves_and_says_how_it_goes_on(regard, way: str, number: sign
 
 def test_stopped_while_the_model_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     written("classify")
-    monkeypatch.setattr(model_folder, "load", lambda *given, **named: os.kill(os.getpid(), signal.SIGTERM))
+    monkeypatch.setattr(model_folder, "load", lambda *given, **named: struck(signal.SIGTERM))
     assert in_child(command("classify", "--output", "out.txt")) == 75
     assert names() == []
 
@@ -317,7 +294,7 @@ def test_stopped_while_the_model_is_loaded(monkeypatch: pytest.MonkeyPatch) -> N
 def test_stopped_while_it_waits_for_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     def waiting() -> Iterator[bytes]:
         yield b"a\n"
-        os.kill(os.getpid(), signal.SIGTERM)
+        struck(signal.SIGTERM)
         time.sleep(60)
 
     monkeypatch.setattr("regard.cli.io.input_texts.raw_lines", waiting)
@@ -330,37 +307,33 @@ def test_stopped_while_it_waits_for_texts(monkeypatch: pytest.MonkeyPatch) -> No
 def test_another_model_input_or_option_begins_anew(regard) -> None:
     written("classify")
     argv = command("classify", "--output", "out.txt")
-    stop = before(operations("classify") // 2, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    stop = before(operations("classify") // 2, lambda: struck(signal.SIGTERM))
 
-    def begun() -> None:
+    def begun_anew(said: str, change: Callable[[], object], words: list[str] = argv) -> None:
         assert in_child(argv, stop) == 75
+        change()
+        assert said in regard(*words).err
+        assert Path("out.txt").read_bytes().decode() == regard(*words[:-2]).out
 
-    begun()
-    done = regard(*[word for word in argv if word != "--all"])
-    assert "out.txt.partial was made with other values of --all; starting over" in done.err
-    assert Path("out.txt").read_bytes().decode() == regard(*[w for w in argv[:-2] if w != "--all"]).out
-    begun()
-    Path("classifier").unlink()
-    put(Path("classifier"), classifier(layers=1))
-    done = regard(*argv)
-    assert "was made with other values of model; starting over" in done.err
-    assert Path("out.txt").read_bytes().decode() == regard(*argv[:-2]).out
-    begun()
-    given = texts("classify")
-    Path("in").write_text("\n".join([*given[:4], "another", *given[5:]]) + "\n")
-    done = regard(*argv)
-    assert "the input is another one after text 3 than that of" in done.err
-    assert Path("out.txt").read_bytes().decode() == regard(*argv[:-2]).out
+    def another_model() -> None:
+        Path("classifier").unlink()
+        put(Path("classifier"), classifier(layers=1))
+
+    given, fewer = texts("classify"), [word for word in argv if word != "--all"]
+    lines = "\n".join([*given[:4], "another", *given[5:]]) + "\n"
+    begun_anew("out.txt.partial was made with other values of --all; starting over", lambda: None, fewer)
+    begun_anew("was made with other values of model; starting over", another_model)
+    begun_anew("the input is another one after text 3 than that of", lambda: Path("in").write_text(lines))
 
 
 def test_what_comes_on_stdin_is_resumed_too(regard) -> None:
-    given = written("classify").read_bytes()
+    given = written("classify")
     argv = [*WAYS["classify"], "--output", "out.txt"]
     wanted = regard(*command("classify")).out
 
     def stdin() -> None:
         sys.stdin = open("in")  # noqa: SIM115
-        before(20, kill)()
+        before(20, struck)()
 
     assert in_child(argv, stdin) == -signal.SIGKILL
     done = regard(*argv, stdin=given)
