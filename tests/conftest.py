@@ -4,8 +4,6 @@ REGARD_TEST_THREADS gives each test more threads, REGARD_TEST_SEED other data (`
 luck.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal

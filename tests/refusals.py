@@ -1,7 +1,5 @@
 """The errors that users get, matched by class and place instead of by their English."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

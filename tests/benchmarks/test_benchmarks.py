@@ -1,7 +1,5 @@
 """The benchmarks count what they say and report what was measured; nothing here measures a speed."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import re

@@ -1,7 +1,5 @@
 """``regard compare``: its options, its tables, its files."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

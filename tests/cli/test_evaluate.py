@@ -9,7 +9,7 @@ import pytest
 
 from regard.cli.evaluate import table
 from regard.data.corpora.documents import open_documents
-from regard.tasks.classification.predictions import ClassEvaluation
+from regard.tasks.classification.classifier import ClassEvaluation
 from regard.tasks.language.scores import Perplexity
 from regard.tasks.metrics.bleu import score
 from regard.tasks.metrics.labels import class_scores, label_scores, number_scores

@@ -1,7 +1,5 @@
 """``regard explore`` as a process: its output, its shutdown, and invalid arguments."""
 
-from __future__ import annotations
-
 import http.client
 import importlib
 import json

@@ -4,7 +4,7 @@ import pytest
 
 from regard.cli import COMMANDS, NO_NEGATIVES, app
 from regard.config import BUILT, did_you_mean, known_keys, nearest
-from regard.config.suggestions import _OURS
+from regard.config.reading import _OURS
 from regard.models.presets import PRESETS
 
 TRAIN = [

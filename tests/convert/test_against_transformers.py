@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.convert.layouts import FORMATS, names
+from regard.convert.layouts import FORMATS, format
 from regard.models.inputs import Patches
 from regard.nn.layout import Sequences
 from tests.convert.small_peers import (
@@ -41,9 +41,9 @@ def _exact():
         yield
 
 
-def assert_same_gradients(model: nn.Module, theirs: Any, table: list[names.Row], dtype: Any, folder: Path) -> None:
+def assert_same_gradients(model: nn.Module, theirs: Any, table: list[format.Row], dtype: Any, folder: Path) -> None:
     """Every parameter's, but of the row of the start symbol, which is never learned here."""
-    expected = names.inward(table, saved_gradients(theirs, folder / "gradients"), "test")
+    expected = format.inward(table, saved_gradients(theirs, folder / "gradients"), "test")
     largest = max(float(gradient.abs().max()) for gradient in expected.values())
     for name, parameter in model.named_parameters():
         theirs_grad = expected[name]

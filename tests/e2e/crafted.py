@@ -1,7 +1,5 @@
 """Documents that somebody made to break a reader: JSON and TOML with values that nobody expects, drawn by seed."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random

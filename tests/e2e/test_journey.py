@@ -144,7 +144,7 @@ def test_check_says_usable(world: Path, regard: Run) -> None:
 
 
 def test_info_counts_the_weights_that_are_saved(world: Path, regard: Run) -> None:
-    from regard.training.checkpoints.tensors import load
+    from regard.training.checkpoints.checkpoint import load
 
     values = json.loads(regard("info", world / "model", "--json").out)
     assert values["total"] == sum(tensor.numel() for tensor in load(world / "model" / "model.safetensors").values())

@@ -1,7 +1,5 @@
 """Model folders of every family, shared by all tests of a session."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Payloads decoded as the page does."""
 
-from __future__ import annotations
-
 import json
 import struct
 from typing import Any

@@ -1,7 +1,5 @@
 """Payloads round-trip, and thumbnails are means of the full maps."""
 
-from __future__ import annotations
-
 import struct
 from typing import Any
 

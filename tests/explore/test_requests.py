@@ -1,13 +1,11 @@
 """Request fields are read or refused; the error names the field."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import pytest
 from pydantic import Field, Strict
 
-from regard.explore.kinds import Kind
+from regard.explore.forward.record import Kind
 from regard.explore.requests import LONGEST, AblationRequest, ImageRequest, Request, question, read, split_fields
 from regard.models.ablation import Ablations, Head
 from regard.system.errors import UsageError

@@ -1,7 +1,5 @@
 """No answer mixes two sets of weights: each names its own, and a request for others is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The import contract, and which modules never load torch."""
 
+from __future__ import annotations
+
 import ast
 import os
 import re

@@ -4,8 +4,6 @@
 seen in training.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from itertools import product
 from random import Random

@@ -4,8 +4,6 @@ By hand: ``python -m tests.page.models DIR`` makes those that are not in DIR yet
 the processor each took and how good it is.
 """
 
-from __future__ import annotations
-
 import argparse
 import fcntl
 import json

@@ -1,7 +1,5 @@
 """Numbers as the page rounds them: what ``web/src/lib/numbers.ts`` does, once more in Python."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Models that are not as others are: of long texts, or with names that would be pictures in a careless page."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The single-file page, without server or network: the heads of its pass with their numbers."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The page starts with a meaningful head and a content word, at word level."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 

@@ -1,7 +1,5 @@
 """Ablations on the page are applied to the model: its output equals Python's."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

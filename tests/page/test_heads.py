@@ -15,8 +15,7 @@ from regard.explore.forward.head_measures import measures, rollout
 from regard.explore.forward.inputs import Token, by_word, image_inputs, text_inputs, words
 from regard.explore.forward.outputs import scores
 from regard.explore.forward.passes import probabilities
-from regard.explore.forward.record import AttentionRecord, record, record_attention
-from regard.explore.kinds import Kind
+from regard.explore.forward.record import AttentionRecord, Kind, record, record_attention
 from regard.explore.questions.attribution import explained_score
 from regard.models.ablation import Ablations, Head
 from tests.page.language import digits

@@ -1,7 +1,5 @@
 """The trained test models have learned their data; their test data is disjoint from it."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,7 +7,7 @@ import numpy as np
 import pytest
 
 from regard.data.demo.grammar import classic, words_of
-from regard.training.checkpoints.tensors import weights
+from regard.training.checkpoints.checkpoint import weights
 from tests.page.language import antecedent, digits, hidden, hidden_twice, language, pairs, spans
 from tests.page.models import LESSONS, made, main, quality
 

@@ -1,7 +1,5 @@
 """The page's test fixture detects errors on the page."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """Embeddings on the page, compared with the model: neighbours, map, layer paths, positions."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable
@@ -13,7 +11,7 @@ from numpy.typing import NDArray
 
 from regard.explore.forward.inputs import text_inputs
 from regard.explore.forward.outputs import beam_search, prepare_search
-from regard.explore.forward.vector_space import Plane, layer_paths, nearest
+from regard.explore.questions.vectors import Plane, layer_paths, nearest
 from regard.models.ablation import Ablations
 from tests.page.language import pairs
 from tests.page.numbers import apart, chance, clean, like, number, percent, places

@@ -4,8 +4,6 @@ Skips are listed at the end. Where CI runs (REGARD_CI set), a skip is a failure 
 that the group "test" cannot bring: a gpu, a processor's feature, the data below REGARD_DATA, a browser, node.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

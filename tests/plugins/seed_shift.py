@@ -4,8 +4,6 @@ A test that fails then held by luck. Moved are the seeds that code below tests/ 
 Hypothesis draws by the number; what regard itself draws by key (``regard/keys.py``) stays as it is.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import random

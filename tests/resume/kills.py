@@ -1,7 +1,5 @@
 """A command in a process of its own, killed before or in one of the changes it makes to the disk, or by a signal."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

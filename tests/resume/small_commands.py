@@ -1,7 +1,5 @@
 """Every command that leaves something on the disk, on so little that it takes a moment."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from functools import partial

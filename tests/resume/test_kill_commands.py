@@ -1,7 +1,5 @@
 """Every command that leaves something on the disk, killed and run again, leaves the bits of one that was not killed."""
 
-from __future__ import annotations
-
 import random
 import re
 import time

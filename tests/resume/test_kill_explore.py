@@ -1,7 +1,5 @@
 """The page's server, killed while it answers: it leaves nothing, and a training it shows ends as if alone."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

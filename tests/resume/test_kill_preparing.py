@@ -1,7 +1,5 @@
 """Preparing, killed before any step that makes something last: the next start finds nothing of it, or all of it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable
@@ -14,7 +12,7 @@ import pytest
 from regard.config import recipe_from
 from regard.data.corpora.pairs import open_pairs
 from regard.data.prepare.folder import verify_folder
-from regard.runs.prepared_data import prepare_data
+from regard.runs.run import prepare_data
 from tests.data.prepare.preparing import prepare_pairs
 from tests.training.toy import in_child
 

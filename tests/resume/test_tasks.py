@@ -1,7 +1,5 @@
 """Every task and family: stopped and begun again is never stopped, to the bit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

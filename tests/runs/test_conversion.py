@@ -1,7 +1,5 @@
 """Folders of converted models are whole or not there, and say what the other side does not hold."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -18,7 +16,7 @@ from regard.models import store
 from regard.runs import conversion
 from regard.runs.conversion import export_model, exports_of, import_model
 from regard.system.errors import Damaged, RegardError, UsageError
-from regard.tasks.language.dataset import RunningTextJob
+from regard.tasks.language.training import RunningTextJob
 from regard.tasks.model_folder import TASKS, load_recipe_and_assets
 from regard.tasks.text.assets import FittedValues, TextAssets
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer

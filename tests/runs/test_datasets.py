@@ -11,8 +11,8 @@ from regard.data.corpora.labelled import open_labelled
 from regard.runs.datasets import JOBS
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.defaults import READINGS
-from regard.tasks.input_files import InputFiles
 from regard.tasks.model_folder import TASKS
+from regard.tasks.protocols import InputFiles
 from tests.refusals import refused
 from tests.tasks.classification.small_classifiers import rows, written
 

@@ -10,7 +10,7 @@ from regard.config import Recipe, Training, recipe_toml
 from regard.data.corpora.pairs import PairJsonLines, PairTable
 from regard.runs.options import RecipeOptions, corpora, recipe_from_options, task_option
 from regard.system.errors import UsageError
-from regard.tasks.input_files import refuse_pipes
+from regard.tasks.protocols import refuse_pipes
 from tests.refusals import refused
 
 

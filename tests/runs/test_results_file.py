@@ -1,7 +1,5 @@
 """Killed before any file operation, or while writing, a file of results becomes the one that was never stopped."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import json

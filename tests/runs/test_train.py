@@ -20,7 +20,7 @@ from regard.runs.datasets import JOBS
 from regard.system.errors import NoValidCheckpoint, RegardError, UsageError
 from regard.tasks.classification.training import ClassificationJob
 from regard.tasks.images.training import ImageJob
-from regard.tasks.language.dataset import RunningTextJob
+from regard.tasks.language.training import RunningTextJob
 from regard.tasks.tagging.training import TaggingJob
 from regard.tasks.translation.training import TranslationJob
 from tests.refusals import refused

@@ -1,7 +1,5 @@
 """A server per test on a free loopback port, with answers that the test defines."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import socket

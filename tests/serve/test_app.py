@@ -1,7 +1,5 @@
 """The page over HTTP: its files, its answers, its streams."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import time

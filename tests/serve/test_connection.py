@@ -1,7 +1,5 @@
 """Clients that hold idle connections do not block the server for others."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import time

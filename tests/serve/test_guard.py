@@ -1,7 +1,5 @@
 """What is forbidden, damaged or slow is refused in JSON with all headers, and the server goes on."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

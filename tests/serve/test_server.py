@@ -1,7 +1,5 @@
 """The server's address, which is the loopback only."""
 
-from __future__ import annotations
-
 import os
 import socket
 

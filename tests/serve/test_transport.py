@@ -1,7 +1,5 @@
 """Clients that read nothing time out; slow readers get the whole response, and a refusal while still sending."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import time

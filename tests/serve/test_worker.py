@@ -1,7 +1,5 @@
 """The worker: a bounded queue, and one item at a time."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import threading

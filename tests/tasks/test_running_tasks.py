@@ -15,17 +15,16 @@ import regard
 from regard.cli import main
 from regard.config import Recipe
 from regard.data.corpora.corpus import no_progress
-from regard.data.prepare.prepared import PreparedExamples
+from regard.data.prepare.folder import PreparedExamples
 from regard.runs.datasets import JOBS
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.input_files import InputFiles
-from regard.tasks.language import dataset, training
-from regard.tasks.language.dataset import VocabularySample
+from regard.tasks.language import training
 from regard.tasks.language.generator import LanguageModel
 from regard.tasks.language.generator_training import LanguageModelTraining, documents
 from regard.tasks.language.masked import MaskedLm
 from regard.tasks.language.spans import SpanCorruption
-from regard.tasks.protocols import DataPaths
+from regard.tasks.language.training import VocabularySample
+from regard.tasks.protocols import DataPaths, InputFiles
 from tests.refusals import refused
 from tests.tasks.trials import evenly, shares
 from tests.training.toy import Counting
@@ -282,7 +281,7 @@ def test_columns_of_plain_text_are_refused(tmp_path: Path, task: str) -> None:
 
 
 def test_a_vocabulary_is_learned_from_some_of_very_much_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dataset, "PART", 10)
+    monkeypatch.setattr(training, "PART", 10)
     texts = [f"{n:05d}" * 20 for n in range(100)]
 
     def drawn(seed: int, most: int) -> list[str]:

@@ -9,8 +9,8 @@ import tokenizers
 from hypothesis import given
 from hypothesis import strategies as st
 
+from regard.data.prepare.bpe_dropout import Segmenter
 from regard.system.errors import RegardError, UsageError
-from regard.text.tokenizers.bpe_dropout import Segmenter
 from regard.text.tokenizers.byte_pieces import ALPHABET, spell
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from tests.refusals import refused

@@ -14,8 +14,7 @@ from regard.config import Recipe, Training, TransformerSection
 from regard.data.batches.batch import Position
 from regard.system.errors import Diverged, RegardError, Stopped
 from regard.system.keys import key
-from regard.training.checkpoints import tensors
-from regard.training.checkpoints.checkpoint import whole
+from regard.training.checkpoints.checkpoint import load, whole
 from regard.training.run import Hooks
 from regard.training.trainer import fit
 from tests.refusals import refused
@@ -110,8 +109,8 @@ def test_the_best_is_saved_kept_and_checkpointed(tmp_path):
     assert (summary.best_step, summary.best_value) == (4, 5.0)
     assert [line["best"] for line in log(play, "valid")] == [True, True] + [False] * 8
     assert saved_steps(play) == [4, 18, 20]
-    model = tensors.load(play.output / "model.safetensors")
-    best = tensors.load(play.output / "training" / "checkpoints" / "step-000004" / "weights.safetensors")
+    model = load(play.output / "model.safetensors")
+    best = load(play.output / "training" / "checkpoints" / "step-000004" / "weights.safetensors")
     assert all(torch.equal(model[name], best[name]) for name in best)
 
 
@@ -129,11 +128,11 @@ def test_the_averaged_weights_are_the_ones_validated_and_saved(tmp_path):
     play, seen = Play(tmp_path / "m", recipe(steps=4, validate_every=4, ema=0.5)), []
     toy = Toy(validate=lambda n, v: seen.append(toy.model.embedding.weight.clone()) or v)
     play.fit(objective=toy)
-    checkpoint = play.output / "training" / "checkpoints" / "step-000004"
-    averages = tensors.load(checkpoint / "ema.safetensors")
-    raw = tensors.load(checkpoint / "weights.safetensors")
-    model = tensors.load(play.output / "model.safetensors")
-    snapshot = tensors.load(play.output / "training" / "snapshots" / "step-000004" / "weights.safetensors")
+    folder = play.output / "training" / "checkpoints" / "step-000004"
+    averages = load(folder / "ema.safetensors")
+    raw = load(folder / "weights.safetensors")
+    model = load(play.output / "model.safetensors")
+    snapshot = load(play.output / "training" / "snapshots" / "step-000004" / "weights.safetensors")
     for found in (seen[0], model["embedding.weight"], snapshot["embedding.weight"]):
         assert torch.equal(found, averages["embedding.weight"])
     assert not torch.equal(raw["embedding.weight"], averages["embedding.weight"])
@@ -185,7 +184,7 @@ def test_a_gradient_that_is_not_finite_is_skipped_and_counted(tmp_path):
     assert steps[4]["norm"] is None
     assert summary.skipped == 1
     assert any("skipped" in event for event in play.reporter.events)
-    moments = tensors.load(play.output / "training" / "checkpoints" / "step-000012" / "optimiser.safetensors")
+    moments = load(play.output / "training" / "checkpoints" / "step-000012" / "optimiser.safetensors")
     assert int(moments["updates"]) == 11
     assert all(torch.isfinite(p).all() for p in play.objective.model.parameters())
 

@@ -1,7 +1,5 @@
 """The toy on a clock of its own, on which only work takes time; and its runs of so many minutes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A toy task for tests of the trainer: a tied model with keyed dropout, and data in epochs, blocks and batches."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -20,7 +18,7 @@ from regard.config import Recipe, Training, TransformerSection
 from regard.data.batches.batch import Packed, PairBatch, Position
 from regard.models import store
 from regard.system.keys import generator
-from regard.training.checkpoints import manifest, tensors
+from regard.training.checkpoints import checkpoint, manifest
 from regard.training.checkpoints.files import Files
 from regard.training.log import Reporter, Summary
 from regard.training.objective import Done, Loss, Sample, Validation
@@ -246,7 +244,7 @@ def assert_same(play: Play, never: Ended) -> None:
 
 
 def whole(path: Path) -> dict[str, bytes]:
-    return {name: tensor.numpy().tobytes() for name, tensor in tensors.load(path).items()}
+    return {name: tensor.numpy().tobytes() for name, tensor in checkpoint.load(path).items()}
 
 
 def lines(path: Path) -> list[dict[str, Any]]:

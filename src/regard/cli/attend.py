@@ -22,8 +22,8 @@ from regard.cli.io.terminal import colour_scheme, result, result_json, say
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
+    from regard.explore.forward.record import Kind
     from regard.explore.forward.text_windows import WindowedRequest
-    from regard.explore.kinds import Kind
     from regard.explore.pictures.terminal_heatmap import ColourScheme
 
 OF_TEXTS = Group("Of texts", sort_key=1)
@@ -144,9 +144,8 @@ class AttentionView:
 
 def _texts(task: Any, text: str, options: AttendOptions) -> AttentionView:
     """One text, or two below each other, each with its given target and the window to show."""
-    from regard.explore.forward.record import WHOLE, record
+    from regard.explore.forward.record import KINDS, WHOLE, record
     from regard.explore.forward.text_windows import WindowedRequest
-    from regard.explore.kinds import KINDS
     from regard.explore.pictures.view import View, word_svg
 
     options.refuse(NOT_OF_IMAGES, "image")

@@ -142,8 +142,7 @@ def _gaze_row(name: str, looked: PronounAttention) -> str:
 
 def picture(output: Path, found: Demonstration, look: ColourScheme) -> str:
     """One sentence's attention in the head that finds the antecedent of the English or German pronoun."""
-    from regard.explore.forward.record import record
-    from regard.explore.kinds import Kind
+    from regard.explore.forward.record import Kind, record
     from regard.explore.pictures.view import View
     from regard.tasks.model_folder import load
 

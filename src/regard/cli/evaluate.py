@@ -18,7 +18,7 @@ from regard.text.terminal_cells import visible, width
 
 if TYPE_CHECKING:
     from regard.data.corpora.corpus import Corpus
-    from regard.tasks.classification.predictions import ClassEvaluation
+    from regard.tasks.classification.classifier import ClassEvaluation
     from regard.tasks.language.scores import Perplexity, PredictionScores
     from regard.tasks.metrics.bleu import TranslationScores
     from regard.tasks.metrics.spans import Counts, TagScores

@@ -17,9 +17,11 @@ from regard.config.families import (
 )
 from regard.config.reading import (
     check_value,
+    did_you_mean,
     dump_toml,
     known_keys,
     merge,
+    nearest,
     override,
     recipe_from,
     recipe_toml,
@@ -41,7 +43,6 @@ from regard.config.sections import (
     Text,
     Training,
 )
-from regard.config.suggestions import did_you_mean, nearest
 
 __all__ = [
     "BUILT",

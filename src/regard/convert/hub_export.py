@@ -15,8 +15,7 @@ from regard.convert.hub import CONFIG, GENERATION, WEIGHTS, odd_label
 from regard.convert.hub_import import KINDS, LABELLED
 from regard.convert.layouts import FORMATS
 from regard.convert.layouts.encoder_decoder import TABLES
-from regard.convert.layouts.format import PAD, Obstacle, word
-from regard.convert.layouts.names import Row, outward
+from regard.convert.layouts.format import PAD, Obstacle, Row, outward, word
 from regard.convert.side_files import PIXELS, pooling_files, processor
 from regard.convert.tokenizer_files import as_json, tokenizer_contents
 from regard.data.batches.patches import Scale

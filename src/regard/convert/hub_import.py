@@ -14,8 +14,7 @@ from torch import Tensor, nn
 from regard.config import Decoding, Recipe, Training, VitSection, merge, recipe_from
 from regard.convert.hub import FLAG, WHOLE, HubFolder, odd_label
 from regard.convert.layouts import FORMATS
-from regard.convert.layouts.format import Format
-from regard.convert.layouts.names import inward, refuse_surplus
+from regard.convert.layouts.format import Format, inward, refuse_surplus
 from regard.convert.side_files import SENTENCES, SentenceTransformersConfig, scale_of
 from regard.convert.tokenizer_files import language_codes, max_length_of, tokenizer_of
 from regard.data.batches.patches import Scale

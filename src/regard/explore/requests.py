@@ -19,7 +19,7 @@ from pydantic import (
     validate_call,
 )
 
-from regard.explore.kinds import Kind
+from regard.explore.forward.record import Kind
 from regard.system.errors import RegardError, UsageError
 from regard.text.tokenizers.byte_pieces import replace_surrogates
 

@@ -12,7 +12,7 @@ from regard.system.errors import RegardError, UsageError
 from regard.tasks.model_folder import MODEL, RECIPE, load, load_recipe_and_assets, outline
 from regard.tasks.model_path import model_folder
 from regard.training.checkpoints import checkpoint, manifest
-from regard.training.checkpoints import tensors as averages
+from regard.training.checkpoints import checkpoint as averages
 from regard.training.checkpoints.files import Files
 from regard.training.checkpoints.output_folder import fresh_folder, refuse_other
 

@@ -16,7 +16,7 @@ from regard.data.prepare.folder import sha256_of
 from regard.models import store
 from regard.system.errors import RegardError, UsageError
 from regard.tasks import card
-from regard.tasks.images.assets import ImageAssets
+from regard.tasks.images.classifier import ImageAssets
 from regard.tasks.model_folder import MODEL, RECIPE, TASKS, load
 from regard.tasks.protocols import Assets
 from regard.tasks.text.assets import TagAssets, TextAssets

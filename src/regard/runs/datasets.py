@@ -20,12 +20,11 @@ from regard.runs.options import corpora
 from regard.system.errors import UsageError
 from regard.tasks.classification.training import ClassificationJob
 from regard.tasks.images.training import ImageJob, batch_defaults, refuse_other_sizes, size_defaults
-from regard.tasks.input_files import InputFiles, refuse_pipes
-from regard.tasks.language.dataset import RunningTextJob, open_text
 from regard.tasks.language.generator_training import LanguageModelJob
 from regard.tasks.language.masked_training import MaskedLmJob
 from regard.tasks.language.spans_training import SpanCorruptionJob
-from regard.tasks.protocols import TrainingJob
+from regard.tasks.language.training import RunningTextJob, open_text
+from regard.tasks.protocols import InputFiles, TrainingJob, refuse_pipes
 from regard.tasks.tagging.training import TaggingJob
 from regard.tasks.text.preparation import uses_bpe_dropout
 from regard.tasks.translation.training import TranslationJob

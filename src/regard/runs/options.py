@@ -17,7 +17,7 @@ from regard.data.corpora.pairs import PairTable, open_pairs
 from regard.models.presets import PRESETS, preset
 from regard.system.errors import UsageError
 from regard.tasks.defaults import defaults
-from regard.tasks.input_files import Files
+from regard.tasks.protocols import Files
 from regard.text.languages import language_of
 
 

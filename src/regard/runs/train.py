@@ -15,8 +15,8 @@ from regard.runs.datasets import JOBS
 from regard.runs.options import RecipeOptions, languages, recipe_from_options, task_option, weights_option
 from regard.runs.run import Machine, TrainingRun, run
 from regard.system.errors import UsageError
-from regard.tasks.input_files import Files, InputFiles
 from regard.tasks.model_folder import choose_device
+from regard.tasks.protocols import Files, InputFiles
 from regard.tasks.text.pretrained import Pretrained
 from regard.training import reporters
 from regard.training.checkpoints import resolved

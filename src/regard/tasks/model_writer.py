@@ -13,7 +13,7 @@ from regard.system.errors import Damaged, NoValidCheckpoint, Stopped, UsageError
 from regard.tasks import card
 from regard.tasks.model_folder import MODEL, RECIPE, load
 from regard.tasks.protocols import Task, TrainingTask, device_of
-from regard.training.checkpoints import checkpoint, manifest, tensors
+from regard.training.checkpoints import checkpoint, manifest
 from regard.training.checkpoints.files import Files
 from regard.training.objective import Validation, Weights
 from regard.training.progress import Best, load_progress
@@ -76,7 +76,7 @@ class ModelFolderWriter:
             return
         place = self.output / "training" / "checkpoints" / checkpoint.name(best.step)
         try:
-            weights = tensors.weights(place)
+            weights = checkpoint.weights(place)
         except (UsageError, Damaged):
             message = f"is lost or damaged, and the model folder is damaged ({damage}); put a good one there, or start "
             raise NoValidCheckpoint(f"{message}again with --resume never", str(place)) from None

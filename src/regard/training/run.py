@@ -21,7 +21,7 @@ from regard.system import disk
 from regard.system.errors import RegardError
 from regard.training import budget
 from regard.training.budget import Costs, Replanning
-from regard.training.checkpoints import checkpoint, resolved, tensors
+from regard.training.checkpoints import checkpoint, resolved
 from regard.training.checkpoints.checkpoint import Checkpoints
 from regard.training.checkpoints.files import Files
 from regard.training.checkpoints.resolved import Fields
@@ -133,9 +133,9 @@ def resume(run: Run) -> None:
             run.checkpoints.settle(loaded.path, run.progress.best_step, run.progress.finished)
         averages = loaded.path / "ema.safetensors"
         run.optimiser.restore(
-            tensors.load(loaded.path / "weights.safetensors"),
-            tensors.load(loaded.path / "optimiser.safetensors"),
-            tensors.load(averages) if averages.exists() else {},
+            checkpoint.load(loaded.path / "weights.safetensors"),
+            checkpoint.load(loaded.path / "optimiser.safetensors"),
+            checkpoint.load(averages) if averages.exists() else {},
         )
     run.log.truncate(run.progress.step)
     run.objective.model.train()

@@ -1,7 +1,5 @@
 """``regard tag``: CoNLL or JSON output, from raw lines, words, or CoNLL."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Results in a file: equal to stdout, written atomically, and identical after being stopped or killed and resumed."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

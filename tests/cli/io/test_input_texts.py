@@ -1,7 +1,5 @@
 """Texts as arguments, in a file or on stdin: the same results, and an error for probable mistakes."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import lzma

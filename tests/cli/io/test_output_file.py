@@ -1,7 +1,5 @@
 """Output targets: pipes and devices are written directly, and the input is never overwritten."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.data.batches.document_windows import FramedWindows, Windows
+from regard.data.batches.language_modelling import FramedWindows, Windows
 from regard.data.prepare.shards import Shards
 from regard.data.prepare.windowing import Frame
 from tests.data.batches.memory_sides import shards

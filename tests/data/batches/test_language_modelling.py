@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from regard.config import Masking, Recipe
 from regard.data.batches.batch import PairBatch, Position
-from regard.data.batches.document_windows import FramedWindows, Windows
 from regard.data.batches.language_modelling import (
+    FramedWindows,
     MaskedExamples,
     MaskingSymbols,
     NextTokenExamples,
@@ -21,6 +21,7 @@ from regard.data.batches.language_modelling import (
     PredictionExamples,
     SpanCorruptionExamples,
     SpanSymbols,
+    Windows,
     corrupt_spans,
     corrupted_lengths,
     mask_tokens,

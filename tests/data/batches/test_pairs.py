@@ -9,8 +9,8 @@ import pytest
 
 from regard.config import Recipe, recipe_from
 from regard.data.batches.batch import PairBatch, Position
-from regard.data.batches.pairs import PairBatches
-from regard.data.prepare.prepared import PreparedPairs
+from regard.data.batches.texts import PairBatches
+from regard.data.prepare.folder import PreparedPairs
 from tests.data.prepare.preparing import WORDS, prepare_pairs, written
 from tests.decoding.counted_calls import calls
 

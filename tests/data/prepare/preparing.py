@@ -9,7 +9,7 @@ from regard.data.checks.pairs import PairScan
 from regard.data.corpora.corpus import Corpus, Progress, TextPair, no_progress
 from regard.data.corpora.pairs import open_pairs
 from regard.data.corpora.scan import DataScan
-from regard.data.prepare.prepared import PreparedPairs
+from regard.data.prepare.folder import PreparedPairs
 from regard.tasks.translation.training import TranslationJob
 
 WORDS = ["red", "house", "boat", "sails", "tired", "animal", "street", "wide"]

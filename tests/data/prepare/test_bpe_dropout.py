@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from regard.data.prepare import bpe_dropout
-from regard.data.prepare.bpe_dropout import SegmentedShards, WordTable, hash_positions
+from regard.data.prepare.bpe_dropout import SegmentedShards, Segmenter, WordTable, hash_positions
 from regard.data.prepare.shards import Shards, SideWriter
-from regard.text.tokenizers.bpe_dropout import Segmenter
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 
 TEXTS = ["the lowest newest widest house", "the house", "wide new low houses 123", "x"] * 5

@@ -5,11 +5,17 @@ import pytest
 
 from regard.data.batches.batch import pack_sources
 from regard.data.batches.texts import WordMarks
-from regard.data.prepare.bpe_dropout import Ragged, SegmentationSampler, SegmentedMarks, SegmentedShards, segment_tagged
+from regard.data.prepare.bpe_dropout import (
+    Ragged,
+    SegmentationSampler,
+    SegmentedMarks,
+    SegmentedShards,
+    Segmenter,
+    segment_tagged,
+)
 from regard.data.prepare.encoders import TagEncoder
 from regard.data.prepare.windowing import Frame
 from regard.text.tags import TaggedWords, places_of
-from regard.text.tokenizers.bpe_dropout import Segmenter
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 
 TEXTS = ["The walking fox wasn't talking, walked and talked.", "Talking foxes, walking foxes — ünder way!", "x"]

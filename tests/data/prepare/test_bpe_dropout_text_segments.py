@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from regard.data.prepare.bpe_dropout import Ragged, SegmentationSampler, SegmentedShards, segment_texts
-from regard.text.tokenizers.bpe_dropout import Segmenter
+from regard.data.prepare.bpe_dropout import Ragged, SegmentationSampler, SegmentedShards, Segmenter, segment_texts
 from regard.text.tokenizers.tokenizer import learn
 
 TEXTS = ["the lowest newest widest rivers", "lower rivers, newer bridges", "the the the", "wide"]

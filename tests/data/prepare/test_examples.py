@@ -13,7 +13,7 @@ from regard.data.corpora.labelled import open_labelled
 from regard.data.corpora.scan import DataScan
 from regard.data.prepare import preparation
 from regard.data.prepare.encoders import ClassEncoder, LabelIds
-from regard.data.prepare.prepared import PreparedExamples
+from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.windowing import Frame
 from regard.system.errors import RegardError
 from regard.tasks.text.preparation import prepare_texts

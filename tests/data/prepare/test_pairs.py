@@ -9,7 +9,7 @@ import pytest
 
 from regard.config import Recipe, recipe_from
 from regard.data.corpora.corpus import Corpus
-from regard.data.prepare.prepared import PreparedPairs
+from regard.data.prepare.folder import PreparedPairs
 from regard.system.errors import Damaged, RegardError
 from tests.data.prepare.full_disk import named_when_full
 from tests.data.prepare.preparing import WORDS, prepare_pairs, written

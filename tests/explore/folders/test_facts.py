@@ -1,7 +1,5 @@
 """Facts about models of every family, and example texts from all their sources."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

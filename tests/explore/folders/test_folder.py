@@ -1,7 +1,5 @@
 """State of model folders and of the runs in them, read without weights."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Models and images: loaded once, reloaded when their files change, cached within bounds."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Pipes, devices and folders in place of files are refused without blocking; regular files can be read again."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

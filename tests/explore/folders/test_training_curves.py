@@ -1,7 +1,5 @@
 """A log is followed line by line, its values are taken unchanged or rejected, and curves are downsampled."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter

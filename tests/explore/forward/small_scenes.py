@@ -1,7 +1,5 @@
 """Scenes of small models of random weights: ids read and written, without any tokenizer."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Inputs of every task: tokens, words, what is forced and what is refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

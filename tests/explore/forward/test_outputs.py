@@ -1,7 +1,5 @@
 """Outputs of every task, candidates and search trees, compared with the tasks themselves."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -16,7 +14,7 @@ from regard.explore.forward.outputs import OF_TEXTS, beam_search, branch, classe
 from regard.models.build import transformer
 from regard.models.decoding.transformer import TransformerStepper
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.classification.predictions import Prediction
+from regard.tasks.classification.classifier import Prediction
 from regard.tasks.model_folder import TASKS
 from regard.tasks.text.assets import TagAssets, TextAssets
 from regard.tasks.translation.translator import Translation

@@ -1,7 +1,5 @@
 """A cached pass equals the model's own forward pass, with and without ablations."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Records hold the weights of the pass; heads are measured and rolled out as plain loops do."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -1,7 +1,5 @@
 """Texts longer than a model's context: their windows, and answers about one of them, which is named."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Callable

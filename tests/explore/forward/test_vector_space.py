@@ -1,7 +1,5 @@
 """Cosines, planes, positions and layer paths, compared with plain loops."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 
@@ -10,7 +8,7 @@ import pytest
 import torch
 
 from regard.config import VitSection
-from regard.explore.forward.vector_space import Plane, cosines, layer_paths, nearest, position_views
+from regard.explore.questions.vectors import Plane, cosines, layer_paths, nearest, position_views
 from regard.models.build import vit
 from regard.system.errors import RegardError
 from tests.explore.forward.small_scenes import SIZES, alone, both, recurrent

@@ -1,13 +1,10 @@
 """A small classifier of images for tests."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from regard.config import Recipe, VitSection
 from regard.data.batches.patches import Scale
-from regard.tasks.images.assets import ImageAssets
-from regard.tasks.images.classifier import ImageClassification
+from regard.tasks.images.classifier import ImageAssets, ImageClassification
 from tests.models.small_models import stir
 
 

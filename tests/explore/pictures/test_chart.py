@@ -1,7 +1,5 @@
 """Charts show every point in its place, with names spread apart, as valid SVG."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 from xml.etree import ElementTree

@@ -1,16 +1,13 @@
 """Comparison tables: means over seeds, scores at the same point, and gaps for missing values."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
 
-from regard.explore.pictures.comparison import ComparisonReport, files, format_fraction
+from regard.explore.pictures.comparison import ComparisonReport, estimate, files, format_fraction
 from regard.models.complexity import Count
 from regard.runs.compare.results import Part, Point, Result, ScoreCurve, ScoreSummary, Shape
-from regard.tasks.metrics.estimate import estimate
 
 SHAPE = Shape(14, 15, Count("n + m", 29), Count("n", 14), Count("2", 2))
 

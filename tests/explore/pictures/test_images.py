@@ -1,7 +1,5 @@
 """Views of attention over patches, and attention distances compared with plain loops and convolutions."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -1,7 +1,5 @@
 """Tables and labels fill their widths exactly, in a terminal and as Markdown."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

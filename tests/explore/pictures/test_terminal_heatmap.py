@@ -1,7 +1,5 @@
 """Terminal heat maps and their colours: weights in their places, no over-long line, and a note on what is left out."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Every request is answered or refused with a message; metrics of a training."""
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess

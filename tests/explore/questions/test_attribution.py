@@ -1,7 +1,5 @@
 """What a prediction rests on: gradient × input and head ablation, compared with passes of the model."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import math

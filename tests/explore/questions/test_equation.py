@@ -1,7 +1,5 @@
 """The attention equation step by step, compared with the model and with plain NumPy."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

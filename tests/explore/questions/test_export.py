@@ -1,7 +1,5 @@
 """Exported files hold the numbers of the pass and say how it was changed."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

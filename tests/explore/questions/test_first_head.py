@@ -1,7 +1,5 @@
 """The first head to show, compared with a plain loop over ablated heads."""
 
-from __future__ import annotations
-
 import math
 import re
 from base64 import b64decode

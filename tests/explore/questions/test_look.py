@@ -1,7 +1,5 @@
 """The page's view of a pass, compared with the pass itself and plain loops."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any

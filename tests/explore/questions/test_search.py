@@ -1,7 +1,5 @@
 """Streamed generation equals generation at once."""
 
-from __future__ import annotations
-
 import contextvars
 import math
 from collections.abc import Callable

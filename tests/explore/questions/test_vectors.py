@@ -1,7 +1,5 @@
 """Embeddings, positions and paths through layers, compared with plain loops over the model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

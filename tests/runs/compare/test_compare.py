@@ -1,7 +1,5 @@
 """Several recipes in one call: each run as if it were alone, gone on with, and held to what it was."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable
@@ -146,7 +144,7 @@ def test_stopped_anywhere_and_gone_on_is_never_stopped(run: Compare) -> None:
 
 
 def test_a_share_of_the_data_is_learned_from_and_all_is_validated_on(run: Compare, texts: Texts, tmp_path) -> None:
-    from regard.data.prepare.prepared import PreparedPairs
+    from regard.data.prepare.folder import PreparedPairs
     from regard.runs.options import corpora
 
     found = run(Budget(steps=2, seeds=(3,), shares=(0.5, 1.0)))

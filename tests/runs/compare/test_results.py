@@ -1,7 +1,5 @@
 """What is read off a run's log, between its validations, and by the length of the source."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

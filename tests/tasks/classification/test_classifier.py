@@ -7,7 +7,7 @@ import pytest
 
 from regard.config import Classification as Section
 from regard.system.errors import UsageError
-from regard.tasks.classification.predictions import NOTHING, Predictor
+from regard.tasks.classification.classifier import NOTHING, Predictor
 from regard.tasks.text.assets import FittedValues
 from tests.refusals import refused
 from tests.tasks.classification.small_classifiers import rows, taught, written

@@ -11,7 +11,7 @@ import pytest
 from regard.config import Classification as Section
 from regard.data.corpora.corpus import LabelledText
 from regard.system.errors import RegardError
-from regard.tasks.classification.predictions import Predictor, evaluate_labels
+from regard.tasks.classification.classifier import Predictor, evaluate_labels
 from regard.tasks.text.assets import FittedValues
 from tests.refusals import refused
 

@@ -13,8 +13,7 @@ from regard.config import Classification, Recipe, VitSection
 from regard.data.batches.patches import Scale
 from regard.data.corpora.images import Shape
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.images.assets import ImageAssets
-from regard.tasks.images.classifier import ImageClassification, some_images
+from regard.tasks.images.classifier import ImageAssets, ImageClassification, some_images
 from regard.tasks.text.assets import FittedValues
 from tests.refusals import refused
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from regard.tasks.metrics.estimate import STUDENT, estimate
+from regard.explore.pictures.comparison import STUDENT, estimate
 
 
 @pytest.mark.parametrize("freedom", range(1, len(STUDENT) + 1))

@@ -12,7 +12,7 @@ from regard.system.errors import Damaged, RegardError
 from regard.tasks.classification.classifier import Classification
 from regard.tasks.text.preparation import SYMBOLS, learned_tokenizer
 from regard.tasks.text.pretrained import Pretrained
-from regard.training.checkpoints.tensors import load
+from regard.training.checkpoints.checkpoint import load
 from tests.refusals import refused
 from tests.tasks.classification.small_classifiers import rows, taught, written
 from tests.tasks.small_tasks import put, reader

@@ -9,9 +9,9 @@ import torch
 
 from regard.config import Decoding, Recipe, recipe_from
 from regard.data.batches.batch import pack
-from regard.data.batches.pairs import PairBatches
+from regard.data.batches.texts import PairBatches
 from regard.data.corpora.pairs import open_pairs
-from regard.data.prepare.prepared import PreparedPairs
+from regard.data.prepare.folder import PreparedPairs
 from regard.models.build import transformer
 from regard.models.inputs import pairs
 from regard.nn import ops

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from regard.data.prepare.bpe_dropout import Segmenter
 from regard.text.lines import lines
-from regard.text.tokenizers.bpe_dropout import Segmenter
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 
 TEXTS = ["lower lowest newer newest wider widest low new wide", "Straße Straßen überqueren überquert 東京 東京都"] * 4

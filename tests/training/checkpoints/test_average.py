@@ -5,8 +5,8 @@ import torch
 
 from regard.models import store
 from regard.system.errors import Damaged, RegardError, UsageError
-from regard.training.checkpoints import tensors
-from regard.training.checkpoints.tensors import average, newest, weights
+from regard.training.checkpoints import checkpoint
+from regard.training.checkpoints.checkpoint import average, newest, weights
 from tests.refusals import refused
 from tests.training.toy import Fast, Play, recipe
 
@@ -22,7 +22,7 @@ def test_the_mean(training):
     places = newest(training, 3)
     assert [p.name for p in places] == ["step-000005", "step-000010", "step-000015"]
     found = average(places)
-    each = [tensors.load(place / "weights.safetensors") for place in places]
+    each = [checkpoint.load(place / "weights.safetensors") for place in places]
     assert set(found) == set(each[0])
     for name, mean in found.items():
         wanted = sum(one[name].double() for one in each) / 3
@@ -40,7 +40,7 @@ def test_averaged_weights_are_taken_where_a_checkpoint_has_them(tmp_path):
     play = Play(tmp_path / "m", recipe(steps=4, ema=0.5))
     play.fit()
     (place,) = newest(play.output / "training", 1)
-    averages, raw = tensors.load(place / "ema.safetensors"), tensors.load(place / "weights.safetensors")
+    averages, raw = checkpoint.load(place / "ema.safetensors"), checkpoint.load(place / "weights.safetensors")
     found = weights(place)
     assert torch.equal(found["norm.bias"], averages["norm.bias"])
     assert torch.equal(found["seen"], raw["seen"])

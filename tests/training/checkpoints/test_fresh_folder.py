@@ -1,7 +1,5 @@
 """A folder is there whole or not at all; what is there already is left, and what a killed process left is removed."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext

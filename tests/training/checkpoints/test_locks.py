@@ -1,7 +1,5 @@
 """Locks: a second holder is refused, what is being made is left alone, and what was killed is found."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from contextlib import AbstractContextManager

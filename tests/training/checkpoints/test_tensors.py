@@ -12,7 +12,7 @@ from torch.testing import assert_close
 from regard.config import FORMAT
 from regard.models import store
 from regard.system.errors import Damaged, RegardError
-from regard.training.checkpoints import tensors
+from regard.training.checkpoints import checkpoint
 from tests.refusals import refused
 
 
@@ -44,22 +44,22 @@ def test_the_library_reads_what_we_write_and_its_format(tmp_path):
 @pytest.mark.parametrize("written", ["9" * 5000, "2"])
 def test_a_newer_format_is_refused_with_a_short_sentence(tmp_path, written):
     save_file({"a": torch.zeros(1)}, tmp_path / "x", {"format": "pt"})
-    assert tensors.load(tmp_path / "x").keys() == {"a"}
+    assert checkpoint.load(tmp_path / "x").keys() == {"a"}
     save_file({"a": torch.zeros(1)}, tmp_path / "x", {"format": written})
     with refused(RegardError, "x") as caught:
-        tensors.load(tmp_path / "x")
+        checkpoint.load(tmp_path / "x")
     assert len(str(caught.value)) < 300
 
 
 def test_a_pipe_is_waited_for_by_nobody(tmp_path):
     os.mkfifo(tmp_path / "x")
     with refused(Damaged, "x"):
-        tensors.load(tmp_path / "x")
+        checkpoint.load(tmp_path / "x")
 
 
 def test_we_read_what_the_library_writes(tmp_path):
     save_file({name: t.contiguous() for name, t in some().items()}, tmp_path / "x")
-    for name, tensor in tensors.load(tmp_path / "x").items():
+    for name, tensor in checkpoint.load(tmp_path / "x").items():
         assert_close(tensor, some()[name], rtol=0, atol=0)
 
 
@@ -71,4 +71,4 @@ def test_a_cut_file_is_damaged(tmp_path):
     raw = b"".join(bytes(chunk) for chunk in store.chunks(some()))
     (tmp_path / "x").write_bytes(raw[:-1])
     with pytest.raises(Damaged):
-        tensors.load(tmp_path / "x")
+        checkpoint.load(tmp_path / "x")

@@ -14,7 +14,7 @@ from regard.cli.io.lines import image_of, json_line, one_cell, read_until_error
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
-    from regard.tasks.classification.predictions import Prediction
+    from regard.tasks.classification.classifier import Prediction
 
 
 def classify(
@@ -51,7 +51,7 @@ def classify(
 
 def _answer(task: Any, threshold: float | None, every: bool, json: bool) -> Callable[[list[str], int], Iterator[str]]:
     """A function that labels lines, given the number of the first."""
-    from regard.tasks.classification.predictions import Predictor
+    from regard.tasks.classification.classifier import Predictor
 
     kind, reader = task.recipe.classification.kind, READERS[task.name]
     if threshold is not None and kind == "regression":

@@ -11,8 +11,20 @@ from torch import Tensor
 
 from regard.config import Recipe, TransformerSection
 from regard.convert.hub import FLAG, NATURAL, POSITIVE, SHARE, WHOLE, Fields
-from regard.convert.layouts.format import ACTIVATIONS, PAD, ConfigField, Format, Obstacle, misfits, odd_heads
-from regard.convert.layouts.names import InitialTensor, Reordered, Row, affine, row
+from regard.convert.layouts.format import (
+    ACTIVATIONS,
+    PAD,
+    ConfigField,
+    Format,
+    InitialTensor,
+    Obstacle,
+    Reordered,
+    Row,
+    affine,
+    misfits,
+    odd_heads,
+    row,
+)
 from regard.nn.positions import sinusoids
 from regard.system.errors import RegardError
 

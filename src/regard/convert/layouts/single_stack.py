@@ -10,8 +10,20 @@ from torch import Tensor
 
 from regard.config import BertSection, GptSection, Recipe, VitSection
 from regard.convert.hub import PAIR, POSITIVE, SHARE, WHOLE, Fields
-from regard.convert.layouts.format import ACTIVATIONS, PAD, ConfigField, Format, Obstacle, misfits, odd_heads
-from regard.convert.layouts.names import Row, Shaped, Transposed, affine, row
+from regard.convert.layouts.format import (
+    ACTIVATIONS,
+    PAD,
+    ConfigField,
+    Format,
+    Obstacle,
+    Row,
+    Shaped,
+    Transposed,
+    affine,
+    misfits,
+    odd_heads,
+    row,
+)
 from regard.system.errors import RegardError
 
 PLAIN = {"positions": "learned", "biases": True, "scale_scores": True}

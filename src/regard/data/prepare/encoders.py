@@ -18,10 +18,9 @@ from regard.data.corpora.corpus import ExampleT, LabelledText, Progress, TextPai
 from regard.data.corpora.documents import DocumentPart
 from regard.data.corpora.images import LARGEST, Image
 from regard.data.corpora.labelled import Kind, parse_number, split_labels
-from regard.data.prepare.bpe_dropout import WordTable
+from regard.data.prepare.bpe_dropout import Segmenter, WordTable
 from regard.data.prepare.windowing import CONTINUES, INSIDE, NEIGHBOUR, TAGS, Frame, most_central
 from regard.text.tags import Scheme, TaggedWords, convert_tags
-from regard.text.tokenizers.bpe_dropout import Segmenter
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 
 Ids = NDArray[np.int64]

@@ -232,7 +232,7 @@ def _samples(log: Path) -> Iterator[str]:
 
 def _validation_sentences(folder: Path) -> Iterator[str]:
     """The first validation sentences of a translator that has logged no samples yet."""
-    from regard.data.prepare.prepared import VALIDATION
+    from regard.data.prepare.folder import VALIDATION
 
     try:
         with disk.open_binary(folder / "training" / "data" / VALIDATION[0]) as file:

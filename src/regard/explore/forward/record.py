@@ -1,16 +1,32 @@
-"""Attention records: every weight of every head in one pass."""
+"""Attention records: the kinds of attention, and every weight of every head in one pass."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.explore.forward.inputs import ModelInputs, Token, text_inputs, words
-from regard.explore.kinds import KINDS, TITLES, Kind
 from regard.system.errors import RegardError, UsageError
+
+Kind = Literal["encoder", "decoder", "cross", "pool"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+TITLES: dict[Kind, str] = {
+    "encoder": "Encoder self-attention",
+    "decoder": "Decoder self-attention",
+    "cross": "Encoder-decoder attention",
+    "pool": "Attention pooling",
+}
+NAMES: dict[Kind, str] = {"encoder": "encoder", "decoder": "decoder", "cross": "encoder–decoder", "pool": "pooling"}
+"""Short names, in the name of a head."""
+
+
+def is_self_attention(kind: Kind) -> bool:
+    """Whether queries and keys are tokens of the same text."""
+    return kind in ("encoder", "decoder")
+
 
 WHOLE = "the whole text"
 """The query of attention pooling, where one learned query attends to all tokens of a text."""

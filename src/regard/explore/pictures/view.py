@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.explore.forward.inputs import by_word
-from regard.explore.forward.record import WHOLE, AttentionRecord
-from regard.explore.kinds import TITLES, Kind, is_self_attention
+from regard.explore.forward.record import TITLES, WHOLE, AttentionRecord, Kind, is_self_attention
 from regard.explore.payload import downsample
 from regard.explore.pictures import arcs, svg, terminal_heatmap
 from regard.explore.pictures.terminal_heatmap import ColourScheme

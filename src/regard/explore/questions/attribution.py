@@ -16,7 +16,7 @@ from regard.explore.folders.models import Models
 from regard.explore.forward.inputs import ModelInputs
 from regard.explore.forward.outputs import LANGUAGE_MODEL, PIECE_SCORES
 from regard.explore.forward.passes import inputs_of
-from regard.explore.kinds import KINDS
+from regard.explore.forward.record import KINDS
 from regard.explore.payload import Answer, check_finite
 from regard.explore.requests import AblationRequest, Place, Places, Request, Text, question
 from regard.system.errors import UsageError

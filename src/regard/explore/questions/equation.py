@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from regard.explore.folders.models import Models
 from regard.explore.forward.inputs import ModelInputs
 from regard.explore.forward.passes import inputs_of
-from regard.explore.kinds import Kind
+from regard.explore.forward.record import Kind
 from regard.explore.payload import Answer
 from regard.explore.requests import Number, Place, Request, question
 from regard.system.errors import UsageError

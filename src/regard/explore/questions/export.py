@@ -14,8 +14,8 @@ from typing import Any, Literal
 import regard
 from regard.explore.folders.models import LoadedModel, Models
 from regard.explore.forward.passes import ForwardPass, forward_pass
+from regard.explore.forward.record import NAMES, Kind
 from regard.explore.forward.text_windows import WindowedRequest, fit_request
-from regard.explore.kinds import NAMES, Kind
 from regard.explore.payload import pack
 from regard.explore.pictures.images import CLASS, MEAN, ImageName, ImageView
 from regard.explore.pictures.view import View

@@ -15,7 +15,7 @@ from regard.explore.folders.models import LoadedModel, Models
 from regard.explore.forward.inputs import ModelInputs, by_word, words
 from regard.explore.forward.outputs import LANGUAGE_MODEL, PIECE_SCORES, SEARCHED
 from regard.explore.forward.passes import ForwardPass, inputs_of
-from regard.explore.kinds import Kind, is_self_attention
+from regard.explore.forward.record import Kind, is_self_attention
 from regard.explore.questions.attribution import explained_score, is_number, most_probable_piece, read_ablated
 from regard.explore.requests import AblationRequest, Request
 from regard.text.tags import OUTSIDE

@@ -13,9 +13,8 @@ from regard.explore.folders.models import Models
 from regard.explore.forward.head_measures import measures, rollout
 from regard.explore.forward.inputs import Token, words
 from regard.explore.forward.passes import ForwardPass, forward_pass
-from regard.explore.forward.record import AttentionRecord
+from regard.explore.forward.record import AttentionRecord, Kind, is_self_attention
 from regard.explore.forward.text_windows import fit_request
-from regard.explore.kinds import Kind, is_self_attention
 from regard.explore.payload import Answer, bytes_of, downsample
 from regard.explore.questions.first_head import first_head
 from regard.explore.requests import Number, Places, Request, question

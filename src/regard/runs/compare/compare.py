@@ -16,8 +16,8 @@ from regard.runs.options import RecipeOptions, corpora, languages, recipe_from_o
 from regard.runs.run import Machine
 from regard.runs.train import CHECKING
 from regard.system.errors import Stopped, UsageError
-from regard.tasks.input_files import Files, refuse_pipes
 from regard.tasks.model_folder import choose_device
+from regard.tasks.protocols import Files, refuse_pipes
 from regard.training.checkpoints.files import alone
 from regard.training.checkpoints.output_folder import refuse_unusable
 from regard.training.log import Reporter

@@ -16,7 +16,7 @@ from regard.data.checks.pairs import PairScan
 from regard.data.corpora.corpus import Corpus, TextPair
 from regard.data.corpora.pairs import Subset
 from regard.data.corpora.scan import DataScan
-from regard.data.prepare.prepared import PreparedPairs
+from regard.data.prepare.folder import PreparedPairs
 from regard.models.complexity import costs
 from regard.runs.compare import results as comparison_results
 from regard.runs.compare.results import Result, ScoreSummary, Shape

@@ -1,17 +1,259 @@
-"""Text classification with a trained encoder: one label, several labels, or a number."""
+"""Classification of texts: one label, several labels or a number; predictions and their evaluation (images, too)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar, overload
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regard.config import BertSection, Recipe, RnnEncoderSection
+from regard.config import Classification as Section
+from regard.data.checks.findings import excerpt
+from regard.data.corpora.corpus import Corpus
+from regard.data.corpora.labelled import parse_number, split_labels
 from regard.models.build import classes, reader
 from regard.models.rnn import Reader
-from regard.tasks.classification.predictions import NOTHING, LabelTask, Prediction, Scores
+from regard.system.errors import RegardError
+from regard.tasks.metrics.calibration import Threshold, acceptance_scores, expected_calibration_error
+from regard.tasks.metrics.labels import (
+    ClassScores,
+    LabelScores,
+    NumberScores,
+    class_scores,
+    label_scores,
+    number_scores,
+    refuse_unknown_labels,
+)
+from regard.tasks.text.assets import FittedValues
 from regard.tasks.text.task import TextReader, forward_batches, mean_over_windows, refuse_others
+
+Scores = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Prediction for one text or image.
+
+    Args:
+        labels: the label; of a model with several labels those that are more probable than not; of a regression none.
+        probability: of the label, or of the least probable of several; the card has its calibration error.
+        value: the number of a regression.
+        probabilities: of every label the model knows; absent where nothing is said, and of a regression.
+    """
+
+    labels: tuple[str, ...]
+    probability: float
+    value: float | None = None
+    probabilities: dict[str, float] | None = None
+
+    @property
+    def label(self) -> str:
+        """The label, or all of them with ``|`` between."""
+        return "|".join(self.labels)
+
+
+NOTHING = Prediction((), 0.0)
+"""Of an empty text: no label, no number, no probability."""
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """Maps scores to predictions.
+
+    Args:
+        section: what kind of labels there are.
+        labels: their names, in the order of their scores.
+        fitted: temperature and threshold.
+        asked: a threshold to use instead of the recipe's or the fitted one.
+    """
+
+    section: Section
+    labels: Sequence[str]
+    fitted: FittedValues
+    asked: float | None = None
+
+    @property
+    def threshold(self) -> float:
+        """The probability from which on a label is believed: of several labels each, else the best one's."""
+        if self.section.kind == "multi":
+            return 0.5 if self.asked is None else self.asked
+        return (self.section.threshold or self.fitted.threshold) if self.asked is None else self.asked
+
+    def predictions(self, score_BC: Scores) -> list[Prediction]:
+        """Scores as labels and probabilities."""
+        if self.section.kind == "regression":
+            return [Prediction((), 1.0, float(score)) for score in score_BC[:, 0]]
+        one = self._several if self.section.kind == "multi" else self._one
+        return [one(row) for row in self.probabilities(score_BC)]
+
+    def probabilities(self, score_BC: Scores) -> Scores:
+        """Of every label: together one, or where a text may have several each on its own."""
+        score_BC = score_BC / self.fitted.temperature
+        if self.section.kind == "multi":
+            return np.asarray(np.exp(-np.logaddexp(0.0, -score_BC)))
+        return np.asarray(np.exp(score_BC - np.logaddexp.reduce(score_BC, axis=1, keepdims=True)))
+
+    def _one(self, probability_C: Scores) -> Prediction:
+        best = int(probability_C.argmax())
+        probability = float(probability_C[best])
+        outside = self.section.out_of_scope or "out of scope"
+        label = self.labels[best] if probability >= self.threshold else outside
+        return Prediction((label,), probability, None, dict(zip(self.labels, probability_C.tolist(), strict=True)))
+
+    def _several(self, probability_C: Scores) -> Prediction:
+        order = np.argsort(-probability_C, kind="stable")
+        chosen = [int(place) for place in order if probability_C[place] >= self.threshold]
+        least = float(probability_C[chosen].min()) if chosen else float(1.0 - probability_C.max())
+        labels = tuple(self.labels[place] for place in chosen)
+        return Prediction(labels, least, None, dict(zip(self.labels, probability_C.tolist(), strict=True)))
+
+
+@dataclass(frozen=True)
+class ClassEvaluation:
+    """Results on a test set.
+
+    Args:
+        scores: of labels, or of numbers; where texts belong to no class, of the others, each by its best label.
+        calibration_error: how far probabilities are from the share of right answers [Guo17 §2]; of numbers none.
+        scope: what the threshold makes of all texts; absent where there is none, and every text is in scope.
+        unknown: labels not in the training data, and how many texts have them; those texts count as wrong.
+        unlabelled: texts without a label, which are left out.
+        empty: texts without a prediction, which are left out, as in training.
+    """
+
+    scores: ClassScores | LabelScores | NumberScores
+    calibration_error: float | None
+    scope: Threshold | None
+    unknown: dict[str, int]
+    unlabelled: int
+    empty: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        own = {
+            "calibration_error": self.calibration_error,
+            "out_of_scope": self.scope.to_dict() if self.scope else None,
+            "unknown_labels": self.unknown,
+            "unlabelled": self.unlabelled,
+            "empty": self.empty,
+        }
+        return self.scores.to_dict() | own
+
+
+def evaluate_labels(judge: Predictor, score: Callable[[Sequence[str]], Scores], corpus: Corpus[Any]) -> ClassEvaluation:
+    """A model's scores on a corpus of examples with labels.
+
+    Args:
+        judge: maps scores to labels and probabilities.
+        score: ``score_BC`` of examples.
+        corpus: examples and what is right of each.
+
+    Raises:
+        RegardError: nothing to score, no label that the model knows, or one that is no number where it should be.
+
+    Warns:
+        UserWarning: the model knows fewer than a tenth of the labels.
+    """
+    pairs = list(corpus.examples())
+    kind = judge.section.kind
+    said = [place for place, (_, label) in enumerate(pairs) if label or kind == "multi"]
+    kept = [place for place in said if not pairs[place].is_empty]
+    left = (len(pairs) - len(said), len(said) - len(kept))
+    if not kept:
+        raise RegardError("nothing to score: no text has a label", corpus.name)
+    texts, labels = ([pairs[place][side] for place in kept] for side in (0, 1))
+    if kind == "regression":
+        numbers = [_number(label, corpus, place) for place, label in zip(kept, labels, strict=True)]
+        return ClassEvaluation(number_scores(numbers, score(texts)[:, 0]), None, None, {}, *left)
+    there = Counter(label for one in labels for label in (split_labels(one) if kind == "multi" else [one]))
+    known = {*judge.labels, judge.section.out_of_scope}
+    refuse_unknown_labels(there, known.__contains__, judge.labels, "label", corpus.name)
+    probability_BC = judge.probabilities(score(texts))
+    score_labels = _labels if kind == "multi" else _classes
+    scores, error, scope, unknown = score_labels(judge, probability_BC, labels, corpus.name)
+    return ClassEvaluation(scores, error, scope, unknown, *left)
+
+
+def _number(label: str, corpus: Corpus[Any], place: int) -> float:
+    if (number := parse_number(label)) is None:
+        raise RegardError(f"the label {excerpt(label)!r} is no number", corpus.where(place, 1))
+    return number
+
+
+def _classes(
+    judge: Predictor, probability_BC: Scores, labels: Sequence[str], where: str
+) -> tuple[ClassScores, float, Threshold | None, dict[str, int]]:
+    """One label a text."""
+    outside = judge.section.out_of_scope
+    outside_B = np.array([bool(outside) and label == outside for label in labels], np.bool_)
+    if outside_B.all():
+        raise RegardError(f"nothing to score: the label of all texts is {excerpt(outside)!r}, which is no class", where)
+    inside = [label for label, out in zip(labels, outside_B, strict=True) if not out]
+    names, unknown = _names(judge, Counter(inside))
+    ids = {label: place for place, label in enumerate(names)}
+    gold_B = np.array([ids.get(label, len(names)) for label in labels], np.int64)
+    said_B, confidence_B = probability_BC.argmax(1), probability_BC.max(1)
+    right_B = (gold_B == said_B) & ~outside_B
+    scores = class_scores(gold_B[~outside_B], said_B[~outside_B], names)
+    error = expected_calibration_error(confidence_B[~outside_B], right_B[~outside_B])
+    scope = None
+    if judge.threshold or outside_B.any():
+        scope = acceptance_scores(confidence_B, right_B, outside_B, np.array([judge.threshold])).at(0)
+    return scores, error, scope, unknown
+
+
+def _labels(
+    judge: Predictor, probability_BC: Scores, labels: Sequence[str], where: str
+) -> tuple[LabelScores, float, None, dict[str, int]]:
+    """Any number of labels a text."""
+    split = [split_labels(label) for label in labels]
+    names, unknown = _names(judge, Counter(label for some in split for label in some))
+    ids = {label: place for place, label in enumerate(names)}
+    gold_BC = np.zeros((len(split), len(names)), np.bool_)
+    for row, some in enumerate(split):
+        gold_BC[row, [ids[label] for label in some]] = True
+    known = len(judge.labels)
+    said_BC = np.zeros_like(gold_BC)
+    said_BC[:, :known] = probability_BC >= judge.threshold
+    confidence_BC = np.maximum(probability_BC, 1.0 - probability_BC)
+    right_BC = (probability_BC >= 0.5) == gold_BC[:, :known]
+    error = expected_calibration_error(confidence_BC.ravel(), right_BC.ravel())
+    return label_scores(gold_BC, said_BC, names), error, None, unknown
+
+
+def _names(judge: Predictor, counts: Counter[str]) -> tuple[list[str], dict[str, int]]:
+    """The model's labels followed by those that only the test set has, and the counts of the latter."""
+    known = set(judge.labels)
+    unknown = {label: counts[label] for label in sorted(counts) if label not in known}
+    return [*judge.labels, *unknown], unknown
+
+
+class LabelTask:
+    """What classifiers of texts and of images share."""
+
+    recipe: Recipe
+    assets: Any
+
+    @abstractmethod
+    def scores(self, examples: Sequence[Any]) -> Scores:
+        """``score_BC``: the scores of every label before temperature and softmax; of a regression the number."""
+
+    def predictor(self, threshold: float | None = None) -> Predictor:
+        """What turns scores into labels and probabilities."""
+        return Predictor(self.recipe.classification, self.assets.labels, self.assets.fitted, threshold)
+
+    def predictions(self, score_BC: Scores) -> list[Prediction]:
+        """Scores as labels and probabilities."""
+        return self.predictor().predictions(score_BC)
+
+    def evaluate(self, corpus: Corpus[Any], threshold: float | None = None) -> ClassEvaluation:
+        """Scores of the model on labelled test examples."""
+        return evaluate_labels(self.predictor(threshold), self.scores, corpus)
 
 
 class Classification(LabelTask, TextReader):

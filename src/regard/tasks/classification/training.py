@@ -1,27 +1,212 @@
-"""Training of text classifiers: their data, and what differs from image classifiers."""
+"""Training of text and image classifiers: loss, validation, calibration at the end; the data of text classifiers."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.config import Classification as Section
+from regard.config import nearest
 from regard.data.batches.texts import Examples, TextBatch
 from regard.data.checks.labels import LabelScan
 from regard.data.corpora.corpus import LabelledText, Progress
+from regard.data.corpora.labelled import split_labels
 from regard.data.corpora.scan import DataScan
-from regard.data.prepare.encoders import ClassEncoder
-from regard.data.prepare.prepared import PreparedExamples
+from regard.data.prepare.encoders import ClassEncoder, LabelIds
+from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.windowing import Frame
-from regard.models.inputs import Tokens, tokens
-from regard.tasks.classification.classifier import Classification
-from regard.tasks.classification.label_training import LabelNames, LabelTrainingTask, refuse_nothing_outside
-from regard.tasks.classification.losses import NUMBER
-from regard.tasks.protocols import DataPaths, TrainingJob, device_of
+from regard.models.inputs import Patches, Tokens, tokens
+from regard.nn import hooks, ops
+from regard.nn.loss import EMBEDDING, adversarial_perturbation
+from regard.system.errors import RegardError
+from regard.tasks.classification.classifier import Classification, Scores
+from regard.tasks.classification.losses import CRITERIA, NUMBER, Labels
+from regard.tasks.protocols import BaseTraining, DataPaths, ShouldStop, TrainingJob, device_of
 from regard.tasks.text.assets import TextAssets
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, text_side
+from regard.tasks.text.task import mean_over_windows
+from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, tick
+
+SAMPLES = 3
+"""Texts or images shown at a validation."""
+
+
+class LabelNames:
+    """The labels of the examples that are learned from, counted while they pass."""
+
+    def __init__(self, section: Section) -> None:
+        self._section, self._counts = section, Counter[str]()
+
+    def see(self, label: str) -> None:
+        """Count the label, or the labels, of an example; a number is not counted."""
+        if self._section.kind != "regression":
+            self._counts.update(split_labels(label) if self._section.kind == "multi" else [label])
+
+    @property
+    def ids(self) -> LabelIds:
+        """Every label once, in order, as ids; the out-of-scope label is separate."""
+        outside = self._section.out_of_scope
+        names = sorted(label for label in self._counts if label and label != outside)
+        return LabelIds(self._section.kind, names, outside)
+
+
+def refuse_nothing_outside(section: Section, scanned: DataScan[LabelScan[Any]]) -> None:
+    """Raise a RegardError if an out-of-scope label is named, but no example has it to fit a threshold.
+
+    Args:
+        section: names it; a threshold that it gives needs nothing to be fitted to.
+        scanned: the labels of all examples.
+    """
+    if section.kind != "single" or not section.out_of_scope or section.threshold:
+        return
+    there = dict.fromkeys(label for scan in scanned.every for label in scan.labels)
+    if section.out_of_scope in there:
+        return
+    raise RegardError(
+        f"nothing to learn from or to validate on has the label {section.out_of_scope!r}, so no threshold can be "
+        f"chosen; name another, or give classification.threshold.{nearest(section.out_of_scope, there)}",
+        "classification.out_of_scope",
+    )
+
+
+class LabelTrainingTask(BaseTraining):
+    """Training task for labels of whole examples; implements :class:`~regard.tasks.protocols.TrainingTask`.
+
+    While it is learned from, each window of a text that is too long for one is an example of its own. Where the model
+    is judged, or something fitted, a text counts once, by the mean of its windows' scores, as in use.
+
+    Args:
+        task: the model to train.
+        prepared: examples and labels as ids.
+        paths: how products are computed.
+    """
+
+    noun: ClassVar[str]
+    """Plural noun for the labelled examples."""
+
+    def __init__(self, task: Any, prepared: PreparedExamples, paths: DataPaths) -> None:
+        super().__init__(task, prepared, paths, prepared.wholes.count)
+        self._refuse_nothing_to_tell_apart()
+        section = task.recipe.classification
+        self.criterion = CRITERIA[section.kind](
+            section, task.recipe.training.label_smoothing, len(task.assets.labels), self._weights()
+        )
+
+    @abstractmethod
+    def model_inputs(self, batch: Any) -> Tokens | Patches:
+        """The model's input for a batch."""
+
+    @property
+    @abstractmethod
+    def validation(self) -> list[Any]:
+        """All windows of the validation examples, in order, packed."""
+
+    @abstractmethod
+    def example_text(self, place: int) -> str:
+        """A validation example as people see it."""
+
+    def _refuse_nothing_to_tell_apart(self) -> None:
+        """Raise a RegardError where one class alone is learned, or no validation example is of a class."""
+        if self.task.recipe.classification.kind != "single":
+            return
+        classes, held_out = len(self.task.assets.labels), self._held_out
+        if classes < 2:
+            raise RegardError(f"{classes or 'no'} class is left to learn from: there is nothing to classify")
+        if (held_out.labels_X >= classes).all():
+            message = f"none of the {len(held_out.counts_B):,} has a label of the training data"
+            raise RegardError(message, f"the {self.noun} to validate on")
+
+    @cached_property
+    def _held_out(self) -> Labels:
+        """The labels of the validation examples."""
+        return Labels(*self.prepared.validation_labels.gather(0, self.prepared.validation_wholes.first_B))
+
+    def _weights(self) -> Tensor | None:
+        """A weight for each class, the mean over all windows being one, where they are to be balanced."""
+        section = self.task.recipe.classification
+        if section.class_weights == "none" or section.kind == "regression":
+            return None
+        labels, _ = self.prepared.labels.gather(0, np.arange(self.prepared.count))
+        counts_C = np.bincount(labels, minlength=len(self.task.assets.labels))[: len(self.task.assets.labels)]
+        return torch.from_numpy(counts_C.sum() / (len(counts_C) * np.maximum(counts_C, 1))).float()
+
+    def loss(self, batch: Any) -> Loss:
+        """The loss of a batch's windows; those with unknown labels are ignored.
+
+        In training it may be the mean (in the paper the sum) of that and of the loss when embeddings are moved against
+        it [Miyato17 §3].
+        """
+        given, size = self.model_inputs(batch), self.task.recipe.classification.adversarial
+        if not size or not self.model.training:
+            return self._loss(given, batch)
+        with hooks.capture([EMBEDDING]) as heard:
+            plain = self._loss(given, batch)
+        moved_TD = adversarial_perturbation(plain.total, heard[EMBEDDING][0], given.sequences, size)
+        with hooks.intervene(EMBEDDING, lambda x_TD: x_TD + moved_TD):
+            moved = self._loss(given, batch)
+        return Loss((plain.total + moved.total) / 2, plain.nll, plain.count)
+
+    def _loss(self, given: Tokens | Patches, batch: Any) -> Loss:
+        score_BC = self.model(given)
+        return self.criterion.loss(score_BC, self.criterion.targets(batch, score_BC.device), self.model.training)
+
+    @torch.no_grad()
+    def validate(self, generate: bool) -> Validation:
+        """Loss and scores of the validation examples, in full precision."""
+        score_BC, wanted = self.predict_validation(), self._targets
+        loss = self.criterion.loss(torch.from_numpy(score_BC), wanted, False)
+        scores = self.criterion.scores(score_BC, wanted.numpy())
+        return Validation(float(loss.nll) / max(1, loss.count), scores, self._samples(score_BC))
+
+    @torch.no_grad()
+    def predict_validation(self, done: Done = ignore_progress) -> Scores:
+        """``score_BC`` of the validation examples, by the model as it is, in full precision."""
+        with ops.using(self.model, self.paths.exact):
+            found = [self.model(self.model_inputs(batch)) for batch in tick(self.validation, done)]
+        return mean_over_windows(torch.cat(found).cpu().numpy(), self.prepared.validation_wholes.windows_B)
+
+    @cached_property
+    def _targets(self) -> Tensor:
+        return self.criterion.targets(self._held_out, torch.device("cpu"))
+
+    def _samples(self, score_BC: Scores) -> tuple[Sample, ...]:
+        places = np.linspace(0, len(score_BC) - 1, min(SAMPLES, len(score_BC))).astype(np.int64)
+        verdicts = self.task.predictions(score_BC[places])
+        labels, first_B = self.prepared.validation_labels, self.prepared.validation_wholes.first_B
+        return tuple(
+            Sample(
+                self.example_text(place),
+                self.criterion.label_text(labels.sentence(first_B[place]), self.task.assets.labels),
+                f"{verdict.label} {verdict.probability:.2f}" if verdict.value is None else f"{verdict.value:.3g}",
+            )
+            for place, verdict in zip(places.tolist(), verdicts, strict=True)
+        )
+
+    def data_lines(self) -> list[str]:
+        """How many examples and labels there are, and how many windows where a text has several."""
+        prepared, labels = self.prepared, len(self.task.assets.labels)
+        said = [prepared.wholes.format_count(f"{self.noun} to learn from")]
+        said.append(prepared.validation_wholes.format_count("to validate on"))
+        if self.task.recipe.classification.kind != "regression":
+            said.append(f"{labels:,} labels")
+        return [", ".join(said)]
+
+    def finish(self, task: Any, should_stop: ShouldStop) -> list[str]:
+        """Fit temperature and threshold to the validation examples; returns their scores as card lines."""
+        score_BC, wanted = type(self)(task, self.prepared, self.paths).predict_validation(), self._targets.numpy()
+        fitted = self.criterion.fit(score_BC, wanted)
+        task.assets = replace(task.assets, fitted=fitted)
+        scores = [f"{name} {value:.2f}" for name, value in self.criterion.scores(score_BC, wanted).items()]
+        return [f"* {line}" for line in scores + self.criterion.notes(score_BC, wanted, fitted)]
 
 
 class ClassificationTraining(LabelTrainingTask):

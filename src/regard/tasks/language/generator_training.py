@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.config import Recipe
-from regard.data.batches.document_windows import Windows
-from regard.data.batches.language_modelling import NextTokenExamples, PredictionBatch
+from regard.data.batches.language_modelling import NextTokenExamples, PredictionBatch, Windows
 from regard.data.prepare.encoders import DocumentEncoder
 from regard.data.prepare.shards import Shards
-from regard.tasks.language.dataset import RunningTextJob
 from regard.tasks.language.generator import LanguageModel
 from regard.tasks.language.scores import Perplexity, surprisals
-from regard.tasks.language.training import PredictionTraining
+from regard.tasks.language.training import PredictionTraining, RunningTextJob
 from regard.tasks.model_writer import StoppableTrace
 from regard.tasks.protocols import ShouldStop
 from regard.text.tokenizers.vocabulary import AnyTokenizer

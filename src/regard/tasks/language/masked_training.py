@@ -10,19 +10,23 @@ import torch
 from torch import Tensor
 
 from regard.config import Recipe
-from regard.data.batches.document_windows import FramedWindows, Windows
-from regard.data.batches.language_modelling import MaskedExamples, MaskingSymbols, PredictionBatch
+from regard.data.batches.language_modelling import (
+    FramedWindows,
+    MaskedExamples,
+    MaskingSymbols,
+    PredictionBatch,
+    Windows,
+)
 from regard.data.prepare.encoders import DocumentEncoder
-from regard.data.prepare.prepared import PreparedExamples
+from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.shards import Shards
 from regard.data.prepare.windowing import Frame
 from regard.nn import ops
 from regard.system.errors import UsageError
-from regard.tasks.language.dataset import RunningTextJob
 from regard.tasks.language.gaps import decode_with_symbols
 from regard.tasks.language.masked import MaskedLm
 from regard.tasks.language.scores import PredictionScores
-from regard.tasks.language.training import PredictionTraining
+from regard.tasks.language.training import PredictionTraining, RunningTextJob
 from regard.tasks.model_writer import StoppableTrace
 from regard.tasks.protocols import DataPaths, ShouldStop
 from regard.tasks.text.preparation import SYMBOLS

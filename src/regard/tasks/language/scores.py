@@ -17,7 +17,7 @@ from regard.data.corpora.corpus import Corpus, no_progress
 from regard.data.corpora.documents import DocumentPart
 from regard.data.corpora.scan import DataScan, Scan
 from regard.data.prepare.encoders import DocumentEncoder
-from regard.data.prepare.prepared import PreparedExamples
+from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.split import SplitCorpora
 from regard.models.gpt import Gpt
 from regard.models.inputs import tokens

@@ -9,18 +9,16 @@ import torch
 
 from regard.config import Recipe
 from regard.data.batches.batch import PairBatch
-from regard.data.batches.document_windows import Windows
-from regard.data.batches.language_modelling import SpanCorruptionExamples, SpanSymbols
+from regard.data.batches.language_modelling import SpanCorruptionExamples, SpanSymbols, Windows
 from regard.data.prepare.encoders import DocumentEncoder
-from regard.data.prepare.prepared import PreparedExamples
+from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.shards import Shards
 from regard.nn import ops
 from regard.system.errors import UsageError
-from regard.tasks.language.dataset import RunningTextJob
 from regard.tasks.language.gaps import decode_with_symbols
 from regard.tasks.language.scores import PredictionScores
 from regard.tasks.language.spans import SpanCorruption
-from regard.tasks.language.training import RunningTextTraining
+from regard.tasks.language.training import RunningTextJob, RunningTextTraining
 from regard.tasks.model_writer import StoppableTrace
 from regard.tasks.protocols import DataPaths, ShouldStop
 from regard.tasks.text.task import pair_loss

@@ -19,7 +19,7 @@ from regard.data.checks.tags import TagScan, detect_scheme
 from regard.data.corpora.corpus import Progress
 from regard.data.corpora.scan import DataScan
 from regard.data.prepare.encoders import TagEncoder, word_parts
-from regard.data.prepare.prepared import PreparedExamples
+from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.windowing import Frame
 from regard.nn import ops
 from regard.nn.layout import Sequences

@@ -10,15 +10,14 @@ from typing import Any
 from regard.config import Recipe, Text
 from regard.data.corpora.corpus import Progress
 from regard.data.corpora.scan import DataScan
-from regard.data.prepare.bpe_dropout import SegmentationSampler, segment_tagged, segment_texts
+from regard.data.prepare.bpe_dropout import SegmentationSampler, Segmenter, segment_tagged, segment_texts
+from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.preparation import Learn, prepare
-from regard.data.prepare.prepared import PreparedExamples
 from regard.data.prepare.shards import Side
 from regard.data.prepare.split import Examples, Split, SplitCorpora, split_texts
 from regard.system.errors import UsageError
 from regard.tasks.text.assets import TextAssets
 from regard.tasks.text.pretrained import Pretrained
-from regard.text.tokenizers.bpe_dropout import Segmenter
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from regard.text.tokenizers.vocabulary import AnyTokenizer, sample
 

@@ -13,14 +13,14 @@ import torch
 
 from regard.config import Recipe, Text, TransformerSection
 from regard.data.batches.batch import PairBatch
-from regard.data.batches.pairs import PairBatches
+from regard.data.batches.texts import PairBatches
 from regard.data.checks.findings import Finding, announce, pattern_draft
 from regard.data.checks.pairs import PairScan, vocabulary_drafts
 from regard.data.corpora.corpus import Progress, TextPair
 from regard.data.corpora.scan import DataScan
 from regard.data.prepare.encoders import PairEncoder
+from regard.data.prepare.folder import PreparedPairs
 from regard.data.prepare.preparation import LeftOut, prepare
-from regard.data.prepare.prepared import PreparedPairs
 from regard.data.prepare.split import Split, SplitCorpora, split_pairs
 from regard.decoding.rows import Rows
 from regard.decoding.trace import Trace

@@ -4,7 +4,15 @@ Agreement, gender, case, verb position, numbers, names, relative clauses, and pr
 Every English sentence has exactly one German translation here. All texts are our own (see docs/demo-corpus.md).
 """
 
-from regard.data.demo.grammar.corpus import Corpus, classic, corpus, generate
-from regard.data.demo.grammar.pair import Pair, word_spans, words_of, words_of_tokens
+from regard.data.demo.grammar.corpus import (
+    Corpus,
+    Pair,
+    classic,
+    corpus,
+    generate,
+    word_spans,
+    words_of,
+    words_of_tokens,
+)
 
 __all__ = ["Corpus", "Pair", "classic", "corpus", "generate", "word_spans", "words_of", "words_of_tokens"]

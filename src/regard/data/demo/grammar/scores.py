@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.demo.grammar.pair import Pair, Pronoun, words_of
+from regard.data.demo.grammar.corpus import Pair, Pronoun, words_of
 from regard.data.demo.grammar.phrases import PRONOUN
 from regard.system.errors import RegardError
 
