@@ -94,7 +94,7 @@ def measured(model: Any, valid: list[Any], pairs: list[Any], kind: str) -> dict[
 
 def to_adjective(pair: Any) -> Any:
     """The same pair, as if the pronoun stood for the adjective, which ends the sentence: to ask who looks there."""
-    from regard.data.demo.grammar.pair import words_of
+    from regard.data.demo.grammar.corpus import words_of
 
     last = len(words_of(pair.source)) - 1
     return replace(pair, pronoun=replace(pair.pronoun, antecedent_words=(last,)))

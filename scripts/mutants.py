@@ -12,9 +12,10 @@ text (names of modules stripped) in a function, once in each tree, in whatever f
 The tests of its file run, the module that mirrors its path first, then those that import it, as many as fit
 ``--seconds`` without the mutant. A mutant is ``killed`` by the first module that fails or takes three times as long as
 without it, else it ``survived``; ``untested``: no module passes and fits. They are drawn until ``--count`` are killed
-before; only those are tried after, with three times ``--seconds``. Copies of the tracked files are changed, never the
-trees. A line of JSON is kept for each mutant, and the same command goes on where it was stopped, and tries those again
-that survived after; give another tree another file. Exit code 1 if a mutant that was killed before survives after.
+before. Only those are tried after, with six times ``--seconds``; the test that killed them before runs first. Copies of
+the tracked files are changed, never the trees. A line of JSON is kept for each mutant: run the same command again to
+resume; it also tries those again that survived after. Give another tree another file. Exit code 1 if a mutant that was
+killed before survives after.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ PACKAGE = "regard"
 Node = ast.stmt | ast.expr
 SHORTEST = 12
 """Characters of a statement that can be told from others."""
-PATIENCE = 3
+PATIENCE = 6
 """Times ``--seconds`` for the tests of a mutant after: one that survives there has to be sure."""
 SLACK = 20.0
 """Seconds that a run with a mutant may take beyond three times the run without it."""
@@ -101,11 +102,14 @@ class Tree:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(run.pid, signal.SIGKILL)  # and what it started
 
-    def attempt(self, key: str, number: int) -> dict[str, Any]:
-        """What becomes of mutant ``number`` of a statement: its place, the result, and the tests that ran."""
+    def attempt(self, key: str, number: int, first: str = "") -> dict[str, Any]:
+        """What becomes of mutant ``number`` of a statement: its place, the result, and the tests that ran.
+
+        ``first``: a test file that runs before the others, if this tree has it.
+        """
         path, node = self.statements[key]
         source, result, tests, spent = path.read_bytes(), "untested", list[str](), 0.0
-        for test in self.files_for(path):
+        for test in sorted(self.files_for(path), key=lambda test: str(test.relative_to(self.folder)) != first):
             if test not in self._alone:
                 self._alone[test] = self.run(test, self.seconds)
             code, alone = self._alone[test]
@@ -228,7 +232,7 @@ def main() -> int:
                 row["before"] = before.attempt(key, number)
             again = row["before"]["result"] == "killed" and row.get("after", {}).get("result") != "killed"
             if again:
-                row["after"] = after.attempt(key, number)
+                row["after"] = after.attempt(key, number, row["before"]["tests"][-1])
             if again or name not in rows:
                 with asked.results.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(row, ensure_ascii=False) + "\n")

@@ -138,8 +138,8 @@ def test_a_language_model_goes_on_by_pieces() -> None:
         (classifier, SOURCE, [70], (UsageError, "--target")),
         (classifier, "  ", None, (RegardError, "text")),
         (filler, SOURCE, "a", (UsageError, "--target")),
-        (tagger, SOURCE * 2000, None, (RegardError, "text")),
-        (translator, SOURCE * 2000, (), (RegardError, "text")),
+        (tagger, SOURCE * 2000, None, (RegardError, "text", "139")),  # tokens of its prefix
+        (translator, SOURCE * 2000, (), (RegardError, "text", "139")),
     ],
 )
 def test_what_cannot_be_seen(make: Any, text: str, target: Any, refusal: Any) -> None:
