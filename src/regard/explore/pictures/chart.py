@@ -110,7 +110,8 @@ def chart(series: Iterable[Series], title: str, across: Axis, up: Axis, note: st
     below = max(ABOVE + HIGH, ABOVE + LINE * len(kept)) + 44
     if note:
         body.append(svg.small_text(svg.MARGIN, below + 14, note))
-    told = f"{up.title} by {across.title}, {len(kept)} lines. " + "; ".join(map(_describe, kept)) + "."
+    ends = (f"{visible(one.name)} from {one.points[0].y:.4g} to {one.points[-1].y:.4g}" for one in kept)
+    told = f"{up.title} by {across.title}, {len(kept)} lines. {'; '.join(ends)}."
     return svg.document(width, below + (30 if note else 14), title, told, body)
 
 
@@ -178,10 +179,8 @@ def _names(series: Sequence[Series], plane: _Plane) -> list[str]:
         body.append(f'<path class="frame grid" d="{lead}"/>')
         mark = f'<g class="series s{ink}"><path d="{MARKS[number % len(MARKS)]}"'
         body.append(f'{mark} transform="translate({svg.number(right + 6)} {svg.number(place)})"/></g>')
-        body.append(
-            f'<text class="name n{ink}" x="{svg.number(right + 16)}" y="{svg.number(place + 4)}">'
-            f"{svg.label(one.name)}</text>"
-        )
+        corner = f'x="{svg.number(right + 16)}" y="{svg.number(place + 4)}"'
+        body.append(f'<text class="name n{ink}" {corner}>{svg.label(one.name)}</text>')
     return body
 
 
@@ -191,12 +190,7 @@ def _spread_apart(wanted: Sequence[float]) -> list[float]:
     for y in wanted:
         places.append(max(y, places[-1] + LINE) if places else y)
     lowest = ABOVE + max(HIGH, LINE * len(wanted))
-    for i in range(len(places) - 1, -1, -1):
-        limit = lowest if i == len(places) - 1 else places[i + 1] - LINE
-        places[i] = min(places[i], limit)
+    for i in reversed(range(len(places))):
+        places[i] = min(places[i], lowest)
+        lowest = places[i] - LINE
     return places
-
-
-def _describe(one: Series) -> str:
-    first, last = one.points[0], one.points[-1]
-    return f"{visible(one.name)} from {first.y:.4g} to {last.y:.4g}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
@@ -76,10 +77,7 @@ def label(text: str) -> str:
 
 def safe(text: str) -> str:
     """``text`` escaped for XML, without characters that XML forbids."""
-    allowed = (
-        c for c in text if c in "\t\n" or (c >= " " and c not in "\ufffe\uffff" and not "\ud800" <= c <= "\udfff")
-    )
-    return escape("".join(allowed), {'"': "&quot;"})
+    return escape(re.sub("[^\t\n -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "", text), {'"': "&quot;"})
 
 
 def frame(x: float, y: float, width: float, height: float) -> str:
@@ -181,11 +179,8 @@ def squares(
         for x, weight in enumerate(weight_K):
             place = f'x="{number(left + x * cell)}" y="{number(above + y * cell)}" width="{side}" height="{side}"'
             opacity = f'fill-opacity="{min(max(float(weight) / top, 0.0), 1.0):.3f}"'
-            if rows and columns:
-                told = f"{rows[y]} → {columns[x]}: {float(weight):.3f}"
-                lines.append(f"<rect {place} {opacity}><title>{told}</title></rect>")
-            else:
-                lines.append(f"<rect {place} {opacity}/>")
+            told = f"><title>{rows[y]} → {columns[x]}: {weight:.3f}</title></rect>" if rows and columns else "/>"
+            lines.append(f"<rect {place} {opacity}{told}")
     return [*lines, "</g>"]
 
 
@@ -195,13 +190,8 @@ def scale(left: float, y: float, top: float) -> list[str]:
         f'<path class="ink" fill-opacity="{i / 19:.3f}" d="M{number(left + 12 + i * 6)} {number(y)}h6v10h-6z"/>'
         for i in range(20)
     ]
-    return [
-        small_text(left, y + 9, "0"),
-        '<g shape-rendering="crispEdges">',
-        *steps,
-        "</g>",
-        small_text(left + 140, y + 9, f"{top:.2f}"),
-    ]
+    zero, largest = small_text(left, y + 9, "0"), small_text(left + 140, y + 9, f"{top:.2f}")
+    return [zero, '<g shape-rendering="crispEdges">', *steps, "</g>", largest]
 
 
 def small_text(x: float, y: float, text: str, anchor: str = "start") -> str:
