@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from regard.config import FAMILIES, GptSection, TransformerSection, VitSection
 from regard.convert.hub import Fields
+from regard.convert.layouts.format import inward
 from regard.models import build
 from regard.models.inputs import Tokens
 from regard.nn.layout import Sequences
@@ -99,7 +100,7 @@ def ours(format: Any, task: str, config: Any, tensors: Mapping[str, Tensor], dty
     section = FAMILIES[values["family"]](**values)
     model = _built(section, task)
     table = format.rows(section, task)
-    fill(model, format.inward(table, tensors, "test"))
+    fill(model, inward(table, tensors, "test"))
     return model.to(dtype).eval(), table
 
 
