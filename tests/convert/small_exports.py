@@ -19,16 +19,8 @@ from tests.tasks.small_tasks import put
 SIZES = {"d_model": 12, "d_ff": 20, "heads": 3}
 ONE = {**SIZES, "layers": 2, "max_positions": 40}
 TWO = {**SIZES, "encoder_layers": 2, "decoder_layers": 1}
-T5 = {
-    **TWO,
-    **T5_LIKE,
-    "norm_epsilon": 1e-6,
-    "relative_buckets": 8,
-    "relative_distance": 16,
-    "dropout": 0.2,
-    "attention_dropout": 0.2,
-    "feedforward_dropout": 0.2,
-}
+T5 = {**TWO, **T5_LIKE, "norm_epsilon": 1e-6, "relative_buckets": 8, "relative_distance": 16}
+T5 |= {"dropout": 0.2, "attention_dropout": 0.2, "feedforward_dropout": 0.2}
 DROPS = {"dropout": 0.2, "attention_dropout": 0.1, "feedforward_dropout": 0.05}
 SPOKEN = {"source_language": "de", "target_language": "en-GB"}
 LONG = {"data": {"max_tokens": 1500}, "training": {"tokens": 1500}}

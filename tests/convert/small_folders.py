@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import torch
 from tokenizers import Tokenizer
 
 from tests.convert.small_peers import BERT, GPT2, T5, VIT, theirs, transformers
@@ -56,6 +57,25 @@ def folder_of(kind: str, path: Path, **changes: Any) -> tuple[Any, Any]:
     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=core, **roles)
     tokenizer.save_pretrained(path)
     return peer, tokenizer
+
+
+def untied_t5(path: Path) -> Any:
+    """A folder of a T5 1.1, whose output has a table of its own; the model it was written from."""
+    peer, _ = folder_of("T5ForConditionalGeneration", path, feed_forward_proj="gated-gelu", tie_word_embeddings=False)
+    peer.lm_head.weight = torch.nn.Parameter(torch.randn_like(peer.lm_head.weight))
+    peer.save_pretrained(path)
+    return peer
+
+
+def around(
+    folder: Path, way: str = "mean_tokens", kinds: tuple[str, ...] = ("Transformer", "Pooling"), **more: Any
+) -> None:
+    """The files of an encoder of sentences beside a bare encoder."""
+    names = ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens")
+    pooling = {"word_embedding_dimension": 12, **{f"pooling_mode_{name}": name == way for name in names}}
+    modules = [{"idx": n, "type": f"sentence_transformers.models.{kind}"} for n, kind in enumerate(kinds)]
+    values = {"1_Pooling/config.json": pooling, "modules.json": modules, "sentence_bert_config.json": more}
+    write(folder, {name: json.dumps(value).encode() for name, value in values.items()})
 
 
 def write(folder: Path, files: dict[str, bytes]) -> Path:

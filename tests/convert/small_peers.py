@@ -25,46 +25,23 @@ transformers.utils.logging.disable_progress_bar()
 
 PIECES, COUNT = 29, 5
 LENGTHS = [5, 1, 9, 4]
-BERT: dict[str, Any] = {
-    "vocab_size": PIECES,
-    "hidden_size": 12,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 3,
-    "intermediate_size": 20,
-    "max_position_embeddings": 16,
-    "num_labels": COUNT,
+HIDDEN = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 20}
+BERT: dict[str, Any] = {**HIDDEN, "vocab_size": PIECES, "max_position_embeddings": 16, "num_labels": COUNT}
+VIT: dict[str, Any] = {**HIDDEN, "image_size": [8, 12], "patch_size": 4, "num_channels": 2, "num_labels": COUNT}
+GPT2: dict[str, Any] = {"vocab_size": PIECES, "n_embd": 12, "n_layer": 2, "n_head": 3, "n_positions": 16}
+GPT2 |= {"bos_token_id": 0, "eos_token_id": 0}
+T5: dict[str, Any] = {"vocab_size": PIECES, "d_model": 12, "d_kv": 5, "d_ff": 20, "num_layers": 2, "num_heads": 3}
+T5 |= {"num_decoder_layers": 3, "decoder_start_token_id": 0}
+T5 |= {"relative_attention_num_buckets": 8, "relative_attention_max_distance": 16}
+BERTS = {"MaskedLM": "masked-lm", "SequenceClassification": "classification", "TokenClassification": "tagging"}
+"""Our tasks by the head of a BERT."""
+AUTO = {f"{task}": f"AutoModelFor{head}" for head, task in BERTS.items()} | {
+    **dict.fromkeys(("translation", "span-corruption"), "AutoModelForSeq2SeqLM"),
+    "language-model": "AutoModelForCausalLM",
+    "image-classification": "AutoModelForImageClassification",
+    "encoding": "AutoModel",
 }
-GPT2: dict[str, Any] = {
-    "vocab_size": PIECES,
-    "n_embd": 12,
-    "n_layer": 2,
-    "n_head": 3,
-    "n_positions": 16,
-    "bos_token_id": 0,
-    "eos_token_id": 0,
-}
-T5: dict[str, Any] = {
-    "vocab_size": PIECES,
-    "d_model": 12,
-    "d_kv": 5,
-    "d_ff": 20,
-    "num_layers": 2,
-    "num_decoder_layers": 3,
-    "num_heads": 3,
-    "relative_attention_num_buckets": 8,
-    "relative_attention_max_distance": 16,
-    "decoder_start_token_id": 0,
-}
-VIT: dict[str, Any] = {
-    "image_size": [8, 12],
-    "patch_size": 4,
-    "num_channels": 2,
-    "hidden_size": 12,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 3,
-    "intermediate_size": 20,
-    "num_labels": COUNT,
-}
+"""How their library loads a model of a task."""
 
 
 def theirs(kind: str, config: Any, spread: float = 0.2, dtype: torch.dtype = torch.float64) -> Any:

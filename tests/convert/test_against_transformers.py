@@ -12,6 +12,7 @@ from regard.models.inputs import Patches
 from regard.nn.layout import Sequences
 from tests.convert.small_peers import (
     BERT,
+    BERTS,
     COUNT,
     GPT2,
     LENGTHS,
@@ -70,17 +71,10 @@ SEGMENTS = [(torch.arange(length) >= length // 2).long() for length in LENGTHS]
 
 @DTYPES
 @pytest.mark.parametrize("activation", ["gelu", "gelu_new", "relu"])
-@pytest.mark.parametrize(
-    ("kind", "task"),
-    [
-        ("BertForMaskedLM", "masked-lm"),
-        ("BertForSequenceClassification", "classification"),
-        ("BertForTokenClassification", "tagging"),
-    ],
-)
-def test_bert_with_each_head(kind: str, task: str, activation: str, dtype: torch.dtype, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("head", "task"), BERTS.items())
+def test_bert_with_each_head(head: str, task: str, activation: str, dtype: torch.dtype, tmp_path: Path) -> None:
     config = transformers.BertConfig(**BERT, hidden_act=activation)
-    peer = theirs(kind, config)
+    peer = theirs(f"BertFor{head}", config)
     model, table = ours(FORMATS["bert"], task, config, saved(peer, tmp_path), dtype)
     texts = ids(LENGTHS)
     padded_ids, mask = padded(texts)
@@ -139,12 +133,8 @@ def test_t5(feed_forward: str, tied: bool, dtype: torch.dtype, tmp_path: Path) -
     sources, targets = ids(lengths), ids(LENGTHS, 1, first=0)
     source_ids, source_mask = padded(sources)
     target_ids, target_mask = padded(targets)
-    expected = peer(
-        input_ids=source_ids,
-        attention_mask=source_mask,
-        decoder_input_ids=target_ids,
-        decoder_attention_mask=target_mask,
-    )
+    asked = {"decoder_input_ids": target_ids, "decoder_attention_mask": target_mask}
+    expected = peer(input_ids=source_ids, attention_mask=source_mask, **asked)
     memory_SD = model.encoder(packed(sources))
     # The pad piece starts a text as in theirs, so that its row's gradient can be compared too.
     found = model.output.scores(model.decoder(packed(targets), memory_SD, packed(sources)))

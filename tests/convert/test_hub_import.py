@@ -23,18 +23,13 @@ from regard.system.errors import RegardError, UsageError
 from regard.tasks.images.classifier import ImageAssets
 from regard.tasks.text.assets import TagAssets, TextAssets
 from regard.text.tokenizers.vocabulary import read_tokenizer
-from tests.convert.small_folders import LABELS, TAGS, TEXTS, config_of, folder_of, rewrite
-from tests.convert.small_peers import framed, packed, pixels, transformers, unpadded
+from tests.convert.small_folders import LABELS, TAGS, TEXTS, around, config_of, folder_of, rewrite, untied_t5
+from tests.convert.small_peers import BERTS, framed, packed, pixels, transformers, unpadded
 from tests.models.small_models import assert_near
 from tests.refusals import refused
 
 GPT2, BERT = "GPT2LMHeadModel", "BertForSequenceClassification"
 T5, VIT = "T5ForConditionalGeneration", "ViTForImageClassification"
-BERTS = [
-    ("BertForMaskedLM", "masked-lm"),
-    ("BertForSequenceClassification", "classification"),
-    ("BertForTokenClassification", "tagging"),
-]
 
 
 def imported(path: Path) -> tuple[Any, Any, Any]:
@@ -55,9 +50,9 @@ def unread(folder: Path, where: str | Path | None, *holds: str) -> None:
         read_hub_model(folder)
 
 
-@pytest.mark.parametrize(("kind", "task"), BERTS)
-def test_bert_with_a_head(kind: str, task: str, tmp_path: Path) -> None:
-    peer, theirs = folder_of(kind, tmp_path / "theirs", labels=TAGS if task == "tagging" else LABELS)
+@pytest.mark.parametrize(("head", "task"), BERTS.items())
+def test_bert_with_a_head(head: str, task: str, tmp_path: Path) -> None:
+    peer, theirs = folder_of(f"BertFor{head}", tmp_path / "theirs", labels=TAGS if task == "tagging" else LABELS)
     recipe, tokenizer, model = imported(tmp_path)
     assert recipe.task == task
     assert recipe.data.max_tokens == recipe.model.max_positions == 40
@@ -87,13 +82,9 @@ def test_gpt2(kind: str, tmp_path: Path) -> None:
     assert tokenizer.decode(texts[0].tolist()) == TEXTS[0]
 
 
-@pytest.mark.parametrize(("feed_forward", "tied"), [("relu", True), ("gated-gelu", False)])
-def test_t5(feed_forward: str, tied: bool, tmp_path: Path) -> None:
-    made = {"feed_forward_proj": feed_forward, "tie_word_embeddings": tied}
-    peer, _ = folder_of("T5ForConditionalGeneration", tmp_path / "theirs", **made)
-    if not tied:
-        peer.lm_head.weight = torch.nn.Parameter(torch.randn_like(peer.lm_head.weight))
-        peer.save_pretrained(tmp_path / "theirs")
+@pytest.mark.parametrize("tied", [True, False])
+def test_t5(tied: bool, tmp_path: Path) -> None:
+    peer = folder_of(T5, tmp_path / "theirs")[0] if tied else untied_t5(tmp_path / "theirs")
     recipe, tokenizer, model = imported(tmp_path)
     assert (recipe.task, recipe.model.tie) == ("span-corruption", "three" if tied else "none")
     sources = [torch.tensor([*tokenizer.encode(text).ids, tokenizer.end]) for text in TEXTS]
@@ -167,15 +158,14 @@ def test_labels_keep_their_names_and_what_they_are_for(tmp_path: Path) -> None:
     rewrite(tmp_path, problem_type=None, id2label=None, label2id=None)
     assert read_hub_model(tmp_path).labels == tuple(f"LABEL_{number}" for number in range(5))
     assert read_hub_model(tmp_path).recipe.classification.kind == "single"
-    rewrite(tmp_path, problem_type="regression")
-    unread(tmp_path, "config.json", "5")
-    rewrite(tmp_path, problem_type="ranking")
-    unread(tmp_path, "config.json", "'ranking'")
-    rewrite(tmp_path, problem_type=None)
-    rewrite(tmp_path, id2label={"0": "a", "1": "b"})
-    unread(tmp_path, "config.json", "2", "5")
-    rewrite(tmp_path, id2label={str(n): "a" for n in range(5)})
-    unread(tmp_path, "config.json")
+    for changes, holds in (
+        ({"problem_type": "regression"}, ("5",)),
+        ({"problem_type": "ranking"}, ("'ranking'",)),
+        ({"problem_type": None, "id2label": {"0": "a", "1": "b"}}, ("2", "5")),
+        ({"id2label": {str(n): "a" for n in range(5)}}, ()),
+    ):
+        rewrite(tmp_path, **changes)
+        unread(tmp_path, "config.json", *holds)
 
 
 @pytest.mark.parametrize(
@@ -191,11 +181,10 @@ def test_labels_that_no_output_can_show_are_refused(task: str, label: str, tmp_p
     unread(tmp_path, tmp_path / "config.json", f"the label {json.dumps(label)} of id2label")
 
 
-def test_what_stands_between_several_labels_may_stand_in_one_alone(tmp_path: Path) -> None:
-    folder_of("BertForSequenceClassification", tmp_path / "one", labels=("a|b", "B-"))
-    assert read_hub_model(tmp_path / "one").labels == ("a|b", "B-")
-    folder_of("BertForTokenClassification", tmp_path / "tags", labels=("O", "B", "I", "U-x", "-"))
-    assert read_hub_model(tmp_path / "tags").labels == ("O", "B", "I", "U-x", "-")
+@pytest.mark.parametrize(("head", "labels"), [("Sequence", ("a|b", "B-")), ("Token", ("O", "B", "I", "U-x", "-"))])
+def test_what_stands_between_several_labels_may_stand_in_one_alone(head: str, labels: Any, tmp_path: Path) -> None:
+    folder_of(f"BertFor{head}Classification", tmp_path, labels=labels)
+    assert read_hub_model(tmp_path).labels == labels
 
 
 @pytest.mark.parametrize(
@@ -392,19 +381,6 @@ def test_a_bare_encoder(tmp_path: Path) -> None:
     texts = packed(framed(tokenizer, TEXTS))
     assert_near(model(texts), said.pooler_output, 1e-4)
     assert_near(model.encoder(texts), unpadded(said.last_hidden_state, framed(tokenizer, TEXTS)), 1e-4)
-
-
-def around(
-    folder: Path, way: str = "mean_tokens", kinds: tuple[str, ...] = ("Transformer", "Pooling"), **more: Any
-) -> None:
-    """The files of an encoder of sentences beside a bare encoder."""
-    names = ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens")
-    (folder / "1_Pooling").mkdir(exist_ok=True)
-    pooling = {"word_embedding_dimension": 12, **{f"pooling_mode_{name}": name == way for name in names}}
-    (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
-    modules = [{"idx": n, "type": f"sentence_transformers.models.{kind}"} for n, kind in enumerate(kinds)]
-    (folder / "modules.json").write_text(json.dumps(modules))
-    (folder / "sentence_bert_config.json").write_text(json.dumps(more))
 
 
 @pytest.mark.parametrize(("way", "pool"), [("cls_token", "first"), ("mean_tokens", "mean"), ("max_tokens", "max")])

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from regard.system.errors import Stopped
-from tests.training.toy import Play, StopAt, assert_same, recipe
+from tests.training.toy import Play, StopAt, assert_same, flip, recipe
 
 SETTINGS = {"steps": 20, "ema": 0.9}
 
@@ -28,11 +28,7 @@ def stopped(tmp_path):
 @pytest.mark.parametrize("seed", range(5))
 def test_a_flipped_bit_in_the_newest(tmp_path, never, seed):
     play, checkpoints = stopped(tmp_path)
-    generator = random.Random(seed)
-    chosen = generator.choice(sorted((checkpoints / "step-000013").iterdir()))
-    raw = bytearray(chosen.read_bytes())
-    raw[generator.randrange(len(raw))] ^= 1 << generator.randrange(8)
-    chosen.write_bytes(raw)
+    flip(random.Random(seed).choice(sorted((checkpoints / "step-000013").iterdir())), seed)
     play.fit()
     assert any("step-000013 is damaged" in event for event in play.reporter.events)
     assert_same(play, never)

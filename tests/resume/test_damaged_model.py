@@ -14,16 +14,10 @@ from regard.training.checkpoints import manifest
 from regard.training.progress import Best, Progress
 from tests.refusals import refused
 from tests.resume.small_runs import killed, killed_and_resumed, operations, results, train
-from tests.training.toy import Counting, in_child
+from tests.training.toy import Counting, flip, in_child
 
 pytestmark = pytest.mark.usefixtures("counted")
 MODEL = "model.safetensors"
-
-
-def flipped(path: Path) -> None:
-    raw = bytearray(path.read_bytes())
-    raw[len(raw) // 2] ^= 8
-    path.write_bytes(raw)
 
 
 def cut(path: Path) -> None:
@@ -52,12 +46,8 @@ def mended(corpus, output):
 @pytest.mark.parametrize(
     ("harm", "name"),
     [
-        (flipped, manifest.NAME),
-        (Path.unlink, manifest.NAME),
-        (flipped, MODEL),
-        (Path.unlink, MODEL),
-        (cut, "recipe.toml"),
-        (flipped, "tokenizer.source.json"),
+        *((harm, name) for harm in (flip, Path.unlink) for name in (manifest.NAME, MODEL)),
+        *((cut, "recipe.toml"), (flip, "tokenizer.source.json")),
     ],
 )
 def test_after_the_run(corpus, never, finished, harm, name):
@@ -76,7 +66,7 @@ def test_before_the_final_scores(corpus, never, tmp_path, name):
     last = max(number for number, seen in enumerate(never[1], 1) if seen == "create .card.md")
     killed(partial(train, corpus, output), last)
     assert "* BLEU" not in (output / "card.md").read_text()
-    flipped(output / name)
+    flip(output / name)
     assert len(mended(corpus, output)) == 1
     assert results(output) == never[0]
 
@@ -84,14 +74,14 @@ def test_before_the_final_scores(corpus, never, tmp_path, name):
 def test_before_the_first_checkpoint(corpus, never, tmp_path):
     output = tmp_path / "model"
     killed(partial(train, corpus, output), never[1].index("mkdir step-000002") + 1)
-    flipped(output / manifest.NAME)
+    flip(output / manifest.NAME)
     (said,) = mended(corpus, output)
     assert "training rewrites the model folder" in said
     assert results(output) == never[0]
 
 
 def test_where_its_checkpoint_is_lost_an_older_one_goes_on(corpus, never, finished):
-    flipped(finished / MODEL)
+    flip(finished / MODEL)
     shutil.rmtree(finished / "training" / "checkpoints" / "step-000004")
     (said,) = mended(corpus, finished)
     assert said.endswith("from step-000002")
@@ -99,7 +89,7 @@ def test_where_its_checkpoint_is_lost_an_older_one_goes_on(corpus, never, finish
 
 
 def test_without_the_best_checkpoint_it_says_what_to_do(corpus, finished, monkeypatch):
-    flipped(finished / MODEL)
+    flip(finished / MODEL)
     before = {path.name: path.read_bytes() for path in finished.iterdir() if path.is_file()}
     monkeypatch.setattr(model_writer, "load_progress", lambda training: Progress(4, best=Best(3, "loss", 2.5)))
     with refused(NoValidCheckpoint, "step-000003"):
@@ -109,7 +99,7 @@ def test_without_the_best_checkpoint_it_says_what_to_do(corpus, finished, monkey
 
 @pytest.mark.parametrize("most", [3, pytest.param(None, marks=pytest.mark.long(2))])
 def test_killed_while_it_is_mended(corpus, never, finished, tmp_path, most):
-    flipped(finished / MODEL)
+    flip(finished / MODEL)
     damaged = shutil.copytree(finished, tmp_path / "damaged")
     numbers = range(1, len(operations(partial(train, corpus), finished)) + 1)
     for number in random.Random(7).sample(numbers, most or len(numbers)):

@@ -22,8 +22,7 @@ def never(tmp_path_factory):
 
 def killed(tmp_path, number, middle, never):
     play = Play(tmp_path / f"model-{number}-{middle}", recipe(**SETTINGS))
-    code = in_child(lambda: play.fit(Killer(number, middle)))
-    assert code == 137
+    assert in_child(lambda: play.fit(Killer(number, middle))) == 137
     resumed(play, never)
     shutil.rmtree(play.output)
 
@@ -39,10 +38,8 @@ def resumed(play, never):
 
 def one_save(operations):
     """The numbers of all operations from one checkpoint's first file to the removal of a surplus one."""
-    first = next(
-        i for i, (what, name) in enumerate(operations) if what == "mkdir" and name.startswith("step-000006.partial")
-    )
-    last = next(i for i, (what, name) in enumerate(operations[first:], first) if what == "rmdir")
+    first = next(i for i, one in enumerate(operations) if " ".join(one).startswith("mkdir step-000006.partial"))
+    last = next(i for i, (what, _) in enumerate(operations[first:], first) if what == "rmdir")
     return range(first + 1, last + 2)
 
 

@@ -38,16 +38,13 @@ def test_killed_again_while_what_is_left_is_removed(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-class Interrupted(Fast):
-    """Ends the process by an exception in the middle of the save."""
+def test_interrupted_in_the_middle_of_the_save_it_leaves_nothing(tmp_path: Path) -> None:
+    class Interrupted(Fast):
+        def before(self, operation: str, path: Path) -> None:
+            super().before(operation, path)
+            if self.number == 6:
+                raise KeyboardInterrupt
 
-    def before(self, operation: str, path: Path) -> None:
-        super().before(operation, path)
-        if self.number == 6:
-            raise KeyboardInterrupt
-
-
-def test_interrupted_it_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         measured(tmp_path, Interrupted())
     assert list(tmp_path.iterdir()) == []

@@ -51,23 +51,14 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def verified_index(folder: Path) -> SimpleNamespace:
-    return SimpleNamespace(fingerprint=verify_folder(folder)["fingerprint"])
-
-
 @pytest.fixture
 def made(tmp_path: Path) -> Callable[[Path], None]:
     """Prepares a small corpus, with separate vocabularies, into a folder."""
     for side in ("en", "de"):
         (tmp_path / f"a.{side}").write_text("".join(f"the {side} line {n % 7} of {n}\n" for n in range(60)))
     pairs = open_pairs(tmp_path / "a.en", tmp_path / "a.de")
-    recipe = recipe_from(
-        {
-            "text": {"vocabulary": 320, "joint": False, "bpe_dropout": 0.1},
-            "data": {"validation": 5, "max_tokens": 40},
-            "model": {"tie": "two"},
-        }
-    )
+    text, data = {"vocabulary": 320, "joint": False, "bpe_dropout": 0.1}, {"validation": 5, "max_tokens": 40}
+    recipe = recipe_from({"text": text, "data": data, "model": {"tie": "two"}})
     return lambda folder: prepare_pairs([pairs], recipe, folder) and None
 
 
@@ -109,7 +100,7 @@ def test_killed_while_damaged_data_is_made_again(tmp_path: Path, made: Callable[
     class Small:
         def prepare(self, folder: Path, progress: Any) -> Any:
             made(folder)
-            return verified_index(folder)
+            return SimpleNamespace(fingerprint=verify_folder(folder)["fingerprint"])
 
     def run(folder: Path) -> None:
         prepare_data(Small(), folder, lambda text: None)  # type: ignore[arg-type]

@@ -74,31 +74,23 @@ def test_lost_it_is_known_from_a_checkpoint(corpus, whole, tmp_path):
     assert results(tmp_path / "model") == results(output)
 
 
-def test_a_run_from_before_there_were_reviews_goes_on_to_its_steps(corpus, whole, tmp_path):
-    first = whole[1].starts[0][1]
+@pytest.mark.parametrize("reviews", [False, True])
+def test_a_run_from_before_there_were_reviews_or_final_scores_counted(corpus, tmp_path, reviews):
+    """It goes on to its steps, or is planned anew as it was."""
     with pytest.raises(Stopped):
         train(corpus, tmp_path / "model", 2)
     place = tmp_path / "model" / "training"
     fields = resolved.read_fields(place)
-    del fields["chosen.costs"]
-    resolved.write(place, fields, Files())
-    again = train(corpus, tmp_path / "model")
-    assert (again.starts, again.step) == ([(2, first)], first)
-    assert "chosen.planned" not in resolved.read_fields(place)
-
-
-def test_a_run_from_before_final_scores_counted_is_planned_anew_as_it_was(corpus, tmp_path):
-    with pytest.raises(Stopped):
-        train(corpus, tmp_path / "model", 2)
-    place = tmp_path / "model" / "training"
-    fields = resolved.read_fields(place)
-    assert fields["chosen.costs"][5] > 0
-    old = {**fields, "chosen.costs": fields["chosen.costs"][:5]}
-    resolved.write(place, old, Files())
-    again = train(corpus, tmp_path / "model")
-    steps = resolved.read_fields(place)
-    assert again.starts == [(2, old["chosen.steps"]), (steps["chosen.reviewed"], steps["chosen.steps"])]
-    assert steps["chosen.costs"] == old["chosen.costs"]
+    costs, first = fields.pop("chosen.costs"), fields["chosen.steps"]
+    assert costs[5] > 0
+    resolved.write(place, {**fields, "chosen.costs": costs[:5]} if reviews else fields, Files())
+    again, found = train(corpus, tmp_path / "model"), resolved.read_fields(place)
+    if reviews:
+        assert again.starts == [(2, first), (found["chosen.reviewed"], found["chosen.steps"])]
+        assert found["chosen.costs"] == costs[:5]
+    else:
+        assert (again.starts, again.step) == ([(2, first)], first)
+        assert "chosen.planned" not in found
 
 
 def test_finished_it_can_be_made_longer(corpus, tmp_path):

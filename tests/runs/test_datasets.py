@@ -23,16 +23,13 @@ def test_every_task_has_a_class_and_a_job() -> None:
     assert set(READINGS) <= set(JOBS)
 
 
-def test_files_are_opened_in_their_order(tmp_path: Path) -> None:
+def test_files_are_opened_in_their_order_and_columns_are_those_of_every_file(tmp_path: Path) -> None:
     paths = [written(tmp_path / name, rows(3)) for name in ("b.csv", "a.csv", "v.csv")]
     learned, valid = InputFiles(paths[:2], paths[2]).corpora(open_labelled)
     assert [corpus.name for corpus in learned] == [str(path) for path in paths[:2]]
     assert valid is not None
     assert valid.name == str(paths[2])
     assert InputFiles(paths[:1]).corpora(open_labelled)[1] is None
-
-
-def test_columns_are_those_of_every_file(tmp_path: Path) -> None:
     for name in ("a.tsv", "v.tsv"):
         (tmp_path / name).write_text("x\tthe cat\n")
     learned, valid = InputFiles([tmp_path / "a.tsv"], tmp_path / "v.tsv", "2,1").corpora(open_labelled)
@@ -46,17 +43,13 @@ def test_what_is_not_there_is_named(tmp_path: Path, train: tuple[str, ...], vali
     given = InputFiles([tmp_path / name for name in train], tmp_path / valid if valid else None)
     with refused(UsageError, *((None, "--train FILE") if not train else ("absent.csv",))):
         given.corpora(open_labelled)
-
-
-def test_a_pipe_cannot_be_read_several_times(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "a.csv")
-    with refused(UsageError, "a.csv"):
-        InputFiles([tmp_path / "a.csv"]).corpora(open_labelled)
+    os.mkfifo(tmp_path / "pipe.csv")  # which cannot be read several times
+    with refused(UsageError, "pipe.csv"):
+        InputFiles([tmp_path / "pipe.csv"]).corpora(open_labelled)
 
 
 def classification(tmp_path: Path, pairs: list[tuple[str, str]], despite: bool = False, **fields: Any) -> Any:
-    told: list[str] = []
-    asked: list[int] = []
+    told, asked = list[str](), list[int]()
 
     def recipe(count: int, *more: Any) -> Recipe:
         asked.append(count)

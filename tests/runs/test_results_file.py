@@ -20,7 +20,7 @@ from regard.runs import results_file
 from regard.runs.results_file import ResultsFile, length_prefix
 from regard.system.errors import RegardError, Stopped
 from tests.refusals import refused
-from tests.training.toy import Fast, Killer, in_child
+from tests.training.toy import Fast, Killer, flip, in_child
 
 ABOUT = {"command": "translate", "model": "5f", "--beam": None, "--json": False}
 TEXTS = [f"text {number}\n" * (number % 4) for number in range(23)]
@@ -117,8 +117,15 @@ def test_what_is_answered_is_not_asked_again(tmp_path: Path) -> None:
         assert list(rest) == TEXTS[12:]
 
 
-def test_a_stop_saves_what_no_save_was_due_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stop_saves_what_no_save_was_due_for_and_a_failure_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(results_file, "EVERY", 1e9)
+    (tmp_path / "b").write_text("before")
+    with pytest.raises(ZeroDivisionError):
+        make(tmp_path / "b", after=2, error=ZeroDivisionError())
+    assert names(tmp_path) == ["b"]
+    assert (tmp_path / "b").read_text() == "before"
     stopped(tmp_path / "a", 3)
     log = [json.loads(line) for line in (tmp_path / "a.partial.log").read_bytes().splitlines()]
     assert log[0] == {"format": 1, "about": ABOUT}
@@ -126,15 +133,6 @@ def test_a_stop_saves_what_no_save_was_due_for(tmp_path: Path, monkeypatch: pyte
     given = hashlib.sha256(b"".join(map(length_prefix, TEXTS[:12]))).hexdigest()
     found = hashlib.sha256(content).hexdigest()
     assert log[1:] == [{"texts": 12, "size": len(content), "given": given, "found": found}]
-
-
-def test_a_failure_before_a_save_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results_file, "EVERY", 1e9)
-    (tmp_path / "a").write_text("before")
-    with pytest.raises(ZeroDivisionError):
-        make(tmp_path / "a", after=2, error=ZeroDivisionError())
-    assert names(tmp_path) == ["a"]
-    assert (tmp_path / "a").read_text() == "before"
 
 
 @pytest.mark.parametrize(
@@ -173,15 +171,15 @@ def test_a_shorter_input_has_fewer_results_and_line_feeds_end_no_text(
     assert (tmp_path / "a").read_bytes() == answered(texts, 1)
 
 
-@pytest.mark.parametrize("flip", range(0, 300, 23))
+@pytest.mark.parametrize("flip_seed", range(0, 300, 23))
 @pytest.mark.parametrize("end", [".partial", ".partial.log"])
-def test_a_flipped_bit_or_a_cut_costs_what_is_behind_it(tmp_path: Path, flip: int, end: str) -> None:
+def test_a_flipped_bit_or_a_cut_costs_what_is_behind_it(tmp_path: Path, flip_seed: int, end: str) -> None:
     stopped(tmp_path / "a", 3)
     path = tmp_path / f"a{end}"
-    whole, draw = path.read_bytes(), random.Random(flip)
-    for content in (flipped(whole, draw), whole[: draw.randrange(len(whole))]):
-        path.write_bytes(content)
-        said = ""
+    whole, draw = path.read_bytes(), random.Random(flip_seed)
+    for harmed in (partial(flip, path, flip_seed), lambda: path.write_bytes(whole[: draw.randrange(len(whole))])):
+        harmed()
+        content, said = path.read_bytes(), ""
         try:
             make(tmp_path / "a")
         except RegardError as error:
@@ -196,11 +194,6 @@ def test_a_flipped_bit_or_a_cut_costs_what_is_behind_it(tmp_path: Path, flip: in
             assert names(tmp_path) == ["a"]
             (tmp_path / "a").unlink()
         stopped(tmp_path / "a", 3)
-
-
-def flipped(content: bytes, draw: random.Random) -> bytes:
-    place = draw.randrange(len(content))
-    return content[:place] + bytes([content[place] ^ 1 << draw.randrange(8)]) + content[place + 1 :]
 
 
 def test_files_of_others_are_left_alone(tmp_path: Path) -> None:

@@ -64,23 +64,17 @@ def test_wishes(ask: Any, wishes: dict[str, Any], where: str, held: str) -> None
     assert caught.value.exit_code == 2
 
 
-def test_a_run_that_must_be_there(ask: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [".", "file", "file/below/it"])
+def test_outputs(ask: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    with refused(RegardError, tmp_path / name):
+        ask(tmp_path / name)
     with refused(NoValidCheckpoint, tmp_path / "new") as caught:
         ask(resume="must")
     assert caught.value.exit_code == 3
-
-
-@pytest.mark.parametrize("name", [".", "file", "file/below/it"])
-def test_outputs(ask: Any, tmp_path: Path, name: str) -> None:
-    with refused(RegardError, tmp_path / name):
-        ask(tmp_path / name)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.de", "a.en", "file"]
-
-
-def test_where_nobody_may_write(ask: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.access", lambda path, mode: False)
     with refused(RegardError, "new"):
         ask()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.de", "a.en", "file"]
 
 
 def test_pairs_may_be_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,11 +101,9 @@ def test_where_nothing_is_wrong_the_data_is_read(ask: Any) -> None:
 def test_only_translation_weighs_its_files(tmp_path: Path, task: str) -> None:
     recipe = {"task": task, "data": {"weights": [1, 2]}}
     given: dict[str, Any] = {"train": [tmp_path / "a", tmp_path / "b"], "output": tmp_path / "new"}
-    for where, wishes in (
-        ("--weight", {"task": task, "weights": [1, 2]}),
-        ("data.weights", {"task": task, "settings": ["data.weights=[1, 2]"]}),
-        ("data.weights", {"recipe": recipe}),
-    ):
+    by_setting = {"task": task, "settings": ["data.weights=[1, 2]"]}
+    given_by = {"task": task, "weights": [1, 2]}
+    for where, wishes in (("--weight", given_by), ("data.weights", by_setting), ("data.weights", {"recipe": recipe})):
         with refused(UsageError, where):
             training.train(**given, **wishes)
 

@@ -36,6 +36,8 @@ def test_every_row_with_every_preset_is_a_recipe() -> None:
             assert recipe.training.steps is None
             assert recipe.text.vocabulary == size.vocabulary
 
+    assert learn([""], sizing.FEWEST).size == sizing.FEWEST  # the smallest vocabulary is one
+
 
 def test_a_recipes_own_model_is_not_mixed_with_the_rows() -> None:
     assert "model" not in values(SIZES[0], with_model=False)
@@ -93,7 +95,3 @@ def test_a_model_is_refused_where_weights_gradient_and_moments_do_not_fit(
         with pytest.raises(RegardError, match=r" \(.*d_model 128, .*\) .* GB .* GB"):
             sizing.refuse_too_large(section, make, cpu)
     sizing.refuse_too_large(section, lambda: transformer(section, 258, 258), cpu)  # the smallest vocabulary fits
-
-
-def test_the_smallest_vocabulary_is_one() -> None:
-    assert learn([""], sizing.FEWEST).size == sizing.FEWEST

@@ -63,32 +63,25 @@ def alone(task: Any, family: str, ids: list[int], layer: int | None = None) -> n
 
 
 @pytest.mark.parametrize("family", SECTIONS)
-@pytest.mark.parametrize("pool", POOLS)
-def test_a_text_is_its_encoders_vectors_pooled(family: str, pool: Any) -> None:
+def test_tokens_have_the_vectors_between_the_symbols_and_a_text_all_of_them_pooled(family: str) -> None:
     task = task_of(family)
-    found = TextVectors(task).texts(TEXTS, pool)
-    assert found.shape == (5, 12)
-    before, behind = around(family, task.assets.tokenizer)
-    plain = {"first": lambda r: r[0], "last": lambda r: r[-1], "mean": lambda r: r.mean(0), "max": lambda r: r.max(0)}
-    for text, row in zip(TEXTS, found, strict=True):
-        ids = task.assets.tokenizer.ids_batch([text])[0].tolist()
-        expected = plain[pool](alone(task, family, [*before, *ids, *behind])) if text.strip() else np.zeros(12)
-        assert_near(row, expected, 1e-5)
-
-
-@pytest.mark.parametrize("family", SECTIONS)
-def test_tokens_have_the_vectors_between_the_symbols(family: str) -> None:
-    task = task_of(family)
-    tokenizer = task.assets.tokenizer
+    vectors, tokenizer = TextVectors(task), task.assets.tokenizer
     before, behind = around(family, tokenizer)
-    for text, one in zip(TEXTS, TextVectors(task).tokens(TEXTS), strict=True):
+    plain = {"first": lambda r: r[0], "last": lambda r: r[-1], "mean": lambda r: r.mean(0), "max": lambda r: r.max(0)}
+    assert set(plain) == set(POOLS)
+    pooled = {pool: vectors.texts(TEXTS, pool) for pool in POOLS}
+    for number, (text, one) in enumerate(zip(TEXTS, vectors.tokens(TEXTS), strict=True)):
         encoded = tokenizer.encode(text)
         if not text.strip():
             assert (one.ids, one.vectors.shape) == ((), (0, 12))
+            assert not any(rows[number].any() for rows in pooled.values())
             continue
         assert (list(one.ids), list(one.offsets)) == (encoded.ids, encoded.offsets)
         rows = alone(task, family, [*before, *encoded.ids, *behind])
         assert_near(one.vectors, rows[len(before) : len(rows) - len(behind)], 1e-5)
+        for pool, found in pooled.items():
+            assert found.shape == (5, 12)
+            assert_near(found[number], plain[pool](rows), 1e-5)
 
 
 @pytest.mark.parametrize("family", ["transformer", "bert", "gpt"])
@@ -193,18 +186,15 @@ def test_a_patch_has_its_own_and_lower_layers_too() -> None:
     assert not np.allclose(found, ImageVectors(task).patches(PIXELS))
 
 
-def test_image_vectors_of_length_one_and_of_nothing() -> None:
+def test_image_vectors_of_length_one_of_nothing_and_what_cannot_be() -> None:
     vectors = ImageVectors(image_classifier())
     for found in (vectors.images(PIXELS, normalise=True), vectors.patches(PIXELS, normalise=True)):
         np.testing.assert_allclose(np.linalg.norm(found, axis=-1), 1, atol=1e-6)
     assert vectors.images([]).shape == (0, 16)
     assert vectors.patches([]).shape == (0, 6, 16)
-
-
-def test_image_vectors_that_cannot_be() -> None:
     with refused(UsageError, "--layer", "4", "3"):
         ImageVectors(image_classifier(), 4)
     with refused(UsageError, "pool", "'sum'"):
-        ImageVectors(image_classifier()).images(PIXELS, "sum")  # type: ignore[arg-type]
+        vectors.images(PIXELS, "sum")  # type: ignore[arg-type]
     with refused(RegardError, "image", "6 x 4 x 1"):
-        ImageVectors(image_classifier()).images([PIXELS[0][1:]])
+        vectors.images([PIXELS[0][1:]])

@@ -58,11 +58,8 @@ LESSONS = {"masked-lm": 200}
 def text(path: Path, count: int, seed: int = 1) -> Path:
     """Lines in which a word decides the next: counting up, each from another place."""
     draw = random.Random(seed)
-    lines = []
-    for _ in range(count):
-        begin = draw.randrange(10)
-        lines.append(" ".join(WORDS[(begin + place) % 10] for place in range(draw.randint(4, 12))))
-    path.write_text("".join(f"{line}\n" for line in lines))
+    places = ((draw.randrange(10), draw.randint(4, 12)) for _ in range(count))
+    path.write_text("".join(f"{' '.join((WORDS * 3)[begin : begin + length])}\n" for begin, length in places))
     return path
 
 
@@ -91,7 +88,7 @@ def test_what_was_trained_can_be_loaded(taught, task: str) -> None:
     assert loss < 2.5  # of 420 pieces, log 420 = 6
 
 
-def test_a_language_model_goes_on_counting(taught) -> None:
+def test_a_language_model_goes_on_counting_and_none_of_another_family_begins_from_it(taught, tmp_path: Path) -> None:
     model = taught["language-model"][0]
     (written,) = model.generate("one two three", max_tokens=12, temperature=0)
     assert written.text.startswith(" four five")
@@ -99,6 +96,9 @@ def test_a_language_model_goes_on_counting(taught) -> None:
     assert good.log_probability > bad.log_probability + 2
     card = (taught["language-model"][1] / "card.md").read_text()
     assert all(measure in card for measure in ("per token", "per word", "bits per byte"))
+    given = {"train": text(tmp_path / "a.txt", 60), "start_from": taught["language-model"][1], "settings": ONE_STEP}
+    with pytest.raises(RegardError):
+        regard.train(output=tmp_path / "a", task="masked-lm", **given, **HERE)
 
 
 def test_masked_words_are_found(taught) -> None:
@@ -118,12 +118,13 @@ def test_missing_spans_are_said_and_it_can_be_begun_from(taught, tmp_path: Path)
     given = {"train": text(tmp_path / "b.txt", 60, 2), "start_from": folder, "task": "span-corruption"}
     again = regard.train(output=tmp_path / "more", settings=[*ONE_STEP, "training.rate=1e-9"], **given, **HERE)
     assert torch.allclose(again.model.output.weight, model.model.output.weight, atol=1e-6)
-    with refused(UsageError, "nothing is missing", "[MASK]"):
-        model.fill("nothing is missing")
-    with refused(UsageError, "<extra_0> and <extra_0>"):
-        model.fill("<extra_0> and <extra_0>")
-    with refused(UsageError, None, "32", "23"):
-        model.fill("<extra_0>" + " one" * 30 + " [MASK]")
+    for asked, where, *holds in (
+        ("nothing is missing", "nothing is missing", "[MASK]"),
+        ("<extra_0> and <extra_0>", "<extra_0> and <extra_0>"),
+        ("<extra_0>" + " one" * 30 + " [MASK]", None, "32", "23"),
+    ):
+        with refused(UsageError, where, *holds):
+            model.fill(asked)
     with refused(UsageError, "k", "0", "100"):
         model.fillings(["[MASK]"], 0)
 
@@ -170,12 +171,6 @@ def test_what_is_evaluated_is_what_training_would_have_ended_with(
     if task == "masked-lm":
         assert f"of {found['tokens']:,} tokens" in card
         assert f"* {found['accuracy']:.2f} % of them" in card
-
-
-def test_one_task_begins_from_another_of_its_family_only(taught, tmp_path: Path) -> None:
-    given = {"train": text(tmp_path / "a.txt", 60), "start_from": taught["language-model"][1], "settings": ONE_STEP}
-    with pytest.raises(RegardError):
-        regard.train(output=tmp_path / "a", task="masked-lm", **given, **HERE)
 
 
 def job(task: str, given: InputFiles, documents: str = "line") -> Any:
@@ -251,14 +246,11 @@ def test_few_documents_give_their_end(tmp_path: Path) -> None:
     assert abs(len(tokenizer.decode(held)) - len(whole) / 10) <= 1
 
 
-def test_the_table_goes_by_characters(tmp_path: Path) -> None:
+def test_the_table_goes_by_characters_also_of_text_under_a_key_of_jsonl(tmp_path: Path) -> None:
     asked, path, made = list[int](), text(tmp_path / "a.txt", 100), Recipe(**recipe("language-model"))
     recipe_for = lambda count: asked.append(count) or made  # noqa: E731
     found = JOBS["language-model"](InputFiles([path]), recipe_for, lambda line: None, False)
     assert asked[-1] == found.characters == len(path.read_text()) - 100
-
-
-def test_text_under_a_key_of_jsonl(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("".join(f'{{"body": "number {n:02d}"}}\n' for n in range(33)))
     assert job("masked-lm", InputFiles([tmp_path / "a.jsonl"], columns="body")).characters == 33 * 9
     with refused(RegardError, "a.jsonl:1", "'text'"):
@@ -272,11 +264,7 @@ def test_where_nothing_but_white_space_is_kept_back_the_file_is_named(tmp_path: 
     found = job(task, InputFiles([path]), "file")
     with refused(RegardError, path):
         found.prepare(tmp_path / "data", no_progress)
-
-
-@pytest.mark.parametrize("task", TASKS)
-def test_columns_of_plain_text_are_refused(tmp_path: Path, task: str) -> None:
-    with refused(UsageError, "--columns"):
+    with refused(UsageError, "--columns"):  # plain text has none
         job(task, InputFiles([text(tmp_path / "a.txt", 60)], columns="2"))
 
 

@@ -47,16 +47,13 @@ def test_it_takes_no_longer_than_it_may(tmp_path, limit, cold):
     assert costs.step in (0.5, 5.0)
 
 
-class Beginning(Timed):
-    """Has to do something before it can begin."""
-
-    def trial(self, generate, done):
-        self.clock.work(3.0)
-        super().trial(generate, done)
-
-
 @pytest.mark.parametrize("limit", [1e9, 100.0, 40.0])
 def test_a_beginning_is_not_taken_for_all_of_it(tmp_path, limit):
+    class Beginning(Timed):
+        def trial(self, generate, done):
+            self.clock.work(3.0)
+            super().trial(generate, done)
+
     costs, _ = timed(tmp_path, Clock(), limit, kind=Beginning)
     assert (costs.loss, costs.text) == pytest.approx((3.0 + 2.0, 3.0 + 2.0 + 3.0 + 12.0))
 
@@ -67,15 +64,12 @@ def test_where_text_does_not_decide_it_matters_to_the_final_scores_alone(tmp_pat
     assert (costs.loss, costs.text) == pytest.approx((2.0, 14.0 if minutes else 2.0))
 
 
-class Plain(Toy):
-    """Makes no text."""
-
-    def trial(self, generate, done):
-        if not generate:
-            super().trial(generate, done)
-
-
 def test_where_nothing_takes_longer_text_costs_nothing(tmp_path):
+    class Plain(Toy):
+        def trial(self, generate, done):
+            if not generate:
+                super().trial(generate, done)
+
     costs, _ = measure(Plain(), Corpus(), recipe(), tmp_path, Hooks(reseed=reseed, files=Fast()), 1e9)
     assert costs.text == costs.loss > 0
 

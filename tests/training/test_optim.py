@@ -63,18 +63,13 @@ def test_a_backward_pass_adds_into_the_flat_gradient():
         assert parameter.untyped_storage().data_ptr() == flat.weights.untyped_storage().data_ptr(), name
 
 
-def test_tied_parameters_are_held_and_saved_once():
+def test_tied_parameters_are_held_and_saved_once_and_frozen_ones_stay():
     model = Bigram()
     flat = FlatOptimiser(model, section())
     assert model.output.weight is model.embedding.weight
     assert "output.weight" not in flat.weights_by_name()
     assert set(flat.weights_by_name()) == {n for n, _ in model.named_parameters()} | {"seen"}
-    held = sum(-(-p.numel() // 16) * 16 for p in model.parameters())
-    assert len(flat.weights) == held
-
-
-def test_frozen_parameters_stay_and_are_saved():
-    model = Bigram()
+    assert len(flat.weights) == sum(-(-p.numel() // 16) * 16 for p in model.parameters())
     model.layers[0].bias.requires_grad_(False)
     before = model.layers[0].bias.clone()
     flat = FlatOptimiser(model, section())
@@ -135,16 +130,13 @@ def test_restored_to_the_bit():
         assert all(torch.equal(one[name], two[name]) for name in one)
 
 
-def test_another_model_is_refused():
+def test_another_model_and_what_cannot_be_trained_are_refused():
     flat = FlatOptimiser(Bigram(), section())
     weights, moments = flat.weights_by_name(), flat.moments_by_name()
     with refused(RegardError, "embedding.weight"):
         flat.restore({n: t for n, t in weights.items() if n != "embedding.weight"}, moments, {})
     with refused(RegardError, "norm.bias", "[9]"):
         flat.restore({**weights, "norm.bias": torch.zeros(9)}, moments, {})
-
-
-def test_what_cannot_be_is_said():
     with refused(RegardError, "model"):
         FlatOptimiser(nn.Identity(), section())
     mixed = Bigram()

@@ -16,14 +16,11 @@ from regard.training.progress import Best, Progress, is_scoring_step, load_progr
 from tests.training.toy import Fast
 
 
-def test_state_goes_there_and_back():
+def test_state_goes_there_and_back_as_three_integers_of_data_and_nothing_of_a_generator():
     progress = Progress(7, Position(1, 2, 3), 1.25, Best(5, "bleu", 31.5), 1, 2, 1, [6, 7], [3.5, 0.1 + 0.2], 1, True)
     assert Progress.of(json.loads(progress.dump()), Path()) == progress
-    assert Progress.of(json.loads(Progress().dump()), Path()) == Progress()
-
-
-def test_state_holds_three_integers_of_data_and_nothing_of_a_generator():
     values = json.loads(Progress().dump())
+    assert Progress.of(values, Path()) == Progress()
     assert values["position"] == {"epoch": 0, "block": 0, "batch": 0}
     assert values["format"] == 1
 
@@ -97,10 +94,8 @@ def test_best_by_loss_then_by_bleu():
 
 @pytest.mark.parametrize(("select", "value"), [("loss", 3.0), ("bleu", 20.0), ("chrf", 40.0)])
 def test_best_by_what_is_asked(select, value):
-    progress = Progress(step=1)
-    assert progress.judge(Validation(3.0, {"bleu": 20.0, "chrf": 40.0}), Training(steps=100, select=select)) == Best(
-        1, select, value
-    )
+    judged = Progress(step=1).judge(Validation(3.0, {"bleu": 20.0, "chrf": 40.0}), Training(steps=100, select=select))
+    assert judged == Best(1, select, value)
 
 
 def test_the_last_is_kept_however_it_went():

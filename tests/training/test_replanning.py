@@ -33,24 +33,17 @@ def test_the_end_falls_near_the_minutes(tmp_path, slower, select):
     assert 0.92 * 300 - dearest < clock.now < 300
 
 
-class Slowing(StopAt):
-    """Never asks to stop; but behind a step the machine is slower by a tenth."""
-
-    def __init__(self, clock, at):
-        super().__init__(at)
-        self.clock = clock
-
-    def __call__(self):
-        if super().__call__():
-            self.clock.slower *= 1.1
-        return False
-
-
 def test_a_machine_that_slows_down_by_a_tenth_behind_the_review_is_still_in_time(tmp_path):
+    class Slowing(StopAt):
+        def __call__(self):  # never asks to stop
+            if super().__call__():
+                clock.slower *= 1.1
+            return False
+
     play, clock = minutes(tmp_path, 5.0, select="loss"), Clock()
     play.step = 2.0
     play.planned(clock)
-    play.go(clock, SlowDisk(clock), Slowing(clock, midway(play.recipe.training.steps)))
+    play.go(clock, SlowDisk(clock), Slowing(midway(play.recipe.training.steps)))
     assert clock.slower == 1.1
     assert 0.97 * 300 < clock.now < 300
 
@@ -63,10 +56,8 @@ def test_everybody_is_told_once(tmp_path):
     said = f"re-planned at step 20: {steps} steps instead of 40 fit into 1 minutes"
     assert [line["text"] for line in log(play, "event")] == [said]
     assert play.reporter.events == [said]
-    assert [(line["kind"], line["step"], line["steps"]) for line in log(play, "start", "planned")] == [
-        ("start", 0, 40),
-        ("planned", 20, steps),
-    ]
+    logged = [(line["kind"], line["step"], line["steps"]) for line in log(play, "start", "planned")]
+    assert logged == [("start", 0, 40), ("planned", 20, steps)]
     assert play.reporter.starts == [(0, 40), (20, steps)]
     assert play.told == [steps]
 

@@ -9,17 +9,10 @@ from typing import Any
 
 import pytest
 
+from regard.training import reporters
 from regard.training.log import Reporter, Start, StepMetrics, Summary
 from regard.training.objective import Sample, Validation
-from regard.training.reporters import (
-    BarReporter,
-    LineReporter,
-    NotebookReporter,
-    StepRate,
-    clock,
-    in_notebook,
-    reporter,
-)
+from regard.training.reporters import BarReporter, LineReporter, NotebookReporter, StepRate, in_notebook, reporter
 from tests.training.timed import Clock
 
 
@@ -39,7 +32,7 @@ SUMMARY = Summary(100, 125.0, 50, "bleu", 33.21, 2, "all steps done")
     ("seconds", "shown"), [(0, "0 s"), (59.4, "59 s"), (59.6, "1:00"), (200, "3:20"), (3729, "1:02:09"), (-5, "0 s")]
 )
 def test_durations_read_well(seconds: float, shown: str) -> None:
-    assert clock(seconds) == shown
+    assert reporters.clock(seconds) == shown
 
 
 def test_time_left_follows_the_steps_made_since_the_start() -> None:
@@ -110,34 +103,19 @@ def test_the_bar_shows_the_same() -> None:
     assert "all steps done" in text
 
 
-def test_a_pipe_gets_lines() -> None:
-    with reporter(io.StringIO()) as shown:
-        assert isinstance(shown, LineReporter)
-
-
-class ZMQInteractiveShell:
-    """Named as the shell of a notebook's kernel."""
-
-
-class TerminalInteractiveShell:
-    """Named as that of IPython in a terminal."""
-
-
 @pytest.mark.parametrize(
     ("shell", "found"),
-    [(ZMQInteractiveShell(), NotebookReporter), (TerminalInteractiveShell(), LineReporter), (None, LineReporter)],
+    [("ZMQInteractiveShell", NotebookReporter), ("TerminalInteractiveShell", LineReporter), (None, LineReporter)],
 )
-def test_a_notebook_gets_a_line_written_over(monkeypatch: pytest.MonkeyPatch, shell: object, found: type) -> None:
+def test_a_notebook_gets_a_line_written_over(monkeypatch: pytest.MonkeyPatch, shell: str | None, found: type) -> None:
+    """By the name of its kernel's shell; IPython in a terminal has another, and a pipe of no IPython gets lines."""
     notebook: Any = ModuleType("IPython")
-    notebook.get_ipython = lambda: shell
+    notebook.get_ipython = lambda: shell and type(shell, (), {})()
     monkeypatch.setitem(sys.modules, "IPython", notebook)
     assert in_notebook() == (found is NotebookReporter)
     with reporter(io.StringIO()) as shown:
         assert type(shown) is found
-
-
-def test_half_an_ipython_is_no_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
+    del notebook.get_ipython  # half an IPython is no notebook
     assert not in_notebook()
 
 

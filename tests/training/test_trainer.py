@@ -77,7 +77,7 @@ def test_what_a_step_logs(tmp_path):
     assert log(play, "start")[0]["steps"] == 60
 
 
-def test_the_last_step_validates_saves_and_snapshots(tmp_path):
+def test_the_last_step_validates_saves_and_snapshots_and_finished_is_finished(tmp_path):
     play = Play(tmp_path / "m", recipe(steps=23, validate_every=10))
     summary = play.fit()
     assert summary.step == 23
@@ -86,14 +86,9 @@ def test_the_last_step_validates_saves_and_snapshots(tmp_path):
     snapshots = [int(p.name[5:]) for p in whole(play.output / "training" / "snapshots")]
     assert snapshots == [1, 2, 5, 12, 23]
     assert json.loads((whole(play.output / "training" / "checkpoints")[-1] / "state.json").read_text())["finished"]
-
-
-def test_finished_is_finished(tmp_path):
-    play = Play(tmp_path / "m", recipe(steps=6))
-    first, before = play.fit(), play.ended()
-    again = play.fit()
+    before, again = play.ended(), play.fit()
     assert play.corpus.drawn == []
-    assert again.step == first.step == 6
+    assert again.step == 23
     assert play.ended().weights == before.weights
 
 
@@ -219,30 +214,14 @@ def test_a_skipped_update_leaves_the_buffers(tmp_path):
         return losses(batch)
 
     toy._losses = poisoned
-    before = {}
-    stop = StopAt()
-    kept = stop.reporter.on_step
-
-    def on_step(metrics):
-        before[metrics.step] = toy.model.seen.clone()
-        kept(metrics)
-
-    stop.reporter.on_step = on_step
+    before, stop = {}, StopAt()
+    stop.reporter.on_step = lambda metrics: before.setdefault(metrics.step, toy.model.seen.clone())
     summary = play.fit(stop=stop, objective=toy)
     assert summary.skipped == 1
     assert [line["step"] for line in log(play, "step") if line["skipped"]] == [2]
     assert torch.equal(before[2], before[1])
     assert not torch.equal(before[3], before[2])
     assert torch.isfinite(before[4]).all()
-
-
-def test_buffers_that_are_not_finite_are_not_saved(tmp_path):
-    play = Play(tmp_path / "m", recipe(steps=6, validate_every=3))
-    toy = Toy()
-    toy.model.seen.fill_(math.nan)
-    with refused(Diverged, "step 3"):
-        play.fit(objective=toy)
-    assert saved_steps(play) == []
 
 
 @pytest.mark.parametrize(("stops", "saved"), [((), 5), ((9,), 9)])
@@ -356,26 +335,22 @@ def test_the_parts_own_dropout_is_reseeded(tmp_path):
     assert torch.equal(run(tmp_path / "one"), run(tmp_path / "two"))
 
 
-@pytest.mark.parametrize("settings", [{"validate_every": 1}, {"save_every": 1, "ema": 0.9}])
+@pytest.mark.parametrize("settings", [{"validate_every": 1}, {"save_every": 1, "ema": 0.9}, {}])
 def test_weights_that_are_not_finite_end_it_before_they_are_saved(tmp_path, settings):
     play = Play(tmp_path / "m", recipe(rate=1e300, warmup=0, **settings))
     with refused(Diverged, "step 1"):
-        play.fit()
+        play.fit(stop=None if settings else StopAt(1))  # asked to stop it saves nothing either
     assert saved_steps(play) == []
     assert play.objective.validations == 0
     assert any("not finite" in line["text"] for line in log(play, "event"))
 
 
-def test_a_validation_without_a_finite_loss_ends_it(tmp_path):
-    play = Play(tmp_path / "m")
-    objective = Toy(validate=lambda n, found: found if n == 1 else replace(found, loss=math.nan))
-    with refused(Diverged, "step 10"):
-        play.fit(objective=objective)
-    assert saved_steps(play) == [5]
-
-
-def test_asked_to_stop_with_bad_weights_saves_nothing(tmp_path):
-    play = Play(tmp_path / "m", recipe(rate=1e300, warmup=0))
-    with pytest.raises(Diverged):
-        play.fit(stop=StopAt(1))
-    assert saved_steps(play) == []
+@pytest.mark.parametrize(("saved", "step"), [([5], "step 10"), ([], "step 3")])
+def test_a_validation_without_a_finite_loss_and_buffers_that_are_not_finite_end_it(tmp_path, saved, step):
+    play = Play(tmp_path / "m", recipe(steps=40) if saved else recipe(steps=6, validate_every=3))
+    toy = Toy(validate=lambda n, found: found if n == 1 else replace(found, loss=math.nan))
+    if not saved:
+        toy.model.seen.fill_(math.nan)
+    with refused(Diverged, step):
+        play.fit(objective=toy)
+    assert saved_steps(play) == saved

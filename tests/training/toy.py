@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import random
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -272,6 +273,13 @@ class Full(Fast):
         super().before(operation, path)
         if operation == "write" and self.bad(str(path)):
             raise OSError(self.code, "No space left on device" if self.code == errno.ENOSPC else "Input/output error")
+
+
+def flip(path: Path, seed: object = 0) -> None:
+    """Flip one bit of a file."""
+    draw, raw = random.Random(str(seed)), bytearray(path.read_bytes())
+    raw[draw.randrange(len(raw))] ^= 1 << draw.randrange(8)
+    path.write_bytes(raw)
 
 
 class Count(Fast):

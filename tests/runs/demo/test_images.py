@@ -15,16 +15,16 @@ from regard.system.errors import RegardError, Stopped
 from tests.refusals import refused
 
 
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_demonstration_runs_from_nothing_to_a_picture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name, value in (("TRAIN", 200), ("VALID", 20), ("TEST", 20)):
         monkeypatch.setattr(image_demo, name, value)
     model = {"layers": 2, "patch": 8, "d_model": 16, "d_ff": 32, "heads": 2}
     monkeypatch.setitem(image_demo.RECIPE, "model", model)
-
-
-@pytest.mark.usefixtures("small")
-def test_the_demonstration_runs_from_nothing_to_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(Stopped):
+        demonstrate_images(tmp_path / "stopped", steps=2, threads=1, should_stop=lambda: True)
+    assert main(["demo", "--images", "--ablate", "--output", str(tmp_path / "ablated")]) == 2
     words = ["demo", "--images", "--output", str(tmp_path / "demo"), "--threads", "1", "--steps", "3"]
     assert main(words) == 0
     shown = capsys.readouterr().out
@@ -33,22 +33,9 @@ def test_the_demonstration_runs_from_nothing_to_a_picture(tmp_path: Path, capsys
     assert (tmp_path / "demo" / "distance.svg").read_text().count("<circle") == 4
     assert main([*words, "--json"]) == 0  # finished: said at once, scored again
     found = json.loads(capsys.readouterr().out)
-    assert found["train"] == 200
-    assert found["test"] == 20
-    assert len(found["distances"]["layers"]) == 2
-    model = regard.load(tmp_path / "demo" / "model")
-    assert model.recipe.model.height == 32
-    assert model.recipe.images.shift == 2
-
-
-@pytest.mark.usefixtures("small")
-def test_a_demonstration_stopped_says_so(tmp_path: Path) -> None:
-    with pytest.raises(Stopped):
-        demonstrate_images(tmp_path, steps=2, threads=1, should_stop=lambda: True)
-
-
-def test_ablation_is_not_of_images(tmp_path: Path) -> None:
-    assert main(["demo", "--images", "--ablate", "--output", str(tmp_path)]) == 2
+    assert (found["train"], found["test"], len(found["distances"]["layers"])) == (200, 20, 2)
+    recipe = regard.load(tmp_path / "demo" / "model").recipe
+    assert (recipe.model.height, recipe.images.shift) == (32, 2)
 
 
 def test_arrays_are_written_once_and_over_nothing(tmp_path: Path) -> None:

@@ -55,13 +55,10 @@ def test_an_image_alone_is_as_among_others() -> None:
     assert task.classify([]) == []
 
 
-def test_images_of_several_channels_are_read() -> None:
+def test_several_channels_are_read_and_several_labels_and_numbers_said() -> None:
     task, images = classifier(channels=3), drawn(3, 4, 6, 3)
     lines = [",".join(map(str, one.ravel())) for one in images]
     np.testing.assert_array_equal(task.scores(lines), task.scores(list(images)))
-
-
-def test_several_labels_and_numbers_are_said() -> None:
     assert classifier("regression").classify(drawn(1)[0]).value is not None
     assert set(classifier("multi").classify(drawn(1)[0]).labels) <= {"a", "b", "c"}
 

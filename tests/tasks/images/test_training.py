@@ -103,13 +103,6 @@ def test_sizes_that_do_not_fit_are_said(tmp_path: Path) -> None:
         trained(tmp_path / "tiny", data, settings=("training.tokens=16", "model.patch=1"))
 
 
-def test_images_are_not_moved_out_of_themselves(tmp_path: Path) -> None:
-    data = csv(tmp_path / "bars.csv", 60)
-    with refused(UsageError, "images.shift", "6 x 6"):
-        trained(tmp_path / "model", data, settings=("images.shift=6",))
-    assert trained(tmp_path / "model", data, settings=("images.shift=5",), steps=1).recipe.images.shift == 5
-
-
 def test_images_that_are_all_alike_or_dark_are_said_with_their_file(tmp_path: Path) -> None:
     for name, value in (("alike", 1), ("dark", 0)):
         np.savez(tmp_path / f"{name}.npz", images=np.full((40, 4, 4), value), labels=np.arange(40) % 2)
@@ -121,9 +114,11 @@ def test_images_that_are_all_alike_or_dark_are_said_with_their_file(tmp_path: Pa
         trained(tmp_path / "model", empty)
 
 
-def test_a_model_to_begin_from_is_refused(tmp_path: Path) -> None:
-    data = csv(tmp_path / "bars.csv")
-    trained(tmp_path / "model", data, steps=1)
+def test_images_are_not_moved_out_of_themselves_and_no_model_is_begun_from(tmp_path: Path) -> None:
+    data = csv(tmp_path / "bars.csv", 60)
+    with refused(UsageError, "images.shift", "6 x 6"):
+        trained(tmp_path / "model", data, settings=("images.shift=6",))
+    assert trained(tmp_path / "model", data, settings=("images.shift=5",), steps=1).recipe.images.shift == 5
     with pytest.raises(RegardError):
         trained(tmp_path / "other", data, start_from=tmp_path / "model")
 

@@ -40,15 +40,10 @@ def test_what_is_streamed_is_what_is_written(prompt: str, options: dict) -> None
     assert (len({one.text for one in written}) == 1) == (options.get("temperature") == 0.0)
 
 
-def test_symbols_are_never_written() -> None:
+def test_a_seed_decides_and_company_does_not_and_symbols_are_never_written() -> None:
     model = made()
-    tokenizer = model.assets.tokenizer
     for one in model.generate("", 20, max_tokens=40):
-        assert not set(one.tokens) & set(range(tokenizer.symbols))
-
-
-def test_a_seed_decides_and_company_does_not() -> None:
-    model = made()
+        assert not set(one.tokens) & set(range(model.assets.tokenizer.symbols))
     several = model.generate(["the", "a dog"], 2, max_tokens=10)
     alone = model.generate("the", 2, max_tokens=10)
     assert [one.tokens for one in several[0]] == [one.tokens for one in alone]
@@ -80,13 +75,11 @@ def test_text_longer_than_the_window_is_written() -> None:
     ("name", "value"),
     [("top_p", 2.0), ("temperature", -1), ("beam", 3), ("max_tokens", 0), ("max_tokens", True), ("stop", ""), ("n", 0)],
 )
-def test_options_that_do_not_fit_are_refused(name: str, value: object) -> None:
+def test_options_that_do_not_fit_and_what_is_no_text_are_refused(name: str, value: object) -> None:
+    model = made()
     with refused(UsageError, "samples" if name == "n" else name):
-        made().generate("a", **{name: value})
-
-
-def test_what_is_no_text_is_refused() -> None:
-    for ask, given in ((made().generate, ["a", 3]), (made().stream, 7)):
+        model.generate("a", **{name: value})
+    for ask, given in ((model.generate, ["a", 3]), (model.stream, 7)):
         with refused(UsageError, None, "int"):
             ask(given)
 
@@ -117,10 +110,6 @@ def test_perplexity_counts_tokens_words_and_bytes() -> None:
     assert found.bits_per_byte == pytest.approx(found.nats / math.log(2) / 20)
     assert model.perplexity("the dög sat on").tokens == len(model.score("the dög sat on").pieces)
     assert model.perplexity(["the dög sat on", "a log"], stride=1).nats != found.nats
-
-
-def test_in_full_windows_no_stride_matters() -> None:
-    model = made(max_tokens=20)
-    text = "the dog"
+    model, text = made(max_tokens=20), "the dog"  # in full windows no stride matters
     assert model.perplexity(text).nats == pytest.approx(model.perplexity(text, stride=3).nats)
     assert model.perplexity(text).nats == pytest.approx(-model.score(text).log_probability)

@@ -20,10 +20,7 @@ def plain(model, ids: np.ndarray, length: int, stride: int) -> list[float]:
     """Token by token: what the window that it is new in holds before it."""
     found, count = [], len(ids)
     for place in range(count):
-        if place < length:
-            begin = 0
-        else:
-            begin = max(0, length + (place - length) // stride * stride + stride - length)
+        begin = 0 if place < length else (place - length) // stride * stride + stride
         read = [END if begin == 0 else ids[begin - 1], *ids[begin:place]]
         with torch.no_grad():
             score = model.output.scores(model(texts([np.array(read)])))[-1].log_softmax(0)
@@ -55,16 +52,13 @@ def test_windows_hold_every_token_fresh_once(lengths, length, data) -> None:
     assert fresh == [(number, place) for number, count in enumerate(lengths) for place in range(count)]
 
 
-@pytest.mark.parametrize("stride", [0, 5, -1])
-def test_a_stride_that_leaves_tokens_out_is_refused(stride: int) -> None:
-    with refused(UsageError, "stride", str(stride), "4"):
-        surprisals(gpt(), [np.arange(9)], 4, stride, END)
-
-
-def test_it_can_be_stopped() -> None:
+def test_a_stride_that_leaves_tokens_out_is_refused_and_it_can_be_stopped() -> None:
     def stop() -> None:
         raise Stopped("now")
 
+    for stride in (0, 5, -1):
+        with refused(UsageError, "stride", str(stride), "4"):
+            surprisals(gpt(), [np.arange(9)], 4, stride, END)
     with pytest.raises(Stopped):
         surprisals(gpt(), [np.arange(9)], 4, 4, END, stop)
     assert surprisals(gpt(), [], 4, 4, END, stop) == []

@@ -32,10 +32,8 @@ def test_one_label_a_text() -> None:
     assert found.confusions(1) == [(LABELS[most[0]], LABELS[most[1]], pairs.count(most))]
     assert len(found.confusions()) == len({pair for pair in pairs if pair[0] != pair[1]})
     assert json.loads(json.dumps(found.to_dict()))["classes"]["never"]["gold"] == 0
-
-
-def test_a_label_only_said_lowers_the_mean() -> None:
-    assert class_scores([0, 0], [0, 3], LABELS).macro_f1 == pytest.approx(100 * (2 / 3) / 2)
+    only_said = class_scores([0, 0], [0, 3], LABELS)  # which lowers the mean
+    assert only_said.macro_f1 == pytest.approx(100 * (2 / 3) / 2)
 
 
 def test_any_number_of_labels_a_text() -> None:

@@ -24,19 +24,12 @@ def drawn_tags(seed: int, sentences: int = 40) -> Corpus:
     return gold, said
 
 
-def spans(tags: list[list[str]]) -> list[list[Span]]:
-    return [spans_of(one) for one in tags]
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_scores_are_nervaluates(seed: int) -> None:
-    gold, said = map(spans, drawn_tags(seed))
-    dicts = [
-        [[{"start": begin, "end": end - 1, "label": label} for begin, end, label in one] for one in side]
-        for side in (gold, said)
-    ]
+    sides = [[spans_of(one) for one in side] for side in drawn_tags(seed)]
+    dicts = ([[{"start": b, "end": e - 1, "label": name} for b, e, name in one] for one in side] for side in sides)
     theirs = Evaluator(*dicts, tags=list(LABELS), loader="dict").evaluate()
-    ours = span_scores(gold, said)
+    ours = span_scores(*sides)
     pairs = [(ours.spans, theirs["overall"]["strict"]), (ours.boundaries, theirs["overall"]["exact"])]
     for counts, found in pairs + [(ours.types[label], theirs["entities"][label]["strict"]) for label in LABELS]:
         assert (counts.correct, counts.predicted, counts.gold) == (found.correct, found.actual, found.possible)
@@ -62,15 +55,12 @@ def test_nothing_found_is_nought() -> None:
     assert span_scores([[(0, 1, "x")]], [[]]).types == {"x": Counts(0, 0, 1)}
 
 
-def test_tags_of_words() -> None:
+def test_tags_of_words_and_what_cannot_be_scored() -> None:
     assert tag_accuracy([["a", "b"], ["c"]], [["a", "c"], ["c"]]) == pytest.approx(200 / 3)
     with refused(RegardError):
         tag_accuracy([["a"]], [["a", "b"]])
     with refused(RegardError):
         tag_accuracy([[]], [[]])
-
-
-def test_nothing_and_sides_of_unlike_size_are_refused() -> None:
     with refused(RegardError, None, "1", "0"):
         span_scores([[]], [])
     for scores in (span_scores, tag_accuracy, lambda gold, said: tag_scores(gold, said, "none")):

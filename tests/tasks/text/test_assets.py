@@ -29,6 +29,9 @@ def test_written_and_read_it_is_the_same(tmp_path: Path, assets: TextAssets) -> 
     assert read.tokenizer.sha256 == assets.tokenizer.sha256
     assert read.contents == assets.contents
     assert (tmp_path / LABELS).exists() == bool(assets.labels)
+    (tmp_path / "tokenizer.json").unlink()
+    with refused(RegardError, "tokenizer.json"):
+        TextAssets.load(tmp_path)
 
 
 def test_the_fingerprint_is_of_what_the_weights_mean() -> None:
@@ -36,6 +39,8 @@ def test_the_fingerprint_is_of_what_the_weights_mean() -> None:
     others = {replace(ASSETS, labels=labels).sha256 for labels in (("a|c", "b", "ä\t\u2028"), ("b",), ())}
     assert len(others | {ASSETS.sha256}) == 4
     assert replace(ASSETS, tokenizer=learn(["other"], 285)).sha256 != ASSETS.sha256
+    assert ASSETS.masking_id == TOKENIZER.mask
+    assert TextAssets(learn(["a"], 280)).masking_id == TOKENIZER.unknown
 
 
 @pytest.mark.parametrize(
@@ -56,15 +61,3 @@ def test_damage_is_named(tmp_path: Path, changed: Any) -> None:
     (tmp_path / LABELS).write_bytes(value if isinstance(value, bytes) else json.dumps(value).encode())
     with refused(Damaged if changed == {"format": "x"} else RegardError, tmp_path / LABELS):
         TextAssets.load(tmp_path)
-
-
-def test_without_a_tokenizer_there_is_nothing_to_read_with(tmp_path: Path) -> None:
-    written(tmp_path, ASSETS)
-    (tmp_path / "tokenizer.json").unlink()
-    with refused(RegardError, "tokenizer.json"):
-        TextAssets.load(tmp_path)
-
-
-def test_what_hides_a_token() -> None:
-    assert ASSETS.masking_id == TOKENIZER.mask
-    assert TextAssets(learn(["a"], 280)).masking_id == TOKENIZER.unknown

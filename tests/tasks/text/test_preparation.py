@@ -23,17 +23,15 @@ def test_few_texts_in_pieces_are_drawn_anew() -> None:
         assert uses_bpe_dropout(*asked) == {}
 
 
-def test_without_dropout_it_is_what_lies_there() -> None:
-    prepared: Any = SimpleNamespace(text=object(), labels=object())
-    assert tagged_sides(prepared, recipe()) == (prepared.text, prepared.labels)
-
-
 def test_a_foreign_vocabulary_has_no_merges_to_leave_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Prepared:
-        folder = "data"
+    """Without dropout it is what lies there."""
 
+    class Prepared:
+        text, labels, folder = object(), object(), "data"
+
+    prepared: Any = Prepared()
+    assert tagged_sides(prepared, recipe()) == (prepared.text, prepared.labels)
     found = SimpleNamespace(load=lambda folder: SimpleNamespace(tokenizer=object()))
     monkeypatch.setattr(preparation, "TextAssets", found)
-    prepared: Any = Prepared()
     with refused(UsageError, "text.bpe_dropout"):
         tagged_sides(prepared, recipe(bpe_dropout=0.1))

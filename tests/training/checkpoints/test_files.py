@@ -24,7 +24,7 @@ def broken(number, work, path):
     assert caught.value.filename == str(path)
 
 
-def test_write_hashes_what_it_writes(tmp_path, monkeypatch):
+def test_write_hashes_what_it_writes_and_never_overwrites(tmp_path, monkeypatch):
     monkeypatch.setattr(layer, "PIECE", 5)
     content = b"attention is all you need"
     files = Files()
@@ -32,13 +32,9 @@ def test_write_hashes_what_it_writes(tmp_path, monkeypatch):
     assert (tmp_path / "a").read_bytes() == content
     assert entry == Entry(len(content), hashlib.sha256(content).hexdigest())
     assert files.number == 1 + (2 + 4) + 1  # create, pieces of at most five bytes, fsync
-
-
-def test_write_never_overwrites(tmp_path):
-    (tmp_path / "a").write_text("precious")
     with pytest.raises(FileExistsError):
         Files().write(tmp_path / "a", [b"x"])
-    assert (tmp_path / "a").read_text() == "precious"
+    assert (tmp_path / "a").read_bytes() == content
 
 
 @pytest.mark.parametrize("number", range(1, 7))
@@ -73,15 +69,12 @@ def test_replace_interrupted_leaves_nothing_behind(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("number", range(1, 5))
-def test_replace_on_a_full_disk_leaves_nothing_behind(tmp_path, number):
+def test_a_full_disk_leaves_nothing_behind_and_names_what_was_being_written(tmp_path):
     (tmp_path / "a").write_bytes(b"old")
-    broken(number, lambda files: files.replace(tmp_path / "a", [b"new"]), tmp_path / "a")
-    assert [p.name for p in tmp_path.iterdir()] == ["a"]
-    assert (tmp_path / "a").read_bytes() == b"old"
-
-
-def test_a_full_disk_names_what_was_being_written(tmp_path):
+    for number in range(1, 5):
+        broken(number, lambda files: files.replace(tmp_path / "a", [b"new"]), tmp_path / "a")
+        assert [p.name for p in tmp_path.iterdir()] == ["a"]
+        assert (tmp_path / "a").read_bytes() == b"old"
     for number in (2, 3):
         broken(number, lambda files, path=tmp_path / f"a{number}": files.write(path, [b"new"]), tmp_path / f"a{number}")
     broken(1, lambda files: files.fsync_folder(tmp_path), tmp_path)

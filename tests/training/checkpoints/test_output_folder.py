@@ -32,7 +32,12 @@ def begun(output, stop=None):
 def test_absent_or_empty_starts(tmp_path):
     assert decide(tmp_path / "absent", fields()) is Action.START
     assert not (tmp_path / "absent").exists()
-    assert decide(tmp_path, fields()) is Action.START
+    for _ in range(2):
+        with claim_output(tmp_path / "new", fields(), "never") as action:
+            assert action is Action.START
+        assert [path.name for path in (tmp_path / "new").iterdir()] == ["training"]
+    (tmp_path / "empty").mkdir()
+    assert decide(tmp_path / "empty", fields()) is Action.START
 
 
 def test_unfinished_resumes_and_finished_is_said(tmp_path):
@@ -59,20 +64,20 @@ def test_a_finished_run_goes_on_where_more_steps_are_asked_for(tmp_path):
     assert decide(play.output, fields(steps=15), allow=allow) is Action.FINISHED
 
 
-def test_fewer_steps_than_an_unfinished_run_has_made(tmp_path):
+def test_fewer_steps_than_an_unfinished_run_has_made_and_another_recipe_are_refused_by_name(tmp_path):
     play = begun(tmp_path / "m", stop=7)
     assert decide(play.output, fields(steps=8), allow=("training.steps",)) is Action.RESUME
     for steps in (6, 7):
         with refused(UsageError, "training.steps", "7"):
             decide(play.output, fields(steps=steps), allow=("training.steps",))
-
-
-def test_another_recipe_is_refused_by_the_name_of_the_field(tmp_path):
-    play = begun(tmp_path / "m", stop=7)
-    with pytest.raises(RegardError) as caught:
+    with refused(RegardError, "training.rate"):
         decide(play.output, fields(rate=0.5))
-    assert caught.value.where == "training.rate"
     assert decide(play.output, fields(rate=0.5), allow=("training.rate",)) is Action.RESUME
+    for path in (play.output / "training" / "checkpoints").glob("step-*"):
+        path.rename(path.with_name(path.name + ".corrupt-now"))
+    assert decide(play.output, fields()) is Action.RESUME  # only damaged checkpoints are never a start
+    with pytest.raises(NoValidCheckpoint):
+        play.fit()
 
 
 def test_any_other_folder_is_refused_and_left_alone(tmp_path):
@@ -103,22 +108,6 @@ def test_killed_before_the_first_checkpoint_starts_again(tmp_path):
     assert decide(tmp_path, fields()) is Action.START
     with pytest.raises(NoValidCheckpoint):
         decide(tmp_path, fields(), "must")
-
-
-def test_only_damaged_checkpoints_are_never_a_start(tmp_path):
-    play = begun(tmp_path / "m", stop=7)
-    for path in (play.output / "training" / "checkpoints").glob("step-*"):
-        path.rename(path.with_name(path.name + ".corrupt-now"))
-    assert decide(play.output, fields()) is Action.RESUME
-    with pytest.raises(NoValidCheckpoint):
-        play.fit()
-
-
-def test_never_where_there_is_nothing_yet(tmp_path):
-    for _ in range(2):
-        with claim_output(tmp_path / "new", fields(), "never") as action:
-            assert action is Action.START
-        assert [path.name for path in (tmp_path / "new").iterdir()] == ["training"]
 
 
 def test_never_keeps_the_earlier_run_and_its_model(tmp_path):
