@@ -6,9 +6,8 @@ from typing import Any
 from regard.config import recipe_from
 from regard.data.batches.patches import Scale
 from regard.runs.conversion import export_model
-from regard.tasks.images.classifier import ImageAssets
+from regard.tasks.assets import ImageAssets, TagAssets, TextAssets
 from regard.tasks.model_folder import TASKS
-from regard.tasks.text.assets import TagAssets, TextAssets
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from regard.text.tokenizers.vocabulary import Vocabularies
 from tests.convert.random_recipes import T5 as T5_LIKE

@@ -20,8 +20,7 @@ from regard.models.store import load_weights
 from regard.nn.layout import Sequences
 from regard.runs.conversion import import_model
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.images.classifier import ImageAssets
-from regard.tasks.text.assets import TagAssets, TextAssets
+from regard.tasks.assets import ImageAssets, TagAssets, TextAssets
 from regard.text.tokenizers.vocabulary import read_tokenizer
 from tests.convert.small_folders import LABELS, TAGS, TEXTS, around, config_of, folder_of, rewrite, untied_t5
 from tests.convert.small_peers import BERTS, framed, packed, pixels, transformers, unpadded

@@ -8,9 +8,8 @@ from typing import Any
 from regard.config import recipe_from, recipe_toml
 from regard.data.batches.patches import Scale
 from regard.models import store
-from regard.tasks.images.classifier import ImageAssets
+from regard.tasks.assets import FittedValues, ImageAssets, TagAssets, TextAssets
 from regard.tasks.model_folder import MODEL, RECIPE, TASKS
-from regard.tasks.text.assets import FittedValues, TagAssets, TextAssets
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from regard.text.tokenizers.vocabulary import learn_vocabularies
 from regard.training.checkpoints import checkpoint, manifest

@@ -16,10 +16,9 @@ from regard.data.prepare.folder import sha256_of
 from regard.models import store
 from regard.system.errors import RegardError, UsageError
 from regard.tasks import card
-from regard.tasks.images.classifier import ImageAssets
+from regard.tasks.assets import ImageAssets, TagAssets, TextAssets
 from regard.tasks.model_folder import MODEL, RECIPE, TASKS, load
 from regard.tasks.protocols import Assets
-from regard.tasks.text.assets import TagAssets, TextAssets
 from regard.text.tokenizers.tokenizer import Tokenizer
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 from regard.training.checkpoints import manifest

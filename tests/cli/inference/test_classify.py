@@ -9,7 +9,7 @@ import pytest
 
 from regard.config import Classification as Section
 from regard.system.errors import RegardError
-from regard.tasks.text.assets import FittedValues
+from regard.tasks.assets import FittedValues
 
 
 class Letters:

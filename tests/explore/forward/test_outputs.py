@@ -14,9 +14,9 @@ from regard.explore.forward.outputs import OF_TEXTS, beam_search, branch, classe
 from regard.models.build import transformer
 from regard.models.decoding.transformer import TransformerStepper
 from regard.system.errors import RegardError, UsageError
+from regard.tasks.assets import TagAssets, TextAssets
 from regard.tasks.classification.classifier import Prediction
 from regard.tasks.model_folder import TASKS
-from regard.tasks.text.assets import TagAssets, TextAssets
 from regard.tasks.translation.translator import Translation
 from regard.text.tokenizers.tokenizer import learn
 from regard.text.tokenizers.vocabulary import learn_vocabularies

@@ -19,10 +19,10 @@ from regard.explore.pictures.terminal_heatmap import ColourScheme
 from regard.explore.pictures.view import View, word_svg
 from regard.models.build import rnn, transformer
 from regard.system.errors import RegardError, UsageError
+from regard.tasks.assets import TagAssets, TextAssets
 from regard.tasks.classification.classifier import Classification
 from regard.tasks.language.spans import SpanCorruption
 from regard.tasks.model_folder import TASKS
-from regard.tasks.text.assets import TagAssets, TextAssets
 from regard.text.tokenizers.tokenizer import learn
 from regard.text.tokenizers.vocabulary import Vocabularies, learn_vocabularies
 from tests.refusals import refused

@@ -8,8 +8,8 @@ import torch
 
 from regard.config import GptSection, Recipe
 from regard.system.errors import UsageError
+from regard.tasks.assets import TextAssets
 from regard.tasks.language.generator import LanguageModel
-from regard.tasks.text.assets import TextAssets
 from regard.text.tokenizers.tokenizer import learn
 from tests.models.small_models import stir, texts
 from tests.refusals import refused

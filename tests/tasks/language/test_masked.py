@@ -6,8 +6,8 @@ import torch
 
 from regard.config import BertSection, Recipe
 from regard.system.errors import RegardError, UsageError
+from regard.tasks.assets import TextAssets
 from regard.tasks.language.masked import MaskedLm
-from regard.tasks.text.assets import TextAssets
 from regard.text.tokenizers.tokenizer import learn
 from tests.models.small_models import stir, texts
 from tests.refusals import refused

@@ -250,8 +250,7 @@ def _missing(path: Path, before: bool) -> str:
 
 def load_assets(path: Path, task: str) -> Any:
     """Load a model's assets the way its task does, but without importing torch."""
-    from regard.tasks.images.classifier import ImageAssets
-    from regard.tasks.text.assets import TagAssets, TextAssets
+    from regard.tasks.assets import ImageAssets, TagAssets, TextAssets
     from regard.text.tokenizers.vocabulary import Vocabularies
 
     kinds: dict[str, Any] = {"translation": Vocabularies, "tagging": TagAssets, "image-classification": ImageAssets}

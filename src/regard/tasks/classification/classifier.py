@@ -19,6 +19,7 @@ from regard.data.corpora.labelled import parse_number, split_labels
 from regard.models.build import classes, reader
 from regard.models.rnn import Reader
 from regard.system.errors import RegardError
+from regard.tasks.assets import FittedValues
 from regard.tasks.metrics.calibration import Threshold, acceptance_scores, expected_calibration_error
 from regard.tasks.metrics.labels import (
     ClassScores,
@@ -29,7 +30,6 @@ from regard.tasks.metrics.labels import (
     number_scores,
     refuse_unknown_labels,
 )
-from regard.tasks.text.assets import FittedValues
 from regard.tasks.text.task import TextReader, forward_batches, mean_over_windows, refuse_others
 
 Scores = NDArray[np.float64]

@@ -28,10 +28,10 @@ from regard.models.inputs import Patches, Tokens, tokens
 from regard.nn import hooks, ops
 from regard.nn.loss import EMBEDDING, adversarial_perturbation
 from regard.system.errors import RegardError
+from regard.tasks.assets import TextAssets
 from regard.tasks.classification.classifier import Classification, Scores
 from regard.tasks.classification.losses import CRITERIA, NUMBER, Labels
 from regard.tasks.protocols import BaseTraining, DataPaths, ShouldStop, TrainingJob, device_of
-from regard.tasks.text.assets import TextAssets
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, text_side
 from regard.tasks.text.task import mean_over_windows
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, tick

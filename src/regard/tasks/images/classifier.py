@@ -1,11 +1,8 @@
-"""Image classification: pixel values → one label, several labels, or a number; the assets it needs."""
+"""Image classification: pixel values → one label, several labels, or a number."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, overload
@@ -15,60 +12,16 @@ import torch
 from numpy.typing import NDArray
 
 from regard.config import Recipe, VitSection
-from regard.data.batches.patches import ImageBatch, PatchGrid, Scale, pack_images
+from regard.data.batches.patches import ImageBatch, PatchGrid, pack_images
 from regard.data.corpora.images import LARGEST, ImageRows, Pixels, Shape, is_header, open_images, parse_cells
 from regard.models.build import vit
 from regard.models.inputs import Patches, patches
 from regard.models.vit import Vit
 from regard.system.errors import RegardError
+from regard.tasks.assets import PIXELS, ImageAssets
 from regard.tasks.classification.classifier import LabelTask, Prediction, Scores
-from regard.tasks.text.assets import LABELS, FittedValues, LabelsFile, json_content, labels_content, read_json
 from regard.tasks.text.task import ROOM, BaseTask
 from regard.text.lines import InvalidLines
-
-PIXELS = "pixels.json"
-
-
-@dataclass(frozen=True)
-class ImageAssets:
-    """The scale of pixel values, and labels.
-
-    Args:
-        scale: from pixel values to model inputs.
-        labels: the names of the classes, in the order of their scores; a regression has one, for its number.
-        fitted: see :class:`~regard.tasks.text.assets.FittedValues`.
-    """
-
-    scale: Scale
-    labels: tuple[str, ...]
-    fitted: FittedValues = field(default_factory=FittedValues)
-
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """No pieces, and labels."""
-        return 0, len(self.labels)
-
-    @property
-    def contents(self) -> Mapping[str, bytes]:
-        """``pixels.json`` and ``labels.json``."""
-        return {PIXELS: json_content(asdict(self.scale)), LABELS: labels_content(self.labels, self.fitted)}
-
-    @property
-    def sha256(self) -> str:
-        """One fingerprint of scale and labels."""
-        rests = json.dumps([asdict(self.scale), list(self.labels)])
-        return hashlib.sha256(rests.encode()).hexdigest()
-
-    @classmethod
-    def load(cls, folder: Path) -> ImageAssets:
-        """Those of a model folder.
-
-        Raises:
-            RegardError: a file is missing or damaged.
-        """
-        read = read_json(folder / LABELS, LabelsFile)
-        return cls(read_json(folder / PIXELS, Scale), read.labels, read.fitted)
-
 
 Image = str | NDArray[Any]
 """Pixel values: a line with commas or tabs between them, or an array height × width (× channels)."""

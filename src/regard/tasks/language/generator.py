@@ -18,8 +18,8 @@ from regard.models.build import gpt
 from regard.models.decoding import stepper
 from regard.models.gpt import Gpt
 from regard.system.errors import UsageError
+from regard.tasks.assets import TextAssets
 from regard.tasks.language.scores import Perplexity, surprisals
-from regard.tasks.text.assets import TextAssets
 from regard.tasks.text.task import Read, TextTask, read_as, refuse_others
 from regard.text.stop_strings import Decoder, StopStrings
 

@@ -16,8 +16,8 @@ from regard.models.bert import Bert
 from regard.models.build import bert, words
 from regard.models.inputs import tokens
 from regard.system.errors import RegardError, UsageError
+from regard.tasks.assets import TextAssets
 from regard.tasks.language.gaps import GappedText, Gaps
-from regard.tasks.text.assets import TextAssets
 from regard.tasks.text.task import ROOM, Read, TextReader, refuse_others
 from regard.text.tokenizers.tokenizer import MASK
 

@@ -17,8 +17,8 @@ from regard.models.build import transformer
 from regard.models.decoding import stepper
 from regard.models.transformer import Transformer
 from regard.system.errors import RegardError, UsageError
+from regard.tasks.assets import TextAssets
 from regard.tasks.language.gaps import GappedText, SpanGaps
-from regard.tasks.text.assets import TextAssets
 from regard.tasks.text.task import TextTask, refuse_others
 from regard.text.tokenizers.tokenizer import MASK
 

@@ -28,8 +28,8 @@ from regard.models.inputs import tokens
 from regard.nn import ops
 from regard.nn.loss import SmoothedCrossEntropy
 from regard.system.keys import generator
+from regard.tasks.assets import TextAssets
 from regard.tasks.protocols import BaseTraining, DataPaths, InputFiles, TrainingJob, TrainingTask, device_of
-from regard.tasks.text.assets import TextAssets
 from regard.tasks.text.preparation import learned_tokenizer, prepare_split
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss, tick

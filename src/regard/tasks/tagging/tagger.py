@@ -28,9 +28,9 @@ from regard.models.rnn import Reader
 from regard.nn.heads import Chain
 from regard.nn.layout import Sequences
 from regard.system.errors import UsageError
+from regard.tasks.assets import TagAssets
 from regard.tasks.metrics.labels import refuse_unknown_labels
 from regard.tasks.metrics.spans import TagScores, tag_scores
-from regard.tasks.text.assets import TagAssets
 from regard.tasks.text.task import ROOM, BaseTask, Read, read_as, refuse_others
 from regard.text.tags import OUTSIDE, Place, TaggedWords, forbidden, places_of, spans_of, split_tag, tags_of
 

@@ -23,11 +23,11 @@ from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.windowing import Frame
 from regard.nn import ops
 from regard.nn.layout import Sequences
+from regard.tasks.assets import FittedValues, TagAssets, TextAssets
 from regard.tasks.metrics import calibration
 from regard.tasks.metrics.spans import TagScores, tag_scores
 from regard.tasks.protocols import BaseTraining, DataPaths, ShouldStop, TrainingJob, device_of
 from regard.tasks.tagging.tagger import Tagging, decode_tags, head_of, split_by, word_scores
-from regard.tasks.text.assets import FittedValues, TagAssets, TextAssets
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, tagged_sides
 from regard.text.tags import Scheme, TaggedWords, inventory, spans_of, split_tag
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss, tick

@@ -16,7 +16,7 @@ from regard.data.prepare.preparation import Learn, prepare
 from regard.data.prepare.shards import Side
 from regard.data.prepare.split import Examples, Split, SplitCorpora, split_texts
 from regard.system.errors import UsageError
-from regard.tasks.text.assets import TextAssets
+from regard.tasks.assets import TextAssets
 from regard.tasks.text.pretrained import Pretrained
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from regard.text.tokenizers.vocabulary import AnyTokenizer, sample

@@ -18,8 +18,8 @@ from regard.models.inputs import Tokens, pairs, tokens
 from regard.models.rnn import Reader
 from regard.nn.loss import SmoothedCrossEntropy
 from regard.system.errors import UsageError
+from regard.tasks.assets import TextAssets
 from regard.tasks.protocols import device_of
-from regard.tasks.text.assets import TextAssets
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 from regard.training.objective import Loss
 

@@ -15,9 +15,8 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
 from safetensors import SafetensorError, safe_open
 
 from regard.config import checksum
@@ -26,6 +25,9 @@ from regard.system import disk
 from regard.system.errors import Damaged, NoValidCheckpoint, RegardError, UsageError
 from regard.training.checkpoints import manifest
 from regard.training.checkpoints.files import Files
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Contents = Mapping[str, Iterable[bytes | memoryview]]
 """File name to its bytes."""
@@ -181,7 +183,7 @@ def write_folder(final: Path, contents: Contents, files: Files) -> None:
     files.fsync_folder(final.parent)
 
 
-def load(path: Path) -> dict[str, torch.Tensor]:
+def load(path: Path) -> dict[str, Tensor]:
     """The named tensors of a safetensors file, on the CPU.
 
     Raises:
@@ -199,7 +201,7 @@ def load(path: Path) -> dict[str, torch.Tensor]:
         raise Damaged(f"is not a whole safetensors file ({error})", str(path)) from None
 
 
-def average(places: Sequence[Path]) -> dict[str, torch.Tensor]:
+def average(places: Sequence[Path]) -> dict[str, Tensor]:
     """The mean of each tensor over checkpoints, snapshots or safetensors files, summed in float64.
 
     Raises:
@@ -221,7 +223,7 @@ def average(places: Sequence[Path]) -> dict[str, torch.Tensor]:
     return {name: (total / len(places)).to(first[name].dtype) for name, total in sums.items()}
 
 
-def weights(place: Path) -> dict[str, torch.Tensor]:
+def weights(place: Path) -> dict[str, Tensor]:
     """The weights a checkpoint or snapshot would be validated with (averaged ones where it has them), or of a file."""
     if not place.exists():
         raise UsageError("no such checkpoint or file", str(place))

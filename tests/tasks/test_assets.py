@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from regard.system.errors import Damaged, RegardError
-from regard.tasks.text.assets import LABELS, FittedValues, TextAssets
+from regard.tasks.assets import LABELS, FittedValues, TextAssets
 from regard.text.tokenizers.tokenizer import learn
 from tests.refusals import refused
 
