@@ -178,12 +178,10 @@ def test_a_long_text_is_cut_without_reading_it_over_and_over() -> None:
 
 
 def test_the_same_text_is_cut_the_same() -> None:
-    task, text = EVERY["tagger"](), long("tagger")
-    assert windows(task, text) == windows(EVERY["tagger"](), text)
-    assert windows(task, text).window(2).label == (
-        f"part 2 of {len(windows(task, text).texts)}: tokens {windows(task, text).window(2).first}–"
-        f"{windows(task, text).window(2).last} of {windows(task, text).total}"
-    )
+    found = windows(EVERY["tagger"](), long("tagger"))
+    assert found == windows(EVERY["tagger"](), long("tagger"))
+    two = found.window(2)
+    assert two.label == f"part 2 of {len(found.texts)}: tokens {two.first}–{two.last} of {found.total}"
 
 
 @pytest.mark.parametrize("name", READERS)
@@ -226,24 +224,15 @@ def test_what_is_written_is_of_the_same_part(
     for window in (None, 1, 3):
         given = {"model": number(name), "text": text, "window": window, "most": 5}
         part = windows(task(name), text).window(window).text
-        assert list(stream_tokens(models, given)) == list(
-            stream_tokens(models, {**given, "text": part, "window": None})
-        )
+        alone = {**given, "text": part, "window": None}
+        assert list(stream_tokens(models, given)) == list(stream_tokens(models, alone))
 
 
 def test_paths_of_words_are_of_the_same_part(ask: Ask, plain: Ask, task: Callable[[str], Any]) -> None:
     text = long("classifier")
-    part = windows(task("classifier"), text).window(2).text
-    given = {"stack": "encoder"}
-    check_same(
-        plain("drift", "classifier", scenes=[{"text": text, "window": 2}, {"text": text}], **given),
-        plain(
-            "drift",
-            "classifier",
-            scenes=[{"text": part}, {"text": windows(task("classifier"), text).texts[0]}],
-            **given,
-        ),
-    )
+    first, part, *_ = windows(task("classifier"), text).texts
+    scenes = [{"text": text, "window": 2}, {"text": text}], [{"text": part}, {"text": first}]
+    check_same(*(plain("drift", "classifier", scenes=some, stack="encoder") for some in scenes))
 
 
 @pytest.mark.parametrize("name", ["translator", "spanner"])
@@ -299,5 +288,4 @@ def test_in_a_sentence() -> None:
 
 
 def test_an_image_has_no_parts(ask: Ask) -> None:
-    seen, _ = ask("look", "viewer", window=3)
-    assert seen["window"] is None
+    assert ask("look", "viewer", window=3)[0]["window"] is None
