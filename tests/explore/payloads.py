@@ -19,3 +19,11 @@ def unpack(payload: bytes) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         found = np.frombuffer(payload, each["type"], count, first + each["begin"])
         arrays[name] = found.reshape(each["shape"])
     return values, arrays
+
+
+def check_same(one: tuple[dict[str, Any], Any], other: tuple[dict[str, Any], Any]) -> None:
+    """All numbers of two answers, and all that is said but which part of a text it is of."""
+    assert {**one[0], "window": None} == {**other[0], "window": None}
+    assert one[1].keys() == other[1].keys()
+    for name, array in one[1].items():
+        np.testing.assert_array_equal(array, other[1][name])

@@ -13,23 +13,7 @@ from typing import Any
 import pytest
 
 from regard.explore.folders import folder as module
-from regard.explore.folders.folder import (
-    EMPTY,
-    FRESH,
-    LOST,
-    PREPARING,
-    STALE,
-    STOPPED,
-    UNBEGUN,
-    UNNAMED,
-    WAITING,
-    Folder,
-    count_parameters,
-    is_preparing,
-    is_running,
-    snapshots,
-    stamp_of,
-)
+from regard.explore.folders.folder import Folder, count_parameters, is_preparing, is_running, snapshots, stamp_of
 from regard.explore.folders.models import Models
 from regard.explore.folders.training_curves import LOG
 from regard.system.errors import RegardError
@@ -57,6 +41,15 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@contextmanager
+def at_work(folder: Path) -> Iterator[None]:
+    """A training that has claimed a folder; its lock stays."""
+    (folder / "training").mkdir(parents=True, exist_ok=True)
+    with (folder / "training" / "lock").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+
+
 def aged(folder: Path, seconds: float) -> None:
     then = time.time() - seconds
     os.utime(folder / LOG, (then, then))
@@ -64,21 +57,21 @@ def aged(folder: Path, seconds: float) -> None:
 
 def test_without_a_lock_a_young_log_is_being_written(folder: Path) -> None:
     assert is_running(folder)
-    aged(folder, FRESH + 5)
+    aged(folder, module.FRESH + 5)
     assert not is_running(folder)
     assert not is_running(folder / "elsewhere")
 
 
 def test_the_lock_knows_better(folder: Path) -> None:
-    with (folder / "training" / "lock").open("wb") as lock:
-        assert not is_running(folder)  # it wrote a moment ago, and is done
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        aged(folder, FRESH + 5)  # a long validation
+    with at_work(folder):
+        aged(folder, module.FRESH + 5)  # a long validation
         assert is_running(folder)
-        aged(folder, STALE + 5)
+        aged(folder, module.STALE + 5)
         assert not is_running(folder)
     aged(folder, 0)
-    assert not is_running(folder)
+    assert not is_running(folder)  # it wrote a moment ago, and is done
+    with at_work(folder):  # looking kept no training from its lock
+        assert is_running(folder)
 
 
 def test_a_training_without_a_log_is_at_work_while_it_holds_the_lock(folder: Path) -> None:
@@ -87,19 +80,12 @@ def test_a_training_without_a_log_is_at_work_while_it_holds_the_lock(folder: Pat
     assert is_preparing(folder)  # there is no lock to ask, and it began lately
     (folder / "training" / "checkpoints").mkdir()
     assert not is_preparing(folder)
-    with (folder / "training" / "lock").open("wb") as lock:
-        assert not is_running(folder)
-        assert not is_preparing(folder)
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with at_work(folder):
         assert is_running(folder)
         assert is_preparing(folder)
+    assert not is_running(folder)
+    assert not is_preparing(folder)
     assert not is_preparing(folder / "elsewhere")
-
-
-def test_looking_does_not_keep_a_training_from_its_lock(folder: Path) -> None:
-    with (folder / "training" / "lock").open("wb") as lock:
-        is_running(folder)
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def test_kept_weights_by_step(folder: Path) -> None:
@@ -150,12 +136,11 @@ def test_details(folders: dict[str, tuple[Any, Folder]]) -> None:
 def test_a_training_that_has_not_validated(tmp_path: Path) -> None:
     folder = Folder(put(tmp_path, translator(), weights=False))
     found = folder.state(0)
-    assert (found["ready"], found["why"], found["parameters"]) == (False, STOPPED, None)
+    assert (found["ready"], found["why"], found["parameters"]) == (False, module.STOPPED, None)
     log(tmp_path, [{"kind": "start", "step": 0, "steps": 5}])
-    with (tmp_path / "training" / "lock").open("wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with at_work(tmp_path):
         found = folder.state(0)
-        assert (found["ready"], found["why"], found["running"], found["course"]) == (False, WAITING, True, True)
+        assert (found["ready"], found["why"], found["running"], found["course"]) == (False, module.WAITING, True, True)
         keep(tmp_path, translator(), 20)
         assert folder.state(0)["snapshots"] == ["step 20"]
         put(tmp_path, translator())
@@ -174,16 +159,6 @@ def test_what_is_no_model_folder(tmp_path: Path) -> None:
         Folder(tmp_path)
 
 
-@contextmanager
-def at_work(folder: Path) -> Iterator[None]:
-    """A training that has claimed a folder, and prepares its data."""
-    training = folder / "training"
-    training.mkdir(parents=True, exist_ok=True)
-    with (training / "lock").open("wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
 def test_a_training_that_has_just_begun_is_told_and_becomes_a_model(tmp_path: Path) -> None:
     task = classifier()
     keys = Folder(put(tmp_path / "a", task)).state(0).keys()
@@ -191,35 +166,30 @@ def test_a_training_that_has_just_begun_is_told_and_becomes_a_model(tmp_path: Pa
         folder = Folder(tmp_path / "b")
         found = folder.state(5)
         assert found.keys() == keys
-        assert (found["number"], found["name"], found["ready"], found["why"]) == (5, "b", False, PREPARING)
+        assert (found["number"], found["name"], found["ready"], found["why"]) == (5, "b", False, module.PREPARING)
         assert (found["running"], found["course"], found["kinds"], found["examples"]) == (True, False, {}, [])
         with refused(RegardError, "b"):
             assert folder.recipe
         put(tmp_path / "b" / "model", task, weights=False)
         found = folder.state(5)
-        assert (found["ready"], found["why"], found["task"]) == (False, WAITING, "classification")
+        assert (found["ready"], found["why"], found["task"]) == (False, module.WAITING, "classification")
         assert folder.recipe == task.recipe
         put(tmp_path / "b" / "model", task)
         assert folder.state(5)["ready"]
 
 
-def test_a_training_that_began_and_stopped_is_no_model(tmp_path: Path) -> None:
+@pytest.mark.parametrize("left", [None, "model.safetensors", "checkpoints"])
+def test_without_a_recipe_a_training_that_stopped_is_no_model(tmp_path: Path, left: str | None) -> None:
+    """Nor is one that was lost waited for."""
     with at_work(tmp_path):
+        if left:
+            put(tmp_path, translator(), weights=left == "model.safetensors")
         folder = Folder(tmp_path)
-    assert (folder.state(0)["ready"], folder.state(0)["why"]) == (False, UNBEGUN)
-    with refused(RegardError, tmp_path):
-        Folder(tmp_path)
-
-
-@pytest.mark.parametrize("left", ["model.safetensors", "checkpoints"])
-def test_a_recipe_that_was_lost_is_not_waited_for(tmp_path: Path, left: str) -> None:
-    with at_work(tmp_path):
-        put(tmp_path, translator(), weights=left == "model.safetensors")
+    if left:
+        (tmp_path / "recipe.toml").unlink()
     if left == "checkpoints":
         (tmp_path / "training" / left).mkdir()
-    folder = Folder(tmp_path)
-    (tmp_path / "recipe.toml").unlink()
-    assert (folder.state(0)["ready"], folder.state(0)["why"]) == (False, LOST)
+    assert (folder.state(0)["ready"], folder.state(0)["why"]) == (False, module.LOST if left else module.UNBEGUN)
     with refused(RegardError, tmp_path):
         Folder(tmp_path)
 
@@ -230,7 +200,7 @@ def test_labels_that_were_lost_are_said_before_anything_is_asked(tmp_path: Path)
     (tmp_path / "labels.json").unlink()
     for one in (folder, Folder(tmp_path)):
         found = one.state(0)
-        assert (found["ready"], found["why"], found["labels"]) == (False, UNNAMED, [])
+        assert (found["ready"], found["why"], found["labels"]) == (False, module.UNNAMED, [])
     (tmp_path / "labels.json").write_bytes(labels)
     assert (folder.state(0)["ready"], folder.state(0)["labels"]) == (True, list(LABELS))
 
@@ -282,14 +252,15 @@ def test_a_folder_of_the_demonstration_has_its_model_inside(tmp_path: Path) -> N
     assert outer.name == inner.name == "shown"
 
 
-def test_a_folder_that_goes_away_or_becomes_another_is_told_as_it_is(tmp_path: Path) -> None:
+def test_a_folder_that_goes_away_is_told_as_it_is(tmp_path: Path) -> None:
     folder = Folder(put(tmp_path / "a", translator()))
-    put(tmp_path / "a", translator(d_model=24))
-    assert folder.state(0)["d_model"] == 24
     shutil.rmtree(tmp_path / "a")
     found = folder.state(0)
-    assert not found["ready"]
-    assert found["why"] == "this folder is not there any more"
+    assert (found["ready"], found["why"]) == (False, "this folder is not there any more")
+    (tmp_path / "a").symlink_to("a")
+    assert not folder.state(0)["ready"]
+    with refused(RegardError, tmp_path / "a"):  # links in a circle are a sentence
+        Folder(tmp_path / "a")
 
 
 def test_what_stands_where_a_folder_should_harms_nothing(tmp_path: Path) -> None:
@@ -327,23 +298,13 @@ def test_a_folder_that_cannot_be_read_is_told_of_itself_alone(
             models.load(0)
 
 
-def test_links_in_a_circle_are_a_sentence(tmp_path: Path) -> None:
-    (tmp_path / "circle").symlink_to("circle")
-    with refused(RegardError, "circle"):
-        Folder(tmp_path / "circle")
-    folder = Folder(put(tmp_path / "a", translator()))
-    shutil.rmtree(tmp_path / "a")
-    (tmp_path / "a").symlink_to("a")
-    assert not folder.state(0)["ready"]
-
-
 def test_a_recipe_that_is_empty_is_no_model(tmp_path: Path) -> None:
     """Not one with all that a recipe leaves open."""
     folder = Folder(put(tmp_path, classifier()))
     (tmp_path / "recipe.toml").write_text("")
     found = folder.state(0)
     assert (found["ready"], found["task"]) == (False, "classification")
-    assert f"recipe.toml: {EMPTY}" in found["why"]
+    assert f"recipe.toml: {module.EMPTY}" in found["why"]
     with refused(RegardError, "recipe.toml"):
         Folder(tmp_path)
 

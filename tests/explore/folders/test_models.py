@@ -22,16 +22,14 @@ from tests.tasks.small_tasks import EVERY, SOURCE, classifier, keep, put, transl
 
 def test_it_is_made_once() -> None:
     made: list[str] = []
-
-    def make(name: str) -> str:
-        made.append(name)
-        return name.upper()
-
     kept: LruCache[str] = LruCache(2)
     for name in ("a", "b", "a", "c", "a", "b"):
-        assert kept.get(name, lambda name=name: make(name)) == name.upper()
+        assert kept.get(name, lambda name=name: (made.append(name), name.upper())[1]) == name.upper()
     assert made == ["a", "b", "c", "b"]  # c came when a was asked more lately than b
     assert len(kept) == 2
+    with pytest.raises(ZeroDivisionError):
+        kept.get("d", lambda: str(1 / 0))
+    assert kept.get("d", lambda: "what fails is not kept") == "what fails is not kept"
 
 
 def test_room_is_by_size() -> None:
@@ -48,12 +46,7 @@ def test_room_is_by_size() -> None:
 
 def test_sizes_are_asked_once() -> None:
     asked: list[int] = []
-
-    def size(value: int) -> int:
-        asked.append(value)
-        return value
-
-    kept: LruCache[int] = LruCache(10, size)
+    kept: LruCache[int] = LruCache(10, lambda value: (asked.append(value), value)[1])
     for value in (4, 3, 2, 1, 5):
         kept.put(value, value)
     assert asked == [4, 3, 2, 1, 5]
@@ -65,22 +58,14 @@ def test_sizes_are_asked_once() -> None:
     assert [kept.get(key, lambda: -1) for key in (5, 6, 7)] == [1, 6, 1]
 
 
-def test_what_fails_is_not_kept() -> None:
-    kept: LruCache[float] = LruCache(2)
-    try:
-        kept.get(0, lambda: 1 / 0)
-    except ZeroDivisionError:
-        assert kept.get(0, lambda: 5.0) == 5
-
-
 @pytest.fixture
 def rows() -> np.ndarray:
     return np.random.default_rng(1).integers(0, 10, (5, 24))
 
 
 def test_images_of_a_file(tmp_path: Path, rows: np.ndarray) -> None:
-    lines = [f"{','.join(map(str, row))},label {number}" for number, row in enumerate(rows.tolist())]
-    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    lines = [f"{','.join(map(str, row))},label {number}\n" for number, row in enumerate(rows.tolist())]
+    (tmp_path / "a.csv").write_text("".join(lines))
     gallery, task = Gallery(tmp_path / "a.csv"), viewer()
     found = gallery.batch(task, 1, 3)
     assert (found.labels, found.total) == (("label 1", "label 2", "label 3"), 5)
@@ -111,13 +96,10 @@ def test_images_that_the_project_makes() -> None:
     np.testing.assert_array_equal(found.pixels[..., 0], [one.image for one in made])
     assert len(gallery.batch(task, TEST - 1, 5).labels) == 1
     assert len(gallery.batch(task, 10**9, 5).labels) == 0
-
-
-def test_there_may_be_none() -> None:
-    found = Gallery(None).batch(viewer(), 0, 24)
-    assert (found.pixels.shape, found.labels, found.total) == ((0, 6, 4, 1), (), 0)
+    none = gallery.batch(viewer(), 0, 24)  # of another size than those that it makes
+    assert (none.pixels.shape, none.labels, none.total) == ((0, 6, 4, 1), (), 0)
     with refused(UsageError, "image"):
-        Gallery(None).image(viewer(), 0)
+        gallery.image(viewer(), 0)
 
 
 @pytest.fixture
@@ -152,10 +134,9 @@ def test_a_model_that_was_replaced_is_loaded_anew(tmp_path: Path, loads: list[st
     models = Models([put(tmp_path / "a", translator(1))])
     before = models.load(0)
     assert same(before.task, translator(1))
-    other = translator(2)
-    put(tmp_path / "a", other)
+    put(tmp_path / "a", translator(2))
     after = models.load(0)
-    assert same(after.task, other)
+    assert same(after.task, translator(2))
     assert before.key != after.key
     assert after is models.load(0)
     assert loads == ["a", "a"]
@@ -191,41 +172,31 @@ def test_a_few_are_held(tmp_path: Path, loads: list[str]) -> None:
     assert loads == [*map(str, range(LOADED + 1)), "1"]  # 1 was asked the longest ago when the last came
 
 
-def test_weights_that_a_run_kept(tmp_path: Path) -> None:
+def test_weights_that_a_run_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They can be seen before there is a best."""
     best, early = translator(1), translator(2)
-    models = Models([put(tmp_path, best)])
+    models = Models([put(tmp_path, early, weights=False)])
+    with refused(UsageError, "snapshot"):
+        models.load(0, "step 1,000")
     keep(tmp_path, early, 1000)
     kept = models.load(0, "step 1,000")
     assert same(kept.task, early)
     assert not kept.task.model.training
     assert kept.task.translate(SOURCE, beam=1) == early.translate(SOURCE, beam=1)
+    with refused(RegardError, tmp_path):
+        models.load(0)
+    put(tmp_path, best)
     assert same(models.load(0).task, best)
     assert kept.key != models.load(0).key
     with refused(UsageError, "snapshot", "step 5", "1,000"):
         models.load(0, "step 5")
 
-
-def test_a_folder_that_cannot_be_listed_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def denied(folder: Path) -> dict[str, Path]:
         raise PermissionError(13, "Permission denied")
 
-    models = Models([put(tmp_path, translator())])
     monkeypatch.setattr(module, "snapshots", denied)
     with refused(RegardError, tmp_path):
         models.load(0, "step 1")
-
-
-def test_kept_weights_can_be_seen_before_there_is_a_best(tmp_path: Path) -> None:
-    early = translator(2)
-    models = Models([put(tmp_path, early, weights=False)])
-    with refused(UsageError, "snapshot"):
-        models.load(0, "step 1")
-    keep(tmp_path, early, 1)
-    assert same(models.load(0, "step 1").task, early)
-    with refused(RegardError, tmp_path):
-        models.load(0)
-    put(tmp_path, translator(1))
-    assert same(models.load(0).task, translator(1))
 
 
 def test_damage_is_said(tmp_path: Path) -> None:
@@ -241,30 +212,25 @@ def test_damage_is_said(tmp_path: Path) -> None:
 
 
 def test_a_model_is_read_again_that_was_just_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    models = Models([put(tmp_path, translator(1))])
-    original, tries = module._load_task, list[int]()
+    original, tries, torn = module._load_task, 0, 1
 
-    def torn(folder: Path, place: Path | None) -> Any:
-        tries.append(len(tries))
-        if len(tries) == 1:  # a training replaces the model while it is being read
-            put(tmp_path, translator(2))
-            raise RegardError("is damaged")
-        return original(folder, place)
-
-    monkeypatch.setattr(module, "_load_task", torn)
-    assert same(models.load(0).task, translator(2))
-    assert tries == [0, 1]
-
-    def always(folder: Path, place: Path | None) -> Any:
-        tries.append(len(tries))
-        put(tmp_path, translator(len(tries)))
+    def load(folder: Path, place: Path | None) -> Any:
+        nonlocal tries
+        tries += 1
+        if tries > torn:
+            return original(folder, place)
+        put(tmp_path, translator(tries + 1))  # a training replaces the model while it is being read
         raise RegardError("is damaged")
 
-    monkeypatch.setattr(module, "_load_task", always)
+    models = Models([put(tmp_path, translator(1))])
+    monkeypatch.setattr(module, "_load_task", load)
+    assert same(models.load(0).task, translator(2))
+    assert tries == 2
+    tries, torn = 0, 99
     put(tmp_path, translator(9))
     with refused(RegardError):
         models.load(0)
-    assert len(tries) == 2 + module.TRIES
+    assert tries == module.TRIES
 
 
 def test_weights_that_are_replaced_while_they_are_read_have_the_name_of_no_others(

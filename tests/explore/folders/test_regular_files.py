@@ -23,16 +23,8 @@ from tests.tasks.small_tasks import classifier, filler, keep, put, tagger, trans
 PATIENCE = 15.0
 
 
-def pipe(path: Path) -> None:
-    os.mkfifo(path)
-
-
 def device(path: Path) -> None:
     path.symlink_to("/dev/zero")
-
-
-def folder(path: Path) -> None:
-    path.mkdir()
 
 
 def listener(path: Path) -> None:
@@ -50,11 +42,8 @@ def circle(path: Path) -> None:
     path.symlink_to(path.name)
 
 
-def nothing(path: Path) -> None:
-    pass
-
-
-ODD = [pipe, device, folder, listener, circle, nothing]
+ODD = [os.mkfifo, device, Path.mkdir, listener, circle, Path.exists]
+"""What makes something else of a path; the last leaves nothing there."""
 
 
 def promptly(path: Path, ask: Callable[[], Any]) -> Any:
@@ -134,26 +123,20 @@ def test_a_log_of_any_size_is_read_for_a_moment_at_a_time(tmp_path: Path) -> Non
 
 KEPT = "training/snapshots/step-000020"
 READ: dict[str, Callable[[], Any]] = {
-    "recipe.toml": classifier,
+    **dict.fromkeys(("recipe.toml", "tokenizer.json", "manifest.json", "model.safetensors"), classifier),
+    **dict.fromkeys(("training", "training/lock", "training/snapshots"), classifier),
+    **dict.fromkeys((KEPT, f"{KEPT}/manifest.json", f"{KEPT}/weights.safetensors"), classifier),
     "labels.json": tagger,
-    "tokenizer.json": classifier,
-    "manifest.json": classifier,
-    "model.safetensors": classifier,
-    "training": classifier,
-    "training/lock": classifier,
     "training/data/index.json": filler,
     "training/data/tokenizer.json": filler,
     "training/data/validation.source.txt": translator,
-    "training/snapshots": classifier,
-    KEPT: classifier,
-    f"{KEPT}/manifest.json": classifier,
-    f"{KEPT}/weights.safetensors": classifier,
 }
 """What is read of a folder, and a model that has it."""
 
 
 @pytest.mark.parametrize(
-    ("name", "odd"), [*((name, pipe) for name in READ), ("model.safetensors", device), (f"{LOG.parent}/lock", device)]
+    ("name", "odd"),
+    [*((name, os.mkfifo) for name in READ), ("model.safetensors", device), (f"{LOG.parent}/lock", device)],
 )
 def test_no_file_of_a_model_is_waited_for(tmp_path: Path, name: str, odd: Callable[[Path], None]) -> None:
     """Whether the page is open or opens now; a proper file is read again."""
@@ -182,12 +165,12 @@ def test_no_file_of_a_model_is_waited_for(tmp_path: Path, name: str, odd: Callab
 
 def test_what_is_not_read_may_be_anything(tmp_path: Path) -> None:
     refuse_irregular(tmp_path / "absent")
-    pipe(tmp_path / "a.txt")
+    os.mkfifo(tmp_path / "a.txt")
     circle(tmp_path / "b.json")
-    folder(tmp_path / "c.json")
+    (tmp_path / "c.json").mkdir()
     refuse_irregular(tmp_path)
     with refused(RegardError, "a.txt"):
         refuse_irregular(tmp_path, None)
-    pipe(tmp_path / "d.json")
+    os.mkfifo(tmp_path / "d.json")
     with refused(RegardError, "d.json"):
         refuse_irregular(tmp_path)

@@ -11,25 +11,7 @@ import numpy as np
 import pytest
 
 from regard.explore.folders import training_curves as module
-from regard.explore.folders.training_curves import (
-    CELLS,
-    COLUMNS,
-    EACH,
-    LOG,
-    NAME,
-    SCORES,
-    STEPS,
-    TEXT,
-    VALIDATIONS,
-    WRITTEN,
-    Curves,
-    TrainingCurves,
-    parse_number,
-    parse_numbers,
-    parse_sample,
-    parse_step,
-    parse_validation,
-)
+from regard.explore.folders.training_curves import LOG, STEPS, TEXT, Curves, TrainingCurves
 from regard.system.errors import RegardError
 from tests.refusals import refused
 
@@ -38,37 +20,37 @@ TEXTS = {"source": "a", "reference": "b", "hypothesis": "c"}
 
 @pytest.mark.parametrize("value", [0, 5, -2.5, 1e38, -(2**70)])
 def test_numbers_that_can_be_drawn(value: float) -> None:
-    assert parse_number(value) == value
-    assert np.isfinite(np.float32(parse_number(value)))
+    assert module.parse_number(value) == value
+    assert np.isfinite(np.float32(module.parse_number(value)))
 
 
 @pytest.mark.parametrize("value", [nan, inf, -inf, 1e39, 10**400, True, False, None, "5", [5], {"a": 5}])
 def test_what_is_no_number(value: Any) -> None:
-    assert isnan(parse_number(value))
-    assert parse_numbers({"a": value, "b": 1}) == {"b": 1.0}
+    assert isnan(module.parse_number(value))
+    assert module.parse_numbers({"a": value, "b": 1}) == {"b": 1.0}
 
 
 def test_steps_are_whole() -> None:
-    assert [parse_step(value) for value in (0, 7, STEPS)] == [0, 7, STEPS]
-    assert {parse_step(value) for value in (-1, STEPS + 1, 1.0, True, "1", None, [1], nan)} == {None}
+    assert [module.parse_step(value) for value in (0, 7, STEPS)] == [0, 7, STEPS]
+    assert {module.parse_step(value) for value in (-1, STEPS + 1, 1.0, True, "1", None, [1], nan)} == {None}
 
 
 def test_a_validation_has_a_step_and_a_loss() -> None:
     given = {"kind": "valid", "step": 3, "loss": 2.5, "best": True, "seconds": 1, "bleu": 7.5, "chrf": None}
-    assert parse_validation(given) == {"step": 3, "loss": 2.5, "best": True, "seconds": 1, "bleu": 7.5}
+    assert module.parse_validation(given) == {"step": 3, "loss": 2.5, "best": True, "seconds": 1, "bleu": 7.5}
     for name in ("step", "loss"):
-        assert parse_validation({**given, name: None}) is None
-    many = parse_validation({**given, "x" * (NAME + 1): 1, **{f"score {one}": 1 for one in range(1000)}})
+        assert module.parse_validation({**given, name: None}) is None
+    many = module.parse_validation({**given, "x" * (module.NAME + 1): 1, **{f"score {one}": 1 for one in range(1000)}})
     assert many is not None
-    assert len(many) <= SCORES + 2
-    assert "x" * (NAME + 1) not in many
+    assert len(many) <= module.SCORES + 2
+    assert "x" * (module.NAME + 1) not in many
 
 
 def test_a_sample_has_three_texts() -> None:
-    assert parse_sample({"step": 3, **TEXTS, "more": 1}) == {"step": 3, **TEXTS}
+    assert module.parse_sample({"step": 3, **TEXTS, "more": 1}) == {"step": 3, **TEXTS}
     for name in ("step", *TEXTS):
-        assert parse_sample({"step": 3, **TEXTS, name: None}) is None
-    cut = parse_sample({"step": 3, **TEXTS, "reference": "ä" * (TEXT + 1)})
+        assert module.parse_sample({"step": 3, **TEXTS, name: None}) is None
+    cut = module.parse_sample({"step": 3, **TEXTS, "reference": "ä" * (TEXT + 1)})
     assert cut is not None
     assert cut["reference"] == "ä" * TEXT + "…"
 
@@ -114,16 +96,13 @@ def line(kind: str, step: int, **values: Any) -> bytes:
 def log() -> bytes:
     found = [line("start", 0, steps=20, parameters=7)]
     for step in range(1, 21):
-        more = {"norms": {"encoder": 0.5 * step}} if step % 10 == 0 else {}
-        loss = None if step == 7 else 9 - step / 4
-        found.append(
-            line("step", step, seconds=step / 2, loss=loss, rate=1e-3, tokens_per_second=100, norm=1.5, **more)
-        )
+        values = {"seconds": step / 2, "rate": 1e-3, "tokens_per_second": 100, "norm": 1.5}
         if step % 10 == 0:
-            found += [
-                line("sample", step, source="ä", reference="c", hypothesis="b"),
-                line("valid", step, loss=4.0, bleu=step / 1.0),
-            ]
+            values["norms"] = {"encoder": 0.5 * step}
+        found.append(line("step", step, loss=None if step == 7 else 9 - step / 4, **values))
+        if step % 10 == 0:
+            found.append(line("sample", step, source="ä", reference="c", hypothesis="b"))
+            found.append(line("valid", step, loss=4.0, bleu=step / 1.0))
     return b"".join([*found, line("save", 20, path="step-000020"), line("unheard of", 21)])
 
 
@@ -131,6 +110,14 @@ def log() -> bytes:
 def folder(tmp_path: Path) -> Path:
     (tmp_path / LOG).parent.mkdir()
     return tmp_path
+
+
+def followed(folder: Path, content: bytes) -> TrainingCurves:
+    """A log that was read once."""
+    (folder / LOG).write_bytes(content)
+    course = TrainingCurves(folder)
+    assert course.advance() == bool(content)
+    return course
 
 
 @pytest.mark.parametrize("piece", [11, 37, 10_000])
@@ -152,9 +139,7 @@ def test_read_as_it_grows(folder: Path, piece: int) -> None:
 
 
 def test_thinned_to_means(folder: Path) -> None:
-    (folder / LOG).write_bytes(log())
-    course = TrainingCurves(folder)
-    assert course.advance()
+    course = followed(folder, log())
     _, found = course.summary(6)
     assert found["step"].tolist() == [2.5, 6.5, 10.5, 14.5, 18.5]
     losses = [9 - step / 4 for step in (5, 6, 8)]  # that of step 7 is not known
@@ -165,11 +150,8 @@ def test_thinned_to_means(folder: Path) -> None:
 
 
 def test_a_log_that_was_cut_is_read_anew(folder: Path) -> None:
-    whole = log()
-    (folder / LOG).write_bytes(whole)
-    course = TrainingCurves(folder)
-    course.advance()
-    (folder / LOG).write_bytes(b"".join(whole.splitlines(keepends=True)[:6]) + b'{"half\n[1]\n')
+    course = followed(folder, log())
+    (folder / LOG).write_bytes(b"".join(log().splitlines(keepends=True)[:6]) + b'{"half\n[1]\n')
     course.advance()
     assert course.updates.steps.tolist() == [1, 2, 3, 4, 5]
     assert course.valid == {}
@@ -177,9 +159,7 @@ def test_a_log_that_was_cut_is_read_anew(folder: Path) -> None:
 
 @pytest.mark.parametrize("renamed", [False, True])
 def test_a_log_that_began_anew_and_grew_beyond_the_old_is_read_from_its_beginning(folder: Path, renamed: bool) -> None:
-    course = TrainingCurves(folder)
-    (folder / LOG).write_bytes(b"".join(line("step", step, loss=9.0) for step in range(1, 6)))
-    course.advance()
+    course = followed(folder, b"".join(line("step", step, loss=9.0) for step in range(1, 6)))
     other = b"".join(line("step", step, loss=8.0) for step in range(1, 31))
     if renamed:
         (folder / "new").write_bytes(other)
@@ -192,9 +172,7 @@ def test_a_log_that_began_anew_and_grew_beyond_the_old_is_read_from_its_beginnin
 
 
 def test_the_same_log_under_another_number_is_read_once(folder: Path) -> None:
-    (folder / LOG).write_bytes(log())
-    course = TrainingCurves(folder)
-    course.advance()
+    course = followed(folder, log())
     (folder / "copy").write_bytes(log())
     (folder / "copy").replace(folder / LOG)
     course.advance()
@@ -206,23 +184,23 @@ def test_a_million_updates_make_a_bounded_answer(folder: Path) -> None:
     course = TrainingCurves(folder)
     names = [f"layer {number}" for number in range(40)]
     for step in range(1, 30_001):
-        course.updates.add(step, dict.fromkeys(COLUMNS, 1.0))
+        course.updates.add(step, dict.fromkeys(module.COLUMNS, 1.0))
         course.norms.add(step, dict.fromkeys(names, float(step)))
         course.valid[step] = {"step": step, "loss": 5.0, "best": step == 12_347}
         text = dict.fromkeys(("source", "reference", "hypothesis"), "a")
         course.samples.append({"step": max(step, 29_000), **text})
     values, arrays = course.summary(10_000)
     assert len(arrays["loss"]) <= 10_000
-    assert arrays["norms"].size <= CELLS
-    assert len(values["norms"]["steps"]) == len(arrays["norms"]) > CELLS / 50
+    assert arrays["norms"].size <= module.CELLS
+    assert len(values["norms"]["steps"]) == len(arrays["norms"]) > module.CELLS / 50
     np.testing.assert_allclose(arrays["norms"][:, 0], values["norms"]["steps"])
     steps = [one["step"] for one in values["valid"]]
     assert steps == sorted(set(steps))
     assert {1, 12_347, 30_000} <= set(steps)
-    assert len(steps) <= VALIDATIONS + WRITTEN + 1
+    assert len(steps) <= module.VALIDATIONS + module.WRITTEN + 1
     counts = Counter(one["step"] for one in values["samples"])
-    assert len(counts) == WRITTEN
-    assert counts[29_000] == EACH
+    assert len(counts) == module.WRITTEN
+    assert counts[29_000] == module.EACH
     assert set(counts) <= set(steps)
 
 
@@ -247,10 +225,8 @@ def test_damaged_lines_are_passed_over(folder: Path) -> None:
         b'{"kind": "valid", "step": 3, "loss": 2, "best": "y", "bleu": Infinity, "chrf": "x", "f1": 0.5, "\\ud800": 1}',
         b'{"kind": "sample", "step": 3, "source": "\\ud800", "reference": "' + b"r" * 5000 + b'", "hypothesis": ""}',
     ]
-    (folder / LOG).write_bytes(b"\n".join([*damaged, *half, b'{"kind": "step", "step": 4, "lo']))
-    course = TrainingCurves(folder)
-    course.advance()
-    values, arrays = course.summary(10)
+    content = b"\n".join([*damaged, *half, b'{"kind": "step", "step": 4, "lo'])
+    values, arrays = followed(folder, content).summary(10)
     assert json.loads(json.dumps(values, allow_nan=False, ensure_ascii=False).encode()) == values
     assert values["planned"] is None
     assert arrays["step"].tolist() == [1, 2, 3]
@@ -270,10 +246,7 @@ def test_a_log_with_any_bytes_changed_is_told(folder: Path, seed: int) -> None:
     content = bytearray(log())
     for _ in range(200):
         content[draw.randrange(len(content))] = draw.randrange(256)
-    (folder / LOG).write_bytes(content)
-    course = TrainingCurves(folder)
-    course.advance()
-    values, arrays = course.summary(7)
+    values, arrays = followed(folder, content).summary(7)
     json.dumps(values, allow_nan=False, ensure_ascii=False).encode()
     assert {array.dtype.name for array in arrays.values()} == {"float32"}
 
@@ -284,22 +257,16 @@ def test_a_line_that_does_not_end_is_dropped(folder: Path, monkeypatch: pytest.M
     monkeypatch.setattr(module, "LINE", 80)
     monkeypatch.setattr(module, "CHUNK", chunk)
     zeros = b"\0" * 1000
-    course = TrainingCurves(folder)
     whole = [line("step", 1, loss=9.0), zeros + line("step", 2, loss=8.0), line("step", 3, loss=7.0)]
     long = [b'{"kind": "step", "step": 4, "loss": 6' + b" " * 60 + b"}\n", line("step", 5, loss=5.0), zeros]
-    (folder / LOG).write_bytes(b"".join([*whole, *long]))
-    course.advance()
+    course = followed(folder, b"".join([*whole, *long]))
     assert course.updates.steps.tolist() == [1, 3, 5]
     assert course._rest == b""
-    with (folder / LOG).open("ab") as file:
-        file.write(zeros)
-    assert not course.advance()
-    with (folder / LOG).open("ab") as file:
-        file.write(b"\n" + line("step", 6, loss=4.0) + b'{"kind": "step",')
-    assert course.advance()
-    with (folder / LOG).open("ab") as file:
-        file.write(b' "step": 7, "loss": 1}\n')
-    course.advance()
+    rest = b"\n" + line("step", 6, loss=4.0) + b'{"kind": "step",'
+    for more, new in ((zeros, False), (rest, True), (b' "step": 7, "loss": 1}\n', True)):
+        with (folder / LOG).open("ab") as file:
+            file.write(more)
+        assert course.advance() == new
     assert course.updates.steps.tolist() == [1, 3, 5, 6, 7]
 
 
@@ -307,9 +274,6 @@ def test_no_log_is_said(tmp_path: Path) -> None:
     with refused(RegardError, "metrics.jsonl"):
         TrainingCurves(tmp_path).advance()
     (tmp_path / LOG).parent.mkdir()
-    (tmp_path / LOG).write_bytes(b"")
-    course = TrainingCurves(tmp_path)
-    assert not course.advance()
-    values, arrays = course.summary(10)
+    values, arrays = followed(tmp_path, b"").summary(10)
     assert arrays["loss"].shape == (0,)
     assert (values["valid"], values["samples"], arrays["norms"].shape) == ([], [], (0, 0))

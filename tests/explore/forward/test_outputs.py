@@ -7,44 +7,22 @@ import numpy as np
 import pytest
 import torch
 
-from regard.config import Decoding, Recipe, TransformerSection, recipe_from
+from regard.config import Decoding
 from regard.decoding.trace import Trace
 from regard.explore.forward.inputs import text_inputs
 from regard.explore.forward.outputs import OF_TEXTS, beam_search, branch, classes, prepare_search, top_candidates, tree
-from regard.models.build import transformer
 from regard.models.decoding.transformer import TransformerStepper
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.assets import TagAssets, TextAssets
 from regard.tasks.classification.classifier import Prediction
-from regard.tasks.model_folder import TASKS
 from regard.tasks.translation.translator import Translation
-from regard.text.tokenizers.tokenizer import learn
-from regard.text.tokenizers.vocabulary import learn_vocabularies
-from tests.models.small_models import stir
 from tests.refusals import refused
-from tests.tasks.small_tasks import (
-    EVERY,
-    GAPPED,
-    LABELS,
-    PIXELS,
-    SOURCE,
-    TARGET,
-    classifier,
-    encoder,
-    filler,
-    recurrent,
-    spanner,
-    speaker,
-    tagger,
-    translator,
-    viewer,
-)
+from tests.tasks import small_tasks as small
+from tests.tasks.small_tasks import GAPPED, SOURCE, TARGET
 
 
 def test_one_label() -> None:
-    task = classifier()
-    found = OF_TEXTS["classification"](task, SOURCE)
-    verdict = task.classify(SOURCE)
+    task = small.classifier()
+    found, verdict = OF_TEXTS["classification"](task, SOURCE), task.classify(SOURCE)
     assert found["said"] == verdict.label
     assert not found["several"]
     assert dict(found["classes"]) == verdict.probabilities
@@ -55,37 +33,33 @@ def test_one_label() -> None:
 
 
 def test_several_labels_or_a_number() -> None:
-    task = classifier("multi")
+    task = small.classifier("multi")
     found = OF_TEXTS["classification"](task, SOURCE)
     assert found["several"]
     assert found["said"] == [label for label, share in found["classes"] if share >= 0.5]
-    assert sorted(label for label, _ in found["classes"]) == sorted(LABELS)
-    task = classifier("regression")
-    assert OF_TEXTS["classification"](task, SOURCE) == {
-        "kind": "classes",
-        "classes": [],
-        "said": task.classify(SOURCE).value,
-        "several": False,
-    }
+    assert sorted(label for label, _ in found["classes"]) == sorted(small.LABELS)
+    task = small.classifier("regression")
+    wanted = {"kind": "classes", "classes": [], "said": task.classify(SOURCE).value, "several": False}
+    assert OF_TEXTS["classification"](task, SOURCE) == wanted
 
 
 def test_what_is_out_of_scope_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     verdict = Prediction(("out of scope",), 0.4, None, {"a": 0.4, "b": 0.35})
-    task = classifier()
+    task = small.classifier()
     monkeypatch.setattr(type(task), "classify", lambda *_: verdict)
     found = classes(task, SOURCE)
     assert (found["said"], found["classes"]) == ("out of scope", [["a", 0.4], ["b", 0.35]])
 
 
 def test_an_image() -> None:
-    task = viewer()
-    image = task.images([np.array(PIXELS)])[0]
+    task = small.viewer()
+    image = task.images([np.array(small.PIXELS)])[0]
     assert classes(task, image)["said"] == task.classify(image).label
 
 
 @pytest.mark.parametrize("crf", [False, True])
 def test_a_tag_for_each_word(crf: bool) -> None:
-    task = tagger(crf)
+    task = small.tagger(crf)
     found = OF_TEXTS["tagging"](task, SOURCE)["tags"]
     assert [one["text"] for one in found] == [SOURCE[one["start"] : one["end"]] for one in found]
     assert [one["tag"] for one in found] == list(task.tag(SOURCE).tags)
@@ -94,7 +68,7 @@ def test_a_tag_for_each_word(crf: bool) -> None:
 
 
 def test_missing_words() -> None:
-    task = filler()
+    task = small.filler()
     found = OF_TEXTS["masked-lm"](task, GAPPED)
     gaps = task.fill(GAPPED)
     assert [[piece for piece, _ in gap] for gap in found["gaps"]] == [[one.piece for one in gap] for gap in gaps]
@@ -104,29 +78,16 @@ def test_missing_words() -> None:
 
 
 def test_nothing_yet() -> None:
-    assert OF_TEXTS["language-model"](speaker(), SOURCE) == {"kind": "continuation"}
-    assert OF_TEXTS["encoding"](encoder(), SOURCE) == {"kind": "nothing"}
-
-
-def task_of(name: str) -> Any:
-    sizes = {"layers": 1, "d_model": 16, "d_ff": 32, "heads": 2}
-    recipe = recipe_from({"task": name, "model": sizes})
-    tokenizer = learn([SOURCE], 300, symbols=("[CLS]", "[MASK]"))
-    assets: Any = TagAssets(tokenizer, ("A", "B"), scheme="none") if name == "tagging" else TextAssets(tokenizer)
-    model = TASKS[name].build(recipe, assets.sizes, key=5).eval()
-    stir(model)
-    return TASKS[name](recipe, assets, model)
+    assert OF_TEXTS["language-model"](small.speaker(), SOURCE) == {"kind": "continuation"}
+    assert OF_TEXTS["encoding"](small.encoder(), SOURCE) == {"kind": "nothing"}
 
 
 def test_a_translator_says_what_its_steps_say() -> None:
-    vocabularies = learn_vocabularies([(SOURCE, TARGET)] * 3, 400)
-    section = TransformerSection(encoder_layers=1, decoder_layers=1, d_model=16, d_ff=32, heads=4)
-    model = transformer(section, vocabularies.source.size, vocabularies.target.size, key=3).eval()
-    stir(model)
-    task = Translation(Recipe(model=section), vocabularies, model)
+    task = small.translator()
+    vocabularies = task.vocabularies
     found = top_candidates(text_inputs(task, SOURCE, TARGET), 4)
     source = np.array([*vocabularies.source.encode(SOURCE).ids, vocabularies.source.end])
-    step = TransformerStepper(model)
+    step = TransformerStepper(task.model)
     state = step.start([source])
     for id, candidates in zip([vocabularies.target.start, *vocabularies.target.encode(TARGET).ids], found, strict=True):
         state, answer = step.step(state, np.array([id]))
@@ -138,7 +99,7 @@ def test_a_translator_says_what_its_steps_say() -> None:
 
 
 def test_a_language_model_says_what_comes_next() -> None:
-    task = task_of("language-model")
+    task = small.speaker()
     seen = text_inputs(task, SOURCE)
     every = top_candidates(seen, task.assets.tokenizer.size)
     assert len(every) == len(seen.source)
@@ -150,7 +111,7 @@ def test_a_language_model_says_what_comes_next() -> None:
 
 
 def test_a_model_of_masked_words_says_what_it_fills() -> None:
-    task = task_of("masked-lm")
+    task = small.filler()
     text = "The animal didn't cross the [MASK]."
     gap = task.gaps.parse(text).gaps[0] + 1  # behind [CLS]
     with torch.inference_mode():
@@ -164,12 +125,11 @@ def test_a_model_of_masked_words_says_what_it_fills() -> None:
 
 
 def test_who_says_no_pieces() -> None:
-    task = task_of("tagging")
     with refused(UsageError, "candidates"):
-        top_candidates(text_inputs(task, SOURCE))
+        top_candidates(text_inputs(small.tagger(), SOURCE))
 
 
-@pytest.mark.parametrize("make", [translator, recurrent])
+@pytest.mark.parametrize("make", [small.translator, small.recurrent])
 @pytest.mark.parametrize("beam", [1, 3])
 def test_a_translation(make: Any, beam: int) -> None:
     task = make()
@@ -182,7 +142,7 @@ def test_a_translation(make: Any, beam: int) -> None:
 
 
 def test_missing_spans() -> None:
-    task = spanner()
+    task = small.spanner()
     start = prepare_search(task, GAPPED, 5)
     written = task.greedy_output(task.gap_source(GAPPED).source)
     assert list(beam_search(start, 1)[0].tokens) == written
@@ -192,7 +152,7 @@ def test_missing_spans() -> None:
 
 
 def test_a_language_model_goes_on() -> None:
-    task = speaker()
+    task = small.speaker()
     start = prepare_search(task, "The animal", 7)
     (way,) = beam_search(start, 1)
     (wanted,) = task.generate("The animal", max_tokens=7, temperature=0)
@@ -205,10 +165,10 @@ def test_a_language_model_goes_on() -> None:
 def test_who_writes_no_text() -> None:
     for name in ("classifier", "tagger", "filler", "viewer", "encoder"):
         with refused(UsageError, "model"):
-            prepare_search(EVERY[name](), SOURCE, 5)
+            prepare_search(small.EVERY[name](), SOURCE, 5)
 
 
-@pytest.mark.parametrize("make", [translator, recurrent, spanner, speaker])
+@pytest.mark.parametrize("make", [small.translator, small.recurrent, small.spanner, small.speaker])
 def test_nothing_is_searched_for_a_text_that_is_too_long(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     task = make()
     monkeypatch.setattr("regard.models.decoding", None)
@@ -218,7 +178,7 @@ def test_nothing_is_searched_for_a_text_that_is_too_long(make: Any, monkeypatch:
 
 
 def test_a_trace_notes_five_candidates() -> None:
-    task = translator()
+    task = small.translator()
     start = prepare_search(task, SOURCE, 5)
     trace = start.trace()
     beam_search(start, 2, trace)
@@ -229,14 +189,10 @@ def test_a_trace_notes_five_candidates() -> None:
 
 @pytest.fixture(scope="module")
 def small_translator() -> Translation:
-    vocabularies = learn_vocabularies([(SOURCE, TARGET)] * 3, 300)
-    section = TransformerSection(encoder_layers=1, decoder_layers=1, d_model=16, d_ff=32, heads=4)
-    model = transformer(section, vocabularies.source.size, vocabularies.target.size, key=3).eval()
-    stir(model)
-    with torch.no_grad():  # sharp enough to differ, and ends now and then
-        model.output.weight.mul_(6)
-    recipe = Recipe(model=section, decoding=Decoding(beam=4, max_extra=2, length_penalty=0.0))
-    return Translation(recipe, vocabularies, model)
+    task = small.translator()
+    task.model.output.weight.mul_(6)  # sharp enough to differ, and ends now and then
+    recipe = task.recipe.model_copy(update={"decoding": Decoding(beam=4, max_extra=2, length_penalty=0.0)})
+    return Translation(recipe, task.vocabularies, task.model)
 
 
 @pytest.mark.parametrize("beam", [1, 4])

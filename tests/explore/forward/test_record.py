@@ -3,58 +3,45 @@
 import itertools
 import json
 import math
-from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
-from regard.config import Recipe, RnnSection, TransformerSection, recipe_from
 from regard.explore.forward.head_measures import measures, rollout
 from regard.explore.forward.inputs import Token, by_word, words
-from regard.explore.forward.record import WHOLE, record
+from regard.explore.forward.record import WHOLE, AttentionRecord, record
 from regard.explore.pictures import arcs
 from regard.explore.pictures.terminal_heatmap import ColourScheme
 from regard.explore.pictures.view import View, word_svg
-from regard.models.build import rnn, transformer
+from regard.nn.layout import Sequences
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.assets import TagAssets, TextAssets
-from regard.tasks.classification.classifier import Classification
-from regard.tasks.language.spans import SpanCorruption
-from regard.tasks.model_folder import TASKS
-from regard.text.tokenizers.tokenizer import learn
-from regard.text.tokenizers.vocabulary import Vocabularies, learn_vocabularies
 from tests.refusals import refused
-from tests.tasks.small_tasks import reader
+from tests.tasks.small_tasks import EVERY, SOURCE, TARGET, reader, recurrent, spanner, translator
 
-SOURCE = "The animal didn't cross the street because it was too tired."
-TARGET = "Das Tier überquerte die Straße nicht, weil es zu müde war."
-OTHERS = [("masked-lm", "encoder"), ("tagging", "encoder"), ("language-model", "decoder"), ("encoding", "encoder")]
-
-
-@dataclass
-class Task:
-    """A translator that was never trained."""
-
-    model: Any
-    vocabularies: Vocabularies
-    recipe: Recipe
-    name: str = "translation"
-
-    def translate(self, text: str, beam: int) -> str:
-        assert beam == 1
-        return TARGET
+ALL = {"encoder": 2, "decoder": 3, "cross": 3}
 
 
 @pytest.fixture(scope="module")
-def task() -> Task:
-    vocabularies = learn_vocabularies([(SOURCE, TARGET)] * 3, 400)
-    section = TransformerSection(encoder_layers=2, decoder_layers=3, d_model=16, d_ff=32, heads=4)
-    return Task(transformer(section, vocabularies.source.size, vocabularies.target.size, key=3), vocabularies, Recipe())
+def task() -> Any:
+    """A translator that writes a translation it never learned."""
+    found = translator(d_model=16, heads=4, dropout=0.1)
+    found.translate = lambda text, beam: {1: TARGET}[beam]
+    return found
 
 
-def test_tokens_stand_for_their_characters(task: Task) -> None:
+def check_weights(made: AttentionRecord, depths: dict[str, int], heads: int = 4) -> None:
+    """Every kind, layer, head and row is there."""
+    assert {kind: len(layers) for kind, layers in made.weights.items()} == depths
+    for kind, layers in made.weights.items():
+        for weight_HQK in layers:
+            assert weight_HQK.shape == (heads, len(made.queries(kind)), len(made.keys(kind)))
+            np.testing.assert_allclose(weight_HQK.sum(-1), 1, atol=1e-5)
+
+
+def test_tokens_stand_for_their_characters(task: Any) -> None:
     made = record(task, SOURCE)
     assert "".join(SOURCE[t.start : t.end] for t in made.source) == SOURCE
     assert made.source[-1].text == "</s>"
@@ -63,32 +50,23 @@ def test_tokens_stand_for_their_characters(task: Task) -> None:
     assert "".join(made.target_text[t.start : t.end] for t in made.written) == TARGET
 
 
-def test_every_layer_head_and_row_is_there(task: Task) -> None:
+def test_every_layer_head_and_row_is_there(task: Any) -> None:
     made = record(task, SOURCE, TARGET)
-    for kind, depth in (("encoder", 2), ("decoder", 3), ("cross", 3)):
-        assert len(made.weights[kind]) == depth
-        for weight_HQK in made.weights[kind]:
-            assert weight_HQK.shape == (4, len(made.queries(kind)), len(made.keys(kind)))
-            np.testing.assert_allclose(weight_HQK.sum(-1), 1, atol=1e-5)
+    check_weights(made, ALL)
     for weight_HQK in made.weights["decoder"]:
         assert (np.triu(weight_HQK, 1) == 0).all()
 
 
-def test_weights_are_those_of_the_equation(task: Task) -> None:
+def test_weights_are_those_of_the_equation(task: Any) -> None:
     """The first encoder layer, from its embedding, in plain loops [Vaswani17 §3.2.1, eq. 1]."""
-    import torch
-
-    from regard.nn.layout import Sequences
-
     made = record(task, SOURCE)
     ids = [*task.vocabularies.source.encode(SOURCE).ids, 0]
     attention = task.model.encoder.layers[0].attention
     with torch.no_grad():
         sequences = Sequences.end_to_end([len(ids)])
-        task.model.eval()
         x = task.model.encoder.input(torch.tensor(ids), sequences.positions_T, sequences.longest)
     heard = made.head("encoder", 1, 2)
-    queries, keys = _projected(attention, x, "query"), _projected(attention, x, "key")
+    queries, keys = (_projected(part, x) for part in (attention.query, attention.key))
     size = 4
     for q in range(len(ids)):
         scores = [
@@ -100,8 +78,7 @@ def test_weights_are_those_of_the_equation(task: Task) -> None:
             assert heard[q, k] == pytest.approx(exponents[k] / sum(exponents), abs=1e-5)
 
 
-def _projected(attention: Any, x: Any, which: str) -> list[list[float]]:
-    part = next(module for name, module in attention.named_children() if name.startswith(which))
+def _projected(part: Any, x: Any) -> list[list[float]]:
     weight, bias, rows = part.weight.tolist(), part.bias.tolist(), x.tolist()
     return [
         [sum(w * v for w, v in zip(line, row, strict=True)) + b for line, b in zip(weight, bias, strict=True)]
@@ -109,14 +86,16 @@ def _projected(attention: Any, x: Any, which: str) -> list[list[float]]:
     ]
 
 
-def test_the_model_is_left_as_it_was(task: Task) -> None:
+def test_the_model_is_left_as_it_was(task: Any) -> None:
+    layers = []
     for mode in (True, False):
         task.model.train(mode)
-        record(task, SOURCE)
+        layers.append(record(task, SOURCE).layer("encoder", 2))
         assert task.model.training == mode
+    np.testing.assert_array_equal(*layers)  # without any dropout
 
 
-def test_it_goes_to_json_and_back(task: Task) -> None:
+def test_it_goes_to_json_and_back(task: Any) -> None:
     made = record(task, SOURCE)
     values = json.loads(json.dumps(made.to_dict()))
     assert list(values["weights"]) == ["encoder", "decoder", "cross"]
@@ -124,7 +103,7 @@ def test_it_goes_to_json_and_back(task: Task) -> None:
     assert values["source"][0]["start"] == 0
 
 
-def test_layers_and_heads_count_from_one(task: Task) -> None:
+def test_layers_and_heads_count_from_one(task: Any) -> None:
     made = record(task, SOURCE)
     assert made.head("encoder", 2, 4) is not None
     beyond = {"--layer": [("encoder", 3, 1), ("encoder", 0, 1), ("decoder", 4, 1)]}
@@ -134,25 +113,16 @@ def test_layers_and_heads_count_from_one(task: Task) -> None:
             made.head(kind, layer, head)
 
 
-def test_words_gather_their_tokens(task: Task) -> None:
+def test_words_gather_their_tokens(task: Any) -> None:
     made = record(task, SOURCE)
     found = words(made.source, SOURCE)
-    assert [word for word, _ in found] == [
-        *"The animal didn't cross the street because it was too tired".split(),
-        ".",
-        "</s>",
-    ]
+    assert [word for word, _ in found] == [*SOURCE.removesuffix(".").split(), ".", "</s>"]
     assert [place for _, places in found for place in places] == list(range(len(made.source)))
 
 
 def test_a_space_alone_belongs_to_the_word_behind_it() -> None:
     tokens = [
-        Token("a", 0, 1),
-        Token("▁", 1, 2),
-        Token("b", 2, 3),
-        Token(".", 3, 4),
-        Token("▁", 4, 5),
-        Token("</s>", 5, 5),
+        Token(text, min(place, 5), min(place + 1, 5)) for place, text in enumerate(["a", "▁", "b", ".", "▁", "</s>"])
     ]
     assert words(tokens, "a b. ") == [("a", [0]), ("b", [1, 2]), (".", [3]), ("▁", [4]), ("</s>", [5])]
 
@@ -166,7 +136,7 @@ def test_weights_of_words_sum_and_average() -> None:
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize(("layer", "head"), [(None, None), (1, None), (2, 3), (None, 2)])
-def test_every_view_has_its_pictures(task: Task, kind: Any, whole: bool, layer: int | None, head: int | None) -> None:
+def test_every_view_has_its_pictures(task: Any, kind: Any, whole: bool, layer: int | None, head: int | None) -> None:
     view = View(record(task, SOURCE), kind, layer, head, whole)
     names, weight_HQK = view.heads()
     depth = 2 if kind == "encoder" else 3
@@ -178,11 +148,12 @@ def test_every_view_has_its_pictures(task: Task, kind: Any, whole: bool, layer: 
     assert np.array(values["heads"][0]["weights"]).shape == (len(values["queries"]), len(values["keys"]))
 
 
-def test_a_word_is_found_and_its_gaze_shown(task: Task) -> None:
+def test_a_word_is_found_and_its_gaze_shown(task: Any) -> None:
     view = View(record(task, SOURCE), "encoder", 2, None, whole=True)
     glance = view.arc_diagram("It")
     assert glance.words[glance.query] == "it"
-    expected = np.mean([by_word(w, *_places(view)) for w in view.record.layer("encoder", 2)], axis=0)[glance.query]
+    places = [places for _, places in words(view.record.source, SOURCE)]
+    expected = np.mean([by_word(w, places, places) for w in view.record.layer("encoder", 2)], axis=0)[glance.query]
     np.testing.assert_allclose(glance.weight_K, expected, atol=1e-6)
     assert "> " in view.terminal(ColourScheme(), "it")
     assert "<path" in view.svg("it")
@@ -193,7 +164,7 @@ def test_a_word_is_found_and_its_gaze_shown(task: Task) -> None:
         view.arc_diagram("elephant")
 
 
-def test_a_word_of_the_translation_is_found_and_its_lines_run_to_the_sentence(task: Task) -> None:
+def test_a_word_of_the_translation_is_found_and_its_lines_run_to_the_sentence(task: Any) -> None:
     view = View(record(task, SOURCE), "cross", 2, 1, whole=True)
     queries, keys = view.labels()
     crossing = view.alignment_lines(f"{queries[1]}/no such word")
@@ -206,79 +177,36 @@ def test_a_word_of_the_translation_is_found_and_its_lines_run_to_the_sentence(ta
     assert picture.count('class="line"') == sum(weight >= 0.02 for weight in crossing.weight_K)
 
 
-def _places(view: View) -> tuple[list[list[int]], list[list[int]]]:
-    found = [places for _, places in words(view.record.source, SOURCE)]
-    return found, found
-
-
 def test_a_stand_in_without_a_model_is_no_record() -> None:
     with pytest.raises(AttributeError):
         record(SimpleNamespace(), "text")  # type: ignore[arg-type]
 
 
-def classifier(**model: Any) -> Classification:
-    recipe = recipe_from(
-        {"task": "classification", "model": {"layers": 2, "d_model": 16, "d_ff": 32, "heads": 4, **model}}
-    )
-    assets = TextAssets(learn([SOURCE], 300, symbols=("[CLS]", "[MASK]")), ("a", "b"))
-    return Classification(recipe, assets, Classification.build(recipe, assets.sizes, key=5).eval())
-
-
-def test_an_encoder_shows_what_it_reads() -> None:
-    task = classifier()
-    found = record(task, SOURCE)
-    assert list(found.weights) == ["encoder"]
-    assert found.source[0].text == "[CLS]"
-    assert found.source[-1].text == "</s>"
+@pytest.mark.parametrize("name", ["classifier", "filler", "tagger", "speaker", "encoder"])
+def test_every_model_of_one_text_shows_what_it_reads(name: str) -> None:
+    found = record(EVERY[name](), SOURCE)
+    kind = "decoder" if name == "speaker" else "encoder"
+    check_weights(found, {kind: 2}, 3)
+    assert found.queries(kind) == found.keys(kind) == found.source
     assert "".join(SOURCE[token.start : token.end] for token in found.source) == SOURCE
-    for weight_HQK in found.weights["encoder"]:
-        assert weight_HQK.shape == (4, len(found.source), len(found.source))
-        np.testing.assert_allclose(weight_HQK.sum(-1), 1.0, rtol=1e-5)
-    assert found.queries("encoder") == found.keys("encoder") == found.source
-    with refused(UsageError, "--kind"):
-        found.layer("cross", 1)
+    if name == "classifier":
+        assert (found.source[0].text, found.source[-1].text) == ("[CLS]", "</s>")
+        with refused(UsageError, "--kind"):
+            found.layer("cross", 1)
 
 
-def test_a_recurrent_translator_shows_its_cross_attention_alone(task: Any) -> None:
-    vocabularies = task.vocabularies
-    sizes = vocabularies.source.size, vocabularies.target.size
-    found = record(
-        Task(rnn(RnnSection(d_model=16), *sizes, key=3), vocabularies, Recipe(model=RnnSection(d_model=16))), SOURCE
-    )
-    assert list(found.weights) == ["cross"]
-    assert found.layer("cross", 1).shape == (1, len(found.written), len(found.source))
+def test_a_recurrent_translator_shows_its_cross_attention_alone() -> None:
+    found = record(recurrent(), SOURCE)
+    check_weights(found, {"cross": 1}, 1)
+    assert found.queries("cross") == found.written
+    assert found.keys("cross") == found.source
     with refused(RegardError, "model"):
-        record(Task(rnn(RnnSection(d_model=16, score="none"), *sizes), vocabularies, Recipe()), SOURCE)
-
-
-@pytest.mark.parametrize(("name", "kind"), OTHERS)
-def test_every_model_of_one_text_shows_what_it_reads(name: str, kind: str) -> None:
-    sizes = {"layers": 1, "d_model": 16, "d_ff": 32, "heads": 2}
-    recipe = recipe_from({"task": name, "model": sizes})
-    tokenizer = learn([SOURCE], 300, symbols=("[CLS]", "[MASK]"))
-    assets: Any = TagAssets(tokenizer, ("A", "B"), scheme="none") if name == "tagging" else TextAssets(tokenizer)
-    found = TASKS[name]
-    task = found(recipe, assets, found.build(recipe, assets.sizes, key=5).eval())
-    seen = record(task, SOURCE)
-    assert list(seen.weights) == [kind]
-    assert "".join(SOURCE[token.start : token.end] for token in seen.source) == SOURCE
-    for weight_HQK in seen.weights[kind]:
-        np.testing.assert_allclose(weight_HQK.sum(-1), 1.0, rtol=1e-5)
-        assert weight_HQK.shape[1:] == (len(seen.source), len(seen.source))
-
-
-@pytest.fixture(scope="module")
-def spans() -> SpanCorruption:
-    """A model of missing spans that was never trained."""
-    model = {"encoder_layers": 2, "decoder_layers": 3, "d_model": 16, "d_ff": 32, "heads": 4, "positions": "relative"}
-    recipe = recipe_from({"task": "span-corruption", "model": model})
-    assets = TextAssets(learn([SOURCE] * 3, 300, symbols=("[CLS]", "[MASK]", "<extra_0>", "<extra_1>")))
-    return SpanCorruption(recipe, assets, SpanCorruption.build(recipe, assets.sizes, key=5).eval())
+        record(recurrent(score="none"), SOURCE)
 
 
 @pytest.mark.parametrize("target", [None, "[MASK] street [MASK] too tired"])
-def test_a_text_with_gaps_shows_all_three_kinds(spans: SpanCorruption, target: str | None) -> None:
-    found = record(spans, "The animal didn't cross the [MASK] because it was [MASK].", target)
+def test_a_text_with_gaps_shows_all_three_kinds(target: str | None) -> None:
+    found = record(spanner(), "The animal didn't cross the [MASK] because it was [MASK].", target)
     names = [token.text for token in found.source]
     assert (names.count("<extra_0>"), names.count("<extra_1>"), names[-1]) == (1, 1, "</s>")
     assert found.target[0].text == "<s>"
@@ -288,11 +216,7 @@ def test_a_text_with_gaps_shows_all_three_kinds(spans: SpanCorruption, target: s
         assert found.target_text == "<extra_0> street <extra_1> too tired"
         pieces = [found.target_text[token.start : token.end] for token in found.target]
         assert "".join(pieces) == " street too tired"
-    for kind, depth in (("encoder", 2), ("decoder", 3), ("cross", 3)):
-        assert len(found.weights[kind]) == depth
-        for weight_HQK in found.weights[kind]:
-            assert weight_HQK.shape == (4, len(found.queries(kind)), len(found.keys(kind)))
-            np.testing.assert_allclose(weight_HQK.sum(-1), 1, atol=1e-5)
+    check_weights(found, ALL, 3)
     by_words = View(found, "cross", 1, 1, whole=True)
     assert "<extra_1>" in by_words.labels()[1]
     assert "because" in by_words.labels()[1]

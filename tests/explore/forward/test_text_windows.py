@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import re
+from base64 import b64decode
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
@@ -14,7 +16,7 @@ from regard.explore.forward.inputs import text_inputs
 from regard.explore.forward.text_windows import TextWindows, WindowedRequest, has_gap, target_windows, windows
 from regard.explore.questions.answers import export_file, stream_tokens
 from regard.text.sentences import cut
-from tests.explore.payloads import unpack
+from tests.explore.payloads import check_same, unpack
 from tests.tasks.small_tasks import EVERY, GAPPED, SOURCE, TARGET, TEXTS, filler, put, spanner, speaker, translator
 
 READERS = [name for name in EVERY if name != "viewer"]
@@ -24,7 +26,7 @@ Ask = Callable[..., Answer]
 WRITERS = ["translator", "recurrent", "speaker", "spanner"]
 
 
-def long(name: str, times: int = 8) -> str:
+def long(name: str, times: int = 6) -> str:
     """A text that no model here reads at once; T5 knows two gaps."""
     if name == "spanner":
         return " ".join([SOURCE] * (times - 1) + [GAPPED])
@@ -176,31 +178,15 @@ def test_a_long_text_is_cut_without_reading_it_over_and_over() -> None:
 
 
 def test_the_same_text_is_cut_the_same() -> None:
-    task, text = EVERY["tagger"](), long("tagger")
-    assert windows(task, text) == windows(EVERY["tagger"](), text)
-    assert windows(task, text).window(2).label == (
-        f"part 2 of {len(windows(task, text).texts)}: tokens {windows(task, text).window(2).first}–"
-        f"{windows(task, text).window(2).last} of {windows(task, text).total}"
-    )
-
-
-def long_text(name: str) -> str:
-    """A text of more tokens than any of these models reads; T5 knows two gaps."""
-    return f"{f'{SOURCE} ' * 5}{GAPPED}" if name == "spanner" else " ".join([TEXTS.get(name, SOURCE)] * 5)
-
-
-def check_same(one: Answer, other: Answer) -> None:
-    """All numbers, and all that is said but which part it is of."""
-    values, others = ({**values, "window": None} for values, _ in (one, other))
-    assert values == others
-    assert one[1].keys() == other[1].keys()
-    for name, array in one[1].items():
-        np.testing.assert_array_equal(array, other[1][name])
+    found = windows(EVERY["tagger"](), long("tagger"))
+    assert found == windows(EVERY["tagger"](), long("tagger"))
+    two = found.window(2)
+    assert two.label == f"part 2 of {len(found.texts)}: tokens {two.first}–{two.last} of {found.total}"
 
 
 @pytest.mark.parametrize("name", READERS)
 def test_a_look_is_of_a_part_and_says_of_which(ask: Ask, task: Callable[[str], Any], name: str) -> None:
-    text = long_text(name)
+    text = long(name)
     found = windows(task(name), text)
     for number in (None, 1, 2, len(found.texts), 10**6):
         seen = ask("look", name, text=text, window=number)
@@ -212,7 +198,7 @@ def test_a_look_is_of_a_part_and_says_of_which(ask: Ask, task: Callable[[str], A
 
 @pytest.mark.parametrize("name", READERS)
 def test_every_other_question_is_of_the_same_part(ask: Ask, task: Callable[[str], Any], name: str) -> None:
-    text = long_text(name)
+    text = long(name)
     part = windows(task(name), text).window(2).text
     seen, _ = ask("look", name, text=part)
     kind = next(iter(seen["kinds"]))
@@ -234,28 +220,19 @@ def test_every_other_question_is_of_the_same_part(ask: Ask, task: Callable[[str]
 def test_what_is_written_is_of_the_same_part(
     models: Models, number: Callable[[str], int], task: Callable[[str], Any], name: str
 ) -> None:
-    text = long_text(name)
+    text = long(name)
     for window in (None, 1, 3):
         given = {"model": number(name), "text": text, "window": window, "most": 5}
         part = windows(task(name), text).window(window).text
-        assert list(stream_tokens(models, given)) == list(
-            stream_tokens(models, {**given, "text": part, "window": None})
-        )
+        alone = {**given, "text": part, "window": None}
+        assert list(stream_tokens(models, given)) == list(stream_tokens(models, alone))
 
 
 def test_paths_of_words_are_of_the_same_part(ask: Ask, plain: Ask, task: Callable[[str], Any]) -> None:
-    text = long_text("classifier")
-    part = windows(task("classifier"), text).window(2).text
-    given = {"stack": "encoder"}
-    check_same(
-        plain("drift", "classifier", scenes=[{"text": text, "window": 2}, {"text": text}], **given),
-        plain(
-            "drift",
-            "classifier",
-            scenes=[{"text": part}, {"text": windows(task("classifier"), text).texts[0]}],
-            **given,
-        ),
-    )
+    text = long("classifier")
+    first, part, *_ = windows(task("classifier"), text).texts
+    scenes = [{"text": text, "window": 2}, {"text": text}], [{"text": part}, {"text": first}]
+    check_same(*(plain("drift", "classifier", scenes=some, stack="encoder") for some in scenes))
 
 
 @pytest.mark.parametrize("name", ["translator", "spanner"])
@@ -274,7 +251,7 @@ def test_what_is_forced_may_be_too_long_too(ask: Ask, name: str) -> None:
 def test_a_file_says_which_part_it_is_of(
     models: Models, number: Callable[[str], int], task: Callable[[str], Any]
 ) -> None:
-    text = long_text("translator")
+    text = long("translator")
     given = {"model": number("translator"), "text": text, "window": 2, "kind": "cross", "layer": 1, "head": 1}
     told = windows(task("translator"), text).window(2)
     sentence = f"Of the text this is {told.label}."
@@ -289,23 +266,20 @@ def test_a_file_says_which_part_it_is_of(
 
 
 def test_a_page_of_its_own_says_so_too(tmp_path: Any) -> None:
-    import re
-    from base64 import b64decode
-
     task = translator()
     models = Models([put(tmp_path / "model", task)])
-    page = export_file(models, {"text": long_text("translator"), "window": 3, "form": "html"})[0].decode()
+    page = export_file(models, {"text": long("translator"), "window": 3, "form": "html"})[0].decode()
     payload = re.search(r'id="payload"[^>]*>([A-Za-z0-9+/=]{1000,})', page)
     assert payload
     values, _ = unpack(b64decode(payload[1]))
-    assert values["window"] == asdict(windows(task, long_text("translator")).window(3))
+    assert values["window"] == asdict(windows(task, long("translator")).window(3))
     assert values["source_text"] == values["window"]["text"]
 
 
 def test_in_a_sentence() -> None:
     task = translator()
     assert WindowedRequest.of(task, SOURCE).label == ""
-    found = WindowedRequest.of(task, long_text("translator"), f"{TARGET} " * 9, 2)
+    found = WindowedRequest.of(task, long("translator", 5), f"{TARGET} " * 9, 2)
     assert found.label == (
         "Of the text this is part 2 of 5: tokens 14–26 of 65. "
         f"Of what it is made to write this is {found.target.label if found.target else None}."
@@ -314,5 +288,4 @@ def test_in_a_sentence() -> None:
 
 
 def test_an_image_has_no_parts(ask: Ask) -> None:
-    seen, _ = ask("look", "viewer", window=3)
-    assert seen["window"] is None
+    assert ask("look", "viewer", window=3)[0]["window"] is None

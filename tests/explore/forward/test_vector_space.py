@@ -81,11 +81,7 @@ def test_relative_positions_add_to_scores_by_distance(stack: str) -> None:
     assert not found.vector_TD.any()
     assert found.likeness_by_distance == [0, 0, 0]
     assert found.bias_HX is not None
-    before = [
-        2,
-        1,
-        0,
-    ]  # the bucket of what stands so far before the query; two-way, half of them are for what is behind
+    before = [2, 1, 0]  # the bucket of what stands so far before the query
     behind = [5, 6] if stack == "encoder" else [0, 0]  # two-way: half of them are for what stands behind
     np.testing.assert_allclose(found.bias_HX.T, part.weight.detach().numpy()[before + behind], atol=1e-6)
 

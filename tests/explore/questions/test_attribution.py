@@ -21,7 +21,7 @@ from regard.explore.questions.attribution import attribute, explained_score, val
 from regard.explore.requests import AblationRequest
 from regard.nn.hooks import intervene
 from regard.system.errors import RegardError, UsageError
-from tests.explore.payloads import unpack
+from tests.explore.payloads import check_same, unpack
 from tests.refusals import refused
 from tests.tasks.small_tasks import GAPPED, LABELS, PIXELS, SOURCE, TARGET, before, classifier, put, tagger, translator
 
@@ -108,15 +108,12 @@ def test_a_piece_owes_nothing_to_itself_nor_to_what_comes_later(ask: Ask, name: 
             assert seen[side][row] == seen["written"][place - 1]
 
 
-def test_scores_of_pieces_are_what_a_page_sees(ask: Ask) -> None:
+def test_scores_of_pieces_and_labels_are_what_a_page_sees(ask: Ask) -> None:
     for name, target in (("translator", TARGET), ("recurrent", None), ("spanner", None), ("speaker", None)):
         seen, _ = ask("look", name, target=target)
         for place in (1, len(seen["written"]) - 1):
             score = ask("owes", name, target=target, place=place)[0]["score"]
             assert math.exp(score) == pytest.approx(seen["probability"][place], rel=1e-3)
-
-
-def test_scores_of_labels_are_what_a_page_sees(ask: Ask) -> None:
     for name in ("classifier", "viewer"):
         output = ask("look", name)[0]["output"]
         for label, share in output["classes"]:
@@ -160,11 +157,22 @@ def test_scores_of_tags_are_their_probabilities(tmp_path: Path, crf: bool) -> No
 
 @pytest.mark.parametrize("kind", ["multi", "regression"])
 def test_several_labels_and_numbers(tmp_path: Path, kind: str) -> None:
+    """A number is no logarithm."""
     models = Models([put(tmp_path, classifier(kind))])
-    output = unpack(answer(models, "look", {"text": SOURCE}))[0]["output"]
-    score = unpack(answer(models, "owes", {"text": SOURCE}))[0]["score"]
-    wanted = output["said"] if kind == "regression" else math.log(output["classes"][0][1])
-    assert score == pytest.approx(wanted, rel=1e-3)
+
+    def asked(question: str, *off: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        return unpack(answer(models, question, {"text": SOURCE, "changes": {"off": off}}))
+
+    first = asked("look")[0]["output"]
+
+    def wanted(*off: Any) -> float:
+        output = asked("look", *off)[0]["output"]
+        return output["said"] if kind == "regression" else math.log(dict(output["classes"])[first["classes"][0][0]])
+
+    assert asked("owes")[0]["score"] == pytest.approx(wanted(), rel=1e-3)
+    values, arrays = asked("needs")
+    assert values["logarithm"] == (kind != "regression")
+    np.testing.assert_allclose(arrays["without"], [wanted(head) for head in values["heads"]], rtol=1e-3)
 
 
 def test_a_head_that_is_off_passes_nothing_on(ask: Ask) -> None:
@@ -175,30 +183,40 @@ def test_a_head_that_is_off_passes_nothing_on(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "refusal"),
+    ("question", "name", "given", "refusal"),
     [
-        ("translator", {}, (UsageError, "place", "0")),
-        ("translator", {"place": 99}, (UsageError, "place", "0")),
-        ("translator", {"place": 1, "label": "good"}, (UsageError, "label")),
-        ("translator", {"place": 1, "text": ""}, (RegardError, "text")),
-        ("speaker", {"place": 0}, (UsageError, "place")),
-        ("tagger", {}, (UsageError, "place")),
-        ("tagger", {"place": 0}, (UsageError, "place")),
-        ("tagger", {"place": 1, "label": "ugly"}, (UsageError, "label", "ugly")),
-        ("classifier", {"label": "ugly"}, (UsageError, "label")),
-        ("classifier", {"place": 1}, (UsageError, "place")),
-        ("encoder", {"place": 1}, (UsageError, "model")),
-        ("viewer", {"image": None}, (UsageError, "image")),
+        ("owes", "translator", {}, (UsageError, "place", "0")),
+        ("owes", "translator", {"place": 99}, (UsageError, "place", "0")),
+        ("owes", "translator", {"place": 1, "label": "good"}, (UsageError, "label")),
+        ("owes", "translator", {"place": 1, "text": ""}, (RegardError, "text")),
+        ("owes", "speaker", {"place": 0}, (UsageError, "place")),
+        ("owes", "tagger", {}, (UsageError, "place")),
+        ("owes", "tagger", {"place": 0}, (UsageError, "place")),
+        ("owes", "tagger", {"place": 1, "label": "ugly"}, (UsageError, "label", "ugly")),
+        ("owes", "classifier", {"label": "ugly"}, (UsageError, "label")),
+        ("owes", "classifier", {"place": 1}, (UsageError, "place")),
+        ("owes", "encoder", {"place": 1}, (UsageError, "model")),
+        ("owes", "viewer", {"image": None}, (UsageError, "image")),
+        ("needs", "translator", {}, (UsageError, "place")),
+        ("needs", "translator", {"places": [99]}, (UsageError, "place")),
+        ("needs", "translator", {"places": [0], "begin": 1000}, (UsageError, "begin", "24")),
+        ("needs", "translator", {"places": "3"}, (UsageError, "places")),
+        ("needs", "classifier", {"label": "ugly"}, (UsageError, "label")),
+        ("needs", "encoder", {"places": [1]}, (UsageError, "model")),
+        ("needs", "speaker", {"places": [0]}, (UsageError, "place")),
     ],
 )
-def test_what_owes_nothing(ask: Ask, name: str, given: dict[str, Any], refusal: Any) -> None:
+def test_what_owes_or_needs_nothing(ask: Ask, question: str, name: str, given: dict[str, Any], refusal: Any) -> None:
     with refused(*refusal):
-        ask("owes", name, **given)
+        ask(question, name, **given)
 
 
 def test_the_model_is_left_as_it_was(ask: Ask, task: TaskOf) -> None:
     ask("owes", "viewer", image={"pixels": PIXELS})
     assert not any(weight.requires_grad or weight.grad is not None for weight in task("viewer").model.parameters())
+    seen, _ = ask("look", "translator", target=TARGET)
+    ask("needs", "translator", target=TARGET, places=[3])
+    assert ask("look", "translator", target=TARGET)[0] == seen
 
 
 def every(kinds: dict[str, Any]) -> list[list[Any]]:
@@ -211,56 +229,40 @@ def every(kinds: dict[str, Any]) -> list[list[Any]]:
     ]
 
 
-def by_loop(ask: Ask, name: str, read: Callable[[dict[str, Any]], float], **given: Any) -> list[float]:
-    """What is read from a look with all heads, then from one without each."""
-    seen, _ = ask("look", name, **given)
+FORCED: list[tuple[str, dict[str, Any]]] = [
+    ("translator", {"target": TARGET, "places": [3]}),
+    ("translator", {"target": TARGET, "places": [2, 3, 4]}),
+    ("recurrent", {"target": TARGET, "places": [2]}),
+    ("spanner", {"places": [0]}),
+    ("speaker", {"places": [4]}),
+    ("tagger", {"places": [4]}),
+    *[(name, given) for name in ("classifier", "viewer") for given in ({}, {"label": "fair"})],
+]
+
+
+@pytest.mark.parametrize(("name", "given"), FORCED)
+def test_it_is_what_passes_without_each_head_give(ask: Ask, name: str, given: dict[str, Any]) -> None:
+    """Forced: what all heads write or say stays what is meant, also where without a head it would be something else."""
+    seen, _ = ask("look", name, target=given.get("target"))
+    forced = {"branch": seen["branch"]} if name == "spanner" else {"target": given.get("target")}
+    output = seen["output"] or {}
+    label, end = given.get("label", output.get("said")), seen["source"][4]["end"] if seen["source"] else 0
+    tag = next((one["tag"] for one in output.get("tags", ()) if one["start"] < end <= one["end"]), None)
+
+    def probability(*off: Any) -> float:
+        if name == "tagger":
+            return math.exp(ask("owes", name, place=4, label=tag, changes={"off": off})[0]["score"])
+        again, _ = ask("look", name, **forced, changes={"off": off})
+        if "places" in given:
+            return math.prod(again["probability"][place] for place in given["places"])
+        return dict(again["output"]["classes"])[label]
+
     heads = every(seen["kinds"])
-    return [read(seen)] + [read(ask("look", name, **given, changes={"off": [head]})[0]) for head in heads]
-
-
-@pytest.mark.parametrize(
-    ("name", "places"), [("translator", [3]), ("translator", [2, 3, 4]), ("recurrent", [2]), ("spanner", [0])]
-)
-def test_of_what_is_written(ask: Ask, name: str, places: list[int]) -> None:
-    """Forced: without a head the model would write something else, of which nothing is said here."""
-    target = None if name == "spanner" else TARGET
-    seen, _ = ask("look", name, target=target)
-    wanted = by_loop(
-        ask,
-        name,
-        lambda seen: math.prod(seen["probability"][place] for place in places),
-        **({"branch": seen["branch"]} if target is None else {"target": target}),
-    )
-    values, arrays = ask("needs", name, target=target, places=places)
-    assert values["heads"] == every(seen["kinds"])
-    assert (values["total"], values["logarithm"]) == (len(wanted) - 1, True)
+    wanted = [probability(), *map(probability, heads)]
+    values, arrays = ask("needs", name, **given)
+    assert (values["heads"], values["total"], values["logarithm"]) == (heads, len(heads), True)
     np.testing.assert_allclose(np.exp([values["score"], *arrays["without"]]), wanted, rtol=1e-3)
     assert np.abs(arrays["without"] - values["score"]).max() > 1e-4
-
-
-def test_of_what_is_read_by_a_language_model(ask: Ask) -> None:
-    wanted = by_loop(ask, "speaker", lambda seen: seen["probability"][4])
-    values, arrays = ask("needs", "speaker", places=[4])
-    np.testing.assert_allclose(np.exp([values["score"], *arrays["without"]]), wanted, rtol=1e-3)
-
-
-@pytest.mark.parametrize("name", ["classifier", "viewer"])
-@pytest.mark.parametrize("label", ["fair", None])
-def test_of_a_label(ask: Ask, name: str, label: str | None) -> None:
-    """The one that is said with all heads, if none is named: also where without a head another would be said."""
-    meant = label or ask("look", name)[0]["output"]["said"]
-    wanted = by_loop(ask, name, lambda seen: dict(seen["output"]["classes"])[meant])
-    values, arrays = ask("needs", name, label=label)
-    np.testing.assert_allclose(np.exp([values["score"], *arrays["without"]]), wanted, rtol=1e-3)
-
-
-def test_of_a_tag(ask: Ask) -> None:
-    """What is most probable with all heads stays what is meant."""
-    values, arrays = ask("needs", "tagger", places=[4])
-    label = tag_at(ask, 4)
-    off = [ask("owes", "tagger", place=4, label=label, changes={"off": [head]})[0] for head in values["heads"]]
-    assert values["score"] == pytest.approx(ask("owes", "tagger", place=4)[0]["score"], rel=1e-3)
-    np.testing.assert_allclose(arrays["without"], [one["score"] for one in off], rtol=1e-3)
 
 
 def test_a_tag_is_one_score_of_however_many_tokens(ask: Ask) -> None:
@@ -270,23 +272,15 @@ def test_a_tag_is_one_score_of_however_many_tokens(ask: Ask) -> None:
     assert len(word) > 1
     every = (word, word[:1], [1], [*word, 1, *word])
     one, first, other, both = (ask("needs", "tagger", text=text, places=places) for places in every)
-    assert one[0] == first[0]
-    np.testing.assert_array_equal(one[1]["without"], first[1]["without"])
+    check_same(one, first)
     assert both[0]["score"] == pytest.approx(one[0]["score"] + other[0]["score"])
     np.testing.assert_allclose(both[1]["without"], one[1]["without"] + other[1]["without"], rtol=1e-5)
 
 
-def test_a_token_counts_once(ask: Ask) -> None:
-    once, twice = (ask("needs", "translator", target=TARGET, places=places) for places in ([3], [3, 3]))
-    assert once[0] == twice[0]
-    np.testing.assert_array_equal(once[1]["without"], twice[1]["without"])
-
-
-def tag_at(ask: Ask, place: int) -> str:
-    """The tag of the word that a token is part of."""
-    seen, _ = ask("look", "tagger")
-    end = seen["source"][place]["end"]
-    return next(one["tag"] for one in seen["output"]["tags"] if one["start"] < end <= one["end"])
+def test_a_token_counts_once_and_its_own_writing_is_that_with_all_heads(ask: Ask) -> None:
+    check_same(*(ask("needs", "translator", target=TARGET, places=places) for places in ([3], [3, 3])))
+    branch = ask("look", "translator")[0]["branch"]
+    check_same(*(ask("needs", "translator", places=[0], **given) for given in ({}, {"branch": branch})))
 
 
 def test_of_a_gap(ask: Ask, task: Callable[[str], Any]) -> None:
@@ -313,17 +307,9 @@ def test_other_changes_are_kept(ask: Ask) -> None:
     seen, _ = ask("look", "translator", target=TARGET, changes=changes)
     values, arrays = ask("needs", "translator", target=TARGET, places=[3], changes=changes)
     assert math.exp(values["score"]) == pytest.approx(seen["probability"][3], rel=1e-3)
-    for head, found in zip(values["heads"], arrays["without"], strict=True):
-        less = {**changes, "off": [*changes["off"], head]}
-        left = ask("look", "translator", target=TARGET, changes=less)[0]["probability"][3]
-        assert math.exp(found) == pytest.approx(left, rel=1e-3)
-
-
-def test_its_own_writing_is_that_with_all_heads(ask: Ask) -> None:
-    branch = ask("look", "translator")[0]["branch"]
-    own, forced = (ask("needs", "translator", places=[0], **given) for given in ({}, {"branch": branch}))
-    assert own[0] == forced[0]
-    np.testing.assert_array_equal(own[1]["without"], forced[1]["without"])
+    less = [{**changes, "off": [*changes["off"], head]} for head in values["heads"]]
+    left = [ask("look", "translator", target=TARGET, changes=one)[0]["probability"][3] for one in less]
+    np.testing.assert_allclose(np.exp(arrays["without"]), left, rtol=1e-3)
 
 
 def test_an_answer_takes_so_long_and_another_goes_on(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -375,36 +361,3 @@ def test_numbers_that_are_none_are_said(tmp_path: Path, question: str, make: Any
         given = {"place": given["places"][0], "target": TARGET}
     with refused(RegardError, "model"):
         answer(models, question, {"text": SOURCE, **given})
-
-
-def test_a_number_is_no_logarithm(tmp_path: Path) -> None:
-    models = Models([put(tmp_path, classifier("regression"))])
-    values, arrays = unpack(answer(models, "needs", {"text": SOURCE}))
-    assert not values["logarithm"]
-    for head, found in zip(values["heads"], arrays["without"], strict=True):
-        seen, _ = unpack(answer(models, "look", {"text": SOURCE, "changes": {"off": [head]}}))
-        assert found == pytest.approx(seen["output"]["said"], rel=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("name", "given", "refusal"),
-    [
-        ("translator", {}, (UsageError, "place")),
-        ("translator", {"places": [99]}, (UsageError, "place")),
-        ("translator", {"places": [0], "begin": 1000}, (UsageError, "begin", "24")),
-        ("translator", {"places": "3"}, (UsageError, "places")),
-        ("classifier", {"label": "ugly"}, (UsageError, "label")),
-        ("encoder", {"places": [1]}, (UsageError, "model")),
-        ("speaker", {"places": [0]}, (UsageError, "place")),
-    ],
-)
-def test_what_needs_nothing(ask: Ask, name: str, given: dict[str, Any], refusal: Any) -> None:
-    with refused(*refusal):
-        ask("needs", name, **given)
-
-
-def test_the_models_are_as_they_were(ask: Ask) -> None:
-    seen, _ = ask("look", "translator", target=TARGET)
-    ask("needs", "translator", target=TARGET, places=[3])
-    again, _ = ask("look", "translator", target=TARGET)
-    assert seen == again

@@ -22,6 +22,7 @@ from tests.explore.payloads import unpack
 from tests.tasks.small_tasks import EVERY, SOURCE, TARGET, before, put, translator
 
 Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]
+Place = tuple[int, int]
 ARTICLES = ("the", "das", "die")
 FORCED = {"translator": TARGET, "recurrent": TARGET, "spanner": "[MASK] animal [MASK] old street"}
 """What untaught models are made to write: by themselves they write no words."""
@@ -109,9 +110,7 @@ class Crafted:
         self.rows = [word for word, _ in self.record.words("cross")[0]]
         self.keys = [word for word, _ in self.record.words("cross")[1]]
 
-    def found(
-        self, looks: dict[tuple[int, int], dict[str, str]], losses: dict[tuple[int, int], dict[str, float]]
-    ) -> Any:
+    def found(self, looks: dict[Place, dict[str, str]], losses: dict[Place, dict[str, float]]) -> Any:
         """The opening where heads look so, word by word, else at the full stop, and so much is lost without them."""
         queries, keys = self.record.words("cross")
         layers, heads = len(self.record.weights["cross"]), len(self.record.weights["cross"][0])
@@ -189,9 +188,7 @@ def test_of_a_large_model_the_sharpest_heads_alone_are_tried(ask: Ask, monkeypat
     """So the page comes as soon; how many is told by the sizes alone, so it is the same head everywhere."""
     passes: list[Any] = []
     ablated = module.read_ablated
-    monkeypatch.setattr(
-        module, "read_ablated", lambda seen, less, read: passes.append(less.off) or ablated(seen, less, read)
-    )
+    monkeypatch.setattr(module, "read_ablated", lambda *given: passes.append(given[1]) or ablated(*given))
     ask("look", "translator", target=TARGET, opening="cross")
     every, tried = len(passes), len(passes)
     assert every == 1 + 3 * 3
@@ -207,16 +204,16 @@ def test_of_a_large_model_the_sharpest_heads_alone_are_tried(ask: Ask, monkeypat
 
 def test_a_file_begins_where_the_page_does(tmp_path: Path) -> None:
     models = Models([put(tmp_path / "model", translator())])
-    text = {"text": SOURCE, "target": TARGET}
-    page = export_file(models, {**text, "form": "html"})[0].decode()
-    payload = re.search(r'id="payload"[^>]*>([A-Za-z0-9+/=]{1000,})', page)
-    assert payload
+
+    def place(**given: Any) -> Any:
+        page = export_file(models, {"text": SOURCE, "target": TARGET, "form": "html", **given})[0].decode()
+        (payload,) = re.findall(r'id="payload"[^>]*>([A-Za-z0-9+/=]{1000,})', page)
+        return unpack(b64decode(payload))[0]["place"]
+
     loaded, asked = models.load(0), Request(text=SOURCE, target=TARGET)
     found = first_head(models, loaded, asked, forward_pass(models, asked), "cross")
     assert isinstance(found, FirstHead)
-    place = unpack(b64decode(payload[1]))[0]["place"]
-    assert place == {"kind": "cross", "layer": found.layer, "head": found.head, "query": found.query, "whole": True}
-    chosen = export_file(models, {**text, "form": "html", "kind": "encoder", "layer": 1, "head": 2})[0].decode()
-    payload = re.search(r'id="payload"[^>]*>([A-Za-z0-9+/=]{1000,})', chosen)
-    assert payload
-    assert unpack(b64decode(payload[1]))[0]["place"] == {"kind": "encoder", "layer": 1, "head": 2, "whole": False}
+    wanted = {"kind": "cross", "layer": found.layer, "head": found.head, "query": found.query, "whole": True}
+    assert place() == wanted
+    chosen = {"kind": "encoder", "layer": 1, "head": 2}
+    assert place(**chosen) == {**chosen, "whole": False}

@@ -11,11 +11,13 @@ from regard.explore.folders.models import Models
 from regard.explore.forward.passes import forward_pass
 from regard.explore.forward.record import record
 from regard.explore.questions import look
+from regard.explore.questions.answers import answer
 from regard.explore.questions.look import SIDES, merge_heads
 from regard.explore.requests import Request
 from regard.system.errors import UsageError
+from tests.explore.payloads import unpack
 from tests.refusals import refused
-from tests.tasks.small_tasks import EVERY, GAPPED, PIXELS, SOURCE, TARGET
+from tests.tasks.small_tasks import EVERY, GAPPED, PIXELS, SOURCE, TARGET, put, recurrent
 
 Ask = Callable[..., tuple[dict[str, Any], dict[str, np.ndarray]]]
 
@@ -204,10 +206,6 @@ def test_what_is_not_there(ask: Ask, name: str, given: dict[str, Any], refusal: 
 
 
 def test_a_model_without_attention_can_be_looked_at(tmp_path: Any) -> None:
-    from regard.explore.questions.answers import answer
-    from tests.explore.payloads import unpack
-    from tests.tasks.small_tasks import put, recurrent
-
     models = Models([put(tmp_path, recurrent(score="none"))])
     values, arrays = unpack(answer(models, "look", {"text": SOURCE}))
     assert (values["kinds"], arrays) == ({}, {})
