@@ -138,12 +138,7 @@ def test_a_file_that_is_no_text_is_told(shout) -> None:
 
 def test_a_pipe_is_answered_as_it_comes(shout) -> None:
     os.mkfifo("pipe")
-
-    def write() -> None:
-        with open("pipe", "wb") as pipe:
-            pipe.write(b"a\nb\n")
-
-    writer = threading.Thread(target=write)
+    writer = threading.Thread(target=Path("pipe").write_bytes, args=[b"a\nb\n"])
     writer.start()
     assert shout("--input", "pipe").out == "A\nB\n"
     writer.join()

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from regard.cli.io.exchange import OutputFile, descriptor
 from regard.cli.io.input_texts import InputTexts
 from regard.system.errors import UsageError
+from tests.cli.conftest import reading
 from tests.refusals import refused
 
 
@@ -75,12 +75,8 @@ def test_stdout_by_its_names(shout, output: str) -> None:
 
 
 def test_a_pipe_gets_each_text_as_it_is_answered(shout) -> None:
-    os.mkfifo("pipe")
-    found: list[bytes] = []
-    reader = threading.Thread(target=lambda: found.append(Path("pipe").read_bytes()))
-    reader.start()
-    done = shout("--input", "in.txt", "--output", "pipe")
-    reader.join()
+    with reading("pipe") as found:
+        done = shout("--input", "in.txt", "--output", "pipe")
     assert (done.code, done.out, done.err, found) == (0, "", "", [b"A\nB\n"])
     assert sorted(os.listdir()) == ["in.txt", "pipe"]
 
