@@ -25,16 +25,8 @@ HUGE = " ".join(
 )
 
 
-def same(content: bytes) -> bytes:
-    return content
-
-
 def without_the_last_line(content: bytes) -> bytes:
     return b"".join(content.splitlines(keepends=True)[:-1])
-
-
-def utf16(content: bytes) -> bytes:
-    return content.decode().encode("utf-16")
 
 
 def half_of_a_gzip(content: bytes) -> bytes:
@@ -97,11 +89,11 @@ CASES = [
     Case("one_line_lost", learn(target="short.de"), 1, "199", {"short.de": without_the_last_line}),
     Case("a_picture", learn(source="p.en"), 1, "picture", {"p.en": PICTURE}),
     Case("binary", learn(source="b.en"), 1, "binary", {"b.en": BINARY}),
-    Case("utf16", learn(source="u.en"), 1, "UTF-16", {"u.en": utf16}),
+    Case("utf16", learn(source="u.en"), 1, "UTF-16", {"u.en": lambda content: content.decode().encode("utf-16")}),
     Case("gzip_cut_off", learn(source="cut.en.gz"), 1, "cut", {"cut.en.gz": half_of_a_gzip}),
-    Case("gzip_by_name_only", learn(source="plain.en.gz"), 1, ".gz", {"plain.en.gz": same}),
+    Case("gzip_by_name_only", learn(source="plain.en.gz"), 1, ".gz", {"plain.en.gz": bytes}),
     Case("xz_with_flipped_bits", learn(source="bad.en.xz"), 1, "damaged", {"bad.en.xz": flip_in_xz}),
-    Case("table_of_one_column", "train --pairs one.tsv --output new", 1, "one.tsv:1", {"one.tsv": same}),
+    Case("table_of_one_column", "train --pairs one.tsv --output new", 1, "one.tsv:1", {"one.tsv": bytes}),
     Case("json_broken", pairs("x.jsonl", "en,de"), 1, "x.jsonl:2", {"x.jsonl": JSON_PAIR + b'{"en": "a", \n'}),
     Case("json_without_that_key", pairs("x.jsonl", "en,fr"), 1, "fr", {"x.jsonl": JSON_PAIR * 3}),
     Case("columns_that_are_three", pairs("x.tsv", "1,2,3"), 2, "--columns", {"x.tsv": b"a\tb\n"}),

@@ -84,9 +84,8 @@ def test_a_pipe_gets_each_text_as_it_is_answered(shout) -> None:
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_a_device_that_is_full_is_named(shout) -> None:
     assert shout("a", "--output", "/dev/null").code == 0
-    done = shout("a", "--output", "/dev/full")
-    assert (done.code, done.out) == (1, "")
-    assert done.err == "regard: /dev/full: cannot be written: No space left on device\n"
+    said = "regard: /dev/full: cannot be written: No space left on device\n"
+    shout("a", "--output", "/dev/full").refuses(said, 1)
 
 
 def test_a_redirected_stdout_is_appended_to_under_its_name_too(tmp_path: Path) -> None:
