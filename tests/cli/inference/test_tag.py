@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -123,10 +122,8 @@ def test_conll_gets_one_column_more(regard) -> None:
     )
     alone = regard("tag", "model", "--conll", stdin=b"# a comment\nAnn\n#x\n")
     assert alone.out == "# a comment\nAnn\tB-X\n#x\tO\n\n"
-    values = [
-        json.loads(line) for line in regard("tag", "model", "--conll", "--json", stdin=b"b 1\nAnn 2\n").out.splitlines()
-    ]
-    assert values[0]["text"] == "b Ann"
+    value, *_ = map(json.loads, regard("tag", "model", "--conll", "--json", stdin=b"b 1\nAnn 2\n").out.splitlines())
+    assert value["text"] == "b Ann"
     assert regard("tag", "model", "--conll", stdin=b"").out == ""
 
 
@@ -142,9 +139,8 @@ def test_a_file_is_cut_into_words_as_where_it_is_learned_from(tmp_path: Path) ->
     for number, text in enumerate(("# newpar\nAnna\tx\n#y\tz\n", "# b c\nAnna x\n#y z\n", "-DOCSTART- -X-\n# \nA b\n")):
         (tmp_path / f"{number}.conll").write_text(text)
         learned = [words.words for words in open_tagged(tmp_path / f"{number}.conll").examples()]
-        assert [Sentence(one).words for one in join_sentences(iter(text.splitlines()))] == [
-            list(words) for words in learned
-        ]
+        found = [Sentence(one).words for one in join_sentences(iter(text.splitlines()))]
+        assert found == [list(words) for words in learned]
 
 
 def test_sentences_are_split_at_empty_lines() -> None:
@@ -160,7 +156,5 @@ def test_bad_bytes_are_replaced_and_told(regard) -> None:
 
 def test_wrong_use_is_said(regard, loaded) -> None:
     assert regard("tag", "model", "--words", "--conll").code == 2
-    other: Any = Capitals()
-    other.name = "translation"
-    loaded(other)
+    loaded(SimpleNamespace(name="translation"))
     regard("tag", "model").refuses("is a translator; use regard translate")
