@@ -1,19 +1,13 @@
 """``regard fill``: k lines for each gap, or one JSON object per line of input."""
 
 import json
-from dataclasses import dataclass
 from types import SimpleNamespace
 
 import pytest
 
 from regard.system.errors import UsageError
-
-
-@dataclass
-class Candidate:
-    piece: str
-    probability: float
-    text: str
+from regard.tasks.language.masked import Candidate
+from regard.tasks.language.spans import Filling
 
 
 class Letters:
@@ -61,13 +55,6 @@ def test_no_guesses_are_refused(regard, k: str) -> None:
 def test_a_model_of_another_task_is_refused_by_name(regard, loaded) -> None:
     loaded(SimpleNamespace(name="language-model"))
     regard("fill", "model", stdin=b"[MASK]\n").refuses("regard generate")
-
-
-@dataclass
-class Filling:
-    spans: tuple[str, ...]
-    probability: float
-    text: str
 
 
 class Spans:

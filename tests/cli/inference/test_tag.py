@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,28 +9,8 @@ import pytest
 
 from regard.cli.inference.tag import Sentence, join_sentences
 from regard.data.corpora.tagged import open_tagged
-from regard.text.tags import Place, TaggedWords, places_of
-
-
-@dataclass
-class Span:
-    start: int
-    end: int
-    label: str
-    text: str
-    probability: float
-
-
-@dataclass
-class Tagged:
-    text: str
-    places: tuple[Place, ...]
-    tags: tuple[str, ...]
-    spans: tuple[Span, ...]
-
-    @property
-    def words(self) -> list[str]:
-        return [self.text[begin:end] for begin, end in self.places]
+from regard.tasks.tagging.tagger import TaggedSpan, TaggedText
+from regard.text.tags import TaggedWords, places_of
 
 
 class Capitals:
@@ -42,19 +21,19 @@ class Capitals:
     def __init__(self, scheme: str = "bio") -> None:
         self.assets = SimpleNamespace(scheme=scheme)
 
-    def tag(self, texts: list[str]) -> list[Tagged]:
+    def tag(self, texts: list[str]) -> list[TaggedText]:
         return self.tag_all([TaggedWords(text, tuple(places_of(text))) for text in texts])
 
-    def tag_words(self, texts: Sequence[Sequence[str]]) -> list[Tagged]:
+    def tag_words(self, texts: Sequence[Sequence[str]]) -> list[TaggedText]:
         return self.tag_all([TaggedWords.from_words(words, ()) for words in texts])
 
-    def tag_all(self, texts: Sequence[TaggedWords]) -> list[Tagged]:
+    def tag_all(self, texts: Sequence[TaggedWords]) -> list[TaggedText]:
         found = []
         for one in texts:
             tags = tuple("B-X" if word[0].isupper() else "O" for word in one.words)
             places = [place for place, tag in zip(one.places, tags, strict=True) if tag != "O"]
-            spans = tuple(Span(begin, end, "X", one.text[begin:end], 1 / 3) for begin, end in places)
-            found.append(Tagged(one.text, one.places, tags, spans))
+            spans = tuple(TaggedSpan(begin, end, "X", one.text[begin:end], 1 / 3) for begin, end in places)
+            found.append(TaggedText(one.text, one.places, tags, (), spans))
         return found
 
 
