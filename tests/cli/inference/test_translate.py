@@ -104,7 +104,11 @@ def test_a_slow_writer_is_answered_before_it_goes_on() -> None:
         assert answered.get(timeout=20) == ["first"]  # else no second line ever comes
         yield "second"
 
-    assert [answered.put(burst) or burst for burst in bursts(lines())] == [["first"], ["second"]]
+    found = []
+    for burst in bursts(lines()):
+        found.append(burst)
+        answered.put(burst)
+    assert found == [["first"], ["second"]]
 
 
 CHILD = """
