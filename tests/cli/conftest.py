@@ -1,9 +1,14 @@
 """Runs the command line in this process: arguments in; exit code, stdout and stderr out."""
 
 import io
+import os
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -45,13 +50,22 @@ def regard(capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.Monke
     return run
 
 
+@contextmanager
+def reading(pipe: str) -> Iterator[list[bytes]]:
+    """A new named pipe and what has been read from it, all of it after the block."""
+    os.mkfifo(pipe)
+    found: list[bytes] = []
+    reader = threading.Thread(target=lambda: found.append(Path(pipe).read_bytes()))
+    reader.start()
+    yield found
+    reader.join(10)
+
+
 @pytest.fixture
 def loaded(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
     """Let every model folder hold this task."""
 
     def set_task(task: Any) -> None:
-        from types import ModuleType
-
         bundle = ModuleType("regard.tasks.model_folder")
         bundle.load = lambda folder, device=None, **rest: task  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, "regard.tasks.model_folder", bundle)

@@ -1,9 +1,7 @@
 """``regard attend``: views of sentences and images, and invalid options."""
 
 import json
-import os
 import re
-import threading
 import xml.etree.ElementTree as Tree
 from base64 import b64decode
 from pathlib import Path
@@ -14,6 +12,7 @@ import pytest
 
 from regard.explore.folders.models import MOST
 from regard.training.checkpoints.files import Files
+from tests.cli.conftest import reading
 from tests.explore.payloads import unpack
 from tests.tasks import small_tasks
 
@@ -163,9 +162,8 @@ def test_what_cannot_be_written_is_said_before_anything_is_computed(
 
     monkeypatch.setattr("regard.tasks.model_folder.load", never)
     done = regard("attend", "translator", small_tasks.SOURCE, option, where)
-    assert (done.code, done.out) == (2, "")
+    done.refuses(said)
     assert done.err.startswith(f"regard: {where}: ")
-    assert said in done.err
 
 
 @pytest.mark.parametrize("option", ["--html", "--svg"])
@@ -192,12 +190,8 @@ def test_a_file_is_whole_or_as_it_was(regard, folders, monkeypatch, option: str)
 
 
 def test_what_is_no_file_is_written_as_it_is(regard, folders) -> None:
-    os.mkfifo("pipe")
-    found: list[bytes] = []
-    reader = threading.Thread(target=lambda: found.append(Path("pipe").read_bytes()))
-    reader.start()
-    assert regard("attend", "translator", small_tasks.SOURCE, "--svg", "pipe").code == 0
-    reader.join(10)
+    with reading("pipe") as found:
+        assert regard("attend", "translator", small_tasks.SOURCE, "--svg", "pipe").code == 0
     assert found[0].startswith(b"<svg")
     assert Path("pipe").is_fifo()
 

@@ -3,6 +3,7 @@
 import json
 import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -92,18 +93,12 @@ def test_a_language_models_perplexity_is_of_whole_documents(tmp_path: Path, rega
     (tmp_path / "t.txt").write_text(text)
     seen: list[Any] = []
 
-    class Model:
-        name = "language-model"
+    def perplexity(texts: list[str], stride: int | None) -> Perplexity:
+        seen.extend([texts, stride])
+        return Perplexity(math.log(8) * 10, 10, 5, 40)
 
-        class recipe:  # noqa: N801
-            class data:  # noqa: N801
-                documents = unit
-
-        def perplexity(self, texts: list[str], stride: int | None) -> Perplexity:
-            seen.extend([texts, stride])
-            return Perplexity(math.log(8) * 10, 10, 5, 40)
-
-    loaded(Model())
+    recipe = SimpleNamespace(data=SimpleNamespace(documents=unit))
+    loaded(SimpleNamespace(name="language-model", recipe=recipe, perplexity=perplexity))
     done = regard("evaluate", "model", "--test", tmp_path / "t.txt", "--stride", 7)
     assert done.code == 0, done.err
     assert len(list(open_documents(tmp_path / "t.txt", unit).examples())) > len(seen[0])  # long ones come in parts

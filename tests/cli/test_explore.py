@@ -96,8 +96,7 @@ def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path, regard, monkeypatc
     with listen(0) as taken:
         port = str(taken.getsockname()[1])
         done = regard("explore", tmp_path, "--port", port)
-    assert (done.code, done.out) == (2, "")
-    assert done.err == f"regard: --port: port {port} is taken; name another, or 0 for any that is free\n"
+    done.refuses(f"regard: --port: port {port} is taken; name another, or 0 for any that is free\n")
 
 
 @pytest.mark.parametrize(

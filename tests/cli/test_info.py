@@ -59,15 +59,11 @@ def test_the_folder_of_the_demonstration_stands_for_its_model(regard, tmp_path) 
     done = regard("info", tmp_path / "demo")
     assert done.code == 0
     assert done.out.startswith(f"{tmp_path}/demo/model, a model folder\n")
-    inner = regard("info", tmp_path / "demo" / "model")
-    assert done.out == inner.out
+    assert done.out == regard("info", tmp_path / "demo" / "model").out
     put(tmp_path / "demo" / "other", translator())
     (tmp_path / "demo" / "model").rename(tmp_path / "demo" / "first")
     done = regard("info", tmp_path / "demo")
-    assert (done.code, done.out) == (1, "")
-    assert done.err == (
-        f"regard: {tmp_path}/demo: holds 2 models; name one of them: {tmp_path}/demo/first, {tmp_path}/demo/other\n"
-    )
+    done.refuses(f"{tmp_path}/demo: holds 2 models; name one of them: {tmp_path}/demo/first, {tmp_path}/demo/other", 1)
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -98,10 +98,7 @@ def test_version(regard) -> None:
         ([*TRAIN, "--set", "model=1"], "--set model.KEY=VALUE"),
         ([*TRAIN, "--preset", "t5"], "Did you mean 't5-tiny'?"),
         ([*TRAIN, "--steps", "0"], "--steps: must be greater than"),
-        (
-            ["train", "--task", "ner", "--train", "a", "--output", "x"],
-            "--task: 'ner' is not known. Did you mean 'tagging'",
-        ),
+        (["train", "--task", "ner", "--train", "a", "--output", "x"], "'ner' is not known. Did you mean 'tagging'"),
         (["train", "--minutes", "soon", "--output", "x"], "--minutes"),
         (["train", "--resume", "maybe", "--output", "x"], "'auto', 'must', 'never'"),
         (["attend", "model"], "TEXT"),

@@ -1,5 +1,6 @@
 """Broken files and wrong options: each gives one clear sentence and an exit code, and destroys nothing."""
 
+import fcntl
 import gzip
 import hashlib
 import lzma
@@ -15,21 +16,17 @@ PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 9
 BINARY = bytes(2000) + b"\x01\x02\n" * 100
 LABELLED = b"the cat sees one,a\nthe cat sees two,b\nthe dog sees three,a\nthe dog sees four,b\n" * 9
 SWAPPED = b"".join(b"ab,the cat sees %d\n" % number for number in range(200))
+JSON_PAIR = b'{"en": "a", "de": "b"}\n'
+JSON_LABEL = b'{"text": "a", "label": "b"}\n'
+CHECKPOINTS = "model/training/checkpoints/step-*/weights.safetensors"
+SCOPE = "--set classification.out_of_scope=oos"
 HUGE = " ".join(
     f"--set model.{size}" for size in ("d_model=65536", "d_ff=262144", "encoder_layers=256", "decoder_layers=256")
 )
 
 
-def same(content: bytes) -> bytes:
-    return content
-
-
 def without_the_last_line(content: bytes) -> bytes:
     return b"".join(content.splitlines(keepends=True)[:-1])
-
-
-def utf16(content: bytes) -> bytes:
-    return content.decode().encode("utf-16")
 
 
 def half_of_a_gzip(content: bytes) -> bytes:
@@ -57,6 +54,10 @@ def edit_width(content: bytes) -> bytes:
 
 def learn(more: str = "", source: str = "a.en", target: str = "a.de", output: str = "new") -> str:
     return f"train --source {source} --target {target} --output {output} {more}"
+
+
+def pairs(name: str, columns: str) -> str:
+    return f"train --pairs {name} --columns {columns} --output new"
 
 
 RECIPE = learn("--recipe r.toml")
@@ -88,45 +89,21 @@ CASES = [
     Case("one_line_lost", learn(target="short.de"), 1, "199", {"short.de": without_the_last_line}),
     Case("a_picture", learn(source="p.en"), 1, "picture", {"p.en": PICTURE}),
     Case("binary", learn(source="b.en"), 1, "binary", {"b.en": BINARY}),
-    Case("utf16", learn(source="u.en"), 1, "UTF-16", {"u.en": utf16}),
+    Case("utf16", learn(source="u.en"), 1, "UTF-16", {"u.en": lambda content: content.decode().encode("utf-16")}),
     Case("gzip_cut_off", learn(source="cut.en.gz"), 1, "cut", {"cut.en.gz": half_of_a_gzip}),
-    Case("gzip_by_name_only", learn(source="plain.en.gz"), 1, ".gz", {"plain.en.gz": same}),
+    Case("gzip_by_name_only", learn(source="plain.en.gz"), 1, ".gz", {"plain.en.gz": bytes}),
     Case("xz_with_flipped_bits", learn(source="bad.en.xz"), 1, "damaged", {"bad.en.xz": flip_in_xz}),
-    Case("table_of_one_column", "train --pairs one.tsv --output new", 1, "one.tsv:1", {"one.tsv": same}),
-    Case(
-        "json_broken_in_line_two",
-        "train --pairs x.jsonl --columns en,de --output new",
-        1,
-        "x.jsonl:2",
-        {"x.jsonl": b'{"en": "a", "de": "b"}\n{"en": "a", \n'},
-    ),
-    Case(
-        "json_without_that_key",
-        "train --pairs x.jsonl --columns en,fr --output new",
-        1,
-        "fr",
-        {"x.jsonl": b'{"en": "a", "de": "b"}\n{"en": "a", "de": "b"}\n{"en": "a", "de": "b"}\n'},
-    ),
-    Case(
-        "columns_that_are_three",
-        "train --pairs x.tsv --columns 1,2,3 --output new",
-        2,
-        "--columns",
-        {"x.tsv": b"a\tb\n"},
-    ),
+    Case("table_of_one_column", "train --pairs one.tsv --output new", 1, "one.tsv:1", {"one.tsv": bytes}),
+    Case("json_broken", pairs("x.jsonl", "en,de"), 1, "x.jsonl:2", {"x.jsonl": JSON_PAIR + b'{"en": "a", \n'}),
+    Case("json_without_that_key", pairs("x.jsonl", "en,fr"), 1, "fr", {"x.jsonl": JSON_PAIR * 3}),
+    Case("columns_that_are_three", pairs("x.tsv", "1,2,3"), 2, "--columns", {"x.tsv": b"a\tb\n"}),
     Case("all_lines_empty", learn(source="e.en", target="e.de"), 1, "empty", {"e.de": b"\n" * 50, "e.en": b"\n" * 50}),
     Case("output_is_a_file", learn(output="thesis.txt"), 1, "thesis.txt"),
     Case("output_is_somebody_elses", learn(output="photos"), 1, "photos"),
     Case("output_was_made_otherwise", learn("--steps 7", output="model"), 1, "choose another --output"),
     Case("output_cannot_be_written", learn(output="thesis.txt/model"), 1, "thesis.txt"),
     Case("nothing_to_resume", learn("--resume must"), 3, "resume"),
-    Case(
-        "no_whole_checkpoint",
-        "average model --output new",
-        1,
-        "damaged",
-        {"model/training/checkpoints/step-*/weights.safetensors": shorten},
-    ),
+    Case("no_whole_checkpoint", "average model --output new", 1, "damaged", {CHECKPOINTS: shorten}),
     Case("recipe_missing", learn("--recipe absent.toml"), 2, "absent.toml"),
     Case("recipe_not_toml", RECIPE, 2, "TOML", {"r.toml": b"model:\n  d_model: 5\n"}),
     Case("recipe_not_utf8", RECIPE, 2, "r.toml", {"r.toml": b'task = "\xff"\n'}),
@@ -144,8 +121,6 @@ CASES = [
     Case("no_such_device", learn("--device cudaa"), 2, "cudaa"),
     Case("weights_of_two_for_one", learn("--weight 1 --weight 2"), 2, "weight"),
     Case("half_a_validation", learn("--valid-source a.en"), 2, "--valid-target"),
-    Case("command_misspelt", "trian", 2, "Did you mean 'train'"),
-    Case("option_misspelt", learn("--minuets 5"), 2, "Did you mean '--minutes'"),
     Case("no_model", "translate absent", 1, "absent"),
     Case("no_model_but_photos", "translate photos", 1, "recipe.toml"),
     Case("model_cut_off", "translate model", 1, "model.safetensors", {"model/model.safetensors": shorten}),
@@ -153,20 +128,12 @@ CASES = [
     Case("tokenizer_broken", "translate model", 1, "tokenizer.json", {"model/tokenizer.json": b'{"model": '}),
     Case("recipe_of_the_model_edited", "translate model", 1, "recipe.toml", {"model/recipe.toml": edit_width}),
     Case("beam_of_nothing", "translate model --beam 0", 2, "beam"),
-    Case(
-        "references_of_another_length",
-        "evaluate model --source a.en --reference few.de",
-        1,
-        "few.de",
-        {"few.de": b"die Katze\n"},
-    ),
+    Case("few_references", "evaluate model --source a.en --reference f.de", 1, "f.de", {"f.de": b"die Katze\n"}),
     Case("nothing_to_evaluate", "evaluate model --source e.en --reference e.en", 1, "nothing to score", {"e.en": b""}),
     Case("no_text_to_attend", "attend model '  '", 1, "empty"),
     Case("no_such_layer", "attend model 'the cat' --layer 9 --head 1", 2, "layers 1 to 2"),
     Case("no_such_kind", "attend model 'the cat' --kind croos", 2, "'encoder', 'decoder', 'cross'"),
-    Case("picture_that_cannot_be_written", "attend model 'the cat' --head 1 --svg thesis.txt/a.svg", 2, "thesis.txt"),
     Case("average_over_a_model", "average model --output model", 1, "holds something"),
-    Case("information_on_nothing", "info basse", 2, "Did you mean 'base'"),
     Case("model_beyond_memory", learn(HUGE), 1, "GB are free"),
     Case("copies_to_check", "check --source a.en --target absent.de", 2, "absent.de"),
     Case("labels_missing_file", teach(name="absent.csv"), 2, "absent.csv"),
@@ -174,13 +141,7 @@ CASES = [
     Case("labels_header_alone", teach(), 1, "no texts", {"l.csv": b"text,label\n"}),
     Case("labels_all_one", teach(), 1, "nothing to classify", {"l.csv": b"the cat,a\nthe dog,a\n" * 20}),
     Case("labels_no_column", teach(), 1, "l.csv:1", {"l.csv": b"the cat\nthe dog\n"}),
-    Case(
-        "labels_column_misnamed",
-        teach("--columns text,klass"),
-        1,
-        "'klass'",
-        {"l.csv": b"text,label\nthe cat,a\nthe dog,b\n"},
-    ),
+    Case("labels_column_misnamed", teach("--columns text,klass"), 1, "'klass'", {"l.csv": b"text,label\na,b\nc,d\n"}),
     Case("labels_column_beyond", teach("--columns 1,7"), 1, "column 7", {"l.csv": b"the cat,a\nthe dog,b\n"}),
     Case("labels_one_column_named", teach("--columns text"), 2, "--columns", {"l.csv": b"the cat,a\nthe dog,b\n"}),
     Case("labels_mixed_widths", teach(), 1, "l.csv:2", {"l.csv": b"the cat,a\nthe dog, the snake,b\n"}),
@@ -189,39 +150,14 @@ CASES = [
     Case("labels_picture", teach(), 1, "picture", {"l.csv": PICTURE}),
     Case("labels_in_a_cell_too_long", teach(), 1, "l.csv:1", {"l.csv": b'"' + b"x" * 200_000 + b'",a\nthe cat,b\n'}),
     Case("labels_swapped", teach(), 1, "swapped", {"l.csv": SWAPPED}),
-    Case(
-        "labels_not_json", teach(name="l.jsonl"), 1, "l.jsonl:2", {"l.jsonl": b'{"text": "a", "label": "b"}\n{"text"\n'}
-    ),
-    Case(
-        "labels_without_key",
-        teach(name="l.jsonl"),
-        1,
-        "l.jsonl:2",
-        {"l.jsonl": b'{"text": "a", "label": "b"}\n{"text": "a"}\n'},
-    ),
+    Case("labels_not_json", teach(name="l.jsonl"), 1, "l.jsonl:2", {"l.jsonl": JSON_LABEL + b'{"text"\n'}),
+    Case("labels_without_key", teach(name="l.jsonl"), 1, "l.jsonl:2", {"l.jsonl": JSON_LABEL + b'{"text": "a"}\n'}),
     Case("labels_of_unknown_form", teach(name="l.txt"), 2, "--columns", {"l.txt": LABELLED}),
     Case("labels_no_number", teach("--set classification.kind=regression"), 1, "number"),
     Case("labels_too_few", teach(), 1, "", {"l.csv": b"the cat,a\nthe cat,b\n"}),
-    Case(
-        "labels_one_class_beside_what_is_none",
-        teach("--set classification.out_of_scope=oos"),
-        1,
-        "nothing to classify",
-        {"l.csv": LABELLED.replace(b",b", b",oos")},
-    ),
-    Case(
-        "labels_without_what_is_none",
-        teach("--set classification.out_of_scope=oos"),
-        1,
-        "so no threshold can be chosen",
-    ),
-    Case(
-        "labels_validated_on_others",
-        teach("--valid v.csv"),
-        1,
-        "has a label of the training data",
-        {"v.csv": b"a cat hears,c\na dog hears,d\n"},
-    ),
+    Case("labels_one_beside_none", teach(SCOPE), 1, "nothing to classify", {"l.csv": LABELLED.replace(b",b", b",oos")}),
+    Case("labels_without_what_is_none", teach(SCOPE), 1, "so no threshold can be chosen"),
+    Case("labels_validated_on_others", teach("--valid v.csv"), 1, "label of the training data", {"v.csv": b"a,c\n"}),
     Case("labels_missing_validation", teach("--valid absent.csv"), 2, "absent.csv"),
     Case("labels_not_named", "train --task classification --output new", 2, "--train"),
     Case("task_misspelt", "train --task clasification --train a.en --output new", 2, "Did you mean 'classification'"),
@@ -232,15 +168,8 @@ CASES = [
     Case("begun_from_a_translator", teach("--from model"), 2, "needs bert"),
     Case("sections_of_another_task", teach("--set decoding.beam=3"), 2, "[decoding]"),
     Case("family_of_another_task", teach("--set model.family=gpt"), 2, "gpt"),
-    Case("classify_by_a_translator", "classify model", 2, "is a translator; use regard translate"),
     Case("classify_by_nothing", "classify absent", 1, "absent"),
-    Case("threshold_beyond_one", "classify model --threshold 1.5", 2, "--threshold"),
-    Case("evaluate_a_translator_on_labels", "evaluate model --test l.csv", 2, "--source"),
-    Case("evaluate_on_nothing", "evaluate model", 2, "--test"),
     Case("encode_no_such_layer", "encode model --layer 9", 2, "layers 1 to 2"),
-    Case("encode_into_a_text", "encode model --output thesis.txt", 2, ".npz"),
-    Case("encode_into_a_folder_that_is_not_there", "encode model --output absent/a.npz", 2, "a.npz"),
-    Case("encode_tokens_pooled", "encode model --each token --pool mean", 2, "--pool"),
     Case("check_labels_of_nothing", "check --task classification", 2, "--train"),
     Case("check_a_task_misspelt", "check --task clasification --train a.en", 2, "Did you mean 'classification'"),
     Case("check_pairs_as_labels", "check --task classification --source a.en --target a.de", 2, "--source"),
@@ -283,8 +212,6 @@ def test_one_sentence_and_nothing_destroyed(
 
 
 def test_a_second_writer_is_refused(world: Path, regard: Any, train_options: Any) -> None:
-    import fcntl
-
     with open(world / "model" / "training" / "lock", "a+b") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         before = contents(world)

@@ -23,6 +23,18 @@ PATIENCE = 10.0
 """Seconds after which what a test waits for will not come."""
 
 
+def get(path: str) -> bytes:
+    """A request's head without its end; ``Site.send`` puts the port in."""
+    return f"GET {path} HTTP/1.1\r\nHost: localhost:%d\r\n".encode()
+
+
+def post(name: str) -> bytes:
+    return f"POST /api/{name} HTTP/1.1\r\nHost: localhost:%d\r\nContent-Type: application/json\r\n".encode()
+
+
+HEAD, POST = get("/api/state"), post("look")
+
+
 class Answers:
     """What is asked, and answered as its name says."""
 
@@ -125,18 +137,21 @@ class Site:
     def post(self, path: str, content: Any = None, **headers: str) -> Reply:
         return self.ask("POST", path, {} if content is None else content, **headers)
 
-    def send(self, content: bytes) -> socket.socket:
-        """These bytes over a connection of its own, which stays open until the test closes it."""
-        made = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
+    def send(self, content: bytes, room: int | None = None) -> socket.socket:
+        """These bytes over a connection of its own, which stays open until the test closes it, and buffers so much."""
+        made = socket.socket()
         self.open.append(made)
-        made.sendall(content)
+        if room:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
+        made.settimeout(PATIENCE)
+        made.connect(("127.0.0.1", self.port))
+        made.sendall(content.replace(b"%d", b"%d" % self.port))
         return made
 
     def begin(self, path: str, asked: dict[str, Any]) -> socket.socket:
         """A question whose answer is not waited for."""
         content = json.dumps(asked).encode()
-        head = f"POST {path} HTTP/1.1\r\nHost: localhost:{self.port}\r\nContent-Type: application/json\r\n"
-        return self.send(head.encode() + f"Content-Length: {len(content)}\r\n\r\n".encode() + content)
+        return self.send(post(path.removeprefix("/api/")) + b"Content-Length: %d\r\n\r\n" % len(content) + content)
 
 
 def reply(connection: socket.socket) -> Reply:

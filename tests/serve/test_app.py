@@ -5,6 +5,7 @@ import json
 import time
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -13,7 +14,7 @@ from regard.serve.app import FOR_EVER, OTHER, File, files
 from regard.serve.worker import ENDING, WAITING
 from regard.system.errors import RegardError
 from tests.refusals import refused
-from tests.serve.conftest import reply, until
+from tests.serve.conftest import HEAD, POST, get, reply, until
 
 
 def test_the_index_and_the_assets_are_the_page(folder: Path) -> None:
@@ -126,26 +127,14 @@ def test_what_is_compressed_is_the_same(site, folder) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "/../secret.txt",
-        "/assets/../../secret.txt",
-        "/assets/..%2f..%2fsecret.txt",
-        "/assets/%2e%2e/%2e%2e/secret.txt",
-        "/assets/..\\..\\secret.txt",
-        "/assets/%5c..%5c..%5csecret.txt",
-        "/assets//../index.html",
-        "/assets/../index.html",
-        "/assets/%00",
-        "/assets/",
-        "/assets",
-        "/one.html",
-        "//index.html",
-        "/index.html/",
-        "/secret.txt",
-        "/assets/plain.css%00.js",
+        *"/assets/../../secret.txt /assets/..%2f..%2fsecret.txt /assets/%2e%2e/%2e%2e/secret.txt /assets/%00".split(),
+        *r"/assets/..\..\secret.txt /assets/%5c..%5c..%5csecret.txt /assets//../index.html /secret.txt".split(),
+        *"/../secret.txt /assets/../index.html /assets/ /assets /assets/plain.css%00.js".split(),
+        *"/one.html //index.html /index.html/".split(),
     ],
 )
 def test_nothing_but_the_page_is_served(site, path: str) -> None:
-    found = reply(site.send(f"GET {path} HTTP/1.1\r\nHost: localhost:{site.port}\r\n\r\n".encode()))
+    found = reply(site.send(get(path) + b"\r\n"))
     assert found.status == 404
     assert b"secret" not in found.content
 
@@ -170,8 +159,6 @@ def test_an_answer_is_bytes(site) -> None:
 
 @pytest.mark.parametrize("name", ["look.svg", 'a"b; c.svg', "Müller\r\nX-A: b.svg"])
 def test_an_export_is_a_file_to_keep(site, name: str) -> None:
-    from urllib.parse import unquote
-
     reply = site.post("/api/export", {"name": name})
     assert reply.content == b"<svg/>"
     assert reply.headers["content-type"] == "image/svg+xml"
@@ -235,8 +222,7 @@ def test_the_page_is_answered_while_something_is_computed(site) -> None:
 
 def test_the_state_is_told_while_a_long_log_is_read(site) -> None:
     number = site.answers.LONG
-    path = f"GET /api/course?model={number} HTTP/1.1\r\nHost: localhost:{site.port}\r\n\r\n"
-    waiting = site.send(path.encode())
+    waiting = site.send(get(f"/api/course?model={number}") + b"\r\n")
     until(lambda: site.answers.begun == ["course"])
     assert site.get("/api/state").status == 200
     assert site.post("/api/look").status == 200
@@ -285,18 +271,15 @@ def test_whoever_leaves_while_it_is_computed_harms_nobody(site, capfd) -> None:
 
 
 def test_whoever_leaves_while_asking_asks_nothing(site, capfd) -> None:
-    head = f"POST /api/look HTTP/1.1\r\nHost: localhost:{site.port}\r\nContent-Type: application/json\r\n"
-    site.send(f"{head}Content-Length: 9\r\n\r\n{{".encode()).close()
-    site.send(f"{head}Transfer-Encoding: chunked\r\n\r\n2\r\n{{}}\r\n".encode()).close()
+    site.send(POST + b"Content-Length: 9\r\n\r\n{").close()
+    site.send(POST + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n").close()
     assert site.get("/").status == 200
     assert site.answers.begun == []
     assert capfd.readouterr().err == ""
 
 
 def test_questions_on_one_connection_are_answered_in_order(site) -> None:
-    one = f"GET /api/state HTTP/1.1\r\nHost: localhost:{site.port}\r\n\r\n"
-    two = f"GET /assets/plain.css HTTP/1.1\r\nHost: localhost:{site.port}\r\n\r\n"
-    connection = site.send((one + two).encode())
+    connection = site.send(HEAD + b"\r\n" + get("/assets/plain.css") + b"\r\n")
     stream = b""
     while b"p{}" not in stream:
         stream += connection.recv(10_000)
@@ -311,9 +294,8 @@ def test_the_end_comes_at_once_and_whoever_waits_is_told(own_site) -> None:
     until(lambda: site.answers.begun == ["token 0"])
     waiting = site.begin("/api/look", {})
     until(lambda: site.server.site.computing.waiting == 1)
-    head = f"POST /api/look HTTP/1.1\r\nHost: localhost:{site.port}\r\n"
-    slow = site.send(head.encode())
-    half = site.send(f"{head}Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{{".encode())
+    slow = site.send(POST)
+    half = site.send(POST + b"Content-Length: 9\r\n\r\n{")
     assert site.get("/").status == 200  # which came after all these
     before = time.monotonic()
     site.server.should_exit = True

@@ -8,10 +8,8 @@ import pytest
 
 from regard.serve import guard
 from regard.serve.connection import Limits
-from tests.serve.conftest import everything, reply, until
+from tests.serve.conftest import HEAD, POST, everything, reply, until
 
-HEAD = b"GET /api/state HTTP/1.1\r\nHost: localhost:%d\r\n"
-POST = b"POST /api/look HTTP/1.1\r\nHost: localhost:%d\r\nContent-Type: application/json\r\n"
 PATIENCE = 0.3
 
 
@@ -32,18 +30,17 @@ def refuse_listening_on(made: socket.socket) -> None:
 @pytest.mark.parametrize("sent", [b"", b"GET / HT", HEAD])
 def test_half_a_head_is_not_waited_for_for_ever(site, sent: bytes) -> None:
     before = time.monotonic()
-    everything(site.send(sent % site.port if b"%" in sent else sent))
+    everything(site.send(sent))
     assert time.monotonic() - before >= 0.9 * PATIENCE
     assert site.get("/").status == 200
 
 
 def test_a_head_that_comes_byte_by_byte_has_no_more_time(site) -> None:
-    made = site.send(b"G")
-    refuse_listening_on(made)
+    refuse_listening_on(site.send(b"G"))
 
 
 def test_the_second_question_of_a_connection_has_no_more_time_than_the_first(site) -> None:
-    made = site.send(HEAD % site.port + b"\r\n")
+    made = site.send(HEAD + b"\r\n")
     assert reply(made).status == 200
     made.sendall(b"GET /")
     everything(made)
@@ -53,7 +50,7 @@ def test_the_second_question_of_a_connection_has_no_more_time_than_the_first(sit
 def test_what_belongs_to_a_question_that_is_answered_is_not_waited_for_for_ever(site, more: bytes) -> None:
     size = b"Transfer-Encoding: chunked" if b"\r" in more else b"Content-Length: 1000"
     before = time.monotonic()
-    made = site.send(HEAD % site.port + size + b"\r\n\r\n")
+    made = site.send(HEAD + size + b"\r\n\r\n")
     assert reply(made).status == 200
     made.sendall(more)
     everything(made)
@@ -61,7 +58,7 @@ def test_what_belongs_to_a_question_that_is_answered_is_not_waited_for_for_ever(
 
 
 def test_what_belongs_to_a_question_has_no_more_time_where_it_comes_byte_by_byte(site) -> None:
-    made = site.send(HEAD % site.port + b"Content-Length: 100000\r\n\r\n")
+    made = site.send(HEAD + b"Content-Length: 100000\r\n\r\n")
     assert reply(made).status == 200
     refuse_listening_on(made)
 
@@ -69,7 +66,7 @@ def test_what_belongs_to_a_question_has_no_more_time_where_it_comes_byte_by_byte
 def test_one_answered_before_it_was_whole_is_followed_by_another(limited) -> None:
     """Which has its own time."""
     site = limited(whole=0.5)
-    made = site.send(HEAD % site.port + b"Content-Length: 4\r\n\r\n")
+    made = site.send(HEAD + b"Content-Length: 4\r\n\r\n")
     assert reply(made).status == 200
     time.sleep(0.1)
     made.sendall(b"null" + HEAD % site.port)
@@ -81,7 +78,7 @@ def test_one_answered_before_it_was_whole_is_followed_by_another(limited) -> Non
 def test_who_asks_too_slowly_is_told_before_the_connection_ends(site, monkeypatch) -> None:
     assert Limits().whole > guard.SLOW
     monkeypatch.setattr(guard, "SLOW", 0.2)
-    made = site.send(POST % site.port + b"Content-Length: 9\r\n\r\n{")
+    made = site.send(POST + b"Content-Length: 9\r\n\r\n{")
     assert reply(made).status == 408
     everything(made)
 
@@ -89,7 +86,7 @@ def test_who_asks_too_slowly_is_told_before_the_connection_ends(site, monkeypatc
 def test_a_question_that_is_asked_may_take_longer_and_a_connection_may_rest(site) -> None:
     waiting = site.begin("/api/wait", {})
     until(lambda: site.answers.begun == ["wait"])
-    resting = site.send(HEAD % site.port + b"\r\n")
+    resting = site.send(HEAD + b"\r\n")
     assert reply(resting).status == 200
     time.sleep(2 * PATIENCE)
     site.answers.go.set()
@@ -117,7 +114,7 @@ def test_as_many_that_ask_nothing_as_there_may_be_keep_nobody_away(limited, sent
     site = limited(most=4)
     waiting = site.begin("/api/wait", {})
     until(lambda: site.answers.begun == ["wait"])
-    held = [site.send(sent % site.port if b"%" in sent else sent) for _ in range(3)]
+    held = [site.send(sent) for _ in range(3)]
     until(lambda: len(site.server.server_state.connections) == 4)
     if sent.startswith(HEAD):
         assert [reply(one).status for one in held] == [200] * 3
@@ -140,6 +137,6 @@ def test_where_all_are_at_work_there_is_no_room(limited) -> None:
 
 
 def test_whoever_has_sent_all_and_stops_sending_holds_nothing(site) -> None:
-    made = site.send(HEAD % site.port + b"\r\n")
+    made = site.send(HEAD + b"\r\n")
     made.shutdown(socket.SHUT_WR)
     until(lambda: not site.server.server_state.connections)

@@ -9,7 +9,7 @@ import regard.serve.guard as asked
 from regard.explore.requests import WeightsReplaced
 from regard.serve.connection import Limits
 from regard.serve.guard import MOST_BYTES, Guard, error_body
-from tests.serve.conftest import everything, reply, until
+from tests.serve.conftest import HEAD, POST, everything, get, post, reply, until
 
 POLICY = {
     "default-src": "'none'",
@@ -28,17 +28,29 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
-HEAD = b"GET /api/state HTTP/1.1\r\nHost: localhost:%d\r\n"
-POST = b"POST /api/look HTTP/1.1\r\nHost: localhost:%d\r\nContent-Type: application/json\r\n"
 REFUSED = {
     421: b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n",
-    403: b"GET /api/state HTTP/1.1\r\nHost: localhost:%d\r\nSec-Fetch-Site: cross-site\r\n\r\n",
-    404: b"GET /absent HTTP/1.1\r\nHost: localhost:%d\r\n\r\n",
-    405: b"DELETE /api/state HTTP/1.1\r\nHost: localhost:%d\r\n\r\n",
+    403: HEAD + b"Sec-Fetch-Site: cross-site\r\n\r\n",
+    404: get("/absent") + b"\r\n",
+    405: HEAD.replace(b"GET", b"DELETE") + b"\r\n",
     413: POST + b"Content-Length: 99999999\r\n\r\n",
     415: b"POST /api/look HTTP/1.1\r\nHost: localhost:%d\r\nContent-Length: 9\r\n\r\n",
     400: b"\x16\x03\x01\x02\x00\x01",
 }
+ANSWERED = {
+    200: ("GET /", "HEAD /", "GET /assets/plain.css", "GET /api/state", "GET /api/course?model=0", "POST /api/look"),
+    404: ("GET /nothing", "GET /api/nothing", "PUT /api/nothing", "POST /api/nothing", "POST /nothing", "GET /api/"),
+    405: ("GET /api/look", "GET /api/write", "POST /api/state", "PUT /", "OPTIONS /api/look"),
+    400: ("POST /api/usage",),
+    500: ("POST /api/fail",),
+}
+ELSEWHERE = (
+    "",
+    *"evil.example evil.example:{port} 127.0.0.1 localhost:{other} localhost.:{port} 127.0.0.1:0{port}".split(),
+    *"127.0.0.1.evil.example:{port} 127.0.0.2:{port} 0.0.0.0:{port} user@127.0.0.1:{port}".split(),
+    "127.0.0.1:{port}:{port}",
+)
+"""Names that are none of the server's."""
 
 
 def refused(reply, status: int, said: str = "") -> None:
@@ -59,31 +71,9 @@ def guarded(reply) -> None:
     assert (reply.headers.get("connection") == "close") == (reply.status >= 400)
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "status"),
-    [
-        ("GET", "/", 200),
-        ("HEAD", "/", 200),
-        ("GET", "/assets/plain.css", 200),
-        ("GET", "/api/state", 200),
-        ("GET", "/api/course?model=0", 200),
-        ("POST", "/api/look", 200),
-        ("GET", "/nothing", 404),
-        ("GET", "/api/nothing", 404),
-        ("PUT", "/api/nothing", 404),
-        ("POST", "/api/nothing", 404),
-        ("POST", "/nothing", 404),
-        ("GET", "/api/", 404),
-        ("GET", "/api/look", 405),
-        ("GET", "/api/write", 405),
-        ("POST", "/api/state", 405),
-        ("PUT", "/", 405),
-        ("OPTIONS", "/api/look", 405),
-        ("POST", "/api/usage", 400),
-        ("POST", "/api/fail", 500),
-    ],
-)
-def test_every_answer_is_guarded(site, capfd, method: str, path: str, status: int) -> None:
+@pytest.mark.parametrize(("status", "asked"), [(status, one) for status, found in ANSWERED.items() for one in found])
+def test_every_answer_is_guarded(site, capfd, status: int, asked: str) -> None:
+    method, path = asked.split()
     reply = site.ask(method, path, {} if method == "POST" else None)
     assert reply.status == status
     guarded(reply)
@@ -100,23 +90,7 @@ def test_this_machine_may_ask_by_its_names(site, name: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/assets/plain.css", "/api/state", "/nothing"])
-@pytest.mark.parametrize(
-    "host",
-    [
-        "evil.example",
-        "evil.example:{port}",
-        "127.0.0.1",
-        "localhost:{other}",
-        "localhost.:{port}",
-        "127.0.0.1.evil.example:{port}",
-        "127.0.0.2:{port}",
-        "0.0.0.0:{port}",
-        "user@127.0.0.1:{port}",
-        "127.0.0.1:{port}:{port}",
-        "127.0.0.1:0{port}",
-        "",
-    ],
-)
+@pytest.mark.parametrize("host", ELSEWHERE)
 def test_a_name_made_to_point_here_is_refused(site, host: str, path: str) -> None:
     host = host.format(port=site.port, other=site.port + 1)
     refused(site.get(path, Host=host), 421, f"http://127.0.0.1:{site.port}/")
@@ -125,10 +99,8 @@ def test_a_name_made_to_point_here_is_refused(site, host: str, path: str) -> Non
 def test_without_a_name_nothing_is_answered(site) -> None:
     assert reply(site.send(b"GET / HTTP/1.0\r\n\r\n")).status == 421
     assert reply(site.send(b"GET / HTTP/1.1\r\n\r\n")).status == 400
-    twice = f"GET / HTTP/1.1\r\nHost: localhost:{site.port}\r\nHost: evil.example\r\n\r\n"
-    assert reply(site.send(twice.encode())).status == 400
-    whole = f"GET http://evil.example/ HTTP/1.1\r\nHost: localhost:{site.port}\r\n\r\n"
-    assert reply(site.send(whole.encode())).status == 404
+    assert reply(site.send(get("/") + b"Host: evil.example\r\n\r\n")).status == 400
+    assert reply(site.send(get("http://evil.example/") + b"\r\n")).status == 404
 
 
 @pytest.mark.parametrize(
@@ -179,9 +151,8 @@ def filled(size: int) -> bytes:
 
 def chunked(site, *parts: bytes, end: bytes = b"0\r\n\r\n"):
     """A question in parts whose sum is not said before."""
-    head = f"POST /api/look HTTP/1.1\r\nHost: localhost:{site.port}\r\nContent-Type: application/json\r\n"
     body = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts)
-    return site.send(head.encode() + b"Transfer-Encoding: chunked\r\n\r\n" + body + end)
+    return site.send(POST + b"Transfer-Encoding: chunked\r\n\r\n" + body + end)
 
 
 def test_a_question_may_have_a_mebibyte(site) -> None:
@@ -200,26 +171,23 @@ def test_whoever_sends_far_too_much_reads_why_it_is_refused(limited) -> None:
 
 
 def test_a_size_is_refused_before_anything_is_sent(site) -> None:
-    head = f"POST /api/look HTTP/1.1\r\nHost: localhost:{site.port}\r\nContent-Type: application/json\r\n"
     for length in (MOST_BYTES + 1, 10**18, 10**19):
-        found = reply(site.send(f"{head}Content-Length: {length}\r\n\r\n".encode()))
+        found = reply(site.send(POST + b"Content-Length: %d\r\n\r\n" % length))
         refused(found, 413, "bytes")
         assert found.headers["connection"] == "close"
 
 
 def test_what_never_ends_is_cut_off(site) -> None:
-    found = reply(chunked(site, *[b" " * (1 << 16)] * 40, end=b""))
-    refused(found, 413, "bytes")
+    refused(reply(chunked(site, *[b" " * (1 << 16)] * 40, end=b"")), 413, "bytes")
 
 
 @pytest.mark.parametrize("content", [b"", b'{"text": "a'])
 def test_a_slow_question_delays_nobody_and_is_cut_off(site, monkeypatch, content: bytes) -> None:
-    head = f"POST /api/look HTTP/1.1\r\nHost: localhost:{site.port}\r\nContent-Type: application/json\r\n"
-    start = f"{head}Content-Length: 20\r\n\r\n".encode()
-    site.send(start + content)  # it has twenty seconds
+    sent = POST + b"Content-Length: 20\r\n\r\n" + content
+    site.send(sent)  # it has twenty seconds
     assert site.post("/api/look").status == 200
     monkeypatch.setattr(asked, "SLOW", 0.05)
-    found = reply(site.send(start + content))
+    found = reply(site.send(sent))
     refused(found, 408, "did not arrive")
     assert found.headers["connection"] == "close"
     assert site.answers.begun == ["look"]
@@ -298,11 +266,8 @@ def test_an_error_in_the_middle_of_an_answer_cuts_it_off(capfd) -> None:
 
 
 def test_there_are_no_web_sockets(site) -> None:
-    upgrade = (
-        "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: YWFh\r\n\r\n"
-    )
-    found = reply(site.send(f"GET /api/write HTTP/1.1\r\nHost: localhost:{site.port}\r\n{upgrade}".encode()))
-    assert found.status == 405
+    upgrade = b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: YWFh\r\n"
+    assert reply(site.send(get("/api/write") + upgrade + b"\r\n")).status == 405
 
 
 def test_a_foreseen_error_is_its_sentence(site, capfd) -> None:
@@ -311,17 +276,11 @@ def test_a_foreseen_error_is_its_sentence(site, capfd) -> None:
     assert capfd.readouterr().err == ""
 
 
-def refused_request(site, status: int) -> bytes:
-    """A question that is refused so."""
-    sent = REFUSED[status]
-    return sent % site.port if b"%" in sent else sent
-
-
 @pytest.mark.parametrize("status", REFUSED)
 def test_a_refused_connection_is_closed(limited, status: int) -> None:
     """Though its body never comes, and though whoever was refused stays."""
     site = limited(drained=0.05)
-    made = site.send(refused_request(site, status))
+    made = site.send(REFUSED[status])
     found = reply(made)
     assert (found.status, found.headers["connection"]) == (status, "close")
     everything(made)
@@ -331,13 +290,13 @@ def test_a_refused_connection_is_closed(limited, status: int) -> None:
 @pytest.mark.parametrize("status", REFUSED)
 def test_as_many_refused_as_there_may_be_keep_nobody_away(limited, status: int) -> None:
     site = limited(drained=30)
-    held = [site.send(refused_request(site, status)) for _ in range(Limits().most)]
+    held = [site.send(REFUSED[status]) for _ in range(Limits().most)]
     assert site.get("/").status == 200
     assert reply(held[-1]).status == status
 
 
 def test_nothing_behind_a_refused_question_is_answered(site) -> None:
-    found = everything(site.send(REFUSED[421] + HEAD % site.port + b"\r\n"))
+    found = everything(site.send(REFUSED[421] + HEAD + b"\r\n"))
     assert found.startswith(b"HTTP/1.1 421")
     assert found.count(b"HTTP/1.1") == 1
     assert site.answers.begun == []
@@ -351,7 +310,7 @@ def test_nothing_behind_a_refused_question_is_answered(site) -> None:
         pytest.param(b"GET / HTTP/1.1\r\n\r\n", 400, id="1.1 without a name"),
         pytest.param(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 421, id="HTTP/2"),
         pytest.param(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\x7f" * 500, 400, id="TLS"),
-        pytest.param(b"GET http://evil.example/api/state HTTP/1.1\r\nHost: localhost:%d\r\n\r\n", 404, id="absolute"),
+        pytest.param(get("http://evil.example/api/state") + b"\r\n", 404, id="absolute"),
         pytest.param(b"CONNECT localhost:%d HTTP/1.1\r\nHost: localhost:%d\r\n\r\n", 404, id="tunnel"),
         pytest.param(b"OPTIONS * HTTP/1.1\r\nHost: localhost:%d\r\n\r\n", 404, id="asterisk"),
         pytest.param(HEAD + b"A: " + b"a" * 100_000 + b"\r\n", 400, id="a long header"),
@@ -366,7 +325,7 @@ def test_nothing_behind_a_refused_question_is_answered(site) -> None:
 )
 def test_odd_questions_are_refused_like_all_others(site, capfd, sent: bytes, status: int) -> None:
     """With the same headers, as JSON, and the connection ends."""
-    made = site.send(sent.replace(b"%d", b"%d" % site.port))
+    made = site.send(sent)
     found = reply(made)
     assert found.status == status
     assert found.headers["x-content-type-options"] == "nosniff"
@@ -381,8 +340,7 @@ def test_odd_questions_are_refused_like_all_others(site, capfd, sent: bytes, sta
 def test_nonsense_while_something_is_computed_ends_the_connection(limited, capfd) -> None:
     """Nobody can be told any more what was computed."""
     site = limited(drained=0.05)
-    content = POST.replace(b"/api/look", b"/api/wait") % site.port + b"Content-Length: 2\r\n\r\n{}"
-    made = site.send(content + b"nonsense\r\n\r\n")
+    made = site.send(post("wait") + b"Content-Length: 2\r\n\r\n{}nonsense\r\n\r\n")
     until(lambda: site.answers.begun == ["wait"])
     site.answers.go.set()
     found = everything(made)
@@ -393,7 +351,7 @@ def test_nonsense_while_something_is_computed_ends_the_connection(limited, capfd
 
 def test_a_body_that_breaks_off_in_nonsense_is_refused_once(limited, capfd) -> None:
     site = limited(drained=0.05)
-    made = site.send(POST % site.port + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n")
+    made = site.send(POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n")
     until(lambda: site.server.server_state.tasks)
     made.sendall(b"nonsense\r\n")
     found = everything(made)
@@ -406,10 +364,7 @@ def test_a_body_that_breaks_off_in_nonsense_is_refused_once(limited, capfd) -> N
 
 def test_a_body_that_breaks_off_in_nonsense_ends_an_answer_under_way(limited, capfd) -> None:
     site = limited(drained=0.05)
-    made = site.send(
-        (HEAD % site.port).replace(b"GET /api/state", b"GET /api/course?model=99")
-        + b"Transfer-Encoding: chunked\r\n\r\n"
-    )
+    made = site.send(get("/api/course?model=99") + b"Transfer-Encoding: chunked\r\n\r\n")
     until(lambda: site.answers.begun == ["course"])
     made.sendall(b"nonsense\r\n")
     found = everything(made)

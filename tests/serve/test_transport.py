@@ -1,7 +1,6 @@
 """Clients that read nothing time out; slow readers get the whole response, and a refusal while still sending."""
 
 import contextlib
-import socket
 import time
 from collections.abc import Callable
 from typing import Any
@@ -9,12 +8,11 @@ from typing import Any
 import pytest
 
 from regard.serve.connection import LOOKS, THROWN_AWAY, TimedTransport
-from tests.serve.conftest import everything, reply, until
+from tests.serve.conftest import HEAD, POST, everything, post, reply, until
 
-HEAD = b"GET /api/state HTTP/1.1\r\nHost: localhost:%d\r\n"
-POST = b"POST /api/%s HTTP/1.1\r\nHost: localhost:%d\r\nContent-Type: application/json\r\n"
-LONG = 100
-"""Times that something is done again and again, at most."""
+LARGE = post("large") + b"Content-Length: 2\r\n\r\n{}"
+ROOM = 1 << 16
+"""Bytes that a connection takes at once, where that is to be little."""
 
 
 class Sent:
@@ -101,8 +99,8 @@ def test_nothing_taken_for_so_long_is_the_end(closing: bool) -> None:
 def test_a_little_taken_in_time_again_and_again_is_enough() -> None:
     """And when all is taken, nothing is waited for, until more is written."""
     sent, clock, way = watched()
-    way.write(b"a" * LONG)
-    for _ in range(LONG - 1):
+    way.write(b"a" * 100)
+    for _ in range(99):
         for _ in range(LOOKS - 1):
             clock.moment()
         way.write(b"b")  # as much as is taken
@@ -151,26 +149,11 @@ def test_what_has_ended_is_forgotten() -> None:
     assert [timer.cancelled for timer in clock.due] == [True, True]
 
 
-def small(site, sent: bytes) -> socket.socket:
-    """A connection that takes little at once."""
-    made = socket.socket()
-    site.open.append(made)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
-    made.settimeout(10)
-    made.connect(("127.0.0.1", site.port))
-    made.sendall(sent)
-    return made
-
-
-def large(site, more: bytes = b"") -> bytes:
-    return POST % (b"large", site.port) + more + b"Content-Length: 2\r\n\r\n{}"
-
-
 @pytest.mark.parametrize("more", [b"", b"Connection: close\r\n"], ids=["kept", "closed behind"])
 def test_whoever_reads_nothing_holds_nothing(limited, more: bytes) -> None:
     site = limited(stalled=0.3)
     before = time.monotonic()
-    made = small(site, large(site, more))
+    made = site.send(LARGE.replace(b"Content-Length", more + b"Content-Length"), ROOM)
     until(lambda: site.server.server_state.connections)
     until(lambda: not site.server.server_state.connections)
     assert time.monotonic() - before >= 0.9 * 0.3
@@ -182,7 +165,7 @@ def test_as_many_that_read_nothing_as_there_may_be_keep_nobody_away(limited) -> 
     """The one that has taken nothing for the longest time makes room, long before its own time is over."""
     site = limited(most=3, stalled=20)
     for _ in range(3):
-        small(site, large(site))
+        site.send(LARGE, ROOM)
     connections = site.server.server_state.connections
     until(lambda: len(connections) == 3 and all(one.transport.stuck for one in connections))
     before = time.monotonic()
@@ -192,7 +175,7 @@ def test_as_many_that_read_nothing_as_there_may_be_keep_nobody_away(limited) -> 
 
 def test_whoever_asks_on_and_on_and_reads_nothing_holds_nothing(limited) -> None:
     site = limited(stalled=0.3)
-    small(site, large(site) * 50)
+    site.send(LARGE * 50, ROOM)
     until(lambda: site.server.server_state.connections)
     until(lambda: not site.server.server_state.connections)
 
@@ -200,7 +183,7 @@ def test_whoever_asks_on_and_on_and_reads_nothing_holds_nothing(limited) -> None
 def test_whoever_reads_slowly_reads_all(limited) -> None:
     """It takes longer than somebody may stay who reads nothing."""
     site = limited(stalled=1)
-    made, before, found = small(site, large(site)), time.monotonic(), b""
+    made, before, found = site.send(LARGE, ROOM), time.monotonic(), b""
     while time.monotonic() - before < 1.5:
         found += made.recv(1 << 14)
         time.sleep(0.01)
@@ -216,15 +199,14 @@ def test_whoever_reads_slowly_reads_all(limited) -> None:
 def test_who_still_sends_reads_why_it_is_refused(limited) -> None:
     site = limited(drained=10)
     size = THROWN_AWAY // 2
-    form = (POST % (b"look", site.port)).replace(b"application/json", b"text/plain")
-    made = site.send(form + b"Content-Length: %d\r\n\r\n" % size)
+    made = site.send(POST.replace(b"application/json", b"text/plain") + b"Content-Length: %d\r\n\r\n" % size)
     made.sendall(b" " * size)
     assert reply(made).status == 415
 
 
 def test_what_never_ends_is_not_thrown_away_for_ever(limited) -> None:
     site = limited(drained=10)
-    made = site.send(POST % (b"nothing", site.port) + b"Transfer-Encoding: chunked\r\n\r\n")
+    made = site.send(post("nothing") + b"Transfer-Encoding: chunked\r\n\r\n")
     sent = 0
     with contextlib.suppress(ConnectionError):
         while sent < 4 * THROWN_AWAY:

@@ -52,17 +52,14 @@ class Images(Letters):
         (b"\n  \nan\n\n", "\n\na\t0.9820\n\n"),
         (b"\xef\xbb\xbfan\r\n", "a\t0.9820\n"),
         (b"zoo\n", "a\t0.5000\n"),
+        (b"b" * 1_000_000 + b"\nan\n", "b c\t0.9820\na\t0.9820\n"),
     ],
+    ids=lambda given: str(given[:20]),
 )
 def test_lines_out_are_lines_in(regard, loaded, given: bytes, expected: str) -> None:
     loaded(Letters())
     done = regard("classify", "model", stdin=given)
     assert (done.code, done.out) == (0, expected)
-
-
-def test_a_line_of_a_million_characters(regard, loaded) -> None:
-    loaded(Letters())
-    assert regard("classify", "model", stdin=b"b" * 1_000_000 + b"\nan\n").out == "b c\t0.9820\na\t0.9820\n"
 
 
 def test_json_of_each_kind(regard, loaded) -> None:

@@ -1,18 +1,13 @@
 """``regard fill``: k lines for each gap, or one JSON object per line of input."""
 
 import json
-from dataclasses import dataclass
+from types import SimpleNamespace
 
 import pytest
 
 from regard.system.errors import UsageError
-
-
-@dataclass
-class Candidate:
-    piece: str
-    probability: float
-    text: str
+from regard.tasks.language.masked import Candidate
+from regard.tasks.language.spans import Filling
 
 
 class Letters:
@@ -30,14 +25,8 @@ def test_a_line_for_each_guess(regard, loaded) -> None:
     loaded(Letters())
     done = regard("fill", "model", "-k", "2", stdin="the [MASK]\t.\n[MASK] ä [MASK]\n".encode())
     assert done.code == 0
-    assert done.out.splitlines() == [
-        "0.5000\t▁a\tthe a .",
-        "0.2500\t▁b\tthe b .",
-        "0.5000\t▁a\ta ä a",
-        "0.2500\t▁b\tb ä b",
-        "0.5000\t▁a\ta ä a",
-        "0.2500\t▁b\tb ä b",
-    ]
+    guesses = ["0.5000\t▁a\ta ä a", "0.2500\t▁b\tb ä b"]
+    assert done.out.splitlines() == ["0.5000\t▁a\tthe a .", "0.2500\t▁b\tthe b .", *guesses, *guesses]
 
 
 def test_a_line_without_a_gap_is_told_but_an_empty_one_is_not(regard, loaded) -> None:
@@ -64,18 +53,8 @@ def test_no_guesses_are_refused(regard, k: str) -> None:
 
 
 def test_a_model_of_another_task_is_refused_by_name(regard, loaded) -> None:
-    class Writer:
-        name = "language-model"
-
-    loaded(Writer())
+    loaded(SimpleNamespace(name="language-model"))
     regard("fill", "model", stdin=b"[MASK]\n").refuses("regard generate")
-
-
-@dataclass
-class Filling:
-    spans: tuple[str, ...]
-    probability: float
-    text: str
 
 
 class Spans:

@@ -5,11 +5,13 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from regard.cli.inference.generate import generate
+from regard.cli.inference import generate as command
 from regard.cli.io.input_texts import LONGEST_WORD
 
 
@@ -40,6 +42,18 @@ class Echoes:
         return [Written(f"{prompt[::-1]}{number}", (1, 2), -0.5, "limit") for number in range(n)]
 
 
+@pytest.fixture
+def model(loaded) -> Echoes:
+    found = Echoes()
+    loaded(found)
+    return found
+
+
+@pytest.fixture
+def generate(regard, model):
+    return partial(regard, "generate", "model")
+
+
 @pytest.mark.parametrize(
     ("stdin", "prompt"),
     [
@@ -51,58 +65,45 @@ class Echoes:
         (b"\xef\xbb\xbfa", "a"),
     ],
 )
-def test_stdin_is_the_prompt(regard, loaded, stdin: bytes, prompt: str) -> None:
-    model = Echoes()
-    loaded(model)
-    done = regard("generate", "model", stdin=stdin)
-    assert done.code == 0
-    assert model.prompts == [prompt]
-    assert done.out == prompt[::-1] + "0\n"
+def test_stdin_is_the_prompt(generate, model, stdin: bytes, prompt: str) -> None:
+    done = generate(stdin=stdin)
+    assert (done.code, done.out, model.prompts) == (0, prompt[::-1] + "0\n", [prompt])
 
 
-def test_of_a_prompt_without_blanks_the_end_is_read(regard, loaded) -> None:
-    model = Echoes()
-    loaded(model)
-    done = regard("generate", "model", stdin=b"first " + b"a" * (LONGEST_WORD + 5) + b"b\n")
+def test_of_a_prompt_without_blanks_the_end_is_read(generate, model) -> None:
+    done = generate(stdin=b"first " + b"a" * (LONGEST_WORD + 5) + b"b\n")
     assert done.code == 0
     assert model.prompts == [f"first {'a' * (LONGEST_WORD - 1)}b"]
     assert "line 1 the last 131,072 characters of each word are read; 6 characters are left out" in done.err
 
 
-def test_a_prompt_that_would_fill_the_memory_is_refused(regard, loaded, monkeypatch) -> None:
-    loaded(Echoes())
-    monkeypatch.setattr(sys.modules["regard.cli.inference.generate"], "LONGEST", 10)
-    assert regard("generate", "model", stdin=b"a b\nc d\n").code == 0
-    regard("generate", "model", stdin=b"a b\n" * 99).refuses("stdin: is longer than 10 characters", 1)
+def test_a_prompt_that_would_fill_the_memory_is_refused(generate, monkeypatch) -> None:
+    monkeypatch.setattr(command, "LONGEST", 10)
+    assert generate(stdin=b"a b\nc d\n").code == 0
+    generate(stdin=b"a b\n" * 99).refuses("stdin: is longer than 10 characters", 1)
 
 
-def test_a_prompt_is_taken_as_it_is_and_stdin_left_alone(regard, loaded) -> None:
-    model = Echoes()
-    loaded(model)
-    assert regard("generate", "model", "--prompt", " a b ", stdin=b"other").out == " b a 0\n"
-    assert regard("generate", "model", "--prompt", "", stdin=b"other").out == "0\n"
+def test_a_prompt_is_taken_as_it_is_and_stdin_left_alone(generate, model) -> None:
+    assert generate("--prompt", " a b ", stdin=b"other").out == " b a 0\n"
+    assert generate("--prompt", "", stdin=b"other").out == "0\n"
 
 
-def test_bad_bytes_are_replaced_and_told(regard, loaded) -> None:
-    loaded(Echoes())
-    done = regard("generate", "model", stdin=b"a\xffb")
+def test_bad_bytes_are_replaced_and_told(generate) -> None:
+    done = generate(stdin=b"a\xffb")
     assert done.out == "b\ufffda0\n"
     assert "not valid UTF-8" in done.err
 
 
-def test_several_texts_are_written_one_after_the_other(regard, loaded) -> None:
-    loaded(Echoes())
-    assert regard("generate", "model", "--prompt", "ab", "--n", "3").out == "ba0\n---\nba1\n---\nba2\n"
+def test_several_texts_are_written_one_after_the_other(generate) -> None:
+    assert generate("--prompt", "ab", "--n", "3").out == "ba0\n---\nba1\n---\nba2\n"
 
 
-def test_every_option_arrives(regard, loaded) -> None:
-    model = Echoes()
-    loaded(model)
+def test_every_option_arrives(generate, model) -> None:
     words = (
         "--max-tokens 7 --seed 3 --stop x --stop y --temperature 0.5 --top-k 4 --top-p 0.9 --min-p 0.1 --typical 0.8 "
         "--repetition-penalty 1.2"
     )
-    assert regard("generate", "model", "--prompt", "a", *words.split()).code == 0
+    assert generate("--prompt", "a", *words.split()).code == 0
     assert model.options == {
         "max_tokens": 7,
         "seed": 3,
@@ -116,9 +117,8 @@ def test_every_option_arrives(regard, loaded) -> None:
     }
 
 
-def test_json_has_an_object_for_each_text(regard, loaded) -> None:
-    loaded(Echoes())
-    done = regard("generate", "model", "--prompt", "ä", "--n", "2", "--json")
+def test_json_has_an_object_for_each_text(generate) -> None:
+    done = generate("--prompt", "ä", "--n", "2", "--json")
     first, second = map(json.loads, done.out.splitlines())
     assert first == {"prompt": "ä", "text": "ä0", "tokens": [1, 2], "log_probability": -0.5, "end": "limit"}
     assert second["text"] == "ä1"
@@ -157,14 +157,11 @@ def test_each_part_is_out_before_the_next_is_made(regard, loaded, monkeypatch: p
     loaded(Watched())
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(out))
-    assert generate("model") == 0
+    assert command.generate("model") == 0
     assert seen == [b"", b"x", b"xy"]
     assert out.flushed >= 3
 
 
 def test_a_model_of_another_task_is_refused_by_name(regard, loaded) -> None:
-    class Translator:
-        name = "translation"
-
-    loaded(Translator())
+    loaded(SimpleNamespace(name="translation"))
     regard("generate", "model", "--prompt", "a").refuses("regard translate")

@@ -2,37 +2,15 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from regard.cli.inference.tag import Sentence, join_sentences
 from regard.data.corpora.tagged import open_tagged
-from regard.text.tags import Place, TaggedWords, places_of
-
-
-@dataclass
-class Span:
-    start: int
-    end: int
-    label: str
-    text: str
-    probability: float
-
-
-@dataclass
-class Tagged:
-    text: str
-    places: tuple[Place, ...]
-    tags: tuple[str, ...]
-    spans: tuple[Span, ...]
-
-    @property
-    def words(self) -> list[str]:
-        return [self.text[begin:end] for begin, end in self.places]
+from regard.tasks.tagging.tagger import TaggedSpan, TaggedText
+from regard.text.tags import TaggedWords, places_of
 
 
 class Capitals:
@@ -43,19 +21,19 @@ class Capitals:
     def __init__(self, scheme: str = "bio") -> None:
         self.assets = SimpleNamespace(scheme=scheme)
 
-    def tag(self, texts: list[str]) -> list[Tagged]:
+    def tag(self, texts: list[str]) -> list[TaggedText]:
         return self.tag_all([TaggedWords(text, tuple(places_of(text))) for text in texts])
 
-    def tag_words(self, texts: Sequence[Sequence[str]]) -> list[Tagged]:
+    def tag_words(self, texts: Sequence[Sequence[str]]) -> list[TaggedText]:
         return self.tag_all([TaggedWords.from_words(words, ()) for words in texts])
 
-    def tag_all(self, texts: Sequence[TaggedWords]) -> list[Tagged]:
+    def tag_all(self, texts: Sequence[TaggedWords]) -> list[TaggedText]:
         found = []
         for one in texts:
             tags = tuple("B-X" if word[0].isupper() else "O" for word in one.words)
             places = [place for place, tag in zip(one.places, tags, strict=True) if tag != "O"]
-            spans = tuple(Span(begin, end, "X", one.text[begin:end], 1 / 3) for begin, end in places)
-            found.append(Tagged(one.text, one.places, tags, spans))
+            spans = tuple(TaggedSpan(begin, end, "X", one.text[begin:end], 1 / 3) for begin, end in places)
+            found.append(TaggedText(one.text, one.places, tags, (), spans))
         return found
 
 
@@ -123,10 +101,8 @@ def test_conll_gets_one_column_more(regard) -> None:
     )
     alone = regard("tag", "model", "--conll", stdin=b"# a comment\nAnn\n#x\n")
     assert alone.out == "# a comment\nAnn\tB-X\n#x\tO\n\n"
-    values = [
-        json.loads(line) for line in regard("tag", "model", "--conll", "--json", stdin=b"b 1\nAnn 2\n").out.splitlines()
-    ]
-    assert values[0]["text"] == "b Ann"
+    value, *_ = map(json.loads, regard("tag", "model", "--conll", "--json", stdin=b"b 1\nAnn 2\n").out.splitlines())
+    assert value["text"] == "b Ann"
     assert regard("tag", "model", "--conll", stdin=b"").out == ""
 
 
@@ -142,9 +118,8 @@ def test_a_file_is_cut_into_words_as_where_it_is_learned_from(tmp_path: Path) ->
     for number, text in enumerate(("# newpar\nAnna\tx\n#y\tz\n", "# b c\nAnna x\n#y z\n", "-DOCSTART- -X-\n# \nA b\n")):
         (tmp_path / f"{number}.conll").write_text(text)
         learned = [words.words for words in open_tagged(tmp_path / f"{number}.conll").examples()]
-        assert [Sentence(one).words for one in join_sentences(iter(text.splitlines()))] == [
-            list(words) for words in learned
-        ]
+        found = [Sentence(one).words for one in join_sentences(iter(text.splitlines()))]
+        assert found == [list(words) for words in learned]
 
 
 def test_sentences_are_split_at_empty_lines() -> None:
@@ -160,7 +135,5 @@ def test_bad_bytes_are_replaced_and_told(regard) -> None:
 
 def test_wrong_use_is_said(regard, loaded) -> None:
     assert regard("tag", "model", "--words", "--conll").code == 2
-    other: Any = Capitals()
-    other.name = "translation"
-    loaded(other)
+    loaded(SimpleNamespace(name="translation"))
     regard("tag", "model").refuses("is a translator; use regard translate")

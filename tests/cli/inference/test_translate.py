@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
@@ -34,69 +36,52 @@ class Shouts:
         return [[Hypothesis(text.upper() + "!" * i, (len(text), i), -0.5 - i) for i in range(n)] for text in texts]
 
 
+@pytest.fixture
+def translate(regard, loaded):
+    loaded(Shouts())
+    return partial(regard, "translate", "model")
+
+
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("given", "expected", "told"),
     [
-        (b"", ""),
-        (b"a\nb\n", "A\nB\n"),
-        (b"a\nb", "A\nB\n"),
-        (b"\n\na\n\n", "\n\nA\n\n"),
-        (b"a\r\nb\r\n", "A\nB\n"),
-        (b"\xef\xbb\xbfa\n", "A\n"),
-        (b"a\xe2\x80\xa8b\x0cc\x85\n", "A\u2028B\x0cC\ufffd\n"),
-        (b"a\x00b\n", "A\x00B\n"),
-        (b"x\ry\n", "X Y\n"),
+        (b"", "", ()),
+        (b"a\nb\n", "A\nB\n", ()),
+        (b"a\nb", "A\nB\n", ()),
+        (b"\n\na\n\n", "\n\nA\n\n", ()),
+        (b"a\r\nb\r\n", "A\nB\n", ()),
+        (b"\xef\xbb\xbfa\n", "A\n", ()),
+        (b"a\xe2\x80\xa8b\x0cc\x85\n", "A\u2028B\x0cC\ufffd\n", ("1 line was not valid UTF-8",)),
+        (b"a\x00b\n", "A\x00B\n", ()),
+        (b"x\ry\n", "X Y\n", ()),
+        (b"good\nb\xffd\nfine\n\xc3\n", "GOOD\nB\ufffdD\nFINE\n\ufffd\n", ("2 lines were not valid UTF-8", "2, 4")),
+        (b"a " * 500_000 + b"\nb\n", "A " * 500_000 + "\nB\n", ()),
+        (
+            b"b\na " + b"a" * 1_000_000 + b" c\nd\n",
+            f"B\nA {'A' * LONGEST_WORD} C\nD\n",
+            ("line 2", f"{1_000_000 - LONGEST_WORD:,} characters are left out"),
+        ),
     ],
+    ids=lambda given: str(given[:20]),
 )
-def test_lines_out_are_lines_in(regard, loaded, given: bytes, expected: str) -> None:
-    loaded(Shouts())
-    done = regard("translate", "model", stdin=given)
+def test_lines_out_are_lines_in(translate, given: bytes, expected: str, told: tuple[str, ...]) -> None:
+    done = translate(stdin=given)
     assert (done.code, done.out) == (0, expected)
+    assert all(words in done.err for words in told) if told else done.err == ""
 
 
-def test_bad_bytes_are_replaced_and_told(regard, loaded) -> None:
-    loaded(Shouts())
-    done = regard("translate", "model", stdin=b"good\nb\xffd\nfine\n\xc3\n")
-    assert done.out == "GOOD\nB\ufffdD\nFINE\n\ufffd\n"
-    assert "2 lines were not valid UTF-8" in done.err
-    assert "2, 4" in done.err
-
-
-def test_a_line_of_a_million_characters(regard, loaded) -> None:
-    loaded(Shouts())
-    done = regard("translate", "model", stdin=b"a " * 500_000 + b"\nb\n")
-    assert done.out == "A " * 500_000 + "\nB\n"
-    assert done.err == ""
-
-
-def test_a_word_of_a_million_characters_is_cut_and_told(regard, loaded) -> None:
-    loaded(Shouts())
-    done = regard("translate", "model", stdin=b"b\na " + b"a" * 1_000_000 + b" c\nd\n")
-    assert done.out == f"B\nA {'A' * LONGEST_WORD} C\nD\n"
-    assert "line 2" in done.err
-    assert f"{1_000_000 - LONGEST_WORD:,} characters are left out" in done.err
-
-
-def test_json_is_one_object_a_line(regard, loaded) -> None:
-    loaded(Shouts())
-    values = [json.loads(line) for line in regard("translate", "model", "--json", stdin=b"a\n\n").out.splitlines()]
+def test_json_is_one_object_a_line(translate) -> None:
+    values = [json.loads(line) for line in translate("--json", stdin=b"a\n\n").out.splitlines()]
     assert values[0] == {"text": "A", "tokens": [1, 0], "score": -0.5}
     assert values[1]["text"] == ""
-    done = regard("translate", "model", "--json", "--nbest", "2", stdin=b"a\n")
-    value = json.loads(done.out)
+    value = json.loads(translate("--json", "--nbest", "2", stdin=b"a\n").out)
     assert value["text"] == "A"
     assert [h["text"] for h in value["nbest"]] == ["A", "A!"]
 
 
-def test_nbest_is_number_score_and_text(regard, loaded) -> None:
-    loaded(Shouts())
-    done = regard("translate", "model", "--nbest", "2", stdin=b"a\nb\n")
-    assert [line.split("\t") for line in done.out.splitlines()] == [
-        ["1", "-0.5000", "A"],
-        ["1", "-1.5000", "A!"],
-        ["2", "-0.5000", "B"],
-        ["2", "-1.5000", "B!"],
-    ]
+def test_nbest_is_number_score_and_text(translate) -> None:
+    done = translate("--nbest", "2", stdin=b"a\nb\n")
+    assert done.out == "1\t-0.5000\tA\n1\t-1.5000\tA!\n2\t-0.5000\tB\n2\t-1.5000\tB!\n"
 
 
 def test_generated_line_breaks_become_spaces() -> None:
@@ -186,8 +171,6 @@ def test_an_interrupt_is_quiet(child) -> None:
 
 
 def test_warnings_are_sentences_too(regard, loaded, recwarn, monkeypatch) -> None:
-    import warnings
-
     class Warns(Shouts):
         def nbest(self, texts: list[str], n: int = 1, beam: int | None = None, first: int = 1) -> Any:
             warnings.simplefilter("always")

@@ -6,7 +6,6 @@ import os
 import random
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +20,7 @@ from regard.cli.io import lines
 from regard.runs import results_file
 from regard.tasks import model_folder
 from regard.training.checkpoints.files import Files
+from tests.cli.conftest import reading
 from tests.tasks.small_tasks import EVERY, PIXELS, SOURCE, classifier, put
 
 WORDS = SOURCE.split()
@@ -365,12 +365,8 @@ def test_a_full_disk_names_the_file(regard, monkeypatch: pytest.MonkeyPatch) -> 
     with monkeypatch.context() as broken:
         broken.setattr(Files, "put", full)
         done = regard(*argv)
-    where = Path("out.txt").resolve()
-    assert (done.code, done.out) == (1, "")
-    assert done.err == (
-        f"regard: {where}: cannot be written: No space left on device; what is finished is kept in out.txt.partial; "
-        "rerun the same command to resume\n"
-    )
+    kept = "what is finished is kept in out.txt.partial; rerun the same command to resume\n"
+    done.refuses(f"regard: {Path('out.txt').resolve()}: cannot be written: No space left on device; {kept}", 1)
     assert regard(*argv).code == 0
     assert Path("out.txt").read_bytes().decode() == regard(*argv[:-2]).out
 
@@ -378,10 +374,6 @@ def test_a_full_disk_names_the_file(regard, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_pipe_gets_arrays_whole(regard) -> None:
     written("arrays")
     assert regard(*command("arrays", "--output", "out.npz")).code == 0
-    os.mkfifo("pipe.npz")
-    found: list[bytes] = []
-    reader = threading.Thread(target=lambda: found.append(Path("pipe.npz").read_bytes()))
-    reader.start()
-    assert regard(*command("arrays", "--output", "pipe.npz")).code == 0
-    reader.join()
+    with reading("pipe.npz") as found:
+        assert regard(*command("arrays", "--output", "pipe.npz")).code == 0
     assert found == [Path("out.npz").read_bytes()]

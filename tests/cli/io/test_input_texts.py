@@ -99,9 +99,8 @@ def test_every_command_that_reads_texts_takes_them_all_three_ways(regard, comman
 
 
 def test_several_words_without_quotes_are_told_where_one_text_is_wanted(regard) -> None:
-    done = regard("attend", "model", "The", "cat", "sleeps")
-    assert (done.code, done.out) == (2, "")
-    assert done.err == "regard: there is no place for 'cat' 'sleeps'; a text of several words goes between quotes\n"
+    said = "regard: there is no place for 'cat' 'sleeps'; a text of several words goes between quotes\n"
+    regard("attend", "model", "The", "cat", "sleeps").refuses(said)
     for words in (["attend", "model", "The cat", "sleeps"], ["info", "base", "more"], ["export", "a", "b", "c"]):
         done = regard(*words)
         assert done.code == 2
@@ -131,19 +130,12 @@ def test_a_dash_is_stdin(shout, words: list[str]) -> None:
 
 def test_a_file_that_is_no_text_is_told(shout) -> None:
     Path("photo").write_bytes(b"\x89PNG\0\0")
-    done = shout("--input", "photo")
-    assert (done.code, done.out) == (1, "")
-    assert done.err == "regard: photo: is not UTF-8 text but a picture\n"
+    shout("--input", "photo").refuses("regard: photo: is not UTF-8 text but a picture\n", 1)
 
 
 def test_a_pipe_is_answered_as_it_comes(shout) -> None:
     os.mkfifo("pipe")
-
-    def write() -> None:
-        with open("pipe", "wb") as pipe:
-            pipe.write(b"a\nb\n")
-
-    writer = threading.Thread(target=write)
+    writer = threading.Thread(target=Path("pipe").write_bytes, args=[b"a\nb\n"])
     writer.start()
     assert shout("--input", "pipe").out == "A\nB\n"
     writer.join()

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from regard.cli.io.exchange import OutputFile, descriptor
 from regard.cli.io.input_texts import InputTexts
 from regard.system.errors import UsageError
+from tests.cli.conftest import reading
 from tests.refusals import refused
 
 
@@ -75,12 +75,8 @@ def test_stdout_by_its_names(shout, output: str) -> None:
 
 
 def test_a_pipe_gets_each_text_as_it_is_answered(shout) -> None:
-    os.mkfifo("pipe")
-    found: list[bytes] = []
-    reader = threading.Thread(target=lambda: found.append(Path("pipe").read_bytes()))
-    reader.start()
-    done = shout("--input", "in.txt", "--output", "pipe")
-    reader.join()
+    with reading("pipe") as found:
+        done = shout("--input", "in.txt", "--output", "pipe")
     assert (done.code, done.out, done.err, found) == (0, "", "", [b"A\nB\n"])
     assert sorted(os.listdir()) == ["in.txt", "pipe"]
 
@@ -88,9 +84,8 @@ def test_a_pipe_gets_each_text_as_it_is_answered(shout) -> None:
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 def test_a_device_that_is_full_is_named(shout) -> None:
     assert shout("a", "--output", "/dev/null").code == 0
-    done = shout("a", "--output", "/dev/full")
-    assert (done.code, done.out) == (1, "")
-    assert done.err == "regard: /dev/full: cannot be written: No space left on device\n"
+    said = "regard: /dev/full: cannot be written: No space left on device\n"
+    shout("a", "--output", "/dev/full").refuses(said, 1)
 
 
 def test_a_redirected_stdout_is_appended_to_under_its_name_too(tmp_path: Path) -> None:

@@ -162,6 +162,11 @@ sys.exit(main())
 """
 
 
+def child(code: str, *words: str, **options: Any) -> subprocess.Popen[str]:
+    pipe = subprocess.PIPE
+    return subprocess.Popen([sys.executable, "-c", code, *words], stdout=pipe, stderr=pipe, text=True, **options)
+
+
 class Writing:
     """A stream in the middle of writing: it takes nothing more, as Python's own do then."""
 
@@ -196,8 +201,7 @@ def test_what_is_ignored_stays_ignored() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_second_ends_it_at_once(number: signal.Signals) -> None:
-    pipe = subprocess.PIPE
-    with subprocess.Popen([sys.executable, "-c", CHILD], stdout=pipe, stderr=pipe, text=True) as process:
+    with child(CHILD) as process:
         assert process.stdout.readline() == "ready\n"
         process.send_signal(number)
         assert process.stdout.readline() == "asked\n"
@@ -209,18 +213,15 @@ def test_the_second_ends_it_at_once(number: signal.Signals) -> None:
 def test_before_a_step_the_first_ends_it_as_stopped(tmp_path: Path) -> None:
     for name in ("source.en", "target.de"):
         (tmp_path / name).write_text("a\n")
-    words = ["--source", str(tmp_path / "source.en"), "--target", str(tmp_path / "target.de")]
-    command = [sys.executable, "-c", WAITING, "train", *words, "--output", str(tmp_path / "model")]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
+    words = "train --source source.en --target target.de --output model".split()
+    with child(WAITING, *words, cwd=tmp_path) as process:
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=60)
-    assert process.returncode == 75
-    assert out == ""
-    said = err.splitlines()
-    assert "stopped before the first step" in said[-1]
-    assert said[:-1] in ([], ["checking the data"])
+    assert (process.returncode, out) == (75, "")
+    *before, last = err.splitlines()
+    assert "stopped before the first step" in last
+    assert before in ([], ["checking the data"])
 
 
 def test_outside_of_the_main_thread_it_only_waits() -> None:
