@@ -290,7 +290,7 @@ class _Stack:
 
     def _attention(self, cross: bool = False) -> MultiHeadAttention:
         model = self.model
-        shared = self.positions if self.positions.bias() is not None and not cross else None
+        shared = self.positions if self.positions.in_attention and not cross else None
         scoring = Scoring(model.scale_scores, model.biases, shared)
         sizes = model.d_model, model.heads, model.key_size, model.value_size
         return MultiHeadAttention(*sizes, model.attention_dropout, scoring)

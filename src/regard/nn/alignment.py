@@ -17,6 +17,7 @@ from regard.nn import hooks
 from regard.nn.attention.backends import AttentionArgs, Point, Reference, home, places, unchanged
 from regard.nn.attention.multi_head import attend
 from regard.nn.attention.padded_groups import PaddedGroups, grid
+from regard.nn.init import draw_rows
 from regard.nn.layout import Layout
 from regard.nn.ops import Linear
 
@@ -103,6 +104,11 @@ class AdditiveScore(nn.Module):
         super().__init__()
         self.memory = Linear(d_model, d_model, bias=False)
         self.direction = nn.Parameter(torch.empty(d_model))
+        self.initialise()
+
+    def initialise(self, generator: torch.Generator | None = None) -> None:
+        """The direction: standard deviation d_model^-0.5."""
+        draw_rows(self, generator)
 
     def key(self, memory_SD: Tensor) -> Tensor:
         """``U m``; computed once for a sentence."""

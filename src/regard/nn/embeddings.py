@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from regard.nn import hooks
 from regard.nn.dropout import Dropout
+from regard.nn.init import draw_rows
 from regard.nn.ops import Linear, Path, matmul
 from regard.nn.positions import Positions
 
@@ -31,6 +32,13 @@ class TokenEmbedding(nn.Module):
         self.pieces = pieces
         self.start = pieces if start else None
         self.weight = nn.Parameter(torch.empty(pieces + start, d_model))
+        self.initialise()
+
+    def initialise(self, generator: torch.Generator | None = None) -> None:
+        """Standard deviation d_model^-0.5; the start symbol's row is zero."""
+        draw_rows(self, generator)
+        with torch.no_grad():
+            self.weight[self.pieces :] = 0
 
     def forward(self, ids_T: Tensor) -> Tensor:
         """``x_TD``, a row of the table for each id; no gradient flows to the start symbol's row."""
@@ -85,6 +93,11 @@ class Segments(nn.Module):
     def __init__(self, kinds: int, d_model: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(kinds, d_model))
+        self.initialise()
+
+    def initialise(self, generator: torch.Generator | None = None) -> None:
+        """Standard deviation d_model^-0.5."""
+        draw_rows(self, generator)
 
     def forward(self, x_TD: Tensor, segments_T: Tensor | None) -> Tensor:
         """``x_TD`` plus each token's segment; the first segment by default."""
@@ -107,6 +120,11 @@ class PatchEmbedding(nn.Module):
         self.positions = positions
         self.dropout = Dropout(dropout)
         self.path = ""
+        self.initialise()
+
+    def initialise(self, generator: torch.Generator | None = None) -> None:
+        """The class token: standard deviation d_model^-0.5."""
+        draw_rows(self, generator)
 
     def forward(self, pixels_TP: Tensor, positions_T: Tensor, longest: int, segments_T: Tensor | None = None) -> Tensor:
         """``x_TD``; position 0 is the class token, whose pixels are ignored; no segments here."""

@@ -50,9 +50,13 @@ class Attention(nn.Module):
 
     def __init__(self, d_model: int) -> None:
         super().__init__()
-        self.query = nn.Parameter(torch.empty(d_model))
+        self.query = nn.Parameter(torch.zeros(d_model))
         self.score = AdditiveScore(d_model)
         self.path = ""
+
+    def initialise(self, generator: torch.Generator | None = None) -> None:
+        """The query is zero: all tokens weigh alike at first."""
+        nn.init.zeros_(self.query)
 
     def forward(self, hidden_TD: Tensor, sequences: Sequences) -> Tensor:
         """``context_BD``; zeros for an empty sequence."""

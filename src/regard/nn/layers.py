@@ -65,6 +65,22 @@ class EncoderLayer(nn.Module):
         """This layer's output."""
         h_TD = self.attention_residual.enter(x_TD)
         x_TD = self.attention_residual.leave(x_TD, self.attention(h_TD, h_TD, layout, causal=causal))
+        return self._feed_forward(x_TD)
+
+    def prefill(self, x_TD: Tensor, past: KVCache, places_T: Tensor, layout: Layout) -> Tensor:
+        """This layer's output for prompts; their keys and values go to ``places_T`` of the cache."""
+        h_TD = self.attention_residual.enter(x_TD)
+        x_TD = self.attention_residual.leave(x_TD, self.attention.prefill(h_TD, past, places_T, layout))
+        return self._feed_forward(x_TD)
+
+    def step(self, x_ND: Tensor, past: KVCache, places_N: Tensor, layout: Layout) -> Tensor:
+        """This layer's output for one new token per row; its key and value go to ``places_N`` of the cache."""
+        h_ND = self.attention_residual.enter(x_ND)
+        past.write(places_N, *self.attention.keys_and_values(h_ND, layout.queries))
+        x_ND = self.attention_residual.leave(x_ND, self.attention.attend_cached(h_ND, past, layout))
+        return self._feed_forward(x_ND)
+
+    def _feed_forward(self, x_TD: Tensor) -> Tensor:
         h_TD = self.feedforward_residual.enter(x_TD)
         return self.feedforward_residual.leave(x_TD, self.feedforward(h_TD))
 
@@ -99,10 +115,10 @@ class DecoderLayer(nn.Module):
     ) -> Tensor:
         """This layer's output for one new token per row; its key and value go to ``places_N`` of the cache."""
         h_ND = self.attention_residual.enter(x_ND)
-        past.write(places_N, *self.attention.remember(h_ND))
-        x_ND = self.attention_residual.leave(x_ND, self.attention.recall(h_ND, past, layout))
+        past.write(places_N, *self.attention.keys_and_values(h_ND, layout.queries))
+        x_ND = self.attention_residual.leave(x_ND, self.attention.attend_cached(h_ND, past, layout))
         h_ND = self.cross_residual.enter(x_ND)
-        x_ND = self.cross_residual.leave(x_ND, self.cross.recall(h_ND, memory, cross_layout))
+        x_ND = self.cross_residual.leave(x_ND, self.cross.attend_cached(h_ND, memory, cross_layout))
         h_ND = self.feedforward_residual.enter(x_ND)
         return self.feedforward_residual.leave(x_ND, self.feedforward(h_ND))
 

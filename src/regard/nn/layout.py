@@ -40,8 +40,23 @@ class ByTime:
         return x_RD.index_select(0, self.homes_T)
 
 
+class _Once:
+    """What parts derive from a batch's layout is computed at the first layer and reused by the others."""
+
+    @cached_property
+    def _cache(self) -> dict[Hashable, Any]:
+        return {}
+
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """The value of ``key``: made now, or as it was made before."""
+        if key not in self._cache:
+            self._cache[key] = make()
+        made: Made = self._cache[key]
+        return made
+
+
 @dataclass(frozen=True)
-class Sequences:
+class Sequences(_Once):
     """Sequence *b* is the ``lengths_B[b]`` tokens from ``starts_B[b]`` of an axis of ``size`` tokens.
 
     Args:
@@ -50,7 +65,8 @@ class Sequences:
         count: real sequences; they come first.
         longest: the longest length (a host number, so that nothing waits for the device).
         size: tokens of the whole axis; those outside of every sequence attend to nothing and are not attended to.
-        stride: set if sequence *b* starts at ``b * stride`` and ``longest <= stride``: the rows of an arena.
+        stride: set if sequence *b* starts at ``b * stride`` and ``longest <= stride``: the rows of a KV cache.
+        first_B: position of each sequence's first token, if not 0: in decoding a new token continues a cached text.
     """
 
     starts_B: Tensor
@@ -59,6 +75,7 @@ class Sequences:
     longest: int
     size: int
     stride: int | None = None
+    first_B: Tensor | None = None
 
     @classmethod
     def end_to_end(cls, lengths: list[int], device: torch.device | str = "cpu") -> Sequences:
@@ -72,6 +89,13 @@ class Sequences:
         count = len(lengths_B)
         starts_B = torch.arange(count, device=lengths_B.device) * stride
         return cls(starts_B, lengths_B, count, longest, count * stride, stride)
+
+    @classmethod
+    def new_tokens(cls, positions_N: Tensor) -> Sequences:
+        """One token for each row, at its position in the row's text; as in a step of decoding."""
+        count = len(positions_N)
+        rows_N = torch.arange(count, device=positions_N.device)
+        return cls(rows_N, torch.ones_like(positions_N), count, 1, count, 1, positions_N)
 
     @cached_property
     def grid_BL(self) -> Tensor:
@@ -120,8 +144,10 @@ class Sequences:
 
     @cached_property
     def positions_T(self) -> Tensor:
-        """Each token's place in its sentence, from 0; 0 outside."""
+        """Each token's place in its text, from 0; 0 outside."""
         places_BL = torch.arange(self.longest, device=self.starts_B.device).expand(self.count, self.longest)
+        if self.first_B is not None:
+            places_BL = self.first_B[: self.count, None] + places_BL
         positions_T = torch.zeros(self.size, dtype=torch.int64, device=self.starts_B.device)
         positions_T[self.grid_BL[self.real_BL]] = places_BL[self.real_BL]
         return positions_T
@@ -144,7 +170,7 @@ class Sequences:
 
 
 @dataclass(frozen=True)
-class Layout:
+class Layout(_Once):
     """Which queries attend to which keys: sequence *b* of the queries to sequence *b* of the keys, and to nothing else.
 
     Encoder self-attention: source, source. Decoder self-attention: target, target. Encoder-decoder attention: target,
@@ -165,17 +191,6 @@ class Layout:
     def _alone_B(self, causal: bool) -> Tensor:
         queries_B, keys_B = (side.lengths_B[: side.count] for side in (self.queries, self.keys))
         return (queries_B > keys_B) if causal else (queries_B > 0) & (keys_B == 0)
-
-    @cached_property
-    def _cache(self) -> dict[Hashable, Any]:
-        return {}
-
-    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """Values an attention backend derives from this layout, computed at the first layer and reused."""
-        if key not in self._cache:
-            self._cache[key] = make()
-        made: Made = self._cache[key]
-        return made
 
     def allowed_BLM(self, causal: bool) -> Tensor:
         """True where query *l* of sequence *b* may attend to key *m*.

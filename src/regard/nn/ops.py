@@ -112,6 +112,19 @@ class Linear(nn.Linear):
 
     product: Path = "exact"
 
+    def __init__(self, d_in: int, d_out: int, bias: bool = True, gain: float = 1.0) -> None:
+        super().__init__(d_in, d_out, bias)
+        self.gain = gain
+        self.initialise()
+
+    def initialise(self, generator: torch.Generator | None = None) -> None:
+        """Xavier-uniform weights, times ``gain``; zero biases."""
+        nn.init.xavier_uniform_(self.weight, generator=generator)
+        with torch.no_grad():
+            self.weight *= self.gain
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
+
     def forward(self, x_TD: Tensor) -> Tensor:
         """``x Wᵀ + b`` for every token."""
         return product(x_TD, self.weight, self.bias, self.product)

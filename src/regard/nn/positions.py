@@ -1,41 +1,91 @@
-"""Positional encodings, each with one hook: ``embed`` (added to embeddings) or ``bias`` (added to attention scores).
+"""Positional encodings. Each kind acts at one of three places, and leaves the others alone.
 
-``embed``: sinusoidal, learned, and the grid of an image; ``bias``: relative. Later kinds may add a third hook:
-``rotate`` will turn queries and keys.
+``embed`` adds to the embeddings: sinusoidal, learned, and the grid of an image. ``bias`` adds to the scores of
+attention: relative. ``rotate`` turns queries and keys.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor, nn
 
 from regard.nn.attention.backends import Bias
+from regard.nn.init import draw_rows
+from regard.nn.layout import Sequences
 
 
 class Positions(nn.Module, ABC):
     """What every kind of positions offers."""
 
+    in_attention: ClassVar[bool]
+    """Whether it acts inside attention, so that every layer has to know it."""
+
     @abstractmethod
     def embed(self, x_TD: Tensor, positions_T: Tensor, longest: int) -> Tensor:
         """``x_TD`` with positions added; ``positions_T`` count from 0, all below ``longest``."""
 
+    @abstractmethod
     def bias(self) -> Bias | None:
-        """What attention adds to its scores, evaluated from positions; most kinds add nothing there."""
-        return None
+        """What attention adds to its scores, evaluated from positions."""
+
+    @abstractmethod
+    def rotate(self, x_THK: Tensor, sequences: Sequences) -> Tensor:
+        """Queries or keys of the tokens of ``sequences``, turned by their positions."""
 
 
-class NoPositions(Positions):
-    """No door is open: without positions the encoder commutes with any permutation of its tokens."""
+class EmbeddingPositions(Positions):
+    """Kinds that add to the embeddings only."""
+
+    in_attention = False
+
+    @final
+    def bias(self) -> None:
+        """Nothing is added to the scores."""
+
+    @final
+    def rotate(self, x_THK: Tensor, sequences: Sequences) -> Tensor:
+        """``x_THK`` as it is."""
+        return x_THK
+
+
+class ScorePositions(Positions):
+    """Kinds that add to the scores of attention only: :meth:`forward` gives the addend."""
+
+    in_attention = True
+
+    @final
+    def embed(self, x_TD: Tensor, positions_T: Tensor, longest: int) -> Tensor:
+        """``x_TD`` as it is."""
+        return x_TD
+
+    @final
+    def bias(self) -> Bias:
+        """The part itself."""
+        return self
+
+    @final
+    def rotate(self, x_THK: Tensor, sequences: Sequences) -> Tensor:
+        """``x_THK`` as it is."""
+        return x_THK
+
+    @abstractmethod
+    def forward(self, query_positions_L: Tensor, key_positions_M: Tensor) -> Tensor:
+        """The scores' addend ``bias_HLM`` of queries and keys at given positions."""
+
+
+class NoPositions(EmbeddingPositions):
+    """Nothing is added: without positions the encoder commutes with any permutation of its tokens."""
 
     def embed(self, x_TD: Tensor, positions_T: Tensor, longest: int) -> Tensor:
         """``x_TD`` as it is."""
         return x_TD
 
 
-class Sinusoidal(Positions):
+class Sinusoidal(EmbeddingPositions):
     """``PE(pos, 2i) = sin(pos / 10000^(2i / d_model))``, ``PE(pos, 2i+1) = cos(…)``, added [Vaswani17 §3.5].
 
     Sine and cosine are interleaved as in the paper. The table grows when a longer sequence comes.
@@ -67,12 +117,17 @@ def sinusoids(length: int, d_model: int) -> Tensor:
     return interleaved[:, :d_model].to(torch.get_default_device(), torch.get_default_dtype())
 
 
-class Learned(Positions):
+class Learned(EmbeddingPositions):
     """One learned vector a position, added: row E of the paper's Table 3 [Vaswani17 §3.5]."""
 
     def __init__(self, d_model: int, length: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(length, d_model))
+        self.initialise()
+
+    def initialise(self, generator: torch.Generator | None = None) -> None:
+        """Standard deviation d_model^-0.5."""
+        draw_rows(self, generator)
 
     def embed(self, x_TD: Tensor, positions_T: Tensor, longest: int) -> Tensor:
         """``x_TD`` plus each position's vector.
@@ -85,7 +140,7 @@ class Learned(Positions):
         return x_TD + self.weight[positions_T]
 
 
-class Grid(Positions):
+class Grid(EmbeddingPositions):
     """The place of a patch in an image: half of a vector for its row, half for its column [Dosovitskiy21 §D.4].
 
     Position 0 is the class token's, which has no place and a separate vector.
@@ -98,6 +153,11 @@ class Grid(Positions):
         self.row = nn.Parameter(torch.empty(rows, half))
         self.column = nn.Parameter(torch.empty(columns, d_model - half))
         self.first = nn.Parameter(torch.empty(d_model))
+        self.initialise()
+
+    def initialise(self, generator: torch.Generator | None = None) -> None:
+        """Standard deviation that of their size, to the power of -0.5."""
+        draw_rows(self, generator)
 
     def embed(self, x_TD: Tensor, positions_T: Tensor, longest: int) -> Tensor:
         """``x_TD`` plus each patch's row and column; patches are numbered from 1, row by row."""
@@ -114,7 +174,7 @@ STEEPEST, SPREAD, FAINTEST = 2.0, 4.0, -4.0
 """Of the scores that relative positions begin with: the first pair's slope, by what it falls to the next, the least."""
 
 
-class Relative(Positions):
+class Relative(ScorePositions):
     """A learned number for each head and distance, added to the scores [Raffel20 §2.1].
 
     Distances fall into buckets: small ones each have their own, larger ones share one in logarithmic steps, and from
@@ -130,6 +190,12 @@ class Relative(Positions):
         self.weight = nn.Parameter(torch.empty(buckets, heads))
         self.distance = distance
         self.two_way = two_way
+        self.initialise()
+
+    def initialise(self, generator: torch.Generator | None = None) -> None:
+        """Nothing is drawn: they begin by looking near."""
+        with torch.no_grad():
+            self.weight.copy_(self.nearby())
 
     def nearby(self) -> Tensor:
         """Initial biases that make heads attend to nearby tokens, each pair less sharply than the one before.
@@ -147,15 +213,8 @@ class Relative(Positions):
         middle_H = torch.where(torch.arange(heads, device="cpu") % 2 == 0, -1, 1 if self.two_way else 0)
         return (-STEEPEST / SPREAD**pair_H * (nearest_C[:, None] - middle_H).abs()).clamp(min=FAINTEST)
 
-    def embed(self, x_TD: Tensor, positions_T: Tensor, longest: int) -> Tensor:
-        """``x_TD`` as it is."""
-        return x_TD
-
-    def bias(self) -> Bias:
-        """The scores' addend ``bias_HLM`` of queries and keys at given positions."""
-        return self._bias
-
-    def _bias(self, query_positions_L: Tensor, key_positions_M: Tensor) -> Tensor:
+    def forward(self, query_positions_L: Tensor, key_positions_M: Tensor) -> Tensor:
+        """The scores' addend ``bias_HLM``: each head's number for the bucket of each distance."""
         ahead_LM = key_positions_M - query_positions_L[:, None]
         return self.weight[self._bucket(ahead_LM)].movedim(2, 0)
 

@@ -192,6 +192,22 @@ class Recurrent(nn.Module):
         self.size = size
         self.directions = directions
         self.kernel = self.kind(size_in, size, bidirectional=directions == 2)
+        self.initialise()
+
+    def initialise(self, generator: torch.Generator | None = None) -> None:
+        """Gate by gate: Xavier-uniform for what enters, orthogonal for what recurs, zero biases.
+
+        An orthogonal matrix neither shrinks nor swells what is carried. A gate that keeps what is remembered starts
+        open: its bias is one, so that an LSTM does not forget before it has learned.
+        """
+        for name, parameter in self.kernel.named_parameters():
+            for gate, block in enumerate(parameter.detach().chunk(self.gates)):
+                if name.startswith("weight_ih"):
+                    nn.init.xavier_uniform_(block, generator=generator)
+                elif name.startswith("weight_hh"):
+                    nn.init.orthogonal_(block, generator=generator)
+                else:
+                    nn.init.constant_(block, float(name.startswith("bias_ih") and gate in self.open_gates))
 
     @property
     def state_size(self) -> int:

@@ -83,11 +83,11 @@ def test_multi_head_attention_is_the_papers(d_k: int, d_v: int) -> None:
 def test_what_is_remembered_is_recalled() -> None:
     part = MultiHeadAttention(6, 3, 2, 2).double()
     memory_SD, x_ND = torch.randn(7, 6, dtype=torch.float64), torch.randn(2, 6, dtype=torch.float64)
-    key_SHK, value_SHU = part.remember(memory_SD)
+    key_SHK, value_SHU = part.keys_and_values(memory_SD, Sequences.end_to_end([len(memory_SD)]))
     arena = KVCache.empty((key_SHK, value_SHU), rows=2, stride=5)
     arena.write(torch.tensor([0, 1, 2, 5, 6, 7, 8]), key_SHK, value_SHU)
     rows = Sequences.rows(torch.tensor([3, 4]), 4, 5)
-    found_ND = part.recall(x_ND, arena, Layout(Sequences.end_to_end([1, 1]), rows))
+    found_ND = part.attend_cached(x_ND, arena, Layout(Sequences.end_to_end([1, 1]), rows))
     packed = Layout(Sequences.end_to_end([1, 1]), Sequences.end_to_end([3, 4]))
     assert_near(found_ND, part(x_ND, memory_SD, packed, causal=False), 1e-12)
 

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from regard.models.decoding.next_token import NextTokenScores
 from regard.models.decoding.transformer import ROOM, concat_caches
@@ -24,6 +23,7 @@ from regard.nn.positions import Learned
 
 if TYPE_CHECKING:
     from regard.models.gpt import Gpt
+    from regard.nn.layers import EncoderLayer
 
 Ids = NDArray[np.int64]
 
@@ -93,12 +93,11 @@ class GptStepper:
         lengths_N = torch.from_numpy(state.lengths_N).to(self.device)
         stride = state.pasts[0].stride
         places_N = lengths_N + torch.arange(count, device=self.device) * stride
-        queries = Sequences.rows(torch.ones_like(lengths_N), 1, 1)
-        layout = Layout(queries, Sequences.rows(lengths_N + 1, longest, stride))
+        layout = Layout(Sequences.new_tokens(lengths_N), Sequences.rows(lengths_N + 1, longest, stride))
         decoder = self.model.decoder
         x_ND = decoder.input(torch.from_numpy(tokens_N).to(self.device), lengths_N, longest)
         for layer, past in zip(decoder.layers, state.pasts, strict=True):
-            x_ND = _step_layer(layer, x_ND, past, places_N, layout)
+            x_ND = layer.step(x_ND, past, places_N, layout)  # type: ignore[operator]
         state.lengths_N = state.lengths_N + 1
         return state, NextTokenScores(self.model.output.scores(decoder.final(x_ND)))
 
@@ -115,8 +114,8 @@ class GptStepper:
         """For each layer an arena of its sizes."""
         decoder = self.model.decoder
         nothing_0D = decoder.input.tokens(torch.zeros(0, dtype=torch.int64, device=self.device))  # type: ignore[operator]
-        layers: Any = decoder.layers
-        return [KVCache.empty(layer.attention.remember(nothing_0D), rows, stride) for layer in layers]
+        none, layers = Sequences.end_to_end([], self.device), cast("list[EncoderLayer]", decoder.layers)
+        return [KVCache.empty(layer.attention.keys_and_values(nothing_0D, none), rows, stride) for layer in layers]
 
     def _slide(self, state: GptState) -> None:
         """Rows that fill the window re-read its later half."""
@@ -142,30 +141,13 @@ class GptStepper:
         decoder = self.model.decoder
         x_TD = decoder.input(torch.from_numpy(ids).to(self.device), sequences.positions_T, sequences.longest)
         for layer, past in zip(decoder.layers, state.pasts, strict=True):
-            x_TD = _prefill_layer(layer, x_TD, past, places_T, layout)
+            x_TD = layer.prefill(x_TD, past, places_T, layout)  # type: ignore[operator]
 
     def _make_room(self, state: GptState, longest: int) -> None:
         if longest > state.pasts[0].stride:
             state.pasts = [past.grow(past.rows, 2 * past.stride) for past in state.pasts]
         if longest > state.read_NS.shape[1]:
             state.read_NS = _wider(state.read_NS, 2 * longest)
-
-
-def _prefill_layer(layer: Any, x_TD: Tensor, past: KVCache, places_T: Tensor, layout: Layout) -> Tensor:
-    """A layer's output for all tokens at once; their keys and values go to ``places_T`` of the cache."""
-    past.write(places_T, *layer.attention.remember(layer.attention_residual.enter(x_TD)))
-    x_TD = layer(x_TD, layout, causal=True)
-    return x_TD
-
-
-def _step_layer(layer: Any, x_ND: Tensor, past: KVCache, places_N: Tensor, layout: Layout) -> Tensor:
-    """A layer's output for one new token per row; its key and value go to ``places_N`` of the cache."""
-    h_ND = layer.attention_residual.enter(x_ND)
-    past.write(places_N, *layer.attention.remember(h_ND))
-    x_ND = layer.attention_residual.leave(x_ND, layer.attention.recall(h_ND, past, layout))
-    h_ND = layer.feedforward_residual.enter(x_ND)
-    x_ND = layer.feedforward_residual.leave(x_ND, layer.feedforward(h_ND))
-    return x_ND
 
 
 def _wider(read_NS: Ids, width: int) -> Ids:

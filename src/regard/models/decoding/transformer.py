@@ -62,7 +62,7 @@ class TransformerStepper:
         places_T = sequences.positions_T + sequences.rows_T * sequences.longest
         memories, pasts = [], []
         for layer in self.model.decoder.layers:
-            key_SHK, value_SHU = layer.cross.remember(memory_SD)  # type: ignore[operator,union-attr]
+            key_SHK, value_SHU = layer.cross.keys_and_values(memory_SD, sequences)  # type: ignore[operator,union-attr]
             memory = KVCache.empty((key_SHK, value_SHU), len(sources), sequences.longest)
             memory.write(places_T, key_SHK, value_SHU)
             memories.append(memory)
@@ -93,7 +93,7 @@ class TransformerStepper:
         if longest > state.pasts[0].stride:
             state.pasts = [past.grow(past.rows, 2 * past.stride) for past in state.pasts]
         lengths_N = torch.from_numpy(state.lengths_N).to(self.device)
-        layout, cross_layout = self._layouts(state, lengths_N + 1, longest)
+        layout, cross_layout = self._layouts(state, lengths_N, longest)
         places_N = lengths_N + torch.arange(count, device=self.device) * state.pasts[0].stride
         decoder = self.model.decoder
         last = f"decoder.{len(decoder.layers) - 1}.cross.weight"
@@ -129,8 +129,8 @@ class TransformerStepper:
 
     def _layouts(self, state: TransformerState, lengths_N: Tensor, longest: int) -> tuple[Layout, Layout]:
         """Each row's query with the row's own past; each sentence's rows, side by side, with its memory."""
-        queries = Sequences.rows(torch.ones_like(lengths_N), 1, 1)
-        layout = Layout(queries, Sequences.rows(lengths_N, longest, state.pasts[0].stride))
+        past = Sequences.rows(lengths_N + 1, longest, state.pasts[0].stride)
+        layout = Layout(Sequences.new_tokens(lengths_N), past)
         rows_B = np.bincount(state.sentence_N, minlength=len(state.memory_lengths_B))
         memory_lengths_B = torch.from_numpy(state.memory_lengths_B).to(self.device)
         memory = Sequences.rows(memory_lengths_B, int(state.memory_lengths_B.max(initial=0)), state.memories[0].stride)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from regard.nn import hooks
 from regard.nn.attention.backends import BACKENDS, AttentionArgs, Bias, Reference
 from regard.nn.attention.kv_cache import KVCache
-from regard.nn.layout import Layout
+from regard.nn.layout import Layout, Sequences
 from regard.nn.ops import Linear, project
 from regard.nn.positions import Positions
 
@@ -57,9 +57,10 @@ class Scoring:
     """Options of multi-head attention beyond the paper's form.
 
     Args:
-        scaled: scores are divided by √d_k, as in the paper; T5 folds that into its initial weights.
+        scaled: scores are divided by √d_k, as in the paper; else the queries' weights begin that much smaller
+            [Raffel20].
         biases: the projections have biases.
-        positions: a kind of positions that adds to the scores, shared by the layers of a stack.
+        positions: a kind of positions that acts in attention, shared by the layers of a stack.
     """
 
     scaled: bool = True
@@ -82,34 +83,47 @@ class MultiHeadAttention(nn.Module):
         self, d_model: int, heads: int, d_k: int, d_v: int, dropout: float = 0.0, scoring: Scoring = PAPER
     ) -> None:
         super().__init__()
-        self.query = Linear(d_model, heads * d_k, bias=scoring.biases)
+        self.scale = d_k**-0.5 if scoring.scaled else 1.0
+        self.query = Linear(d_model, heads * d_k, bias=scoring.biases, gain=1.0 if scoring.scaled else d_k**-0.5)
         self.key = Linear(d_model, heads * d_k, bias=scoring.biases)
         self.value = Linear(d_model, heads * d_v, bias=scoring.biases)
         self.output = Linear(heads * d_v, d_model, bias=scoring.biases)
         self.heads = heads
         self.dropout = dropout
-        self.d_k = d_k
-        self.scoring = scoring
         self.positions = scoring.positions
         self.path = ""
 
     def forward(self, x_TD: Tensor, memory_SD: Tensor, layout: Layout, *, causal: bool) -> Tensor:
         """Every token of ``x_TD`` attends to its sequence's ``memory_SD``; self-attention if that is ``x_TD``."""
         if memory_SD is x_TD:
-            query, key, value = project(x_TD, [self.query, self.key, self.value])
-        else:
-            query = self.query(x_TD)
-            key, value = project(memory_SD, [self.key, self.value])
-        return self._attend(self._split(query), self._split(key), self._split(value), layout, causal)
+            return self._attend(*self._self_attention(x_TD, layout), layout, causal)
+        query_THK = self._turned(self.query(x_TD), layout.queries)
+        return self._attend(query_THK, *self.keys_and_values(memory_SD, layout.keys), layout, causal)
 
-    def remember(self, memory_SD: Tensor) -> tuple[Tensor, Tensor]:
-        """``key_SHK, value_SHU`` of a memory, computed once and kept while decoding."""
+    def prefill(self, x_TD: Tensor, cache: KVCache, places_T: Tensor, layout: Layout) -> Tensor:
+        """Causal self-attention; the keys and values are also written to ``places_T`` of a cache."""
+        query_THK, key_THK, value_THU = self._self_attention(x_TD, layout)
+        cache.write(places_T, key_THK, value_THU)
+        return self._attend(query_THK, key_THK, value_THU, layout, True)
+
+    def keys_and_values(self, memory_SD: Tensor, sequences: Sequences) -> tuple[Tensor, Tensor]:
+        """``key_SHK, value_SHU`` of the tokens of ``sequences``, for a cache."""
         key, value = project(memory_SD, [self.key, self.value])
-        return self._split(key), self._split(value)
+        return self._turned(key, sequences), self._split(value)
 
-    def recall(self, x_ND: Tensor, arena: KVCache, layout: Layout) -> Tensor:
-        """Every row's token attends to keys and values kept in an arena."""
-        return self._attend(self._split(self.query(x_ND)), arena.key_SHK, arena.value_SHU, layout, False)
+    def attend_cached(self, x_ND: Tensor, cache: KVCache, layout: Layout) -> Tensor:
+        """Every row's new token attends to the keys and values of its row in a cache."""
+        query_NHK = self._turned(self.query(x_ND), layout.queries)
+        return self._attend(query_NHK, cache.key_SHK, cache.value_SHU, layout, False)
+
+    def _self_attention(self, x_TD: Tensor, layout: Layout) -> tuple[Tensor, Tensor, Tensor]:
+        query, key, value = project(x_TD, [self.query, self.key, self.value])
+        return self._turned(query, layout.queries), self._turned(key, layout.keys), self._split(value)
+
+    def _turned(self, x_TX: Tensor, sequences: Sequences) -> Tensor:
+        """Queries or keys by heads, as their positions turn them."""
+        x_THK = self._split(x_TX)
+        return x_THK if self.positions is None else self.positions.rotate(x_THK, sequences)
 
     def _split(self, x_TX: Tensor) -> Tensor:
         return x_TX.unflatten(-1, (self.heads, -1))
@@ -117,13 +131,12 @@ class MultiHeadAttention(nn.Module):
     def _attend(self, query_THK: Tensor, key_SHK: Tensor, value_SHU: Tensor, layout: Layout, causal: bool) -> Tensor:
         dropout = self.dropout if self.training else 0.0
         bias = self.positions.bias() if self.positions is not None else None
-        scale = self.d_k**-0.5 if self.scoring.scaled else 1.0
         if hooks.inside(self.path):
-            args = AttentionArgs(layout, causal, scale, bias, dropout)
+            args = AttentionArgs(layout, causal, self.scale, bias, dropout)
             context_THU = _REFERENCE(query_THK, key_SHK, value_SHU, args, partial(hooks.passing_inside, self.path))
         else:
             context_THU = attend(
-                query_THK, key_SHK, value_SHU, layout, causal=causal, bias=bias, scale=scale, dropout=dropout
+                query_THK, key_SHK, value_SHU, layout, causal=causal, bias=bias, scale=self.scale, dropout=dropout
             )
         output_TD: Tensor = self.output(context_THU.flatten(1))
         return hooks.hook_point(f"{self.path}.output", output_TD)
