@@ -33,7 +33,7 @@ from regard.nn.heads import CRFTags, IndependentTags
 from regard.nn.hooks import name_parts
 from regard.nn.init import initialise
 from regard.nn.layers import DecoderLayer, EncoderLayer, FeedForward, GatedFeedForward, PostNorm, PreNorm, Residual
-from regard.nn.normalization import BatchNorm, GroupNorm, LayerNorm, RMSNorm, Scaled
+from regard.nn.normalization import BatchNorm, GroupNorm, LayerNorm, RMSNorm, Scaled, count_real_tokens
 from regard.nn.ops import Linear
 from regard.nn.positions import Grid, Learned, NoPositions, Positions, Relative, Sinusoidal
 from regard.nn.recurrent import Bridge, Elman, Gru, Lstm, Recurrent, Stack
@@ -239,6 +239,9 @@ def outline(model: TransformerSection, source_pieces: int, target_pieces: int) -
 def _ready(built: Built, key: int) -> Built:
     """Set every module's path and draw weights from the key, unless it is on the meta device."""
     name_parts(built)
+    for part in built.modules():
+        if isinstance(part, Encoder | Decoder) and any(isinstance(norm, BatchNorm) for norm in part.modules()):
+            count_real_tokens(part)
     if not any(parameter.is_meta for parameter in built.parameters()):
         initialise(built, key)
     return built

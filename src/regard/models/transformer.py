@@ -8,7 +8,6 @@ from regard.models.inputs import Pairs, Patches, Tokens
 from regard.nn.embeddings import InputEmbedding, PatchEmbedding, TokenEmbedding
 from regard.nn.layers import DecoderLayer, EncoderLayer
 from regard.nn.layout import Layout
-from regard.nn.normalization import counting
 
 
 class Encoder(nn.Module):
@@ -27,11 +26,10 @@ class Encoder(nn.Module):
         """``memory_SD``, for a decoder to attend to or as a head's input; ``causal`` in a decoder-only model."""
         sequences = source.sequences
         layout = Layout(sequences, sequences)
-        with counting(sequences.inside_T if self.training else None):
-            x_TD = self.input(source.content, sequences.positions_T, sequences.longest, source.segments_T)
-            for layer in self.layers:
-                x_TD = layer(x_TD, layout, causal=causal)
-            memory_TD: Tensor = self.final(x_TD)
+        x_TD = self.input(source.content, sequences.positions_T, sequences.longest, source.segments_T)
+        for layer in self.layers:
+            x_TD = layer(x_TD, layout, causal=causal)
+        memory_TD: Tensor = self.final(x_TD)
         return memory_TD
 
 
@@ -49,10 +47,9 @@ class Decoder(nn.Module):
         sequences = target.sequences
         x_TD = self.input(target.ids_T, sequences.positions_T, sequences.longest)
         layout, cross_layout = Layout(sequences, sequences), Layout(sequences, source.sequences)
-        with counting(sequences.inside_T if self.training else None):
-            for layer in self.layers:
-                x_TD = layer(x_TD, memory_SD, layout, cross_layout)
-            hidden_TD: Tensor = self.final(x_TD)
+        for layer in self.layers:
+            x_TD = layer(x_TD, memory_SD, layout, cross_layout)
+        hidden_TD: Tensor = self.final(x_TD)
         return hidden_TD
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from regard.nn.layout import Sequences
 
 EPSILON = 1e-5
 """Default ε: that of the 2017 Transformer's descendants, so that models can be exported."""
@@ -44,9 +47,9 @@ class GroupNorm(nn.GroupNorm):
 class BatchNorm(nn.Module):
     """``(x - mean) / √(variance + ε) · gain + bias`` of each entry over the tokens of a batch [Ioffe15].
 
-    Statistics are those of the real tokens, which :func:`counting` names; tokens after the last sentence are
-    ignored. While training a token thus sees its batch; in evaluation mode the running averages stand in, and a
-    sentence alone is the same among others.
+    Statistics are those of the real tokens, as :func:`counting` or :func:`count_real_tokens` says; tokens after the
+    last sentence are ignored. While training a token thus sees its batch; in evaluation mode the running averages stand
+    in, and a sentence alone is the same among others.
     """
 
     momentum = 0.1
@@ -97,6 +100,15 @@ class Scaled(nn.Module):
 _REAL: ContextVar[Tensor | None] = ContextVar("real", default=None)
 
 
+class Packed(Protocol):
+    """A packed input of a stack."""
+
+    @property
+    def sequences(self) -> Sequences:
+        """Its sentences."""
+        ...
+
+
 @contextmanager
 def counting(weight_T: Tensor | None) -> Iterator[None]:
     """Within, statistics over a batch count each token by its weight; ``None``: all alike."""
@@ -105,3 +117,20 @@ def counting(weight_T: Tensor | None) -> Iterator[None]:
         yield
     finally:
         _REAL.reset(token)
+
+
+def count_real_tokens(stack: nn.Module) -> None:
+    """From now on, while ``stack`` trains, batch norms inside it count the tokens of sentences only.
+
+    The first input of the stack is :class:`Packed`. Without this, every token of the batch counts.
+    """
+    stack.register_forward_pre_hook(_count)
+    stack.register_forward_hook(_count_all, always_call=True)
+
+
+def _count(stack: nn.Module, inputs: tuple[Packed, ...]) -> None:
+    _REAL.set(inputs[0].sequences.inside_T if stack.training else None)
+
+
+def _count_all(stack: nn.Module, inputs: object, output: object) -> None:
+    _REAL.set(None)
