@@ -216,14 +216,15 @@ class _Grouped(torch.autograd.Function):
             contexts.append(torch.bmm(weight, value).flatten(0, 1))
             saved += [query, key, value, weight]
         ctx.save_for_backward(*saved)
-        ctx.grid, ctx.scale, ctx.biased = grid, scale, bias_HLM
+        ctx.grid, ctx.scale = grid, scale
+        ctx.bias = bias_HLM if ctx.needs_input_grad[3] else None
         return _tokens(contexts, grid.query_homes_Y, query_THK)
 
     @staticmethod
     def backward(ctx, gradient_THU):  # type: ignore[no-untyped-def]
         gradient_YU = _wide(gradient_THU)
         queries, keys, values = [], [], []
-        bias_gradient_HLM = None if ctx.biased is None else torch.zeros_like(ctx.biased)
+        bias_gradient_HLM = None if ctx.bias is None else torch.zeros_like(ctx.bias)
         for i, group in enumerate(ctx.grid.groups):
             query, key, value, weight = ctx.saved_tensors[4 * i : 4 * i + 4]
             gradient = group.queries.take_real(gradient_YU)
