@@ -98,7 +98,7 @@ def _scale_scores(score_HLM: Tensor, by: float) -> Tensor:
 
 
 def _nowhere() -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
-    """Embeddings pass on as they were before positions were added; nothing is added to scores."""
+    """Embeddings pass on as they were before positions were added; nothing is added to scores, none turned."""
     before: dict[str, Tensor] = {}
 
     def keep_input(x_TD: Tensor) -> Tensor:
@@ -108,3 +108,4 @@ def _nowhere() -> Iterator[tuple[str, Callable[[Tensor], Tensor]]]:
     yield "*.input.embedding", keep_input
     yield "*.input.positions", lambda _: before["x_TD"]
     yield "*.bias", torch.zeros_like
+    yield "*.places", torch.zeros_like

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -96,6 +96,12 @@ class Sequences(_Once):
         count = len(positions_N)
         rows_N = torch.arange(count, device=positions_N.device)
         return cls(rows_N, torch.ones_like(positions_N), count, 1, count, 1, positions_N)
+
+    def moved_to(self, positions_T: Tensor) -> Sequences:
+        """The same sequences, their tokens at other positions."""
+        moved = replace(self)
+        vars(moved)["positions_T"] = positions_T  # where a cached property keeps its value
+        return moved
 
     @cached_property
     def grid_BL(self) -> Tensor:

@@ -123,7 +123,12 @@ class MultiHeadAttention(nn.Module):
     def _turned(self, x_TX: Tensor, sequences: Sequences) -> Tensor:
         """Queries or keys by heads, as their positions turn them."""
         x_THK = self._split(x_TX)
-        return x_THK if self.positions is None else self.positions.rotate(x_THK, sequences)
+        if self.positions is None:
+            return x_THK
+        places_T = hooks.hook_point(f"{self.path}.places", sequences.positions_T)
+        if places_T is not sequences.positions_T:
+            sequences = sequences.moved_to(places_T)
+        return self.positions.rotate(x_THK, sequences)
 
     def _split(self, x_TX: Tensor) -> Tensor:
         return x_TX.unflatten(-1, (self.heads, -1))
