@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from regard.nn.positions import Grid, NoPositions, Relative, Sinusoidal
+from regard.nn.layout import Sequences
+from regard.nn.positions import Grid, NoPositions, Relative, Rotary, Sinusoidal
 from tests.models.small_models import assert_near
 
 
@@ -94,3 +95,44 @@ def test_a_patch_has_half_of_its_row_and_half_of_its_column() -> None:
             expected_D = torch.cat([part.row[row], part.column[column]])
         assert_near(found_TD[token], x_TD[token] + expected_D, 1e-6)
     assert (part.row.shape[1], part.column.shape[1]) == (3, 4)
+
+
+@pytest.mark.parametrize("base", [10_000.0, 500.0])
+def test_queries_and_keys_turn_as_in_transformers(base: float) -> None:
+    llama = pytest.importorskip("transformers.models.llama.modeling_llama")
+    query, key = torch.randn(2, 12, 3, 8, dtype=torch.float64)
+    place_T, entry = torch.arange(12, dtype=torch.float64), torch.arange(0, 8, 2, dtype=torch.float64)
+    angle_1TK = torch.cat([place_T[:, None] * base ** (-entry / 8)] * 2, dim=-1)[None]
+    expected = llama.apply_rotary_pos_emb(
+        query.transpose(0, 1)[None], key.transpose(0, 1)[None], angle_1TK.cos(), angle_1TK.sin()
+    )
+    part, of = Rotary(8, base), Sequences.end_to_end([12])
+    for x_THK, turned in zip((query, key), expected, strict=True):
+        assert_near(part.rotate(x_THK, of), turned[0].transpose(0, 1), 1e-12)
+
+
+def test_a_score_of_turned_vectors_depends_on_their_distance_only() -> None:
+    part, of = Rotary(6, 100.0), Sequences.end_to_end([9, 4])
+    query_K, key_K = torch.randn(2, 6, dtype=torch.float64)
+    query_TK, key_TK = (part.rotate(x.expand(13, 1, 6), of)[:, 0] for x in (query_K, key_K))
+    score_LM = query_TK @ key_TK.T
+    for distance in range(-8, 9):
+        assert_near(
+            score_LM[:9, :9].diagonal(distance),
+            score_LM[:9, :9].diagonal(distance)[:1].expand(9 - abs(distance)),
+            1e-12,
+        )
+    assert_near(score_LM[9:, 9:], score_LM[:4, :4], 1e-12)
+
+
+def test_scaled_positions_turn_less_far() -> None:
+    x_THK = torch.randn(9, 2, 4, dtype=torch.float64)
+    whole, half = (Rotary(4, 50.0, scaling).rotate(x_THK, Sequences.end_to_end([9])) for scaling in (1.0, 2.0))
+    assert_near(half[::2][1], Rotary(4, 50.0).rotate(x_THK[[0, 2]], Sequences.end_to_end([2]))[1], 1e-12)
+    assert not torch.allclose(half, whole)
+
+
+def test_a_new_token_turns_as_in_its_text() -> None:
+    part, x_THK = Rotary(4, 50.0), torch.randn(7, 2, 4)
+    together = part.rotate(x_THK, Sequences.end_to_end([4, 3]))
+    assert_near(part.rotate(x_THK[[3, 6]], Sequences.new_tokens(torch.tensor([3, 2]))), together[[3, 6]], 1e-6)

@@ -85,7 +85,7 @@ class RnnEncoderSection(Recurrent):
         return {"pool": (1, 1)} if self.pool == "attention" else {}
 
 
-Positions = Literal["sinusoidal", "learned", "relative", "none"]
+Positions = Literal["sinusoidal", "learned", "relative", "rotary", "none"]
 Activation = Literal["relu", "gelu", "gelu_tanh", "swish", "gated_gelu", "gated_swish"]
 Norm = Literal["layer", "rms", "batch", "group"]
 
@@ -95,7 +95,7 @@ def _activation(default: Activation) -> Any:
 
 
 def _positions(default: Positions) -> Any:
-    said = "positional encoding; relative: a bias by distance in attention; none: no positions"
+    said = "positional encoding; relative: a bias by distance in attention; rotary: queries and keys turned; none"
     return Field(default, description=said)
 
 
@@ -119,10 +119,12 @@ class Attentive(Section):
     norm_epsilon: float = Field(1e-5, gt=0.0, le=0.1, description="added to the variance before its root")
     norm_groups: int = Field(8, ge=1, le=4096, description="parts of a token's vector that group norm looks at")
     activation: Activation = _activation("relu")
-    positions: Literal["sinusoidal", "learned", "relative", "grid", "none"] = _positions("sinusoidal")
+    positions: Positions | Literal["grid"] = _positions("sinusoidal")
     max_positions: int = Field(512, ge=1, le=10_000_000, description="learned positions: the longest sequence")
     relative_buckets: int = Field(32, ge=2, le=65536, description="relative positions: number of distance buckets")
     relative_distance: int = Field(128, ge=2, le=10_000_000, description="relative positions: from here on all one")
+    rotary_base: float = Field(1e4, gt=1.0, le=1e12, description="rotary positions: the larger, the slower they turn")
+    rotary_scaling: float = Field(1.0, ge=1.0, le=1e6, description="rotary positions: divided by it, for longer texts")
     biases: bool = Field(True, description="biases in projections and feed-forward")
     scale_scores: bool = Field(True, description="scores are divided by the root of d_k, as in the paper")
     dropout: float = Field(0.1, ge=0.0, lt=1.0, description="on sub-layer outputs and embeddings")
@@ -150,6 +152,12 @@ class Attentive(Section):
                 f"relative_distance {self.relative_distance} must be above {exact}: {self.relative_buckets} "
                 f"relative_buckets tell all distances below {exact} apart; choose a larger distance or fewer buckets"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _rotary_turns_pairs(self) -> Attentive:
+        if self.positions == "rotary" and self.key_size % 2:
+            raise ValueError(f"rotary positions need an even d_k, not {self.key_size}")
         return self
 
     @property

@@ -1,7 +1,7 @@
 """Positional encodings. Each kind acts at one of three places, and leaves the others alone.
 
 ``embed`` adds to the embeddings: sinusoidal, learned, and the grid of an image. ``bias`` adds to the scores of
-attention: relative. ``rotate`` turns queries and keys.
+attention: relative. ``rotate`` turns queries and keys: rotary.
 """
 
 from __future__ import annotations
@@ -164,6 +164,49 @@ class Grid(EmbeddingPositions):
         place_T = (positions_T - 1).clamp(min=0)
         grid_TD = torch.cat([self.row[place_T // self.columns], self.column[place_T % self.columns]], dim=1)
         return x_TD + torch.where(positions_T[:, None] > 0, grid_TD, self.first)
+
+
+class Rotary(Positions):
+    """Queries and keys are turned by their positions; a score then depends on their distance only [Su24 §3.4.2].
+
+    Entries *i* and *i* + K/2 of each head are turned together, by the angle ``position · base^(-2i / K)``: the order of
+    entries that Hugging Face's models have.
+
+    Args:
+        size: K, even.
+        base: the larger, the slower the last entries turn.
+        scaling: positions are divided by it, so that longer texts turn as far as those of training [Chen23].
+    """
+
+    in_attention = True
+
+    def __init__(self, size: int, base: float, scaling: float = 1.0) -> None:
+        super().__init__()
+        if size % 2:
+            raise ValueError(f"rotary positions turn pairs of entries; {size} is odd")
+        self.size = size
+        self.base = base
+        self.scaling = scaling
+
+    def embed(self, x_TD: Tensor, positions_T: Tensor, longest: int) -> Tensor:
+        """``x_TD`` as it is."""
+        return x_TD
+
+    def bias(self) -> None:
+        """Nothing is added to the scores."""
+
+    def rotate(self, x_THK: Tensor, sequences: Sequences) -> Tensor:
+        """``x · cos + (-x_second, x_first) · sin``, with the angles of each token's position."""
+        key = ("rotary", self.size, self.base, self.scaling, x_THK.dtype)
+        cos_TK, sin_TK = sequences.once(key, lambda: self._turns(sequences.positions_T, x_THK.dtype))
+        first, second = x_THK.chunk(2, dim=-1)
+        return x_THK * cos_TK[:, None] + torch.cat([-second, first], dim=-1) * sin_TK[:, None]
+
+    def _turns(self, positions_T: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """Cosine and sine of each token's angles, computed in float64."""
+        entry = torch.arange(0, self.size, 2, dtype=torch.float64, device=positions_T.device)
+        angle_TK = (positions_T[:, None] / self.scaling * self.base ** (-entry / self.size)).repeat(1, 2)
+        return angle_TK.cos().to(dtype), angle_TK.sin().to(dtype)
 
 
 def _nearest_last(bucket_and_distance: tuple[int, int]) -> int:
