@@ -33,7 +33,7 @@ COMMON: dict[str, list[Any]] = {
     "parts": [{}, {"biases": False, "scale_scores": False}],
 }
 ANY_NORM = {"norm": ["layer", "rms", "batch", "group"]}
-POSITIONS = {"positions": ["sinusoidal", "learned", "relative", "rotary", "none"]}
+POSITIONS = {"positions": ["sinusoidal", "learned", "relative", "alibi", "rotary", "none"]}
 RECURRENT = {"cell": ["elman", "gru", "lstm"], "two_way": [{"two_way": False}, {"two_way": True}]}
 T5 = {"norm": "rms", "norm_place": "pre", "activation": "relu", "positions": "relative", "tie": "three"} | {
     "sizes": {},

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from regard.nn.layout import Sequences
-from regard.nn.positions import Grid, NoPositions, Relative, Rotary, Sinusoidal
+from regard.nn.positions import Grid, LinearBias, NoPositions, Relative, Rotary, Sinusoidal, slopes
 from tests.models.small_models import assert_near
 
 
@@ -136,3 +136,17 @@ def test_a_new_token_turns_as_in_its_text() -> None:
     part, x_THK = Rotary(4, 50.0), torch.randn(7, 2, 4)
     together = part.rotate(x_THK, Sequences.end_to_end([4, 3]))
     assert_near(part.rotate(x_THK[[3, 6]], Sequences.new_tokens(torch.tensor([3, 2]))), together[[3, 6]], 1e-6)
+
+
+@pytest.mark.parametrize("heads", [1, 2, 4, 8, 16, 3, 6, 12, 20])
+def test_slopes_are_those_of_the_published_code(heads: int) -> None:
+    bloom = pytest.importorskip("transformers.models.bloom.modeling_bloom")
+    expected_HM = bloom.build_alibi_tensor(torch.ones(1, 7), heads, torch.float32)[:, 0]
+    bias_HLM = LinearBias(heads).bias()(torch.tensor([6]), torch.arange(7))
+    assert_near(bias_HLM[:, 0], expected_HM - expected_HM[:, -1:], 1e-6)  # theirs counts keys from the first
+
+
+def test_linear_biases_fall_alike_on_both_sides() -> None:
+    bias_HLM = LinearBias(2).bias()(torch.arange(5), torch.arange(5))
+    assert torch.equal(bias_HLM, bias_HLM.transpose(1, 2))
+    assert torch.equal(bias_HLM[:, 0], -torch.tensor(slopes(2))[:, None] * torch.arange(5))

@@ -85,7 +85,7 @@ class RnnEncoderSection(Recurrent):
         return {"pool": (1, 1)} if self.pool == "attention" else {}
 
 
-Positions = Literal["sinusoidal", "learned", "relative", "rotary", "none"]
+Positions = Literal["sinusoidal", "learned", "relative", "alibi", "rotary", "none"]
 Activation = Literal["relu", "gelu", "gelu_tanh", "swish", "gated_gelu", "gated_swish"]
 Norm = Literal["layer", "rms", "batch", "group"]
 
@@ -95,7 +95,10 @@ def _activation(default: Activation) -> Any:
 
 
 def _positions(default: Positions) -> Any:
-    said = "positional encoding; relative: a bias by distance in attention; rotary: queries and keys turned; none"
+    said = (
+        "positional encoding; relative: a learned bias by distance in attention; alibi: a linear one; rotary: queries "
+        "and keys turned; none"
+    )
     return Field(default, description=said)
 
 

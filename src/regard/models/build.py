@@ -35,7 +35,7 @@ from regard.nn.init import initialise
 from regard.nn.layers import DecoderLayer, EncoderLayer, FeedForward, GatedFeedForward, PostNorm, PreNorm, Residual
 from regard.nn.normalization import BatchNorm, GroupNorm, LayerNorm, RMSNorm, Scaled, count_real_tokens
 from regard.nn.ops import Linear
-from regard.nn.positions import Grid, Learned, NoPositions, Positions, Relative, Rotary, Sinusoidal
+from regard.nn.positions import Grid, Learned, LinearBias, NoPositions, Positions, Relative, Rotary, Sinusoidal
 from regard.nn.recurrent import Bridge, Elman, Gru, Lstm, Recurrent, Stack
 
 Built = TypeVar("Built", bound=nn.Module)
@@ -59,6 +59,7 @@ POSITIONS: dict[str, Callable[[Attentive, bool], Positions]] = {
     "sinusoidal": lambda model, two_way: Sinusoidal(model.d_model),
     "learned": lambda model, two_way: Learned(model.d_model, model.max_positions),
     "relative": lambda model, two_way: Relative(model.heads, model.relative_buckets, model.relative_distance, two_way),
+    "alibi": lambda model, two_way: LinearBias(model.heads),
     "rotary": lambda model, two_way: Rotary(model.key_size, model.rotary_base, model.rotary_scaling),
     "none": lambda model, two_way: NoPositions(),
 }

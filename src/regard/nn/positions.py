@@ -1,7 +1,7 @@
 """Positional encodings. Each kind acts at one of three places, and leaves the others alone.
 
 ``embed`` adds to the embeddings: sinusoidal, learned, and the grid of an image. ``bias`` adds to the scores of
-attention: relative. ``rotate`` turns queries and keys: rotary.
+attention: relative, and linear biases. ``rotate`` turns queries and keys: rotary.
 """
 
 from __future__ import annotations
@@ -164,6 +164,30 @@ class Grid(EmbeddingPositions):
         place_T = (positions_T - 1).clamp(min=0)
         grid_TD = torch.cat([self.row[place_T // self.columns], self.column[place_T % self.columns]], dim=1)
         return x_TD + torch.where(positions_T[:, None] > 0, grid_TD, self.first)
+
+
+class LinearBias(ScorePositions):
+    """``-m_h · |distance|`` added to the scores of head *h*: nothing is learned (ALiBi) [Press22 §3].
+
+    In a causal stack it is the paper's; where tokens also see what comes after them it is symmetric.
+    """
+
+    slope_H: Tensor
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.register_buffer("slope_H", torch.tensor(slopes(heads)), persistent=False)
+
+    def forward(self, query_positions_L: Tensor, key_positions_M: Tensor) -> Tensor:
+        """The scores' addend ``bias_HLM``."""
+        return -self.slope_H[:, None, None] * (key_positions_M - query_positions_L[:, None]).abs()
+
+
+def slopes(heads: int) -> list[float]:
+    """``m_h = 2^(-8h / heads)``; beyond a power of two, every second slope of twice as many heads [Press22 §3]."""
+    power = 2 ** (heads.bit_length() - 1)
+    first = [2 ** (-8 * (head + 1) / power) for head in range(power)]
+    return first + [2 ** (-4 * (head + 1) / power) for head in range(0, 2 * (heads - power), 2)]
 
 
 class Rotary(Positions):
