@@ -3,7 +3,7 @@
 import type { Grid } from './payload'
 import type { Model } from './types'
 
-export type PlacesKind = 'sinusoidal' | 'learned' | 'relative' | 'grid' | 'none'
+export type PlacesKind = 'sinusoidal' | 'learned' | 'relative' | 'alibi' | 'rotary' | 'grid' | 'none'
 
 export interface PlacesValues {
   kind: PlacesKind
@@ -18,6 +18,10 @@ export const ADDED: Record<PlacesKind, string> = {
   grid: 'Attention by itself does not see where a patch is, so a learned vector is added to each: one half tells its row, the other half its column.',
   relative:
     'Attention by itself does not see the order of words, so every head adds a learned number to its scores that depends on nothing but how far the key stands from the query.',
+  alibi:
+    'Attention by itself does not see the order of words, so every head takes from its scores a number that grows evenly with the distance between query and key. Each head has its own slope; nothing of it is learned.',
+  rotary:
+    'Attention by itself does not see the order of words, so every head turns its queries and keys by angles that grow with their positions. The score of two tokens then depends on how far apart they stand, not on where.',
   none: 'Nothing tells these layers where a token stands: no positions are added here.',
 }
 

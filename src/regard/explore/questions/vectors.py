@@ -124,7 +124,8 @@ class PositionViews:
     """The first positions of a stack.
 
     Args:
-        vector_TD: what is added to the embedding at each position; zeros where nothing is.
+        vector_TD: what is added to the embedding at each position; zeros where nothing is. Of rotary positions the
+            cosines, then the sines of a head's angles: to these the vector (1, …, 1, 0, …, 0) is turned.
         bias_HX: what is added to the scores of each head by distance, from the key ``T - 1`` before the query to that
             ``T - 1`` after it; ``None`` if nothing is added.
     """
@@ -157,6 +158,9 @@ def position_views(model: Any, section: Model, stack: str, count: int) -> Positi
     """
     import torch
 
+    from regard.nn.layout import Sequences
+    from regard.nn.positions import Rotary
+
     if not hasattr(model, stack):
         raise RegardError(f"this model has no {stack} with positions", "stack")
     positions, weight = getattr(model, stack).input.positions, next(model.parameters())
@@ -164,6 +168,10 @@ def position_views(model: Any, section: Model, stack: str, count: int) -> Positi
     with torch.inference_mode():
         place_T = torch.arange(count, device=weight.device)
         vector_TD = positions.embed(weight.new_zeros(count, section.d_model), place_T, count)
+        if isinstance(positions, Rotary):
+            start_THK = weight.new_ones(count, 1, positions.size)
+            start_THK[..., positions.size // 2 :] = 0
+            vector_TD = positions.rotate(start_THK, Sequences.end_to_end([count], weight.device))[:, 0]
         bias = positions.bias()
         bias_HX = None
         if bias is not None:
