@@ -45,7 +45,7 @@ def test_a_head_that_is_off_says_nothing(kind: str, layer: int, head: int) -> No
     assert not torch.allclose(changed_TD, model(given))
 
 
-@pytest.mark.parametrize("kind", ["sinusoidal", "learned", "relative"])
+@pytest.mark.parametrize("kind", ["sinusoidal", "learned", "relative", "alibi", "rotary"])
 def test_without_positions_the_encoder_commutes_with_permutation(kind: str) -> None:
     chosen = section(positions=kind)
     model, order = small(chosen), [4, 2, 0, 3, 1]

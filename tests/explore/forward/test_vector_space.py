@@ -86,6 +86,24 @@ def test_relative_positions_add_to_scores_by_distance(stack: str) -> None:
     np.testing.assert_allclose(found.bias_HX.T, part.weight.detach().numpy()[before + behind], atol=1e-6)
 
 
+def test_linear_biases_fall_by_the_slope_of_each_head() -> None:
+    seen = both(positions="alibi")
+    found = position_views(seen.task.model, seen.task.recipe.model, "encoder", 3)
+    assert found.bias_HX is not None
+    assert not found.vector_TD.any()
+    slope_H = seen.task.model.encoder.input.positions.slope_H.numpy()
+    np.testing.assert_allclose(found.bias_HX, -slope_H[:, None] * [2, 1, 0, 1, 2])
+
+
+def test_rotary_positions_turn_by_the_formula() -> None:
+    seen = both(positions="rotary", d_k=6, rotary_base=100.0)
+    found = position_views(seen.task.model, seen.task.recipe.model, "decoder", 9)
+    angle_TK = np.arange(9)[:, None] * 100.0 ** (-np.arange(3) / 3)
+    np.testing.assert_allclose(found.vector_TD, np.hstack([np.cos(angle_TK), np.sin(angle_TK)]), atol=1e-6)
+    assert found.likeness_by_distance == pytest.approx(np.cos(angle_TK).mean(1), abs=1e-6)
+    assert found.bias_HX is None
+
+
 def test_learned_positions_end_where_their_table_does() -> None:
     seen = both(positions="learned", max_positions=6)
     found = position_views(seen.task.model, seen.task.recipe.model, "decoder", 100)
