@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.nn.layers import FeedForward, GatedFeedForward
+from regard.nn.layers import FeedForward
 from tests.models.small_models import arrays, assert_near, stir
 
 X_TD = torch.randn(6, 10, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
@@ -13,7 +13,7 @@ X_TD = torch.randn(6, 10, dtype=torch.float64, generator=torch.Generator().manua
 @pytest.mark.parametrize("biases", [True, False])
 @pytest.mark.parametrize("activation", [nn.GELU("tanh"), nn.SiLU(), nn.ReLU()], ids=["gelu", "swish", "relu"])
 def test_what_the_activation_opens_lets_the_other_projection_through(activation: nn.Module, biases: bool) -> None:
-    part = GatedFeedForward(10, 14, activation, biases=biases).double()
+    part = FeedForward(10, 14, activation, biases=biases, gated=True).double()
     stir(part)
     weights = arrays(part)
 
@@ -32,15 +32,15 @@ def test_it_is_the_one_of_t5() -> None:
 
     theirs = modeling.T5DenseGatedActDense(T5Config(d_model=10, d_ff=14, dense_act_fn="gelu_new", dropout_rate=0.0))
     theirs = theirs.double().eval()
-    part = GatedFeedForward(10, 14, nn.GELU("tanh"), biases=False).double()
+    part = FeedForward(10, 14, nn.GELU("tanh"), biases=False, gated=True).double()
     names = {"inner": "wi_0", "gate": "wi_1", "outer": "wo"}
     part.load_state_dict({f"{our}.weight": getattr(theirs, their).weight for our, their in names.items()})
     assert_near(part(X_TD), theirs(X_TD), 1e-9)
 
 
-@pytest.mark.parametrize("kind", [FeedForward, GatedFeedForward])
-def test_it_is_position_wise_and_drops_inside(kind: type[FeedForward]) -> None:
-    part = kind(10, 14, nn.SiLU(), dropout=0.5).double()
+@pytest.mark.parametrize("gated", [False, True])
+def test_it_is_position_wise_and_drops_inside(gated: bool) -> None:
+    part = FeedForward(10, 14, nn.SiLU(), dropout=0.5, gated=gated).double()
     assert not torch.allclose(part(X_TD), part(X_TD))
     part.eval()
     assert torch.equal(part(X_TD), part(X_TD))
@@ -49,7 +49,7 @@ def test_it_is_position_wise_and_drops_inside(kind: type[FeedForward]) -> None:
 
 
 def test_every_weight_of_it_is_learned() -> None:
-    part = GatedFeedForward(10, 14, nn.SiLU()).double()
+    part = FeedForward(10, 14, nn.SiLU(), gated=True).double()
     stir(part)
     part(X_TD).square().sum().backward()
     for name, parameter in part.named_parameters():

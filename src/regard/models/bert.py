@@ -67,11 +67,15 @@ class VectorHead(nn.Module):
 
     def forward(self, hidden_TD: Tensor, sequences: Sequences) -> Tensor:
         """``vector_BD`` of every text."""
-        vector_BD = self.pool(hidden_TD, sequences)
-        return vector_BD if self.dense is None else torch.tanh(self.dense(vector_BD))
+        return _pooled(self.pool, self.dense, hidden_TD, sequences)
 
 
-class TextHead(VectorHead):
+def _pooled(pool: Pool, dense: Linear | None, hidden_TD: Tensor, sequences: Sequences) -> Tensor:
+    vector_BD = pool(hidden_TD, sequences)
+    return vector_BD if dense is None else torch.tanh(dense(vector_BD))
+
+
+class TextHead(nn.Module):
     """Classes of a text: a vector for it, dropout, a score for each class [Devlin19 §4.1].
 
     Args:
@@ -81,13 +85,15 @@ class TextHead(VectorHead):
     """
 
     def __init__(self, pool: Pool, dense: Linear | None, classes: Linear, dropout: float) -> None:
-        super().__init__(pool, dense)
+        super().__init__()
+        self.pool = pool
+        self.dense = dense
         self.dropout = Dropout(dropout)
         self.classes = classes
 
     def forward(self, hidden_TD: Tensor, sequences: Sequences) -> Tensor:
         """``score_BC`` of every text."""
-        score_BC: Tensor = self.classes(self.dropout(super().forward(hidden_TD, sequences)))
+        score_BC: Tensor = self.classes(self.dropout(_pooled(self.pool, self.dense, hidden_TD, sequences)))
         return score_BC
 
 

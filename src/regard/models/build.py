@@ -21,7 +21,7 @@ from regard.config import (
 )
 from regard.models.bert import Bert, Head, ReadingHead, TagHead, TextHead, VectorHead, WordHead
 from regard.models.gpt import Gpt
-from regard.models.rnn import FeedingDecoder, Reader, RecurrentEncoder, Rnn, RnnDecoder, RnnEncoder, TextEncoder
+from regard.models.rnn import FeedingDecoder, PlainDecoder, Reader, RecurrentEncoder, Rnn, RnnEncoder, TextEncoder
 from regard.models.transformer import Decoder, Encoder, Transformer
 from regard.models.vit import Vit
 from regard.nn import heads
@@ -32,7 +32,7 @@ from regard.nn.embeddings import InputEmbedding, PatchEmbedding, Segments, Token
 from regard.nn.heads import CRFTags, IndependentTags
 from regard.nn.hooks import name_parts
 from regard.nn.init import initialise
-from regard.nn.layers import DecoderLayer, EncoderLayer, FeedForward, GatedFeedForward, PostNorm, PreNorm, Residual
+from regard.nn.layers import DecoderLayer, EncoderLayer, FeedForward, PostNorm, PreNorm, Residual
 from regard.nn.normalization import BatchNorm, GroupNorm, LayerNorm, RMSNorm, Scaled, count_real_tokens
 from regard.nn.ops import Linear
 from regard.nn.positions import Grid, Learned, LinearBias, NoPositions, Positions, Relative, Rotary, Sinusoidal
@@ -46,14 +46,15 @@ NORMS: dict[str, Callable[[Attentive], nn.Module]] = {
     "batch": lambda model: BatchNorm(model.d_model, model.norm_epsilon),
     "group": lambda model: GroupNorm(model.d_model, model.norm_groups, model.norm_epsilon),
 }
-FEEDFORWARDS: dict[str, tuple[type[FeedForward], Callable[[], nn.Module]]] = {
-    "relu": (FeedForward, nn.ReLU),
-    "gelu": (FeedForward, nn.GELU),
-    "gelu_tanh": (FeedForward, lambda: nn.GELU("tanh")),
-    "swish": (FeedForward, nn.SiLU),
-    "gated_gelu": (GatedFeedForward, lambda: nn.GELU("tanh")),
-    "gated_swish": (GatedFeedForward, nn.SiLU),
+FEEDFORWARDS: dict[str, tuple[bool, Callable[[], nn.Module]]] = {
+    "relu": (False, nn.ReLU),
+    "gelu": (False, nn.GELU),
+    "gelu_tanh": (False, lambda: nn.GELU("tanh")),
+    "swish": (False, nn.SiLU),
+    "gated_gelu": (True, lambda: nn.GELU("tanh")),
+    "gated_swish": (True, nn.SiLU),
 }
+"""Whether it is gated, and its activation."""
 RESIDUALS: dict[str, Callable[[nn.Module, Dropout], Residual]] = {"post": PostNorm, "pre": PreNorm}
 POSITIONS: dict[str, Callable[[Attentive, bool], Positions]] = {
     "sinusoidal": lambda model, two_way: Sinusoidal(model.d_model),
@@ -180,7 +181,7 @@ def rnn(model: RnnSection, source_pieces: int, target_pieces: int, key: int = 0)
     directions = 2 if model.two_way else 1
     reading = _recurrent(model, model.encoder_layers, model.d_model, directions)
     writing = _recurrent(model, model.decoder_layers, model.d_model * (2 if model.input_feeding else 1), 1)
-    decoder = FeedingDecoder if model.input_feeding else RnnDecoder
+    decoder = FeedingDecoder if model.input_feeding else PlainDecoder
     return _ready(
         Rnn(
             RnnEncoder(InputEmbedding(source, NoPositions(), model.dropout), reading),
@@ -302,8 +303,9 @@ class _Stack:
 
     def _feedforward(self) -> FeedForward:
         model = self.model
-        kind, activation = FEEDFORWARDS[model.activation]
-        return kind(model.d_model, model.d_ff, activation(), model.feedforward_dropout, model.biases)
+        gated, activation = FEEDFORWARDS[model.activation]
+        sizes = model.d_model, model.d_ff
+        return FeedForward(*sizes, activation(), model.feedforward_dropout, model.biases, gated)
 
     def _residuals(self, count: int) -> list[Residual]:
         kind, norm = RESIDUALS[self.model.norm_place], NORMS[self.model.norm]

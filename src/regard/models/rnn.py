@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import final
 
 import torch
 from torch import Tensor, nn
@@ -40,7 +42,7 @@ class RnnEncoder(nn.Module):
         return Memory(*self.stack(x_TD, sequences))
 
 
-class RnnDecoder(nn.Module):
+class RnnDecoder(nn.Module, ABC):
     """A recurrence over the target that begins where the encoder ended, and attends to it [Luong15 §3].
 
     Args:
@@ -59,18 +61,21 @@ class RnnDecoder(nn.Module):
         self.cross = cross
         self.dropout = Dropout(dropout)
 
+    @abstractmethod
     def forward(self, target: Tokens, memory: Memory, source: Tokens) -> Tensor:
-        """``hidden_TD`` for all target positions (teacher forcing): one recurrence, then all attend at once."""
-        sequences = target.sequences
-        x_TD = self.input(target.ids_T, sequences.positions_T, sequences.longest)
-        hidden_TD, _ = self.stack(x_TD, sequences, self.bridge(memory.last_BX))
-        layout = Layout(sequences, source.sequences)
-        return self.dropout(self.cross(hidden_TD, self.cross.remember(memory.memory_SD), memory.memory_SD, layout))
+        """``hidden_TD`` for all target positions (teacher forcing)."""
 
+    @abstractmethod
     def first(self, last_NX: Tensor) -> list[Tensor]:
-        """What rows carry before their first token: the states of the layers."""
-        return self.bridge(last_NX)
+        """What rows carry before their first token, from the encoder's last states."""
 
+    @abstractmethod
+    def advance(
+        self, x_ND: Tensor, carried: list[Tensor], key_SD: Tensor, memory_SD: Tensor, layout: Layout
+    ) -> tuple[Tensor, list[Tensor]]:
+        """``hidden_ND`` after one more embedded token per row, before dropout, and what the rows carry on."""
+
+    @final
     def step(
         self, ids_N: Tensor, carried: list[Tensor], key_SD: Tensor, memory_SD: Tensor, layout: Layout
     ) -> tuple[Tensor, list[Tensor]]:
@@ -79,10 +84,26 @@ class RnnDecoder(nn.Module):
         hidden_ND, carried = self.advance(x_ND, carried, key_SD, memory_SD, layout)
         return self.dropout(hidden_ND), carried
 
+
+class PlainDecoder(RnnDecoder):
+    """One recurrence over the whole target, then all its tokens attend at once."""
+
+    def forward(self, target: Tokens, memory: Memory, source: Tokens) -> Tensor:
+        """``hidden_TD`` for all target positions (teacher forcing)."""
+        sequences = target.sequences
+        x_TD = self.input(target.ids_T, sequences.positions_T, sequences.longest)
+        hidden_TD, _ = self.stack(x_TD, sequences, self.bridge(memory.last_BX))
+        layout = Layout(sequences, source.sequences)
+        return self.dropout(self.cross(hidden_TD, self.cross.remember(memory.memory_SD), memory.memory_SD, layout))
+
+    def first(self, last_NX: Tensor) -> list[Tensor]:
+        """The states of the layers."""
+        return self.bridge(last_NX)
+
     def advance(
         self, x_ND: Tensor, carried: list[Tensor], key_SD: Tensor, memory_SD: Tensor, layout: Layout
     ) -> tuple[Tensor, list[Tensor]]:
-        """The same of an embedded token, before dropout."""
+        """The recurrence's step, then attention."""
         hidden_ND, carried = self.stack.step(x_ND, carried)
         return self.cross(hidden_ND, key_SD, memory_SD, layout), carried
 

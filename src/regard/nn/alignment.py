@@ -7,6 +7,7 @@ all backends of :mod:`regard.nn.attention.multi_head` serve them; the additive s
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import partial
 
 import torch
@@ -28,18 +29,18 @@ GROUPS = 16
 """Groups of sentences of similar length that a batch is split into at most, so that little is padding."""
 
 
-class Dot(nn.Module):
-    """``score(h, m) = hᵀ m`` [Luong15 §3.1, eq. 8]; other products differ in what becomes query and key."""
+class DotScore(nn.Module, ABC):
+    """Scores that are a dot product of query and key; its kinds differ in what becomes query and key."""
 
     scale = 1.0
 
+    @abstractmethod
     def query(self, hidden_TD: Tensor) -> Tensor:
         """``query_TD`` of the decoder's states."""
-        return hidden_TD
 
+    @abstractmethod
     def key(self, memory_SD: Tensor) -> Tensor:
         """``key_SD`` of the encoder's states; computed once for a sentence."""
-        return memory_SD
 
     def attend(self, query_TD: Tensor, key_SD: Tensor, memory_SD: Tensor, layout: Layout) -> Tensor:
         """``context_TD``: encoder states weighed by the softmax of their scores; zeros if there are none."""
@@ -54,15 +55,30 @@ class Dot(nn.Module):
         return _REFERENCE(query_TD[:, None], key_SD[:, None], memory_SD[:, None], question, point)[:, 0]
 
 
+class Dot(DotScore):
+    """``score(h, m) = hᵀ m`` [Luong15 §3.1, eq. 8], times ``scale``."""
+
+    def __init__(self, scale: float = 1.0) -> None:
+        super().__init__()
+        self.scale = scale
+
+    def query(self, hidden_TD: Tensor) -> Tensor:
+        """The decoder's states themselves."""
+        return hidden_TD
+
+    def key(self, memory_SD: Tensor) -> Tensor:
+        """The encoder's states themselves."""
+        return memory_SD
+
+
 class ScaledDot(Dot):
     """``score(h, m) = hᵀ m / √d_model``, as in the Transformer [Vaswani17 §3.2.1, eq. 1]."""
 
     def __init__(self, d_model: int) -> None:
-        super().__init__()
-        self.scale = d_model**-0.5
+        super().__init__(d_model**-0.5)
 
 
-class General(Dot):
+class General(DotScore):
     """``score(h, m) = (W h + b)ᵀ m`` [Luong15 §3.1, eq. 8]; the matrix stands on the decoder's side, so that the
     encoder's states are their own keys.
     """
@@ -76,8 +92,12 @@ class General(Dot):
         query_TD: Tensor = self.weight(hidden_TD).to(hidden_TD.dtype)
         return query_TD
 
+    def key(self, memory_SD: Tensor) -> Tensor:
+        """The encoder's states themselves."""
+        return memory_SD
 
-class Cosine(Dot):
+
+class Cosine(DotScore):
     """``score(h, m) = s cos(h, m)``.
 
     A cosine is at most one, and a softmax of such scores nearly flat: the sharpness ``s`` is learned. It begins at
@@ -223,7 +243,7 @@ class Alignment(nn.Module):
     ``tanh(W_c [c; h] + b)`` of the context ``c`` and the decoder's state ``h``.
     """
 
-    def __init__(self, score: Dot | Additive, d_model: int) -> None:
+    def __init__(self, score: DotScore | Additive, d_model: int) -> None:
         super().__init__()
         self.score = score
         self.output = Linear(2 * d_model, d_model)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from typing import final
+
 from torch import Tensor, nn
 
 from regard.nn import hooks
@@ -15,38 +18,35 @@ from regard.nn.ops import Linear, project
 class FeedForward(nn.Module):
     """``FFN(x) = max(0, x W_1 + b_1) W_2 + b_2``, the same for every position [Vaswani17 §3.3, eq. 2].
 
-    The activation is a part: ReLU in the paper, GELU [Hendrycks16] in its relatives.
+    The activation is a part: ReLU in the paper, GELU [Hendrycks16] in its relatives. If ``gated`` it multiplies a
+    second projection: ``FFN(x) = (g(x W_1) ⊗ x W_g) W_2`` [Shazeer20].
     """
 
     def __init__(
-        self, d_model: int, d_ff: int, activation: nn.Module, dropout: float = 0.0, biases: bool = True
+        self,
+        d_model: int,
+        d_ff: int,
+        activation: nn.Module,
+        dropout: float = 0.0,
+        biases: bool = True,
+        gated: bool = False,
     ) -> None:
         super().__init__()
         self.inner = Linear(d_model, d_ff, bias=biases)
         self.activation = activation
         self.dropout = Dropout(dropout)
         self.outer = Linear(d_ff, d_model, bias=biases)
+        self.gate = Linear(d_model, d_ff, bias=biases) if gated else None
         self.path = ""
 
     def forward(self, x_TD: Tensor) -> Tensor:
         """Every token on its own."""
-        inner_TF = self.dropout(self.activation(self.inner(x_TD)))
-        return hooks.hook_point(f"{self.path}.output", self.outer(inner_TF))
-
-
-class GatedFeedForward(FeedForward):
-    """``FFN(x) = (g(x W_1) ⊗ x W_g) W_2``: gated by the activation [Shazeer20]."""
-
-    def __init__(
-        self, d_model: int, d_ff: int, activation: nn.Module, dropout: float = 0.0, biases: bool = True
-    ) -> None:
-        super().__init__(d_model, d_ff, activation, dropout, biases)
-        self.gate = Linear(d_model, d_ff, bias=biases)
-
-    def forward(self, x_TD: Tensor) -> Tensor:
-        """Every token on its own."""
-        inner_TF, gate_TF = project(x_TD, [self.inner, self.gate])
-        return hooks.hook_point(f"{self.path}.output", self.outer(self.dropout(self.activation(inner_TF) * gate_TF)))
+        if self.gate is None:
+            inner_TF = self.activation(self.inner(x_TD))
+        else:
+            inner_TF, gate_TF = project(x_TD, [self.inner, self.gate])
+            inner_TF = self.activation(inner_TF) * gate_TF
+        return hooks.hook_point(f"{self.path}.output", self.outer(self.dropout(inner_TF)))
 
 
 class EncoderLayer(nn.Module):
@@ -123,8 +123,8 @@ class DecoderLayer(nn.Module):
         return self.feedforward_residual.leave(x_ND, self.feedforward(h_ND))
 
 
-class Residual(nn.Module):
-    """``x + Dropout(Sublayer(x))``: the connection around a sub-layer; where it is normalised, its kinds say."""
+class Residual(nn.Module, ABC):
+    """``x + Dropout(Sublayer(x))``, the connection around a sub-layer, with a norm at one of two places."""
 
     def __init__(self, norm: nn.Module, dropout: Dropout) -> None:
         super().__init__()
@@ -132,25 +132,30 @@ class Residual(nn.Module):
         self.dropout = dropout
         self.path = ""
 
+    @abstractmethod
     def enter(self, x_TD: Tensor) -> Tensor:
-        """Input of the sub-layer: the residual stream itself."""
-        return x_TD
+        """Input of the sub-layer."""
 
+    @abstractmethod
+    def join(self, x_TD: Tensor, output_TD: Tensor) -> Tensor:
+        """The residual stream and the sub-layer's output, joined."""
+
+    @final
     def leave(self, x_TD: Tensor, output_TD: Tensor) -> Tensor:
         """The residual stream after the sub-layer."""
         return hooks.hook_point(f"{self.path}.residual", self.join(x_TD, output_TD))
-
-    def join(self, x_TD: Tensor, output_TD: Tensor) -> Tensor:
-        """The sum."""
-        return self.dropout.add(x_TD, output_TD)
 
 
 class PostNorm(Residual):
     """``LayerNorm(x + Dropout(Sublayer(x)))``: the paper [Vaswani17 §3.1, §5.4]."""
 
+    def enter(self, x_TD: Tensor) -> Tensor:
+        """The residual stream itself."""
+        return x_TD
+
     def join(self, x_TD: Tensor, output_TD: Tensor) -> Tensor:
         """The sum, normalised."""
-        joined_TD: Tensor = self.norm(super().join(x_TD, output_TD))
+        joined_TD: Tensor = self.norm(self.dropout.add(x_TD, output_TD))
         return joined_TD
 
 
@@ -158,6 +163,10 @@ class PreNorm(Residual):
     """``x + Dropout(Sublayer(LayerNorm(x)))``: trains without a long warm-up; the stack ends with a norm [Xiong20]."""
 
     def enter(self, x_TD: Tensor) -> Tensor:
-        """Input of the sub-layer: the residual stream, normalised."""
+        """The residual stream, normalised."""
         entered_TD: Tensor = self.norm(x_TD)
         return entered_TD
+
+    def join(self, x_TD: Tensor, output_TD: Tensor) -> Tensor:
+        """The sum."""
+        return self.dropout.add(x_TD, output_TD)

@@ -261,13 +261,12 @@ class Recurrent(nn.Module):
         return [getattr(self.kernel, f"{name}_l0{suffix}") for name in names]
 
     def _kernel_state(self, states: Tensor) -> Any:
-        """The first state in the form of torch's kernel; here (states, directions, sequences, size)."""
-        return states[0]
+        """The first state in the form of torch's kernel: a tensor, or one for each vector that is carried."""
+        return states[0] if self.states == 1 else tuple(states)
 
     def _from_kernel_state(self, last: Any) -> Tensor:
-        """The inverse, for the kernel's last state."""
-        states: Tensor = last[None]
-        return states
+        """The inverse, for the kernel's last state: (states, directions, sequences, size)."""
+        return torch.stack([last] if self.states == 1 else list(last))
 
 
 class Elman(Recurrent):
@@ -297,12 +296,6 @@ class Lstm(Recurrent):
     gates = 4
     open_gates = (1,)
     states = 2
-
-    def _kernel_state(self, states: Tensor) -> Any:
-        return states[0], states[1]
-
-    def _from_kernel_state(self, last: Any) -> Tensor:
-        return torch.stack(last)
 
 
 class Stack(nn.Module):
