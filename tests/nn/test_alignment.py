@@ -3,8 +3,8 @@ import pytest
 import torch
 from torch import nn
 
-from regard.nn import alignment
 from regard.nn.alignment import Additive, Alignment, Cosine, Dot, General, NoAlignment, ScaledDot
+from regard.nn.autograd import attention as autograd
 from regard.nn.hooks import capture, intervene, name_parts
 from regard.nn.init import initialise
 from regard.nn.layout import Layout, Sequences
@@ -88,7 +88,7 @@ def test_attentional_vectors_are_the_papers(kind: str, gradient: bool, keys: lis
 @EACH
 @pytest.mark.parametrize("lengths", [(QUERIES, KEYS), ([1, 2] * 40, [3, 9, 1, 2] * 20), ([0, 0], [1, 2])])
 def test_every_way_is_the_reference_forward_and_gradient(kind: str, lengths, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alignment, "CHUNK", 200)  # several chunks a group
+    monkeypatch.setattr(autograd, "CHUNK", 200)  # several chunks a group
     found = []
     for looked_at in ("nothing", "cross.*"):
         of, layout = made(kind), Layout(sequences(lengths[0], tail=2, spare=1), sequences(lengths[1], tail=1, spare=1))
@@ -151,18 +151,18 @@ def test_cosine_does_not_see_lengths() -> None:
 
 def test_the_additive_score_of_many_long_sentences_takes_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sixteen pairs of 200 by 200 tokens: all vectors at once would be 640,000; a sentence at a time is 40,000."""
-    plain, sizes = alignment._sigmoid, []
+    plain, sizes = autograd._sigmoid, []
 
     def watched(query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
         sizes.append(query.shape[0] * query.shape[1] * key.shape[1])
         return plain(query, key)
 
-    monkeypatch.setattr(alignment, "_sigmoid", watched)
+    monkeypatch.setattr(autograd, "_sigmoid", watched)
     layout = Layout(Sequences.end_to_end([200] * 16), Sequences.end_to_end([200] * 16))
     of = made("additive")
     hidden_TD, memory_SD = tensors(layout)
     of(hidden_TD, of.remember(memory_SD), memory_SD, layout).sum().backward()
-    assert max(sizes) <= max(alignment.CHUNK // D, 200 * 200)
+    assert max(sizes) <= max(autograd.CHUNK // D, 200 * 200)
 
 
 def test_no_attention_is_the_state_itself() -> None:

@@ -3,7 +3,7 @@ import torch
 import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
-from regard.nn import loss
+from regard.nn.autograd import loss
 from regard.nn.loss import SmoothedCrossEntropy
 from tests.models.small_models import assert_near
 from tests.reference import equations

@@ -1,70 +1,13 @@
-"""Training losses: label-smoothed cross-entropy in chunks of tokens, and the adversarial perturbation of embeddings.
-
-The T×V matrix of scores never exists as a whole: each chunk of tokens is projected, its loss and gradient are taken,
-and its scores are freed.
-"""
+"""Training losses: label-smoothed cross-entropy, and the adversarial perturbation of embeddings."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
 
+from regard.nn.autograd.loss import CrossEntropyFunction
 from regard.nn.layout import Sequences
-from regard.nn.ops import Path, matmul
-
-CHUNK = 512
-"""Tokens projected at once: scores of 512 tokens × 8,000 pieces are 16 MB and stay near the processor."""
-
-
-class _ChunkedLoss(torch.autograd.Function):
-    """Sum of losses and its gradient with respect to hidden and table, both computed in the forward pass.
-
-    The smoothed target is ``(1 - ε) one-hot + ε / V``. Its uniform part needs no pass over the scores: their mean is
-    the hidden vector times the mean row of the table, and its gradient is a product of two vectors, taken once at the
-    end.
-    """
-
-    @staticmethod
-    def forward(ctx, hidden_TD, table_V1D, labels_T, weight_T, pieces, smoothing, path):  # type: ignore[no-untyped-def]
-        rows_VD = table_V1D[:pieces]
-        low = path == "bf16" and hidden_TD.dtype == torch.float32
-        factor_TD, factor_VD = (hidden_TD.bfloat16(), rows_VD.bfloat16()) if low else (hidden_TD, rows_VD)
-        hidden_gradient_TD = torch.empty_like(hidden_TD)
-        table_gradient_V1D = torch.zeros_like(table_V1D)
-        log_sum_T, label_score_T = hidden_TD.new_empty(len(labels_T)), hidden_TD.new_empty(len(labels_T))
-        for start in range(0, len(labels_T), CHUNK):
-            part = slice(start, start + CHUNK)
-            score_RV = matmul(factor_TD[part], factor_VD.t(), path)
-            labels = labels_T[part, None]
-            label_score_T[part] = score_RV.gather(1, labels)[:, 0]
-            log_sum_T[part], gradient_RV = _softmax(score_RV)
-            gradient_RV.scatter_add_(1, labels, torch.full_like(labels, smoothing - 1, dtype=gradient_RV.dtype))
-            gradient_RV *= weight_T[part, None].to(gradient_RV.dtype)
-            hidden_gradient_TD[part] = matmul(gradient_RV, factor_VD, path)
-            table_gradient_V1D[:pieces] += matmul(gradient_RV.t(), factor_TD[part], path)
-        nll_T = log_sum_T - label_score_T
-        total_T = (1 - smoothing) * nll_T
-        if smoothing:
-            mean_D = rows_VD.mean(0)
-            total_T += smoothing * (log_sum_T - hidden_TD @ mean_D)
-            hidden_gradient_TD -= smoothing * weight_T[:, None] * mean_D
-            table_gradient_V1D[:pieces] -= smoothing / pieces * (weight_T @ hidden_TD)
-        ctx.save_for_backward(hidden_gradient_TD, table_gradient_V1D)
-        nll = (nll_T * weight_T).sum()
-        ctx.mark_non_differentiable(nll)
-        return (total_T * weight_T).sum(), nll
-
-    @staticmethod
-    def backward(ctx, gradient, _):  # type: ignore[no-untyped-def]
-        hidden_gradient_TD, table_gradient_V1D = ctx.saved_tensors
-        return hidden_gradient_TD * gradient, table_gradient_V1D * gradient, None, None, None, None, None
-
-
-def _softmax(score_RV: Tensor) -> tuple[Tensor, Tensor]:
-    """``(log_sum_R, probability_RV)`` in one fused pass: the log-sum follows from the largest of each."""
-    probability_RV = score_RV.softmax(1)
-    log_sum_R = score_RV.amax(1).to(probability_RV.dtype) - probability_RV.amax(1).log()
-    return log_sum_R, probability_RV
+from regard.nn.ops import Path
 
 
 class SmoothedCrossEntropy(nn.Module):
@@ -91,7 +34,7 @@ class SmoothedCrossEntropy(nn.Module):
             weight_T: 0 for a token that does not count.
         """
         smoothing, path = (self.smoothing, self.product) if self.training else (0.0, "exact")
-        total, nll = _ChunkedLoss.apply(hidden_TD, table_V1D, labels_T, weight_T, pieces, smoothing, path)
+        total, nll = CrossEntropyFunction.apply(hidden_TD, table_V1D, labels_T, weight_T, pieces, smoothing, path)
         return total, nll
 
 

@@ -16,7 +16,8 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from regard.nn.attention.padded_groups import Group, grid
+from regard.nn.attention.padded_groups import grid
+from regard.nn.autograd.attention import PaddedAttentionFunction
 from regard.nn.dropout import drop
 from regard.nn.layout import Layout, Sequences
 
@@ -135,7 +136,9 @@ class PaddedSDPA:
         if query_THK.requires_grad and query_THK.device.type == "cpu" and simple:
             made = layout.once((heads, args.causal), lambda: grid(layout, heads, args.causal))
             bias_HLM = None if args.bias is None else _bias_and_mask(args.bias, layout, None)
-            context_THU: Tensor = _Grouped.apply(query_THK, key_SHK, value_SHU, bias_HLM, made, args.scale)
+            context_THU: Tensor = PaddedAttentionFunction.apply(
+                query_THK, key_SHK, value_SHU, bias_HLM, made, args.scale
+            )
             return context_THU
         return _torch_sdpa(query_THK, key_SHK, value_SHU, args)
 
@@ -191,85 +194,6 @@ def _pack(x_BLHU: Tensor, sequences: Sequences) -> Tensor:
         return x_BLHU.flatten(0, 1)
     x_THU = x_BLHU.flatten(0, 1)[sequences.cells_T]
     return x_THU if sequences.covers_all_tokens else x_THU * sequences.inside_T[:, None, None]
-
-
-class _Grouped(torch.autograd.Function):
-    """softmax(Q Kᵀ / √d_k) V group by group, and its gradient [Vaswani17 §3.2.1, eq. 1].
-
-    Always in fp32 at least. Groups differ in shape from batch to batch, and torch's bf16 products compile a kernel for
-    every new shape: half a millisecond and half a megabyte each time, far more than these small products take.
-    """
-
-    @staticmethod
-    def forward(ctx, query_THK, key_SHK, value_SHU, bias_HLM, grid, scale):  # type: ignore[no-untyped-def]
-        query_YK, key_ZK, value_ZU = _wide(query_THK), _wide(key_SHK), _wide(value_SHU)
-        contexts, saved = [], []
-        for group in grid.groups:
-            query, key, value = group.queries.take(query_YK), group.keys.take(key_ZK), group.keys.take(value_ZU)
-            if group.bias is None:
-                score = torch.bmm(query, key.transpose(1, 2)).mul_(scale)
-            else:
-                score = torch.baddbmm(group.bias.to(query.dtype), query, key.transpose(1, 2), alpha=scale)
-            if bias_HLM is not None:
-                _by_head(score, group).add_(_cut(bias_HLM, group).to(score.dtype))
-            weight = score.softmax(-1)
-            contexts.append(torch.bmm(weight, value).flatten(0, 1))
-            saved += [query, key, value, weight]
-        ctx.save_for_backward(*saved)
-        ctx.grid, ctx.scale = grid, scale
-        ctx.bias = bias_HLM if ctx.needs_input_grad[3] else None
-        return _tokens(contexts, grid.query_homes_Y, query_THK)
-
-    @staticmethod
-    def backward(ctx, gradient_THU):  # type: ignore[no-untyped-def]
-        gradient_YU = _wide(gradient_THU)
-        queries, keys, values = [], [], []
-        bias_gradient_HLM = None if ctx.bias is None else torch.zeros_like(ctx.bias)
-        for i, group in enumerate(ctx.grid.groups):
-            query, key, value, weight = ctx.saved_tensors[4 * i : 4 * i + 4]
-            gradient = group.queries.take_real(gradient_YU)
-            values.append(torch.bmm(weight.transpose(1, 2), gradient).flatten(0, 1))
-            weight_gradient = torch.bmm(gradient, value.transpose(1, 2))
-            score_gradient = torch._softmax_backward_data(weight_gradient, weight, -1, weight.dtype)
-            if bias_gradient_HLM is not None:
-                _cut(bias_gradient_HLM, group).add_(_by_head(score_gradient, group).sum(0))
-            score_gradient.mul_(ctx.scale)
-            queries.append(torch.bmm(score_gradient, key).flatten(0, 1))
-            keys.append(torch.bmm(score_gradient.transpose(1, 2), query).flatten(0, 1))
-        grid = ctx.grid
-        return (
-            _tokens(queries, grid.query_homes_Y, gradient_THU),
-            _tokens(keys, grid.key_homes_Z, gradient_THU),
-            _tokens(values, grid.key_homes_Z, gradient_THU),
-            bias_gradient_HLM,
-            None,
-            None,
-        )
-
-
-def _by_head(score_XLM: Tensor, group: Group) -> Tensor:
-    """The grid of one group with sequences and heads apart."""
-    return score_XLM.unflatten(0, group.queries.shape[:2])
-
-
-def _cut(bias_HLM: Tensor, group: Group) -> Tensor:
-    """A bias as far as the longest sequence of a group goes."""
-    return bias_HLM[:, : group.queries.shape[2], : group.keys.shape[2]]
-
-
-def _wide(x_THK: Tensor) -> Tensor:
-    """(token, head) as rows, in fp32 if it was less."""
-    return x_THK.flatten(0, 1).to(torch.promote_types(x_THK.dtype, torch.float32))
-
-
-def home(cells: list[Tensor], homes_Y: Tensor) -> Tensor:
-    """Cells of all groups back to rows end to end; tokens of no sequence take the zeros after the last cell."""
-    return torch.cat([*cells, cells[0].new_zeros(1, cells[0].shape[1])]).index_select(0, homes_Y)
-
-
-def _tokens(cells: list[Tensor], homes_Y: Tensor, like: Tensor) -> Tensor:
-    """The same, the heads of a token apart, in the precision of ``like``."""
-    return home(cells, homes_Y).unflatten(0, (-1, like.shape[1])).to(like.dtype)
 
 
 class Varlen:
