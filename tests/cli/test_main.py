@@ -78,7 +78,9 @@ def test_a_flag_that_is_not_set_is_no_default_worth_telling(regard) -> None:
 def test_version(regard) -> None:
     import regard as package
 
-    assert regard("--version").out.strip() == package.__version__
+    lines = regard("--version").out.splitlines()
+    assert lines[0] == f"regard {package.__version__}"
+    assert [line.split()[0] for line in lines] == ["regard", "Python", *cli.LIBRARIES]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import os
+import platform
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -105,10 +106,23 @@ NO_MEMORY = "there is not enough memory; a smaller batch (training.tokens, decod
 NO_NEGATIVES = Parameter(  # no --no-json, no --empty-source; and that a flag is not set goes without saying
     negative=(), show_default=lambda value: None if value in (None, False, inspect.Parameter.empty) else str(value)
 )
+LIBRARIES = ("torch", "tokenizers", "safetensors", "numpy", "sacrebleu")
+"""Libraries whose version changes what a run computes or reads."""
+
+
+def versions() -> str:
+    """Versions of Regard, Python and :data:`LIBRARIES`, a line each; nothing is imported for it."""
+    from importlib.metadata import version
+
+    found = {"regard": __version__, "Python": platform.python_version()} | {name: version(name) for name in LIBRARIES}
+    return "\n".join(f"{name} {one}" for name, one in found.items())
+
+
 app = App(
     name="regard",
     help="Regard trains, runs and shows attention models.",
-    version=__version__,
+    version=versions,
+    version_format="plaintext",
     default_parameter=NO_NEGATIVES,
     help_epilogue=epilogue(BEGIN, "To begin"),
 )
