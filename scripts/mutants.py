@@ -109,7 +109,7 @@ class Tree:
         """
         path, node = self.statements[key]
         source, result, tests, spent = path.read_bytes(), "untested", list[str](), 0.0
-        for test in sorted(self.files_for(path), key=lambda test: str(test.relative_to(self.folder)) != first):
+        for test in dict.fromkeys([*filter(self.tests.__contains__, [self.folder / first]), *self.files_for(path)]):
             if test not in self._alone:
                 self._alone[test] = self.run(test, self.seconds)
             code, alone = self._alone[test]
