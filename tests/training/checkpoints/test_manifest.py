@@ -152,3 +152,14 @@ def test_a_pipe_is_no_file_of_a_folder(folder):
     (folder / manifest.NAME).unlink()  # nor is what has no end
     (folder / manifest.NAME).symlink_to("/dev/zero")
     damaged(folder, "manifest.json")
+
+
+def test_settling_leaves_one_manifest_of_the_files_as_they_are(folder):
+    files, old = Files(), manifest.read_manifest(folder / manifest.NAME)
+    files.replace(folder / "b.json", [b"new"])
+    new = manifest.measure(folder / "b.json")
+    coming = {**old, "b.json": new, "a.safetensors": Entry(1, "0" * 64)}  # a.safetensors was not replaced any more
+    files.replace(folder / manifest.NEXT, [manifest.render(coming)])
+    manifest.settle(folder, files)
+    assert manifest.read_manifest(folder / manifest.NAME) == {**old, "b.json": new}
+    manifest.verify(folder)
