@@ -16,9 +16,8 @@ from regard.training import budget
 from regard.training import measure as measuring
 from regard.training.checkpoints import resolved
 from regard.training.checkpoints.files import Files
-from regard.training.optim import FlatOptimiser
+from regard.training.optim import FlatOptimiser, schedule
 from regard.training.run import Hooks
-from regard.training.schedule import schedule
 from regard.training.update import MeasuredStep, MeasuredSteps, Update
 from tests.training.toy import Counting
 

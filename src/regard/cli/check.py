@@ -175,7 +175,7 @@ LOOKS: dict[str, Callable[[], Look]] = {
 
 def format_report(found: Report) -> str:
     """The report as text: each finding with examples, worst first, and the verdict at the end."""
-    from regard.text.terminal_cells import crop, visible
+    from regard.text.terminal import crop, visible
 
     lines = []
     for finding in found.findings:
@@ -191,7 +191,7 @@ def format_report(found: Report) -> str:
 def _sizes(found: Report) -> list[str]:
     """Size of the data, and its labels."""
     from regard.data.checks.findings import percent
-    from regard.text.terminal_cells import crop, visible
+    from regard.text.terminal import crop, visible
 
     labels: dict[str, int] | None = getattr(found, "labels", None)
     if labels is None:

@@ -14,7 +14,7 @@ from cyclopts import Parameter
 from regard.cli.io.load_model import open_model, refuse_no_file
 from regard.cli.io.terminal import result, result_json, say_invalid_lines
 from regard.system.errors import RegardError, UsageError
-from regard.text.terminal_cells import visible, width
+from regard.text.terminal import visible, width
 
 if TYPE_CHECKING:
     from regard.data.corpora.corpus import Corpus
@@ -315,7 +315,7 @@ def guess_lines(found: PredictionScores) -> list[str]:
 
 def table(rows: Mapping[str, Counts], what: str, there: str) -> list[str]:
     """Precision, recall, F1 and support of each label; labels neither present nor predicted are left out."""
-    from regard.explore.pictures.table import fit
+    from regard.text.terminal import fit
 
     kept = {visible(label): counts for label, counts in rows.items() if counts.gold or counts.predicted}
     room = min(WIDEST, max([width(what), *map(width, kept)], default=0))

@@ -16,8 +16,7 @@ from regard.convert.hub_import import KINDS, LABELLED
 from regard.convert.layouts import FORMATS
 from regard.convert.layouts.encoder_decoder import TABLES
 from regard.convert.layouts.format import PAD, Obstacle, Row, outward, word
-from regard.convert.side_files import PIXELS, pooling_files, processor
-from regard.convert.tokenizer_files import as_json, tokenizer_contents
+from regard.convert.side_files import PIXELS, as_json, pooling_files, processor, tokenizer_contents
 from regard.data.batches.patches import Scale
 from regard.system.errors import RegardError, UsageError
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer

@@ -15,8 +15,14 @@ from regard.config import Decoding, Recipe, Training, VitSection, merge, recipe_
 from regard.convert.hub import FLAG, WHOLE, HubFolder, odd_label
 from regard.convert.layouts import FORMATS
 from regard.convert.layouts.format import Format, inward, refuse_surplus
-from regard.convert.side_files import SENTENCES, SentenceTransformersConfig, scale_of
-from regard.convert.tokenizer_files import language_codes, max_length_of, tokenizer_of
+from regard.convert.side_files import (
+    SENTENCES,
+    SentenceTransformersConfig,
+    language_codes,
+    max_length_of,
+    scale_of,
+    tokenizer_of,
+)
 from regard.data.batches.patches import Scale
 from regard.models import build
 from regard.system.errors import RegardError

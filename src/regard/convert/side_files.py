@@ -1,17 +1,243 @@
-"""Files beside a folder's config and weights: scaling of pixels, and pooling as sentence-transformers has it."""
+"""Files beside a folder's config and weights: tokenizers, scaling of pixels, pooling as sentence-transformers has it.
+
+Tokenizers of Hugging Face folders are read in their fast and slow formats, and written.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
 
-from regard.config import VitSection
-from regard.convert.hub import FLAG, NUMBERS, POSITIVE, WHOLE, Fields
+import tokenizers
+from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
+
+from regard.config import FORMAT, LANGUAGE, Text, VitSection
+from regard.convert.hub import FLAG, NUMBERS, POSITIVE, TEXT, WHOLE, Fields, format_value
 from regard.data.batches.patches import Scale
 from regard.system import disk
 from regard.system.errors import RegardError
+from regard.text.languages import UNKNOWN
+from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer, special_token_names
+from regard.text.tokenizers.tokenizer import Tokenizer, parse_document, read_document
+from regard.text.tokenizers.vocabulary import AnyTokenizer
+
+FILE, SETTINGS, ROLES = "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"
+PAD = "<pad>"
+"""The symbol we add where the other side needs one to start or to fill up."""
+NOTHING: dict[str, Any] = {
+    "type": "TemplateProcessing",
+    "single": [{"Sequence": {"id": "A", "type_id": 0}}],
+    "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+    "special_tokens": {},
+}
+"""The post-processor of `transformers` that adds nothing."""
+SPOKEN = {"source_language": "source_lang", "target_language": "target_lang"}
+"""Our keys for the languages of a translator to their words."""
+MOST_TOKENS = 1 << 24
+"""Of a text; where they say more they mean any."""
+WORDS, PIECES, MERGES, MODEL = "vocab.txt", "vocab.json", "merges.txt", "spiece.model"
+
+
+def tokenizer_of(folder: Path, pieces: int) -> AnyTokenizer:
+    """The tokenizer of a folder in Hugging Face's layout, for ``pieces``; ours if :func:`tokenizer_contents` wrote it.
+
+    Raises:
+        RegardError: it is missing, damaged, or has too many pieces.
+    """
+    there = (folder / FILE).exists()
+    document, where = (read_document(folder / FILE), str(folder / FILE)) if there else _build_tokenizer(folder, pieces)
+    own = _own_tokenizer(document) if there else None
+    if own is not None and own.size == pieces:
+        return own
+    found = HuggingFaceTokenizer(document, special_token_names(folder), pieces, where)
+    if found.size > pieces:
+        raise RegardError(f"has {found.size} pieces, the model's table {pieces} rows", str(folder))
+    return found
+
+
+def _own_tokenizer(document: Any) -> Tokenizer | None:
+    """Our tokenizer, if :func:`tokenizer_contents` wrote the document; ``None`` for a foreign one."""
+    try:
+        model = {**document["model"], "format": FORMAT}
+        added = document["added_tokens"]
+        bare = {**document, **dict.fromkeys(("post_processor", "padding", "truncation")), "added_tokens": []}
+        found = Tokenizer(*parse_document({**bare, "model": model}, FILE))
+    except (RegardError, KeyError, TypeError):
+        return None
+    symbols = _added_to(found)
+    same = json.loads(found.content) == {**bare, "model": model}
+    framed = document.get("post_processor") in (None, _frame(found), NOTHING)
+    return found if same and framed and added in (symbols, [*symbols, _added_token(found.size, PAD)]) else None
+
+
+def max_length_of(folder: Path) -> int | None:
+    """Most tokens of a text, symbols included; ``None`` if the folder does not say."""
+    longest = _settings(folder).get("model_max_length")  # where it means "any", it is 10^30
+    whole = isinstance(longest, int) and not isinstance(longest, bool)
+    return longest if whole and 2 <= longest <= MOST_TOKENS else None
+
+
+def language_codes(folder: Path) -> dict[str, str]:
+    """The languages of a translator, by our keys, as far as its folder names them.
+
+    Raises:
+        RegardError: something else stands there.
+    """
+    settings, found = _settings(folder), {}
+    for key, name in SPOKEN.items():
+        if settings.get(name) is not None:
+            if not re.fullmatch(LANGUAGE, settings.parse(name, TEXT)):
+                raise RegardError(f"{name} {format_value(settings.get(name))} is no code of a language", settings.where)
+            found[key] = settings.parse(name, TEXT)
+    return found
+
+
+def _settings(folder: Path) -> Fields:
+    return Fields.of(folder / SETTINGS, optional=True)
+
+
+def _build_tokenizer(folder: Path, pieces: int) -> tuple[Any, str]:
+    """The document of a tokenizer that lies there in the files of the first releases."""
+    if (folder / WORDS).exists():
+        return json.loads(_word_pieces(folder).to_str()), str(folder / WORDS)
+    if (folder / PIECES).exists() and (folder / MERGES).exists():
+        return json.loads(_byte_pairs(folder, pieces).to_str()), str(folder / PIECES)
+    if (folder / MODEL).exists():
+        raise RegardError(
+            f"is the form of another library; load it with `transformers` and save it again to have a {FILE}",
+            str(folder / MODEL),
+        )
+    raise RegardError(f"has no {FILE}", str(folder))
+
+
+def _word_pieces(folder: Path) -> tokenizers.Tokenizer:
+    """BERT's: a piece a line, its number the line's [Devlin19 §3]."""
+    settings = _settings(folder)
+    small = settings.parse("do_lower_case", FLAG, True)
+    try:
+        text = disk.content(folder / WORDS, kind="vocabulary").decode("utf-8")
+    except ValueError as error:
+        raise RegardError(f"cannot be read: {error}", str(folder / WORDS)) from None
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    ids = {line: number for number, line in enumerate(lines if lines[-1] else lines[:-1])}
+    if missing := [name for name in ("[UNK]", "[CLS]", "[SEP]") if name not in ids]:
+        raise RegardError(f"lacks {missing[0]}: is no vocabulary of BERT", str(folder / WORDS))
+    core = tokenizers.Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
+    core.normalizer = normalizers.BertNormalizer(
+        clean_text=True,
+        handle_chinese_chars=settings.parse("tokenize_chinese_chars", FLAG, True),
+        strip_accents=settings.parse("strip_accents", FLAG, small),
+        lowercase=small,
+    )
+    core.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    core.decoder = decoders.WordPiece()
+    core.add_special_tokens([name for name in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]") if name in ids])
+    core.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[(name, ids[name]) for name in ("[CLS]", "[SEP]")],
+    )
+    return core
+
+
+def _byte_pairs(folder: Path, pieces: int) -> tokenizers.Tokenizer:
+    """GPT-2's: pieces by number, and merges a line each [Radford19 §2.2]."""
+    ids = disk.json_of(folder / PIECES, "vocabulary")
+    disk.content(folder / MERGES, kind="vocabulary")  # the library would read all there is
+    if not isinstance(ids, dict) or not all(isinstance(id, int) and 0 <= id < pieces for id in ids.values()):
+        # of one beyond them the library would write a list of all numbers that are free
+        raise RegardError(f"is no vocabulary of pieces with numbers from 0 to {pieces - 1:,}", str(folder / PIECES))
+    try:
+        model = models.BPE.from_file(str(folder / PIECES), str(folder / MERGES))
+    except Exception as error:  # the library raises nothing narrower
+        raise RegardError(f"cannot be read: {error}", str(folder / PIECES)) from None
+    core = tokenizers.Tokenizer(model)
+    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    core.decoder = decoders.ByteLevel()
+    if core.token_to_id("<|endoftext|>") is not None:
+        core.add_special_tokens([AddedToken("<|endoftext|>", normalized=True)])
+    return core
+
+
+def tokenizer_contents(
+    tokenizer: AnyTokenizer, longest: int, *, framed: bool, pad: bool, text: Text | None = None
+) -> dict[str, bytes]:
+    """The files that ``transformers`` reads a tokenizer from.
+
+    Args:
+        longest: tokens of a text, as written into the settings.
+        framed: the file adds our symbols before and after a text.
+        pad: add a symbol for the row after the pieces.
+        text: of a translator, for its language codes where known.
+    """
+    document = json.loads(tokenizer.content)
+    document["model"].pop("format" if isinstance(tokenizer, Tokenizer) else "regard", None)  # ours alone
+    roles = _roles(tokenizer)
+    if isinstance(tokenizer, Tokenizer):
+        document["added_tokens"] = _added_to(tokenizer)
+        document["post_processor"] = _frame(tokenizer) if framed else None
+    if not framed:
+        roles["bos_token"] = roles["eos_token"]  # it separates texts, so a text begins after one
+    if pad:
+        document["added_tokens"] = [*document["added_tokens"], _added_token(tokenizer.size, PAD)]
+        roles["pad_token"] = PAD
+    settings = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_max_length": longest,
+        "clean_up_tokenization_spaces": False,
+        **roles,
+        **{name: said for key, name in SPOKEN.items() if text and (said := getattr(text, key)) != UNKNOWN},
+    }
+    return {FILE: as_json(document), SETTINGS: as_json(settings), ROLES: as_json(roles)}
+
+
+def _roles(tokenizer: AnyTokenizer) -> dict[str, str]:
+    """The roles of the symbols; always with an unknown symbol, which CTranslate2 requires."""
+    names = tokenizer.names
+    end = names[tokenizer.end]
+    roles = {"unk_token": names[tokenizer.unknown], "eos_token": end, "pad_token": end}
+    if tokenizer.begin:
+        roles |= {"cls_token": names[tokenizer.begin[0]], "sep_token": end}
+    if tokenizer.mask is not None:
+        roles["mask_token"] = names[tokenizer.mask]
+    if isinstance(tokenizer, HuggingFaceTokenizer) and tokenizer.pad is not None:
+        roles["pad_token"] = names[tokenizer.pad]
+    return roles
+
+
+def _added_to(tokenizer: Tokenizer) -> list[dict[str, Any]]:
+    """The added-token entry of a symbol, so that its name is not split."""
+    return [_added_token(id, name) for id, name in enumerate(tokenizer.names[: tokenizer.symbols])]
+
+
+def _added_token(id: int, name: str) -> dict[str, Any]:
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    return {"id": id, "content": name, **flags, "special": True}
+
+
+def _frame(tokenizer: AnyTokenizer) -> Any:
+    """The step of the file that puts our symbols around a text."""
+    names = [tokenizer.names[id] for id in (*tokenizer.begin, tokenizer.end)]
+    symbols = [{"SpecialToken": {"id": name, "type_id": 0}} for name in names]
+    one, two = ({"Sequence": {"id": which, "type_id": 0}} for which in "AB")
+    single = [*symbols[:-1], one, symbols[-1]]
+    ids = zip(names, (*tokenizer.begin, tokenizer.end), strict=True)
+    return {
+        "type": "TemplateProcessing",
+        "single": single,
+        "pair": [*single, two, symbols[-1]],
+        "special_tokens": {name: {"id": name, "ids": [id], "tokens": [name]} for name, id in ids},
+    }
+
+
+def as_json(value: Any) -> bytes:
+    """A JSON file's content."""
+    return (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode("utf-8", "replace")
+
 
 PIXELS = "preprocessor_config.json"
 BRIGHTEST = 255.0

@@ -15,7 +15,7 @@ from regard.convert import DECIDING, Exports, ImportedModel, exports, hub_files,
 from regard.data.prepare.folder import sha256_of
 from regard.models import store
 from regard.system.errors import RegardError, UsageError
-from regard.tasks import card
+from regard.tasks import model_writer
 from regard.tasks.assets import ImageAssets, TagAssets, TextAssets
 from regard.tasks.model_folder import MODEL, RECIPE, TASKS, load
 from regard.tasks.protocols import Assets
@@ -47,11 +47,11 @@ def import_model(folder: Path | str, output: Path | str) -> Any:
     if found.recipe.task not in TASKS:
         raise RegardError(f"is a model for {found.recipe.task}, which is not used here", str(folder))
     count = sum(weight.numel() for weight in found.weights.values())
-    text = card.imported_card(found.recipe, count, _source(folder, found))
+    text = model_writer.imported_card(found.recipe, count, _source(folder, found))
     contents: dict[str, Iterable[bytes | memoryview]] = {
         RECIPE: [recipe_toml(found.recipe).encode()],
         MODEL: store.chunks(found.weights),
-        card.CARD: [text.encode()],
+        model_writer.CARD: [text.encode()],
         **{name: [content] for name, content in _assets(found).contents.items()},
     }
     with fresh_folder(output) as fresh:

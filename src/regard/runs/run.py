@@ -19,7 +19,7 @@ from regard.nn import ops
 from regard.runs.plan import LENGTH, ResolvedSettings, choose, fingerprints, load_settings
 from regard.system.errors import Damaged, RegardError
 from regard.system.keys import key
-from regard.tasks import card
+from regard.tasks import model_writer
 from regard.tasks.defaults import FEWEST, refuse_too_large
 from regard.tasks.model_folder import load
 from regard.tasks.model_writer import ModelFolderWriter
@@ -162,7 +162,7 @@ def learn(work: TrainingRun, allow: tuple[str, ...] = ()) -> None:
     training, told = work.output / "training", work.hooks.reporter.on_event
     told(exports(work.recipe, pretrained.tokenizer if (pretrained := work.job.pretrained) else None).line)
     prepared = prepare_data(work.job, training, told)
-    for line in card.left_out(prepared):
+    for line in model_writer.left_out(prepared):
         told(line)
     assets = work.job.assets(prepared)
     if odd := odd_label(work.recipe.task, work.recipe.classification.kind, getattr(assets, "labels", ())):
@@ -203,7 +203,7 @@ def _complete(output: Path) -> bool:
         manifest.verify(output, extra=True)
     except Damaged:
         return False
-    return card.final(output)
+    return model_writer.final(output)
 
 
 def _teacher(work: TrainingRun, prepared: Any, exact: ops.Path) -> Callable[[Recipe, ops.Path], TrainingTask]:

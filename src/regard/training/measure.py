@@ -19,10 +19,9 @@ from regard.training.budget import Costs
 from regard.training.checkpoints import checkpoint
 from regard.training.checkpoints.files import Files
 from regard.training.objective import BatchSource, Objective
-from regard.training.optim import FlatOptimiser
+from regard.training.optim import FlatOptimiser, schedule
 from regard.training.progress import divergence_error
 from regard.training.run import Hooks
-from regard.training.schedule import schedule
 from regard.training.update import MeasuredStep, MeasuredSteps, Updates, make
 
 MOST = 30

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
-from regard.text.terminal_cells import crop, visible
+from regard.text.terminal import crop, visible
 from regard.training.log import Reporter, Start, StepMetrics, Summary
 
 if TYPE_CHECKING:

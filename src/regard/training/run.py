@@ -27,9 +27,8 @@ from regard.training.checkpoints.files import Files
 from regard.training.checkpoints.resolved import Fields
 from regard.training.log import MetricsLog, Reporter, Start, TensorBoardLog
 from regard.training.objective import BatchSource, Objective, Validation, Weights
-from regard.training.optim import FlatOptimiser
+from regard.training.optim import FlatOptimiser, schedule
 from regard.training.progress import Best, Progress
-from regard.training.schedule import schedule
 from regard.training.update import MeasuredSteps, Updates
 
 

@@ -15,8 +15,7 @@ from regard.config import Recipe
 from regard.data.batches.batch import Batch, Position
 from regard.system.keys import key
 from regard.training.objective import Objective
-from regard.training.optim import FlatOptimiser
-from regard.training.schedule import Schedule, schedule
+from regard.training.optim import FlatOptimiser, Schedule, schedule
 
 _NORMS_EVERY = 50
 

@@ -21,7 +21,7 @@ from regard.explore.pictures.terminal_heatmap import (
     shade,
     thumbnail,
 )
-from regard.text.terminal_cells import width
+from regard.text.terminal import width
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 WORDS = ["The", "animal", "didn't", "cross", "the", "street", "because", "it", "was", "too", "tired", ".", "</s>"]

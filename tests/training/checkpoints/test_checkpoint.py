@@ -5,12 +5,19 @@ import random
 import shutil
 
 import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import load as reference_load
+from safetensors.torch import save_file
+from torch.testing import assert_close
 
-from regard.system.errors import NoValidCheckpoint, RegardError
-from regard.training.checkpoints import manifest
-from regard.training.checkpoints.checkpoint import Checkpoints, name, whole, write_folder
+from regard.config import FORMAT
+from regard.models import store
+from regard.system.errors import Damaged, NoValidCheckpoint, RegardError, UsageError
+from regard.training.checkpoints import checkpoint, manifest
+from regard.training.checkpoints.checkpoint import Checkpoints, average, newest, weights, whole, write_folder
 from tests.refusals import refused
-from tests.training.toy import Fast
+from tests.training.toy import Fast, Play, recipe
 
 
 def contents(step):
@@ -151,7 +158,7 @@ def test_kept_are_the_newest_the_best_and_the_one_resumed_from(tmp_path):
 def test_what_a_kill_behind_a_save_left_undone_is_done(tmp_path):
     checkpoints = Checkpoints(tmp_path, Fast(), keep=2)
     for step in range(1, 4):
-        write_folder(tmp_path / name(step), contents(step), Fast())
+        write_folder(tmp_path / checkpoint.name(step), contents(step), Fast())
     (tmp_path / "latest").write_text("step-000002\n")
     checkpoints.settle(checkpoints.load().path)
     assert steps(checkpoints) == [2, 3]
@@ -160,7 +167,7 @@ def test_what_a_kill_behind_a_save_left_undone_is_done(tmp_path):
 
 def test_names_sort_by_number(tmp_path):
     for step in (5, 999_999, 1_000_000, 20):
-        (tmp_path / name(step)).mkdir()
+        (tmp_path / checkpoint.name(step)).mkdir()
     (tmp_path / "step-000007.corrupt-x").mkdir()
     (tmp_path / "notes").mkdir()
     assert [path.name for path in whole(tmp_path)] == ["step-000005", "step-000020", "step-999999", "step-1000000"]
@@ -203,3 +210,102 @@ def test_a_damaged_one_that_cannot_be_renamed_is_passed_over(saved):
     told = []
     assert Checkpoints(saved.folder, ReadOnly(), report=told.append).load().state["step"] == 10
     assert len(told) == 1
+
+
+def some():
+    generator = torch.Generator().manual_seed(1)
+    return {
+        "b.weight": torch.randn(3, 5, generator=generator),
+        "a": torch.tensor(7),
+        "half": torch.randn(7, generator=generator).bfloat16(),
+        "turned": torch.randn(4, 6, generator=generator).t(),
+        "none": torch.zeros(0, 3),
+        "double": torch.randn(2, dtype=torch.float64, generator=generator),
+        "is": torch.tensor([True, False]),
+    }
+
+
+def test_the_library_reads_what_we_write_and_its_format_and_a_cut_file_is_damaged(tmp_path):
+    raw = b"".join(bytes(chunk) for chunk in store.chunks(some(), {"step": "3"}))
+    found = reference_load(raw)
+    assert set(found) == set(some())
+    for name, tensor in some().items():
+        assert found[name].dtype == tensor.dtype
+        assert_close(found[name], tensor, rtol=0, atol=0)
+    (tmp_path / "x").write_bytes(raw)
+    with safe_open(tmp_path / "x", "pt") as file:
+        assert file.metadata() == {"step": "3", "format": str(FORMAT)}
+    (tmp_path / "x").write_bytes(raw[:-1])
+    with pytest.raises(Damaged):
+        checkpoint.load(tmp_path / "x")
+    (tmp_path / "x").unlink()
+    os.mkfifo(tmp_path / "x")  # which nobody waits for
+    with refused(Damaged, "x"):
+        checkpoint.load(tmp_path / "x")
+    assert store.to_bytes(some()) == b"".join(bytes(chunk) for chunk in store.chunks(some()))
+
+
+@pytest.mark.parametrize("written", ["9" * 5000, "2"])
+def test_a_newer_format_is_refused_with_a_short_sentence(tmp_path, written):
+    save_file({"a": torch.zeros(1)}, tmp_path / "x", {"format": "pt"})
+    assert checkpoint.load(tmp_path / "x").keys() == {"a"}
+    save_file({"a": torch.zeros(1)}, tmp_path / "x", {"format": written})
+    with refused(RegardError, "x") as caught:
+        checkpoint.load(tmp_path / "x")
+    assert len(str(caught.value)) < 300
+
+
+def test_we_read_what_the_library_writes(tmp_path):
+    save_file({name: t.contiguous() for name, t in some().items()}, tmp_path / "x")
+    for name, tensor in checkpoint.load(tmp_path / "x").items():
+        assert_close(tensor, some()[name], rtol=0, atol=0)
+
+
+@pytest.fixture(scope="module")
+def training(tmp_path_factory):
+    play = Play(tmp_path_factory.mktemp("average") / "m", recipe(steps=15))
+    play.fit()
+    return play.output / "training"
+
+
+def test_the_mean(training):
+    places = newest(training, 3)
+    assert [p.name for p in places] == ["step-000005", "step-000010", "step-000015"]
+    found = average(places)
+    each = [checkpoint.load(place / "weights.safetensors") for place in places]
+    assert set(found) == set(each[0])
+    for name, mean in found.items():
+        wanted = sum(one[name].double() for one in each) / 3
+        assert mean.dtype == each[0][name].dtype
+        torch.testing.assert_close(mean.double(), wanted, rtol=1e-7, atol=1e-8)
+    assert not torch.equal(found["embedding.weight"], each[2]["embedding.weight"])
+
+
+def test_snapshots_and_files_do_too(training, tmp_path):
+    snapshot = training / "snapshots" / "step-000015"
+    average([snapshot, snapshot / "weights.safetensors", *newest(training, 1)])
+
+
+def test_averaged_weights_are_taken_where_a_checkpoint_has_them(tmp_path):
+    play = Play(tmp_path / "m", recipe(steps=4, ema=0.5))
+    play.fit()
+    (place,) = newest(play.output / "training", 1)
+    averages, raw = checkpoint.load(place / "ema.safetensors"), checkpoint.load(place / "weights.safetensors")
+    found = weights(place)
+    assert torch.equal(found["norm.bias"], averages["norm.bias"])
+    assert torch.equal(found["seen"], raw["seen"])
+
+
+def test_what_does_not_fit_is_said(training, tmp_path):
+    with refused(UsageError, "checkpoints"):
+        average([])
+    with refused(UsageError, "absent"):
+        average([tmp_path / "absent"])
+    with refused(UsageError, "training", "4", "3"):
+        newest(training, 4)
+    Fast().write(tmp_path / "x", store.chunks({"embedding.weight": torch.zeros(2)}))
+    with refused(RegardError, "x"):
+        average([*newest(training, 1), tmp_path / "x"])
+    (tmp_path / "x").write_bytes(b"nonsense")
+    with pytest.raises(Damaged):
+        weights(tmp_path / "x")

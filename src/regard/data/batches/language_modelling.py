@@ -21,7 +21,7 @@ from regard.data.batches.batch import (
     pad_to_capacity,
     shift_right,
 )
-from regard.data.batches.loader import DataLoader, plan_batches
+from regard.data.batches.sampler import DataLoader, plan_batches
 from regard.data.prepare.shards import Shards, ragged_indices
 from regard.data.prepare.windowing import Frame
 from regard.system.keys import generator

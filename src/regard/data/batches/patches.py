@@ -11,7 +11,7 @@ from pydantic import Field
 
 from regard.config import Recipe
 from regard.data.batches.batch import Capacity, Position
-from regard.data.batches.loader import DataLoader, plan_batches
+from regard.data.batches.sampler import DataLoader, plan_batches
 from regard.data.corpora.images import Pixels, Shape
 from regard.data.prepare.shards import Side
 from regard.system.errors import RegardError

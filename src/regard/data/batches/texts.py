@@ -21,7 +21,7 @@ from regard.data.batches.batch import (
     make_pair_batch,
     pad_to_capacity,
 )
-from regard.data.batches.loader import DataLoader, Made, Make, plan_batches
+from regard.data.batches.sampler import DataLoader, Made, Make, plan_batches
 from regard.data.prepare.folder import PreparedPairs
 from regard.data.prepare.shards import Side
 from regard.data.prepare.windowing import CONTINUES, NEIGHBOUR, TAGS

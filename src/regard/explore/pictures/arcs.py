@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.explore.pictures.svg import MARGIN, document, label, number, small_text, text_width
-from regard.explore.pictures.table import fit
 from regard.explore.pictures.terminal_heatmap import ColourScheme, paint
-from regard.text.terminal_cells import crop, visible, width
+from regard.text.terminal import crop, fit, visible, width
 
 SIZE = 17
 """Size of the words, pixels (as in the style)."""

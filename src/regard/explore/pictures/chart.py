@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from regard.explore.pictures import svg
-from regard.text.terminal_cells import visible
+from regard.text.terminal import visible
 
 LIGHT = ("#1a4fc4", "#b3400a", "#1a7f37", "#8250df", "#bf3989", "#0b7285", "#9a6700", "#57606a")
 DARK = ("#79b8ff", "#ffa657", "#56d364", "#d2a8ff", "#ff9bce", "#56d4dd", "#e3b341", "#b1bac4")

@@ -9,8 +9,8 @@ from statistics import mean, stdev
 from typing import Literal
 
 from regard.explore.pictures.chart import Axis, Point, Series, chart
-from regard.explore.pictures.table import Table
 from regard.runs.compare.results import Result, ScoreSummary, at, common
+from regard.text.terminal import Table
 
 STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 """Student's t, 0.975, for one degree of freedom and more."""

@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.text.terminal_cells import visible
+from regard.text.terminal import visible
 
 Weights = NDArray[Any]
 

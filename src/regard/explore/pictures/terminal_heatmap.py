@@ -9,8 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.explore.pictures.table import fit, upright
-from regard.text.terminal_cells import crop, visible, width
+from regard.text.terminal import crop, fit, upright, visible, width
 
 Colours = Literal["true", "256", "16", "none"]
 # Dark to bright with monotonic luminance, so that the order of weights is visible on any screen.

@@ -26,7 +26,7 @@ from regard.decoding.rows import Rows
 from regard.decoding.trace import Trace
 from regard.nn import ops
 from regard.nn.loss import SmoothedCrossEntropy
-from regard.tasks import card
+from regard.tasks import model_writer
 from regard.tasks.defaults import size_for
 from regard.tasks.metrics.bleu import score
 from regard.tasks.model_writer import StoppableTrace
@@ -149,7 +149,7 @@ class TranslationTraining(BaseTraining):
         """BLEU and chrF on the validation pairs, searched as it will be used."""
         sources, references = zip(*self.prepared.validation_pairs(), strict=True)
         scores = task.evaluate(sources, references, trace=StoppableTrace(should_stop))
-        return card.score_lines(scores, task.recipe.decoding.beam)
+        return model_writer.score_lines(scores, task.recipe.decoding.beam)
 
 
 class ValidationTranslation(Trace):

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from regard.config import BUILT, recipe_from
-from regard.tasks.card import CARD, best_lines, card, final, left_out, score_lines, validation_lines
 from regard.tasks.metrics.bleu import score
+from regard.tasks.model_writer import CARD, best_lines, card, final, left_out, score_lines, validation_lines
 from regard.training.objective import Validation
 from regard.training.progress import Best
 
