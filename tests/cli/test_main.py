@@ -221,13 +221,12 @@ def test_a_dash_in_front_can_be_text(regard, loaded) -> None:
 @pytest.mark.parametrize("name", ["base", "tiny", "C5"])
 def test_info_counts_what_the_model_has(regard, name: str) -> None:
     from regard.config import recipe_from
-    from regard.models.build import outline
-    from regard.models.presets import PRESETS
+    from regard.models.presets import PRESETS, meta_model
 
     done = regard("info", name, "--vocabulary", "1000", "--json")
     assert done.code == 0
     values = json.loads(done.out)
-    model = outline(recipe_from({"model": PRESETS[name].model}).model, 1000, 1000)
+    model = meta_model(recipe_from({"model": PRESETS[name].model}).model, 1000)
     assert values["total"] == sum(p.numel() for p in model.parameters())
     assert values["total"] == sum(part["parameters"] for part in values["parts"])
 

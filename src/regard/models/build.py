@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import torch
 from torch import nn
 
 from regard.config import (
@@ -31,7 +30,7 @@ from regard.nn.dropout import Dropout
 from regard.nn.embeddings import InputEmbedding, PatchEmbedding, Segments, TokenEmbedding
 from regard.nn.heads import CRFTags, IndependentTags
 from regard.nn.hooks import name_parts
-from regard.nn.init import initialise
+from regard.nn.init import initialise, undrawn
 from regard.nn.layers import DecoderLayer, EncoderLayer, FeedForward, PostNorm, PreNorm, Residual
 from regard.nn.normalization import BatchNorm, GroupNorm, LayerNorm, RMSNorm, Scaled, count_real_tokens
 from regard.nn.ops import Linear
@@ -91,6 +90,7 @@ SCORES: dict[str, Callable[[int], Alignment | NoAlignment]] = {
 """How a recurrent decoder attends."""
 
 
+@undrawn()
 def transformer(model: TransformerSection, source_pieces: int, target_pieces: int, key: int = 0) -> Transformer:
     """The Transformer a section describes, its weights drawn from ``key`` [Vaswani17 §3].
 
@@ -116,6 +116,7 @@ def transformer(model: TransformerSection, source_pieces: int, target_pieces: in
     )
 
 
+@undrawn()
 def bert(model: BertSection, pieces: int, head: Head, key: int = 0) -> Bert:
     """The encoder a section describes, with a head: :func:`words`, :func:`classes`, :func:`tags`, :func:`vectors`."""
     table = TokenEmbedding(pieces, model.d_model, start=0)
@@ -155,6 +156,7 @@ def _pooler(model: BertSection | RnnEncoderSection) -> Linear | None:
     return Linear(model.d_model, model.d_model) if model.pooler else None
 
 
+@undrawn()
 def gpt(model: GptSection, pieces: int, key: int = 0) -> Gpt:
     """The decoder-only model a section describes; its table is its output too [Radford19]."""
     table = TokenEmbedding(pieces, model.d_model, start=0)
@@ -162,6 +164,7 @@ def gpt(model: GptSection, pieces: int, key: int = 0) -> Gpt:
     return _ready(Gpt(Encoder(stack.input(table, 1.0), stack.encoder_layers(model.layers), stack.final()), table), key)
 
 
+@undrawn()
 def vit(model: VitSection, count: int, key: int = 0) -> Vit:
     """The encoder of images a section describes, with ``count`` classes [Dosovitskiy21]."""
     pixels = model.patch * model.patch * model.channels
@@ -171,6 +174,7 @@ def vit(model: VitSection, count: int, key: int = 0) -> Vit:
     return _ready(Vit(Encoder(input, stack.encoder_layers(model.layers), stack.final()), head), key)
 
 
+@undrawn()
 def rnn(model: RnnSection, source_pieces: int, target_pieces: int, key: int = 0) -> Rnn:
     """The recurrent encoder-decoder a section describes, its weights drawn from ``key`` [Bahdanau15, Luong15].
 
@@ -198,6 +202,7 @@ def rnn(model: RnnSection, source_pieces: int, target_pieces: int, key: int = 0)
     )
 
 
+@undrawn()
 def rnn_encoder(model: RnnEncoderSection, pieces: int, head: ReadingHead, key: int = 0) -> RecurrentEncoder:
     """The recurrent reader a section describes, with a head: :func:`classes`, :func:`tags`, :func:`vectors`."""
     table = TokenEmbedding(pieces, model.d_model, start=0)
@@ -231,12 +236,6 @@ ENCODER_DECODERS: dict[str, Callable[[Any, int, int, int], Transformer | Rnn]] =
 def encoder_decoder(model: Model, source_pieces: int, target_pieces: int, key: int = 0) -> Transformer | Rnn:
     """The translator a section describes, of whichever family."""
     return ENCODER_DECODERS[model.family](model, source_pieces, target_pieces, key)
-
-
-def outline(model: TransformerSection, source_pieces: int, target_pieces: int) -> Transformer:
-    """The same Transformer without memory for its weights: to count and to check shapes."""
-    with torch.device("meta"):
-        return transformer(model, source_pieces, target_pieces)
 
 
 def _ready(built: Built, key: int) -> Built:

@@ -19,7 +19,7 @@ from regard.nn.attention.backends import AttentionArgs, Point, Reference, places
 from regard.nn.attention.multi_head import attend
 from regard.nn.attention.padded_groups import grid
 from regard.nn.autograd.attention import AdditiveAttentionFunction
-from regard.nn.init import draw_rows
+from regard.nn.init import draw, draw_rows
 from regard.nn.layout import Layout
 from regard.nn.ops import Linear
 
@@ -123,7 +123,7 @@ class AdditiveScore(nn.Module):
         super().__init__()
         self.memory = Linear(d_model, d_model, bias=False)
         self.direction = nn.Parameter(torch.empty(d_model))
-        self.initialise()
+        draw(self)
 
     def initialise(self, generator: torch.Generator | None = None) -> None:
         """The direction: standard deviation d_model^-0.5."""

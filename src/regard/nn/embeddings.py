@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from regard.nn import hooks
 from regard.nn.dropout import Dropout
-from regard.nn.init import draw_rows
+from regard.nn.init import draw, draw_rows
 from regard.nn.ops import Linear, Path, matmul
 from regard.nn.positions import Positions
 
@@ -32,7 +32,7 @@ class TokenEmbedding(nn.Module):
         self.pieces = pieces
         self.start = pieces if start else None
         self.weight = nn.Parameter(torch.empty(pieces + start, d_model))
-        self.initialise()
+        draw(self)
 
     def initialise(self, generator: torch.Generator | None = None) -> None:
         """Standard deviation d_model^-0.5; the start symbol's row is zero."""
@@ -93,7 +93,7 @@ class Segments(nn.Module):
     def __init__(self, kinds: int, d_model: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(kinds, d_model))
-        self.initialise()
+        draw(self)
 
     def initialise(self, generator: torch.Generator | None = None) -> None:
         """Standard deviation d_model^-0.5."""
@@ -120,7 +120,7 @@ class PatchEmbedding(nn.Module):
         self.positions = positions
         self.dropout = Dropout(dropout)
         self.path = ""
-        self.initialise()
+        draw(self)
 
     def initialise(self, generator: torch.Generator | None = None) -> None:
         """The class token: standard deviation d_model^-0.5."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -14,6 +17,25 @@ class Part(Protocol):
 
     def initialise(self, generator: torch.Generator | None = None) -> None:
         """Draw the weights; from torch's default generator if none is given."""
+
+
+_DRAWS: ContextVar[bool] = ContextVar("draws", default=True)
+
+
+@contextmanager
+def undrawn() -> Iterator[None]:
+    """Within, parts that are made draw nothing: :func:`initialise` will."""
+    token = _DRAWS.set(False)
+    try:
+        yield
+    finally:
+        _DRAWS.reset(token)
+
+
+def draw(part: Part) -> None:
+    """Draw the weights of a part that was just made; not on the meta device, where that would load torch's compiler."""
+    if _DRAWS.get() and isinstance(part, nn.Module) and not any(weight.is_meta for weight in part.parameters()):
+        part.initialise()
 
 
 def initialise(model: nn.Module, key: int) -> None:

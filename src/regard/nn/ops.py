@@ -24,6 +24,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from regard.nn.autograd.products import Bf16Linear, OnednnLinear, onednn
+from regard.nn.init import draw
 
 Path = Literal["exact", "onednn", "bf16"]
 
@@ -51,13 +52,17 @@ class Linear(nn.Linear):
     def __init__(self, d_in: int, d_out: int, bias: bool = True, gain: float = 1.0) -> None:
         super().__init__(d_in, d_out, bias)
         self.gain = gain
-        self.initialise()
+        draw(self)
+
+    def reset_parameters(self) -> None:
+        """Nothing: torch's own initial weights are not used."""
 
     def initialise(self, generator: torch.Generator | None = None) -> None:
         """Xavier-uniform weights, times ``gain``; zero biases."""
         nn.init.xavier_uniform_(self.weight, generator=generator)
-        with torch.no_grad():
-            self.weight *= self.gain
+        if self.gain != 1.0:
+            with torch.no_grad():
+                self.weight *= self.gain
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.nn.attention.backends import Bias
-from regard.nn.init import draw_rows
+from regard.nn.init import draw, draw_rows
 from regard.nn.layout import Sequences
 
 
@@ -123,7 +123,7 @@ class Learned(EmbeddingPositions):
     def __init__(self, d_model: int, length: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(length, d_model))
-        self.initialise()
+        draw(self)
 
     def initialise(self, generator: torch.Generator | None = None) -> None:
         """Standard deviation d_model^-0.5."""
@@ -153,7 +153,7 @@ class Grid(EmbeddingPositions):
         self.row = nn.Parameter(torch.empty(rows, half))
         self.column = nn.Parameter(torch.empty(columns, d_model - half))
         self.first = nn.Parameter(torch.empty(d_model))
-        self.initialise()
+        draw(self)
 
     def initialise(self, generator: torch.Generator | None = None) -> None:
         """Standard deviation that of their size, to the power of -0.5."""
@@ -257,7 +257,7 @@ class Relative(ScorePositions):
         self.weight = nn.Parameter(torch.empty(buckets, heads))
         self.distance = distance
         self.two_way = two_way
-        self.initialise()
+        draw(self)
 
     def initialise(self, generator: torch.Generator | None = None) -> None:
         """Nothing is drawn: they begin by looking near."""

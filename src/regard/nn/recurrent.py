@@ -18,6 +18,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from regard.nn.autograd.recurrent import BPTT, ElmanEquations, Equations, GruEquations, LstmEquations, full
 from regard.nn.dropout import Dropout
+from regard.nn.init import draw
 from regard.nn.layout import Sequences
 from regard.nn.ops import Linear, Path, product
 
@@ -48,7 +49,7 @@ class Recurrent(nn.Module):
         self.size = size
         self.directions = directions
         self.kernel = self.kind(size_in, size, bidirectional=directions == 2)
-        self.initialise()
+        draw(self)
 
     def initialise(self, generator: torch.Generator | None = None) -> None:
         """Gate by gate: Xavier-uniform for what enters, orthogonal for what recurs, zero biases.

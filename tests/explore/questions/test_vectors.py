@@ -144,18 +144,13 @@ def test_what_is_not_there(plain: Ask, question: str, name: str, given: dict[str
         plain(question, name, **given)
 
 
-def test_sinusoids_by_the_paper(plain: Ask) -> None:
+def test_sinusoids_are_those_of_the_model(plain: Ask, task: TaskOf) -> None:
     values, arrays = plain("places", "translator", stack="decoder", count=9)
+    found = position_views(task("translator").model, task("translator").recipe.model, "decoder", 9)
     assert values["kind"] == "sinusoidal"
-    for place in range(9):
-        for i in range(6):
-            angle = place / 10000 ** (2 * i / 12)
-            found = arrays["vector"][place, 2 * i : 2 * i + 2]
-            np.testing.assert_allclose(found, [np.sin(angle), np.cos(angle)], atol=1e-6)
-    unit = arrays["vector"] / np.linalg.norm(arrays["vector"], axis=1, keepdims=True)
-    np.testing.assert_allclose(arrays["likeness"], unit @ unit.T, atol=1e-5)
-    far = [np.mean([arrays["likeness"][a, a + by] for a in range(9 - by)]) for by in range(9)]
-    np.testing.assert_allclose(arrays["by_distance"], far, atol=1e-6)
+    np.testing.assert_allclose(arrays["vector"], found.vector_TD, atol=1e-6)
+    np.testing.assert_allclose(arrays["likeness"], found.likeness_TT, atol=1e-6)
+    np.testing.assert_allclose(arrays["by_distance"], found.likeness_by_distance, atol=1e-6)
     assert "bias" not in arrays
 
 
