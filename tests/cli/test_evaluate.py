@@ -117,7 +117,7 @@ def test_a_language_models_perplexity_is_of_whole_documents(tmp_path: Path, rega
     [
         ("classification", ["--source", "a", "--reference", "b"], "--source: is not for a classifier"),
         ("classification", ["--test", "t.csv", "--beam", "3"], "--beam: is not for a classifier"),
-        ("tagging", ["--test", "t.csv", "--threshold", "0.5"], "--threshold: is not for a tagger"),
+        ("tagging", ["--test", "t.csv", "--threshold", "0"], "--threshold: is not for a tagger"),
         ("language-model", ["--test", "t.csv", "--lowercase"], "--lowercase: is not for a language model"),
         ("translation", ["--test", "t.csv"], "--test: is not for a translator"),
         ("encoding", ["--test", "t.csv"], "is an encoder of texts; use regard encode"),

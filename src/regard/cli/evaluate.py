@@ -70,7 +70,7 @@ class EvaluateOptions:
     def refuse_elsewhere(self, what: str, instead: str, *names: str) -> None:
         """Raise a UsageError for the first of these options that was given."""
         for name in names:
-            if getattr(self, name) not in (None, False):
+            if (given := getattr(self, name)) is not None and given is not False:
                 raise UsageError(f"is not for {what}; {instead}", f"--{name}")
 
     @contextmanager
