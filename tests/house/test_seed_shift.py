@@ -46,7 +46,7 @@ def draws_in(file: str):
 
 @pytest.mark.usefixtures("untouched")
 def test_what_tests_draw_moves_and_what_regard_draws_does_not() -> None:
-    of_tests, of_regard = draws_in(__file__), draws_in("/src/regard/keys.py")
+    of_tests, of_regard = draws_in(__file__), draws_in("/src/regard/system/keys.py")
     before, other = of_regard(3), of_regard(10)
     move(7)
     assert of_regard(3) == before

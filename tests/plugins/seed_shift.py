@@ -1,7 +1,7 @@
 """Other data for the same tests: ``REGARD_TEST_SEED=7`` moves every seed that the tests draw with.
 
 A test that fails then held by luck. Moved are the seeds that code below tests/ hands to torch, NumPy and Python, and
-Hypothesis draws by the number; what regard itself draws by key (``regard/keys.py``) stays as it is.
+Hypothesis draws by the number; what regard itself draws by key (``regard/system/keys.py``) stays as it is.
 """
 
 import functools

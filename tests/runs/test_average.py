@@ -24,8 +24,9 @@ def run(folder: Path, steps: tuple[int, ...] = (10, 20, 30), **model: Any) -> di
     return {step: weights(task.model) for step, task in tasks.items()}
 
 
-def test_the_mean_is_the_mean(tmp_path: Path) -> None:
-    made = run(tmp_path / "model")
+@pytest.mark.parametrize("norm", ["layer", "batch"])
+def test_the_mean_is_the_mean(tmp_path: Path, norm: str) -> None:
+    made = run(tmp_path / "model", norm=norm, decoder_norm=norm)
     task = average(tmp_path / "model", tmp_path / "mean", last=2)
     for name, weight in weights(task.model).items():
         expected = sum(made[step][name].double() for step in (20, 30)) / 2

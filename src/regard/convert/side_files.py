@@ -210,7 +210,7 @@ def _roles(tokenizer: AnyTokenizer) -> dict[str, str]:
 
 
 def _added_to(tokenizer: Tokenizer) -> list[dict[str, Any]]:
-    """The added-token entry of a symbol, so that its name is not split."""
+    """The added-token entries of our symbols, so that their names are not split."""
     return [_added_token(id, name) for id, name in enumerate(tokenizer.names[: tokenizer.symbols])]
 
 

@@ -31,7 +31,7 @@ class Ablations:
 
     Args:
         off: heads whose context is set to zero.
-        positions: positional encodings, added to embeddings or to scores.
+        positions: positional encodings, added to embeddings or to scores, or turning queries and keys.
         scaling: scores are divided by √d_k.
         mask: a token does not see what comes after it. No effect in search, where later tokens do not exist yet.
     """

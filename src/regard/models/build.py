@@ -168,7 +168,7 @@ def gpt(model: GptSection, pieces: int, key: int = 0) -> Gpt:
 def vit(model: VitSection, count: int, key: int = 0) -> Vit:
     """The encoder of images a section describes, with ``count`` classes [Dosovitskiy21]."""
     pixels = model.patch * model.patch * model.channels
-    stack = _Stack.of(model, two_way=True)
+    stack = _Stack(model, NoPositions())
     input = PatchEmbedding(Linear(pixels, model.d_model), PLACES[model.positions](model), model.dropout)
     head = TextHead(_pool(model), None, Linear(model.d_model, count), 0.0)
     return _ready(Vit(Encoder(input, stack.encoder_layers(model.layers), stack.final()), head), key)
@@ -274,8 +274,7 @@ class _Stack:
     @classmethod
     def of(cls, model: Attentive, *, two_way: bool) -> _Stack:
         """``two_way``: tokens also see what comes after them."""
-        kind = POSITIONS.get(getattr(model, "positions", "none"), POSITIONS["none"])
-        return cls(model, NoPositions() if isinstance(model, VitSection) else kind(model, two_way))
+        return cls(model, POSITIONS[model.positions](model, two_way))
 
     def input(self, table: TokenEmbedding, scale: float | None) -> InputEmbedding:
         return InputEmbedding(table, self.positions, self.model.dropout, scale)

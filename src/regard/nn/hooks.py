@@ -3,9 +3,9 @@
 ``capture`` records the tensors at named points; ``intervene`` replaces them by a function's result. Both work in the
 training forward and in decoding. Points: ``embedding`` and ``positions`` of encoder and decoder; of each attention, by
 heads, ``query``, ``key``, ``value``, ``score`` (before scale and mask), ``bias`` (where positions add to scores),
-``mask`` (true where a token must not see what comes), ``weight`` and ``context``; of attention whose positions act
-inside it ``places`` (the tokens' positions, by which queries and keys are turned); of each sub-layer ``output``;
-of each residual connection ``residual``. Names are the modules' paths: ``encoder.0.attention.weight``,
+``mask`` (true where a token must not see what comes), ``weight`` and ``context``; of attention with rotary positions
+``places`` (the tokens' positions, by which queries and keys are turned); of each sub-layer ``output``; of each residual
+connection ``residual``. Names are the modules' paths: ``encoder.0.attention.weight``,
 ``decoder.2.cross.context``, ``decoder.1.feedforward.output``. ``*`` matches anything.
 
     with capture(["encoder.*.attention.weight"]) as heard:

@@ -39,7 +39,9 @@ def draw(part: Part) -> None:
 
 
 def initialise(model: nn.Module, key: int) -> None:
-    """Draw all weights of a model from a key of 64 bits, part by part in the order of ``model.modules()``.
+    """Draw the weights of a fresh model from a key of 64 bits, part by part in the order of ``model.modules()``.
+
+    Weights that begin as constants (of norms, of the CRF) stay as they were made.
 
     Projections are Xavier-uniform with zero biases, embeddings have standard deviation d_model^-0.5. With the embedding
     times √d_model, entries that enter the stack have unit variance, like the sinusoids [Vaswani17 §3.4]. The paper does
@@ -52,6 +54,6 @@ def initialise(model: nn.Module, key: int) -> None:
 
 
 def draw_rows(part: nn.Module, generator: torch.Generator | None) -> None:
-    """Give a part's own vectors of size d_model entries of standard deviation d_model^-0.5."""
+    """Give a part's own vectors of size d entries of standard deviation d^-0.5."""
     for parameter in part.parameters(recurse=False):
         nn.init.normal_(parameter, std=parameter.shape[-1] ** -0.5, generator=generator)

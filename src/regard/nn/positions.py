@@ -23,6 +23,8 @@ class Positions(nn.Module, ABC):
 
     in_attention: ClassVar[bool]
     """Whether it acts inside attention, so that every layer has to know it."""
+    turns: ClassVar[bool] = False
+    """Whether it turns queries and keys."""
 
     @abstractmethod
     def embed(self, x_TD: Tensor, positions_T: Tensor, longest: int) -> Tensor:
@@ -156,7 +158,7 @@ class Grid(EmbeddingPositions):
         draw(self)
 
     def initialise(self, generator: torch.Generator | None = None) -> None:
-        """Standard deviation that of their size, to the power of -0.5."""
+        """Standard deviation: each vector's size to the power of -0.5."""
         draw_rows(self, generator)
 
     def embed(self, x_TD: Tensor, positions_T: Tensor, longest: int) -> Tensor:
@@ -202,7 +204,7 @@ class Rotary(Positions):
         scaling: positions are divided by it, so that longer texts turn as far as those of training [Chen23].
     """
 
-    in_attention = True
+    in_attention = turns = True
 
     def __init__(self, size: int, base: float, scaling: float = 1.0) -> None:
         super().__init__()

@@ -12,7 +12,6 @@ from regard.system.errors import RegardError, UsageError
 from regard.tasks.model_folder import MODEL, RECIPE, load, load_recipe_and_assets, outline
 from regard.tasks.model_path import model_folder
 from regard.training.checkpoints import checkpoint, manifest
-from regard.training.checkpoints import checkpoint as averages
 from regard.training.checkpoints.files import Files
 from regard.training.checkpoints.output_folder import fresh_folder, refuse_other
 
@@ -35,9 +34,9 @@ def average(
     recipe, assets = load_recipe_and_assets(folder)
     refuse_other(output)
     chosen = [Path(path) for path in checkpoints] or select_checkpoints(folder, last)
-    weights = averages.average(chosen)
+    weights = checkpoint.average(chosen)
     shapes = {name: tuple(weight.shape) for name, weight in weights.items()}
-    if shapes != {name: tuple(part.shape) for name, part in outline(recipe, assets).named_parameters()}:
+    if shapes != {name: tuple(part.shape) for name, part in store.named_tensors(outline(recipe, assets)).items()}:
         message = "is a checkpoint of another model: names or shapes differ from the recipe's"
         raise RegardError(message, str(chosen[0]))
     contents = {
@@ -58,7 +57,7 @@ def select_checkpoints(folder: Path, last: int | None = None) -> list[Path]:
     found = checkpoint.whole(folder / "training" / "checkpoints")
     if not found:
         raise RegardError("has no checkpoints below training/; was it removed?", str(folder))
-    return found if last is None else averages.newest(folder / "training", last)
+    return found if last is None else checkpoint.newest(folder / "training", last)
 
 
 def _card(checkpoints: Sequence[Path]) -> bytes:

@@ -294,6 +294,10 @@ class TagEncoder(TextEncoder[TaggedWords]):
     def own(self) -> dict[str, Any]:
         return {"labels": list(self.tags), "others": list(self.others), "scheme": self.scheme}
 
+    def characters(self, example: TaggedWords) -> int:
+        """Characters of the text."""
+        return len(example.text)
+
     def encode(self, examples: Sequence[TaggedWords], part: str) -> list[Encoded]:
         marks = [[self._marks[tag] for tag in convert_tags(words.tags, self.scheme)] for words in examples]
         return [

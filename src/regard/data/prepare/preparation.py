@@ -21,7 +21,7 @@ from regard.system.errors import RegardError
 BATCH = 2000
 """Most examples of a part that are encoded together."""
 CHARACTERS = 1 << 24
-"""Characters that wait to be encoded: with so many, or more by one example, fewer examples are encoded together."""
+"""Most characters of a part that wait to be encoded, but for the last example: fewer long ones are encoded together."""
 KINDS = ("empty", "too long", "shared with validation", "validation")
 """Why an example is left out; ``validation``: of the validation examples, whatever the reason."""
 Learn = Callable[[Iterator[Any]], Encoder[Any]]
@@ -76,7 +76,7 @@ def prepare(
 
 
 class _FolderWriter:
-    """One making of a folder; a few thousand examples are in memory at a time."""
+    """One making of a folder; at most :data:`BATCH` examples of each part, or about :data:`CHARACTERS`, are in memory."""
 
     def __init__(self, examples: Examples[Any], folder: Path, progress: Progress) -> None:
         self._examples, self._folder, self._progress = examples, folder, progress

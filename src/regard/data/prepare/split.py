@@ -78,7 +78,7 @@ class Split:
 
 
 class SplitCorpora(Generic[ExampleT]):
-    """DataScan corpora and the part of each example.
+    """Scanned corpora and the part of each example.
 
     Args:
         scanned: the training corpora and the validation corpus.
@@ -231,7 +231,7 @@ class SplitDocuments:
 
     @property
     def notes(self) -> list[tuple[Corpus[Any], int, InvalidLines]]:
-        return [(self._held.text, side, notes) for side, notes in enumerate(self._held.text.notes)]
+        return [(one, side, notes) for one in self._held.text.corpora for side, notes in enumerate(one.notes)]
 
     def train_examples(self) -> Iterator[DocumentPart]:
         return (part for part, is_held in self._held.parts() if not is_held)

@@ -40,7 +40,7 @@ EMPTY = "is empty; put it back, or give the command that trained the model again
 UNREADABLE = "this folder cannot be read"
 UNNAMED = f"its {LABELS} is missing, and without it labels have no names; restore it, or train again"
 UNKNOWN: dict[str, Any] = {"parameters": None, "snapshots": [], "course": False, "running": False, "examples": []}
-"""Message for a folder that cannot be read."""
+"""State of a folder of which nothing is known."""
 
 
 def snapshots(folder: Path) -> dict[str, Path]:

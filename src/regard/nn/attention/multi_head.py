@@ -123,7 +123,7 @@ class MultiHeadAttention(nn.Module):
     def _turned(self, x_TX: Tensor, sequences: Sequences) -> Tensor:
         """Queries or keys by heads, as their positions turn them."""
         x_THK = self._split(x_TX)
-        if self.positions is None:
+        if self.positions is None or not self.positions.turns:
             return x_THK
         places_T = hooks.hook_point(f"{self.path}.places", sequences.positions_T)
         if places_T is not sequences.positions_T:

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 from safetensors import SafetensorError, safe_open
 
 from regard.config import checksum
-from regard.config.checksum import refuse_newer_text
 from regard.system import disk
 from regard.system.errors import Damaged, NoValidCheckpoint, RegardError, UsageError
 from regard.training.checkpoints import manifest
@@ -195,7 +194,7 @@ def load(path: Path) -> dict[str, Tensor]:
         with safe_open(path, "pt") as file:
             written = (file.metadata() or {}).get("format", "")
             if written.isdecimal():  # others write words, as "pt"
-                refuse_newer_text(written, path)
+                checksum.refuse_newer_text(written, path)
             return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (OSError, SafetensorError) as error:
         raise Damaged(f"is not a whole safetensors file ({error})", str(path)) from None

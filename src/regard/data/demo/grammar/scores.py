@@ -62,8 +62,9 @@ def over_words(
 ) -> NDArray[np.float64]:
     """Attention weights between tokens, gathered to words: summed over a key's tokens, averaged over a query's.
 
-    ``query_words`` and ``key_words`` give each token's word, -1 for none (:func:`.words_of_tokens`); the columns of
-    tokens without a word are left out, so that a row may sum to less than one.
+    ``query_words`` and ``key_words`` give each token's word, -1 for none, as
+    :func:`regard.data.demo.grammar.corpus.words_of_tokens` does; the columns of tokens without a word are left out, so
+    that a row may sum to less than one.
     """
     keys_KW = _indicator(key_words)
     queries_QW = _indicator(query_words)
