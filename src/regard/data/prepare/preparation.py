@@ -76,7 +76,7 @@ def prepare(
 
 
 class _FolderWriter:
-    """One making of a folder; at most :data:`BATCH` examples of each part, or about :data:`CHARACTERS`, are in memory."""
+    """One making of a folder; of each part :data:`BATCH` examples or about :data:`CHARACTERS` are in memory."""
 
     def __init__(self, examples: Examples[Any], folder: Path, progress: Progress) -> None:
         self._examples, self._folder, self._progress = examples, folder, progress
