@@ -50,6 +50,8 @@ def recipe_fields(recipe: Recipe) -> dict[str, Plain]:
                 fields[f"{section}.{name}"] = value
     if recipe.training.steps is not None:
         del fields["training.minutes"]
+    if getattr(recipe.model, "positions", "none") != "rotary":  # runs of earlier versions have no such fields
+        fields = {name: value for name, value in fields.items() if not name.startswith("model.rotary_")}
     return fields
 
 
