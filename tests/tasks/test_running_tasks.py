@@ -24,7 +24,7 @@ from regard.tasks.language.generator_training import LanguageModelTraining, docu
 from regard.tasks.language.masked import MaskedLm
 from regard.tasks.language.spans import SpanCorruption
 from regard.tasks.language.training import VocabularySample
-from regard.tasks.protocols import DataPaths, InputFiles
+from regard.tasks.protocols import InputFiles, ProductPaths
 from tests.refusals import refused
 from tests.tasks.trials import evenly, shares
 from tests.training.toy import Counting
@@ -190,7 +190,7 @@ def test_a_validation_is_always_the_same_and_its_samples_are_shown(tmp_path: Pat
     losses = []
     for _ in range(2):
         model = found.task.build(found.recipe, found.assets(prepared).sizes, 5).eval()
-        teaching = found.teach(found.task(found.recipe, found.assets(prepared), model), prepared, DataPaths())
+        teaching = found.teach(found.task(found.recipe, found.assets(prepared), model), prepared, ProductPaths())
         validation = teaching.validate(False)
         losses.append(validation.loss)
         assert len(validation.samples) == 2
@@ -209,7 +209,7 @@ def test_the_loss_of_a_language_model_is_that_of_its_windows(tmp_path: Path, mon
     found, prepared = prepared_job("language-model", tmp_path)
     model = LanguageModel.build(found.recipe, found.assets(prepared).sizes, 5).eval()
     task = LanguageModel(found.recipe, found.assets(prepared), model)
-    teaching = LanguageModelTraining(task, prepared, DataPaths(), 1)
+    teaching = LanguageModelTraining(task, prepared, ProductPaths(), 1)
     whole = list(documents(prepared.validation_text, task.symbols.end))
     assert all(ids[-1] == task.symbols.end for ids in whole)
     nats = np.concatenate(task.surprise(whole))
@@ -217,7 +217,7 @@ def test_the_loss_of_a_language_model_is_that_of_its_windows(tmp_path: Path, mon
     (line, *_) = teaching.finish(task, lambda: False)
     assert line == f"* loss {nats.mean():.4f} nats a token, of {len(nats):,} tokens"
     monkeypatch.setattr(training, "VALIDATED", 40)
-    few = LanguageModelTraining(task, prepared, DataPaths(), 1)
+    few = LanguageModelTraining(task, prepared, ProductPaths(), 1)
     assert few.final_seconds(1.0, 1.0) == prepared.validation_text.tokens / 40
     assert sum(batch.tokens for batch in few.validation) < 80
 
@@ -236,14 +236,17 @@ def test_what_is_given_to_validate_on_is_validated_on(tmp_path: Path, task: str)
 
 def test_few_documents_give_their_end(tmp_path: Path) -> None:
     path = text(tmp_path / "a.txt", 300)
+    raw = path.read_bytes().split(b"\n")
+    path.write_bytes(b"\n".join([*raw[:3], raw[3] + b"\xff", *raw[4:]]))
     found = job("language-model", InputFiles([path]), "file")
     prepared = found.prepare(tmp_path / "data", no_progress)
-    tokenizer, whole = found.assets(prepared).tokenizer, path.read_text()
+    tokenizer, whole = found.assets(prepared).tokenizer, path.read_text(errors="replace")
     train, held = (side.sentence(0) for side in (prepared.text, prepared.validation_text))
     assert tokenizer.decode(train) + tokenizer.decode(held) == whole
     assert train[-1] != tokenizer.end  # the document goes on
     assert held[-1] == tokenizer.end
     assert abs(len(tokenizer.decode(held)) - len(whole) / 10) <= 1
+    assert prepared.mended == [f"{path}:4: 1 lines are not valid UTF-8; their bytes became U+FFFD"]
 
 
 def test_the_table_goes_by_characters_also_of_text_under_a_key_of_jsonl(tmp_path: Path) -> None:

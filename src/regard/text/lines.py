@@ -125,9 +125,11 @@ FAULTS = (EOFError, OSError, MemoryError, TooLong, lzma.LZMAError, zlib.error, z
 class InvalidLines:
     """Lines (from 1) that were not valid UTF-8: their count, and the numbers of the first few.
 
-    ``read`` is how many lines there were, once reading has ended or broken off.
+    ``path`` is the file, where there is one. ``read`` is how many lines there were, once reading has ended or broken
+    off.
     """
 
+    path: Path | None = field(default=None, compare=False)
     kept: int = 10
     read: int = field(default=0, compare=False)
     invalid: int = 0

@@ -115,7 +115,7 @@ def test_invalid_lines_are_noted_by_file(tmp_path: Path) -> None:
     corpora = [open_documents(tmp_path / "a.txt")]
     found = split_documents(corpora, measure_corpora(corpora), 1)
     assert list(found.parts())
-    assert [note.invalid_lines for note in found.text.notes] == [[2]]
+    assert [(note.path, note.invalid_lines) for note in found.text.notes] == [(tmp_path / "a.txt", [2])]
     assert str(tmp_path / "a.txt") in found.text.where(0)
 
 

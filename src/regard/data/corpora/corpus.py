@@ -135,7 +135,7 @@ class Records(ABC, Generic[ExampleT]):
         Raises:
             RegardError: a record cannot be read; with its line.
         """
-        self.notes = (InvalidLines(),)
+        self.notes = (InvalidLines(self.path),)
         return self._read(self.notes[0])
 
     def _read(self, notes: InvalidLines) -> Iterator[ExampleT]:

@@ -35,7 +35,7 @@ class TwoFiles:
         Raises:
             RegardError: one file has more lines than the other; both counts are named.
         """
-        self.notes = (InvalidLines(), InvalidLines())
+        self.notes = (InvalidLines(self.source), InvalidLines(self.target))
         left, right = lines(self.source, self.notes[0]), lines(self.target, self.notes[1])
         for number, (source, target) in enumerate(zip_longest(left, right)):
             if source is None or target is None:

@@ -119,9 +119,9 @@ class _FolderWriter:
     def _replacements(self) -> list[str]:
         """A line about each file that held invalid UTF-8."""
         return [
-            f"{corpus.where(notes.invalid_lines[0] - 1, side)}: {notes.invalid} lines are not valid UTF-8; "
+            f"{notes.path}:{notes.invalid_lines[0]}: {notes.invalid} lines are not valid UTF-8; "
             "their bytes became U+FFFD"
-            for corpus, side, notes in self._examples.notes
+            for notes in self._examples.notes
             if notes.invalid
         ]
 

@@ -61,8 +61,8 @@ class Examples(Protocol[ExampleT_co]):
         ...
 
     @property
-    def notes(self) -> list[tuple[Corpus[Any], int, InvalidLines]]:
-        """Invalid lines of each file in the latest pass, with its corpus and side."""
+    def notes(self) -> list[InvalidLines]:
+        """Invalid lines of each file in the latest pass."""
         ...
 
 
@@ -112,9 +112,8 @@ class SplitCorpora(Generic[ExampleT]):
         return {"data": self._scanned.fingerprint, "validation": held_out, **self._inputs}
 
     @property
-    def notes(self) -> list[tuple[Corpus[Any], int, InvalidLines]]:
-        corpora = [scan.corpus for scan in self._scanned.every]
-        return [(corpus, side, notes) for corpus in corpora for side, notes in enumerate(corpus.notes)]
+    def notes(self) -> list[InvalidLines]:
+        return [notes for scan in self._scanned.every for notes in scan.corpus.notes]
 
     def train_examples(self) -> Iterator[ExampleT]:
         return (placed.example for placed in self._split_examples() if placed.part == "train")
@@ -223,15 +222,14 @@ class SplitDocuments:
             if sum(scan.count for scan in scans) % EVERY == 0:
                 progress("read", scans[0].count)
         self.inputs = {"data": DataScan([scans[0]]).fingerprint, "validation": DataScan([scans[1]]).fingerprint}
-
         self.corpora = [held.text]
 
     def files_of(self, part: str) -> str:
         return self._held.text.name
 
     @property
-    def notes(self) -> list[tuple[Corpus[Any], int, InvalidLines]]:
-        return [(one, side, notes) for one in self._held.text.corpora for side, notes in enumerate(one.notes)]
+    def notes(self) -> list[InvalidLines]:
+        return list(self._held.text.notes)
 
     def train_examples(self) -> Iterator[DocumentPart]:
         return (part for part, is_held in self._held.parts() if not is_held)
