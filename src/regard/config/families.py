@@ -102,6 +102,9 @@ def _positions(default: Positions) -> Any:
     return Field(default, description=said)
 
 
+_ROTARY: dict[str, Any] = {"only": {"positions": "rotary"}}
+
+
 class Attentive(Section):
     """Fields common to all attention families; the defaults are the paper's base model."""
 
@@ -126,8 +129,16 @@ class Attentive(Section):
     max_positions: int = Field(512, ge=1, le=10_000_000, description="learned positions: the longest sequence")
     relative_buckets: int = Field(32, ge=2, le=65536, description="relative positions: number of distance buckets")
     relative_distance: int = Field(128, ge=2, le=10_000_000, description="relative positions: from here on all one")
-    rotary_base: float = Field(1e4, gt=1.0, le=1e12, description="rotary positions: the larger, the slower they turn")
-    rotary_scaling: float = Field(1.0, ge=1.0, le=1e6, description="rotary positions: divided by it, for longer texts")
+    rotary_base: float = Field(
+        1e4,
+        gt=1.0,
+        le=1e12,
+        description="rotary positions: the larger, the slower",
+        json_schema_extra=_ROTARY,
+    )
+    rotary_scaling: float = Field(
+        1.0, ge=1.0, le=1e6, description="rotary positions: divided by it, for longer texts", json_schema_extra=_ROTARY
+    )
     biases: bool = Field(True, description="biases in projections and feed-forward")
     scale_scores: bool = Field(True, description="scores are divided by the root of d_k, as in the paper")
     dropout: float = Field(0.1, ge=0.0, lt=1.0, description="on sub-layer outputs and embeddings")

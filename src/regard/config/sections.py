@@ -18,6 +18,19 @@ class Section(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
+    def deciding(self) -> dict[str, Any]:
+        """Fields and values that can decide anything: those that are ``only`` for a choice of another field with it.
+
+        A run that was begun before Regard had such a field thus resumes.
+        """
+
+        def decides(name: str) -> bool:
+            extra = type(self).model_fields[name].json_schema_extra
+            only: Any = extra.get("only", {}) if isinstance(extra, dict) else {}
+            return all(getattr(self, other) == word for other, word in only.items())
+
+        return {name: value for name, value in self.model_dump().items() if decides(name)}
+
     @model_validator(mode="before")
     @classmethod
     def _no_truth_for_a_number(cls, values: Any) -> Any:

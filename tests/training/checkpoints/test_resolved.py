@@ -11,6 +11,11 @@ from tests.refusals import refused
 from tests.training.toy import Fast, recipe
 
 
+def test_a_field_of_another_choice_decides_nothing():
+    sections = (TransformerSection(), TransformerSection(positions="rotary"))
+    assert ["model.rotary_base" in resolved.recipe_fields(Recipe(model=one)) for one in sections] == [False, True]
+
+
 def fields(**more):
     return {**resolved.recipe_fields(recipe()), "chosen.steps": 40, "fingerprint.data": "ab", **more}
 

@@ -45,13 +45,11 @@ def recipe_fields(recipe: Recipe) -> dict[str, Plain]:
     """Every field of a recipe that decides the weights, by its dotted name; minutes decide nothing beside steps."""
     fields: dict[str, Plain] = {"recipe.task": recipe.task, "recipe.seed": recipe.seed}
     for section in (name for name in recipe.sections if name != "decoding"):
-        for name, value in getattr(recipe, section).model_dump().items():
+        for name, value in getattr(recipe, section).deciding().items():
             if f"{section}.{name}" not in _FREE:
                 fields[f"{section}.{name}"] = value
     if recipe.training.steps is not None:
         del fields["training.minutes"]
-    if getattr(recipe.model, "positions", "none") != "rotary":  # runs of earlier versions have no such fields
-        fields = {name: value for name, value in fields.items() if not name.startswith("model.rotary_")}
     return fields
 
 
