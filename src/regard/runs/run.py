@@ -23,7 +23,7 @@ from regard.tasks import model_writer
 from regard.tasks.defaults import FEWEST, refuse_too_large
 from regard.tasks.model_folder import load
 from regard.tasks.model_writer import ModelFolderWriter
-from regard.tasks.protocols import DataPaths, TrainingJob, TrainingTask
+from regard.tasks.protocols import ProductPaths, TrainingJob, TrainingTask
 from regard.training.budget import Costs, time_summary
 from regard.training.checkpoints import manifest, resolved
 from regard.training.checkpoints.output_folder import Action, Resume, claim_output
@@ -213,7 +213,9 @@ def _teacher(work: TrainingRun, prepared: Any, exact: ops.Path) -> Callable[[Rec
     def teach(recipe: Recipe, product: ops.Path) -> TrainingTask:
         model = job.task.build(recipe, assets.sizes, key(recipe.seed, "weights"))
         job.begin(model)
-        return job.teach(job.task(recipe, assets, model.to(work.machine.device)), prepared, DataPaths(product, exact))
+        return job.teach(
+            job.task(recipe, assets, model.to(work.machine.device)), prepared, ProductPaths(product, exact)
+        )
 
     return teach
 

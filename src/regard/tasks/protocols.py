@@ -166,7 +166,7 @@ class TrainingTask(Objective, Protocol):
 
 
 @dataclass(frozen=True)
-class DataPaths:
+class ProductPaths:
     """How products are computed while training, and while validating (``nn/ops.py``)."""
 
     training: ops.Path = "exact"
@@ -183,7 +183,7 @@ class BaseTraining(ABC):
         size: of the data as the table of sizes counts it: texts, images or characters.
     """
 
-    def __init__(self, task: Any, prepared: Any, paths: DataPaths, size: int) -> None:
+    def __init__(self, task: Any, prepared: Any, paths: ProductPaths, size: int) -> None:
         self.task, self.prepared, self.paths, self.size = task, prepared, paths, size
         ops.use(task.model, paths.training)
 
@@ -234,7 +234,7 @@ class TrainingJob(ABC):
     def assets(self, prepared: Any) -> Any:
         """The assets of the model."""
 
-    def teach(self, task: Any, prepared: Any, paths: DataPaths) -> TrainingTask:
+    def teach(self, task: Any, prepared: Any, paths: ProductPaths) -> TrainingTask:
         """The training task for a freshly initialised model."""
         found: TrainingTask = self.training(task, prepared, paths)
         return found

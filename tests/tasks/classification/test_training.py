@@ -20,7 +20,7 @@ from regard.nn.hooks import intervene
 from regard.system.errors import RegardError
 from regard.tasks.classification.training import ClassificationJob, ClassificationTraining
 from regard.tasks.metrics.calibration import SCORES, acceptance_scores, choose_threshold, temperature
-from regard.tasks.protocols import DataPaths
+from regard.tasks.protocols import ProductPaths
 from tests.refusals import refused
 from tests.tasks.classification.small_classifiers import WORDS, rows, taught, written
 from tests.tasks.trials import evenly, shares
@@ -103,7 +103,7 @@ def teaching(task: Any, train: Path, valid: Path, folder: Path) -> Classificatio
     """The teaching of a task that is there, on these files."""
     scanned = DataScan.of([open_labelled(train)], open_labelled(valid), scan=LabelScan)
     job = ClassificationJob(task.recipe, scanned)
-    return ClassificationTraining(task, job.prepare(folder, no_progress), DataPaths())
+    return ClassificationTraining(task, job.prepare(folder, no_progress), ProductPaths())
 
 
 @pytest.mark.parametrize("kind", ["single", "multi", "regression"])

@@ -19,7 +19,7 @@ from regard.data.corpora.tagged import open_tagged
 from regard.runs.train import train
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import TagAssets
-from regard.tasks.protocols import DataPaths
+from regard.tasks.protocols import ProductPaths
 from regard.tasks.tagging import tagger
 from regard.tasks.tagging.tagger import Tagging, decode_tags, head_of, read_words
 from regard.tasks.tagging.training import TaggingJob, TaggingTraining
@@ -172,7 +172,7 @@ def taught(task: Tagging, folder: Path) -> TaggingTraining:
     folder.mkdir(exist_ok=True)
     sides = [open_tagged(write(folder / f"{n}.conll", sentences(count, n))) for n, count in ((1, 200), (2, 20))]
     job = TaggingJob(task.recipe, DataScan.of(sides[:1], sides[1], scan=TagScan))
-    return TaggingTraining(task, job.prepare(folder / "data", no_progress), DataPaths())
+    return TaggingTraining(task, job.prepare(folder / "data", no_progress), ProductPaths())
 
 
 @pytest.mark.parametrize("own", [{}, {"crf": True}], ids=str)

@@ -16,7 +16,7 @@ from regard.models.build import transformer
 from regard.models.inputs import pairs
 from regard.nn import ops
 from regard.tasks.metrics.bleu import score
-from regard.tasks.protocols import DataPaths
+from regard.tasks.protocols import ProductPaths
 from regard.tasks.translation.training import MAX_EXTRA, SAMPLES, TranslationTraining, max_extra
 from regard.tasks.translation.translator import Translation
 from tests.data.prepare.preparing import prepare_pairs
@@ -45,7 +45,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> PreparedPairs:
 def made(prepared: PreparedPairs, training_path: ops.Path = "exact", recipe: Recipe = RECIPE) -> TranslationTraining:
     both = prepared.vocabularies
     model = transformer(recipe.model, both.source.size, both.target.size, 3)
-    paths = DataPaths(training_path, "exact")
+    paths = ProductPaths(training_path, "exact")
     return TranslationTraining(Translation(recipe, both, model), PairBatches(prepared, recipe), prepared, paths)
 
 

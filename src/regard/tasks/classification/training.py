@@ -31,7 +31,7 @@ from regard.system.errors import RegardError
 from regard.tasks.assets import TextAssets
 from regard.tasks.classification.classifier import Classification, Scores
 from regard.tasks.classification.losses import CRITERIA, NUMBER, Labels
-from regard.tasks.protocols import BaseTraining, DataPaths, ShouldStop, TrainingJob, device_of
+from regard.tasks.protocols import BaseTraining, ProductPaths, ShouldStop, TrainingJob, device_of
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, text_side
 from regard.tasks.text.task import mean_over_windows
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, tick
@@ -93,7 +93,7 @@ class LabelTrainingTask(BaseTraining):
     noun: ClassVar[str]
     """Plural noun for the labelled examples."""
 
-    def __init__(self, task: Any, prepared: PreparedExamples, paths: DataPaths) -> None:
+    def __init__(self, task: Any, prepared: PreparedExamples, paths: ProductPaths) -> None:
         super().__init__(task, prepared, paths, prepared.wholes.count)
         self._refuse_nothing_to_tell_apart()
         section = task.recipe.classification
@@ -214,7 +214,7 @@ class ClassificationTraining(LabelTrainingTask):
 
     noun: ClassVar[str] = "texts"
 
-    def __init__(self, task: Classification, prepared: PreparedExamples, paths: DataPaths) -> None:
+    def __init__(self, task: Classification, prepared: PreparedExamples, paths: ProductPaths) -> None:
         super().__init__(task, prepared, paths)
         text = text_side(prepared, task.recipe)
         self.examples = Examples.of(text, prepared.labels, task.recipe.training.tokens)

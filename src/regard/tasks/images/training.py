@@ -23,7 +23,7 @@ from regard.tasks.assets import ImageAssets
 from regard.tasks.classification.losses import NUMBER
 from regard.tasks.classification.training import LabelNames, LabelTrainingTask, refuse_nothing_outside
 from regard.tasks.images.classifier import ImageClassification
-from regard.tasks.protocols import DataPaths, TrainingJob, device_of
+from regard.tasks.protocols import ProductPaths, TrainingJob, device_of
 from regard.tasks.text.preparation import prepare_texts
 
 IMAGES = 64
@@ -35,7 +35,7 @@ class ImageTraining(LabelTrainingTask):
 
     noun: ClassVar[str] = "images"
 
-    def __init__(self, task: ImageClassification, prepared: PreparedExamples, paths: DataPaths) -> None:
+    def __init__(self, task: ImageClassification, prepared: PreparedExamples, paths: ProductPaths) -> None:
         super().__init__(task, prepared, paths)
         recipe = task.recipe
         self.examples = ImageExamples.of(prepared.text, prepared.labels, task.cut, recipe.training.tokens)

@@ -28,7 +28,7 @@ from regard.tasks.language.masked import MaskedLm
 from regard.tasks.language.scores import PredictionScores
 from regard.tasks.language.training import PredictionTraining, RunningTextJob
 from regard.tasks.model_writer import StoppableTrace
-from regard.tasks.protocols import DataPaths, ShouldStop
+from regard.tasks.protocols import ProductPaths, ShouldStop
 from regard.tasks.text.preparation import SYMBOLS
 from regard.text.tokenizers.tokenizer import MASK
 from regard.text.tokenizers.vocabulary import AnyTokenizer
@@ -94,7 +94,7 @@ class MaskedLmTraining(PredictionTraining):
 
     @classmethod
     def validation_scores(
-        cls, task: MaskedLm, prepared: PreparedExamples, paths: DataPaths, should_stop: ShouldStop
+        cls, task: MaskedLm, prepared: PreparedExamples, paths: ProductPaths, should_stop: ShouldStop
     ) -> PredictionScores:
         """Scores on the validation part of prepared text; its masks are fixed."""
         teaching, stop = cls(task, prepared, paths, 0), StoppableTrace(should_stop)

@@ -23,7 +23,7 @@ from regard.models.gpt import Gpt
 from regard.models.inputs import tokens
 from regard.nn import ops
 from regard.system.errors import UsageError
-from regard.tasks.protocols import DataPaths, ShouldStop
+from regard.tasks.protocols import ProductPaths, ShouldStop
 from regard.tasks.text.preparation import prepare_split
 from regard.tasks.text.task import ROOM
 from regard.text.tokenizers.vocabulary import AnyTokenizer
@@ -199,7 +199,7 @@ def evaluate_corpus(
     task: Any,
     corpus: Corpus[DocumentPart],
     coding: Callable[[AnyTokenizer, Recipe], DocumentEncoder],
-    scored: Callable[[Any, PreparedExamples, DataPaths, ShouldStop], PredictionScores],
+    scored: Callable[[Any, PreparedExamples, ProductPaths, ShouldStop], PredictionScores],
 ) -> PredictionScores:
     """The validation scores of training, computed on this text, masked with the recipe's seed.
 
@@ -209,7 +209,7 @@ def evaluate_corpus(
         coding: how it becomes ids.
         scored: scores the validation part of prepared text.
     """
-    known, paths = coding(task.assets.tokenizer, task.recipe), DataPaths(*[ops.full(str(task.device))] * 2)
+    known, paths = coding(task.assets.tokenizer, task.recipe), ProductPaths(*[ops.full(str(task.device))] * 2)
     with scratch() as folder:
         scanned: DataScan[Scan[DocumentPart]] = DataScan.of([corpus], corpus)
         scanned.refuse_unreadable("documents")

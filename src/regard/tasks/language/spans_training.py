@@ -20,7 +20,7 @@ from regard.tasks.language.scores import PredictionScores
 from regard.tasks.language.spans import SpanCorruption
 from regard.tasks.language.training import RunningTextJob, RunningTextTraining
 from regard.tasks.model_writer import StoppableTrace
-from regard.tasks.protocols import DataPaths, ShouldStop
+from regard.tasks.protocols import ProductPaths, ShouldStop
 from regard.tasks.text.task import pair_loss
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 from regard.training.objective import Done, Loss, Sample, ignore_progress, tick
@@ -89,7 +89,7 @@ class SpanCorruptionTraining(RunningTextTraining):
 
     @classmethod
     def validation_scores(
-        cls, task: SpanCorruption, prepared: PreparedExamples, paths: DataPaths, should_stop: ShouldStop
+        cls, task: SpanCorruption, prepared: PreparedExamples, paths: ProductPaths, should_stop: ShouldStop
     ) -> PredictionScores:
         """Loss on the validation part of prepared text; its missing spans are fixed."""
         teaching, text = cls(task, prepared, paths, 0), prepared.validation_text

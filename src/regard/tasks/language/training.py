@@ -29,7 +29,7 @@ from regard.nn import ops
 from regard.nn.loss import SmoothedCrossEntropy
 from regard.system.keys import generator
 from regard.tasks.assets import TextAssets
-from regard.tasks.protocols import BaseTraining, DataPaths, InputFiles, TrainingJob, TrainingTask, device_of
+from regard.tasks.protocols import BaseTraining, InputFiles, ProductPaths, TrainingJob, TrainingTask, device_of
 from regard.tasks.text.preparation import learned_tokenizer, prepare_split
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss, tick
@@ -120,7 +120,7 @@ class RunningTextJob(TrainingJob):
         """The tokenizer."""
         return TextAssets.load(prepared.folder)
 
-    def teach(self, task: Any, prepared: PreparedExamples, paths: DataPaths) -> TrainingTask:
+    def teach(self, task: Any, prepared: PreparedExamples, paths: ProductPaths) -> TrainingTask:
         """The training task for a fresh model."""
         found: TrainingTask = self.training(task, prepared, paths, self.characters)
         return found
@@ -162,7 +162,7 @@ class RunningTextTraining(BaseTraining):
         characters: of the text, for the size table.
     """
 
-    def __init__(self, task: Any, prepared: PreparedExamples, paths: DataPaths, characters: int) -> None:
+    def __init__(self, task: Any, prepared: PreparedExamples, paths: ProductPaths, characters: int) -> None:
         super().__init__(task, prepared, paths, characters)
         recipe = task.recipe
         self.batches = self.guessing(prepared.text, prepared.labels, recipe.seed).feed(recipe, prepared.fingerprint)

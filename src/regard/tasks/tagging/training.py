@@ -26,7 +26,7 @@ from regard.nn.layout import Sequences
 from regard.tasks.assets import FittedValues, TagAssets, TextAssets
 from regard.tasks.metrics import calibration
 from regard.tasks.metrics.spans import TagScores, tag_scores
-from regard.tasks.protocols import BaseTraining, DataPaths, ShouldStop, TrainingJob, device_of
+from regard.tasks.protocols import BaseTraining, ProductPaths, ShouldStop, TrainingJob, device_of
 from regard.tasks.tagging.tagger import Tagging, decode_tags, head_of, split_by, word_scores
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, tagged_sides
 from regard.text.tags import Scheme, TaggedWords, inventory, spans_of, split_tag
@@ -60,7 +60,7 @@ class TaggingTraining(BaseTraining):
         paths: how products are computed.
     """
 
-    def __init__(self, task: Tagging, prepared: PreparedExamples, paths: DataPaths) -> None:
+    def __init__(self, task: Tagging, prepared: PreparedExamples, paths: ProductPaths) -> None:
         super().__init__(task, prepared, paths, prepared.count)
         self.examples = Examples.of(*tagged_sides(prepared, task.recipe), task.recipe.training.tokens)
         self.batches = self.examples.feed(task.recipe, prepared.fingerprint, self.examples.plain)

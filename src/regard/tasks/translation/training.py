@@ -30,7 +30,7 @@ from regard.tasks import model_writer
 from regard.tasks.defaults import size_for
 from regard.tasks.metrics.bleu import score
 from regard.tasks.model_writer import StoppableTrace
-from regard.tasks.protocols import BaseTraining, DataPaths, ShouldStop, TrainingJob
+from regard.tasks.protocols import BaseTraining, ProductPaths, ShouldStop, TrainingJob
 from regard.tasks.text.task import pair_loss
 from regard.tasks.translation.translator import Hypothesis, Translation
 from regard.text.tokenizers.vocabulary import Vocabularies, learn_vocabularies, sample
@@ -65,7 +65,7 @@ class TranslationTraining(BaseTraining):
         paths: how products are computed.
     """
 
-    def __init__(self, task: Translation, batches: PairBatches, prepared: PreparedPairs, paths: DataPaths) -> None:
+    def __init__(self, task: Translation, batches: PairBatches, prepared: PreparedPairs, paths: ProductPaths) -> None:
         super().__init__(task, prepared, paths, batches.pairs)
         self.batches = batches
         self.criterion = SmoothedCrossEntropy(task.recipe.training.label_smoothing)
@@ -228,6 +228,6 @@ class TranslationJob(TrainingJob):
         """The vocabularies learned from them."""
         return prepared.vocabularies
 
-    def teach(self, task: Translation, prepared: PreparedPairs, paths: DataPaths) -> TranslationTraining:
+    def teach(self, task: Translation, prepared: PreparedPairs, paths: ProductPaths) -> TranslationTraining:
         """Teacher forcing on the pairs."""
         return TranslationTraining(task, PairBatches(prepared, task.recipe), prepared, paths)
