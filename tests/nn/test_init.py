@@ -6,7 +6,7 @@ from regard.nn.attention.multi_head import MultiHeadAttention, Scoring
 from regard.nn.dropout import Dropout
 from regard.nn.embeddings import InputEmbedding, TokenEmbedding
 from regard.nn.init import initialise
-from regard.nn.layers import EncoderLayer, FeedForward, PreNorm
+from regard.nn.layers import EncoderLayer, PlainFeedForward, PreNorm
 from regard.nn.layout import Layout, Sequences
 from regard.nn.normalization import LayerNorm
 from regard.nn.ops import Linear
@@ -33,7 +33,7 @@ def own_encoder() -> nn.ModuleList:
     positions = Relative(2, 8, 16, True)
     attention = MultiHeadAttention(8, 2, 4, 4, scoring=Scoring(scaled=False, positions=positions))
     residuals = [PreNorm(LayerNorm(8), Dropout(0.0)) for _ in range(2)]
-    layer = EncoderLayer(attention, FeedForward(8, 16, nn.ReLU()), residuals)
+    layer = EncoderLayer(attention, PlainFeedForward(8, 16, nn.ReLU()), residuals)
     return nn.ModuleList([InputEmbedding(TokenEmbedding(20, 8), positions, 0.0), layer])
 
 

@@ -7,7 +7,15 @@ from torch import nn
 
 from regard.nn.attention.multi_head import MultiHeadAttention
 from regard.nn.dropout import Dropout
-from regard.nn.layers import DecoderLayer, EncoderLayer, FeedForward, PostNorm, PreNorm
+from regard.nn.layers import (
+    DecoderLayer,
+    EncoderLayer,
+    FeedForward,
+    GatedFeedForward,
+    PlainFeedForward,
+    PostNorm,
+    PreNorm,
+)
 from regard.nn.layout import Layout
 from regard.nn.normalization import LayerNorm
 from tests.models.small_models import arrays, assert_near, sequences, stir
@@ -33,7 +41,7 @@ def split(x_TD: torch.Tensor, lengths: list[int]) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("place", ["post", "pre"])
 def test_encoder_layer(place: str) -> None:
-    layer = EncoderLayer(attention(), FeedForward(6, 9, nn.ReLU()), residuals(place, 2)).double()
+    layer = EncoderLayer(attention(), PlainFeedForward(6, 9, nn.ReLU()), residuals(place, 2)).double()
     stir(layer)
     of = sequences(SIZES)
     kind = equations.Kind(HEADS, place)
@@ -42,7 +50,7 @@ def test_encoder_layer(place: str) -> None:
 
 
 def test_an_encoder_layer_under_causal_does_not_look_ahead() -> None:
-    layer = EncoderLayer(attention(), FeedForward(6, 9, nn.ReLU()), residuals("pre", 2)).double()
+    layer = EncoderLayer(attention(), PlainFeedForward(6, 9, nn.ReLU()), residuals("pre", 2)).double()
     stir(layer)
     layout = Layout(sequences(SIZES), sequences(SIZES))
     changed_TD = X_TD.clone()
@@ -56,7 +64,7 @@ def test_an_encoder_layer_under_causal_does_not_look_ahead() -> None:
 
 @pytest.mark.parametrize("place", ["post", "pre"])
 def test_decoder_layer(place: str) -> None:
-    layer = DecoderLayer(attention(), attention(), FeedForward(6, 9, nn.ReLU()), residuals(place, 3)).double()
+    layer = DecoderLayer(attention(), attention(), PlainFeedForward(6, 9, nn.ReLU()), residuals(place, 3)).double()
     stir(layer)
     own, memory = sequences(SIZES), sequences(MEMORY_SIZES)
     found_TD = layer(X_TD, MEMORY_SD, Layout(own, own), Layout(own, memory))
@@ -71,7 +79,7 @@ INPUT_TD = torch.randn(6, 10, dtype=torch.float64, generator=torch.Generator().m
 @pytest.mark.parametrize("biases", [True, False])
 @pytest.mark.parametrize("activation", [nn.GELU("tanh"), nn.SiLU(), nn.ReLU()], ids=["gelu", "swish", "relu"])
 def test_what_the_activation_opens_lets_the_other_projection_through(activation: nn.Module, biases: bool) -> None:
-    part = FeedForward(10, 14, activation, biases=biases, gated=True).double()
+    part = GatedFeedForward(10, 14, activation, biases=biases).double()
     stir(part)
     weights = arrays(part)
 
@@ -90,15 +98,15 @@ def test_it_is_the_one_of_t5() -> None:
 
     theirs = modeling.T5DenseGatedActDense(T5Config(d_model=10, d_ff=14, dense_act_fn="gelu_new", dropout_rate=0.0))
     theirs = theirs.double().eval()
-    part = FeedForward(10, 14, nn.GELU("tanh"), biases=False, gated=True).double()
+    part = GatedFeedForward(10, 14, nn.GELU("tanh"), biases=False).double()
     names = {"inner": "wi_0", "gate": "wi_1", "outer": "wo"}
     part.load_state_dict({f"{our}.weight": getattr(theirs, their).weight for our, their in names.items()})
     assert_near(part(INPUT_TD), theirs(INPUT_TD), 1e-9)
 
 
-@pytest.mark.parametrize("gated", [False, True])
-def test_it_is_position_wise_and_drops_inside(gated: bool) -> None:
-    part = FeedForward(10, 14, nn.SiLU(), dropout=0.5, gated=gated).double()
+@pytest.mark.parametrize("kind", [PlainFeedForward, GatedFeedForward])
+def test_it_is_position_wise_and_drops_inside(kind: type[FeedForward]) -> None:
+    part = kind(10, 14, nn.SiLU(), dropout=0.5).double()
     assert not torch.allclose(part(INPUT_TD), part(INPUT_TD))
     part.eval()
     assert torch.equal(part(INPUT_TD), part(INPUT_TD))
@@ -107,7 +115,7 @@ def test_it_is_position_wise_and_drops_inside(gated: bool) -> None:
 
 
 def test_every_weight_of_it_is_learned() -> None:
-    part = FeedForward(10, 14, nn.SiLU(), gated=True).double()
+    part = GatedFeedForward(10, 14, nn.SiLU()).double()
     stir(part)
     part(INPUT_TD).square().sum().backward()
     for name, parameter in part.named_parameters():
@@ -116,6 +124,6 @@ def test_every_weight_of_it_is_learned() -> None:
 
 
 def test_a_plain_one_without_biases_has_none() -> None:
-    part = FeedForward(10, 14, nn.ReLU(), biases=False).double()
+    part = PlainFeedForward(10, 14, nn.ReLU(), biases=False).double()
     assert sorted(arrays(part)) == ["inner.weight", "outer.weight"]
     assert not part(torch.zeros(3, 10, dtype=torch.float64)).any()

@@ -7,7 +7,7 @@ from torch import nn
 
 from regard.nn.dropout import Dropout
 from regard.nn.embeddings import InputEmbedding, TokenEmbedding
-from regard.nn.layers import FeedForward, PostNorm, PreNorm
+from regard.nn.layers import PlainFeedForward, PostNorm, PreNorm
 from regard.nn.normalization import LayerNorm, RMSNorm
 from regard.nn.positions import Learned, NoPositions, Sinusoidal, sinusoids
 from tests.models.small_models import arrays, assert_near, stir
@@ -79,7 +79,7 @@ def test_norms() -> None:
     ("activation", "equation"), [(nn.ReLU(), equations.relu), (nn.GELU(), equations.gelu)], ids=["relu", "gelu"]
 )
 def test_feed_forward(activation: nn.Module, equation) -> None:
-    part = FeedForward(10, 14, activation).double()
+    part = PlainFeedForward(10, 14, activation).double()
     stir(part)
     assert_near(part(X_TD), equations.feed_forward(X_TD.numpy(), arrays(part), equation), 1e-12)
 

@@ -67,10 +67,10 @@ class VectorHead(nn.Module):
 
     def forward(self, hidden_TD: Tensor, sequences: Sequences) -> Tensor:
         """``vector_BD`` of every text."""
-        return _pooled(self.pool, self.dense, hidden_TD, sequences)
+        return _text_vector(self.pool, self.dense, hidden_TD, sequences)
 
 
-def _pooled(pool: Pool, dense: Linear | None, hidden_TD: Tensor, sequences: Sequences) -> Tensor:
+def _text_vector(pool: Pool, dense: Linear | None, hidden_TD: Tensor, sequences: Sequences) -> Tensor:
     vector_BD = pool(hidden_TD, sequences)
     return vector_BD if dense is None else torch.tanh(dense(vector_BD))
 
@@ -93,7 +93,7 @@ class TextHead(nn.Module):
 
     def forward(self, hidden_TD: Tensor, sequences: Sequences) -> Tensor:
         """``score_BC`` of every text."""
-        score_BC: Tensor = self.classes(self.dropout(_pooled(self.pool, self.dense, hidden_TD, sequences)))
+        score_BC: Tensor = self.classes(self.dropout(_text_vector(self.pool, self.dense, hidden_TD, sequences)))
         return score_BC
 
 

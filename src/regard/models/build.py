@@ -31,7 +31,16 @@ from regard.nn.embeddings import InputEmbedding, PatchEmbedding, Segments, Token
 from regard.nn.heads import CRFTags, IndependentTags
 from regard.nn.hooks import name_parts
 from regard.nn.init import initialise, undrawn
-from regard.nn.layers import DecoderLayer, EncoderLayer, FeedForward, PostNorm, PreNorm, Residual
+from regard.nn.layers import (
+    DecoderLayer,
+    EncoderLayer,
+    FeedForward,
+    GatedFeedForward,
+    PlainFeedForward,
+    PostNorm,
+    PreNorm,
+    Residual,
+)
 from regard.nn.normalization import BatchNorm, GroupNorm, LayerNorm, RMSNorm, Scaled, count_real_tokens
 from regard.nn.ops import Linear
 from regard.nn.positions import Grid, Learned, LinearBias, NoPositions, Positions, Relative, Rotary, Sinusoidal
@@ -45,15 +54,14 @@ NORMS: dict[str, Callable[[Attentive], nn.Module]] = {
     "batch": lambda model: BatchNorm(model.d_model, model.norm_epsilon),
     "group": lambda model: GroupNorm(model.d_model, model.norm_groups, model.norm_epsilon),
 }
-FEEDFORWARDS: dict[str, tuple[bool, Callable[[], nn.Module]]] = {
-    "relu": (False, nn.ReLU),
-    "gelu": (False, nn.GELU),
-    "gelu_tanh": (False, lambda: nn.GELU("tanh")),
-    "swish": (False, nn.SiLU),
-    "gated_gelu": (True, lambda: nn.GELU("tanh")),
-    "gated_swish": (True, nn.SiLU),
+FEEDFORWARDS: dict[str, tuple[type[FeedForward], Callable[[], nn.Module]]] = {
+    "relu": (PlainFeedForward, nn.ReLU),
+    "gelu": (PlainFeedForward, nn.GELU),
+    "gelu_tanh": (PlainFeedForward, lambda: nn.GELU("tanh")),
+    "swish": (PlainFeedForward, nn.SiLU),
+    "gated_gelu": (GatedFeedForward, lambda: nn.GELU("tanh")),
+    "gated_swish": (GatedFeedForward, nn.SiLU),
 }
-"""Whether it is gated, and its activation."""
 RESIDUALS: dict[str, Callable[[nn.Module, Dropout], Residual]] = {"post": PostNorm, "pre": PreNorm}
 POSITIONS: dict[str, Callable[[Attentive, bool], Positions]] = {
     "sinusoidal": lambda model, two_way: Sinusoidal(model.d_model),
@@ -294,16 +302,16 @@ class _Stack:
 
     def _attention(self, cross: bool = False) -> MultiHeadAttention:
         model = self.model
-        shared = self.positions if self.positions.in_attention and not cross else None
+        acts = self.positions.turns or self.positions.bias() is not None
+        shared = self.positions if acts and not cross else None
         scoring = Scoring(model.scale_scores, model.biases, shared)
         sizes = model.d_model, model.heads, model.key_size, model.value_size
         return MultiHeadAttention(*sizes, model.attention_dropout, scoring)
 
     def _feedforward(self) -> FeedForward:
         model = self.model
-        gated, activation = FEEDFORWARDS[model.activation]
-        sizes = model.d_model, model.d_ff
-        return FeedForward(*sizes, activation(), model.feedforward_dropout, model.biases, gated)
+        kind, activation = FEEDFORWARDS[model.activation]
+        return kind(model.d_model, model.d_ff, activation(), model.feedforward_dropout, model.biases)
 
     def _residuals(self, count: int) -> list[Residual]:
         kind, norm = RESIDUALS[self.model.norm_place], NORMS[self.model.norm]

@@ -15,38 +15,54 @@ from regard.nn.layout import Layout
 from regard.nn.ops import Linear, project
 
 
-class FeedForward(nn.Module):
-    """``FFN(x) = max(0, x W_1 + b_1) W_2 + b_2``, the same for every position [Vaswani17 §3.3, eq. 2].
+class FeedForward(nn.Module, ABC):
+    """``FFN(x) = inner(x) W_2 + b_2``, the same for every position; its kinds differ in what is inside.
 
-    The activation is a part: ReLU in the paper, GELU [Hendrycks16] in its relatives. If ``gated`` it multiplies a
-    second projection: ``FFN(x) = (g(x W_1) ⊗ x W_g) W_2`` [Shazeer20].
+    The activation is a part: ReLU in the paper, GELU [Hendrycks16] in its relatives.
     """
 
     def __init__(
-        self,
-        d_model: int,
-        d_ff: int,
-        activation: nn.Module,
-        dropout: float = 0.0,
-        biases: bool = True,
-        gated: bool = False,
+        self, d_model: int, d_ff: int, activation: nn.Module, dropout: float = 0.0, biases: bool = True
     ) -> None:
         super().__init__()
         self.inner = Linear(d_model, d_ff, bias=biases)
         self.activation = activation
         self.dropout = Dropout(dropout)
         self.outer = Linear(d_ff, d_model, bias=biases)
-        self.gate = Linear(d_model, d_ff, bias=biases) if gated else None
         self.path = ""
+
+    @abstractmethod
+    def inside(self, x_TD: Tensor) -> Tensor:
+        """``inner_TF``: what the second projection reads, before dropout."""
 
     def forward(self, x_TD: Tensor) -> Tensor:
         """Every token on its own."""
-        if self.gate is None:
-            inner_TF = self.activation(self.inner(x_TD))
-        else:
-            inner_TF, gate_TF = project(x_TD, [self.inner, self.gate])
-            inner_TF = self.activation(inner_TF) * gate_TF
-        return hooks.hook_point(f"{self.path}.output", self.outer(self.dropout(inner_TF)))
+        return hooks.hook_point(f"{self.path}.output", self.outer(self.dropout(self.inside(x_TD))))
+
+
+class PlainFeedForward(FeedForward):
+    """``FFN(x) = max(0, x W_1 + b_1) W_2 + b_2``, or with another activation [Vaswani17 §3.3, eq. 2]."""
+
+    def inside(self, x_TD: Tensor) -> Tensor:
+        """``max(0, x W_1 + b_1)``."""
+        inner_TF: Tensor = self.activation(self.inner(x_TD))
+        return inner_TF
+
+
+class GatedFeedForward(FeedForward):
+    """``FFN(x) = (g(x W_1) ⊗ x W_g) W_2``: gated by the activation [Shazeer20]."""
+
+    def __init__(
+        self, d_model: int, d_ff: int, activation: nn.Module, dropout: float = 0.0, biases: bool = True
+    ) -> None:
+        super().__init__(d_model, d_ff, activation, dropout, biases)
+        self.gate = Linear(d_model, d_ff, bias=biases)
+
+    def inside(self, x_TD: Tensor) -> Tensor:
+        """``g(x W_1) ⊗ x W_g``."""
+        inner_TF, gate_TF = project(x_TD, [self.inner, self.gate])
+        gated_TF: Tensor = self.activation(inner_TF) * gate_TF
+        return gated_TF
 
 
 class EncoderLayer(nn.Module):

@@ -21,8 +21,6 @@ from regard.nn.layout import Sequences
 class Positions(nn.Module, ABC):
     """What every kind of positions offers."""
 
-    in_attention: ClassVar[bool]
-    """Whether it acts inside attention, so that every layer has to know it."""
     turns: ClassVar[bool] = False
     """Whether it turns queries and keys."""
 
@@ -42,8 +40,6 @@ class Positions(nn.Module, ABC):
 class EmbeddingPositions(Positions):
     """Kinds that add to the embeddings only."""
 
-    in_attention = False
-
     @final
     def bias(self) -> None:
         """Nothing is added to the scores."""
@@ -56,8 +52,6 @@ class EmbeddingPositions(Positions):
 
 class ScorePositions(Positions):
     """Kinds that add to the scores of attention only: :meth:`forward` gives the addend."""
-
-    in_attention = True
 
     @final
     def embed(self, x_TD: Tensor, positions_T: Tensor, longest: int) -> Tensor:
@@ -204,7 +198,7 @@ class Rotary(Positions):
         scaling: positions are divided by it, so that longer texts turn as far as those of training [Chen23].
     """
 
-    in_attention = turns = True
+    turns = True
 
     def __init__(self, size: int, base: float, scaling: float = 1.0) -> None:
         super().__init__()

@@ -97,7 +97,7 @@ class MultiHeadAttention(nn.Module):
         """Every token of ``x_TD`` attends to its sequence's ``memory_SD``; self-attention if that is ``x_TD``."""
         if memory_SD is x_TD:
             return self._attend(*self._self_attention(x_TD, layout), layout, causal)
-        query_THK = self._turned(self.query(x_TD), layout.queries)
+        query_THK = self._rotate(self.query(x_TD), layout.queries)
         return self._attend(query_THK, *self.keys_and_values(memory_SD, layout.keys), layout, causal)
 
     def prefill(self, x_TD: Tensor, cache: KVCache, places_T: Tensor, layout: Layout) -> Tensor:
@@ -109,18 +109,18 @@ class MultiHeadAttention(nn.Module):
     def keys_and_values(self, memory_SD: Tensor, sequences: Sequences) -> tuple[Tensor, Tensor]:
         """``key_SHK, value_SHU`` of the tokens of ``sequences``, for a cache."""
         key, value = project(memory_SD, [self.key, self.value])
-        return self._turned(key, sequences), self._split(value)
+        return self._rotate(key, sequences), self._split(value)
 
     def attend_cached(self, x_ND: Tensor, cache: KVCache, layout: Layout) -> Tensor:
         """Every row's new token attends to the keys and values of its row in a cache."""
-        query_NHK = self._turned(self.query(x_ND), layout.queries)
+        query_NHK = self._rotate(self.query(x_ND), layout.queries)
         return self._attend(query_NHK, cache.key_SHK, cache.value_SHU, layout, False)
 
     def _self_attention(self, x_TD: Tensor, layout: Layout) -> tuple[Tensor, Tensor, Tensor]:
         query, key, value = project(x_TD, [self.query, self.key, self.value])
-        return self._turned(query, layout.queries), self._turned(key, layout.keys), self._split(value)
+        return self._rotate(query, layout.queries), self._rotate(key, layout.keys), self._split(value)
 
-    def _turned(self, x_TX: Tensor, sequences: Sequences) -> Tensor:
+    def _rotate(self, x_TX: Tensor, sequences: Sequences) -> Tensor:
         """Queries or keys by heads, as their positions turn them."""
         x_THK = self._split(x_TX)
         if self.positions is None or not self.positions.turns:
