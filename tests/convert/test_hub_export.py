@@ -14,7 +14,7 @@ from regard.config import Decoding, Recipe, recipe_from
 from regard.convert import exports, hub_files, read_hub_model
 from regard.convert.hub_import import OUTLINES
 from regard.data.batches.patches import Scale
-from regard.decoding.rows import Symbols
+from regard.decoding.hypotheses import Symbols
 from regard.decoding.search import search
 from regard.models.build import transformer
 from regard.models.decoding.transformer import TransformerStepper

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.decoding.rows import Hypothesis, NBest, length_penalty
+from regard.decoding.hypotheses import Hypothesis, NBest, length_penalty
 
 
 def hypothesis(score: float, token: int = 2) -> Hypothesis:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.config import Decoding
-from regard.decoding.rows import NO_ROWS, NBest, Sentence, Symbols
+from regard.decoding.hypotheses import NO_ROWS, NBest, Sentence, Symbols
 from regard.decoding.scheduler import Scheduler
 from regard.decoding.search import beam, enqueue, random_sampling, sample, search, seen_tokens, uniforms
 from regard.system.errors import RegardError, UsageError

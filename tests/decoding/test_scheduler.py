@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.config import Decoding
-from regard.decoding.rows import Symbols
+from regard.decoding.hypotheses import Symbols
 from regard.decoding.scheduler import Scheduler
 from regard.decoding.search import beam, search
 from tests.decoding.counted_calls import calls

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.config import Decoding
-from regard.decoding.rows import NO_ROWS, NBest, Sentence, Symbols
+from regard.decoding.hypotheses import NO_ROWS, NBest, Sentence, Symbols
 from regard.decoding.search import beam, greedy, search
 from regard.system.errors import RegardError, UsageError
 from tests.decoding.table_step import END, Table, TableAnswer, TableStep

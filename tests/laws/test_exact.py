@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from regard.config import Decoding
-from regard.decoding.rows import Symbols
+from regard.decoding.hypotheses import Symbols
 from regard.decoding.search import sample, search
 from regard.models.decoding import stepper
 from regard.models.store import load_weights, to_bytes, weights

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from regard.config import Decoding
-from regard.decoding.rows import Hypothesis, Symbols, length_penalty
+from regard.decoding.hypotheses import Hypothesis, Symbols, length_penalty
 from regard.decoding.search import search
 from regard.models.decoding import stepper
 from regard.models.inputs import pairs

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from regard.config import Decoding
-from regard.decoding.rows import Symbols
+from regard.decoding.hypotheses import Symbols
 from regard.decoding.search import search
 from regard.models.decoding import stepper
 from regard.models.inputs import pairs

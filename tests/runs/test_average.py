@@ -39,7 +39,8 @@ def test_all_that_are_kept_or_those_named(tmp_path: Path) -> None:
     made = run(tmp_path / "model")
     folder = tmp_path / "model" / "training" / "checkpoints"
     assert select_checkpoints(tmp_path / "model") == [folder / f"step-0000{step}" for step in (10, 20, 30)]
-    task = average(tmp_path / "model", tmp_path / "mean", checkpoints=[folder / "step-000010"])
+    files = [folder / "step-000010", folder / "step-000010" / "weights.safetensors"]
+    task = average(tmp_path / "model", tmp_path / "mean", checkpoints=files)
     assert all(torch.equal(weight, made[10][name]) for name, weight in weights(task.model).items())
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.config import Decoding
-from regard.decoding.rows import (
+from regard.decoding.hypotheses import (
     NO_ROWS,
     Choice,
     Choose,

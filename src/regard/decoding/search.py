@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from regard.config import Decoding
-from regard.decoding.rows import Choice, Choose, Floats, Hypothesis, Ints, Rows, Stop, Symbols
+from regard.decoding.hypotheses import Choice, Choose, Floats, Hypothesis, Ints, Rows, Stop, Symbols
 from regard.decoding.scheduler import Scheduler
 from regard.decoding.step import Answer, Step
 from regard.decoding.trace import Trace

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.decoding.rows import Choice, Rows
+from regard.decoding.hypotheses import Choice, Rows
 from regard.decoding.step import Answer
 
 Fate = Literal["live", "finished", "left"]

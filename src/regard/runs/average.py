@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from regard.config import recipe_toml
 from regard.models import store
@@ -14,6 +14,9 @@ from regard.tasks.model_path import model_folder
 from regard.training.checkpoints import checkpoint, manifest
 from regard.training.checkpoints.files import Files
 from regard.training.checkpoints.output_folder import fresh_folder, refuse_other
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def average(
@@ -34,7 +37,7 @@ def average(
     recipe, assets = load_recipe_and_assets(folder)
     refuse_other(output)
     chosen = [Path(path) for path in checkpoints] or select_checkpoints(folder, last)
-    weights = checkpoint.average(chosen)
+    weights = mean_of_weights(chosen)
     shapes = {name: tuple(weight.shape) for name, weight in weights.items()}
     if shapes != {name: tuple(part.shape) for name, part in store.named_tensors(outline(recipe, assets)).items()}:
         message = "is a checkpoint of another model: names or shapes differ from the recipe's"
@@ -48,6 +51,25 @@ def average(
     with fresh_folder(output) as fresh:
         manifest.replace(fresh, {name: [content] for name, content in contents.items()}, Files())
     return load(output)
+
+
+def mean_of_weights(places: Sequence[Path]) -> dict[str, Tensor]:
+    """The mean of each tensor over one or more checkpoints, snapshots or safetensors files, summed in float64.
+
+    Raises:
+        Damaged: a folder is not as it was written.
+        RegardError: two places hold different names or shapes.
+    """
+    first = checkpoint.weights(places[0])
+    sums = {name: tensor.double() for name, tensor in first.items()}
+    for place in places[1:]:
+        found = checkpoint.weights(place)
+        odd = set(found) ^ set(sums) or {name for name in sums if sums[name].shape != found[name].shape}
+        if odd:
+            raise RegardError(f"{min(odd)!r} is not the same as in {places[0]}; average weights of one run", str(place))
+        for name, tensor in found.items():
+            sums[name] += tensor.double()
+    return {name: (total / len(places)).to(first[name].dtype) for name, total in sums.items()}
 
 
 def select_checkpoints(folder: Path, last: int | None = None) -> list[Path]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from regard.decoding.rows import length_penalty
+from regard.decoding.hypotheses import length_penalty
 from regard.explore.folders.models import Models
 from regard.explore.forward.passes import forward_pass, greedy_output
 from regard.explore.questions.answers import stream_tokens

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from regard.config import Decoding
-    from regard.decoding.rows import Hypothesis, Ints
+    from regard.decoding.hypotheses import Hypothesis, Ints
     from regard.decoding.trace import Trace
     from regard.tasks.classification.classifier import Classification
     from regard.tasks.images.classifier import ImageClassification

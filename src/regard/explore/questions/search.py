@@ -23,7 +23,7 @@ from regard.explore.payload import Answer
 from regard.explore.requests import Count, Request, Whole, question
 
 if TYPE_CHECKING:
-    from regard.decoding.rows import Hypothesis
+    from regard.decoding.hypotheses import Hypothesis
     from regard.decoding.scheduler import Scheduler
     from regard.decoding.trace import Trace
 

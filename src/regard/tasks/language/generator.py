@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from regard.config import Decoding, GptSection, Recipe, check_value
 from regard.data.batches.batch import Ids
-from regard.decoding.rows import Hypothesis, Stop, Symbols
+from regard.decoding.hypotheses import Hypothesis, Stop, Symbols
 from regard.decoding.scheduler import Scheduler
 from regard.decoding.search import random_sampling, sample
 from regard.models.build import gpt

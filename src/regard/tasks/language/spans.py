@@ -11,7 +11,7 @@ import numpy as np
 
 from regard.config import Recipe, TransformerSection
 from regard.data.batches.batch import Ids
-from regard.decoding.rows import Hypothesis, Symbols
+from regard.decoding.hypotheses import Hypothesis, Symbols
 from regard.decoding.search import search
 from regard.models.build import transformer
 from regard.models.decoding import stepper

@@ -22,7 +22,7 @@ from regard.data.prepare.encoders import PairEncoder
 from regard.data.prepare.folder import PreparedPairs
 from regard.data.prepare.preparation import LeftOut, prepare
 from regard.data.prepare.split import Split, SplitCorpora, split_pairs
-from regard.decoding.rows import Rows
+from regard.decoding.hypotheses import Rows
 from regard.decoding.trace import Trace
 from regard.nn import ops
 from regard.nn.loss import SmoothedCrossEntropy

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.config import Decoding, Recipe
-from regard.decoding import rows as found
-from regard.decoding.rows import Symbols
+from regard.decoding.hypotheses import Hypothesis as TokenHypothesis
+from regard.decoding.hypotheses import Symbols
 from regard.decoding.search import search
 from regard.decoding.trace import Trace
 from regard.models.build import encoder_decoder
@@ -155,7 +155,7 @@ class Translation(BaseTask[Vocabularies, Transformer | Rnn]):
         source = self.vocabularies.source
         return np.append(source.ids_batch([text])[0], source.end).astype(np.int64)
 
-    def _join_parts(self, parts: list[list[found.Hypothesis]], n: int) -> list[Hypothesis]:
+    def _join_parts(self, parts: list[list[TokenHypothesis]], n: int) -> list[Hypothesis]:
         """The i-th best of every part, joined; a part with fewer gives its last."""
         if not parts:
             return [Hypothesis("", (), 0.0)]
@@ -163,7 +163,7 @@ class Translation(BaseTask[Vocabularies, Transformer | Rnn]):
             self._join([part[min(i, len(part) - 1)] for part in parts]) for i in range(min(n, max(map(len, parts))))
         ]
 
-    def _join(self, parts: list[found.Hypothesis]) -> Hypothesis:
+    def _join(self, parts: list[TokenHypothesis]) -> Hypothesis:
         target = self.vocabularies.target
         texts = [" ".join(target.decode(part.tokens).split("\n")) for part in parts]
         return Hypothesis(

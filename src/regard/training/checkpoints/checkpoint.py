@@ -12,7 +12,7 @@ import contextlib
 import re
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from safetensors import SafetensorError, safe_open
 
 from regard.config import checksum
 from regard.system import disk
-from regard.system.errors import Damaged, NoValidCheckpoint, RegardError, UsageError
+from regard.system.errors import Damaged, NoValidCheckpoint, UsageError
 from regard.training.checkpoints import manifest
 from regard.training.checkpoints.files import Files
 
@@ -198,28 +198,6 @@ def load(path: Path) -> dict[str, Tensor]:
             return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (OSError, SafetensorError) as error:
         raise Damaged(f"is not a whole safetensors file ({error})", str(path)) from None
-
-
-def average(places: Sequence[Path]) -> dict[str, Tensor]:
-    """The mean of each tensor over checkpoints, snapshots or safetensors files, summed in float64.
-
-    Raises:
-        UsageError: nothing to average.
-        Damaged: a folder is not as it was written.
-        RegardError: two places hold different names or shapes.
-    """
-    if not places:
-        raise UsageError("there is nothing to average", "checkpoints")
-    first = weights(places[0])
-    sums = {name: tensor.double() for name, tensor in first.items()}
-    for place in places[1:]:
-        found = weights(place)
-        odd = set(found) ^ set(sums) or {name for name in sums if sums[name].shape != found[name].shape}
-        if odd:
-            raise RegardError(f"{min(odd)!r} is not the same as in {places[0]}; average weights of one run", str(place))
-        for name, tensor in found.items():
-            sums[name] += tensor.double()
-    return {name: (total / len(places)).to(first[name].dtype) for name, total in sums.items()}
 
 
 def weights(place: Path) -> dict[str, Tensor]:

@@ -1,4 +1,7 @@
-"""Rows of a search batch: one hypothesis per row, the rows of a sentence adjacent; n-best lists and their scores."""
+"""Hypotheses of a search: one a row of its batch, n-best lists, and scores with the length penalty [Wu16 §7].
+
+Rows of a sentence are adjacent.
+"""
 
 from __future__ import annotations
 
