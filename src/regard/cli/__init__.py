@@ -94,13 +94,6 @@ EXAMPLES: dict[Callable[..., int], tuple[str, ...]] = {
 """The commands in the order of the help page, each with shell lines that show it."""
 BEGIN = ("regard demo", "regard train --source train.en --target train.de --output model")
 """First steps for new users."""
-
-
-def epilogue(lines: tuple[str, ...], word: str) -> str:
-    """The end of a help page in Markdown: shell commands, verbatim."""
-    return "\n".join([f"{word}:", "", *(f"    {line}" for line in lines)])
-
-
 NO_MEMORY = "there is not enough memory; a smaller batch (training.tokens, decoding.tokens) or model needs less"
 """Message for trainings."""
 NO_NEGATIVES = Parameter(  # no --no-json, no --empty-source; and that a flag is not set goes without saying
@@ -108,6 +101,16 @@ NO_NEGATIVES = Parameter(  # no --no-json, no --empty-source; and that a flag is
 )
 LIBRARIES = ("torch", "tokenizers", "safetensors", "numpy", "sacrebleu")
 """Libraries whose version changes what a run computes or reads."""
+COMMANDS = tuple(EXAMPLES)
+OF_TEXTS = tuple(
+    command.__name__ for command in COMMANDS if {"text", "texts"} & inspect.signature(command).parameters.keys()
+)
+"""Commands that take texts as arguments."""
+
+
+def epilogue(lines: tuple[str, ...], word: str) -> str:
+    """The end of a help page in Markdown: shell commands, verbatim."""
+    return "\n".join([f"{word}:", "", *(f"    {line}" for line in lines)])
 
 
 def versions() -> str:
@@ -126,11 +129,6 @@ app = App(
     default_parameter=NO_NEGATIVES,
     help_epilogue=epilogue(BEGIN, "To begin"),
 )
-COMMANDS = tuple(EXAMPLES)
-OF_TEXTS = tuple(
-    command.__name__ for command in COMMANDS if {"text", "texts"} & inspect.signature(command).parameters.keys()
-)
-"""Commands that take texts as arguments."""
 for _place, _command in enumerate(COMMANDS):
     app.command(_command, sort_key=_place, help_epilogue=epilogue(EXAMPLES[_command], "For example"))
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 MARKS = {"fatal": "✗", "warning": "!", "note": "·"}
 LISTED = 20
 """Most labels to name."""
+Look = tuple[Callable[[Path, str | None], Any], Callable[..., Any]]
+"""How to open a file as a corpus, and how to check corpora."""
 
 
 @Parameter(name="*")
@@ -138,10 +140,6 @@ def _scan(options: CheckOptions) -> Report:
     }
     found: Report = look([opened(path, columns) for path in train], options.kind, named)
     return found
-
-
-Look = tuple[Callable[[Path, str | None], Any], Callable[..., Any]]
-"""How to open a file as a corpus, and how to check corpora."""
 
 
 def _texts() -> Look:

@@ -23,6 +23,14 @@ if TYPE_CHECKING:
     from regard.tasks.metrics.bleu import TranslationScores
     from regard.tasks.metrics.spans import Counts, TagScores
 
+Found = tuple[Any, Callable[[Any], list[str]]]
+"""Scores, and a function that formats them as lines."""
+OF_TRANSLATORS = ("source", "reference", "beam", "lowercase")
+WIDEST = 40
+"""Most characters of a label's column."""
+SHOWN = 5
+"""Most labels named in a sentence."""
+
 
 @Parameter(name="*")
 @dataclass(frozen=True)
@@ -121,10 +129,6 @@ def evaluate(folder: Annotated[Path, Parameter(name="DIR")], /, *, options: Eval
     return 0
 
 
-Found = tuple[Any, Callable[[Any], list[str]]]
-"""Scores, and a function that formats them as lines."""
-
-
 def _translation(task: Any, asked: EvaluateOptions) -> Found:
     asked.refuse_elsewhere("a translator", "give --source and --reference", "test", "columns", "threshold", "stride")
     from regard.text.lines import InvalidLines, lines
@@ -139,9 +143,6 @@ def _translation(task: Any, asked: EvaluateOptions) -> Found:
             str(paths[1]),
         )
     return task.evaluate(sources, references, beam=asked.beam, lowercase=asked.lowercase), bleu_lines
-
-
-OF_TRANSLATORS = ("source", "reference", "beam", "lowercase")
 
 
 def _classification(task: Any, asked: EvaluateOptions) -> Found:
@@ -215,12 +216,6 @@ EVALUATIONS: dict[str, Callable[[Any, EvaluateOptions], Found]] = {
     "span-corruption": _hidden_tokens,
 }
 """The evaluation of each task."""
-
-
-WIDEST = 40
-"""Most characters of a label's column."""
-SHOWN = 5
-"""Most labels named in a sentence."""
 
 
 def bleu_lines(scores: TranslationScores) -> list[str]:

@@ -26,6 +26,12 @@ WORDS = {
 }
 """The paper's terms for the parts."""
 MOST_PIECES = 1_000_000_000
+SHARED = {"none": "nothing shared", "two": "output shared", "three": "embeddings and output shared"}
+POOLED = {
+    "mean": "a text, or a tagged word, is the mean of its hidden vectors",
+    "max": "a text, or a tagged word, is the largest of its hidden vectors, entry by entry",
+    "attention": "a text is the mean of its hidden vectors, weighed by attention",
+}
 
 
 def info(
@@ -101,9 +107,6 @@ def table(title: str, model: Model, sizes: tuple[int, int], parts: list[Part], k
     return "\n".join(lines) + "\n"
 
 
-SHARED = {"none": "nothing shared", "two": "output shared", "three": "embeddings and output shared"}
-
-
 def describe(model: Model, sizes: tuple[int, int]) -> list[str]:
     """A family in two lines: its sizes, then its components and input."""
     if model.family == "rnn-encoder":
@@ -116,13 +119,6 @@ def describe(model: Model, sizes: tuple[int, int]) -> list[str]:
         return [first, f"{_pieces(sizes)}, {SHARED[model.tie]}"]
     kinds = f"{model.positions} positions, {model.norm_place}-norm; {_attention_text(model, sizes)}"
     return [_sizes(model), kinds]
-
-
-POOLED = {
-    "mean": "a text, or a tagged word, is the mean of its hidden vectors",
-    "max": "a text, or a tagged word, is the largest of its hidden vectors, entry by entry",
-    "attention": "a text is the mean of its hidden vectors, weighed by attention",
-}
 
 
 def _directions(two: bool) -> str:

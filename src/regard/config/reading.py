@@ -66,6 +66,12 @@ _OURS: dict[str, str] = {
     "translation": "mt nmt seq2seq",
 }
 """Our words, each with what it is called elsewhere."""
+MOST = 16
+"""Keys that are named in a sentence at most."""
+MOST_DOTS = 200
+"""In a line of TOML; no key has as many parts."""
+LARGEST = 1 << 20
+"""Bytes a recipe may have; more are not read."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -118,14 +124,6 @@ def _ratio(word: str, known: str) -> float:
 
 def _plain(word: str) -> str:
     return word.lower().lstrip("-").replace("-", "_")
-
-
-MOST = 16
-"""Keys that are named in a sentence at most."""
-MOST_DOTS = 200
-"""In a line of TOML; no key has as many parts."""
-LARGEST = 1 << 20
-"""Bytes a recipe may have; more are not read."""
 
 
 def known_keys() -> list[str]:

@@ -35,6 +35,11 @@ SHARE: TypeAdapter[float] = TypeAdapter(Annotated[Number, Field(ge=0, lt=1)])
 FLAG: TypeAdapter[bool] = TypeAdapter(StrictBool)
 TEXT: TypeAdapter[str] = TypeAdapter(StrictStr)
 TEXTS: TypeAdapter[list[str]] = TypeAdapter(list[StrictStr])
+NAMES: TypeAdapter[dict[int, Any]] = TypeAdapter(dict[int, str | bool | int | float])
+"""Names by number, which JSON writes as strings."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_NO_SPAN = re.compile(r"[BIMLEUS]-")
+"""A tag that begins as one of a span and does not say of what."""
 
 
 def _repeat(times: int) -> BeforeValidator:
@@ -45,8 +50,6 @@ def _repeat(times: int) -> BeforeValidator:
 NUMBERS: TypeAdapter[tuple[float, ...]] = TypeAdapter(Annotated[tuple[Number, ...], _repeat(1), Field(min_length=1)])
 PAIR: TypeAdapter[tuple[int, int]] = TypeAdapter(Annotated[tuple[Whole, Whole], _repeat(2)])
 """Height and width, of a size that may be one whole number for both."""
-NAMES: TypeAdapter[dict[int, Any]] = TypeAdapter(dict[int, str | bool | int | float])
-"""Names by number, which JSON writes as strings."""
 
 
 @dataclass(frozen=True)
@@ -231,11 +234,6 @@ class HubFolder:
         if len(set(labels)) < count:
             raise RegardError("id2label has the same name twice", where)
         return labels
-
-
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_NO_SPAN = re.compile(r"[BIMLEUS]-")
-"""A tag that begins as one of a span and does not say of what."""
 
 
 def odd_label(task: str, kind: str, labels: Sequence[str]) -> tuple[str, str] | None:

@@ -40,6 +40,18 @@ SPOKEN = {"source_language": "source_lang", "target_language": "target_lang"}
 MOST_TOKENS = 1 << 24
 """Of a text; where they say more they mean any."""
 WORDS, PIECES, MERGES, MODEL = "vocab.txt", "vocab.json", "merges.txt", "spiece.model"
+PIXELS = "preprocessor_config.json"
+BRIGHTEST = 255.0
+Pool = Literal["first", "mean", "max"]
+MODULES, POOLING, SENTENCES = "modules.json", "1_Pooling/config.json", "sentence_bert_config.json"
+WAYS: dict[str, Pool] = {
+    "pooling_mode_cls_token": "first",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_max_tokens": "max",
+}
+"""Their fields for pooling to our words; of all their fields just one is true."""
+KNOWN = ("Transformer", "Pooling", "Normalize")
+"""The modules that have a counterpart here."""
 
 
 def tokenizer_of(folder: Path, pieces: int) -> AnyTokenizer:
@@ -239,10 +251,6 @@ def as_json(value: Any) -> bytes:
     return (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode("utf-8", "replace")
 
 
-PIXELS = "preprocessor_config.json"
-BRIGHTEST = 255.0
-
-
 def scale_of(folder: Path, channels: int) -> Scale:
     """The scale in a Hugging Face folder for images of ``channels`` channels; default: that of ViT.
 
@@ -277,18 +285,6 @@ def processor(model: VitSection, scale: Scale) -> dict[str, Any]:
         "image_mean": mean,
         "image_std": deviation,
     }
-
-
-Pool = Literal["first", "mean", "max"]
-MODULES, POOLING, SENTENCES = "modules.json", "1_Pooling/config.json", "sentence_bert_config.json"
-WAYS: dict[str, Pool] = {
-    "pooling_mode_cls_token": "first",
-    "pooling_mode_mean_tokens": "mean",
-    "pooling_mode_max_tokens": "max",
-}
-"""Their fields for pooling to our words; of all their fields just one is true."""
-KNOWN = ("Transformer", "Pooling", "Normalize")
-"""The modules that have a counterpart here."""
 
 
 @dataclass(frozen=True)

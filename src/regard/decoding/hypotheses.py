@@ -16,6 +16,10 @@ from numpy.typing import NDArray
 from regard.decoding.step import Answer
 
 Length = TypeVar("Length", float, NDArray[np.float64])
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Stop = Callable[[Ints], bool]
+"""A stopping criterion beyond ``</s>``: called after each step with the tokens of a row."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +62,6 @@ class NBest:
     def bar(self) -> float:
         """The score that a further hypothesis has to exceed; minus infinity while there are fewer than n."""
         return self.hypotheses[-1].score if len(self.hypotheses) == self.size else -np.inf
-
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -201,9 +201,6 @@ NO_ROWS = Rows(
 
 Choose = Callable[[Rows, Answer], Choice]
 """A search strategy: which rows continue with which token (greedy, beam, sampling)."""
-
-Stop = Callable[[Ints], bool]
-"""A stopping criterion beyond ``</s>``: called after each step with the tokens of a row."""
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,9 @@ from regard.text.tags import ForbiddenTransitions
 
 Pool = Callable[[Tensor, Sequences], Tensor]
 """``(hidden_TD, sequences) → pooled_BD``."""
+NEVER = -1e4
+"""Added to forbidden scores: its exponential is zero in every precision, and unlike -inf it makes no NaN."""
+PENALTIES = ("between_CC", "first_C", "last_C")
 
 
 def first(hidden_TD: Tensor, sequences: Sequences) -> Tensor:
@@ -69,11 +72,6 @@ class Attention(nn.Module):
         else:
             context_BD = self.score.attend(*given)
         return hooks.hook_point(f"{self.path}.output", context_BD)
-
-
-NEVER = -1e4
-"""Added to forbidden scores: its exponential is zero in every precision, and unlike -inf it makes no NaN."""
-PENALTIES = ("between_CC", "first_C", "last_C")
 
 
 def penalties(classes: int, forbidden: ForbiddenTransitions) -> tuple[Tensor, Tensor, Tensor]:

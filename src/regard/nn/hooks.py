@@ -28,6 +28,7 @@ from torch import Tensor, nn
 Captured = dict[str, list[Tensor]]
 INSIDE = ("query", "key", "value", "score", "bias", "mask", "weight", "context")
 """The points inside attention: one tensor a sequence, heads first; at the other points one tensor a call."""
+_PROBES: ContextVar[tuple[Hooks, ...]] = ContextVar("probes", default=())
 
 
 @dataclass
@@ -51,9 +52,6 @@ class Hooks:
         if any(fnmatch.fnmatchcase(name, pattern) for pattern in self.patterns):
             self.heard.setdefault(name, []).append(value)
         return value
-
-
-_PROBES: ContextVar[tuple[Hooks, ...]] = ContextVar("probes", default=())
 
 
 @contextmanager

@@ -10,6 +10,8 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import nn
 
+_DRAWS: ContextVar[bool] = ContextVar("draws", default=True)
+
 
 @runtime_checkable
 class Part(Protocol):
@@ -17,9 +19,6 @@ class Part(Protocol):
 
     def initialise(self, generator: torch.Generator | None = None) -> None:
         """Draw the weights; from torch's default generator if none is given."""
-
-
-_DRAWS: ContextVar[bool] = ContextVar("draws", default=True)
 
 
 @contextmanager

@@ -9,6 +9,9 @@ from regard.nn.autograd.loss import CrossEntropyFunction
 from regard.nn.layout import Sequences
 from regard.nn.ops import Path
 
+EMBEDDING = "encoder.input.embedding"
+"""Where embeddings pass in the models that read texts or images, by the probe's name."""
+
 
 class SmoothedCrossEntropy(nn.Module):
     """Cross-entropy against the target mixed with ε of the uniform distribution [Vaswani17 §5.4, Szegedy16].
@@ -36,10 +39,6 @@ class SmoothedCrossEntropy(nn.Module):
         smoothing, path = (self.smoothing, self.product) if self.training else (0.0, "exact")
         total, nll = CrossEntropyFunction.apply(hidden_TD, table_V1D, labels_T, weight_T, pieces, smoothing, path)
         return total, nll
-
-
-EMBEDDING = "encoder.input.embedding"
-"""Where embeddings pass in the models that read texts or images, by the probe's name."""
 
 
 def adversarial_perturbation(loss: Tensor, embedding_TD: Tensor, sequences: Sequences, size: float) -> Tensor:

@@ -15,6 +15,7 @@ from regard.nn.layout import Sequences
 
 EPSILON = 1e-5
 """Default ε: that of the 2017 Transformer's descendants, so that models can be exported."""
+_REAL: ContextVar[Tensor | None] = ContextVar("real", default=None)
 
 
 class LayerNorm(nn.LayerNorm):
@@ -95,9 +96,6 @@ class Scaled(nn.Module):
         """Each token normalised and multiplied."""
         scaled_TD: Tensor = self.norm(x_TD) * self.factor
         return scaled_TD
-
-
-_REAL: ContextVar[Tensor | None] = ContextVar("real", default=None)
 
 
 class Packed(Protocol):

@@ -17,6 +17,9 @@ from regard.nn.attention.backends import Bias
 from regard.nn.init import draw, draw_rows
 from regard.nn.layout import Sequences
 
+STEEPEST, SPREAD, FAINTEST = 2.0, 4.0, -4.0
+"""Of the scores that relative positions begin with: the first pair's slope, by what it falls to the next, the least."""
+
 
 class Positions(nn.Module, ABC):
     """What every kind of positions offers."""
@@ -231,10 +234,6 @@ class Rotary(Positions):
 
 def _nearest_last(bucket_and_distance: tuple[int, int]) -> int:
     return -abs(bucket_and_distance[1])
-
-
-STEEPEST, SPREAD, FAINTEST = 2.0, 4.0, -4.0
-"""Of the scores that relative positions begin with: the first pair's slope, by what it falls to the next, the least."""
 
 
 class Relative(ScorePositions):

@@ -14,6 +14,32 @@ from regard.models.presets import PRESETS, preset
 from regard.system.errors import RegardError
 from regard.training.measure import free_memory
 
+_CLASSES: dict[str, dict[str, Any]] = {"text": {"vocabulary": 4000}, "training": {"rate": 1e-3, "ema": 0.99}}
+_MANY: dict[str, dict[str, Any]] = {"text": {"vocabulary": 8000}, "training": {"rate": 1e-3}}
+_MOVED = {**_CLASSES, "classification": {"adversarial": 0.5}}
+_GUESSING: dict[str, Any] = {
+    "rate": 2e-3,
+    "warmup": 100,
+    "label_smoothing": 0.0,
+    "optimiser": "adamw",
+    "weight_decay": 0.1,
+}
+_WORDS: dict[str, Any] = {"training": {**_GUESSING, "tokens": 2048}}
+"""Of tasks that guess words of running text, which are judged by their likelihood; small batches learn most from it."""
+_CHARACTERS: dict[str, Any] = {
+    "text": {"units": "characters"},
+    "data": {"max_tokens": 128},
+    "training": {**_GUESSING, "tokens": 768},
+}
+NOAM = 1.0
+"""The rate under ``noam``, where it is a factor of the paper's formula: the paper's [Vaswani17 §5.3, eq. 3]."""
+BYTES = 16
+"""Of a parameter in training: fp32 weight, gradient and Adam's two moments."""
+SHOWN = ("d_model", "d_ff", "encoder_layers", "decoder_layers", "layers")
+"""Fields by which a person knows a model's size."""
+FEWEST = 258
+"""Pieces of the smallest vocabulary: the bytes and two symbols."""
+
 
 @dataclass(frozen=True)
 class SizeDefaults:
@@ -88,23 +114,6 @@ def _has(family: str, model: Mapping[str, Any]) -> bool:
     )
 
 
-_CLASSES: dict[str, dict[str, Any]] = {"text": {"vocabulary": 4000}, "training": {"rate": 1e-3, "ema": 0.99}}
-_MANY: dict[str, dict[str, Any]] = {"text": {"vocabulary": 8000}, "training": {"rate": 1e-3}}
-_MOVED = {**_CLASSES, "classification": {"adversarial": 0.5}}
-_GUESSING: dict[str, Any] = {
-    "rate": 2e-3,
-    "warmup": 100,
-    "label_smoothing": 0.0,
-    "optimiser": "adamw",
-    "weight_decay": 0.1,
-}
-_WORDS: dict[str, Any] = {"training": {**_GUESSING, "tokens": 2048}}
-"""Of tasks that guess words of running text, which are judged by their likelihood; small batches learn most from it."""
-_CHARACTERS: dict[str, Any] = {
-    "text": {"units": "characters"},
-    "data": {"max_tokens": 128},
-    "training": {**_GUESSING, "tokens": 768},
-}
 READINGS: dict[str, tuple[ReadingDefaults, ...]] = {
     "classification": (
         ReadingDefaults(10_000, "classifier-rnn", 17, _MOVED, ReadingDefaults(10_000, "classifier-tiny", 12, _CLASSES)),
@@ -192,18 +201,6 @@ def pool_fields(task: str, model: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of a model for a task: what weighs whole texts pools no tagged word; there the usual pool stays."""
     weighs = task == "tagging" and model.get("pool") == "attention"
     return {name: value for name, value in model.items() if not (weighs and name == "pool")}
-
-
-NOAM = 1.0
-"""The rate under ``noam``, where it is a factor of the paper's formula: the paper's [Vaswani17 §5.3, eq. 3]."""
-
-
-BYTES = 16
-"""Of a parameter in training: fp32 weight, gradient and Adam's two moments."""
-SHOWN = ("d_model", "d_ff", "encoder_layers", "decoder_layers", "layers")
-"""Fields by which a person knows a model's size."""
-FEWEST = 258
-"""Pieces of the smallest vocabulary: the bytes and two symbols."""
 
 
 def refuse_too_large(model: Model, make: Callable[[], nn.Module], device: torch.device) -> None:

@@ -38,6 +38,8 @@ FAMILIES = {
     "gpt": "Transformer decoder",
     "vit": "vision Transformer",
 }
+SCORED = ("translation", "classification", "tagging", "language-model", "image-classification")
+"""Tasks whose models can be scored on user data."""
 
 
 def card(recipe: Recipe, data: list[str], fingerprint: str, parameters: int, lines: list[str]) -> str:
@@ -75,10 +77,6 @@ def imported_card(recipe: Recipe, parameters: int, lines: list[str]) -> str:
     """The card of an imported model; ``lines`` give its source."""
     known = ["No scores are known; `regard evaluate` computes them.", ""] if recipe.task in SCORED else []
     return "\n".join([*_header_lines(recipe, parameters), "## Source", "", *lines, "", *known])
-
-
-SCORED = ("translation", "classification", "tagging", "language-model", "image-classification")
-"""Tasks whose models can be scored on user data."""
 
 
 def _header_lines(recipe: Recipe, parameters: int) -> list[str]:

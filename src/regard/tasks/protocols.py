@@ -21,6 +21,7 @@ from regard.training.objective import BatchSource, Done, Objective, ignore_progr
 
 Files = Sequence[Path | str]
 Opened = TypeVar("Opened")
+ShouldStop = Callable[[], bool]
 
 
 @dataclass(frozen=True)
@@ -73,9 +74,6 @@ def refuse_pipes(files: Files) -> None:
     for path in files:
         if Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir():
             raise UsageError("is a pipe or a device, but training reads more than once; give a file", str(path))
-
-
-ShouldStop = Callable[[], bool]
 
 
 class Assets(Protocol):

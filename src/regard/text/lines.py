@@ -21,6 +21,21 @@ PIECE = 1 << 16
 """Packed bytes read at once."""
 MEMORY = 256 << 20
 """Bytes that unpacking may take; ``xz -9`` asks for 65 MiB, and a file may claim to need 4 GiB."""
+BOM = b"\xef\xbb\xbf"
+MAGIC = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}
+FOREIGN = {
+    b"BZh": "a bzip2 file; use gz, xz or zst",
+    b"PK\x03\x04": "a zip archive; unpack it first",
+    b"\xff\xfe": "UTF-16 text; convert it with `iconv -f UTF-16 -t UTF-8`",
+    b"\xfe\xff": "UTF-16 text; convert it with `iconv -f UTF-16 -t UTF-8`",
+    b"%PDF": "a PDF; its text must be taken out first",
+    b"\x7fELF": "a program",
+    b"\x89PNG": "a picture",
+}
+HEAD = 1 << 16
+LONGEST = 16 << 20
+"""Bytes of a line: it stands in memory whole, and a few bytes of a packed file can make any number of them."""
+TOO_LONG = f"the line is longer than {LONGEST >> 20} MiB; is this a text, a line each?"
 
 
 class TooLong(Exception):
@@ -102,21 +117,6 @@ class Xz(io.RawIOBase):
         return rest.startswith(MAGIC[".xz"][: len(rest)])
 
 
-BOM = b"\xef\xbb\xbf"
-MAGIC = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"}
-FOREIGN = {
-    b"BZh": "a bzip2 file; use gz, xz or zst",
-    b"PK\x03\x04": "a zip archive; unpack it first",
-    b"\xff\xfe": "UTF-16 text; convert it with `iconv -f UTF-16 -t UTF-8`",
-    b"\xfe\xff": "UTF-16 text; convert it with `iconv -f UTF-16 -t UTF-8`",
-    b"%PDF": "a PDF; its text must be taken out first",
-    b"\x7fELF": "a program",
-    b"\x89PNG": "a picture",
-}
-HEAD = 1 << 16
-LONGEST = 16 << 20
-"""Bytes of a line: it stands in memory whole, and a few bytes of a packed file can make any number of them."""
-TOO_LONG = f"the line is longer than {LONGEST >> 20} MiB; is this a text, a line each?"
 FAULTS = (EOFError, OSError, MemoryError, TooLong, lzma.LZMAError, zlib.error, zstandard.ZstdError)
 """Exceptions that reading a file may raise."""
 

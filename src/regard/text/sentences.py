@@ -10,6 +10,12 @@ from sentencex import segment
 from regard.text.languages import UNKNOWN, primary
 from regard.text.tokenizers.tokenizer import Tokenizer
 
+_WIDE = re.compile("[。！？．｡]")
+_NEAR = 10_000
+"""Characters in which sentences are looked for at once, where they end in wide signs without a blank behind: there the
+library's time grows with the square of a text."""
+_VISIBLE = re.compile(r"\S")
+
 
 def shorten_words(text: str, longest: int, *, end: bool = False) -> tuple[str, int]:
     """Cut white-space separated words to ``longest`` characters; the text and the number of characters lost.
@@ -30,13 +36,6 @@ def shorten_words(text: str, longest: int, *, end: bool = False) -> tuple[str, i
             done = last
     found = "".join([*kept, text[done:]])
     return found, len(text) - len(found)
-
-
-_WIDE = re.compile("[。！？．｡]")
-_NEAR = 10_000
-"""Characters in which sentences are looked for at once, where they end in wide signs without a blank behind: there the
-library's time grows with the square of a text."""
-_VISIBLE = re.compile(r"\S")
 
 
 def sentences(text: str, language: str = UNKNOWN) -> list[str]:

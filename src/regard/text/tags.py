@@ -24,6 +24,14 @@ OUTSIDE = "O"
 _LETTERS = {"B": "B", "I": "I", "M": "I", "L": "L", "E": "L", "U": "U", "S": "U"}
 _SURE = 0.9
 """The share of tags, O aside, that must have a scheme's form; the rest are slips of the annotators."""
+Place = tuple[int, int]
+"""Start and end (exclusive) of a word in characters."""
+SEPARATOR = "\t"
+_WORD = re.compile(r"\w+|[^\w\s]")
+_ALONE = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+"""Scripts that put no space between words: Thai, Lao, Burmese, Khmer, kana and Han."""
 
 
 def split_tag(tag: str) -> tuple[str, str]:
@@ -177,17 +185,6 @@ def _follows(before: tuple[str, str], now: tuple[str, str], scheme: Scheme) -> b
     if scheme == "bio":
         return not goes_on or (is_open and before[1] == now[1])
     return goes_on == is_open and (not goes_on or before[1] == now[1])
-
-
-Place = tuple[int, int]
-"""Start and end (exclusive) of a word in characters."""
-
-SEPARATOR = "\t"
-_WORD = re.compile(r"\w+|[^\w\s]")
-_ALONE = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
-)
-"""Scripts that put no space between words: Thai, Lao, Burmese, Khmer, kana and Han."""
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,8 @@ _OPEN = 10**9
 """Steps, while it is not known how many: the schedule is still in its warm-up, or where it has no end."""
 _PLACE = "measured"
 """The folder of the discarded save, below ``training/``."""
+_SHARE = 0.8
+"""Of the free memory a batch may take; the rest is for what other processes and longer sentences need."""
 
 
 def measure(
@@ -152,10 +154,6 @@ def _sweep(folder: Path, files: Files) -> None:
     """Remove the discarded save, whole or in parts: a start that was killed while measuring leaves one."""
     for remains in sorted(folder.glob(f"{_PLACE}*")):
         files.remove(remains)
-
-
-_SHARE = 0.8
-"""Of the free memory a batch may take; the rest is for what other processes and longer sentences need."""
 
 
 def fit_batch_to_memory(

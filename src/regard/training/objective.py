@@ -11,6 +11,14 @@ from torch import nn
 
 from regard.data.batches.batch import Batch, Position
 
+TITLES = {"bleu": "BLEU", "chrf": "chrF", "f1": "F1"}
+"""How people write the names of scores, where otherwise than we do."""
+Done = Callable[[float], None]
+"""Callback with the share of work done, from 0 to 1."""
+_Part = TypeVar("_Part")
+Weights = Mapping[str, torch.Tensor]
+"""Tensors by parameter name, tied ones once."""
+
 
 @dataclass(frozen=True)
 class Loss:
@@ -47,15 +55,6 @@ class Validation:
     scores: Mapping[str, float] = field(default_factory=dict)
     """Scores by name, larger is better; the first is the task's own. Empty if not requested."""
     samples: tuple[Sample, ...] = ()
-
-
-TITLES = {"bleu": "BLEU", "chrf": "chrF", "f1": "F1"}
-"""How people write the names of scores, where otherwise than we do."""
-
-
-Done = Callable[[float], None]
-"""Callback with the share of work done, from 0 to 1."""
-_Part = TypeVar("_Part")
 
 
 def ignore_progress(share: float) -> None:
@@ -99,7 +98,3 @@ class BatchSource(Protocol):
 
     def iterate(self, position: Position) -> Iterator[tuple[Batch, Position]]:
         """The batches from ``position`` on, each with the position of the next one."""
-
-
-Weights = Mapping[str, torch.Tensor]
-"""Tensors by parameter name, tied ones once."""

@@ -19,6 +19,10 @@ from regard.system.errors import RegardError, UsageError
 from regard.training.budget import Replanning
 
 Schedule = Callable[[float], float]
+Tensors = Mapping[str, torch.Tensor]
+OPTIMISERS: dict[str, type[torch.optim.Adam]] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
+_ALIGN = 16
+"""Every parameter starts at a multiple of this many numbers (64 bytes of fp32), as freshly allocated ones do."""
 
 
 def noam(factor: float, d_model: int, warmup: int) -> Schedule:
@@ -77,13 +81,6 @@ def schedule(section: Training, d_model: int, review: Replanning | None = None) 
         raise UsageError(f"{section.schedule} schedules end at the last step: give steps or minutes", "training.steps")
     end = {"cosine": cosine, "linear": linear}[section.schedule](section.rate, warmup, section.steps)
     return stretch(end, review.at, review.planned, review.steps) if review else end
-
-
-Tensors = Mapping[str, torch.Tensor]
-OPTIMISERS: dict[str, type[torch.optim.Adam]] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
-
-_ALIGN = 16
-"""Every parameter starts at a multiple of this many numbers (64 bytes of fp32), as freshly allocated ones do."""
 
 
 class FlatOptimiser:

@@ -31,6 +31,11 @@ from regard.training.optim import FlatOptimiser, schedule
 from regard.training.progress import Best, Progress
 from regard.training.update import MeasuredSteps, Updates
 
+_SNAPSHOTS = (1, 2, 5, 10, 20, 50, 100)
+"""Per cent of the steps after which weights are kept for good, to watch a head learn."""
+_FAILED_SAVES = 3
+"""Consecutive failed saves before training fails."""
+
 
 def _never() -> bool:
     return False
@@ -151,12 +156,6 @@ def beginning(run: Run) -> Start:
     section = run.last
     count = sum(p.numel() for p in run.optimiser.parameters.values())
     return Start(run.progress.step, section.steps, count, section.tokens * section.accumulate, run.validate_every)
-
-
-_SNAPSHOTS = (1, 2, 5, 10, 20, 50, 100)
-"""Per cent of the steps after which weights are kept for good, to watch a head learn."""
-_FAILED_SAVES = 3
-"""Consecutive failed saves before training fails."""
 
 
 def save(run: Run, last: bool = False) -> None:

@@ -16,6 +16,12 @@ from regard.system.errors import UsageError
 if TYPE_CHECKING:
     from regard.tasks.classification.classifier import Prediction
 
+READERS: dict[str, Callable[[Any, str, int], Any]] = {
+    "classification": lambda task, line, number: line if line.strip() else None,
+    "image-classification": image_of,
+}
+"""By task, the parser of a numbered line: a text or an image, or nothing."""
+
 
 def classify(
     folder: Annotated[Path, Parameter(name="DIR")],
@@ -68,13 +74,6 @@ def _answer(task: Any, threshold: float | None, every: bool, json: bool) -> Call
             raise wrong
 
     return answer
-
-
-READERS: dict[str, Callable[[Any, str, int], Any]] = {
-    "classification": lambda task, line, number: line if line.strip() else None,
-    "image-classification": image_of,
-}
-"""By task, the parser of a numbered line: a text or an image, or nothing."""
 
 
 def format_verdict(verdict: Prediction | None) -> str:

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from regard.cli.io.vectors import VectorWriter
     from regard.tasks.encoding import Pool
 
+KINDS = (".npz", ".jsonl")
+"""File endings allowed for vectors."""
+PARTS = ("token", "patch")
+"""The units that may get a vector each, other than the whole."""
+
 
 def encode(
     folder: Annotated[Path, Parameter(name="DIR")],
@@ -70,10 +75,6 @@ def encode(
     return 0
 
 
-KINDS = (".npz", ".jsonl")
-"""File endings allowed for vectors."""
-
-
 def _write_npz(exchange: Exchange, way: VectorWriter) -> None:
     """Write an .npz file from the arrays of all chunks."""
     from regard.cli.io.vectors import frame_arrays, join_arrays, pack_npz, read_frames
@@ -82,10 +83,6 @@ def _write_npz(exchange: Exchange, way: VectorWriter) -> None:
         return pack_npz(join_arrays(list(read_frames(file)) or [way.arrays([], 1)]))
 
     exchange.keep(lambda texts, first: frame_arrays(way.arrays(texts, first)), whole=whole)
-
-
-PARTS = ("token", "patch")
-"""The units that may get a vector each, other than the whole."""
 
 
 def _texts(task: Any, each: str | None, layer: int | None, pool: Pool | None, normalise: bool) -> VectorWriter:

@@ -37,6 +37,8 @@ STDOUT = Path("-")
 """The name of stdout in place of a file."""
 DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 NAMED = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
+EARLY = "stopped; rerun the same command to resume"
+ASKED = "stopping: saving the results so far (a second signal ends it at once)"
 
 
 class OutputFile:
@@ -89,10 +91,6 @@ def descriptor(path: Path) -> int | None:
     """The descriptor that a path such as ``/dev/stdout`` stands for."""
     found = DESCRIPTOR.fullmatch(str(path))
     return int(found[1]) if found else NAMED.get(str(path))
-
-
-EARLY = "stopped; rerun the same command to resume"
-ASKED = "stopping: saving the results so far (a second signal ends it at once)"
 
 
 @Parameter(name="*")

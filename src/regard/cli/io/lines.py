@@ -25,6 +25,8 @@ AHEAD = 1 << 20
 """Most characters to read ahead."""
 ROOM = 1 << 15
 """Most characters of a chunk, unless a single text has more."""
+NOTHING = object()
+"""Stands for a line that has not arrived yet."""
 
 
 def number_groups(groups: Iterable[list[str]]) -> Iterator[tuple[list[str], int]]:
@@ -123,10 +125,6 @@ def bursts(lines: Iterable[str], most: int = BURST, linger: float = LINGER, *, r
         item = waiting.get() if item is NOTHING else item
     if item is not None:
         raise item
-
-
-NOTHING = object()
-"""Stands for a line that has not arrived yet."""
 
 
 class ReadAhead(queue.Queue[Any]):

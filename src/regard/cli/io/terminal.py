@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     from regard.explore.pictures.terminal_heatmap import Colours, ColourScheme
     from regard.text.lines import InvalidLines
 
+PATIENCE = 2.0
+"""Seconds before a bar appears."""
+EARLY = "stopped before the first step; rerun the same command to resume"
+ASKED = "stopping: saving after this step (a second signal ends it at once)"
+"""What is said to the first signal: before there is anything to save, and later."""
+
 
 def result(text: str) -> None:
     """Write a result, a line or several, to stdout."""
@@ -74,10 +80,6 @@ def _colours(stream: TextIO) -> Colours:
     if os.environ.get("COLORTERM", "").lower() in ("truecolor", "24bit") or term.endswith("-direct"):
         return "true"
     return "256" if "256" in term else "16"
-
-
-PATIENCE = 2.0
-"""Seconds before a bar appears."""
 
 
 class ProgressLines:
@@ -167,11 +169,6 @@ def progress(done: int = 0, share: float | None = None, stream: TextIO | None = 
         yield bar
     finally:
         bar.progress.stop()
-
-
-EARLY = "stopped before the first step; rerun the same command to resume"
-ASKED = "stopping: saving after this step (a second signal ends it at once)"
-"""What is said to the first signal: before there is anything to save, and later."""
 
 
 class Stop:

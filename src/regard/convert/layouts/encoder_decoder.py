@@ -30,6 +30,13 @@ from regard.system.errors import RegardError
 
 TABLES = ("encoder.input.tokens.weight", "decoder.input.tokens.weight")
 """Our tables of what is read."""
+SHARED_TABLE = "model.shared.weight"
+BIAS, PLACES = "final_logits_bias", "model.{}.embed_positions.weight"
+"""Tensors that are no weights of ours: what is added to the scores, and sinusoids."""
+NEVER = -1e4
+"""The bias of a symbol that is never written: no probability is left to it, in half precision too."""
+ROOM = 1024
+"""Places that sinusoids are made for there, at least."""
 
 
 def _sides(model: TransformerSection) -> Iterator[tuple[str, int, tuple[str, ...]]]:
@@ -155,15 +162,6 @@ class T5(Format):
                     table += affine(f"{last}.DenseReluDense.{their_name}", f"{ours}.feedforward.{our_name}", bias=False)
                 table += affine(f"{last}.layer_norm", f"{ours}.feedforward_residual.norm", bias=False)
         return table
-
-
-SHARED_TABLE = "model.shared.weight"
-BIAS, PLACES = "final_logits_bias", "model.{}.embed_positions.weight"
-"""Tensors that are no weights of ours: what is added to the scores, and sinusoids."""
-NEVER = -1e4
-"""The bias of a symbol that is never written: no probability is left to it, in half precision too."""
-ROOM = 1024
-"""Places that sinusoids are made for there, at least."""
 
 
 class Marian(Format):

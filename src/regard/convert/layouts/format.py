@@ -16,6 +16,23 @@ from regard.config import Attentive, Recipe
 from regard.convert.hub import WHOLE, Fields
 from regard.system.errors import RegardError
 
+ACTIVATIONS = {
+    "relu": "relu",
+    "gelu": "gelu",
+    "gelu_python": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "silu": "swish",
+    "swish": "swish",
+}
+"""Their words for activations to ours; of several for one of ours the first is written."""
+NONE = re.compile(r"(?!)")
+"""No name at all."""
+PAD = 0
+"""The row that starts a text by default."""
+SIZES = {"key_size": "d_k", "value_size": "d_v"}
+"""Sizes that a recipe may leave to be d_model / heads, to their keys."""
+
 
 class Form(Protocol):
     """Mapping between a tensor of theirs and one or several of ours."""
@@ -177,24 +194,6 @@ def refuse_surplus(rows: Iterable[Row], theirs: Iterable[str], spare: re.Pattern
     left = set(theirs) - {each.theirs for each in rows}
     if surplus := sorted(name for name in left if not spare.fullmatch(name)):
         raise RegardError(f"has {surplus[0]!r}, which a model of this kind has not", where)
-
-
-ACTIVATIONS = {
-    "relu": "relu",
-    "gelu": "gelu",
-    "gelu_python": "gelu",
-    "gelu_new": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "silu": "swish",
-    "swish": "swish",
-}
-"""Their words for activations to ours; of several for one of ours the first is written."""
-NONE = re.compile(r"(?!)")
-"""No name at all."""
-PAD = 0
-"""The row that starts a text by default."""
-SIZES = {"key_size": "d_k", "value_size": "d_v"}
-"""Sizes that a recipe may leave to be d_model / heads, to their keys."""
 
 
 @dataclass(frozen=True)

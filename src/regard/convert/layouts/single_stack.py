@@ -35,6 +35,19 @@ ENCODER_KEYS = (
     ConfigField("activation", "hidden_act", ACTIVATIONS, "gelu"),
     ConfigField("norm_epsilon", "layer_norm_eps", POSITIVE, 1e-12),
 )
+_CLASSES = affine("classifier", "head.classes")
+_POOLER = affine("bert.pooler.dense", "head.dense")
+BERT_HEADS: dict[str, list[Row]] = {
+    "masked-lm": [
+        *affine("cls.predictions.transform.dense", "head.dense"),
+        *affine("cls.predictions.transform.LayerNorm", "head.norm"),
+        row("cls.predictions.bias", "head.bias"),
+    ],
+    "classification": _POOLER + _CLASSES,
+    "tagging": _CLASSES,
+    "encoding": _POOLER,
+}
+"""Heads on the encoder, by task."""
 
 
 def _layer(theirs: str, ours: str, names: Mapping[str, str]) -> list[Row]:
@@ -117,21 +130,6 @@ class Bert(Format):
         for layer in range(model.layers):
             table += _layer(f"bert.encoder.layer.{layer}", f"encoder.layers.{layer}", names)
         return table + (BERT_HEADS[task] if task != "encoding" or model.pooler else [])
-
-
-_CLASSES = affine("classifier", "head.classes")
-_POOLER = affine("bert.pooler.dense", "head.dense")
-BERT_HEADS: dict[str, list[Row]] = {
-    "masked-lm": [
-        *affine("cls.predictions.transform.dense", "head.dense"),
-        *affine("cls.predictions.transform.LayerNorm", "head.norm"),
-        row("cls.predictions.bias", "head.bias"),
-    ],
-    "classification": _POOLER + _CLASSES,
-    "tagging": _CLASSES,
-    "encoding": _POOLER,
-}
-"""Heads on the encoder, by task."""
 
 
 class Gpt2(Format):

@@ -26,6 +26,9 @@ from regard.data.prepare.shards import Shards, ragged_indices
 from regard.data.prepare.windowing import Frame
 from regard.system.keys import generator
 
+Cut = tuple[Ids, Ids, Ids, Ids]
+"""Windows end to end: input ids, the length of each, the positions to predict, and the original ids there."""
+
 
 class Windows:
     """The windows of all documents, numbered through.
@@ -222,10 +225,6 @@ def _parts(total: int, count: int, random: np.random.Generator) -> Ids:
     """``total`` cut at random into ``count`` parts of one or more."""
     cuts = np.sort(random.choice(np.arange(1, total), count - 1, replace=False)) if count > 1 else np.zeros(0, np.int64)
     return np.diff(np.concatenate([[0], cuts, [total]])).astype(np.int64)
-
-
-Cut = tuple[Ids, Ids, Ids, Ids]
-"""Windows end to end: input ids, the length of each, the positions to predict, and the original ids there."""
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,19 @@ from regard.system.errors import RegardError, UsageError
 from regard.system.keys import generator
 
 Ids = NDArray[np.int64]
+BLOCK = 65_536
+Lengths = NDArray[np.integer] | Callable[[int, Ids], Ids]
+"""Tokens of every sentence; or, where they differ from epoch to epoch, a function of (epoch, sentences)."""
+TRIES = 256
+"""Random small sets of waiting sentences that are tried at a batch's end; one of them nearly always fits to a token."""
+DEPTH = 12
+"""Sentences of such a set."""
+GAP = 5.0
+"""The end of a batch begins when room for about this many average sentences is left."""
+Item = TypeVar("Item")
+Made = TypeVar("Made", bound=Batch)
+Make = Callable[[Position, NDArray[np.int64]], Made]
+"""A pure function of a position and the sentences of the batch there."""
 
 
 class EpochSampler:
@@ -79,11 +92,6 @@ def _shares(total: int, weights: Sequence[float]) -> list[int]:
     shares = np.floor(exact).astype(np.int64)
     shares[np.argsort(shares - exact, kind="stable")[: total - int(shares.sum())]] += 1
     return [int(share) for share in shares]
-
-
-BLOCK = 65_536
-Lengths = NDArray[np.integer] | Callable[[int, Ids], Ids]
-"""Tokens of every sentence; or, where they differ from epoch to epoch, a function of (epoch, sentences)."""
 
 
 class BatchSampler:
@@ -150,14 +158,6 @@ class BatchSampler:
         if latest is None or latest[0] != epoch:
             latest = self._drawn = (epoch, self.draws.of(epoch))
         return latest[1]
-
-
-TRIES = 256
-"""Random small sets of waiting sentences that are tried at a batch's end; one of them nearly always fits to a token."""
-DEPTH = 12
-"""Sentences of such a set."""
-GAP = 5.0
-"""The end of a batch begins when room for about this many average sentences is left."""
 
 
 class BinPacking:
@@ -277,9 +277,6 @@ class BinPacking:
         return self._sets[count]
 
 
-Item = TypeVar("Item")
-
-
 def iterate_ahead(items: Iterator[Item], count: int = 2) -> Iterator[Item]:
     """The same items in the same order, up to ``count`` of them made in advance by one thread.
 
@@ -297,11 +294,6 @@ def iterate_ahead(items: Iterator[Item], count: int = 2) -> Iterator[Item]:
                 raise RuntimeError("the thread that makes batches is gone: the process was forked")
     finally:
         thread.shutdown(cancel_futures=True)
-
-
-Made = TypeVar("Made", bound=Batch)
-Make = Callable[[Position, NDArray[np.int64]], Made]
-"""A pure function of a position and the sentences of the batch there."""
 
 
 class DataLoader(Generic[Made]):

@@ -22,6 +22,23 @@ UNREADABLE = frozenset(("unreadable", "misaligned", "no pairs", "no texts", "one
 
 EXAMPLES = 3
 EXCERPT = 80
+_WINDOWS = (
+    "\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013\u2014\u2018-\u201e\u2020-\u2022\u2026\u2030"
+    "\u2039\u203a\u20ac\u2122"
+)
+"""The characters that Windows-1252 has where Latin-1 has controls."""
+PATTERNS: dict[str, str] = {
+    "carriage return": "\r",
+    "tab": "\t",
+    "control": "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]",
+    "replacement": "\ufffd",
+    "mojibake": f"[ÃÂ][\u0080-\u00bf{_WINDOWS}]|â€[\u0080-\u00bf{_WINDOWS}]|[ÐÑ][\u0080-\u00bf{_WINDOWS}][ÐÑ]",
+    "tokenised": r"&(?:apos|quot|amp|lt|gt|#\d+);| @-@ |@@ ",
+}
+_GROUPS = {kind.replace(" ", "_"): kind for kind in PATTERNS}
+_ANY = re.compile("|".join(f"(?P<{group}>{PATTERNS[kind]})" for group, kind in _GROUPS.items()))
+_HINT = re.compile("[\r\t\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufffdÃÂâÐÑ&@]")
+"""A character of each pattern, for a first look: a set is searched for ten times faster than alternatives."""
 
 
 def excerpt(text: str) -> str:
@@ -106,28 +123,6 @@ def sort_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Sort by severity, then findings that cannot be overruled first, then by count."""
     rank = {"fatal": 0, "warning": 1, "note": 2}
     return tuple(sorted(findings, key=lambda finding: (rank[finding.severity], finding.is_judgement, -finding.count)))
-
-
-_WINDOWS = (
-    "\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc\u2013\u2014\u2018-\u201e\u2020-\u2022\u2026\u2030"
-    "\u2039\u203a\u20ac\u2122"
-)
-"""The characters that Windows-1252 has where Latin-1 has controls."""
-
-PATTERNS: dict[str, str] = {
-    "carriage return": "\r",
-    "tab": "\t",
-    "control": "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029]",
-    "replacement": "\ufffd",
-    "mojibake": f"[ÃÂ][\u0080-\u00bf{_WINDOWS}]|â€[\u0080-\u00bf{_WINDOWS}]|[ÐÑ][\u0080-\u00bf{_WINDOWS}][ÐÑ]",
-    "tokenised": r"&(?:apos|quot|amp|lt|gt|#\d+);| @-@ |@@ ",
-}
-_GROUPS = {kind.replace(" ", "_"): kind for kind in PATTERNS}
-_ANY = re.compile("|".join(f"(?P<{group}>{PATTERNS[kind]})" for group, kind in _GROUPS.items()))
-
-
-_HINT = re.compile("[\r\t\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufffdÃÂâÐÑ&@]")
-"""A character of each pattern, for a first look: a set is searched for ten times faster than alternatives."""
 
 
 def match_patterns(text: str) -> set[str]:

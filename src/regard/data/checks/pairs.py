@@ -38,6 +38,10 @@ from regard.text.tokenizers.vocabulary import Vocabularies, learn_vocabularies, 
 CHUNK = 500
 SHIFTS = (1, -1, 2, -2, 3, -3)
 FEWEST = 100
+SAMPLE = 10_000
+FEW = 1000
+Numbered = tuple[int, tuple[str, str]]
+"""A pair with its number in its corpus."""
 
 
 @dataclass(frozen=True)
@@ -122,12 +126,6 @@ def _change(source_B: NDArray[np.float64], target_B: NDArray[np.float64], shift:
 def _lasting(begins: list[int], last: int) -> bool:
     """Whether the suspected chunks are the last ones of the corpus, as when a line is missing near the end."""
     return begins == list(range(last - CHUNK * (len(begins) - 1), last + 1, CHUNK)) and len(begins) > 1
-
-
-SAMPLE = 10_000
-FEW = 1000
-Numbered = tuple[int, tuple[str, str]]
-"""A pair with its number in its corpus."""
 
 
 class PairScan(CheckScan[TextPair]):

@@ -16,6 +16,15 @@ FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "dep
 _WORD = re.compile(r"[1-9][0-9]*")
 _RANGE = re.compile(r"([1-9][0-9]*)-([1-9][0-9]*)")
 _EMPTY = re.compile(r"[0-9]+\.[1-9][0-9]*")
+WORDS = ("word", "words", "token", "tokens", "form", "text")
+TAGS = ("tag", "tags", "ner", "ner_tags", "ner_tag", "label", "labels", "upos", "pos", "spans", "entities")
+"""Column names that are recognised, the likeliest first."""
+DOCUMENT = "-DOCSTART-"
+"""In place of a word it marks the start of a document."""
+_NUMBER = re.compile(r"[0-9]+")
+_MARKED = re.compile(r"#[^ \t]")
+_PROPERTY = re.compile(r"# ?[\w.:-]+ = |# *$")
+Line = tuple[int, str]
 
 
 class ConlluSentence:
@@ -102,19 +111,6 @@ def shares(surface: str, words: Sequence[str]) -> list[Place]:
         found.append((begin, end))
         begin = end
     return [*found, (begin, len(surface))]
-
-
-WORDS = ("word", "words", "token", "tokens", "form", "text")
-TAGS = ("tag", "tags", "ner", "ner_tags", "ner_tag", "label", "labels", "upos", "pos", "spans", "entities")
-"""Column names that are recognised, the likeliest first."""
-
-DOCUMENT = "-DOCSTART-"
-"""In place of a word it marks the start of a document."""
-
-_NUMBER = re.compile(r"[0-9]+")
-_MARKED = re.compile(r"#[^ \t]")
-_PROPERTY = re.compile(r"# ?[\w.:-]+ = |# *$")
-Line = tuple[int, str]
 
 
 @dataclass

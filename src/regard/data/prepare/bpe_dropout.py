@@ -26,6 +26,10 @@ from regard.system.errors import UsageError
 from regard.system.keys import key
 from regard.text.tokenizers.tokenizer import Tokenizer
 
+PART = 65_536
+"""Sentences whose words are in memory at a time while tokens are counted."""
+Ids = NDArray[np.int64]
+
 
 class Segmenter:
     """Draws segmentations of single words with the merges of a tokenizer.
@@ -94,11 +98,6 @@ class Segmenter:
                 offer(before[place])
             offer(place)
         return [self._id[piece] for piece in letters if piece]
-
-
-PART = 65_536
-"""Sentences whose words are in memory at a time while tokens are counted."""
-Ids = NDArray[np.int64]
 
 
 def draw_segmentations(plain: list[int], draws: Sequence[list[int]]) -> list[list[int]]:

@@ -26,6 +26,9 @@ from regard.text.lines import lines
 from regard.text.tokenizers.vocabulary import Vocabularies
 
 INDEX = "index.json"
+Count = Annotated[int, Field(ge=0, lt=1 << 63, strict=True)]
+PARTS = ("train", "validation")
+VALIDATION = tuple(f"validation.{side}.txt" for side in PairEncoder.sides)
 
 
 @contextmanager
@@ -110,9 +113,6 @@ def _flush(path: Path) -> None:
         os.fsync(stream.fileno())
 
 
-Count = Annotated[int, Field(ge=0, lt=1 << 63, strict=True)]
-
-
 class Side(BaseModel):
     """Index entry of the files of one side of a corpus; see :class:`~regard.data.prepare.shards.SideWriter`."""
 
@@ -189,10 +189,6 @@ def read_index(folder: Path, kind: type[PairsIndex] | type[ExamplesIndex], sides
     if None in named or not all(map(disk.is_plain, files)) or not set(files) <= index["files"].keys():
         raise Damaged("is damaged: it lacks a side of the data, or the sha256 of a file", str(folder / INDEX))
     return index
-
-
-PARTS = ("train", "validation")
-VALIDATION = tuple(f"validation.{side}.txt" for side in PairEncoder.sides)
 
 
 class PreparedFolder:

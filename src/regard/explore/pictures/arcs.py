@@ -18,6 +18,10 @@ SIZE = 17
 """Size of the words, pixels (as in the style)."""
 GAP = 9
 """Pixels between words."""
+CAPTION = 120
+"""Most cells of a caption."""
+APART = 92
+"""Pixels between the two rows of words."""
 
 
 @dataclass(frozen=True)
@@ -83,10 +87,6 @@ def stroke(weight: float) -> str:
     """The stroke style for a weight: thicker and darker for larger ones."""
     strength = min(weight, 1.0)
     return f'stroke-width="{1 + 7 * strength:.2f}" stroke-opacity="{0.2 + 0.75 * strength:.3f}"'
-
-
-CAPTION = 120
-"""Most cells of a caption."""
 
 
 @dataclass(frozen=True)
@@ -158,10 +158,6 @@ def bars(glance: ArcDiagram, look: ColourScheme) -> str:
         bar = paint(weight / top, "", length, look) if look.colours in ("true", "256") else (look.shades[-1] * length)
         lines.append(f"{mark} {fit(name, label_cells, '>', look.mark)} {weight:5.1%} {bar}")
     return "\n".join(lines) + "\n"
-
-
-APART = 92
-"""Pixels between the two rows of words."""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,9 @@ STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228
 """Student's t, 0.975, for one degree of freedom and more."""
 NORMAL = 1.96
 """The same for many seeds; close enough beyond the ten above."""
+NOTHING = "–"
+DIVERGED = "diverged"
+Axes = Literal["step", "seconds"]
 
 
 @dataclass(frozen=True)
@@ -40,11 +43,6 @@ def estimate(values: Sequence[float]) -> Estimate | None:
     freedom = len(values) - 1
     factor = STUDENT[freedom - 1] if freedom <= len(STUDENT) else NORMAL
     return Estimate(mean(values), factor * stdev(values) / math.sqrt(len(values)))
-
-
-NOTHING = "–"
-DIVERGED = "diverged"
-Axes = Literal["step", "seconds"]
 
 
 class ComparisonReport:

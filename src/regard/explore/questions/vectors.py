@@ -27,6 +27,16 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Stack = Literal["encoder", "decoder"]
+Side = Literal["source", "target"]
+TEXTS = 64
+"""Most texts per request."""
+NEAREST, PLACES = 100, 5000
+"""Most pieces returned: as neighbours, and on a map."""
+CONTROL = re.compile("(<0x(0[0-8B-F]|1[0-9A-F]|7F|[89][0-9A-F])>)+")
+"""A display text of control characters only."""
+POSITIONS = 512
+TokenPlace = tuple[Place, Place]
+"""A token, by its text and its place in it."""
 
 
 def cosines(table_VD: NDArray[Any], vector_D: NDArray[Any]) -> Floats:
@@ -178,18 +188,6 @@ def position_views(model: Any, section: Model, stack: str, count: int) -> Positi
             every_X = torch.arange(2 * count - 1, device=weight.device)
             bias_HX = bias(every_X[count - 1 : count], every_X)[:, 0].float().cpu().numpy()
     return PositionViews(vector_TD.float().cpu().numpy(), bias_HX)
-
-
-Side = Literal["source", "target"]
-TEXTS = 64
-"""Most texts per request."""
-NEAREST, PLACES = 100, 5000
-"""Most pieces returned: as neighbours, and on a map."""
-CONTROL = re.compile("(<0x(0[0-8B-F]|1[0-9A-F]|7F|[89][0-9A-F])>)+")
-"""A display text of control characters only."""
-POSITIONS = 512
-TokenPlace = tuple[Place, Place]
-"""A token, by its text and its place in it."""
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from regard.text.lines import InvalidLines
 
 Image = str | NDArray[Any]
 """Pixel values: a line with commas or tabs between them, or an array height × width (× channels)."""
+Labelled = tuple[Pixels, str | None]
 
 
 class ImageClassification(LabelTask, BaseTask[ImageAssets, Vit]):
@@ -130,9 +131,6 @@ def _array(image: NDArray[Any], shape: Shape) -> Pixels:
     if image.dtype.kind not in "biu" or image.min() < 0 or image.max() > LARGEST:
         raise RegardError(f"holds values that are no whole numbers from 0 to {LARGEST:,}", "image")
     return image.astype(np.int64).ravel()
-
-
-Labelled = tuple[Pixels, str | None]
 
 
 def some_images(task: ImageClassification, path: Path, count: int) -> list[Labelled]:

@@ -25,6 +25,8 @@ from regard.text.stop_strings import Decoder, StopStrings
 
 MAX_TOKENS = 256
 """Default number of generated tokens."""
+SAMPLING = ("temperature", "top_k", "top_p", "min_p", "typical", "repetition_penalty")
+"""Fields of the section ``decoding`` by which a text is drawn."""
 
 
 @dataclass(frozen=True)
@@ -217,10 +219,6 @@ class LanguageModel(TextTask[Gpt]):
         """The tokens to prefill, and the token of the first step."""
         whole = np.append(np.int64(self.symbols.end), ids)
         return whole[:-1], int(whole[-1])
-
-
-SAMPLING = ("temperature", "top_k", "top_p", "min_p", "typical", "repetition_penalty")
-"""Fields of the section ``decoding`` by which a text is drawn."""
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,8 @@ LEARNED_FROM = 50_000_000
 Text = tuple[Recipe, HeldOut | tuple[DocumentSeries, Corpus[DocumentPart]], int]
 """The recipe for running text; the text of which a part is held out, or that to learn from and that to validate on;
 and how many characters there are."""
+VALIDATED = 1 << 17
+"""Tokens that are read at a validation at most, evenly chosen; the scores on the card are those of all."""
 
 
 def open_text(given: InputFiles, asked: Callable[[int], Recipe], told: Callable[[str], None]) -> Text:
@@ -146,10 +148,6 @@ class VocabularySample:
             return
         begins = range(0, len(text), PART)
         self.texts += [text[begin : begin + PART] for begin in begins if self._random.random() < self._share]
-
-
-VALIDATED = 1 << 17
-"""Tokens that are read at a validation at most, evenly chosen; the scores on the card are those of all."""
 
 
 class RunningTextTraining(BaseTraining):

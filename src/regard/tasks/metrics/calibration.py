@@ -22,6 +22,12 @@ COLDEST, HOTTEST = 0.1, 10.0
 
 _GOLDEN = (5**0.5 - 1) / 2
 _STEPS = 60
+SCORES: dict[str, Score] = {
+    "balanced": lambda accepted: accepted.balanced_score,
+    "accuracy": lambda accepted: accepted.accuracy,
+    "f1": lambda accepted: accepted.f1,
+}
+"""Criteria to choose a threshold."""
 
 
 def expected_calibration_error(confidence_B: Floats, right_B: NDArray[np.bool_], bins: int = 15) -> float:
@@ -158,14 +164,6 @@ class AcceptanceScores:
         """One of the thresholds with its scores."""
         rows = (self.thresholds, self.accuracy, self.in_scope_accuracy, self.recall, self.f1)
         return Threshold(*(float(row[place]) for row in rows))
-
-
-SCORES: dict[str, Score] = {
-    "balanced": lambda accepted: accepted.balanced_score,
-    "accuracy": lambda accepted: accepted.accuracy,
-    "f1": lambda accepted: accepted.f1,
-}
-"""Criteria to choose a threshold."""
 
 
 @dataclass(frozen=True)

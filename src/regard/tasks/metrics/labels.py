@@ -16,6 +16,9 @@ from regard.system.errors import RegardError
 from regard.tasks.metrics.spans import Counts
 
 Floats = NDArray[np.float64]
+FEW = 0.1
+"""The share of labels that the model knows below which a warning is given."""
+SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -163,11 +166,6 @@ def _ranks(values_B: Floats) -> Floats:
     _, number_B, times = np.unique(values_B, return_inverse=True, return_counts=True)
     ends = times.cumsum()
     return np.asarray(((ends - times + 1 + ends) / 2)[number_B], dtype=np.float64)
-
-
-FEW = 0.1
-"""The share of labels that the model knows below which a warning is given."""
-SHOWN = 3
 
 
 def refuse_unknown_labels(

@@ -39,6 +39,8 @@ CELLS = 1 << 15
 """Words decoded at once, padding included."""
 LONGEST = 4096
 """Words of a text that are tagged as one; a longer text is tagged in parts."""
+BURST = 1024
+"""Texts tagged at once."""
 
 
 def head_of(model: Reader) -> TagHead:
@@ -111,10 +113,6 @@ def split_by(values: Sequence[str], lengths_B: Ids) -> list[list[str]]:
     """Scores of all words, text by text."""
     ends = lengths_B.cumsum().tolist()
     return [list(values[end - length : end]) for end, length in zip(ends, lengths_B.tolist(), strict=True)]
-
-
-BURST = 1024
-"""Texts tagged at once."""
 
 
 @dataclass(frozen=True)

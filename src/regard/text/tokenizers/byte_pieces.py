@@ -23,6 +23,19 @@ FORMS: dict[str, normalizers.Normalizer | None] = {
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FIRST_MARK = "\u0300"
 """The first character that combines with the one before it."""
+WORD = r"'s|'t|'re|'ve|'m|'ll|'d| ?[\p{L}\p{M}]+| ?\p{N}+| ?[^\s\p{L}\p{M}\p{N}]+|\s+(?!\S)|\s+"
+"""A word takes the space before it; letters keep their combining marks, so Hindi words stay whole.
+
+Letters and punctuation never share a word, hence no merge can ever build ``</s>`` or ``<unk>``: in text they stay text.
+"""
+CHARACTER = r"[\s\S]"
+Units = Literal["pieces", "characters"]
+SPLIT: dict[Units, str] = {"pieces": WORD, "characters": CHARACTER}
+_ESCAPED = re.compile("[\udc80-\udcff]")
+_LETTER = "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af"
+_LATIN = re.compile(f"[ -~{_LETTER}]*")
+_LATIN_WORD = re.compile(rf"'s|'t|'re|'ve|'m|'ll|'d| ?[{_LETTER}]+| ?[0-9]+| ?[^ 0-9{_LETTER}]+| +(?![^ ])| +")
+"""What :data:`WORD` matches in printable ASCII and Latin letters."""
 
 
 def replace_surrogates(text: str) -> str:
@@ -55,21 +68,6 @@ def normalise(text: str, form: Normalisation, lowercase: bool = False) -> str:
     text = replace_surrogates(text)
     found = normaliser(form, lowercase)
     return text if found is None else found.normalize_str(text)
-
-
-WORD = r"'s|'t|'re|'ve|'m|'ll|'d| ?[\p{L}\p{M}]+| ?\p{N}+| ?[^\s\p{L}\p{M}\p{N}]+|\s+(?!\S)|\s+"
-"""A word takes the space before it; letters keep their combining marks, so Hindi words stay whole.
-
-Letters and punctuation never share a word, hence no merge can ever build ``</s>`` or ``<unk>``: in text they stay text.
-"""
-
-
-CHARACTER = r"[\s\S]"
-
-Units = Literal["pieces", "characters"]
-SPLIT: dict[Units, str] = {"pieces": WORD, "characters": CHARACTER}
-
-_ESCAPED = re.compile("[\udc80-\udcff]")
 
 
 def byte_letters() -> dict[int, str]:
@@ -120,12 +118,6 @@ def assemble(model: models.BPE, normaliser: normalizers.Normalizer | None, units
     )
     core.decoder = decoders.ByteLevel()
     return core
-
-
-_LETTER = "A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af"
-_LATIN = re.compile(f"[ -~{_LETTER}]*")
-_LATIN_WORD = re.compile(rf"'s|'t|'re|'ve|'m|'ll|'d| ?[{_LETTER}]+| ?[0-9]+| ?[^ 0-9{_LETTER}]+| +(?![^ ])| +")
-"""What :data:`WORD` matches in printable ASCII and Latin letters."""
 
 
 def latin_words(text: str) -> list[str] | None:

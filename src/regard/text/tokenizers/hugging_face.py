@@ -43,6 +43,8 @@ GUARD = "\ufdd0"
 
 KEY = "regard"
 """Below ``model``, the one place where the library accepts a foreign key: settings that are not part of the file."""
+SENTINEL_OF_T5 = re.compile("<extra_id_([0-9]+)>")
+BYTE = re.compile("<0x[0-9A-F]{2}>")
 
 
 @dataclass(frozen=True)
@@ -234,10 +236,6 @@ def step_types(part: Any) -> Iterator[str]:
         yield str(part.get("type"))
         for inner in (*(part.get("pretokenizers") or ()), *(part.get("decoders") or ())):
             yield from step_types(inner)
-
-
-SENTINEL_OF_T5 = re.compile("<extra_id_([0-9]+)>")
-BYTE = re.compile("<0x[0-9A-F]{2}>")
 
 
 class HuggingFaceTokenizer(BaseTokenizer):

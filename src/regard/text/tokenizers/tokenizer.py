@@ -43,6 +43,19 @@ from regard.text.tokenizers.byte_pieces import (
 )
 
 END, UNKNOWN = "</s>", "<unk>"
+_SPLITTERS = {unit: json.loads(assemble(models.BPE(), None, unit).to_str())["pre_tokenizer"] for unit in SPLIT}
+_NORMALISERS: dict[tuple[Normalisation, bool], Any] = {
+    (form, lowercase): json.loads(assemble(models.BPE(), normaliser(form, lowercase)).to_str())["normalizer"]  # type: ignore[misc]
+    for form in FORMS
+    for lowercase in (False, True)
+}
+KNOWN = 1 << 17
+"""Words whose ids are remembered."""
+CLASS, MASK = "[CLS]", "[MASK]"
+SENTINEL = re.compile(r"<extra_([0-9]+)>")
+"""Symbols of tasks: before a text that is read as a whole, for a hidden word, for each span that was taken out."""
+LONGEST = 10_000
+"""Characters that a vocabulary is learned from at once: the time grows with the square of a word's length."""
 
 
 class Parts(NamedTuple):
@@ -88,14 +101,6 @@ def parse_document(document: Any, where: str) -> Parts:
     return Parts(vocabulary, merges, known[0][0], units[0], known[0][1])
 
 
-_SPLITTERS = {unit: json.loads(assemble(models.BPE(), None, unit).to_str())["pre_tokenizer"] for unit in SPLIT}
-_NORMALISERS: dict[tuple[Normalisation, bool], Any] = {
-    (form, lowercase): json.loads(assemble(models.BPE(), normaliser(form, lowercase)).to_str())["normalizer"]  # type: ignore[misc]
-    for form in FORMS
-    for lowercase in (False, True)
-}
-
-
 def _merges_fit(model: Any, units: Units) -> bool:
     """Whether the merges fit the units: pieces have merges, characters have none."""
     whole = bool(model.get("ignore_merges"))
@@ -111,13 +116,6 @@ def _fits(vocabulary: list[str], merges: list[tuple[str, str]], ids: dict[str, i
     spelled = all(name and not set(name) - set(ALPHABET) for name in known)
     built = all(left in known and right in known and left + right in known for left, right in merges)
     return first >= 2 and vocabulary[first : first + 256] == ALPHABET and spelled and built
-
-
-KNOWN = 1 << 17
-"""Words whose ids are remembered."""
-CLASS, MASK = "[CLS]", "[MASK]"
-SENTINEL = re.compile(r"<extra_([0-9]+)>")
-"""Symbols of tasks: before a text that is read as a whole, for a hidden word, for each span that was taken out."""
 
 
 @dataclass(frozen=True)
@@ -337,10 +335,6 @@ def ids_by_number(ids: Mapping[str, int], pattern: re.Pattern[str]) -> tuple[int
     """The ids of the names that match, in the order of the number in the pattern's first group."""
     found = {name: match for name in ids if (match := pattern.fullmatch(name))}
     return tuple(ids[name] for name in sorted(found, key=lambda name: int(found[name][1])))
-
-
-LONGEST = 10_000
-"""Characters that a vocabulary is learned from at once: the time grows with the square of a word's length."""
 
 
 def learn(

@@ -16,6 +16,8 @@ from regard.text.tokenizers.tokenizer import Tokenizer, learn, parse_document, r
 
 Item = TypeVar("Item")
 CHUNK = 4096
+JOINT, SOURCE, TARGET = "tokenizer.json", "tokenizer.source.json", "tokenizer.target.json"
+AnyTokenizer = Tokenizer | HuggingFaceTokenizer
 
 
 def sample(items: Iterable[Item], count: int, seed: int) -> list[Item]:
@@ -36,12 +38,6 @@ def sample(items: Iterable[Item], count: int, seed: int) -> list[Item]:
         if place < count:
             kept[place] = (number, item)
     return [item for _, item in sorted(kept, key=lambda entry: entry[0])]
-
-
-JOINT, SOURCE, TARGET = "tokenizer.json", "tokenizer.source.json", "tokenizer.target.json"
-
-
-AnyTokenizer = Tokenizer | HuggingFaceTokenizer
 
 
 def read_tokenizer(path: Path | str) -> AnyTokenizer:

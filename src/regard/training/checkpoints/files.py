@@ -27,6 +27,8 @@ except ImportError:  # this system has no such locks
 
 _TRIES, _PAUSE = 5, 0.02
 """Checking whether a lock is held takes it for a moment."""
+PIECE = 1 << 22
+"""Bytes written and hashed at once."""
 
 
 def lock(handle: int, wait: bool = False) -> bool | None:
@@ -97,10 +99,6 @@ def _hold_lock(path: Path, wait: bool) -> Iterator[bool]:
     finally:
         if handle >= 0:
             os.close(handle)
-
-
-PIECE = 1 << 22
-"""Bytes written and hashed at once."""
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,8 @@ _ASSETS = ("labels.json", "pixels.json")
 """Asset files other than tokenizers: labels and scales."""
 _BEFORE = "training.before-"
 _TAKEN = "holds something already; name a new folder"
+FIRST, LAST = ("model.safetensors", "model.bin"), ("config.json", "manifest.json")
+"""Order of a model's files: the first marks a folder as in use; without the last, none loads."""
 
 
 class Action(Enum):
@@ -177,10 +179,6 @@ def _set_aside(output: Path) -> bool:
 def _hold_lock(training: Path) -> AbstractContextManager[None]:
     """Hold ``training/lock`` while the block runs."""
     return alone(training / "lock", "another process is training into this folder", training.parent)
-
-
-FIRST, LAST = ("model.safetensors", "model.bin"), ("config.json", "manifest.json")
-"""Order of a model's files: the first marks a folder as in use; without the last, none loads."""
 
 
 def refuse_other(output: Path) -> None:
