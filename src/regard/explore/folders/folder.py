@@ -22,6 +22,7 @@ from regard.explore.folders.training_curves import LOG
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.tasks.model_path import model_folder
+from regard.training.checkpoints.checkpoint import whole
 
 LOCK = LOG.parent / "lock"
 FRESH = 60.0
@@ -45,8 +46,6 @@ UNKNOWN: dict[str, Any] = {"parameters": None, "snapshots": [], "course": False,
 
 def snapshots(folder: Path) -> dict[str, Path]:
     """The snapshots kept by the run in a folder, oldest first, by names such as ``step 1,000``."""
-    from regard.training.checkpoints.checkpoint import whole
-
     return {f"step {int(place.name.partition('-')[2]):,}": place for place in whole(folder / "training" / "snapshots")}
 
 

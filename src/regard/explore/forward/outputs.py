@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regard.decoding.trace import Fate, TraceStep
+from regard.decoding.search import search
+from regard.decoding.trace import Fate, Trace, TraceStep
 from regard.explore.forward.inputs import ModelInputs, piece, text_inputs, visible
 from regard.system.errors import UsageError
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
     from regard.config import Decoding
     from regard.decoding.hypotheses import Hypothesis, Ints
-    from regard.decoding.trace import Trace
     from regard.tasks.classification.classifier import Classification
     from regard.tasks.images.classifier import ImageClassification
     from regard.tasks.language.masked import MaskedLm
@@ -182,8 +182,6 @@ class SearchInputs:
 
     def trace(self) -> Trace:
         """A recorder of the candidates that a search considers."""
-        from regard.decoding.trace import Trace
-
         return Trace(CANDIDATES, self.task.symbols.without)
 
     def decoding(self, beam: int) -> Decoding:
@@ -221,8 +219,6 @@ def prepare_search(task: Any, text: str, most: int) -> SearchInputs:
 
 def beam_search(start: SearchInputs, beam: int, trace: Trace | None = None) -> list[Hypothesis]:
     """The best hypotheses, as many as the beam size, best first."""
-    from regard.decoding.search import search
-
     firsts = None if start.first is None else [start.first]
     return search(
         start.step,

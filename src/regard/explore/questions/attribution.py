@@ -20,6 +20,7 @@ from regard.explore.forward.record import KINDS
 from regard.explore.payload import Answer, check_finite
 from regard.explore.requests import AblationRequest, Place, Places, Request, Text, question
 from regard.system.errors import UsageError
+from regard.text.tags import places_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -185,8 +186,6 @@ def _tag_log_probability(chain: Any, score_RC: Tensor, words: Sequences, word: i
 
 def _pieces_of_words(seen: ModelInputs) -> tuple[list[int], list[int], list[int | None]]:
     """The index of each word's first piece, its number of pieces, and the word of each token."""
-    from regard.text.tags import places_of
-
     ends = [end for _, end in places_of(seen.source_text)]
     found = [bisect_left(ends, token.end) if token.end > token.start else None for token in seen.source]
     there = sorted({word for word in found if word is not None})

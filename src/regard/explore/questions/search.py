@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, Strict
 
+from regard.decoding.scheduler import Scheduler
+from regard.decoding.search import greedy, random_sampling
 from regard.explore.folders.models import LoadedModel, Models
 from regard.explore.forward.outputs import (
     LANGUAGE_MODEL,
@@ -24,7 +26,6 @@ from regard.explore.requests import Count, Request, Whole, question
 
 if TYPE_CHECKING:
     from regard.decoding.hypotheses import Hypothesis
-    from regard.decoding.scheduler import Scheduler
     from regard.decoding.trace import Trace
 
 WIDEST = 32
@@ -80,9 +81,6 @@ def _tokens(
 
 def _scheduler(start: SearchInputs, trace: Trace, sampling: dict[str, Any]) -> Scheduler:
     """A scheduler for one sentence and one hypothesis."""
-    from regard.decoding.scheduler import Scheduler
-    from regard.decoding.search import greedy, random_sampling
-
     task, decoding = start.task, start.decoding(1)
     choose = greedy(task.symbols.without)
     if task.name == LANGUAGE_MODEL:

@@ -9,11 +9,13 @@ from typing import Any
 from torch import nn
 
 from regard.config import Data, Recipe, recipe_from, recipe_values
+from regard.data.prepare.folder import sha256_of
 from regard.models import store
 from regard.system.errors import RegardError
 from regard.tasks.defaults import pool_fields
 from regard.tasks.model_path import RECIPE, model_folder
 from regard.text.tokenizers.vocabulary import AnyTokenizer, read_tokenizer
+from regard.training.checkpoints.manifest import verify
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,6 @@ class Pretrained:
         Raises:
             RegardError: it is no model folder, or damaged, or reads images, or is a translator's with two vocabularies.
         """
-        from regard.training.checkpoints.manifest import verify
-
         folder = model_folder(folder)
         if not (folder / RECIPE).exists() or not (folder / "model.safetensors").exists():
             raise RegardError("is no model folder to initialise from", str(folder))
@@ -58,8 +58,6 @@ class Pretrained:
     @property
     def fingerprint(self) -> dict[str, str]:
         """Of its weights, by name."""
-        from regard.data.prepare.folder import sha256_of
-
         return {"fingerprint.from": sha256_of(self.folder / "model.safetensors")}
 
     def give(self, model: nn.Module) -> None:
