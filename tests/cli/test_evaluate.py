@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from regard.cli.evaluate import table
+from regard.config import TASKS
 from regard.data.corpora.documents import open_documents
 from regard.tasks.classification.classifier import ClassEvaluation
 from regard.tasks.language.scores import Perplexity
@@ -20,7 +21,7 @@ from regard.tasks.metrics.spans import Counts, tag_scores
 class Echo:
     """A task whose translation of a text is the text."""
 
-    name = "translation"
+    info = TASKS["translation"]
 
     def evaluate(self, sources, references, beam=None, lowercase=False):
         return score(sources, references, lowercase=lowercase, samples=1)
@@ -41,7 +42,7 @@ class Scored:
     """A task whose evaluation is given."""
 
     def __init__(self, name: str, found: Any) -> None:
-        self.name, self.found = name, found
+        self.info, self.found = TASKS[name], found
         self.asked: list[Any] = []
 
     def evaluate(self, corpus: Any, *more: Any) -> Any:
@@ -98,7 +99,7 @@ def test_a_language_models_perplexity_is_of_whole_documents(tmp_path: Path, rega
         return Perplexity(math.log(8) * 10, 10, 5, 40)
 
     recipe = SimpleNamespace(data=SimpleNamespace(documents=unit))
-    loaded(SimpleNamespace(name="language-model", recipe=recipe, perplexity=perplexity))
+    loaded(SimpleNamespace(info=TASKS["language-model"], recipe=recipe, perplexity=perplexity))
     done = regard("evaluate", "model", "--test", tmp_path / "t.txt", "--stride", 7)
     assert done.code == 0, done.err
     assert len(list(open_documents(tmp_path / "t.txt", unit).examples())) > len(seen[0])  # long ones come in parts
@@ -115,13 +116,13 @@ def test_a_language_models_perplexity_is_of_whole_documents(tmp_path: Path, rega
 @pytest.mark.parametrize(
     ("name", "words", "said"),
     [
-        ("classification", ["--source", "a", "--reference", "b"], "--source: is not for a classifier"),
-        ("classification", ["--test", "t.csv", "--beam", "3"], "--beam: is not for a classifier"),
+        ("classification", ["--source", "a", "--reference", "b"], "--source: is not for a text classifier"),
+        ("classification", ["--test", "t.csv", "--beam", "3"], "--beam: is not for a text classifier"),
         ("tagging", ["--test", "t.csv", "--threshold", "0"], "--threshold: is not for a tagger"),
         ("language-model", ["--test", "t.csv", "--lowercase"], "--lowercase: is not for a language model"),
         ("translation", ["--test", "t.csv"], "--test: is not for a translator"),
-        ("encoding", ["--test", "t.csv"], "is an encoder of texts; use regard encode"),
-        ("masked-lm", ["--test", "t.csv", "--stride", "3"], "--stride: is not for a masked-language model"),
+        ("encoding", ["--test", "t.csv"], "is a text encoder; use regard encode"),
+        ("masked-lm", ["--test", "t.csv", "--stride", "3"], "--stride: is not for a masked language model"),
         ("span-corruption", ["--test", "t.csv", "--beam", "3"], "--beam: is not for a span-corruption model"),
         ("classification", ["--test", "."], ".: is a folder; a file is needed"),
         ("classification", ["--test", "absent.csv"], "absent.csv: no such file"),

@@ -12,6 +12,7 @@ import pytest
 
 import regard.cli as cli
 from regard.cli import BEGIN, EXAMPLES
+from regard.config import TASKS
 from regard.system.errors import Diverged, NoValidCheckpoint, RegardError, Stopped, UsageError
 
 LINES = {command.__name__.rstrip("_"): lines for command, lines in EXAMPLES.items()}
@@ -131,7 +132,7 @@ def failing(loaded) -> Callable[[BaseException], Callable[..., None]]:
         def fail(*words: object, **options: object) -> None:
             raise error
 
-        loaded(type("Task", (), {"name": "translation", "nbest": fail})())
+        loaded(type("Task", (), {"info": TASKS["translation"], "nbest": fail})())
         return fail
 
     return failing

@@ -10,8 +10,8 @@ import torch
 
 from regard.cli import COMMANDS, NO_NEGATIVES, app
 from regard.config import (
-    BUILT,
     FAMILIES,
+    TASKS,
     Recipe,
     TransformerSection,
     did_you_mean,
@@ -53,7 +53,7 @@ def test_a_commented_recipe_is_the_same_recipe(values: dict[str, Any]) -> None:
 
 
 def test_every_field_is_explained_beside_its_choices() -> None:
-    recipes = [Recipe(task=task, model=FAMILIES[family]()) for task, families in BUILT.items() for family in families]
+    recipes = [Recipe(task=info.name, model=FAMILIES[family]()) for info in TASKS.values() for family in info.families]
     lines = [line for recipe in recipes for line in recipe_toml(recipe).splitlines()]
     for name in known_keys():
         inner = name.rpartition(".")[2]
@@ -133,12 +133,12 @@ def test_nonsense_of_a_setting_is_text() -> None:
     assert override({}, ["task=" + "[" * 100_000])["task"][0] == "["
 
 
-TASKS = {"bert": "tagging", "gpt": "language-model", "transformer": "translation"}
+OF_FAMILY = {"bert": "tagging", "gpt": "language-model", "transformer": "translation"}
 
 
 def relative(family: str, buckets: int, distance: int) -> dict[str, Any]:
     sizes = {"family": family, "positions": "relative", "relative_buckets": buckets, "relative_distance": distance}
-    return {"task": TASKS[family], "model": sizes}
+    return {"task": OF_FAMILY[family], "model": sizes}
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ MEANT = {
         "run ls serve list mask",
     ),
     "tasks": (
-        BUILT,
+        TASKS,
         "lm language-model, langauge language-model, ner tagging, mlm masked-lm, t5 span-corruption, "
         "image image-classification, translate translation, Classification classification",
         "cat",
@@ -247,7 +247,7 @@ def test_what_is_called_otherwise_elsewhere_is_something_of_ours() -> None:
         for argument in app[command].assemble_argument_collection(default_parameter=NO_NEGATIVES)
         for name in argument.names
     }
-    known = {*options, *NAMES, *BUILT, *(key.rpartition(".")[2] for key in known_keys()), "help"}
+    known = {*options, *NAMES, *TASKS, *(key.rpartition(".")[2] for key in known_keys()), "help"}
     assert set(_OURS) <= known
     for ours, words in _OURS.items():
         assert ours not in words.split()

@@ -3,7 +3,7 @@
 import random
 from typing import Any, get_args
 
-from regard.config import BUILT, FAMILIES, Recipe, recipe_from
+from regard.config import FAMILIES, TASKS, Recipe, recipe_from
 from regard.system.errors import UsageError
 
 SIZES = {"d_model": 12, "d_ff": 16, "heads": 3, "norm_groups": 3, "relative_buckets": 8, "relative_distance": 16}
@@ -15,7 +15,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "rnn": {"d_model": 12},
     "rnn-encoder": {"d_model": 12},
 }
-KINDS = [(task, family) for task, families in BUILT.items() for family in families]
+KINDS = [(info.name, family) for info in TASKS.values() for family in info.families]
 T5 = {
     "norm": "rms",
     "norm_place": "pre",

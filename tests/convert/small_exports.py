@@ -3,11 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from regard.config import recipe_from
+from regard.config import TASKS, recipe_from
 from regard.data.batches.patches import Scale
 from regard.runs.conversion import export_model
 from regard.tasks.assets import ImageAssets, TagAssets, TextAssets
-from regard.tasks.model_folder import TASKS
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from regard.text.tokenizers.vocabulary import Vocabularies
 from tests.convert.random_recipes import T5 as T5_LIKE
@@ -75,9 +74,9 @@ def task_of(name: str) -> Any:
     read = {} if task == "image-classification" else {"data": {"max_tokens": 40}, **sections, "text": text}
     recipe = recipe_from({"task": task, "model": model, **sections, **read})
     assets = assets_for(task, sections)
-    built = TASKS[task].build(recipe, assets.sizes)
+    built = TASKS[task].model().build(recipe, assets.sizes)
     stir(built)
-    return TASKS[task](recipe, assets, built.eval().requires_grad_(False))
+    return TASKS[task].model()(recipe, assets, built.eval().requires_grad_(False))
 
 
 def written(name: str, folder: Path) -> Path:

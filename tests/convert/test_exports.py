@@ -12,14 +12,13 @@ import torch
 from torch import Tensor
 
 from regard import convert
-from regard.config import BUILT, Recipe, recipe_from
+from regard.config import TASKS, Recipe, recipe_from
 from regard.convert import Exports, exports, hub_files
 from regard.convert.layouts import FORMATS
 from regard.data.batches.patches import Scale
 from regard.models import build, store
 from regard.models.presets import PRESETS
 from regard.system.errors import UsageError
-from regard.tasks.model_folder import TASKS
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 from tests.convert.random_recipes import KINDS, SMALL, T5, drawn, fields_of
@@ -31,7 +30,7 @@ from tests.refusals import refused
 SYMBOLS = {"translation": (), "language-model": (), "span-corruption": ("<extra_0>",)}
 TOKENIZERS: dict[str, Tokenizer | None] = {
     task: learn(TEXTS * 3, 290, symbols=SYMBOLS.get(task, ("[CLS]",))) if task != "image-classification" else None
-    for task in BUILT
+    for task in TASKS
 }
 
 
@@ -39,7 +38,7 @@ def weights_of(recipe: Recipe) -> dict[str, Tensor]:
     """Of the model of a recipe, at random."""
     tokenizer = TOKENIZERS[recipe.task]
     pieces = tokenizer.size if tokenizer else 0
-    model = TASKS[recipe.task].build(recipe, (pieces, pieces if recipe.task == "translation" else len(LABELS)))
+    model = TASKS[recipe.task].model().build(recipe, (pieces, pieces if recipe.task == "translation" else len(LABELS)))
     stir(model)
     return store.weights(model)
 
@@ -182,7 +181,7 @@ def test_all_obstacles_of_the_nearest_format_are_said_in_one_line() -> None:
     ],
 )
 def test_the_line(task: str, model: dict[str, Any], line: str) -> None:
-    family = model.get("family", BUILT[task][0])
+    family = model.get("family", TASKS[task].families[0])
     recipe = recipe_from({"task": task, "model": {**SMALL[family], **model}})
     assert exports(recipe).line == f"this model {line}"
     agree(recipe)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from regard.config import BUILT, BertSection, Recipe, RnnSection, TransformerSection, recipe_from
+from regard.config import TASKS, BertSection, Recipe, RnnSection, TransformerSection, recipe_from
 from regard.models.presets import PRESETS, meta_model, parts_of, preset
 from regard.system.errors import UsageError
 from tests.refusals import refused
@@ -93,7 +93,7 @@ def test_relatives_have_as_many_parameters_as_those_of_transformers(name: str) -
 @pytest.mark.parametrize("name", [name for name in PRESETS if name not in EXPECTED])
 def test_a_preset_of_a_relative_is_a_valid_recipe_of_a_task_its_family_can_do(name: str) -> None:
     row = preset(name)
-    task = next(task for task, families in BUILT.items() if row.family in families)
+    task = next(info.name for info in TASKS.values() if row.family in info.families)
     recipe = recipe_from({"task": task, "model": {"family": row.family, **row.model}})
     assert recipe.model == row.section
     assert recipe.model.family == row.family

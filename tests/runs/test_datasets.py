@@ -6,21 +6,23 @@ from typing import Any
 
 import pytest
 
-from regard.config import BUILT, Recipe
+from regard.config import TASKS, Recipe, TaskInfo
 from regard.data.corpora.labelled import open_labelled
-from regard.runs.datasets import JOBS
+from regard.runs.datasets import DATA, training_job
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.defaults import READINGS
-from regard.tasks.model_folder import TASKS
 from regard.tasks.protocols import InputFiles
 from tests.refusals import refused
 from tests.tasks.classification.small_classifiers import rows, written
 
 
-def test_every_task_has_a_class_and_a_job() -> None:
-    assert set(TASKS) == set(BUILT)
-    assert set(JOBS) == set(BUILT)
-    assert set(READINGS) <= set(JOBS)
+@pytest.mark.parametrize("info", TASKS.values(), ids=TASKS)
+def test_every_task_has_its_classes_and_data(info: TaskInfo) -> None:
+    assert callable(info.model().build)
+    assert info.learns_from in DATA
+    if info.job_class:
+        assert info.job().task is info.model()
+    assert set(READINGS) <= set(TASKS)
 
 
 def test_files_are_opened_in_their_order_and_columns_are_those_of_every_file(tmp_path: Path) -> None:
@@ -56,7 +58,7 @@ def classification(tmp_path: Path, pairs: list[tuple[str, str]], despite: bool =
         return Recipe.model_validate({"task": "classification", "classification": fields})
 
     given = InputFiles([written(tmp_path / "a.csv", pairs)])
-    job = JOBS["classification"](given, recipe, told.append, despite)
+    job = training_job("classification", given, recipe, told.append, despite)
     return job, told, asked
 
 

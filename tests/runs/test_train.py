@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from regard.config import TASKS
 from regard.convert import exports
 from regard.data.corpora.pairs import PairTable
 from regard.runs import datasets
 from regard.runs import train as training
-from regard.runs.datasets import JOBS
 from regard.system.errors import NoValidCheckpoint, RegardError, UsageError
 from regard.tasks.classification.training import ClassificationJob
 from regard.tasks.images.training import ImageJob
@@ -97,7 +97,7 @@ def test_where_nothing_is_wrong_the_data_is_read(ask: Any) -> None:
         ask(weights=[1], seed=3, resume="never")
 
 
-@pytest.mark.parametrize("task", [task for task in JOBS if task not in ("encoding", "translation")])
+@pytest.mark.parametrize("task", [task for task in TASKS if task not in ("encoding", "translation")])
 def test_only_translation_weighs_its_files(tmp_path: Path, task: str) -> None:
     recipe = {"task": task, "data": {"weights": [1, 2]}}
     given: dict[str, Any] = {"train": [tmp_path / "a", tmp_path / "b"], "output": tmp_path / "new"}

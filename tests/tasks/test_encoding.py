@@ -7,16 +7,17 @@ import numpy as np
 import pytest
 import torch
 
-from regard.config import Recipe
+from regard.config import TASKS, Recipe, VitSection
 from regard.models.inputs import Tokens
 from regard.nn.hooks import capture
 from regard.nn.layout import Sequences
 from regard.system.errors import RegardError, UsageError
+from regard.tasks.assets import TextAssets
 from regard.tasks.encoding import POOLS, ImageVectors, TextVectors, unit_rows
 from regard.tasks.images.classifier import ImageClassification
-from regard.tasks.model_folder import TASKS
 from regard.tasks.text.preparation import SYMBOLS
 from regard.text.tokenizers.tokenizer import learn
+from regard.text.tokenizers.vocabulary import Vocabularies
 from tests.explore.pictures.small_images import image_classifier
 from tests.models.small_models import assert_near, stir
 from tests.refusals import refused
@@ -38,11 +39,10 @@ def task_of(family: str, max_tokens: int = 64) -> Any:
     values = {"task": name, "data": {"max_tokens": max_tokens}, "model": {"family": family, **fields}}
     recipe = Recipe.model_validate({**values, "decoding": {"max_extra": 1}} if name == "translation" else values)
     tokenizer = learn(TEXTS * 9, 300, symbols=SYMBOLS if family == "bert" else ())
-    model = TASKS[name].build(recipe, (tokenizer.size, tokenizer.size if name == "translation" else 3), 1)
+    model = TASKS[name].model().build(recipe, (tokenizer.size, tokenizer.size if name == "translation" else 3), 1)
     stir(model)
-    both = SimpleNamespace(source=tokenizer, target=tokenizer)
-    assets = SimpleNamespace(tokenizer=tokenizer)
-    return SimpleNamespace(name=name, recipe=recipe, model=model.double().eval(), vocabularies=both, assets=assets)
+    assets = Vocabularies(tokenizer, tokenizer, joint=True) if name == "translation" else TextAssets(tokenizer)
+    return TASKS[name].model()(recipe, assets, model.double().eval())
 
 
 def around(family: str, tokenizer: Any) -> tuple[list[int], list[int]]:
@@ -65,7 +65,7 @@ def alone(task: Any, family: str, ids: list[int], layer: int | None = None) -> n
 @pytest.mark.parametrize("family", SECTIONS)
 def test_tokens_have_the_vectors_between_the_symbols_and_a_text_all_of_them_pooled(family: str) -> None:
     task = task_of(family)
-    vectors, tokenizer = TextVectors(task), task.assets.tokenizer
+    vectors, tokenizer = TextVectors(task), task.source_tokenizer
     before, behind = around(family, tokenizer)
     plain = {"first": lambda r: r[0], "last": lambda r: r[-1], "mean": lambda r: r.mean(0), "max": lambda r: r.max(0)}
     assert set(plain) == set(POOLS)
@@ -87,8 +87,8 @@ def test_tokens_have_the_vectors_between_the_symbols_and_a_text_all_of_them_pool
 @pytest.mark.parametrize("family", ["transformer", "bert", "gpt"])
 def test_a_layers_vectors_are_what_leaves_it(family: str) -> None:
     task = task_of(family)
-    ids = task.assets.tokenizer.ids_batch(["the cat sees a dog"])[0].tolist()
-    before, behind = around(family, task.assets.tokenizer)
+    ids = task.source_tokenizer.ids_batch(["the cat sees a dog"])[0].tolist()
+    before, behind = around(family, task.source_tokenizer)
     for layer in range(1, LAYERS[family] + 1):
         (one,) = TextVectors(task, layer).tokens(["the cat sees a dog"])
         last = layer == LAYERS[family]  # with the norm that ends a pre-norm stack
@@ -114,7 +114,7 @@ def test_a_long_text_is_read_in_windows(family: str) -> None:
     ids = list(one.ids)
     assert len(ids) > 3 * 16
     assert one.vectors.shape == (len(ids), 12)
-    before, behind = around(family, task.assets.tokenizer)
+    before, behind = around(family, task.source_tokenizer)
     start, room = vectors.frame.starts(len(ids))[1], vectors.frame.room
     rows = alone(task, family, [*before, *ids[start : start + room], *behind])[len(before) :]
     middle = room // 2
@@ -144,7 +144,7 @@ def test_what_cannot_be_asked() -> None:
     for given, where, kind in (("a text", "texts", "str"), ([1], "texts[0]", "int"), (None, "texts", "NoneType")):
         with refused(UsageError, where, kind):
             TextVectors(task).texts(given)  # type: ignore[arg-type]
-    images = SimpleNamespace(recipe=SimpleNamespace(model=SimpleNamespace(family="vit")))
+    images = SimpleNamespace(recipe=SimpleNamespace(model=VitSection()))
     with refused(UsageError, "model.family"):
         TextVectors(images)
 

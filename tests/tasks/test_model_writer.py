@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from regard.config import BUILT, recipe_from
+from regard.config import TASKS, recipe_from
 from regard.tasks.metrics.bleu import score
 from regard.tasks.model_writer import CARD, best_lines, card, final, left_out, score_lines, validation_lines
 from regard.training.objective import Validation
@@ -31,9 +31,9 @@ def test_a_card_names_what_it_is_of() -> None:
     assert "Left out" not in text
 
 
-@pytest.mark.parametrize("task", list(BUILT))
+@pytest.mark.parametrize("task", list(TASKS))
 def test_every_task_and_family_has_its_words(task: str) -> None:
-    for family in BUILT[task]:
+    for family in TASKS[task].families:
         recipe = recipe_from({"task": task, "model": {"family": family}})
         text = card(recipe, ["data"], "f", 1, ["a line"])
         assert text.startswith(("# A ", "# An "))

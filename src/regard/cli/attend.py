@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Group, Parameter
 
 from regard.cli.io.load_model import (
-    IMAGES,
     check_threads,
     open_model,
     refuse_no_file,
@@ -121,7 +120,7 @@ def attend(
         say(f"wrote {options.html}")
         return 0
     task = open_model(folder, options.device, options.threads, "attend")
-    shown = (_image if task.name == IMAGES else _texts)(task, text, options)
+    shown = (_image if task.info.reads == "image" else _texts)(task, text, options)
     if options.json:
         for values in shown.values():
             result_json(values)
@@ -216,10 +215,10 @@ def _page(folder: Path, text: str, options: AttendOptions) -> str:
     from regard.tasks import model_folder
 
     check_threads(options.threads)
-    task = model_folder.load_recipe_and_assets(folder)[0].task
-    refuse_other_tasks(folder, task, "attend")
+    info = model_folder.load_recipe_and_assets(folder)[0].info
+    refuse_other_tasks(folder, info, "attend")
     models, asked = Models([folder], None, options.threads or 1), dict[str, Any]({"model": 0, "form": "html"})
-    if task == IMAGES:
+    if info.reads == "image":
         options.refuse(NOT_OF_TEXTS, "target", "window")
         refuse_no_file(Path(text))
         number = options.image_number

@@ -72,7 +72,9 @@ def check(*, options: CheckOptions = NO_OPTIONS) -> int:
     contradict, are rare or missing, and test sentences that stand in the training data, each with file and line.
     Exit 0: usable; 1: not.
     """
-    if options.task != "translation":
+    from regard.config import TASKS
+
+    if options.task not in TASKS or TASKS[options.task].learns_from != "pairs":
         of_translators = ("source", "target", "pairs", "test_source", "test_target", "model")
         _refuse(options, of_translators, f"task = {options.task} takes --train")
         found = _scan(options)
@@ -117,22 +119,23 @@ def _pairs(options: CheckOptions) -> Report:
 
 def _scan(options: CheckOptions) -> Report:
     """Check the training, validation and test data of another task."""
-    from regard.config import BUILT, nearest
+    from regard.config import TASKS, nearest
 
     task, train, columns = options.task, options.train or [], options.columns
-    known = ", ".join(["translation", *LOOKS])
-    if task in BUILT and task not in LOOKS:
-        learns = "is not trained" if task == "encoding" else "learns from running text, where there is nothing to check"
+    checked = [info.name for info in TASKS.values() if info.learns_from in ("pairs", *LOOKS)]
+    known = ", ".join(checked)
+    if task not in TASKS:
+        raise UsageError(f"{task!r} is no task that is looked at.{nearest(task, checked)} Known: {known}", "--task")
+    kind = TASKS[task].learns_from
+    if kind not in LOOKS:
+        learns = "is not trained" if kind == "nothing" else "learns from running text, where there is nothing to check"
         raise UsageError(f"{task} {learns}; known: {known}", "--task")
-    if task not in LOOKS:
-        hint = nearest(task, ["translation", *LOOKS])
-        raise UsageError(f"{task!r} is no task that is looked at.{hint} Known: {known}", "--task")
     if not train:
         raise UsageError("nothing to look at: give --train FILE")
     others = {"validation": [options.valid] if options.valid else [], "test": options.test or []}
     for path in (*train, *(path for paths in others.values() for path in paths)):
         refuse_no_file(path)
-    opened, look = LOOKS[task]()
+    opened, look = LOOKS[kind]()
     named = {
         f"the {name} texts" if len(paths) == 1 else str(path): opened(path, columns)
         for name, paths in others.items()
@@ -164,11 +167,11 @@ def _tags() -> Look:
 
 
 LOOKS: dict[str, Callable[[], Look]] = {
-    "classification": _texts,
-    "tagging": _tags,
-    "image-classification": _images,
+    "labels": _texts,
+    "tags": _tags,
+    "images": _images,
 }
-"""The check of each task's data."""
+"""The check of each kind of data."""
 
 
 def format_report(found: Report) -> str:

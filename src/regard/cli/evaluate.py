@@ -121,7 +121,7 @@ def evaluate(folder: Annotated[Path, Parameter(name="DIR")], /, *, options: Eval
             raise UsageError("nothing to score on: give --test FILE, or of a translator --source and --reference")
         options.both()
     task = open_model(folder, options.device, options.threads, "evaluate")
-    scores, show = EVALUATIONS[task.name](task, options)
+    scores, show = EVALUATIONS[task.info.learns_from](task, options)
     if options.json:
         result_json(scores.to_dict())
     else:
@@ -130,7 +130,7 @@ def evaluate(folder: Annotated[Path, Parameter(name="DIR")], /, *, options: Eval
 
 
 def _translation(task: Any, asked: EvaluateOptions) -> Found:
-    asked.refuse_elsewhere("a translator", "give --source and --reference", "test", "columns", "threshold", "stride")
+    asked.refuse_elsewhere(task.info.noun, "give --source and --reference", "test", "columns", "threshold", "stride")
     from regard.text.lines import InvalidLines, lines
 
     paths, notes = asked.both(), (InvalidLines(), InvalidLines())
@@ -146,16 +146,16 @@ def _translation(task: Any, asked: EvaluateOptions) -> Found:
 
 
 def _classification(task: Any, asked: EvaluateOptions) -> Found:
-    asked.refuse_elsewhere("a classifier", "give --test", *OF_TRANSLATORS, "stride")
+    asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "stride")
     from regard.data.corpora.images import open_images
     from regard.data.corpora.labelled import open_labelled
 
-    with asked.corpus(open_images if task.name == "image-classification" else open_labelled) as corpus:
+    with asked.corpus(open_images if task.info.reads == "image" else open_labelled) as corpus:
         return task.evaluate(corpus, asked.threshold), class_lines
 
 
 def _tagging(task: Any, asked: EvaluateOptions) -> Found:
-    asked.refuse_elsewhere("a tagger", "give --test", *OF_TRANSLATORS, "threshold", "stride")
+    asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "threshold", "stride")
     from regard.data.corpora.tagged import open_tagged
 
     with asked.corpus(open_tagged) as corpus:
@@ -163,7 +163,7 @@ def _tagging(task: Any, asked: EvaluateOptions) -> Found:
 
 
 def _language_model(task: Any, asked: EvaluateOptions) -> Found:
-    asked.refuse_elsewhere("a language model", "give --test", *OF_TRANSLATORS, "threshold")
+    asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "threshold")
     with asked.corpus(partial(_documents, task)) as corpus:
         texts = [text for text in _whole_documents(corpus) if text.strip()]
         if not texts:
@@ -173,16 +173,12 @@ def _language_model(task: Any, asked: EvaluateOptions) -> Found:
 
 def _hidden_tokens(task: Any, asked: EvaluateOptions) -> Found:
     """The scores of predicting masked or missing tokens in running text."""
-    masked = task.name == "masked-lm"
-    what = "a masked-language model" if masked else "a span-corruption model"
-    asked.refuse_elsewhere(what, "give --test", *OF_TRANSLATORS, "threshold", "stride")
-    from regard.tasks.language.masked_training import MaskedLmJob, MaskedLmTraining
+    asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "threshold", "stride")
     from regard.tasks.language.scores import evaluate_corpus
-    from regard.tasks.language.spans_training import SpanCorruptionJob, SpanCorruptionTraining
 
-    job, training = (MaskedLmJob, MaskedLmTraining) if masked else (SpanCorruptionJob, SpanCorruptionTraining)
+    job = task.info.job()
     with asked.corpus(partial(_documents, task)) as corpus:
-        return evaluate_corpus(task, corpus, job.encoder, training.validation_scores), guess_lines
+        return evaluate_corpus(task, corpus, job.encoder, job.training.validation_scores), guess_lines
 
 
 def _documents(task: Any, path: Path, key: str | None) -> Corpus[Any]:
@@ -207,15 +203,15 @@ def _whole_documents(corpus: Corpus[Any]) -> Iterator[str]:
 
 
 EVALUATIONS: dict[str, Callable[[Any, EvaluateOptions], Found]] = {
-    "translation": _translation,
-    "classification": _classification,
-    "image-classification": _classification,
-    "tagging": _tagging,
-    "language-model": _language_model,
-    "masked-lm": _hidden_tokens,
-    "span-corruption": _hidden_tokens,
+    "pairs": _translation,
+    "labels": _classification,
+    "images": _classification,
+    "tags": _tagging,
+    "documents": lambda task, asked: (_language_model if task.info.writes == "continuation" else _hidden_tokens)(
+        task, asked
+    ),
 }
-"""The evaluation of each task."""
+"""The evaluation, by what a task learns from."""
 
 
 def bleu_lines(scores: TranslationScores) -> list[str]:

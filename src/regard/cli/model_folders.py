@@ -31,7 +31,7 @@ def import_(
     from regard.runs.conversion import import_model
 
     task = import_model(folder, output)
-    result(f"The model is in {output}, for the task {task.name}. To use it:\n\n  {example(task.name, output)}\n")
+    result(f"The model is in {output}, for the task {task.name}. To use it:\n\n  {example(task.info, output)}\n")
     return 0
 
 

@@ -109,7 +109,7 @@ def train(*, options: TrainOptions = NO_OPTIONS) -> int:
     given = {name: value for name, value in vars(options).items() if value is not None}
     with Stop() as stop, reporter() as shown:
         made = trained(**given, reporter=shown, should_stop=stop)
-    result(f"The model is in {options.output}. To use it:\n\n  {example(made.name, options.output)}\n")
+    result(f"The model is in {options.output}. To use it:\n\n  {example(made.info, options.output)}\n")
     return 0
 
 

@@ -28,7 +28,7 @@ from regard.config.reading import (
     recipe_values,
     toml_values,
 )
-from regard.config.recipe import BUILT, Recipe, Task
+from regard.config.recipe import Recipe
 from regard.config.sections import (
     FORMAT,
     LANGUAGE,
@@ -43,9 +43,9 @@ from regard.config.sections import (
     Text,
     Training,
 )
+from regard.config.tasks import TASKS, Task, TaskInfo
 
 __all__ = [
-    "BUILT",
     "FAMILIES",
     "FORMAT",
     "LANGUAGE",
@@ -62,9 +62,11 @@ __all__ = [
     "Recipe",
     "RnnEncoderSection",
     "RnnSection",
+    "TASKS",
     "Section",
     "Tagging",
     "Task",
+    "TaskInfo",
     "Text",
     "Training",
     "TransformerSection",

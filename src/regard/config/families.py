@@ -3,14 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from regard.config.sections import Section, Uses
 
+_ENCODER, _DECODER = "encoder.{}.attention.weight", "decoder.{}.attention.weight"
+_PAIR = {"source": "encoder", "target": "decoder"}
 
-class Recurrent(Section):
+
+@dataclass(frozen=True)
+class FamilyInfo:
+    """What differs by family, beside the fields of its section.
+
+    Args:
+        noun: the architecture.
+        stacks: which stack reads the source, and which the target where there is one.
+        points: the hook point of the weights of each use of attention; ``{}`` stands for the layer.
+        reads_pieces: the model reads pieces of texts, not patches.
+    """
+
+    noun: str
+    stacks: Mapping[str, str]
+    points: Mapping[str, str]
+    reads_pieces: bool = True
+
+    @property
+    def encoder_decoder(self) -> bool:
+        """Whether a target is read beside the source: an encoder-decoder."""
+        return "target" in self.stacks
+
+    @property
+    def causal(self) -> bool:
+        """Whether the source itself is read by a decoder."""
+        return self.stacks["source"] == "decoder"
+
+
+class ModelSection(Section):
+    """The section ``model`` of any family."""
+
+    info: ClassVar[FamilyInfo]
+
+
+class Recurrent(ModelSection):
     """What the recurrent families share."""
 
     known_positions: ClassVar[float] = float("inf")
@@ -29,6 +66,7 @@ class Recurrent(Section):
 class RnnSection(Recurrent):
     """Recurrent encoder-decoder, without or with attention [Bahdanau15, Luong15]."""
 
+    info: ClassVar[FamilyInfo] = FamilyInfo("recurrent encoder-decoder", _PAIR, {"cross": "decoder.cross.weight"})
     family: Literal["rnn"] = Field("rnn", description="the architecture")
     cell: Literal["elman", "gru", "lstm"] = Field("gru", description="what is repeated: elman: tanh; gru, lstm: gated")
     encoder_layers: int = Field(1, ge=1, le=64, description="layers that read")
@@ -64,6 +102,7 @@ class RnnSection(Recurrent):
 class RnnEncoderSection(Recurrent):
     """A recurrence that reads texts, to label them or their words [Yang16, Lample16]."""
 
+    info: ClassVar[FamilyInfo] = FamilyInfo("recurrent encoder", {"source": "encoder"}, {"pool": "head.pool.weight"})
     divisor: ClassVar[float] = 1.0
     """Of additive scores."""
     family: Literal["rnn-encoder"] = Field("rnn-encoder", description="the architecture")
@@ -105,7 +144,7 @@ def _positions(default: Positions) -> Any:
 _ROTARY: dict[str, Any] = {"only": {"positions": "rotary"}}
 
 
-class Attentive(Section):
+class Attentive(ModelSection):
     """Fields common to all attention families; the defaults are the paper's base model."""
 
     directions: ClassVar[tuple[int, ...]] = (2,)
@@ -198,6 +237,9 @@ class Attentive(Section):
 class TransformerSection(Attentive):
     """The Transformer [Vaswani17 §3]; the defaults are the paper's base model."""
 
+    info: ClassVar[FamilyInfo] = FamilyInfo(
+        "Transformer", _PAIR, {"encoder": _ENCODER, "decoder": _DECODER, "cross": "decoder.{}.cross.weight"}
+    )
     directions: ClassVar[tuple[int, ...]] = (2, 1)
     family: Literal["transformer"] = Field("transformer", description="the architecture")
     encoder_layers: int = Field(6, ge=1, le=256, description="layers that read")
@@ -229,21 +271,21 @@ class TransformerSection(Attentive):
 
 
 class StackSection(Attentive):
-    """One stack of layers, whose use of attention is ``stack``."""
+    """One stack of layers, and its own attention."""
 
-    stack: ClassVar[str] = "encoder"
     if TYPE_CHECKING:
         layers: int
 
     @property
     def attention(self) -> Uses:
         """Layers and heads of each use of attention."""
-        return {self.stack: (self.layers, self.heads)}
+        return {self.info.stacks["source"]: (self.layers, self.heads)}
 
 
 class BertSection(StackSection):
     """Encoder only [Devlin19]; the defaults are BERT's base model."""
 
+    info: ClassVar[FamilyInfo] = FamilyInfo("Transformer encoder", {"source": "encoder"}, {"encoder": _ENCODER})
     family: Literal["bert"] = Field("bert", description="the architecture")
     layers: int = Field(12, ge=1, le=256, description="layers that read")
     d_model: int = Field(768, ge=1, le=65536, description="size of every hidden vector")
@@ -263,8 +305,8 @@ class BertSection(StackSection):
 class GptSection(StackSection):
     """Decoder only: the encoder's layer, causal [Radford19]; the defaults are GPT-2's smallest model."""
 
+    info: ClassVar[FamilyInfo] = FamilyInfo("Transformer decoder", {"source": "decoder"}, {"decoder": _DECODER})
     directions: ClassVar[tuple[int, ...]] = (1,)
-    stack: ClassVar[str] = "decoder"
     family: Literal["gpt"] = Field("gpt", description="the architecture")
     layers: int = Field(12, ge=1, le=256, description="layers")
     d_model: int = Field(768, ge=1, le=65536, description="size of every hidden vector")
@@ -285,6 +327,9 @@ class GptSection(StackSection):
 class VitSection(StackSection):
     """An encoder of images: patches as tokens [Dosovitskiy21]; the defaults are the base model's."""
 
+    info: ClassVar[FamilyInfo] = FamilyInfo(
+        "vision Transformer", {"source": "encoder"}, {"encoder": _ENCODER}, reads_pieces=False
+    )
     family: Literal["vit"] = Field("vit", description="the architecture")
     layers: int = Field(12, ge=1, le=256, description="layers that read")
     height: int = Field(224, ge=1, le=65536, description="pixels of an image from top to bottom")
@@ -321,7 +366,7 @@ class VitSection(StackSection):
         return 1 + self.patches
 
 
-FAMILIES: dict[str, type[Section]] = {
+FAMILIES: dict[str, type[ModelSection]] = {
     "transformer": TransformerSection,
     "bert": BertSection,
     "gpt": GptSection,

@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails
 from regard.config.families import FAMILIES, Model
 from regard.config.recipe import Recipe
 from regard.config.sections import FORMAT, Section
+from regard.config.tasks import TASKS
 from regard.system import disk
 from regard.system.errors import UsageError
 
@@ -23,7 +24,7 @@ LIKE = 0.7
 PART = 0.87
 """How much alike a word and its beginning are, or a word and one of those it is made of."""
 
-_OURS: dict[str, str] = {
+_OURS: dict[str, str] = {name: info.synonyms for name, info in TASKS.items()} | {
     "rate": "lr learning_rate",
     "tokens": "batch batch_size tokens_per_batch",
     "steps": "epoch epochs max_epochs num_epochs max_steps updates iterations",
@@ -57,13 +58,6 @@ _OURS: dict[str, str] = {
     "train": "fit learn finetune fine_tune",
     "attend": "show visualise visualize heatmap",
     "help": "usage man",
-    "tagging": "ner pos tag token_classification sequence_labelling",
-    "language-model": "lm gpt gpt2 causal_lm language_modelling language_modeling",
-    "masked-lm": "mlm bert masked_words",
-    "span-corruption": "t5 spans denoising",
-    "image-classification": "vit images image",
-    "classification": "classifier sentiment intent intents",
-    "translation": "mt nmt seq2seq",
 }
 """Our words, each with what it is called elsewhere."""
 MOST = 16

@@ -19,41 +19,7 @@ from regard.config.sections import (
     Text,
     Training,
 )
-
-Task = Literal[
-    "translation",
-    "classification",
-    "tagging",
-    "language-model",
-    "masked-lm",
-    "span-corruption",
-    "image-classification",
-    "encoding",
-]
-
-EVERYWHERE = ("text", "data", "model", "training")
-OWN: dict[str, tuple[str, ...]] = {
-    "translation": ("decoding",),
-    "classification": ("classification",),
-    "tagging": ("tagging",),
-    "language-model": ("decoding",),
-    "masked-lm": ("masking",),
-    "span-corruption": ("masking", "decoding"),
-    "image-classification": ("classification", "images"),
-    "encoding": ("encoding",),
-}
-"""The sections a task has in addition to :data:`EVERYWHERE`."""
-BUILT: dict[str, tuple[str, ...]] = {
-    "translation": ("transformer", "rnn"),
-    "classification": ("bert", "rnn-encoder"),
-    "tagging": ("bert", "rnn-encoder"),
-    "language-model": ("gpt",),
-    "masked-lm": ("bert",),
-    "span-corruption": ("transformer",),
-    "image-classification": ("vit",),
-    "encoding": ("bert",),
-}
-"""The families a task can be built with, its usual one first."""
+from regard.config.tasks import EVERYWHERE, TASKS, Task, TaskInfo
 
 
 class Recipe(Section):
@@ -78,18 +44,17 @@ class Recipe(Section):
     def _usual_family(cls, values: Any) -> Any:
         """A recipe that names no family has its task's usual one."""
         task, model = (values.get(name) for name in ("task", "model")) if isinstance(values, dict) else (None, None)
-        if not isinstance(task, str) or task not in BUILT or not (model is None or isinstance(model, dict)):
+        if not isinstance(task, str) or task not in TASKS or not (model is None or isinstance(model, dict)):
             return values
-        return {**values, "model": {"family": BUILT[task][0], **(model or {})}}
+        return {**values, "model": {"family": TASKS[task].families[0], **(model or {})}}
 
     @model_validator(mode="after")
     def _fits(self) -> Recipe:
-        if self.model.family not in BUILT[self.task]:
-            can = f"{' and '.join(BUILT[self.task])} can"
+        if self.model.family not in self.info.families:
+            can = f"{' and '.join(self.info.families)} can"
             raise ValueError(f'model.family = "{self.model.family}" cannot do task = "{self.task}"; {can}')
-        for name in ("decoding", "classification", "images", "tagging", "masking", "encoding"):
-            section = getattr(self, name)
-            if name not in self.sections and section != type(section)():
+        for name, section in self:
+            if isinstance(section, Section) and name not in self.sections and section != type(section)():
                 raise ValueError(f'the section [{name}] is not for task = "{self.task}"')
         if (
             isinstance(self.model, TransformerSection | RnnSection)
@@ -124,6 +89,11 @@ class Recipe(Section):
             )
 
     @property
+    def info(self) -> TaskInfo:
+        """The row of its task."""
+        return TASKS[self.task]
+
+    @property
     def sections(self) -> tuple[str, ...]:
         """The names of the sections that this recipe's task has."""
-        return EVERYWHERE + OWN[self.task]
+        return EVERYWHERE + self.info.sections

@@ -10,9 +10,9 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from regard.config import BUILT, FAMILIES, BertSection, GptSection, Recipe, TransformerSection, VitSection
+from regard.config import FAMILIES, BertSection, GptSection, Recipe, TransformerSection, VitSection
 from regard.convert.hub import CONFIG, GENERATION, WEIGHTS, odd_label
-from regard.convert.hub_import import KINDS, LABELLED
+from regard.convert.hub_import import KINDS
 from regard.convert.layouts import FORMATS
 from regard.convert.layouts.encoder_decoder import TABLES
 from regard.convert.layouts.format import PAD, Obstacle, Row, outward, word
@@ -101,7 +101,7 @@ def exports(
 def _other_family(recipe: Recipe) -> list[Obstacle]:
     """The obstacle of an unsupported family, and obstacles outside the model section."""
     family = recipe.model.family
-    (fits,) = set(BUILT[recipe.task]) & {each.family for each in FORMATS.values()}
+    (fits,) = set(recipe.info.families) & {each.family for each in FORMATS.values()}
     why = (
         f"a model of the family {family!r} has no form in Hugging Face's layout; one of the family {fits!r} has, with "
         f"{SETTINGS}"
@@ -221,7 +221,7 @@ def _symbols(recipe: Recipe, tokenizer: AnyTokenizer, own: bool) -> dict[str, An
 
 def _label_config(recipe: Recipe, labels: Sequence[str]) -> dict[str, Any]:
     """The names of labels by number, and of what kind they are."""
-    if recipe.task not in LABELLED:
+    if not recipe.info.has_labels:
         return {}
     kind = recipe.classification.kind
     if odd := odd_label(recipe.task, kind, labels):

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from regard.config import Decoding, Recipe, Training, VitSection, merge, recipe_from
+from regard.config import TASKS, Decoding, Recipe, Training, VitSection, merge, recipe_from
 from regard.convert.hub import FLAG, WHOLE, HubFolder, odd_label
 from regard.convert.layouts import FORMATS
 from regard.convert.layouts.format import Format, inward, refuse_surplus
@@ -34,8 +34,6 @@ LONGEST = 1024
 """Tokens a text may have where the model is not one of ours and could read more; a recipe's batch has as many."""
 MOST = 100
 """Hypotheses that a search keeps at most."""
-LABELLED = ("classification", "tagging", "image-classification")
-"""Tasks whose model says labels."""
 KINDS = {
     "single_label_classification": "single",
     "multi_label_classification": "multi",
@@ -79,7 +77,7 @@ def read_hub_model(folder: Path | str) -> ImportedModel:
     pieces = 0 if task == "image-classification" else hub.config.parse("vocab_size", WHOLE) - (start is None)
     untied = None if hub.config.parse("tie_word_embeddings", FLAG, True) else format.outputs.get(task)
     tensors = format.canonical_tensors(hub.tensors, hub.where, untied)
-    count = len(tensors["classifier.weight"]) if task in LABELLED and "classifier.weight" in tensors else 0
+    count = len(tensors["classifier.weight"]) if TASKS[task].has_labels and "classifier.weight" in tensors else 0
     labels = hub.labels(count) if count else ()
     model = format.section(hub.config, tensors)
     if said.pool:

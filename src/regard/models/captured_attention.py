@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
+from regard.config import FAMILIES
 from regard.models.inputs import Patches, Tokens
 from regard.models.rnn import Rnn
 from regard.models.transformer import Transformer
@@ -15,15 +16,7 @@ from regard.models.vit import Vit
 from regard.nn.hooks import INSIDE, capture, intervene
 from regard.nn.layout import Sequences
 
-ENCODER, DECODER, CROSS = "encoder.{}.attention.weight", "decoder.{}.attention.weight", "decoder.{}.cross.weight"
-POINTS: Mapping[str, Mapping[str, str]] = {
-    "transformer": {"encoder": ENCODER, "decoder": DECODER, "cross": CROSS},
-    "bert": {"encoder": ENCODER},
-    "vit": {"encoder": ENCODER},
-    "gpt": {"decoder": DECODER},
-    "rnn": {"cross": "decoder.cross.weight"},
-    "rnn-encoder": {"pool": "head.pool.weight"},
-}
+POINTS: Mapping[str, Mapping[str, str]] = {family: section.info.points for family, section in FAMILIES.items()}
 """Where the weights of each use of attention pass, by family and layer [Vaswani17 §3.2.3]."""
 BY_QUERY = ("query", "score", "weight", "context")
 """Points that hold something of each query; a recurrence passes them a step at a time."""

@@ -17,7 +17,7 @@ from regard.models import store
 from regard.system.errors import RegardError, UsageError
 from regard.tasks import model_writer
 from regard.tasks.assets import ImageAssets, TagAssets, TextAssets
-from regard.tasks.model_folder import MODEL, RECIPE, TASKS, load
+from regard.tasks.model_folder import MODEL, RECIPE, load
 from regard.tasks.protocols import Assets
 from regard.text.tokenizers.tokenizer import Tokenizer
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
@@ -44,8 +44,6 @@ def import_model(folder: Path | str, output: Path | str) -> Any:
     folder, output = Path(folder), Path(output)
     refuse_other(output)
     found = read_hub_model(folder)
-    if found.recipe.task not in TASKS:
-        raise RegardError(f"is a model for {found.recipe.task}, which is not used here", str(folder))
     count = sum(weight.numel() for weight in found.weights.values())
     text = model_writer.imported_card(found.recipe, count, _source(folder, found))
     contents: dict[str, Iterable[bytes | memoryview]] = {
@@ -64,10 +62,10 @@ def _assets(found: ImportedModel) -> Assets:
     if found.tokenizer is None:
         assert found.scale is not None
         return ImageAssets(found.scale, found.labels)
-    if found.recipe.task == "translation":
+    if found.recipe.info.learns_from == "pairs":
         assert isinstance(found.tokenizer, Tokenizer)
         return Vocabularies(found.tokenizer, found.tokenizer, joint=True)
-    if found.recipe.task == "tagging":
+    if found.recipe.info.writes == "tags":
         scheme = found.recipe.tagging.scheme
         assert scheme != "auto"
         return TagAssets(found.tokenizer, found.labels, scheme=scheme)
@@ -181,7 +179,7 @@ def _run_converter(folder: Path, output: Path) -> None:
 def _left_out(task: Any, found: Exports, fast: bool) -> list[str]:
     """What Hugging Face's layout, and CTranslate2, have no place for, in sentences."""
     left, recipe = [], task.recipe
-    if recipe.task in ("classification", "image-classification"):
+    if recipe.info.writes == "classes":
         threshold = recipe.classification.threshold or task.assets.fitted.threshold
         if threshold:
             left.append(f"the probability {threshold:.3g} below which nothing is believed has no place there")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from regard.config import Recipe
+from regard.config import TASKS, Recipe, TaskInfo
 from regard.data.batches.sampler import refuse_weights
 from regard.data.checks.labels import ImageScan, LabelScan, report_labels
 from regard.data.checks.pairs import PairScan, report_pairs
@@ -18,16 +18,10 @@ from regard.data.corpora.scan import DataScan
 from regard.data.corpora.tagged import open_tagged
 from regard.runs.options import corpora
 from regard.system.errors import UsageError
-from regard.tasks.classification.training import ClassificationJob
-from regard.tasks.images.training import ImageJob, batch_defaults, refuse_other_sizes, size_defaults
-from regard.tasks.language.generator_training import LanguageModelJob
-from regard.tasks.language.masked_training import MaskedLmJob
-from regard.tasks.language.spans_training import SpanCorruptionJob
-from regard.tasks.language.training import RunningTextJob, open_text
+from regard.tasks.images.training import batch_defaults, refuse_other_sizes, size_defaults
+from regard.tasks.language.training import open_text
 from regard.tasks.protocols import InputFiles, TrainingJob, refuse_pipes
-from regard.tasks.tagging.training import TaggingJob
 from regard.tasks.text.preparation import uses_bpe_dropout
-from regard.tasks.translation.training import TranslationJob
 
 Tell = Callable[[str], None]
 
@@ -55,8 +49,8 @@ def scan_pairs(
     return DataScan(scans, held_out), report.pairs
 
 
-def translation(given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TranslationJob:
-    """Translation from sentence pairs."""
+def _pairs(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TrainingJob:
+    """A task on parallel texts."""
     learned = corpora(given.source, given.target, given.pairs, given.columns)
     refuse_pipes([*given.source, *given.target, *given.pairs])
     left, right = ([path] if path else [] for path in (given.valid_source, given.valid_target))
@@ -64,34 +58,34 @@ def translation(given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: 
     refuse_pipes([*left, *right])
     refuse_weights(asked(1).data.weights, len(learned))
     scanned, pairs = scan_pairs(learned, validation, tell, despite_check)
-    return TranslationJob(asked(pairs), scanned, tell, despite_check)
+    return info.job()(asked(pairs), scanned, tell, despite_check)
 
 
-def classification(given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> ClassificationJob:
-    """Classification from labelled texts."""
+def _labels(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TrainingJob:
+    """A task on labelled texts."""
     learned, validation = given.corpora(open_labelled)
     kind = asked(1).classification.kind
     scanned = DataScan.of(learned, validation, scan=partial(LabelScan[LabelledText], kind=kind))
     report = report_labels(scanned.learned, _validation(scanned, "texts"))
     report.announce(tell, despite_check)
-    return ClassificationJob(asked(report.pairs), scanned, pretrained=given.begun)
+    return info.job()(asked(report.pairs), scanned, pretrained=given.begun)
 
 
-def tagging(given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TaggingJob:
-    """Tagging from tagged texts."""
+def _tags(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TrainingJob:
+    """A task on tagged texts."""
     learned, validation = given.corpora(open_tagged)
     scheme = asked(1).tagging.scheme
     scanned = DataScan.of(learned, validation, scan=TagScan)
     report = report_tags(scanned.learned, None if scheme == "auto" else scheme, _validation(scanned, "texts"))
     report.announce(tell, despite_check)
     recipe = asked(report.pairs, uses_bpe_dropout(asked(1), report.pairs, given.begun))
-    return TaggingJob(recipe, scanned, pretrained=given.begun)
+    return info.job()(recipe, scanned, pretrained=given.begun)
 
 
-def image_classification(given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> ImageJob:
-    """Classification from labelled images."""
+def _images(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TrainingJob:
+    """A task on labelled images."""
     if given.begun:
-        raise UsageError("a classifier of images begins from nothing", "--from")
+        raise UsageError(f"{info.noun} begins from nothing", "--from")
     learned, validation = given.corpora(open_images)
     shape = one_shape([*learned, *([validation] if validation else [])])
     kind = asked(1, seems := size_defaults(shape)).classification.kind
@@ -100,35 +94,48 @@ def image_classification(given: InputFiles, asked: RecipeFor, tell: Tell, despit
     report.announce(tell, despite_check)
     recipe = asked(report.pairs, {**seems, **batch_defaults(asked(report.pairs, seems))})
     refuse_other_sizes(recipe, shape, learned[0].name)
-    return ImageJob(recipe, scanned)
+    return info.job()(recipe, scanned)
 
 
-def running_text(
-    job: type[RunningTextJob], given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool
-) -> RunningTextJob:
+def _documents(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TrainingJob:
     """A task on running text, which has nothing to check."""
     recipe, text, characters = open_text(given, asked, tell)
-    return job(recipe, text, characters, pretrained=given.begun)
+    return info.job()(recipe, text, characters, pretrained=given.begun)
 
 
-def encoding(given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TrainingJob:
-    """Refused: there is nothing to learn."""
-    instead = "teach it as masked-lm, or begin another task from it by --from"
-    raise UsageError(f"encoding is for encoders that regard import brings in, not for training; {instead}", "--task")
+def _nothing(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TrainingJob:
+    instead = "train task = masked-lm, or begin another task from it by --from"
+    raise UsageError(f"{info.name} is for encoders that regard import brings in, not for training; {instead}", "--task")
 
 
 def _validation(scanned: DataScan[Any], noun: str) -> dict[str, Any]:
     return {f"the validation {noun}": scanned.validation} if scanned.validation else {}
 
 
-JOBS: dict[str, Callable[[InputFiles, RecipeFor, Tell, bool], TrainingJob]] = {
-    "translation": translation,
-    "classification": classification,
-    "tagging": tagging,
-    "image-classification": image_classification,
-    "language-model": partial(running_text, LanguageModelJob),
-    "masked-lm": partial(running_text, MaskedLmJob),
-    "span-corruption": partial(running_text, SpanCorruptionJob),
-    "encoding": encoding,
+DATA: dict[str, Callable[[TaskInfo, InputFiles, RecipeFor, Tell, bool], TrainingJob]] = {
+    "pairs": _pairs,
+    "labels": _labels,
+    "tags": _tags,
+    "images": _images,
+    "documents": _documents,
+    "nothing": _nothing,
 }
-"""The word ``task`` of a recipe to what makes its job."""
+"""By kind of data."""
+
+
+def training_job(task: str, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TrainingJob:
+    """The training job of a task on its data, which is opened and checked.
+
+    Args:
+        task: the recipe's word.
+        given: the files.
+        asked: the requested recipe.
+        tell: receives messages.
+        despite_check: go on although the check finds that the data would spoil the model.
+
+    Raises:
+        UsageError: the files are not those of the task.
+        RegardError: they cannot be read, or would spoil the model.
+    """
+    info = TASKS[task]
+    return DATA[info.learns_from](info, given, asked, tell, despite_check)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from regard.config import BUILT, FAMILIES, Recipe, Training, check_value, merge, override, recipe_from, recipe_values
+from regard.config import FAMILIES, TASKS, Recipe, Training, check_value, merge, override, recipe_from, recipe_values
 from regard.data.corpora.corpus import Corpus, TextPair
 from regard.data.corpora.pairs import PairTable, open_pairs
 from regard.models.presets import PRESETS, preset
@@ -70,7 +70,7 @@ def _family_option(wishes: RecipeOptions, given: Mapping[str, Any], chosen: Mapp
     Raises:
         UsageError: a preset, or the pretrained model, is of another family.
     """
-    usual = BUILT[task][0] if "model" in given else None
+    usual = TASKS[task].families[0] if "model" in given else None
     family = chosen.get("model", {}).get("family", usual)
     begun = wishes.begun.get("model", {}).get("family")
     if begun and family and begun != family:
@@ -164,7 +164,7 @@ def _families(wishes: RecipeOptions, given: Mapping[str, Any]) -> Sequence[str |
     if any(setting.partition("=")[0].strip() == "model.family" for setting in wishes.settings):
         return (None, *FAMILIES)
     task = wishes.options.get("task") or given.get("task")
-    return BUILT[task] if isinstance(task, str) and task in BUILT else (None,)
+    return TASKS[task].families if isinstance(task, str) and task in TASKS else (None,)
 
 
 def _refuse_other_text(wishes: RecipeOptions, wished: Mapping[str, Any]) -> None:
@@ -179,7 +179,7 @@ def _refuse_other_text(wishes: RecipeOptions, wished: Mapping[str, Any]) -> None
 def _refuse_other_task(wishes: RecipeOptions, given: Mapping[str, Any]) -> None:
     """Raise a UsageError for an unknown preset, or one of a family that cannot do the task."""
     task = wishes.options.get("task") or given.get("task") or Recipe().task
-    can = [name for name, one in PRESETS.items() if task not in BUILT or one.family in BUILT[task]]
+    can = [name for name, one in PRESETS.items() if task not in TASKS or one.family in TASKS[task].families]
     preset(str(wishes.preset), can, "--preset")
     if wishes.preset not in can:
         raise UsageError(f"{wishes.preset} is not for {task}; these are: {', '.join(can)}", "--preset")

@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from regard.config import BUILT
-from regard.runs.datasets import JOBS
+from regard.config import TASKS
+from regard.runs.datasets import training_job
 from regard.runs.options import RecipeOptions, languages, recipe_from_options, task_option, weights_option
 from regard.runs.run import Machine, TrainingRun, run
 from regard.system.errors import UsageError
@@ -126,25 +126,26 @@ def train(
     guessed = languages(files.source, files.target)
     wishes = RecipeOptions(recipe, preset, tuple(settings), options, guessed)
     word = task_option(wishes)
-    if word == "translation":
+    info = TASKS[word]
+    if info.learns_from == "pairs":
         _refuse_elsewhere({"--train": train, "--valid": valid}, TRANSLATION_TAKES)
         _refuse_elsewhere({"--from": start_from}, TRANSLATION_BEGINS)
     with _reporter(reporter, quiet) as shown:
         begun = Pretrained.load(start_from) if start_from is not None else None
         wishes = replace(wishes, begun=begun.values(word) if begun else {})
         place = choose_device(device)
-        if word != "translation":
+        if info.learns_from != "pairs":
             others = {"--source": source, "--target": target, "--pairs": pairs, "--valid-source": valid_source}
             _refuse_elsewhere(others, f"task = {word} takes --train")
             weighs = {"--weight" if weights else "data.weights": weights_option(wishes) or None}
             _refuse_elsewhere(weighs, f"task = {word} draws from all files by size; only translation weighs them")
-            if begun and (family := begun.recipe.model.family) not in BUILT[word]:
-                message = f"is a model of the family {family}; task = {word} needs {' or '.join(BUILT[word])}"
+            if begun and (family := begun.recipe.model.family) not in info.families:
+                message = f"is a model of the family {family}; task = {word} needs {' or '.join(info.families)}"
                 raise UsageError(message, f"--from {begun.folder}")
         refuse_unusable(Path(output), resume)
         shown.on_event(CHECKING)
         made_by = partial(recipe_from_options, wishes)
-        job = JOBS[word](replace(files, begun=begun), made_by, shown.on_event, despite_check)
+        job = training_job(word, replace(files, begun=begun), made_by, shown.on_event, despite_check)
         hooks = Hooks(shown, should_stop, track=tensorboard)
         return run(TrainingRun(Path(output), job, Machine(place, threads), hooks), resume, allow)
 

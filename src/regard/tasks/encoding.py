@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.config import BertSection, Recipe, VitSection
+from regard.config.families import Model, Recurrent
 from regard.data.prepare.windowing import Frame, most_central
 from regard.models.bert import Bert
 from regard.models.build import bert, vectors
@@ -77,18 +78,18 @@ class TextVectors:
     """
 
     def __init__(self, task: Any, layer: int | None = None) -> None:
-        family = task.recipe.model.family
-        if family == "vit":
+        section = task.recipe.model
+        if not section.info.reads_pieces:
             raise UsageError("this model reads no text", "model.family")
         self.task, self.size = task, int(task.recipe.model.d_model)
-        translates = task.name == "translation"
-        self.tokenizer: AnyTokenizer = task.vocabularies.source if translates else task.assets.tokenizer
-        self.causal = family == "gpt"
+        self.tokenizer: AnyTokenizer = task.source_tokenizer
+        self.causal = section.info.causal
+        translates = task.info.learns_from == "pairs"
         begin = (self.tokenizer.end,) if self.causal else () if translates else tuple(self.tokenizer.begin)
         self.frame = Frame(begin, self.tokenizer.end, task.recipe.data.max_tokens)
-        self.answer = layer_of(task.model, family, layer)
-        model, encodes = task.recipe.model, task.name == "encoding"
-        self.pool: Pool = model.pool if encodes and not model.pooler else "mean"
+        self.answer = layer_of(task.model, section, layer)
+        encodes = task.info.writes == "nothing"
+        self.pool: Pool = section.pool if encodes and not section.pooler else "mean"
         self.normalise: bool = encodes and task.recipe.encoding.normalise
 
     def texts(self, texts: Sequence[str], pool: Pool | None = None, normalise: bool | None = None) -> Floats:
@@ -161,14 +162,14 @@ class TextVectors:
         return rows[0][:before], inner, rows[-1][before + held :]
 
 
-def layer_of(model: Any, family: str, layer: int | None) -> Answer:
+def layer_of(model: Any, section: Model, layer: int | None) -> Answer:
     """The vectors of a layer, counted from 1; default: the last, with the norm that ends the stack.
 
     Raises:
         UsageError: there is no such layer.
     """
-    name, options = ("decoder", {"causal": True}) if family == "gpt" else ("encoder", {})
-    part, recurrent = getattr(model, name), family in ("rnn", "rnn-encoder")
+    name, options = section.info.stacks["source"], {"causal": True} if section.info.causal else {}
+    part, recurrent = getattr(model, name), isinstance(section, Recurrent)
     layers = list(part.stack.layers if recurrent else part.layers)
     if layer is not None and not 1 <= layer <= len(layers):
         raise UsageError(f"there is no layer {layer}; this model's encoder has layers 1 to {len(layers)}", "--layer")
@@ -212,8 +213,6 @@ def unit_rows(rows: Floats) -> Floats:
 class Encoding(TextReader):
     """A text encoder, ready to use, or to initialise another task from."""
 
-    name: ClassVar[str] = "encoding"
-
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Bert:
         """The encoder of a recipe."""
@@ -248,7 +247,7 @@ class ImageVectors:
         model = task.recipe.model
         assert isinstance(model, VitSection)
         self.task, self.pool = task, model.pool
-        self.answer = layer_of(task.model, model.family, layer)
+        self.answer = layer_of(task.model, model, layer)
         self.rows, self.columns = model.height // model.patch, model.width // model.patch
         self.size = model.d_model
 

@@ -11,30 +11,12 @@ from regard.config import Recipe, recipe_from, recipe_values
 from regard.models.store import check_weights, load_weights
 from regard.nn import ops
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.classification.classifier import Classification
-from regard.tasks.encoding import Encoding
-from regard.tasks.images.classifier import ImageClassification
-from regard.tasks.language.generator import LanguageModel
-from regard.tasks.language.masked import MaskedLm
-from regard.tasks.language.spans import SpanCorruption
 from regard.tasks.model_path import RECIPE as RECIPE
 from regard.tasks.model_path import model_folder
 from regard.tasks.protocols import Assets
-from regard.tasks.tagging.tagger import Tagging
-from regard.tasks.translation.translator import Translation
 from regard.training.checkpoints.manifest import verify
 
 MODEL = "model.safetensors"
-
-
-TASKS: dict[str, type[Any]] = {
-    task.name: task
-    for task in (
-        *(Translation, Classification, ImageClassification, Tagging),
-        *(LanguageModel, MaskedLm, SpanCorruption, Encoding),
-    )
-}
-"""The word ``task`` of a recipe to its class."""
 
 
 def load(folder: Path | str, device: str | None = None) -> Any:
@@ -54,9 +36,8 @@ def load(folder: Path | str, device: str | None = None) -> Any:
         raise RegardError(f"has no {MODEL}: {wait if unfinished else 'is no model folder'}", str(folder))
     verify(folder, extra=True)  # first, for a damaged file may look like anything
     recipe, assets = load_recipe_and_assets(folder)
-    kind = TASKS[recipe.task]
     check_weights(folder / MODEL, outline(recipe, assets))  # before memory is taken for what a recipe claims
-    model = kind.build(recipe, assets.sizes)
+    model = recipe.info.model().build(recipe, assets.sizes)
     load_weights(folder / MODEL, model)
     return ready(recipe, assets, model, device)
 
@@ -64,7 +45,7 @@ def load(folder: Path | str, device: str | None = None) -> Any:
 def outline(recipe: Recipe, assets: Assets) -> torch.nn.Module:
     """The model of a recipe without memory for its weights: to count and to check shapes."""
     with torch.device("meta"):
-        model: torch.nn.Module = TASKS[recipe.task].build(recipe, assets.sizes)
+        model: torch.nn.Module = recipe.info.model().build(recipe, assets.sizes)
     return model
 
 
@@ -72,7 +53,7 @@ def ready(recipe: Recipe, assets: Assets, model: torch.nn.Module, device: str | 
     """A model in evaluation mode on its device, its products computed the fastest exact way."""
     model.eval().requires_grad_(False).to(choose_device(device))
     ops.use(model, ops.full(str(choose_device(device))))
-    return TASKS[recipe.task](recipe, assets, model)
+    return recipe.info.model()(recipe, assets, model)
 
 
 def load_recipe_and_assets(folder: Path) -> tuple[Recipe, Any]:
@@ -80,7 +61,7 @@ def load_recipe_and_assets(folder: Path) -> tuple[Recipe, Any]:
     folder = _existing(folder)
     path = folder / RECIPE
     recipe = recipe_from(recipe_values(path), str(path))
-    return recipe, TASKS[recipe.task].load_assets(folder)
+    return recipe, recipe.info.model().load_assets(folder)
 
 
 def _existing(given: Path | str) -> Path:

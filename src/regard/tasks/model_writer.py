@@ -20,26 +20,6 @@ from regard.training.objective import TITLES, Validation, Weights
 from regard.training.progress import Best, load_progress
 
 CARD = "card.md"
-TASK_NOUNS = {
-    "translation": "A translator",
-    "classification": "A text classifier",
-    "tagging": "A tagger",
-    "language-model": "A language model",
-    "masked-lm": "A masked language model",
-    "span-corruption": "A span-corruption model",
-    "image-classification": "An image classifier",
-    "encoding": "A text encoder",
-}
-FAMILIES = {
-    "transformer": "Transformer",
-    "rnn": "recurrent encoder-decoder",
-    "rnn-encoder": "recurrent encoder",
-    "bert": "Transformer encoder",
-    "gpt": "Transformer decoder",
-    "vit": "vision Transformer",
-}
-SCORED = ("translation", "classification", "tagging", "language-model", "image-classification")
-"""Tasks whose models can be scored on user data."""
 
 
 def card(recipe: Recipe, data: list[str], fingerprint: str, parameters: int, lines: list[str]) -> str:
@@ -75,15 +55,20 @@ def card(recipe: Recipe, data: list[str], fingerprint: str, parameters: int, lin
 
 def imported_card(recipe: Recipe, parameters: int, lines: list[str]) -> str:
     """The card of an imported model; ``lines`` give its source."""
-    known = ["No scores are known; `regard evaluate` computes them.", ""] if recipe.task in SCORED else []
+    known = ["No scores are known; `regard evaluate` computes them.", ""] if recipe.info.writes != "nothing" else []
     return "\n".join([*_header_lines(recipe, parameters), "## Source", "", *lines, "", *known])
 
 
 def _header_lines(recipe: Recipe, parameters: int) -> list[str]:
     text = recipe.text
-    languages = f": {text.source_language} → {text.target_language}" if recipe.task == "translation" else ""
+    languages = f": {text.source_language} → {text.target_language}" if recipe.info.learns_from == "pairs" else ""
     sizes = f"{parameters / 1e6:.1f} million parameters: {_sizes(recipe.model)}"
-    return [f"# {TASK_NOUNS[recipe.task]}{languages}", "", f"A {FAMILIES[recipe.model.family]} of {sizes}.", ""]
+    return [
+        f"# {recipe.info.noun.capitalize()}{languages}",
+        "",
+        f"A {recipe.model.info.noun} of {sizes}.",
+        "",
+    ]
 
 
 def _sizes(model: Model) -> str:

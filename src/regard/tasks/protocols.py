@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 import torch
 from torch import nn
 
-from regard.config import Recipe
+from regard.config import Recipe, TaskInfo
 from regard.data.corpora.corpus import Progress
 from regard.nn import ops
 from regard.system.errors import UsageError
@@ -95,8 +95,15 @@ class Assets(Protocol):
 class Task(Protocol):
     """A loaded model with its assets; each task has its own class."""
 
-    name: ClassVar[str]
     recipe: Recipe
+
+    @property
+    def info(self) -> TaskInfo:
+        """The row of its task."""
+
+    @property
+    def name(self) -> str:
+        """The recipe's word."""
 
     @property
     def model(self) -> Any:

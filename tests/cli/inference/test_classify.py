@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from regard.config import TASKS
 from regard.config import Classification as Section
 from regard.system.errors import RegardError
 from regard.tasks.assets import FittedValues
@@ -15,7 +16,7 @@ from regard.tasks.assets import FittedValues
 class Letters:
     """A classifier of texts by their first letter; it sees no empty text."""
 
-    name = "classification"
+    info = TASKS["classification"]
 
     def __init__(self, labels: tuple[str, ...] = ("a", "b\tc"), **fields: Any) -> None:
         self.recipe = SimpleNamespace(classification=Section.model_validate(fields))
@@ -32,7 +33,7 @@ class Letters:
 class Images(Letters):
     """One of images of two pixels; a header stands in line 1."""
 
-    name = "image-classification"
+    info = TASKS["image-classification"]
 
     def parse_lines(self, lines: list[str], first: int) -> list[str]:
         (line,) = lines
@@ -112,5 +113,5 @@ def test_what_stands_before_a_line_that_cannot_be_read_is_answered(regard, loade
 
 def test_a_model_of_another_task_is_refused_by_name(regard, loaded) -> None:
     for name, said in (("translation", "is a translator; use regard translate"), ("tagging", "use regard tag")):
-        loaded(SimpleNamespace(name=name))
+        loaded(SimpleNamespace(info=TASKS[name]))
         regard("classify", "model", stdin=b"an\n").refuses(said)

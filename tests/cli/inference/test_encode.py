@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from regard.config import TASKS
 from regard.system.errors import RegardError
 from regard.tasks.encoding import TokenVectors
 
@@ -37,7 +38,7 @@ class Counts:
 
 @pytest.fixture
 def ask(regard, loaded, monkeypatch: pytest.MonkeyPatch):
-    loaded(SimpleNamespace(name="translation"))
+    loaded(SimpleNamespace(info=TASKS["translation"]))
     monkeypatch.setattr("regard.cli.io.lines.bursts.__defaults__", (2, 0.05))
     monkeypatch.setattr("regard.tasks.encoding.TextVectors", Counts)
     return lambda *words, stdin=b"": regard("encode", "model", *words, stdin=stdin)
@@ -137,7 +138,7 @@ class Pixels:
 class Reader:
     """The task; a header stands in line 1."""
 
-    name = "image-classification"
+    info = TASKS["image-classification"]
 
     def parse_lines(self, lines: list[str], first: int) -> list[Any]:
         cells = lines[0].split(",")

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from regard.config import TASKS
 from regard.system.errors import UsageError
 from regard.tasks.language.masked import Candidate
 from regard.tasks.language.spans import Filling
@@ -13,7 +14,7 @@ from regard.tasks.language.spans import Filling
 class Letters:
     """Fills every gap with a, b, c …"""
 
-    name = "masked-lm"
+    info = TASKS["masked-lm"]
 
     def fill(self, texts: list[str], k: int) -> list[list[list[Candidate]]]:
         letters = list(enumerate("abc"[:k], 1))
@@ -53,14 +54,14 @@ def test_no_guesses_are_refused(regard, k: str) -> None:
 
 
 def test_a_model_of_another_task_is_refused_by_name(regard, loaded) -> None:
-    loaded(SimpleNamespace(name="language-model"))
+    loaded(SimpleNamespace(info=TASKS["language-model"]))
     regard("fill", "model", stdin=b"[MASK]\n").refuses("regard generate")
 
 
 class Spans:
     """Fills all gaps of a text with its number of words, at every guess one more."""
 
-    name = "span-corruption"
+    info = TASKS["span-corruption"]
 
     def gap_source(self, text: str) -> None:
         if "far" in text:

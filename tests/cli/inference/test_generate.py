@@ -13,6 +13,7 @@ import pytest
 
 from regard.cli.inference import generate as command
 from regard.cli.io.input_texts import LONGEST_WORD
+from regard.config import TASKS
 
 
 @dataclass
@@ -26,7 +27,7 @@ class Written:
 class Echoes:
     """Writes the prompt backwards, letter by letter."""
 
-    name = "language-model"
+    info = TASKS["language-model"]
 
     def __init__(self) -> None:
         self.options: dict[str, Any] = {}
@@ -163,5 +164,5 @@ def test_each_part_is_out_before_the_next_is_made(regard, loaded, monkeypatch: p
 
 
 def test_a_model_of_another_task_is_refused_by_name(regard, loaded) -> None:
-    loaded(SimpleNamespace(name="translation"))
+    loaded(SimpleNamespace(info=TASKS["translation"]))
     regard("generate", "model", "--prompt", "a").refuses("regard translate")

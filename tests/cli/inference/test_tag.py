@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from regard.cli.inference.tag import Sentence, join_sentences
+from regard.config import TASKS
 from regard.data.corpora.tagged import open_tagged
 from regard.tasks.tagging.tagger import TaggedSpan, TaggedText
 from regard.text.tags import TaggedWords, places_of
@@ -16,7 +17,7 @@ from regard.text.tags import TaggedWords, places_of
 class Capitals:
     """Finds words that begin with a capital."""
 
-    name = "tagging"
+    info = TASKS["tagging"]
 
     def __init__(self, scheme: str = "bio") -> None:
         self.assets = SimpleNamespace(scheme=scheme)
@@ -135,5 +136,5 @@ def test_bad_bytes_are_replaced_and_told(regard) -> None:
 
 def test_wrong_use_is_said(regard, loaded) -> None:
     assert regard("tag", "model", "--words", "--conll").code == 2
-    loaded(SimpleNamespace(name="translation"))
+    loaded(SimpleNamespace(info=TASKS["translation"]))
     regard("tag", "model").refuses("is a translator; use regard translate")

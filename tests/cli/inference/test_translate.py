@@ -18,6 +18,7 @@ import pytest
 
 from regard.cli.io.input_texts import LONGEST_WORD
 from regard.cli.io.lines import bursts, one_line
+from regard.config import TASKS
 
 
 @dataclass
@@ -30,7 +31,7 @@ class Hypothesis:
 class Shouts:
     """A translator into capitals."""
 
-    name = "translation"
+    info = TASKS["translation"]
 
     def nbest(self, texts: list[str], n: int = 1, beam: int | None = None, first: int = 1) -> list[list[Hypothesis]]:
         return [[Hypothesis(text.upper() + "!" * i, (len(text), i), -0.5 - i) for i in range(n)] for text in texts]

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
+from regard.config import TASKS
+
 
 class Shouts:
     """A translator into capitals."""
 
-    name = "translation"
+    info = TASKS["translation"]
 
     def nbest(self, texts: list[str], **options: Any) -> list[list[Any]]:
         return [[SimpleNamespace(text=text.upper(), tokens=(), score=0.0)] for text in texts]

@@ -7,53 +7,43 @@ from types import SimpleNamespace
 import pytest
 
 from regard.cli import COMMANDS
+from regard.cli.evaluate import EVALUATIONS
+from regard.cli.inference.classify import READERS
+from regard.cli.inference.fill import FILLERS
 from regard.cli.io.load_model import (
-    KINDS,
-    SERVED,
     check_threads,
     open_model,
     refuse_no_file,
     refuse_other_tasks,
     refuse_unwritable,
 )
-from regard.config import BUILT
+from regard.config import TASKS, TaskInfo
 from regard.system.errors import UsageError
 from tests.refusals import refused
 
 
-def test_every_task_has_a_word_and_a_command() -> None:
-    assert set(KINDS) == set(BUILT)
-    known = {command.__name__ for command in COMMANDS}
-    for what, command in KINDS.values():
-        assert what.startswith(("a ", "an "))
-        assert command.split()[:2] == ["regard", command.split()[1]]
-        assert command.split()[1] in known
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_the_sentence(name: str) -> None:
-    refuse_other_tasks(Path("m"), name, None)
-    for command, tasks in SERVED.items():
-        if name in tasks:
-            refuse_other_tasks(Path("m"), name, command)
+@pytest.mark.parametrize("info", TASKS.values(), ids=TASKS)
+def test_every_task_has_a_noun_and_a_command(info: TaskInfo) -> None:
+    assert info.noun.startswith(("a ", "an "))
+    assert info.title[0].isupper()
+    assert {info.command, *info.commands} <= {command.__name__ for command in COMMANDS}
+    refuse_other_tasks(Path("m"), info, None)
+    for command in {command for other in TASKS.values() for command in other.commands}:
+        if command in info.commands:
+            refuse_other_tasks(Path("m"), info, command)
         else:
-            with refused(UsageError, "m", *KINDS[name]):
-                refuse_other_tasks(Path("m"), name, command)
+            with refused(UsageError, "m", info.noun, f"regard {info.command}"):
+                refuse_other_tasks(Path("m"), info, command)
 
 
-def test_every_command_for_some_tasks_knows_what_to_do_with_each() -> None:
-    from regard.cli.evaluate import EVALUATIONS
-    from regard.cli.inference.classify import READERS
-    from regard.cli.inference.fill import FILLERS
-
-    for command, each in {"classify": READERS, "evaluate": EVALUATIONS, "fill": FILLERS}.items():
-        assert set(each) == set(SERVED[command])
-    for task, (_, use) in KINDS.items():
-        assert task in SERVED[use.split()[1]]
+def test_commands_know_what_to_do_with_each_of_their_tasks() -> None:
+    assert set(EVALUATIONS) == {info.learns_from for info in TASKS.values() if "evaluate" in info.commands}
+    assert set(READERS) == {info.reads for info in TASKS.values() if info.command == "classify"}
+    assert set(FILLERS) == {info.writes for info in TASKS.values() if info.command == "fill"}
 
 
 def test_a_task_it_is_for_is_opened(loaded) -> None:
-    task = SimpleNamespace(name="tagging")
+    task = SimpleNamespace(info=TASKS["tagging"])
     loaded(task)
     assert open_model(Path("m"), command="tag") is task
     assert open_model(Path("m")) is task

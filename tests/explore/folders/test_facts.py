@@ -15,7 +15,6 @@ from regard.explore.folders.facts import (
     PLAIN,
     examples,
     facts,
-    has_labels,
     is_demo_recipe,
     make_cloze,
     positions_of,
@@ -43,7 +42,7 @@ def test_titles() -> None:
     assert of("hsb", "de") == "hsb → German"
     assert of("und", "de") == "Translator"
     assert title(recipe_from(RECIPE)) == "English → German"
-    named = {tagger: "Tagger", spanner: "Model of missing spans", viewer: "Classifier of images"}
+    named = {tagger: "Tagger", spanner: "Span-corruption model", viewer: "Image classifier"}
     assert {make: title(make().recipe) for make in named} == named
 
 
@@ -53,7 +52,7 @@ def test_a_model_of_which_nothing_is_known_is_told_in_the_same_words() -> None:
         task = make()
         found = facts(task.recipe, task.assets)
         assert found.keys() == NOTHING.keys()
-        assert has_labels(task.recipe) == (name in ("classifier", "reader", "tagger", "viewer"))
+        assert task.recipe.info.has_labels == (name in ("classifier", "reader", "tagger", "viewer"))
         for key, value in NOTHING.items():
             assert value is None or isinstance(found[key], int | float if isinstance(value, int) else type(value)), key
 

@@ -22,7 +22,7 @@ from tests.tasks.small_tasks import GAPPED, SOURCE, TARGET
 
 def test_one_label() -> None:
     task = small.classifier()
-    found, verdict = OF_TEXTS["classification"](task, SOURCE), task.classify(SOURCE)
+    found, verdict = OF_TEXTS["classes"](task, SOURCE), task.classify(SOURCE)
     assert found["said"] == verdict.label
     assert not found["several"]
     assert dict(found["classes"]) == verdict.probabilities
@@ -34,13 +34,13 @@ def test_one_label() -> None:
 
 def test_several_labels_or_a_number() -> None:
     task = small.classifier("multi")
-    found = OF_TEXTS["classification"](task, SOURCE)
+    found = OF_TEXTS["classes"](task, SOURCE)
     assert found["several"]
     assert found["said"] == [label for label, share in found["classes"] if share >= 0.5]
     assert sorted(label for label, _ in found["classes"]) == sorted(small.LABELS)
     task = small.classifier("regression")
     wanted = {"kind": "classes", "classes": [], "said": task.classify(SOURCE).value, "several": False}
-    assert OF_TEXTS["classification"](task, SOURCE) == wanted
+    assert OF_TEXTS["classes"](task, SOURCE) == wanted
 
 
 def test_what_is_out_of_scope_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +60,7 @@ def test_an_image() -> None:
 @pytest.mark.parametrize("crf", [False, True])
 def test_a_tag_for_each_word(crf: bool) -> None:
     task = small.tagger(crf)
-    found = OF_TEXTS["tagging"](task, SOURCE)["tags"]
+    found = OF_TEXTS["tags"](task, SOURCE)["tags"]
     assert [one["text"] for one in found] == [SOURCE[one["start"] : one["end"]] for one in found]
     assert [one["tag"] for one in found] == list(task.tag(SOURCE).tags)
     assert [one["probability"] for one in found] == pytest.approx(task.tag(SOURCE).probabilities)
@@ -69,17 +69,17 @@ def test_a_tag_for_each_word(crf: bool) -> None:
 
 def test_missing_words() -> None:
     task = small.filler()
-    found = OF_TEXTS["masked-lm"](task, GAPPED)
+    found = OF_TEXTS["words"](task, GAPPED)
     gaps = task.fill(GAPPED)
     assert [[piece for piece, _ in gap] for gap in found["gaps"]] == [[one.piece for one in gap] for gap in gaps]
     assert found["text"] == gaps[0][0].text == gaps[1][0].text
     assert [len(gap) for gap in found["gaps"]] == [5, 5]
-    assert OF_TEXTS["masked-lm"](task, SOURCE) == {"kind": "words", "gaps": [], "text": SOURCE}
+    assert OF_TEXTS["words"](task, SOURCE) == {"kind": "words", "gaps": [], "text": SOURCE}
 
 
 def test_nothing_yet() -> None:
-    assert OF_TEXTS["language-model"](small.speaker(), SOURCE) == {"kind": "continuation"}
-    assert OF_TEXTS["encoding"](small.encoder(), SOURCE) == {"kind": "nothing"}
+    assert OF_TEXTS["continuation"](small.speaker(), SOURCE) == {"kind": "continuation"}
+    assert OF_TEXTS["nothing"](small.encoder(), SOURCE) == {"kind": "nothing"}
 
 
 def test_a_translator_says_what_its_steps_say() -> None:

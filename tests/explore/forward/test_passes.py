@@ -83,8 +83,8 @@ def test_one_pass_is_enough(models: Models, number: Number, task: TaskOf, monkey
 def test_pieces_are_said_once(models: Models, number: Number, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """The largest product of a pass, every piece at every place, is made once for candidates and probabilities."""
     task = models.load(number(name)).task
-    said, times = PIECE_SCORES[task.name], list[int]()
-    monkeypatch.setitem(PIECE_SCORES, task.name, lambda *given: times.append(1) or said(*given))
+    said, times = PIECE_SCORES[task.info.writes], list[int]()
+    monkeypatch.setitem(PIECE_SCORES, task.info.writes, lambda *given: times.append(1) or said(*given))
     found = forward_pass(models, replace(asked(number(name), name), text="The animal was too tired."))
     assert found.said is not None
     assert found.probability is not None

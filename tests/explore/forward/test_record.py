@@ -26,9 +26,8 @@ ALL = {"encoder": 2, "decoder": 3, "cross": 3}
 
 @pytest.fixture(scope="module")
 def task() -> Any:
-    """A translator that writes a translation it never learned."""
+    """A translator that learned nothing."""
     found = translator(d_model=16, heads=4, dropout=0.1)
-    found.translate = lambda text, beam: {1: TARGET}[beam]
     return found
 
 
@@ -42,7 +41,7 @@ def check_weights(made: AttentionRecord, depths: dict[str, int], heads: int = 4)
 
 
 def test_tokens_stand_for_their_characters(task: Any) -> None:
-    made = record(task, SOURCE)
+    made = record(task, SOURCE, TARGET)
     assert "".join(SOURCE[t.start : t.end] for t in made.source) == SOURCE
     assert made.source[-1].text == "</s>"
     assert made.target[0].text == "<s>"
@@ -59,7 +58,7 @@ def test_every_layer_head_and_row_is_there(task: Any) -> None:
 
 def test_weights_are_those_of_the_equation(task: Any) -> None:
     """The first encoder layer, from its embedding, in plain loops [Vaswani17 §3.2.1, eq. 1]."""
-    made = record(task, SOURCE)
+    made = record(task, SOURCE, TARGET)
     ids = [*task.vocabularies.source.encode(SOURCE).ids, 0]
     attention = task.model.encoder.layers[0].attention
     with torch.no_grad():
@@ -90,13 +89,13 @@ def test_the_model_is_left_as_it_was(task: Any) -> None:
     layers = []
     for mode in (True, False):
         task.model.train(mode)
-        layers.append(record(task, SOURCE).layer("encoder", 2))
+        layers.append(record(task, SOURCE, TARGET).layer("encoder", 2))
         assert task.model.training == mode
     np.testing.assert_array_equal(*layers)  # without any dropout
 
 
 def test_it_goes_to_json_and_back(task: Any) -> None:
-    made = record(task, SOURCE)
+    made = record(task, SOURCE, TARGET)
     values = json.loads(json.dumps(made.to_dict()))
     assert list(values["weights"]) == ["encoder", "decoder", "cross"]
     np.testing.assert_allclose(values["weights"]["encoder"][1], made.weights["encoder"][1], atol=1e-6)
@@ -104,7 +103,7 @@ def test_it_goes_to_json_and_back(task: Any) -> None:
 
 
 def test_layers_and_heads_count_from_one(task: Any) -> None:
-    made = record(task, SOURCE)
+    made = record(task, SOURCE, TARGET)
     assert made.head("encoder", 2, 4) is not None
     beyond = {"--layer": [("encoder", 3, 1), ("encoder", 0, 1), ("decoder", 4, 1)]}
     beyond["--head"] = [("cross", 1, 5), ("cross", 1, 0)]
@@ -114,7 +113,7 @@ def test_layers_and_heads_count_from_one(task: Any) -> None:
 
 
 def test_words_gather_their_tokens(task: Any) -> None:
-    made = record(task, SOURCE)
+    made = record(task, SOURCE, TARGET)
     found = words(made.source, SOURCE)
     assert [word for word, _ in found] == [*SOURCE.removesuffix(".").split(), ".", "</s>"]
     assert [place for _, places in found for place in places] == list(range(len(made.source)))
@@ -137,7 +136,7 @@ def test_weights_of_words_sum_and_average() -> None:
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize(("layer", "head"), [(None, None), (1, None), (2, 3), (None, 2)])
 def test_every_view_has_its_pictures(task: Any, kind: Any, whole: bool, layer: int | None, head: int | None) -> None:
-    view = View(record(task, SOURCE), kind, layer, head, whole)
+    view = View(record(task, SOURCE, TARGET), kind, layer, head, whole)
     names, weight_HQK = view.heads()
     depth = 2 if kind == "encoder" else 3
     assert len(names) == (depth if layer is None else 1) * (4 if head is None else 1)
@@ -149,7 +148,7 @@ def test_every_view_has_its_pictures(task: Any, kind: Any, whole: bool, layer: i
 
 
 def test_a_word_is_found_and_its_gaze_shown(task: Any) -> None:
-    view = View(record(task, SOURCE), "encoder", 2, None, whole=True)
+    view = View(record(task, SOURCE, TARGET), "encoder", 2, None, whole=True)
     glance = view.arc_diagram("It")
     assert glance.words[glance.query] == "it"
     places = [places for _, places in words(view.record.source, SOURCE)]
@@ -165,7 +164,7 @@ def test_a_word_is_found_and_its_gaze_shown(task: Any) -> None:
 
 
 def test_a_word_of_the_translation_is_found_and_its_lines_run_to_the_sentence(task: Any) -> None:
-    view = View(record(task, SOURCE), "cross", 2, 1, whole=True)
+    view = View(record(task, SOURCE, TARGET), "cross", 2, 1, whole=True)
     queries, keys = view.labels()
     crossing = view.alignment_lines(f"{queries[1]}/no such word")
     assert (crossing.queries, crossing.keys) == (queries, keys)

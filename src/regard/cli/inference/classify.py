@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from regard.tasks.classification.classifier import Prediction
 
 READERS: dict[str, Callable[[Any, str, int], Any]] = {
-    "classification": lambda task, line, number: line if line.strip() else None,
-    "image-classification": image_of,
+    "text": lambda task, line, number: line if line.strip() else None,
+    "image": image_of,
 }
-"""By task, the parser of a numbered line: a text or an image, or nothing."""
+"""By kind of input, the parser of a numbered line: a text or an image, or nothing."""
 
 
 def classify(
@@ -59,7 +59,7 @@ def _answer(task: Any, threshold: float | None, every: bool, json: bool) -> Call
     """A function that labels lines, given the number of the first."""
     from regard.tasks.classification.classifier import Predictor
 
-    kind, reader = task.recipe.classification.kind, READERS[task.name]
+    kind, reader = task.recipe.classification.kind, READERS[task.info.reads]
     if threshold is not None and kind == "regression":
         raise UsageError("is for labels; this model predicts numbers", "--threshold")
     judge = Predictor(task.recipe.classification, task.assets.labels, task.assets.fitted, threshold)

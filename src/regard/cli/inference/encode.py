@@ -9,7 +9,6 @@ from cyclopts import Parameter
 
 from regard.cli.io.exchange import Exchange, TextOptions
 from regard.cli.io.input_texts import Input, Text
-from regard.cli.io.load_model import IMAGES
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def encode(
         if exchange.target.file is not None and output is not None and output.suffix not in KINDS:
             raise UsageError(f"must end in {' or '.join(KINDS)}; without --output JSON goes to stdout", str(output))
         task = exchange.open_model()
-        way = (_images if task.name == IMAGES else _texts)(task, each, layer, pool, normalise)
+        way = (_images if task.info.reads == "image" else _texts)(task, each, layer, pool, normalise)
         if arrays:
             _write_npz(exchange, way)
         else:

@@ -46,7 +46,7 @@ def fill(
         raise UsageError(f"{k} guesses cannot be given; ask for 1 or more", "--k")
     with Exchange("fill", folder, texts, given, {"--k": k, "--json": json}) as exchange:
         task = exchange.open_model()
-        answer = FILLERS[task.name]
+        answer = FILLERS[task.info.writes]
         exchange.answer(lambda lines, first: answer(task, lines, first, k, json))
     return 0
 
@@ -97,7 +97,7 @@ def _note_none(found: list[Any], line: str, number: int) -> None:
 
 
 FILLERS: dict[str, Callable[[Any, list[str], int, int, bool], Iterator[str]]] = {
-    "masked-lm": _words,
-    "span-corruption": _spans,
+    "words": _words,
+    "text": _spans,
 }
-"""By task, the function that answers lines, given the number of the first."""
+"""By kind of output, the function that answers lines, given the number of the first."""

@@ -17,7 +17,7 @@ from cyclopts import Parameter
 
 from regard.cli.io.input_texts import Input, InputTexts
 from regard.cli.io.lines import bursts, chunks, encode_line, number_groups, poll_lines
-from regard.cli.io.load_model import IMAGES, open_model, refuse_unwritable
+from regard.cli.io.load_model import open_model, refuse_unwritable
 from regard.cli.io.terminal import Stop, progress, say, say_invalid_lines
 from regard.system import disk
 from regard.system.errors import RegardError, Stopped, UsageError
@@ -149,7 +149,7 @@ class Exchange:
 
         model = fingerprint(self.folder)  # before loading, in case the model is replaced meanwhile
         task = open_model(self.folder, self._options.device, self._options.threads, self.command)
-        self.given.rows = task.name == IMAGES
+        self.given.rows = task.info.reads == "image"
         self._about |= {"model": model, "device": str(getattr(task, "device", None))}
         self._about |= {"--threads": self._options.threads, "regard": __version__, "torch": version("torch")}
         return task

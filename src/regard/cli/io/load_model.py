@@ -4,47 +4,25 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from regard.system.errors import RegardError, UsageError
 
-KINDS = {
-    "translation": ("a translator", "regard translate"),
-    "classification": ("a classifier", "regard classify"),
-    "image-classification": ("a classifier of images", "regard classify"),
-    "tagging": ("a tagger", "regard tag"),
-    "language-model": ("a language model", "regard generate"),
-    "masked-lm": ("a masked-language model", "regard fill"),
-    "encoding": ("an encoder of texts", "regard encode"),
-    "span-corruption": ("a span-corruption model", "regard fill"),
-}
-"""Each task's model and its use, in words."""
-INPUTS = {"language-model": "", "image-classification": " < images.csv"}
-"""What a model reads, of those that do not read lines of texts."""
-READING = tuple(name for name in KINDS if name != "image-classification")
-"""Tasks whose models read texts."""
-IMAGES = "image-classification"
-SERVED = {
-    "translate": ("translation",),
-    "classify": ("classification", IMAGES),
-    "tag": ("tagging",),
-    "generate": ("language-model",),
-    "fill": ("masked-lm", "span-corruption"),
-    "encode": (*READING, IMAGES),
-    "attend": (*READING, IMAGES),
-    "evaluate": tuple(name for name in KINDS if name != "encoding"),
-}
-"""The tasks that each command serves; other commands serve all."""
+if TYPE_CHECKING:
+    from regard.config import TaskInfo
+
 MOST_THREADS = 1024
 """An upper bound above any machine's; far larger numbers crash torch."""
 
 
-def example(task: str, folder: Path) -> str:
+def example(info: TaskInfo, folder: Path) -> str:
     """A command that uses a model for a task."""
-    command = f"{KINDS[task][1]} {folder}"
-    if command.startswith("regard fill"):
+    command = f"regard {info.command} {folder}"
+    if info.reads == "gapped":
         return f'echo "The [MASK] sleeps." | {command}'
-    return command + INPUTS.get(task, " < texts.txt")
+    if info.writes == "continuation":  # a prompt may be empty
+        return command
+    return f"{command} < {'images.csv' if info.reads == 'image' else 'texts.txt'}"
 
 
 def check_threads(threads: int | None) -> None:
@@ -128,16 +106,15 @@ def open_model(folder: Path, device: str | None = None, threads: int | None = No
     from regard.tasks.model_folder import load
 
     task = load(folder, device=device)
-    refuse_other_tasks(folder, task.name, command)
+    refuse_other_tasks(folder, task.info, command)
     return task
 
 
-def refuse_other_tasks(folder: Path, name: str, command: str | None) -> None:
+def refuse_other_tasks(folder: Path, info: TaskInfo, command: str | None) -> None:
     """Refuse a model whose task the command does not serve.
 
     Raises:
         UsageError: the command does not serve its task.
     """
-    if name not in SERVED.get(command or "", (name,)):
-        what, instead = KINDS.get(name, (f"a model for {name}", "another command"))
-        raise UsageError(f"is {what}; use {instead}", str(folder))
+    if command is not None and command not in info.commands:
+        raise UsageError(f"is {info.noun}; use regard {info.command}", str(folder))

@@ -49,7 +49,6 @@ SIZES = (3, 4, 128, 2400)
 GAP = "[MASK]"
 LOST = "\ufffd"
 """Replacement for invalid bytes, where a character was cut."""
-GAPPED = ("masked-lm", "span-corruption")
 PLAIN = "The old cat [MASK] on the green mat."
 """Fallback example with a gap."""
 _NAMED = re.compile(r"<extra_(?:id_)?\d+>")
@@ -60,17 +59,6 @@ LANGUAGES = {
     "ko": "Korean", "nl": "Dutch", "no": "Norwegian", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian",
     "ru": "Russian", "sv": "Swedish", "tr": "Turkish", "uk": "Ukrainian", "vi": "Vietnamese", "zh": "Chinese",
 }  # fmt: skip
-TASKS = {
-    "translation": ("text", "Translator"),
-    "span-corruption": ("text", "Model of missing spans"),
-    "language-model": ("continuation", "Language model"),
-    "masked-lm": ("words", "Model of masked words"),
-    "classification": ("classes", "Classifier of texts"),
-    "image-classification": ("classes", "Classifier of images"),
-    "tagging": ("tags", "Tagger"),
-    "encoding": ("nothing", "Encoder of texts"),
-}
-"""Kind of output, and name of a model, by task; a translator of known languages is named by these."""
 NOTHING: dict[str, Any] = {
     "task": "", "family": "", "title": "Model in training", "kinds": {}, "stacks": [], "d_model": 0, "divisor": 1,
     "positions": False, "masked": [], "max_tokens": 0, "reads": "text", "writes": "nothing", "sides": [],
@@ -150,11 +138,12 @@ def make_cloze(line: str, seed: str, common: Collection[str] = (), piece: Piece 
 
 def examples(folder: Path, recipe: Recipe) -> list[str]:
     """Up to six short texts for a model; none for image models or if nothing is known."""
-    if recipe.task == "image-classification":
+    info = recipe.info
+    if info.reads == "image":
         return []
     if is_demo_recipe(recipe):
         return _demo_sentences(recipe.seed)
-    with_gaps = recipe.task in GAPPED
+    with_gaps = info.reads == "gapped"
     if with_gaps and (made := _unique(_cloze_examples(folder, recipe))):
         return made
     texts = (_NAMED.sub(GAP, text) for text in (*_samples(folder / LOG), *_validation_sentences(folder)))
@@ -172,7 +161,7 @@ def max_characters(recipe: Recipe) -> int:
     if recipe.text.units != "characters":
         return SHORT
     limit = recipe.data.max_tokens
-    return max(1, min(SHORT, limit - 2 - (limit // 4 if recipe.task == "language-model" else 0)))
+    return max(1, min(SHORT, limit - 2 - (limit // 4 if recipe.info.writes == "continuation" else 0)))
 
 
 def _readable_lines(text: str, most: int) -> list[str]:
@@ -189,7 +178,7 @@ def _cloze_examples(folder: Path, recipe: Recipe) -> Iterator[str]:
     for number, line in enumerate(
         line for text in held.texts for line in _readable_lines(text, max_characters(recipe))
     ):
-        piece = held.piece if recipe.task == "masked-lm" else None
+        piece = held.piece if recipe.info.writes == "words" else None
         found = make_cloze(line, f"{recipe.seed} {number}", held.common, piece)
         if found is not None:
             yield found
@@ -200,7 +189,7 @@ def is_demo_recipe(recipe: Recipe) -> bool:
     model, text = recipe.model, recipe.text
     sizes = (getattr(model, "encoder_layers", 0), getattr(model, "heads", 0), model.d_model, text.vocabulary)
     languages = (text.source_language, text.target_language)
-    return recipe.task == "translation" and languages == ("en", "de") and sizes == SIZES
+    return recipe.info.learns_from == "pairs" and languages == ("en", "de") and sizes == SIZES
 
 
 def _demo_sentences(seed: int) -> list[str]:
@@ -271,24 +260,19 @@ def facts(recipe: Recipe, assets: Any) -> dict[str, Any]:
         "positions": positions_of(section) != "none",
         "masked": ["decoder"] if "decoder" in section.attention else [],
         "max_tokens": section.known_positions if image else recipe.data.max_tokens,
-        "reads": "image" if image else "gapped" if recipe.task in GAPPED else "text",
-        "writes": TASKS[recipe.task][0],
+        "reads": recipe.info.reads,
+        "writes": recipe.info.writes,
         "sides": sides(recipe),
-        "labels": list(assets.labels) if has_labels(recipe) else None,
+        "labels": list(assets.labels) if recipe.info.has_labels else None,
         "keeps": "newest" if recipe.training.select == "last" else "best",
         "image": image,
         "harder": regularisation(recipe),
     }
 
 
-def has_labels(recipe: Recipe) -> bool:
-    """Whether a model predicts named labels: classes or tags."""
-    return TASKS[recipe.task][0] in ("classes", "tags")
-
-
 def regularisation(recipe: Recipe) -> dict[str, float]:
     """The regularisation by which the training loss differs from the validation loss; non-zero values by name."""
-    classes = TASKS[recipe.task][0] == "classes"
+    classes = recipe.info.writes == "classes"
     several = classes and recipe.classification.kind != "single"
     smoothing = 0.0 if several else recipe.training.label_smoothing
     shares = {"label_smoothing": smoothing, "dropout": recipe.model.dropout}
@@ -300,8 +284,8 @@ def regularisation(recipe: Recipe) -> dict[str, float]:
 def title(recipe: Recipe) -> str:
     """A model in a few words."""
     codes = recipe.text.source_language, recipe.text.target_language
-    if recipe.task != "translation" or UNKNOWN in codes:
-        return TASKS[recipe.task][1]
+    if recipe.info.learns_from != "pairs" or UNKNOWN in codes:
+        return recipe.info.title
     return " → ".join(LANGUAGES.get(primary(code), code) for code in codes)
 
 
@@ -312,6 +296,5 @@ def positions_of(section: Model) -> str:
 
 def sides(recipe: Recipe) -> list[str]:
     """The embedding tables: source, and target if it is another text."""
-    if recipe.model.family == "vit":
-        return []
-    return ["source", "target"] if recipe.model.family in ("transformer", "rnn") else ["source"]
+    info = recipe.model.info
+    return list(info.stacks) if info.reads_pieces else []

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import Recipe, recipe_from, recipe_values
-from regard.explore.folders.facts import NOTHING, examples, facts, has_labels, refuse_irregular
+from regard.explore.folders.facts import NOTHING, examples, facts, refuse_irregular
 from regard.explore.folders.training_curves import LOG
 from regard.system import disk
 from regard.system.errors import RegardError
@@ -182,7 +182,7 @@ class Folder:
                     return WAITING if is_running(self.path) else STOPPED
         except RegardError as error:
             return error.message if error.where == self.given else str(error)
-        return UNNAMED if has_labels(opened.recipe) and not opened.assets.labels else None
+        return UNNAMED if opened.recipe.info.has_labels and not opened.assets.labels else None
 
     def state(self, number: int) -> dict[str, Any]:
         """The folder's state for the page; a folder that cannot be read reports its own error only."""

@@ -305,13 +305,13 @@ def _load_stable(folder: Folder, place: Path | None, number: int, snapshot: str 
 def _load_task(folder: Path, place: Path | None) -> Any:
     """The task of a folder with its best weights, or with a snapshot's."""
     from regard.models import store
-    from regard.tasks.model_folder import TASKS, load, load_recipe_and_assets, ready
+    from regard.tasks.model_folder import load, load_recipe_and_assets, ready
     from regard.training.checkpoints import manifest
 
     if place is None:
         return load(folder)
     manifest.verify(place)
     recipe, assets = load_recipe_and_assets(folder)
-    model = TASKS[recipe.task].build(recipe, assets.sizes)
+    model = recipe.info.model().build(recipe, assets.sizes)
     store.load_weights(place / "weights.safetensors", model)
     return ready(recipe, assets, model)

@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.decoding.search import search
 from regard.system.errors import RegardError, UsageError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from regard.models.inputs import Tokens
-    from regard.models.rnn import RecurrentEncoder
     from regard.tasks.images.classifier import Image, ImageClassification
-    from regard.tasks.language.spans import SpanCorruption
     from regard.tasks.text.task import Read
-    from regard.tasks.translation.translator import Translation
     from regard.text.tokenizers.vocabulary import AnyTokenizer
 
     Side = tuple[AnyTokenizer, str, Sequence[Read]]
@@ -123,7 +121,9 @@ def text_inputs(task: Any, source_text: str, target: Target = None) -> ModelInpu
     if not source_text.strip():
         raise RegardError("there is nothing to look at: the text is empty", "text")
     _refuse_endless(task, source_text)
-    return INPUTS.get(task.name, _single_text_inputs)(task, source_text, target)
+    if task.info.writes == "text":
+        return _encoder_decoder_inputs(task, source_text, target)
+    return _single_text_inputs(task, source_text, target)
 
 
 def image_inputs(task: ImageClassification, image: Image) -> ModelInputs:
@@ -142,12 +142,11 @@ def image_inputs(task: ImageClassification, image: Image) -> ModelInputs:
 
 def _single_text_inputs(task: Any, text: str, target: Target) -> ModelInputs:
     """Inputs for one text."""
-    if target is not None and (isinstance(target, str) or task.name != "language-model"):
+    if target is not None and (isinstance(target, str) or task.info.writes != "continuation"):
         raise UsageError("this model reads a text and writes none", "--target")
     known, read = task.reads(text)
-    tokenizer = task.assets.tokenizer
     if target is not None:
-        more, said = _decode_target(task, tokenizer, target)
+        more, said = _decode_target(task, target)
         read = [*read, *((id, start + len(known), end + len(known)) for id, start, end in said)]
         known += more
     _refuse_long(len(read), task.recipe.data.max_tokens, "a part of it")
@@ -155,88 +154,55 @@ def _single_text_inputs(task: Any, text: str, target: Target) -> ModelInputs:
 
     ids = tuple(id for id, _, _ in read)
     given = pack_sentences([ids], next(task.model.parameters()).device)
-    run = PASSES[task.recipe.model.family]
-    tokens = _tokens(tokenizer, read)
-    return ModelInputs(task, known, known, tokens, tokens, tokens, lambda: run(task.model, given), ids, ids)
+    tokens = _tokens(task.source_tokenizer, read)
+    return ModelInputs(task, known, known, tokens, tokens, tokens, lambda: _hidden_states(task, given), ids, ids)
 
 
-def _cloze_inputs(task: SpanCorruption, text: str, target: Target) -> ModelInputs:
-    """Inputs for a text with gaps and their fillings."""
-    given, tokenizer, longest = task.gap_source(text), task.assets.tokenizer, task.recipe.data.max_tokens
-    _refuse_long(1 + len(given.text.ids), longest, "a part of it")
-    if isinstance(target, str):
-        forced = task.gaps.parse(target)
-        _refuse_long(1 + len(forced.read), longest, "a part of it", "target")
-        written, read = forced.text, list(forced.read)
-    else:
-        ids = task.greedy_output(given.source) if target is None else target
-        written, read = _decode_target(task, tokenizer, ids, tokenizer.sentinels)
-    return _encoder_decoder_inputs(task, (tokenizer, given.text.text, given.text.read), (tokenizer, written, read))
-
-
-def _translation_inputs(task: Translation, source_text: str, target: Target) -> ModelInputs:
-    """Inputs for a sentence and its translation."""
-    from regard.tasks.text.task import read_as
-
-    source_side, target_side = task.vocabularies.source, task.vocabularies.target
-    longest = task.recipe.data.max_tokens
-    known, read = read_as(source_side, source_text, ())
-    _refuse_long(1 + len(read), longest, "one sentence")
-    if target is None:
-        said = read_as(target_side, task.translate(source_text, beam=1), ())  # may be as long as the output limit
-    elif isinstance(target, str):
-        said = read_as(target_side, target, ())
-        _refuse_long(1 + len(said[1]), longest, "one sentence", "target")
-    else:
-        said = _decode_target(task, target_side, target)
-    return _encoder_decoder_inputs(task, (source_side, known, read), (target_side, *said))
-
-
-def _run_rnn_encoder(model: RecurrentEncoder, given: Tokens) -> Tensor:
-    """Run the encoder and its head, so that the attention of its pooling is captured."""
-    hidden_TD: Tensor = model.encoder(given)
-    model.head(hidden_TD, given.sequences)
+def _hidden_states(task: Any, given: Tokens) -> Tensor:
+    """``hidden_TD`` of one text, before a head; where pooling attends, the head runs too, so that this is captured."""
+    section = task.recipe.model
+    hidden_TD: Tensor = task.model(given) if section.info.causal else task.model.encoder(given)
+    if "pool" in section.attention:
+        task.model.head(hidden_TD, given.sequences)
     return hidden_TD
 
 
-PASSES: dict[str, Callable[[Any, Any], Tensor]] = {
-    "bert": lambda model, given: model.encoder(given),
-    "rnn-encoder": _run_rnn_encoder,
-    "gpt": lambda model, given: model(given),
-}
-"""The forward pass of a single-text model, by family; ``hidden_TD`` of the encoder, before a head."""
-
-
-INPUTS: dict[str, Callable[[Any, str, Target], ModelInputs]] = {
-    "translation": _translation_inputs,
-    "span-corruption": _cloze_inputs,
-}
-"""By task, for inputs other than a single text."""
-
-
-def _encoder_decoder_inputs(task: Any, read: Side, said: Side) -> ModelInputs:
-    """Inputs of an encoder-decoder: for each side a tokenizer, a text and its pieces without special symbols."""
+def _encoder_decoder_inputs(task: Any, text: str, target: Target) -> ModelInputs:
+    """Inputs for a text and what is written: a translation, or the fillings of gaps."""
     from regard.models.captured_attention import pass_over
 
-    (source_side, source_text, source), (target_side, target_text, target) = read, said
-    read_ids = (*(id for id, _, _ in source), source_side.end)
-    ids = [id for id, _, _ in target]
+    into, longest = task.target_tokenizer, task.recipe.data.max_tokens
+    known, read = task.reads(text)
+    read_ids = tuple(id for id, _, _ in read)
+    _refuse_long(len(read), longest, "a part of it")
+    if isinstance(target, str):
+        target_text, said = task.reads_target(target)
+        _refuse_long(1 + len(said), longest, "a part of it", "target")
+    else:
+        target_text, said = _decode_target(task, _greedy_output(task, read_ids) if target is None else target)
+    ids = [id for id, _, _ in said]
     return ModelInputs(
         task,
-        source_text,
+        known,
         target_text,
-        (*_tokens(source_side, source), mark(source_side, source_side.end, len(source_text))),
-        (mark(target_side, target_side.start, 0), *_tokens(target_side, target)),
-        (*_tokens(target_side, target), mark(target_side, target_side.end, len(target_text))),
-        pass_over(task.model, [read_ids], [[target_side.start, *ids]]),
+        _tokens(task.source_tokenizer, read),
+        (mark(into, into.start, 0), *_tokens(into, said)),
+        (*_tokens(into, said), mark(into, into.end, len(target_text))),
+        pass_over(task.model, [read_ids], [[into.start, *ids]]),
         read_ids,
-        (*ids, target_side.end),
+        (*ids, into.end),
     )
 
 
-def _decode_target(
-    task: Any, tokenizer: AnyTokenizer, ids: Sequence[int], symbols: Collection[int] = ()
-) -> tuple[str, list[Read]]:
+def _greedy_output(task: Any, source: Sequence[int]) -> tuple[int, ...]:
+    """The pieces an encoder-decoder writes greedily, without ``</s>``."""
+    from regard.models.decoding import stepper
+
+    decoding = task.recipe.decoding.model_copy(update={"beam": 1})
+    return search(stepper(task.model, task.device), [np.array(source, np.int64)], decoding, task.symbols)[0][0].tokens
+
+
+def _decode_target(task: Any, ids: Sequence[int]) -> tuple[str, list[Read]]:
     """The text of target pieces, and each piece with its characters; a final ``</s>`` is optional.
 
     Raises:
@@ -246,6 +212,7 @@ def _decode_target(
     from regard.tasks.language.gaps import decode_with_offsets
     from regard.tasks.text.task import read_as
 
+    tokenizer = task.target_tokenizer
     ids = list(ids[:-1] if ids and ids[-1] == tokenizer.end else ids)
     never = {*task.symbols.without, tokenizer.end}
     for id in ids:
@@ -254,7 +221,14 @@ def _decode_target(
     data, decoding = task.recipe.data, task.recipe.decoding
     _refuse_long(len(ids), data.max_tokens + decoding.max_extra, "fewer pieces", "branch")
     text, read = read_as(tokenizer, tokenizer.decode(ids), ())
-    return (text, read) if [id for id, _, _ in read] == ids else decode_with_offsets(tokenizer, ids, symbols)
+    return (
+        (text, read) if [id for id, _, _ in read] == ids else decode_with_offsets(tokenizer, ids, shown_symbols(task))
+    )
+
+
+def shown_symbols(task: Any) -> Collection[int]:
+    """Symbols that a text shows by name: the sentinels, where gaps are filled."""
+    return getattr(task.target_tokenizer, "sentinels", ()) if task.info.reads == "gapped" else ()
 
 
 def _tokens(tokenizer: AnyTokenizer, read: Sequence[Read]) -> tuple[Token, ...]:
@@ -266,8 +240,7 @@ def _refuse_endless(task: Any, text: str) -> None:
     limit = task.recipe.data.max_tokens
     begun = text[: BEGINNING * limit]
     if len(begun) < len(text):
-        tokenizer = task.vocabularies.source if task.name == "translation" else task.assets.tokenizer
-        tokens = len(tokenizer.encode(begun).ids)
+        tokens = len(task.source_tokenizer.encode(begun).ids)
         if tokens > 2 * limit:
             _refuse_long(tokens, limit, "a part of it")
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from regard.decoding.search import search
 from regard.decoding.trace import Fate, Trace, TraceStep
-from regard.explore.forward.inputs import ModelInputs, piece, text_inputs, visible
+from regard.explore.forward.inputs import ModelInputs, piece, shown_symbols, text_inputs, visible
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 Output = dict[str, Any]
 CANDIDATES = 5
 """Alternatives shown for each token."""
-SEARCHED = ("translation", "span-corruption")
-"""Tasks whose output has a best hypothesis; a language model could always continue."""
-LANGUAGE_MODEL = "language-model"
 
 
 @dataclass(frozen=True)
@@ -54,12 +51,11 @@ def _masked_lm_scores(model: Any, hidden_TD: Tensor) -> Tensor:
 
 
 PIECE_SCORES: dict[str, Callable[[Any, Tensor], Tensor]] = {
-    "translation": _decoder_scores,
-    "span-corruption": _decoder_scores,
-    "language-model": _decoder_scores,
-    "masked-lm": _masked_lm_scores,
+    "text": _decoder_scores,
+    "continuation": _decoder_scores,
+    "words": _masked_lm_scores,
 }
-"""By task, from ``hidden_TD`` to ``score_TV``; classifiers and taggers predict no pieces."""
+"""By kind of output, from ``hidden_TD`` to ``score_TV``; classifiers and taggers predict no pieces."""
 
 
 def top_candidates(seen: ModelInputs, k: int = 5) -> list[list[Candidate]]:
@@ -85,16 +81,16 @@ def scores(seen: ModelInputs) -> Tensor:
     from regard.models.captured_attention import evaluating
 
     task = seen.task
-    if task.name not in PIECE_SCORES:
+    if task.info.writes not in PIECE_SCORES:
         raise UsageError("this model predicts no tokens", "candidates")
     with torch.inference_mode(), evaluating(task.model):
-        return PIECE_SCORES[task.name](task.model, seen.run()).double()
+        return PIECE_SCORES[task.info.writes](task.model, seen.run()).double()
 
 
 def candidates(task: Any, score_TV: Tensor, k: int = 5) -> list[list[Candidate]]:
     """The pieces with the ``k`` highest scores at each position."""
     probability_TV = score_TV.softmax(1).cpu().numpy()
-    tokenizer = writing_tokenizer(task)
+    tokenizer = task.target_tokenizer
     order = np.argsort(-probability_TV, axis=1, kind="stable")[:, :k]
     return [
         [Candidate(int(id), piece(tokenizer, int(id)), float(row[id])) for id in ids]
@@ -130,13 +126,13 @@ def _words(task: MaskedLm, text: str) -> Output:
 
 
 OF_TEXTS: dict[str, Callable[[Any, str], Output]] = {
-    "classification": classes,
-    "tagging": _tags,
-    "masked-lm": _words,
-    "language-model": lambda task, text: {"kind": "continuation"},
-    "encoding": lambda task, text: {"kind": "nothing"},
+    "classes": classes,
+    "tags": _tags,
+    "words": _words,
+    "continuation": lambda task, text: {"kind": "continuation"},
+    "nothing": lambda task, text: {"kind": "nothing"},
 }
-"""By task, for models whose output needs no search."""
+"""By kind of output, where it needs no search."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +154,7 @@ class SearchInputs:
     @property
     def tokenizer(self) -> AnyTokenizer:
         """The tokenizer of the output."""
-        return writing_tokenizer(self.task)
+        return self.task.target_tokenizer
 
     @property
     def step(self) -> Any:
@@ -173,8 +169,7 @@ class SearchInputs:
         """The text of piece ids; sentinels are shown by name."""
         from regard.tasks.language.gaps import decode_with_symbols
 
-        symbols = getattr(self.tokenizer, "sentinels", ()) if self.task.name == "span-corruption" else ()
-        return decode_with_symbols(self.tokenizer, ids, symbols)
+        return decode_with_symbols(self.tokenizer, ids, shown_symbols(self.task))
 
     def piece(self, id: int) -> str:
         """The display text of an output piece."""
@@ -190,12 +185,6 @@ class SearchInputs:
         return found
 
 
-def writing_tokenizer(task: Any) -> AnyTokenizer:
-    """The tokenizer of a model's output, or of its only text."""
-    found: AnyTokenizer = task.vocabularies.target if task.name == "translation" else task.assets.tokenizer
-    return found
-
-
 def prepare_search(task: Any, text: str, most: int) -> SearchInputs:
     """Prepare a text for decoding.
 
@@ -208,10 +197,10 @@ def prepare_search(task: Any, text: str, most: int) -> SearchInputs:
         UsageError: the model writes no text.
         RegardError: the text is empty or longer than those the model learned from.
     """
-    if task.name == LANGUAGE_MODEL:
+    if task.info.writes == "continuation":
         *source, first = text_inputs(task, text).read_ids
         return SearchInputs(task, np.array(source, np.int64), first, most)
-    if task.name not in SEARCHED:
+    if task.info.writes != "text":
         raise UsageError("this model writes no text", "model")
     read = text_inputs(task, text, ()).read_ids
     return SearchInputs(task, np.array(read, np.int64), None, len(read) + task.recipe.decoding.max_extra)

@@ -12,9 +12,7 @@ from regard.explore.folders.models import LoadedModel, Models
 from regard.explore.forward import outputs
 from regard.explore.forward.inputs import ModelInputs, image_inputs, text_inputs
 from regard.explore.forward.outputs import (
-    LANGUAGE_MODEL,
     PIECE_SCORES,
-    SEARCHED,
     Candidate,
     beam_search,
     candidates,
@@ -30,7 +28,6 @@ from regard.system.errors import RegardError, UsageError
 if TYPE_CHECKING:
     from torch import Tensor
 
-IMAGES = "image-classification"
 OF_A_TOKEN = 500
 """Approximate bytes of a token or candidate with its strings."""
 
@@ -94,13 +91,13 @@ def _run_pass(models: Models, loaded: LoadedModel, asked: Request) -> ForwardPas
         record = record_attention(replace(seen, run=run))
         if not hidden[0].isfinite().all():
             raise RegardError(NO_NUMBERS, "model")
-        if task.name == IMAGES:
+        if task.info.reads == "image":
             return _of_image(models, task, asked, record)
         output = _output(models, loaded, asked)
-        if task.name not in PIECE_SCORES:
+        if task.info.writes not in PIECE_SCORES:
             return ForwardPass(record, output)
         score_TV = scores(replace(seen, run=lambda: hidden[0]))  # reuse what is already computed
-        branch = seen.written_ids if task.name in SEARCHED else None
+        branch = seen.written_ids if task.info.writes == "text" else None
         return ForwardPass(record, output, candidates(task, score_TV), probabilities(seen, score_TV), branch)
 
 
@@ -115,9 +112,9 @@ def _of_image(models: Models, task: Any, asked: Request, record: AttentionRecord
 def _output(models: Models, loaded: LoadedModel, asked: Request) -> outputs.Output:
     """The model's own output, regardless of a forced target."""
     task = loaded.task
-    if task.name in SEARCHED:
+    if task.info.writes == "text":
         return {"kind": "text", "text": prepare_search(task, asked.text, 1).text(greedy_output(models, loaded, asked))}
-    return outputs.OF_TEXTS[task.name](task, asked.text)
+    return outputs.OF_TEXTS[task.info.writes](task, asked.text)
 
 
 def inputs_of(models: Models, loaded: LoadedModel, asked: Request) -> ModelInputs:
@@ -129,13 +126,13 @@ def inputs_of(models: Models, loaded: LoadedModel, asked: Request) -> ModelInput
     """
     task = loaded.task
     with asked.changes.ablations.apply(task.recipe.model):
-        if task.name == IMAGES:
+        if task.info.reads == "image":
             return image_inputs(task, pixels_of(models, task, asked))
         if asked.image is not None:
             raise UsageError("this model reads texts", "image")
         asked = fit_request(models, loaded, asked).asked
         target = asked.branch if asked.target is None else asked.target
-        if target is None and task.name in SEARCHED:
+        if target is None and task.info.writes == "text":
             target = greedy_output(models, loaded, asked)
         return text_inputs(task, asked.text, target)
 
@@ -181,12 +178,12 @@ def probabilities(seen: ModelInputs, score_TV: Tensor) -> list[float | None] | N
     import torch
 
     task = seen.task
-    if task.name not in (*SEARCHED, LANGUAGE_MODEL):
+    if task.info.writes not in ("text", "continuation"):
         return None
     with torch.inference_mode():
         ids_T = torch.tensor(seen.written_ids, device=score_TV.device)
-        if task.name == LANGUAGE_MODEL:
+        if task.info.writes == "continuation":
             score_TV, ids_T = score_TV[:-1], ids_T[1:]
         surprise_T = score_TV.logsumexp(1) - score_TV.gather(1, ids_T[:, None])[:, 0]
         found = (-surprise_T).exp().cpu().tolist()
-    return [None, *found] if task.name == LANGUAGE_MODEL else found
+    return [None, *found] if task.info.writes == "continuation" else found

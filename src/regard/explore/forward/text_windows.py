@@ -13,7 +13,7 @@ from regard.explore.folders.models import LoadedModel, LruCache, Models
 from regard.explore.requests import Request
 
 if TYPE_CHECKING:
-    from regard.text.tokenizers.vocabulary import AnyTokenizer
+    pass
 
 CONTINUATION = 40
 """Tokens of room that a window leaves for continuations; at most a quarter of the context."""
@@ -89,9 +89,9 @@ def windows(task: Any, text: str) -> TextWindows:
     room = max(1, limit - symbols)
     if not text.strip() or fits(text, starts, room):
         return _single_window(text, starts)
-    if task.name == "translation":
+    if task.info.learns_from == "pairs":
         return _sentences(task, text, starts)
-    if task.name == "language-model":
+    if task.info.writes == "continuation":
         found = split_text(text, starts, max(1, room - min(CONTINUATION, limit // 4)))
         return replace(found, begin=len(found.texts))
     found = split_text(text, starts, room)
@@ -101,19 +101,18 @@ def windows(task: Any, text: str) -> TextWindows:
 
 def target_windows(task: Any, text: str) -> TextWindows:
     """The windows of a forced target; the first is used."""
-    starts = reading_limits(task)[0] if task.name == "span-corruption" else _encoding(task.vocabularies.target)
+
+    def starts(given: str) -> list[int]:
+        return [start for _, start, _ in task.reads_target(given)[1]]
+
     room = max(1, task.recipe.data.max_tokens - 1)
     return _single_window(text, starts) if fits(text, starts, room) else split_text(text, starts, room)
 
 
 def reading_limits(task: Any) -> tuple[Starts, int]:
     """A function giving the token offsets of a text, and the number of special symbols around it."""
-    if task.name == "translation":
-        return _encoding(task.vocabularies.source), 1
-    if task.name == "span-corruption":
-        return lambda text: [start for _, start, _ in task.gaps.parse(text).read], 1
     symbols = len(task.reads("")[1])
-    behind = int(task.name != "language-model")  # this model reads </s> before a text, encoders after it
+    behind = int(task.info.writes != "continuation")  # this model reads </s> before a text, encoders after it
 
     def starts(text: str) -> list[int]:
         found = [start for _, start, _ in task.reads(text)[1]]
@@ -124,9 +123,7 @@ def reading_limits(task: Any) -> tuple[Starts, int]:
 
 def has_gap(task: Any, text: str) -> bool:
     """Whether a text has gaps for the model to fill."""
-    if task.name == "span-corruption":
-        return bool(task.gaps.parse(text).gaps)
-    return task.name == "masked-lm" and any(id == task.mask for id, _, _ in task.reads(text)[1])
+    return task.info.reads == "gapped" and bool(task.gaps.parse(text).gaps)
 
 
 def fits(text: str, starts: Starts, room: int) -> bool:
@@ -155,16 +152,12 @@ def _single_window(text: str, starts: Starts) -> TextWindows:
     return TextWindows((text,), (size,), size)
 
 
-def _encoding(tokenizer: AnyTokenizer) -> Starts:
-    return lambda text: [start for start, _ in tokenizer.encode(text).offsets]
-
-
 def _sentences(task: Any, text: str, starts: Starts) -> TextWindows:
     """The sentences of a text, split as for translation (ARCHITECTURE, text at use)."""
     from regard.text.sentences import cut
 
     recipe = task.recipe
-    found = cut(text, task.vocabularies.source, recipe.data.max_tokens, recipe.text.source_language)
+    found = cut(text, task.source_tokenizer, recipe.data.max_tokens, recipe.text.source_language)
     sizes = tuple(len(starts(part)) for part in found)
     return TextWindows(tuple(found), sizes, sum(sizes))
 
@@ -251,11 +244,11 @@ def fit_request(models: Models, loaded: LoadedModel, asked: Request) -> Windowed
 
 
 def _fit_windows(task: Any, asked: Request, cut: LruCache[TextWindows], key: object = None) -> WindowedRequest:
-    if task.name == "image-classification":
+    if task.info.reads == "image":
         return WindowedRequest(replace(asked, window=None))
     source = cut.get((key, windows, asked.text), partial(windows, task, asked.text)).window(asked.window)
     text, target = asked.target, None
-    if text is not None and task.recipe.model.family in ("transformer", "rnn"):
+    if text is not None and task.info.writes == "text":
         target = cut.get((key, target_windows, text), partial(target_windows, task, text)).window()
         text = target.text
     return WindowedRequest(

@@ -11,7 +11,7 @@ from pydantic import Field
 import regard
 from regard.explore.folders.folder import is_running
 from regard.explore.folders.models import Models
-from regard.explore.forward.passes import IMAGES, shown_pixels
+from regard.explore.forward.passes import shown_pixels
 from regard.explore.payload import Answer, pack
 from regard.explore.questions import attribution, equation, export, look, search, vectors
 from regard.explore.requests import Count, ModelRequest, Whole, question, split_fields
@@ -34,7 +34,7 @@ def images(
 ) -> Answer:
     """Images to explore a model with."""
     task = models.load_for(asked).task
-    if task.name != IMAGES:
+    if task.info.reads != "image":
         raise UsageError("this model reads texts", "model")
     found = models.gallery.batch(task, begin, count)
     return {"labels": list(found.labels), "total": found.total}, {"pixels": shown_pixels(task, found.pixels)}

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from regard.explore.folders.models import Models
 from regard.explore.forward.inputs import ModelInputs
-from regard.explore.forward.outputs import LANGUAGE_MODEL, PIECE_SCORES
+from regard.explore.forward.outputs import PIECE_SCORES
 from regard.explore.forward.passes import inputs_of
 from regard.explore.forward.record import KINDS
 from regard.explore.payload import Answer, check_finite
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Score = Callable[["Tensor"], "Tensor"]
 """From ``hidden_TD`` of a pass to a scalar."""
-_READS = {"source": "encoder"}
-STACKS = {"bert": _READS, "rnn-encoder": _READS, "vit": _READS, "gpt": {"source": "decoder"}}
-"""The stack that reads each side, by family; an encoder-decoder has two."""
 SECONDS = 2.0
 """Seconds after which a partial answer is returned: other requests wait, and the client may have left."""
 
@@ -65,7 +62,7 @@ def attribute(seen: ModelInputs, without: AblationRequest, score: Score) -> tupl
         told.append(float(found.detach()))
         return found
 
-    stacks = STACKS.get(task.recipe.model.family, {"source": "encoder", "target": "decoder"})
+    stacks = task.recipe.model.info.stacks
     shares = {side: gradient_times_input(task.model, stack, run) for side, stack in stacks.items()}
     return told[0], {side: share.detach().cpu().numpy() for side, share in shares.items()}
 
@@ -84,16 +81,16 @@ def explained_score(seen: ModelInputs, place: int | None, label: str | None) -> 
     Raises:
         UsageError: the model says nothing of the kind, or not there.
     """
-    name = seen.task.name
-    if name in ("classification", "image-classification"):
+    writes = seen.task.info.writes
+    if writes == "classes":
         if place is not None:
             raise UsageError("this model predicts nothing for a single token; name a label", "place")
         return _class(seen, label)
-    if name not in (*PIECE_SCORES, "tagging"):
+    if writes not in (*PIECE_SCORES, "tags"):
         raise UsageError("this model predicts nothing that could be explained", "model")
     if place is None or place >= len(seen.written):
         raise UsageError(f"a token is named by its place, from 0 to {len(seen.written) - 1}", "place")
-    if name == "tagging":
+    if writes == "tags":
         return _tag(seen, place, label)
     if label is not None:
         raise UsageError("this model knows no labels; name a place", "label")
@@ -104,14 +101,14 @@ def _piece(seen: ModelInputs, place: int) -> Score:
     """The piece written at a place; in a gap the most probable one."""
     task, id = seen.task, seen.written_ids[place]
     row = place
-    if task.name == LANGUAGE_MODEL:
+    if task.info.writes == "continuation":
         if not place:
             raise UsageError("the first token was given: nothing came before it", "place")
         row = place - 1
-    chosen = [] if task.name == "masked-lm" and id == task.mask else [id]
+    chosen = [] if task.info.writes == "words" and id == task.mask else [id]
 
     def score(hidden_TD: Tensor) -> Tensor:
-        score_V = PIECE_SCORES[task.name](task.model, hidden_TD)[row].double()
+        score_V = PIECE_SCORES[task.info.writes](task.model, hidden_TD)[row].double()
         if not chosen:
             chosen.append(most_probable_piece(task, score_V))
         return score_V.log_softmax(0)[chosen[0]]
@@ -196,7 +193,7 @@ def _pieces_of_words(seen: ModelInputs) -> tuple[list[int], list[int], list[int 
 def distinct_places(seen: ModelInputs, places: Sequence[int]) -> list[int]:
     """Places with distinct predictions: duplicates are removed, and a tagged word is represented by its first token."""
     there = list(dict.fromkeys(places))
-    if seen.task.name != "tagging":
+    if seen.task.info.writes != "tags":
         return there
     words = _pieces_of_words(seen)[2]
     known = [words[place] if place < len(words) else None for place in there]
@@ -219,7 +216,7 @@ def _whole(rows: Tensor) -> Sequences:
 
 def is_number(task: Any) -> bool:
     """Whether the model is a regression."""
-    return task.name == "classification" and task.recipe.classification.kind == "regression"
+    return task.info.writes == "classes" and task.recipe.classification.kind == "regression"
 
 
 @question

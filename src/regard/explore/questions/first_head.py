@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from regard.explore.folders.models import LoadedModel, Models
 from regard.explore.forward.inputs import ModelInputs, by_word, words
-from regard.explore.forward.outputs import LANGUAGE_MODEL, PIECE_SCORES, SEARCHED
+from regard.explore.forward.outputs import PIECE_SCORES
 from regard.explore.forward.passes import ForwardPass, inputs_of
 from regard.explore.forward.record import Kind, is_self_attention
 from regard.explore.questions.attribution import explained_score, is_number, most_probable_piece, read_ablated
@@ -112,22 +112,22 @@ def _rows(seen: ModelInputs, one: ForwardPass, kind: Kind, queries: Words) -> li
         if all(tokens[place].end > tokens[place].start for place in places)
     ]
     plain = [one for one in there if _is_content_word(one[1])]
-    if task.name in SEARCHED and kind == "encoder":
+    if task.info.writes == "text" and kind == "encoder":
         return [_Row(n, word, tuple(range(len(seen.written)))) for n, word, _ in plain]
-    if task.name == LANGUAGE_MODEL or (task.name in SEARCHED and kind == "decoder"):
-        behind = int(task.name == LANGUAGE_MODEL)  # the decoder predicts the word after the one it reads
+    if task.info.writes == "continuation" or (task.info.writes == "text" and kind == "decoder"):
+        behind = int(task.info.writes == "continuation")  # the decoder predicts the word after the one it reads
         said = {places[0]: (word, tuple(places)) for word, places in words(record.written, record.target_text)}
         found = [(n, said.get(places[-1] + behind)) for n, _, places in there]
         return [_Row(n, *next_) for n, next_ in found if next_ is not None and _is_content_word(next_[0])]
-    if task.name == "masked-lm":
+    if task.info.writes == "words":
         gaps = [
             (n, word, places) for n, (word, places) in enumerate(queries) if seen.written_ids[places[0]] == task.mask
         ]
         plain = gaps or plain
-    if task.name == "tagging":
+    if task.info.writes == "tags":
         named = {tag["end"] for tag in one.output["tags"] if tag["tag"] != OUTSIDE}
         plain = [found for found in plain if tokens[found[2][-1]].end in named] or plain
-    whole = task.name in ("classification", "encoding")
+    whole = task.info.reads == "text" and task.info.writes in ("classes", "nothing")
     return [_Row(n, word, () if whole else tuple(places)) for n, word, places in plain]
 
 
@@ -150,7 +150,7 @@ def _losses(seen: ModelInputs, without: AblationRequest, kind: Kind, rows: Seque
     task = seen.task
     size = sum(weight.numel() for weight in task.model.parameters())
     most = min(PASSES, int(WORK / (size * (len(seen.source) + len(seen.written)))))
-    if task.name == "encoding" or is_number(task) or most < 2:
+    if task.info.writes == "nothing" or is_number(task) or most < 2:
         return fall_LHR
     read = _probability_reader(seen, rows)
     sharpest = np.argsort(-sharp_LHR.max(axis=2), axis=None, kind="stable")[: most - 1]
@@ -164,7 +164,7 @@ def _losses(seen: ModelInputs, without: AblationRequest, kind: Kind, rows: Seque
 
 def _probability_reader(seen: ModelInputs, rows: Sequence[_Row]) -> Read:
     """A function from ``hidden_TD`` of a pass to the probability of each row's prediction."""
-    if seen.task.name in PIECE_SCORES:
+    if seen.task.info.writes in PIECE_SCORES:
         return _piece_probabilities(seen, [row.places for row in rows])
     places = [row.places[0] if row.places else None for row in rows]
     scores = {place: explained_score(seen, place, None) for place in places}
@@ -179,13 +179,13 @@ def _probability_reader(seen: ModelInputs, rows: Sequence[_Row]) -> Read:
 def _piece_probabilities(seen: ModelInputs, places: Sequence[Sequence[int]]) -> Read:
     """For pieces written at some places; for gaps, the pieces most probable in the first pass."""
     task, ids = seen.task, list(seen.written_ids)
-    behind = int(task.name == LANGUAGE_MODEL)  # a language model predicts a piece one position earlier
+    behind = int(task.info.writes == "continuation")  # a language model predicts a piece one position earlier
 
     def read(hidden_TD: Tensor) -> Floats:
         import torch
 
-        score_TV = PIECE_SCORES[task.name](task.model, hidden_TD).double()
-        if task.name == "masked-lm":
+        score_TV = PIECE_SCORES[task.info.writes](task.model, hidden_TD).double()
+        if task.info.writes == "words":
             for place in (place for place, id in enumerate(ids) if id == task.mask):
                 ids[place] = most_probable_piece(task, score_TV[place])
         said_T = torch.tensor([*ids[behind:], *[0] * behind], device=score_TV.device)

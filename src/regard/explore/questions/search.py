@@ -12,7 +12,6 @@ from regard.decoding.scheduler import Scheduler
 from regard.decoding.search import greedy, random_sampling
 from regard.explore.folders.models import LoadedModel, Models
 from regard.explore.forward.outputs import (
-    LANGUAGE_MODEL,
     SearchInputs,
     SearchNode,
     beam_search,
@@ -74,7 +73,7 @@ def _tokens(
         ids.append(chosen.token)
         yield _token_values(start, trace)
     ids = ids[:-1] if ids and ids[-1] == start.task.symbols.end else ids
-    if start.task.name != LANGUAGE_MODEL:
+    if start.task.info.writes != "continuation":
         models.written.put((loaded.key, asked.own), tuple(ids))
     yield {"done": True, "text": start.text(ids), "weights": loaded.weights}
 
@@ -83,7 +82,7 @@ def _scheduler(start: SearchInputs, trace: Trace, sampling: dict[str, Any]) -> S
     """A scheduler for one sentence and one hypothesis."""
     task, decoding = start.task, start.decoding(1)
     choose = greedy(task.symbols.without)
-    if task.name == LANGUAGE_MODEL:
+    if task.info.writes == "continuation":
         drawn = task.generation_options(**sampling)
         decoding = drawn.decoding.model_copy(update={"beam": 1})
         choose = random_sampling(decoding, drawn.seed, task.symbols.without)

@@ -212,9 +212,8 @@ class Table:
         there = sides(task.recipe)
         if side not in there:
             raise UsageError(f"this model has {' and '.join(there) or 'no'} embeddings of pieces", "side")
-        tokenizer = getattr(task.vocabularies, side) if task.name == "translation" else task.assets.tokenizer
-        stack = "decoder" if side == "target" or task.recipe.model.family == "gpt" else "encoder"
-        weight = getattr(task.model, stack).input.tokens.weight
+        tokenizer = getattr(task, f"{side}_tokenizer")
+        weight = getattr(task.model, task.recipe.model.info.stacks[side]).input.tokens.weight
         return cls(tokenizer, weight[: tokenizer.size].detach().float().cpu().numpy())
 
     def pieces(self, text: str) -> list[int]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from regard.config import Recipe
+from regard.config import TASKS, Recipe
 from regard.runs.compare import results as comparison_results
 from regard.runs.compare.results import Result
 from regard.runs.compare.trainings import RESULTS, Comparison, CorpusSplit, Run, append
@@ -196,7 +196,7 @@ def _recipes_by_name(recipes: Sequence[Path]) -> dict[str, Path]:
 def _wishes(path: Path, guessed: Mapping[str, str | None], budget: Budget, seed: int) -> RecipeOptions:
     options = {"training.minutes": budget.minutes, "training.steps": budget.steps, "seed": seed}
     wishes = RecipeOptions(path, None, (), options, guessed)
-    if (task := task_option(wishes)) != "translation":
+    if TASKS[task := task_option(wishes)].learns_from != "pairs":
         raise UsageError(f'task = "{task}" cannot be compared; only recipes of translation can', str(path))
     return wishes
 

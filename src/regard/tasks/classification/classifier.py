@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -258,8 +258,6 @@ class LabelTask:
 
 class Classification(LabelTask, TextReader):
     """A classifier of texts, ready to use."""
-
-    name: ClassVar[str] = "classification"
 
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Reader:

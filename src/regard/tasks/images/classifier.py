@@ -35,7 +35,6 @@ class ImageClassification(LabelTask, BaseTask[ImageAssets, Vit]):
         RegardError: the scale is for images of other channels.
     """
 
-    name: ClassVar[str] = "image-classification"
     assets_class: ClassVar[type[Any]] = ImageAssets
 
     def __init__(self, recipe: Recipe, assets: ImageAssets, model: Vit) -> None:

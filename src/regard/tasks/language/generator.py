@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,14 +59,12 @@ class ScoredText:
         return sum(self.log_probabilities)
 
 
-class LanguageModel(TextTask[Gpt]):
+class LanguageModel(TextTask[TextAssets, Gpt]):
     """A language model, ready to use.
 
     A document begins after ``</s>``, as in training, so a prompt is read as the beginning of one. A token sees at most
     ``data.max_tokens`` before it; a longer text is written all the same, in a window that slides.
     """
-
-    name: ClassVar[str] = "language-model"
 
     def __init__(self, recipe: Recipe, assets: TextAssets, model: Gpt) -> None:
         super().__init__(recipe, assets, model)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, overload
+from typing import Any, overload
 
 import numpy as np
 import torch
@@ -46,8 +46,6 @@ class MaskedLm(TextReader):
     Raises:
         RegardError: the vocabulary has no mask token.
     """
-
-    name: ClassVar[str] = "masked-lm"
 
     def __init__(self, recipe: Recipe, assets: TextAssets, model: Bert) -> None:
         super().__init__(recipe, assets, model)

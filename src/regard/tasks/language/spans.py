@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, overload
+from typing import overload
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from regard.models.transformer import Transformer
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import TextAssets
 from regard.tasks.language.gaps import GappedText, SpanGaps
-from regard.tasks.text.task import TextTask, refuse_others
+from regard.tasks.text.task import Read, TextTask, refuse_others
 from regard.text.tokenizers.tokenizer import MASK
 
 MOST = 100
@@ -49,14 +49,12 @@ class _GapSource:
     source: Ids
 
 
-class SpanCorruption(TextTask[Transformer]):
+class SpanCorruption(TextTask[TextAssets, Transformer]):
     """A span-corruption model, ready to use, mainly to initialise others from.
 
     Raises:
         RegardError: the vocabulary has fewer than two sentinels.
     """
-
-    name: ClassVar[str] = "span-corruption"
 
     def __init__(self, recipe: Recipe, assets: TextAssets, model: Transformer) -> None:
         super().__init__(recipe, assets, model)
@@ -134,6 +132,16 @@ class SpanCorruption(TextTask[Transformer]):
             start = min(max(0, (first + last - room + 1) // 2), len(ids) - room)
         source = [*ids[start : start + room], self.assets.tokenizer.end]
         return _GapSource(gapped, np.array(source, np.int64))
+
+    def reads(self, text: str) -> tuple[str, list[Read]]:
+        """The encoder's input for a text with gaps and its characters, for inspection; ``</s>`` comes last."""
+        found = self.gaps.parse(text)
+        return found.text, [*found.read, (self.assets.tokenizer.end, len(found.text), len(found.text))]
+
+    def reads_target(self, text: str) -> tuple[str, list[Read]]:
+        """The pieces of spans, each after its sentinel, for inspection; without ``</s>``."""
+        found = self.gaps.parse(text)
+        return found.text, list(found.read)
 
     def spans(self, sources: list[Ids], beam: int | None = None) -> list[dict[int, list[int]]]:
         """The span of each sentinel, for sources given as ids with ``</s>``."""

@@ -31,7 +31,7 @@ from regard.system.errors import UsageError
 from regard.tasks.assets import TagAssets
 from regard.tasks.metrics.labels import refuse_unknown_labels
 from regard.tasks.metrics.spans import TagScores, tag_scores
-from regard.tasks.text.task import ROOM, BaseTask, Read, read_as, refuse_others
+from regard.tasks.text.task import ROOM, Read, TextTask, read_as, refuse_others
 from regard.text.tags import OUTSIDE, Place, TaggedWords, forbidden, places_of, spans_of, split_tag, tags_of
 
 Scores = NDArray[np.float32]
@@ -153,10 +153,9 @@ class TaggedText:
         return [self.text[begin:end] for begin, end in self.places]
 
 
-class Tagging(BaseTask[TagAssets, Reader]):
+class Tagging(TextTask[TagAssets, Reader]):
     """A tagger, ready to use."""
 
-    name: ClassVar[str] = "tagging"
     assets_class: ClassVar[type[Any]] = TagAssets
 
     def __init__(self, recipe: Recipe, assets: TagAssets, model: Reader) -> None:

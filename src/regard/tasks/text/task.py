@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from regard.config import Recipe
+from regard.config import Recipe, TaskInfo
 from regard.data.batches.batch import Ids, PairBatch, batches_by_length, pack_sources
 from regard.data.prepare.windowing import Frame
 from regard.models.inputs import Tokens, pairs, tokens
@@ -28,6 +28,7 @@ Read = tuple[int, int, int]
 ROOM = 8192
 """Tokens read at once."""
 AnyAssets = TypeVar("AnyAssets")
+AnyTextAssets = TypeVar("AnyTextAssets", bound=TextAssets)
 AnyModel = TypeVar("AnyModel", bound=nn.Module)
 
 
@@ -51,18 +52,38 @@ class BaseTask(Generic[AnyAssets, AnyModel]):
         return cls.assets_class.load(folder)
 
     @property
+    def info(self) -> TaskInfo:
+        """The row of its task."""
+        return self.recipe.info
+
+    @property
+    def name(self) -> str:
+        """The recipe's word."""
+        return self.recipe.task
+
+    @property
     def device(self) -> torch.device:
         """Where the model is."""
         return device_of(self.model)
 
 
-class TextTask(BaseTask[TextAssets, AnyModel]):
+class TextTask(BaseTask[AnyTextAssets, AnyModel]):
     """Base class of tasks with one tokenizer and optional labels."""
 
     assets_class: ClassVar[type[Any]] = TextAssets
 
+    @property
+    def source_tokenizer(self) -> AnyTokenizer:
+        """Of what is read."""
+        return self.assets.tokenizer
 
-class TextReader(TextTask[Reader]):
+    @property
+    def target_tokenizer(self) -> AnyTokenizer:
+        """Of what is written, if anything."""
+        return self.assets.tokenizer
+
+
+class TextReader(TextTask[TextAssets, Reader]):
     """A task whose model is an encoder of texts framed by symbols."""
 
     def __init__(self, recipe: Recipe, assets: TextAssets, model: Reader) -> None:

@@ -21,10 +21,10 @@ from regard.models.rnn import Rnn
 from regard.models.transformer import Transformer
 from regard.system.errors import UsageError
 from regard.tasks.metrics.bleu import TranslationScores, score
-from regard.tasks.text.task import BaseTask, refuse_others
+from regard.tasks.text.task import BaseTask, Read, read_as, refuse_others
 from regard.text.languages import joiner
 from regard.text.sentences import cut, shorten_words
-from regard.text.tokenizers.vocabulary import Vocabularies
+from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 
 LONGEST_WORD = 4096
 """Characters of a word, in a text that must be cut, that are translated: no language has a longer one."""
@@ -50,12 +50,21 @@ class Hypothesis:
 class Translation(BaseTask[Vocabularies, Transformer | Rnn]):
     """A translator, ready to use; its assets are the vocabularies of both languages."""
 
-    name: ClassVar[str] = "translation"
     assets_class: ClassVar[type[Any]] = Vocabularies
 
     def __init__(self, recipe: Recipe, assets: Vocabularies, model: Transformer | Rnn) -> None:
         super().__init__(recipe, assets, model)
         self.vocabularies, self.symbols = assets, Symbols(assets.target.start)
+
+    @property
+    def source_tokenizer(self) -> AnyTokenizer:
+        """Of the source language."""
+        return self.assets.source
+
+    @property
+    def target_tokenizer(self) -> AnyTokenizer:
+        """Of the target language."""
+        return self.assets.target
 
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Transformer | Rnn:
@@ -122,6 +131,14 @@ class Translation(BaseTask[Vocabularies, Transformer | Rnn]):
         """BLEU and chrF of the translations of ``sources`` against ``references``, with signatures and intervals."""
         found = self.nbest(sources, 1, beam, trace=trace)
         return score([best[0].text for best in found], references, self.recipe.text.target_language, lowercase)
+
+    def reads(self, text: str) -> tuple[str, list[Read]]:
+        """The encoder's input for a sentence and its characters, for inspection; ``</s>`` comes last."""
+        return read_as(self.assets.source, text, (), (self.assets.source.end,))
+
+    def reads_target(self, text: str) -> tuple[str, list[Read]]:
+        """The pieces of a translation, for inspection; without symbols."""
+        return read_as(self.assets.target, text, ())
 
     def _decoding(self, n: int, beam: int | None, max_extra: int | None) -> Decoding:
         width = max(n, self.recipe.decoding.beam) if beam is None else beam

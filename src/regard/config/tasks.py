@@ -1,0 +1,184 @@
+"""The tasks: one row for each, where everything that differs by task is found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal
+
+EVERYWHERE = ("text", "data", "model", "training")
+"""Sections of the recipe that all tasks have."""
+
+
+@dataclass(frozen=True)
+class TaskInfo:
+    """One task.
+
+    Args:
+        name: the recipe's word.
+        noun: its model, with an article.
+        synonyms: what the task is called elsewhere, for hints.
+        families: those it can be built with, its usual one first.
+        sections: of the recipe, in addition to :data:`EVERYWHERE`.
+        learns_from: kind of the training data.
+        reads: what its model takes: text, text with gaps, or an image.
+        writes: what its model gives.
+        command: the command that uses the model.
+        model_class, job_class: ``module:class`` of the loaded model and of the training job; the latter is empty where
+            there is no training.
+    """
+
+    name: str
+    noun: str
+    synonyms: str
+    families: tuple[str, ...]
+    sections: tuple[str, ...]
+    learns_from: Literal["pairs", "labels", "tags", "images", "documents", "nothing"]
+    reads: Literal["text", "gapped", "image"]
+    writes: Literal["text", "continuation", "words", "classes", "tags", "nothing"]
+    command: str
+    model_class: str
+    job_class: str = ""
+
+    @property
+    def title(self) -> str:
+        """The noun as a heading, without its article."""
+        return self.noun.partition(" ")[2].capitalize()
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The commands that serve the task and not all others."""
+        scored = ("evaluate",) if self.writes != "nothing" else ()
+        return tuple(dict.fromkeys((self.command, "encode", "attend", *scored)))
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether its model predicts named labels: classes or tags."""
+        return self.writes in ("classes", "tags")
+
+    def model(self) -> type[Any]:
+        """The class of the loaded model; imports torch."""
+        return _found(self.model_class)
+
+    def job(self) -> type[Any]:
+        """The class of the training job; imports torch."""
+        return _found(self.job_class)
+
+
+def _found(name: str) -> type[Any]:
+    module, _, word = name.partition(":")
+    found: type[Any] = getattr(import_module(module), word)
+    return found
+
+
+_ROWS = (
+    TaskInfo(
+        "translation",
+        "a translator",
+        synonyms="mt nmt seq2seq",
+        families=("transformer", "rnn"),
+        sections=("decoding",),
+        learns_from="pairs",
+        reads="text",
+        writes="text",
+        command="translate",
+        model_class="regard.tasks.translation.translator:Translation",
+        job_class="regard.tasks.translation.training:TranslationJob",
+    ),
+    TaskInfo(
+        "classification",
+        "a text classifier",
+        synonyms="classifier sentiment intent intents",
+        families=("bert", "rnn-encoder"),
+        sections=("classification",),
+        learns_from="labels",
+        reads="text",
+        writes="classes",
+        command="classify",
+        model_class="regard.tasks.classification.classifier:Classification",
+        job_class="regard.tasks.classification.training:ClassificationJob",
+    ),
+    TaskInfo(
+        "tagging",
+        "a tagger",
+        synonyms="ner pos tag token_classification sequence_labelling",
+        families=("bert", "rnn-encoder"),
+        sections=("tagging",),
+        learns_from="tags",
+        reads="text",
+        writes="tags",
+        command="tag",
+        model_class="regard.tasks.tagging.tagger:Tagging",
+        job_class="regard.tasks.tagging.training:TaggingJob",
+    ),
+    TaskInfo(
+        "language-model",
+        "a language model",
+        synonyms="lm gpt gpt2 causal_lm language_modelling language_modeling",
+        families=("gpt",),
+        sections=("decoding",),
+        learns_from="documents",
+        reads="text",
+        writes="continuation",
+        command="generate",
+        model_class="regard.tasks.language.generator:LanguageModel",
+        job_class="regard.tasks.language.generator_training:LanguageModelJob",
+    ),
+    TaskInfo(
+        "masked-lm",
+        "a masked language model",
+        synonyms="mlm bert masked_words",
+        families=("bert",),
+        sections=("masking",),
+        learns_from="documents",
+        reads="gapped",
+        writes="words",
+        command="fill",
+        model_class="regard.tasks.language.masked:MaskedLm",
+        job_class="regard.tasks.language.masked_training:MaskedLmJob",
+    ),
+    TaskInfo(
+        "span-corruption",
+        "a span-corruption model",
+        synonyms="t5 spans denoising",
+        families=("transformer",),
+        sections=("masking", "decoding"),
+        learns_from="documents",
+        reads="gapped",
+        writes="text",
+        command="fill",
+        model_class="regard.tasks.language.spans:SpanCorruption",
+        job_class="regard.tasks.language.spans_training:SpanCorruptionJob",
+    ),
+    TaskInfo(
+        "image-classification",
+        "an image classifier",
+        synonyms="vit images image",
+        families=("vit",),
+        sections=("classification", "images"),
+        learns_from="images",
+        reads="image",
+        writes="classes",
+        command="classify",
+        model_class="regard.tasks.images.classifier:ImageClassification",
+        job_class="regard.tasks.images.training:ImageJob",
+    ),
+    TaskInfo(
+        "encoding",
+        "a text encoder",
+        synonyms="sentence_transformers embeddings",
+        families=("bert",),
+        sections=("encoding",),
+        learns_from="nothing",
+        reads="text",
+        writes="nothing",
+        command="encode",
+        model_class="regard.tasks.encoding:Encoding",
+    ),
+)
+TASKS = {row.name: row for row in _ROWS}
+"""The word ``task`` of a recipe to its row."""
+if TYPE_CHECKING:
+    Task = str
+else:
+    Task = Literal[tuple(TASKS)]
