@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 
 import regard
+from regard.data.prepare.folder import DataMismatch
 from regard.system.errors import RegardError, Stopped
 from tests.refusals import refused
 from tests.resume import small_runs
@@ -111,7 +112,7 @@ def test_another_run_is_refused_by_name(texts, tmp_path):
     with refused(RegardError, "recipe.seed"):
         train(texts, tmp_path / "model", seed=2)
     (tmp_path / "b.csv").write_text(texts.read_text() + "moon,sky\n")
-    with refused(RegardError, "data"):
+    with refused(DataMismatch, "data"):
         train(tmp_path / "b.csv", tmp_path / "model")
 
 
@@ -121,7 +122,7 @@ def test_it_is_begun_from_the_same_model_again(texts, never, tmp_path):
         train(texts, tmp_path / name, steps=2, seed=seed)
     with pytest.raises(Stopped):
         train(texts, tmp_path / "model", StopAt(3), start_from=tmp_path / "first")
-    with refused(RegardError, "data", "fingerprint.from"):
+    with refused(DataMismatch, "data", "fingerprint.from"):
         train(texts, tmp_path / "model", start_from=tmp_path / "second")
     train(texts, tmp_path / "model", start_from=tmp_path / "first")
     train(texts, tmp_path / "whole", start_from=tmp_path / "first")

@@ -6,6 +6,7 @@ from functools import cache, partial
 import pytest
 
 import regard
+from regard.data.prepare.folder import DataMismatch
 from regard.system.errors import RegardError
 from tests.refusals import refused
 from tests.resume.small_runs import ended, stopped_and_resumed
@@ -64,7 +65,7 @@ def test_stopped_and_resumed(task, stops, text, never, tmp_path):
 def test_other_text_is_refused_by_name(task, text, tmp_path):
     train(task, text, tmp_path / "model")
     (tmp_path / "b.txt").write_text(text.read_text() + "moon moon\n")
-    with refused(RegardError, "data"):
+    with refused(DataMismatch, "data"):
         train(task, tmp_path / "b.txt", tmp_path / "model")
     with refused(RegardError, "data.documents"):
         train(task, text, tmp_path / "model", settings=[*SETTINGS, *OWN[task], "data.documents=paragraph"])

@@ -225,3 +225,23 @@ def test_a_script_is_not_silent(small: Any) -> None:
     assert child.wait() == 0
     assert b"\x1b[" in shown
     assert [line for line in STAGES if line.encode() not in shown] == []
+
+
+def test_data_that_was_refused_may_be_repaired(tmp_path: Path) -> None:
+    """What was prepared of it blocks nothing; foreign files beside it are not deleted."""
+    sizes = ["model.d_model=8", "model.d_ff=8", "model.heads=1", "model.layers=1", "text.vocabulary=300"]
+    given: dict[str, Any] = {"task": "classification", "train": tmp_path / "a.tsv", "output": tmp_path / "m"}
+    given |= {"settings": [*sizes, "model.family=bert"], "steps": 1, "threads": 1, "quiet": True, "despite_check": True}
+    (tmp_path / "a.tsv").write_text("the cat\tanimal\nthe wall\tstone\n")  # one of them is split off
+    with refused(RegardError, None):
+        training.train(**given)
+    (tmp_path / "a.tsv").write_text("".join(f"the cat {n}\tanimal\nthe wall {n}\tstone\n" for n in range(20)))
+    foreign = tmp_path / "m" / "training" / "data" / "notes.txt"
+    foreign.write_text("years")
+    with refused(RegardError, foreign.parent, "notes.txt"):
+        training.train(**given)
+    assert foreign.read_text() == "years"
+    foreign.unlink()
+    training.train(**given)
+    with refused(UsageError, None):
+        training.train(**{**given, "output": "a\udcff"})

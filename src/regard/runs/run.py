@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from torch import nn
 from regard.config import Recipe
 from regard.convert import exports
 from regard.convert.hub import odd_label
+from regard.data.prepare.folder import DataMismatch, discard
 from regard.nn import ops
 from regard.runs.plan import LENGTH, ResolvedSettings, choose, fingerprints, load_settings
 from regard.system.errors import Damaged, RegardError
@@ -67,14 +68,18 @@ def prepare_data(job: TrainingJob, training: Path, tell: Callable[[str], None]) 
         tell(f"{folder} is missing; preparing the data again")
     except Damaged as damage:
         tell(f"{damage}; preparing the data again")
-    shutil.rmtree(fresh, ignore_errors=True)
+    except DataMismatch as other:
+        if expected is not None:
+            raise
+        tell(f"{folder}: {other.message.partition(';')[0]}, but nothing was trained on it; preparing the data again")
+    discard(fresh)
     made = job.prepare(fresh, _Stages(tell))
     if expected not in (None, made.fingerprint):
-        shutil.rmtree(fresh)
+        discard(fresh)
         changed = "is damaged or lost, and the files it was made from have changed since this run began"
         raise RegardError(f"{changed}; give the files of then, or start again with --resume never", str(folder))
     del made
-    shutil.rmtree(folder, ignore_errors=True)
+    discard(folder)
     os.rename(fresh, folder)
     _sweep(training)
     return job.prepare(folder, _Stages(lambda text: None))
@@ -83,7 +88,8 @@ def prepare_data(job: TrainingJob, training: Path, tell: Callable[[str], None]) 
 def _sweep(training: Path) -> None:
     """Remove leftovers of kills and damage beside valid data; older versions kept damaged data."""
     for left in (*training.glob(f"{NAME}.partial"), *training.glob(f"{NAME}.damaged-*"), *training.glob(f"{_FRESH}*")):
-        shutil.rmtree(left, ignore_errors=True)
+        with suppress(RegardError):  # what others put there stays
+            discard(left)
 
 
 class _Stages:
@@ -163,6 +169,8 @@ def learn(work: TrainingRun, allow: tuple[str, ...] = ()) -> None:
     told(exports(work.recipe, pretrained.tokenizer if (pretrained := work.job.pretrained) else None).line)
     prepared = prepare_data(work.job, training, told)
     for line in model_writer.left_out(prepared):
+        told(line)
+    for line in prepared.mended if work.recipe.info.learns_from == "documents" else ():  # else the check said it
         told(line)
     assets = work.job.assets(prepared)
     if odd := odd_label(work.recipe.task, work.recipe.classification.kind, getattr(assets, "labels", ())):

@@ -13,7 +13,7 @@ from regard.data.corpora.labelled import open_labelled
 from regard.data.corpora.scan import DataScan
 from regard.data.prepare import preparation
 from regard.data.prepare.encoders import ClassEncoder, LabelIds
-from regard.data.prepare.folder import PreparedExamples
+from regard.data.prepare.folder import DataMismatch, PreparedExamples
 from regard.data.prepare.windowing import Frame
 from regard.system.errors import RegardError
 from regard.tasks.text.preparation import prepare_texts
@@ -128,14 +128,14 @@ def test_another_seed_holds_other_texts_back(texts: Path, tmp_path: Path) -> Non
 )
 def test_what_rests_on_something_else_is_refused_by_name(texts: Path, tmp_path: Path, changed, said: str) -> None:
     prepared(texts, tmp_path / "data")
-    with refused(RegardError, tmp_path / "data", said):
+    with refused(DataMismatch, tmp_path / "data", said):
         prepared(texts, tmp_path / "data", **changed)
 
 
 def test_a_label_that_changed_is_other_data(texts: Path, tmp_path: Path) -> None:
     prepared(texts, tmp_path / "data")
     texts.write_text(texts.read_text().replace(",a", ",b", 1))
-    with refused(RegardError, tmp_path / "data", "data"):
+    with refused(DataMismatch, tmp_path / "data", "data"):
         prepared(texts, tmp_path / "data")
 
 

@@ -6,7 +6,16 @@ from pathlib import Path
 import pytest
 
 from regard.config import checksum
-from regard.data.prepare.folder import INDEX, atomic_folder, finish, is_reusable, sha256_of, verify_folder
+from regard.data.prepare.folder import (
+    INDEX,
+    DataMismatch,
+    atomic_folder,
+    discard,
+    finish,
+    is_reusable,
+    sha256_of,
+    verify_folder,
+)
 from regard.system.errors import Damaged, RegardError
 from tests.refusals import refused
 
@@ -31,7 +40,7 @@ def test_it_appears_when_it_is_whole(tmp_path: Path) -> None:
 def test_what_was_cut_off_is_begun_anew(tmp_path: Path) -> None:
     def stopped() -> None:
         with atomic_folder(tmp_path / "data") as partial:
-            (partial / "half.bin").write_bytes(b"ab")
+            (partial / "train.half").write_bytes(b"ab")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -57,7 +66,7 @@ def test_the_same_is_used_again(tmp_path: Path, inputs: dict[str, object]) -> No
 
 @pytest.mark.parametrize(("inputs", "said"), [({"seed": 2}, "seed"), ({"seed": 1, "data": "x"}, "data"), ({}, "seed")])
 def test_another_is_refused_by_name(tmp_path: Path, inputs: dict[str, object], said: str) -> None:
-    with refused(RegardError, tmp_path / "data", said):
+    with refused(DataMismatch, tmp_path / "data", said):
         is_reusable(made(tmp_path / "data"), inputs)
 
 
@@ -108,3 +117,19 @@ def test_a_newer_one_is_refused_and_is_not_damaged(tmp_path: Path) -> None:
     for look in (verify_folder, lambda folder: is_reusable(folder, {"seed": 1})):
         with refused(RegardError, folder / INDEX):
             look(folder)
+
+
+def test_files_of_others_are_not_deleted(tmp_path: Path) -> None:
+    (tmp_path / "data.partial").mkdir()
+    for name in ("train.text.000.ids", "notes.txt"):
+        (tmp_path / "data.partial" / name).write_text("mine")
+    with refused(RegardError, tmp_path / "data.partial", "notes.txt"):
+        made(tmp_path / "data")
+    (tmp_path / "data.partial" / "notes.txt").unlink()
+    made(tmp_path / "data")
+    with refused(RegardError, tmp_path / "data", "a.bin"):
+        discard(tmp_path / "data")
+    (tmp_path / "link").symlink_to(tmp_path / "data")
+    with refused(RegardError, tmp_path / "link"):
+        discard(tmp_path / "link")
+    assert (tmp_path / "data" / "a.bin").read_bytes() == b"abc"

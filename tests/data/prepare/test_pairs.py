@@ -9,8 +9,8 @@ import pytest
 
 from regard.config import Recipe, recipe_from
 from regard.data.corpora.corpus import Corpus
-from regard.data.prepare.folder import PreparedPairs
-from regard.system.errors import Damaged, RegardError
+from regard.data.prepare.folder import DataMismatch, PreparedPairs
+from regard.system.errors import Damaged
 from tests.data.prepare.full_disk import named_when_full
 from tests.data.prepare.preparing import WORDS, prepare_pairs, written
 from tests.refusals import refused
@@ -97,9 +97,9 @@ def test_what_fits_is_reused_and_what_does_not_is_named(tmp_path: Path, pairs: C
         (recipe(seed=2), "seed"),
         (recipe(text={"bpe_dropout": 0.1}), "text.bpe_dropout"),
     ):
-        with refused(RegardError, tmp_path / "data", message):
+        with refused(DataMismatch, tmp_path / "data", message):
             prepare_pairs([pairs], other, tmp_path / "data")
-    with refused(RegardError, tmp_path / "data", "data"):
+    with refused(DataMismatch, tmp_path / "data", "data"):
         prepare_pairs(
             [written(tmp_path, "other", ["x"] * 30, ["y"] * 30)], recipe(), tmp_path / "data", validation=pairs
         )

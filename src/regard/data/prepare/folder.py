@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -26,16 +27,41 @@ from regard.text.lines import lines
 from regard.text.tokenizers.vocabulary import Vocabularies
 
 INDEX = "index.json"
+_OURS = re.compile(r"index\.json|tokenizer[.\w-]*\.json|(train|validation)\.[.\w-]+$")
 Count = Annotated[int, Field(ge=0, lt=1 << 63, strict=True)]
 PARTS = ("train", "validation")
 VALIDATION = tuple(f"validation.{side}.txt" for side in PairEncoder.sides)
 
 
+class DataMismatch(RegardError):
+    """A folder was prepared from other inputs."""
+
+
+def discard(folder: Path) -> None:
+    """Remove prepared data, whole or cut off; nothing where there is none.
+
+    Raises:
+        RegardError: the folder holds a file that preparing does not write.
+    """
+    if folder.is_dir() and not folder.is_symlink():
+        foreign = sorted(path.name for path in folder.iterdir() if path.is_dir() or not _OURS.match(path.name))
+        if foreign:
+            message = f"holds {foreign[0]!r}, which Regard did not put there; move it, or choose another output folder"
+            raise RegardError(message, str(folder))
+        shutil.rmtree(folder, ignore_errors=True)
+    elif os.path.lexists(folder):
+        raise RegardError("is no folder of prepared data; move it, or choose another output folder", str(folder))
+
+
 @contextmanager
 def atomic_folder(folder: Path) -> Iterator[Path]:
-    """A temporary folder to write into; renamed to ``folder`` on success."""
+    """A temporary folder to write into; renamed to ``folder`` on success.
+
+    Raises:
+        RegardError: a folder of the temporary name holds files of others.
+    """
     partial = folder.with_name(f"{folder.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)  # only ever ours, cut off half-way
+    discard(partial)
     partial.mkdir(parents=True)
     yield partial
     os.rename(partial, folder)
@@ -90,7 +116,8 @@ def is_reusable(folder: Path, inputs: Mapping[str, Any]) -> bool:
 
     Raises:
         Damaged: it is not as it was written.
-        RegardError: it was prepared from other inputs (names the difference), or by a newer Regard.
+        DataMismatch: it was prepared from other inputs (names the difference).
+        RegardError: a newer Regard prepared it.
     """
     if not folder.exists():
         return False
@@ -98,7 +125,7 @@ def is_reusable(folder: Path, inputs: Mapping[str, Any]) -> bool:
     for name in sorted(before.keys() | inputs.keys()):
         if before.get(name) != inputs.get(name):
             what = "other data" if name in ("data", "validation") else f"another {name}"
-            raise RegardError(f"was prepared from {what}; choose another output folder", str(folder))
+            raise DataMismatch(f"was prepared from {what}; choose another output folder", str(folder))
     return True
 
 
@@ -157,11 +184,20 @@ class PairsIndex(BaseIndex):
     max_tokens: int
 
 
+class TaskFields(BaseModel, extra="allow"):
+    """What only some tasks have."""
+
+    labels: list[str] = []
+    others: list[str] = []
+    scheme: str = ""
+    largest: Count = 0
+
+
 class ExamplesIndex(BaseIndex):
     """Index of prepared texts or images with labels."""
 
-    own: dict[str, Any]
-    wholes: dict[str, str] = {}
+    own: TaskFields
+    wholes: dict[Literal["train", "validation"], str] = {}
 
 
 def read_index(folder: Path, kind: type[PairsIndex] | type[ExamplesIndex], sides: tuple[str, ...]) -> dict[str, Any]:
@@ -186,6 +222,8 @@ def read_index(folder: Path, kind: type[PairsIndex] | type[ExamplesIndex], sides
     named = [index["sides"].get(side) for side in sides] + [table["rows"] for table in index.get("tables", {}).values()]
     files = [name for side in named if side for name in (*side["ids"], side["offsets"])]
     files += [table["words"] for table in index.get("tables", {}).values()] + [*index.get("wholes", {}).values()]
+    wholes = index.get("wholes", {})
+    named += [None] * any(name != f"{part}.wholes" for part, name in wholes.items())
     if None in named or not all(map(disk.is_plain, files)) or not set(files) <= index["files"].keys():
         raise Damaged("is damaged: it lacks a side of the data, or the sha256 of a file", str(folder / INDEX))
     return index
@@ -245,7 +283,7 @@ class PreparedExamples(PreparedFolder):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, ExamplesIndex, TextEncoder.sides)
-        self.own: dict[str, Any] = self.index["own"]
+        self.own: dict[str, Any] = TaskFields.model_validate(self.index["own"]).model_dump()
         self.text, self.labels = self.shards("train.text"), self.shards("train.labels")
         self.validation_text = self.shards("validation.text")
         self.validation_labels = self.shards("validation.labels")

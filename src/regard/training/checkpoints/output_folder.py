@@ -99,6 +99,12 @@ def decide(
 
 def refuse_unusable(output: Path, resume: Resume) -> None:
     """Raise a RegardError for an unusable output folder before anything is read: see :func:`claim_output`."""
+    try:
+        str(output).encode()
+    except UnicodeEncodeError:
+        raise UsageError("is no valid UTF-8, which the names of a model's files must be", ascii(str(output))) from None
+    if output.is_symlink() and not output.exists():
+        raise RegardError("is a link to nothing", str(output))
     names = _names(output)
     foreign = sorted(name for name in names if not _ours(name))
     if foreign:
