@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 MARKS = {"fatal": "✗", "warning": "!", "note": "·"}
 LISTED = 20
 """Most labels to name."""
-Look = tuple[Callable[[Path, str | None], Any], Callable[..., Any]]
-"""How to open a file as a corpus, and how to check corpora."""
+Look = Callable[..., Any]
+"""Checks corpora."""
 
 
 @Parameter(name="*")
@@ -29,8 +29,8 @@ class CheckOptions:
     """The options of ``regard check``.
 
     Args:
-        task: what is to be learned: translation, classification, tagging or image-classification; in running text there
-            is nothing to check.
+        task: what is to be learned: translation, classification, sentence-pairs, tagging or image-classification; in
+            running text there is nothing to check.
         train: what another task than translation learns from; may be given several times.
         source: sentences of one language; may be given several times.
         target: their translations.
@@ -135,7 +135,7 @@ def _scan(options: CheckOptions) -> Report:
     others = {"validation": [options.valid] if options.valid else [], "test": options.test or []}
     for path in (*train, *(path for paths in others.values() for path in paths)):
         refuse_no_file(path)
-    opened, look = LOOKS[kind]()
+    opened, look = TASKS[task].corpus(), LOOKS[kind]()
     named = {
         f"the {name} texts" if len(paths) == 1 else str(path): opened(path, columns)
         for name, paths in others.items()
@@ -145,32 +145,25 @@ def _scan(options: CheckOptions) -> Report:
     return found
 
 
-def _texts() -> Look:
+def _labels() -> Look:
     from regard.data.checks.labels import check_labels
-    from regard.data.corpora.labelled import open_labelled
 
-    return open_labelled, check_labels
+    return check_labels
 
 
 def _images() -> Look:
     from regard.data.checks.labels import check_images
-    from regard.data.corpora.images import open_images
 
-    return open_images, check_images
+    return check_images
 
 
 def _tags() -> Look:
     from regard.data.checks.tags import check_tags
-    from regard.data.corpora.tagged import open_tagged
 
-    return open_tagged, lambda corpora, kind, others: check_tags(corpora, None, others)
+    return lambda corpora, kind, others: check_tags(corpora, None, others)
 
 
-LOOKS: dict[str, Callable[[], Look]] = {
-    "labels": _texts,
-    "tags": _tags,
-    "images": _images,
-}
+LOOKS: dict[str, Callable[[], Look]] = {"labels": _labels, "tags": _tags, "images": _images}
 """The check of each kind of data."""
 
 

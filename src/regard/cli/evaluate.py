@@ -147,18 +147,13 @@ def _translation(task: Any, asked: EvaluateOptions) -> Found:
 
 def _classification(task: Any, asked: EvaluateOptions) -> Found:
     asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "stride")
-    from regard.data.corpora.images import open_images
-    from regard.data.corpora.labelled import open_labelled
-
-    with asked.corpus(open_images if task.info.reads == "image" else open_labelled) as corpus:
+    with asked.corpus(task.info.corpus()) as corpus:
         return task.evaluate(corpus, asked.threshold), class_lines
 
 
 def _tagging(task: Any, asked: EvaluateOptions) -> Found:
     asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "threshold", "stride")
-    from regard.data.corpora.tagged import open_tagged
-
-    with asked.corpus(open_tagged) as corpus:
+    with asked.corpus(task.info.corpus()) as corpus:
         return task.evaluate(corpus), tag_lines
 
 

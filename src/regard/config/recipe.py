@@ -69,6 +69,8 @@ class Recipe(Section):
             raise ValueError('model.pool = "attention" weighs whole texts; for tags use "mean" or "max"')
         if self.text.bpe_dropout and self.text.units == "characters":
             raise ValueError('text.bpe_dropout leaves merges out; text.units = "characters" has none')
+        if self.text.bpe_dropout and self.info.texts > 1:
+            raise ValueError(f'text.bpe_dropout is for single texts, not for task = "{self.task}"')
         if self.training.patience is not None and self.training.schedule in ("cosine", "linear"):
             raise ValueError("training.patience acts only on schedules without an end (noam, inverse_square_root)")
         if self.training.weight_decay and self.training.optimiser == "adam":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,6 +27,9 @@ class TaskInfo:
         command: the command that uses the model.
         model_class, job_class: ``module:class`` of the loaded model and of the training job; the latter is empty where
             there is no training.
+        open_corpus: ``module:function`` that opens a file of examples, of a path and its columns; empty where the
+            files of a task are opened together.
+        texts: how many texts an example has.
     """
 
     name: str
@@ -39,6 +43,8 @@ class TaskInfo:
     command: str
     model_class: str
     job_class: str = ""
+    open_corpus: str = ""
+    texts: int = 1
 
     @property
     def title(self) -> str:
@@ -49,7 +55,8 @@ class TaskInfo:
     def commands(self) -> tuple[str, ...]:
         """The commands that serve the task and not all others."""
         scored = ("evaluate",) if self.writes != "nothing" else ()
-        return tuple(dict.fromkeys((self.command, "encode", "attend", *scored)))
+        encoded = ("encode",) if self.texts == 1 else ()
+        return tuple(dict.fromkeys((self.command, *encoded, "attend", *scored)))
 
     @property
     def has_labels(self) -> bool:
@@ -58,17 +65,23 @@ class TaskInfo:
 
     def model(self) -> type[Any]:
         """The class of the loaded model; imports torch."""
-        return _found(self.model_class)
+        found: type[Any] = _imported(self.model_class)
+        return found
 
     def job(self) -> type[Any]:
         """The class of the training job; imports torch."""
-        return _found(self.job_class)
+        found: type[Any] = _imported(self.job_class)
+        return found
+
+    def corpus(self) -> Callable[..., Any]:
+        """The function that opens a file of examples."""
+        found: Callable[..., Any] = _imported(self.open_corpus)
+        return found
 
 
-def _found(name: str) -> type[Any]:
+def _imported(name: str) -> Any:
     module, _, word = name.partition(":")
-    found: type[Any] = getattr(import_module(module), word)
-    return found
+    return getattr(import_module(module), word)
 
 
 _ROWS = (
@@ -97,6 +110,7 @@ _ROWS = (
         command="classify",
         model_class="regard.tasks.classification.classifier:Classification",
         job_class="regard.tasks.classification.training:ClassificationJob",
+        open_corpus="regard.data.corpora.labelled:open_labelled",
     ),
     TaskInfo(
         "tagging",
@@ -110,6 +124,7 @@ _ROWS = (
         command="tag",
         model_class="regard.tasks.tagging.tagger:Tagging",
         job_class="regard.tasks.tagging.training:TaggingJob",
+        open_corpus="regard.data.corpora.tagged:open_tagged",
     ),
     TaskInfo(
         "language-model",
@@ -162,6 +177,7 @@ _ROWS = (
         command="classify",
         model_class="regard.tasks.images.classifier:ImageClassification",
         job_class="regard.tasks.images.training:ImageJob",
+        open_corpus="regard.data.corpora.images:open_images",
     ),
     TaskInfo(
         "encoding",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -61,6 +61,15 @@ def tokens(packed: Packed, device: torch.device | str = "cpu") -> Tokens:
         _tensor(packed.ids_T, device),
         Sequences(starts_B, lengths_B, packed.count, longest, len(packed.ids_T)),
     )
+
+
+def separate(given: Tokens, end: int) -> Tokens:
+    """The same tokens, of which those behind the first ``end`` of each sequence are of the second segment."""
+    layout, is_end_T = given.sequences, given.ids_T == end
+    before_BL = (is_end_T.cumsum(0) - is_end_T.long())[layout.grid_BL]
+    segments_T = torch.zeros_like(given.ids_T)
+    segments_T[layout.grid_BL[layout.real_BL]] = (before_BL - before_BL[:, :1])[layout.real_BL].clamp(max=1)
+    return replace(given, segments_T=segments_T)
 
 
 def patches(batch: ImageBatch, device: torch.device | str = "cpu") -> Patches:

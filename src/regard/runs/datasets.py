@@ -11,11 +11,9 @@ from regard.data.batches.sampler import refuse_weights
 from regard.data.checks.labels import ImageScan, LabelScan, report_labels
 from regard.data.checks.pairs import PairScan, report_pairs
 from regard.data.checks.tags import TagScan, report_tags
-from regard.data.corpora.corpus import Corpus, LabelledText, TextPair
-from regard.data.corpora.images import one_shape, open_images
-from regard.data.corpora.labelled import open_labelled
+from regard.data.corpora.corpus import Corpus, TextPair
+from regard.data.corpora.images import one_shape
 from regard.data.corpora.scan import DataScan
-from regard.data.corpora.tagged import open_tagged
 from regard.runs.options import corpora
 from regard.system.errors import UsageError
 from regard.tasks.images.training import batch_defaults, refuse_other_sizes, size_defaults
@@ -63,9 +61,9 @@ def _pairs(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, desp
 
 def _labels(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TrainingJob:
     """A task on labelled texts."""
-    learned, validation = given.corpora(open_labelled)
+    learned, validation = given.corpora(info.corpus())
     kind = asked(1).classification.kind
-    scanned = DataScan.of(learned, validation, scan=partial(LabelScan[LabelledText], kind=kind))
+    scanned = DataScan.of(learned, validation, scan=partial(LabelScan[Any], kind=kind))
     report = report_labels(scanned.learned, _validation(scanned, "texts"))
     report.announce(tell, despite_check)
     return info.job()(asked(report.pairs), scanned, pretrained=given.begun)
@@ -73,7 +71,7 @@ def _labels(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, des
 
 def _tags(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TrainingJob:
     """A task on tagged texts."""
-    learned, validation = given.corpora(open_tagged)
+    learned, validation = given.corpora(info.corpus())
     scheme = asked(1).tagging.scheme
     scanned = DataScan.of(learned, validation, scan=TagScan)
     report = report_tags(scanned.learned, None if scheme == "auto" else scheme, _validation(scanned, "texts"))
@@ -86,7 +84,7 @@ def _images(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, des
     """A task on labelled images."""
     if given.begun:
         raise UsageError(f"{info.noun} begins from nothing", "--from")
-    learned, validation = given.corpora(open_images)
+    learned, validation = given.corpora(info.corpus())
     shape = one_shape([*learned, *([validation] if validation else [])])
     kind = asked(1, seems := size_defaults(shape)).classification.kind
     scanned = DataScan.of(learned, validation, scan=partial(ImageScan, kind=kind))

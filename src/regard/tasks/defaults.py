@@ -189,11 +189,12 @@ def defaults(
         found = merge({"task": task, "training": {"tokens": Training().tokens}}, row.values)
     chosen = preset(name or row.preset)
     found = merge(found, {"training": chosen.training})
+    own = found.pop("model", {})
     found["training"].pop("steps", None)  # a paper's number of steps belongs to its corpus
     if schedule == "noam":
         found["training"]["rate"] = NOAM
     if with_model or name:
-        found["model"] = {"family": chosen.family, **pool_fields(task, chosen.model)}
+        found["model"] = {"family": chosen.family, **pool_fields(task, chosen.model), **own}
     return found
 
 

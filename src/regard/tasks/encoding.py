@@ -81,6 +81,8 @@ class TextVectors:
         section = task.recipe.model
         if not section.info.reads_pieces:
             raise UsageError("this model reads no text", "model.family")
+        if task.info.texts > 1:
+            raise UsageError(f"{task.info.noun} reads two texts at once and has no vector of one", "task")
         self.task, self.size = task, int(task.recipe.model.d_model)
         self.tokenizer: AnyTokenizer = task.source_tokenizer
         self.causal = section.info.causal

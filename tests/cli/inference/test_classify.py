@@ -18,6 +18,9 @@ class Letters:
 
     info = TASKS["classification"]
 
+    def parse_line(self, line: str, number: int) -> str | None:
+        return line if line.strip() else None
+
     def __init__(self, labels: tuple[str, ...] = ("a", "b\tc"), **fields: Any) -> None:
         self.recipe = SimpleNamespace(classification=Section.model_validate(fields))
         self.assets = SimpleNamespace(labels=labels, fitted=FittedValues())

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from regard.tasks.classification.classifier import Prediction
 
 READERS: dict[str, Callable[[Any, str, int], Any]] = {
-    "text": lambda task, line, number: line if line.strip() else None,
+    "text": lambda task, line, number: task.parse_line(line, number),
     "image": image_of,
 }
 """By kind of input, the parser of a numbered line: a text or an image, or nothing."""

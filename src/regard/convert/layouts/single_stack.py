@@ -101,6 +101,8 @@ class Bert(Format):
         model, task = recipe.model, recipe.task
         assert isinstance(model, BertSection)
         found = super().obstacles(recipe)
+        if task not in self.tasks.values():
+            found.append(Obstacle("task", task, "classification", "its heads do not tell two texts apart"))
         if model.segments < 1:
             found.append(Obstacle("model.segments", model.segments, "1"))
         found += odd_heads(model)

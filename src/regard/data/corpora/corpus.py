@@ -57,6 +57,11 @@ class LabelledText(NamedTuple):
         """Whether there is no text."""
         return not self.text.strip()
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The text alone."""
+        return (self.text,)
+
     def sides(self) -> tuple[str, str]:
         """Itself."""
         return self

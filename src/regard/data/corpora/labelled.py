@@ -193,9 +193,14 @@ class LabelledJsonLines(Records[LabelledText]):
         for number, entry in self.json_objects(notes):
             keys = keys or self.find_keys(entry, {"text": TEXTS, "label": LABELS}, number)
             label = self.json_value(entry, keys[1], number)
-            yield number, LabelledText(self.json_text(entry, keys[0], number), self._label(label, keys[1], number))
+            yield number, LabelledText(self.json_text(entry, keys[0], number), self.label_text(label, keys[1], number))
 
-    def _label(self, label: Any, key: str, number: int) -> str:
+    def label_text(self, label: Any, key: str, number: int) -> str:
+        """A label, or several, as one string.
+
+        Raises:
+            RegardError: it is neither a text, a number, true or false, nor a list of texts.
+        """
         if label is None:
             return ""
         if isinstance(label, str):

@@ -150,10 +150,8 @@ def _single_text_inputs(task: Any, text: str, target: Target) -> ModelInputs:
         read = [*read, *((id, start + len(known), end + len(known)) for id, start, end in said)]
         known += more
     _refuse_long(len(read), task.recipe.data.max_tokens, "a part of it")
-    from regard.models.captured_attention import pack_sentences
-
     ids = tuple(id for id, _, _ in read)
-    given = pack_sentences([ids], next(task.model.parameters()).device)
+    given = task.pack(ids)
     tokens = _tokens(task.source_tokenizer, read)
     return ModelInputs(task, known, known, tokens, tokens, tokens, lambda: _hidden_states(task, given), ids, ids)
 

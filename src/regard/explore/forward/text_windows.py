@@ -87,7 +87,7 @@ def windows(task: Any, text: str) -> TextWindows:
     starts, symbols = reading_limits(task)
     limit = task.recipe.data.max_tokens
     room = max(1, limit - symbols)
-    if not text.strip() or fits(text, starts, room):
+    if not text.strip() or task.info.texts > 1 or fits(text, starts, room):
         return _single_window(text, starts)
     if task.info.learns_from == "pairs":
         return _sentences(task, text, starts)

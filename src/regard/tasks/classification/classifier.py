@@ -285,6 +285,10 @@ class Classification(LabelTask, TextReader):
         said = iter(self.predictor(threshold).predictions(self.scores([one for one in text if one.strip()])))
         return [next(said) if one.strip() else NOTHING for one in text]
 
+    def parse_line(self, line: str, number: int) -> str | None:
+        """The text of a line; none of a blank one."""
+        return line if line.strip() else None
+
     def scores(self, texts: Sequence[str]) -> Scores:
         """``score_BC``: the scores of every label before temperature and softmax; of a regression the number."""
         pieces = self.assets.tokenizer.ids_batch(list(texts))

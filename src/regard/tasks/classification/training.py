@@ -18,20 +18,20 @@ from regard.config import Classification as Section
 from regard.config import nearest
 from regard.data.batches.texts import Examples, TextBatch
 from regard.data.checks.labels import LabelScan
-from regard.data.corpora.corpus import LabelledText, Progress
+from regard.data.corpora.corpus import Progress
 from regard.data.corpora.labelled import split_labels
 from regard.data.corpora.scan import DataScan
-from regard.data.prepare.encoders import ClassEncoder, LabelIds
+from regard.data.prepare.encoders import ClassEncoder, LabelIds, TextEncoder
 from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.windowing import Frame
-from regard.models.inputs import Patches, Tokens, tokens
+from regard.models.inputs import Patches, Tokens
 from regard.nn import hooks, ops
 from regard.nn.loss import EMBEDDING, adversarial_perturbation
 from regard.system.errors import RegardError
 from regard.tasks.assets import TextAssets
 from regard.tasks.classification.classifier import Classification, Scores
 from regard.tasks.classification.losses import CRITERIA, NUMBER, Labels
-from regard.tasks.protocols import BaseTraining, ProductPaths, ShouldStop, TrainingJob, device_of
+from regard.tasks.protocols import BaseTraining, ProductPaths, ShouldStop, TrainingJob
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, text_side
 from regard.tasks.text.task import mean_over_windows
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, tick
@@ -223,7 +223,8 @@ class ClassificationTraining(LabelTrainingTask):
 
     def model_inputs(self, batch: TextBatch) -> Tokens:
         """The tokens of a batch."""
-        return tokens(batch.text, device_of(self.model))
+        given: Tokens = self.task.inputs(batch.text)
+        return given
 
     @cached_property
     def validation(self) -> list[TextBatch]:
@@ -234,7 +235,7 @@ class ClassificationTraining(LabelTrainingTask):
     def example_text(self, place: int) -> str:
         """A validation text; of a long one its first window."""
         first, *more = self.prepared.validation_wholes.windows(place).tolist()
-        text: str = self.task.assets.tokenizer.decode(self.prepared.validation_text.sentence(first))
+        text: str = self.task.input_text(self.prepared.validation_text.sentence(first))
         return f"{text} …" if more else text
 
 
@@ -242,9 +243,10 @@ class ClassificationTraining(LabelTrainingTask):
 class ClassificationJob(TrainingJob):
     """Classification from scanned corpora of labelled texts."""
 
-    scanned: DataScan[LabelScan[LabelledText]]
+    scanned: DataScan[LabelScan[Any]]
     task: ClassVar[type[Any]] = Classification
     training: ClassVar[type[Any]] = ClassificationTraining
+    encoder: ClassVar[type[Any]] = ClassEncoder
 
     def prepare(self, folder: Path, progress: Progress) -> PreparedExamples:
         """The texts and labels as ids."""
@@ -252,17 +254,17 @@ class ClassificationJob(TrainingJob):
         rests = {"classification.kind": section.kind, "classification.out_of_scope": section.out_of_scope}
         return prepare_texts(self.scanned, self.recipe, folder, self._learn, {**rests, **self.more()}, progress)
 
-    def _learn(self, examples: Iterator[LabelledText]) -> ClassEncoder:
+    def _learn(self, examples: Iterator[Any]) -> TextEncoder[Any]:
         names = LabelNames(self.recipe.classification)
 
         def texts() -> Iterator[str]:
-            for text, label in examples:
-                names.see(label)
-                yield text
+            for example in examples:
+                names.see(example.label)
+                yield from example.texts
 
         refuse_nothing_outside(self.recipe.classification, self.scanned)
         tokenizer = learned_tokenizer(self.recipe.text, texts(), self.pretrained)
-        return ClassEncoder(tokenizer, Frame.of(tokenizer, self.recipe.data.max_tokens), names.ids)
+        return self.encoder(tokenizer, Frame.of(tokenizer, self.recipe.data.max_tokens), names.ids)
 
     def assets(self, prepared: PreparedExamples) -> TextAssets:
         """Tokenizer and labels."""

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from regard.config import Recipe, TaskInfo
-from regard.data.batches.batch import Ids, PairBatch, batches_by_length, pack_sources
+from regard.data.batches.batch import Ids, Packed, PairBatch, batches_by_length, pack_sources
 from regard.data.prepare.windowing import Frame
-from regard.models.inputs import Tokens, pairs, tokens
+from regard.models.inputs import Tokens, pairs, separate, tokens
 from regard.models.rnn import Reader
 from regard.nn.loss import SmoothedCrossEntropy
 from regard.system.errors import UsageError
@@ -25,6 +25,8 @@ from regard.training.objective import Loss
 
 Read = tuple[int, int, int]
 """An input id and its characters, from and to; none for a symbol."""
+BETWEEN = " [SEP] "
+"""Stands between two texts on one line that people read or write."""
 ROOM = 8192
 """Tokens read at once."""
 AnyAssets = TypeVar("AnyAssets")
@@ -81,6 +83,27 @@ class TextTask(BaseTask[AnyTextAssets, AnyModel]):
     def target_tokenizer(self) -> AnyTokenizer:
         """Of what is written, if anything."""
         return self.assets.tokenizer
+
+    def inputs(self, packed: Packed) -> Tokens:
+        """The model's input."""
+        return self.separate(tokens(packed, self.device))
+
+    def separate(self, given: Tokens) -> Tokens:
+        """The same; of several texts those behind the first are another segment."""
+        return given if self.info.texts == 1 else separate(given, self.source_tokenizer.end)
+
+    def pack(self, ids: Sequence[int]) -> Tokens:
+        """One framed input as the model reads it."""
+        return self.inputs(pack_sources([np.array(ids, np.int64)]))
+
+    def input_text(self, ids: Ids) -> str:
+        """The text of a framed input; :data:`BETWEEN` stands between several."""
+        tokenizer = self.source_tokenizer
+        if self.info.texts == 1:
+            return tokenizer.decode(ids)
+        inner = ids[len(tokenizer.begin) :]
+        *parts, _ = np.split(inner, np.flatnonzero(inner == tokenizer.end) + 1)
+        return BETWEEN.join(tokenizer.decode(part) for part in parts)
 
 
 class TextReader(TextTask[TextAssets, Reader]):
