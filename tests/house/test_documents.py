@@ -10,7 +10,7 @@ from regard.training.log import Start, StepMetrics
 from regard.training.objective import Sample
 
 ROOT = Path(__file__).parents[2]
-BEGUN = ("classification", "tagging", "language-model", "masked-lm", "span-corruption")
+BEGUN = ("classification", "sentence-pairs", "tagging", "language-model", "masked-lm", "span-corruption")
 """Tasks whose training can begin from another model."""
 
 

@@ -58,6 +58,12 @@ def classifier(kind: str = "single", **model: Any) -> Any:
     return _task("classification", assets, {**ONE, **model}, classification={"kind": kind})
 
 
+def pairs() -> Any:
+    """A classifier of sentence pairs."""
+    assets = TextAssets(tokenizer(), LABELS, FittedValues(1.5))
+    return _task("sentence-pairs", assets, {**ONE, "segments": 2})
+
+
 def reader() -> Any:
     """A recurrent classifier with attention."""
     chosen = {"family": "rnn-encoder", "pool": "attention", "d_model": 12, "dropout": 0.0}

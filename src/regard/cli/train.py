@@ -25,8 +25,8 @@ class TrainOptions:
 
     Args:
         output: the model folder to make, or to resume; always needed.
-        task: translation (the default), classification, tagging, language-model, masked-lm, span-corruption or
-            image-classification.
+        task: translation (the default), classification, sentence-pairs, tagging, language-model, masked-lm,
+            span-corruption or image-classification.
         train: what another task than translation learns from; may be given several times, plain or gz, xz, zst.
         valid: what it is validated on; default: some split off from the data.
         start_from: a model folder to initialise from: its weights, sizes and vocabulary; not for translation, which

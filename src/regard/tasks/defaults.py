@@ -16,6 +16,7 @@ from regard.training.measure import free_memory
 
 _CLASSES: dict[str, dict[str, Any]] = {"text": {"vocabulary": 4000}, "training": {"rate": 1e-3, "ema": 0.99}}
 _MANY: dict[str, dict[str, Any]] = {"text": {"vocabulary": 8000}, "training": {"rate": 1e-3}}
+_PAIRS = {**_CLASSES, "model": {"segments": 2, "dropout": 0.1}}
 _MOVED = {**_CLASSES, "classification": {"adversarial": 0.5}}
 _GUESSING: dict[str, Any] = {
     "rate": 2e-3,
@@ -123,6 +124,11 @@ READINGS: dict[str, tuple[ReadingDefaults, ...]] = {
         ReadingDefaults(
             float("inf"), "classifier-tiny", 4, _MANY, ReadingDefaults(float("inf"), "classifier-rnn", 4, _MANY)
         ),
+    ),
+    "sentence-pairs": (
+        ReadingDefaults(10_000, "classifier-tiny", 12, _PAIRS),
+        ReadingDefaults(100_000, "classifier-tiny", 15, _PAIRS),
+        ReadingDefaults(float("inf"), "classifier-tiny", 4, {**_PAIRS, **_MANY}),
     ),
     "tagging": (
         ReadingDefaults(8_000, "tagger-tiny", 25, {"text": {"vocabulary": 3000}, "training": {"tokens": 512}}),

@@ -1,0 +1,1 @@
+"""Classification of sentence pairs: paraphrase, entailment, similarity."""

@@ -1,0 +1,177 @@
+"""Labelled pairs of texts: CSV, TSV or JSONL, plain or gz, xz, zst; streamed; and their ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from regard.data.corpora.corpus import Corpus, Records, TextPair, find_column, one_line, plain_name
+from regard.data.corpora.labelled import LABELS, LabelledCsv, LabelledJsonLines, LabelledRows, LabelledTsv
+from regard.data.prepare.encoders import Encoded, Ids, LabelIds, RefusedExample, TextEncoder
+from regard.data.prepare.windowing import Frame
+from regard.system.errors import RegardError, UsageError
+from regard.text.lines import InvalidLines
+from regard.text.tokenizers.vocabulary import AnyTokenizer
+
+FIRST = ("sentence1", "text1", "premise", "question1", "sentence_a", "text_a", "first", "source")
+SECOND = ("sentence2", "text2", "hypothesis", "question2", "sentence_b", "text_b", "second", "translation")
+"""Column names that are recognised, the likeliest first."""
+
+
+class LabelledPair(NamedTuple):
+    """Two texts and their label as written: of several labels all, of a regression the number."""
+
+    texts: TextPair
+    label: str
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether a text is missing."""
+        return not all(text.strip() for text in self.texts)
+
+    def sides(self) -> tuple[str, str]:
+        """Both texts, one a line, and the label."""
+        return ("" if self.is_empty else "\n".join(self.texts)), self.label
+
+
+@dataclass
+class LabelledPairRows(Records[LabelledPair]):
+    """A table with two texts and a label in three of its columns.
+
+    Where the first row names them (:data:`FIRST`, :data:`SECOND`, :data:`LABELS`, in any case), it is a header; else no
+    row is one, and they are columns 1, 2 and 3.
+
+    Args:
+        table: the rows.
+        columns: names of the columns, or their numbers from 1, in this order.
+    """
+
+    table: LabelledRows
+    columns: tuple[str, str, str] | None = None
+
+    def records(self, notes: InvalidLines) -> Iterator[tuple[int, LabelledPair]]:
+        """Every pair and its label; empty rows are passed over.
+
+        Raises:
+            RegardError: a row has another number of columns than the first, or a column is not there.
+        """
+        for line, cells, chosen in self.table.choose(notes, self._choose_columns):
+            first, second, label = (one_line(cells[place]) for place in chosen)
+            yield line, LabelledPair(TextPair(first, second), label.strip())
+
+    def _choose_columns(self, cells: Sequence[str], line: int) -> tuple[list[int], bool]:
+        """The three columns from 0, and whether these cells of the first row are a header."""
+        names = [cell.strip().casefold() for cell in cells]
+        known = [next((names.index(name) for name in group if name in names), -1) for group in (FIRST, SECOND, LABELS)]
+        if self.columns is None and min(known) >= 0:
+            return known, True
+        wanted = self.columns or ("1", "2", "3")
+        found = [find_column(one, names, self.at(line), f"; {self.table.hint}") for one in wanted]
+        return found, not all(map(str.isdecimal, wanted)) or found == known
+
+
+@dataclass
+class LabelledPairJsonLines(Records[LabelledPair]):
+    """JSONL: an object a line, with two texts and a label as :class:`LabelledJsonLines` reads it.
+
+    Args:
+        objects: reads the labels.
+        keys: of the texts and the label; default: the first of :data:`FIRST`, :data:`SECOND` and :data:`LABELS`.
+    """
+
+    objects: LabelledJsonLines
+    keys: tuple[str, ...] | None = None
+
+    def records(self, notes: InvalidLines) -> Iterator[tuple[int, LabelledPair]]:
+        """Every pair and its label.
+
+        Raises:
+            RegardError: a line is no JSON object, lacks a key, or its values are of another kind.
+        """
+        keys = self.keys
+        for number, entry in self.json_objects(notes):
+            known = {"first text": FIRST, "second text": SECOND, "label": LABELS}
+            keys = keys or self.find_keys(entry, known, number)
+            texts = TextPair(*(self.json_text(entry, key, number) for key in keys[:2]))
+            label = self.json_value(entry, keys[2], number)
+            yield number, LabelledPair(texts, self.objects.label_text(label, keys[2], number))
+
+
+def open_labelled_pairs(path: Path | str, columns: str | None = None) -> Corpus[LabelledPair]:
+    """The labelled pairs of a file; its name's ending tells the form: ``.csv``, ``.tsv``, ``.jsonl``.
+
+    Args:
+        path: the file, plain or compressed.
+        columns: the columns or keys of both texts and the label, e.g. ``"premise,hypothesis,label"`` or ``"1,2,3"``.
+
+    Raises:
+        UsageError: neither the ending nor ``columns`` tells the form.
+    """
+    path, three = Path(path), None if columns is None else _three(columns)
+    name = plain_name(path)
+    if name.endswith(".csv"):
+        return LabelledPairRows(path, LabelledCsv(path), three)
+    if name.endswith((".jsonl", ".ndjson", ".json")):
+        return LabelledPairJsonLines(path, LabelledJsonLines(path), three)
+    if name.endswith((".tsv", ".tab")) or three is not None:
+        return LabelledPairRows(path, LabelledTsv(path), three)
+    raise UsageError("is neither .csv, .tsv nor .jsonl; where tabs are between columns, say --columns 1,2,3", str(path))
+
+
+def _three(columns: str) -> tuple[str, str, str]:
+    names = [name.strip() for name in columns.split(",")]
+    if len(names) != 3 or not all(names):
+        message = f"{columns!r} must name three columns, both texts' first, such as premise,hypothesis,label or 1,2,3"
+        raise UsageError(message, "--columns")
+    return names[0], names[1], names[2]
+
+
+def kept_pieces(frame: Frame, first: int, second: int) -> tuple[int, int]:
+    """How many pieces of two texts fit into a frame; what is too long is cut from the end of the longer text.
+
+    Raises:
+        RegardError: the frame has no room for a piece of each.
+    """
+    room = frame.max_tokens - len(frame.begin) - 2
+    if room < 2:
+        raise RegardError(f"{frame.max_tokens} tokens have no room for two texts", "data.max_tokens")
+    kept = min(second, max(room // 2, room - first))
+    return min(first, room - kept), kept
+
+
+def join_pieces(frame: Frame, first: Ids, second: Ids) -> Ids:
+    """``[CLS] first </s> second </s>`` [Devlin19 §3], cut by :func:`kept_pieces`."""
+    begin, end = np.array(frame.begin, np.int64), np.array([frame.end], np.int64)
+    kept = kept_pieces(frame, len(first), len(second))
+    return np.concatenate([begin, first[: kept[0]], end, second[: kept[1]], end])
+
+
+class LabelledPairEncoder(TextEncoder[LabelledPair]):
+    """Encodes two texts as one sequence, and their label ids (:class:`LabelIds`)."""
+
+    nothing = "every pair lacks a text, or has no label"
+
+    def __init__(self, tokenizer: AnyTokenizer, frame: Frame, labels: LabelIds) -> None:
+        self.tokenizer, self.frame, self.labels = tokenizer, frame, labels
+
+    def sizes(self, part: str) -> tuple[int, int]:
+        return self.tokenizer.size, self.labels.size
+
+    @property
+    def own(self) -> dict[str, Any]:
+        return {"labels": list(self.labels.labels), "texts": 2}
+
+    def encode(self, examples: Sequence[LabelledPair], part: str) -> list[Encoded]:
+        pieces = iter(self.tokenizer.ids_batch([text for example in examples for text in example.texts]))
+        return [self._window(next(pieces), next(pieces), example) for example in examples]
+
+    def _window(self, first: Ids, second: Ids, example: LabelledPair) -> Encoded:
+        if example.is_empty:
+            return RefusedExample("empty")
+        if not self.labels.there(example.label):
+            return RefusedExample("no label")
+        return [(join_pieces(self.frame, first, second), self.labels.of(example.label))]
