@@ -104,7 +104,11 @@ def test_with_all_that_would_have_to_change_a_model_can_be_exported() -> None:
     for number in range(400):
         recipe = drawn(number)
         said = exports(recipe) if recipe else None
-        if recipe is None or not said.obstacles or any("divisor" in each.fits for each in said.obstacles):
+        if (
+            recipe is None
+            or not said.obstacles
+            or any("divisor" in each.fits or each.field == "task" for each in said.obstacles)
+        ):
             continue
         tried += 1
         assert exports(changed(recipe, said)).obstacles == (), recipe.model

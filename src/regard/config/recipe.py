@@ -65,7 +65,7 @@ class Recipe(Section):
         if self.data.max_tokens > self.training.tokens:
             raise ValueError(f"data.max_tokens {self.data.max_tokens} is above training.tokens {self.training.tokens}")
         self._refuse_too_few_positions()
-        if self.task == "tagging" and isinstance(self.model, RnnEncoderSection) and self.model.pool == "attention":
+        if self.info.writes == "tags" and isinstance(self.model, RnnEncoderSection) and self.model.pool == "attention":
             raise ValueError('model.pool = "attention" weighs whole texts; for tags use "mean" or "max"')
         if self.text.bpe_dropout and self.text.units == "characters":
             raise ValueError('text.bpe_dropout leaves merges out; text.units = "characters" has none')

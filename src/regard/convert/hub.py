@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field, FiniteFloat, StrictBool, StrictStr,
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from regard.config import TASKS
 from regard.data.corpora.labelled import join_labels
 from regard.system import disk
 from regard.system.errors import RegardError
@@ -262,7 +263,7 @@ def _wrong(task: str, kind: str, label: str) -> str:
         return "begins or ends with a blank"
     if label != replace_surrogates(label):
         return "holds half a character (a surrogate)"
-    if task == "tagging":
+    if TASKS[task].writes == "tags":
         return "is a tag of a span without a name after the hyphen" if _NO_SPAN.fullmatch(label) else ""
     try:
         if kind == "multi":

@@ -93,7 +93,7 @@ def exports(
     if not obstacles:
         return Exports(None, tuple(_other_family(recipe)))
     nearest = min(obstacles, key=lambda name: len(obstacles[name]))  # of those that need as many changes the first
-    own = family == "transformer" and (nearest != "t5" or _starts_alone(weights))
+    own = recipe.model.info.encoder_decoder and (nearest != "t5" or _starts_alone(weights))
     further = _not_for_ctranslate2(recipe, nearest, own, tokenizer)
     return Exports(nearest, tuple(obstacles[nearest]), tuple(further), own)
 
@@ -123,8 +123,8 @@ def _starts_alone(weights: Mapping[str, Tensor] | None) -> bool:
 def _not_for_ctranslate2(recipe: Recipe, format: str, own: bool, tokenizer: AnyTokenizer | None) -> list[Obstacle]:
     """Obstacles of CTranslate2 that Hugging Face's layout does not have."""
     model, found = recipe.model, []
-    if model.family == "vit":
-        found.append(Obstacle("model.family", "vit", "", "CTranslate2 knows no models of images"))
+    if not model.info.reads_pieces:
+        found.append(Obstacle("model.family", model.family, "", "CTranslate2 knows no models of images"))
     if isinstance(tokenizer, HuggingFaceTokenizer):
         if format == "t5" and own:
             why = "CTranslate2 needs a name for the symbol that a text starts with, and a tokenizer of others has none"
@@ -182,29 +182,29 @@ def hub_files(
     found = exports(recipe, tokenizer, weights)
     found.refuse()
     assert found.format is not None
-    format, task, model = FORMATS[found.format], recipe.task, recipe.model
+    format, task, model, info = FORMATS[found.format], recipe.task, recipe.model, recipe.info
     pieces = tokenizer.size + found.own if tokenizer else 0
     symbols = _symbols(recipe, tokenizer, found.own) if tokenizer else {}
     config = format.config(recipe, pieces) | symbols | _label_config(recipe, labels)
     config["architectures"] = [format.architecture(task)]
     tensors = _rename(format.rows(model, task, None if found.own else PAD), weights) | format.further(model, config)
-    if task == "encoding":  # a model without a head has no prefix to tell it from one
+    if info.writes == "nothing":  # a model without a head has no prefix to tell it from one
         tensors = {name.removeprefix(format.prefix): tensor for name, tensor in tensors.items()}
     files = {CONFIG: as_json(config), WEIGHTS: safetensors.torch.save(tensors, {"format": "pt"})}
     if scale is not None and isinstance(model, VitSection):
         files[PIXELS] = as_json(processor(model, scale))
     if tokenizer is not None:
         pad = found.own and not isinstance(tokenizer, HuggingFaceTokenizer)  # theirs has one, and needs no further name
-        text = recipe.text if task == "translation" else None
-        longest, framed = recipe.data.max_tokens, task != "language-model"
+        text = recipe.text if info.learns_from == "pairs" else None
+        longest, framed = recipe.data.max_tokens, info.writes != "continuation"
         files |= tokenizer_contents(tokenizer, longest, framed=framed, pad=pad, text=text)
-    if isinstance(model, BertSection) and task == "encoding" and not model.pooler:
+    if isinstance(model, BertSection) and info.writes == "nothing" and not model.pooler:
         said = pooling_files(model.pool, model.d_model, recipe.data.max_tokens, normalise=recipe.encoding.normalise)
         files |= {name: as_json(values) for name, values in said.items()}
     if isinstance(model, TransformerSection):
         never = {"bad_words_ids": [[tokenizer.size]]} if tokenizer and found.own else {}
         files[GENERATION] = as_json({**symbols, **never, "num_beams": recipe.decoding.beam, "max_length": LONGEST})
-    elif tokenizer and task == "language-model":
+    elif tokenizer and info.writes == "continuation":
         files[GENERATION] = as_json({"eos_token_id": tokenizer.end, "pad_token_id": tokenizer.end})
     return files
 
@@ -231,7 +231,7 @@ def _label_config(recipe: Recipe, labels: Sequence[str]) -> dict[str, Any]:
         "label2id": {label: number for number, label in enumerate(labels)},
     }
     problem = next(theirs for theirs, ours in KINDS.items() if ours == kind)
-    return named if recipe.task == "tagging" else {**named, "problem_type": problem}
+    return named if recipe.info.writes == "tags" else {**named, "problem_type": problem}
 
 
 def _rename(rows: list[Row], weights: Mapping[str, Tensor]) -> dict[str, Tensor]:

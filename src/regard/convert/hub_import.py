@@ -73,16 +73,17 @@ def read_hub_model(folder: Path | str) -> ImportedModel:
         raise RegardError(f"model_type {hub.kind!r} is not supported; known: {known}", str(hub.path))
     format, said = FORMATS[hub.kind], SentenceTransformersConfig.of(hub.path)
     task = "encoding" if said.pool else _task(hub, format)
+    info = TASKS[task]
     start = format.start_row(hub.config, hub.generation)
-    pieces = 0 if task == "image-classification" else hub.config.parse("vocab_size", WHOLE) - (start is None)
+    pieces = 0 if info.reads == "image" else hub.config.parse("vocab_size", WHOLE) - (start is None)
     untied = None if hub.config.parse("tie_word_embeddings", FLAG, True) else format.outputs.get(task)
     tensors = format.canonical_tensors(hub.tensors, hub.where, untied)
-    count = len(tensors["classifier.weight"]) if TASKS[task].has_labels and "classifier.weight" in tensors else 0
+    count = len(tensors["classifier.weight"]) if info.has_labels and "classifier.weight" in tensors else 0
     labels = hub.labels(count) if count else ()
     model = format.section(hub.config, tensors)
     if said.pool:
         model |= {"pool": said.pool, "pooler": False}
-    elif task == "encoding" and not model.get("pooler"):
+    elif info.writes == "nothing" and not model.get("pooler"):
         model["pool"] = "mean"
     values = _recipe(hub, task, model, pieces, labels, said)
     recipe = recipe_from(values, hub.config.where)
@@ -97,7 +98,7 @@ def read_hub_model(folder: Path | str) -> ImportedModel:
     tokenizer = tokenizer_of(hub.path, pieces) if pieces else None  # only after the table's rows are known
     if isinstance(tokenizer, Tokenizer):
         recipe = recipe_from(merge(values, _as_ours(hub, task, model, said, tokenizer)), hub.config.where)
-    elif task == "translation":
+    elif info.learns_from == "pairs":
         message = f"is a {format.kind} with a tokenizer of others; only one that `regard export` wrote is read"
         raise RegardError(message, str(hub.path))
     if said.lowers and tokenizer is not None:
@@ -132,13 +133,14 @@ def _recipe(
         values["text"] = {"vocabulary": max(300, pieces)}
         longest = min([int(model.get("max_positions", 512)), LONGEST, *_longest(hub, said)])
         values["data"] = {"max_tokens": longest}
-    if task in ("classification", "image-classification"):
+    info = TASKS[task]
+    if info.writes == "classes":
         values["classification"] = {"kind": _kind(hub, len(labels))}
-    elif task == "tagging":
+    elif info.writes == "tags":
         values["tagging"] = {"scheme": _scheme(labels)}
-    elif task == "encoding":
+    elif info.writes == "nothing":
         values["encoding"] = {"normalise": said.normalise}
-    elif task in ("translation", "span-corruption"):
+    elif info.writes == "text":
         values["decoding"] = {"beam": min(hub.generation.parse("num_beams", WHOLE, Decoding().beam), MOST)}
     return values
 
@@ -164,7 +166,7 @@ def _as_ours(
     if told := _longest(hub, said):
         longest = min(model.get("max_positions", told[0]), *told)
         values |= {"data": {"max_tokens": longest}, "training": {"tokens": max(longest, Training().tokens)}}
-    if task in ("translation", "span-corruption"):
+    if TASKS[task].writes == "text":
         values["task"] = "span-corruption" if tokenizer.sentinels else "translation"
         if not tokenizer.sentinels:
             text |= language_codes(hub.path)

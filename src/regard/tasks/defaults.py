@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin
 import torch
 from torch import nn
 
-from regard.config import FAMILIES, Model, Training, merge
+from regard.config import FAMILIES, TASKS, Model, Training, merge
 from regard.models.presets import PRESETS, preset
 from regard.system.errors import RegardError
 from regard.training.measure import free_memory
@@ -126,9 +126,17 @@ READINGS: dict[str, tuple[ReadingDefaults, ...]] = {
         ),
     ),
     "sentence-pairs": (
-        ReadingDefaults(10_000, "classifier-tiny", 12, _PAIRS),
-        ReadingDefaults(100_000, "classifier-tiny", 15, _PAIRS),
-        ReadingDefaults(float("inf"), "classifier-tiny", 4, {**_PAIRS, **_MANY}),
+        ReadingDefaults(10_000, "classifier-tiny", 12, _PAIRS, ReadingDefaults(10_000, "classifier-rnn", 17, _CLASSES)),
+        ReadingDefaults(
+            100_000, "classifier-tiny", 15, _PAIRS, ReadingDefaults(100_000, "classifier-rnn", 15, _CLASSES)
+        ),
+        ReadingDefaults(
+            float("inf"),
+            "classifier-tiny",
+            4,
+            {**_PAIRS, **_MANY},
+            ReadingDefaults(float("inf"), "classifier-rnn", 4, _MANY),
+        ),
     ),
     "tagging": (
         ReadingDefaults(8_000, "tagger-tiny", 25, {"text": {"vocabulary": 3000}, "training": {"tokens": 512}}),
@@ -185,7 +193,7 @@ def defaults(
         model: requested model fields; the preset is of a family that has them.
     """
     row: SizeDefaults | ReadingDefaults
-    if task == "translation":
+    if TASKS[task].learns_from == "pairs":
         row = size_for(count)
         found: dict[str, Any] = {"text": {"vocabulary": row.vocabulary}}
         found["training"] = {"tokens": row.tokens, **dict(row.training)}
@@ -195,7 +203,7 @@ def defaults(
         found = merge({"task": task, "training": {"tokens": Training().tokens}}, row.values)
     chosen = preset(name or row.preset)
     found = merge(found, {"training": chosen.training})
-    own = found.pop("model", {})
+    own = {key: value for key, value in found.pop("model", {}).items() if key in FAMILIES[chosen.family].model_fields}
     found["training"].pop("steps", None)  # a paper's number of steps belongs to its corpus
     if schedule == "noam":
         found["training"]["rate"] = NOAM
@@ -206,7 +214,7 @@ def defaults(
 
 def pool_fields(task: str, model: Mapping[str, Any]) -> dict[str, Any]:
     """Fields of a model for a task: what weighs whole texts pools no tagged word; there the usual pool stays."""
-    weighs = task == "tagging" and model.get("pool") == "attention"
+    weighs = TASKS[task].writes == "tags" and model.get("pool") == "attention"
     return {name: value for name, value in model.items() if not (weighs and name == "pool")}
 
 

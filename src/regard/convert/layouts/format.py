@@ -273,7 +273,7 @@ class Format(ABC):
         """The values of a recipe, and of the weights if there are any yet, that it has no form for."""
         words = {key.ours: dict.fromkeys(key.kind.values()) for key in self.keys if isinstance(key.kind, Mapping)}
         found = misfits(recipe.model, **self.plain, **{name: tuple(ours) for name, ours in words.items()})
-        if recipe.task == "translation" and not recipe.text.joint:
+        if recipe.info.learns_from == "pairs" and not recipe.text.joint:
             why = "two vocabularies have no form in one tokenizer.json"
             found.insert(0, Obstacle("text.joint", False, "true", why))
         return found

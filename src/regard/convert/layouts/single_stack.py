@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from torch import Tensor
 
-from regard.config import BertSection, GptSection, Recipe, VitSection
+from regard.config import TASKS, BertSection, GptSection, Recipe, VitSection
 from regard.convert.hub import PAIR, POSITIVE, SHARE, WHOLE, Fields
 from regard.convert.layouts.format import (
     ACTIVATIONS,
@@ -106,9 +106,9 @@ class Bert(Format):
         if model.segments < 1:
             found.append(Obstacle("model.segments", model.segments, "1"))
         found += odd_heads(model)
-        if task in ("classification", "tagging") or (task == "encoding" and model.pooler):
+        if recipe.info.has_labels or (recipe.info.writes == "nothing" and model.pooler):
             found += misfits(model, pool="first")
-        if task == "classification":
+        if recipe.info.writes == "classes":
             found += misfits(model, pooler=True)
         if recipe.tagging.crf:
             why = "BERT has no form for tags that are scored as whole sequences"
@@ -131,7 +131,7 @@ class Bert(Format):
         names["output.LayerNorm"] = "feedforward_residual.norm"
         for layer in range(model.layers):
             table += _layer(f"bert.encoder.layer.{layer}", f"encoder.layers.{layer}", names)
-        return table + (BERT_HEADS[task] if task != "encoding" or model.pooler else [])
+        return table + (BERT_HEADS[task] if TASKS[task].writes != "nothing" or model.pooler else [])
 
 
 class Gpt2(Format):

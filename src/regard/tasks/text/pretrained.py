@@ -44,8 +44,8 @@ class Pretrained:
             raise RegardError("is no model folder to initialise from", str(folder))
         verify(folder, extra=True)
         recipe = recipe_from(recipe_values(folder / RECIPE), str(folder / RECIPE))
-        if recipe.task == "image-classification":
-            raise RegardError("is a classifier of images, from which no training can begin", str(folder))
+        if recipe.info.reads == "image":
+            raise RegardError(f"is {recipe.info.noun}, from which no training can begin", str(folder))
         return cls(folder, recipe, read_tokenizer(folder / "tokenizer.json"))
 
     def values(self, task: str) -> dict[str, Any]:
