@@ -99,7 +99,7 @@ def test_vectors(tmp_path: Path, regard: Run) -> None:
             assert np.allclose(json.loads(line)["vector"], expected, atol=1e-5)
         assert np.allclose(task.encode(text, pool="first"), peer(**batch).last_hidden_state[0, 0].detach(), atol=1e-5)
     done = regard("classify", tmp_path / "ours", stdin=GIVEN)
-    assert "is an encoder of texts; use regard encode" in done.sentence
+    assert "is a text encoder; use regard encode" in done.sentence
 
 
 def test_images(tmp_path: Path, regard: Run) -> None:

@@ -173,7 +173,7 @@ def test_other_commands_name_the_right_one(taught: Path, regard: Run) -> None:
     for command in (["translate", taught / "model"], ["tag", taught / "model"]):
         done = regard(*command, stdin=b"the cat\n")
         assert (done.code, done.out) == (2, "")
-        assert done.sentence == f"regard: {taught / 'model'}: is a classifier; use regard classify"
+        assert done.sentence == f"regard: {taught / 'model'}: is a text classifier; use regard classify"
 
 
 def test_numbers_are_learned_and_printed(tmp_path: Path, regard: Run) -> None:
