@@ -109,12 +109,21 @@ def _pairs(options: CheckOptions) -> Report:
     from regard.runs.options import corpora
     from regard.text.tokenizers.vocabulary import Vocabularies
 
+    for path in (*source, *target, *(options.pairs or ()), *test_source, *test_target):
+        _refuse_unusable(path)
     learned = corpora(source, target, options.pairs or (), options.columns)
     if len(test_source) != len(test_target):
         raise UsageError(f"{len(test_source)} --test-source but {len(test_target)} --test-target; they go in pairs")
     tests = {corpus.name: corpus for corpus in (corpora(test_source, test_target) if test_source else ())}
     vocabularies = None if options.model is None else Vocabularies.load(options.model)
     return report.check_pairs(learned, tests, options.max_tokens, vocabularies)
+
+
+def _refuse_unusable(path: Path) -> None:
+    """Raise a UsageError for what is no file; a check reads some lines again, which a pipe does not have any more."""
+    refuse_no_file(path)
+    if not path.is_file():
+        raise UsageError("is a pipe or a device, but a check reads more than once; give a file", str(path))
 
 
 def _scan(options: CheckOptions) -> Report:
@@ -134,7 +143,7 @@ def _scan(options: CheckOptions) -> Report:
         raise UsageError("nothing to look at: give --train FILE")
     others = {"validation": [options.valid] if options.valid else [], "test": options.test or []}
     for path in (*train, *(path for paths in others.values() for path in paths)):
-        refuse_no_file(path)
+        _refuse_unusable(path)
     opened, look = TASKS[task].corpus(), LOOKS[kind]()
     named = {
         f"the {name} texts" if len(paths) == 1 else str(path): opened(path, columns)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -226,7 +227,7 @@ def places_of(text: str, cuts: Iterable[int] = ()) -> list[Place]:
     edges = sorted(set(cuts))
     places = []
     for begin, end in _plain_words(text) if text.isascii() else _words(text):
-        for edge in (*(edge for edge in edges if begin < edge < end), end):
+        for edge in (*edges[bisect_right(edges, begin) : bisect_left(edges, end)], end):
             places.append((begin, edge))
             begin = edge
     return places

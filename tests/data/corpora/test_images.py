@@ -143,3 +143,10 @@ def test_corpora_of_different_sizes_are_told_apart(tmp_path: Path) -> None:
     assert one_shape([open_images(large)]) == 5
     with refused(RegardError, large, "5", "2 x 2 x 1"):
         one_shape([open_images(small), open_images(large)])
+
+
+def test_an_image_of_too_many_pixels_is_refused_by_its_header(tmp_path: Path) -> None:
+    images = np.zeros((1, 1 << 12, (1 << 12) + 1), np.uint8)
+    np.savez_compressed(tmp_path / "i.npz", images=images, labels=np.arange(1))
+    with refused(RegardError, "i.npz", f"{(1 << 24) + (1 << 12):,}"):
+        list(open_images(tmp_path / "i.npz").examples())

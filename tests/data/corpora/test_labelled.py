@@ -85,7 +85,7 @@ def test_the_line_of_a_record_is_the_one_it_begins_in(tmp_path: Path) -> None:
         ("a.csv", 'a,x\n"b,y\nc,z\n', None, 2, ()),
         ("a.csv", 'a,x\n"b\n" c,y\nc,z\n', None, 2, ("3",)),
         ("a.csv", 'a,x\n"b" c,y\nc,z\n', None, 2, ()),
-        ("a.csv", 'a,x\n"' + "b\n" * 100_000, None, 2, ("131,072",)),
+        ("a.csv", 'a,x\n"' + "b\n" * 100_000, None, 2, ()),
         ("a.jsonl", '{"text": "a", "label": 1}\n{\n', None, 2, ()),
         ("a.jsonl", "[1]\n", None, 1, ()),
         ("a.jsonl", '{"words": "a", "label": 1}\n', None, 1, ("'text'", "'words', 'label'")),
@@ -178,3 +178,17 @@ def test_a_label_that_cannot_be_joined_is_refused(labels: list[str]) -> None:
 def test_numbers() -> None:
     assert [parse_number(label) for label in ("3", " -1.5e3 ", "0")] == [3.0, -1500.0, 0.0]
     assert [parse_number(label) for label in ("", "x", "1,5", "nan", "inf", "1_000")] == [None] * 6
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"), [("[\n{}\n]", "JSONL"), ('{"a": ' + "1" * 5000 + "}", "digits"), ("[" * 100_000, "nested")]
+)
+def test_json_that_python_cannot_read_is_named_in_plain_words(tmp_path: Path, text: str, holds: str) -> None:
+    (tmp_path / "a.jsonl").write_text(text)
+    with refused(RegardError, "a.jsonl:1", holds):
+        list(open_labelled(tmp_path / "a.jsonl").examples())
+
+
+def test_a_cell_may_be_as_long_as_a_line(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a" * 1_000_000 + ",b\n")
+    assert [len(text) for text, _ in open_labelled(tmp_path / "a.csv").examples()] == [1_000_000]

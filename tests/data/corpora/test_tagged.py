@@ -1,15 +1,18 @@
 """Tagged sentences in each of their forms: words, their places in the text with its real spacing, and their tags."""
 
 import gzip
+import itertools
 import json
 import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from regard.data.corpora.conll import Conll, ConllU
 from regard.data.corpora.corpus import Corpus
-from regard.data.corpora.tagged import JsonTags, open_tagged
+from regard.data.corpora.tagged import JsonTags, _of_spans, open_tagged
 from regard.system.errors import RegardError, UsageError
 from regard.text.tags import detect
 from tests.data.corpora.packed import write
@@ -187,3 +190,20 @@ def test_public_sets_are_read_whole(data_folder: Path, name: str, scheme: str) -
         if len(word) > 1 and word[0] not in ("", "-DOCSTART-") and not no_word.match(line):
             expected.append((word[1 if column == 3 else 0], word[column]))
     assert [pair for one in found for pair in zip(one.words, one.tags, strict=True)] == expected
+
+
+@given(st.text("ab .", min_size=1, max_size=30), st.data())
+def test_spans_hold_the_words_within_them(text: str, data: st.DataObject) -> None:
+    edges = sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=6)))
+    spans = [(a, b, "X") for a, b in itertools.pairwise(edges) if text[a:b].strip()][::2]
+    found = _of_spans(text, spans)
+    for (begin, end), tag in zip(found.places, found.tags, strict=True):
+        inside = [span for span in spans if span[0] <= begin and end <= span[1]]
+        starts = [begin == min(place[0] for place in found.places if place[0] >= span[0]) for span in inside]
+        assert tag == ("O" if not inside else "B-X" if starts[0] else "I-X")
+
+
+def test_many_spans_take_no_time() -> None:
+    """Twenty thousand spans of a text: a walk over all words for each took a minute."""
+    found = _of_spans("ab " * 20_000, [(3 * n, 3 * n + 2, "X") for n in range(20_000)])
+    assert set(found.tags) == {"B-X"}

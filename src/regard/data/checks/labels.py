@@ -123,7 +123,7 @@ class LabelScan(CheckScan[ExampleT], Generic[ExampleT]):
                 yield Draft(self._finding(kind, count), self.places[kind])
 
     def _finding(self, kind: str, count: int, examples: tuple[Any, ...] = ()) -> Finding:
-        share = count / max(1, self.count)
+        share = min(1.0, count / max(1, self.count))  # lines with invalid bytes may be more than records
         said = f"{count:,} {self.noun} ({percent(share)})"
         own: dict[str, tuple[Severity, str]] = {
             "empty": (severity_of(share, 0.01, 0.5), f"{said} are empty; they are left out."),
@@ -326,6 +326,9 @@ def overlap_drafts(
     """
     if other.error:
         yield from other.unreadable()
+        return
+    if not other.count:
+        yield draft("no texts", "fatal", 0, 1.0, f"There are no {other.noun} in {name}.")
         return
     trained = np.concatenate([scan.hashes_B2[:, 0] for scan in scans])
     texts = other.hashes_B2[:, 0]

@@ -256,7 +256,7 @@ def report_pairs(
         read: whether examples show their text, for which the corpora are read again.
     """
     pairs = sum(scan.count for scan in scans)
-    every = [*drafts, *_sizes(pairs, bool(drafts)), *_duplicates(scans)]
+    every = [*drafts, *_sizes(pairs, bool(drafts), ", ".join(scan.corpus.name for scan in scans)), *_duplicates(scans)]
     for name, other in others.items():
         every += other.unreadable() or _leaks(name, other, scans)
     source, target = (sum(int(scan.lengths(side).sum()) for scan in scans) for side in (0, 1))
@@ -284,9 +284,9 @@ def vocabulary_drafts(scan: CheckScan[Any] | None, kept: Sequence[Numbered], voc
     return [draft("bytes", KINDS["bytes"].severity(share), hits, share, sentence, list(islice(places, EXAMPLES)))]
 
 
-def _sizes(pairs: int, already: bool) -> list[Draft]:
+def _sizes(pairs: int, already: bool, name: str) -> list[Draft]:
     if pairs == 0:
-        return [] if already else [draft("no pairs", "fatal", 0, 1.0, "The corpus holds no sentence pairs.")]
+        return [] if already else [draft("no pairs", "fatal", 0, 1.0, f"There are no sentence pairs in {name}.")]
     if pairs == 1:
         return [draft("few pairs", "fatal", 1, 1.0, "A single pair is not enough to learn from.")]
     if pairs < FEW:

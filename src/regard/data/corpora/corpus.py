@@ -167,8 +167,14 @@ class Records(ABC, Generic[ExampleT]):
                 continue
             try:
                 entry = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise RegardError(f"is not JSON: {error}", self.at(number)) from None
+            except json.JSONDecodeError as error:
+                if number == 1 and line.lstrip().startswith("["):
+                    raise RegardError("is one JSON array; an object a line is needed (JSONL)", self.at(1)) from None
+                raise RegardError(f"is not JSON: {error.msg} at character {error.pos + 1}", self.at(number)) from None
+            except ValueError:
+                raise RegardError("holds a number with too many digits", self.at(number)) from None
+            except RecursionError:
+                raise RegardError("is nested too deeply", self.at(number)) from None
             if not isinstance(entry, dict):
                 raise RegardError("is JSON, but no object with keys", self.at(number))
             yield number, entry

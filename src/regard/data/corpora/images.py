@@ -10,7 +10,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from math import isqrt
+from math import isqrt, prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +26,8 @@ from regard.text.lines import InvalidLines
 Pixels = NDArray[np.int64]
 BROKEN = (OSError, ValueError, EOFError, OverflowError, TypeError, AttributeError)
 """Exceptions that numpy raises for damaged arrays."""
+MOST_VALUES = 1 << 24
+"""Of an image in an .npz, whose header may claim anything."""
 LARGEST = 65_535
 """Of pixel values: what shards hold in two bytes."""
 
@@ -184,6 +186,7 @@ class ImageArrays:
         disk.refuse_irregular(self.path)
         try:
             with self.path.open("rb") as stream, np.load(stream, allow_pickle=False) as found:
+                self._refuse_large(found.zip)
                 images, labels = found["images"], found["labels"]
         except KeyError as error:
             raise RegardError(f"has no array of this name: {error}; it needs images and labels", self.name) from None
@@ -209,6 +212,15 @@ class ImageArrays:
         if images.min() < 0 or images.max() > LARGEST:
             raise RegardError(f"holds pixel values outside of 0 to {LARGEST:,}", self.name)
         return images, labels
+
+    def _refuse_large(self, members: zipfile.ZipFile) -> None:
+        """Raise a RegardError for images of too many pixels, by the header, before they are unpacked."""
+        with members.open("images.npy") as member:
+            version = np.lib.format.read_magic(member)
+            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            shape, _, _ = read(member)
+        if (values := prod(shape[1:])) > MOST_VALUES:
+            raise RegardError(f"holds images of {values:,} values; at most {MOST_VALUES:,} are read", self.name)
 
 
 Images = ImageRows | ImageArrays

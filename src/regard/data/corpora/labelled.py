@@ -34,6 +34,7 @@ TEXTS = ("text", "sentence", "utterance", "question", "review", "query", "tweet"
 LABELS = ("label", "labels", "class", "classes", "category", "categories", "intent", "target", "sentiment", "score")
 """Column names that are recognised, the likeliest first."""
 
+csv.field_size_limit(1 << 24)  # as long as a line may be
 _PICTURE = re.compile(r"\s*label(:\w+)?\s+text\s*")
 Row = tuple[int, list[str]]
 Chosen = TypeVar("Chosen")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,10 +74,8 @@ def _of_spans(text: str, spans: Sequence[tuple[int, int, str]]) -> TaggedWords:
         if not 0 <= begin < end <= len(text) or not text[begin:end].strip():
             raise ValueError(f"the span {begin} to {end} ({label}) holds nothing of a text of {len(text)} characters")
     places = places_of(text, [edge for span in spans for edge in span[:2]])
-    of_words = []
-    for begin, end, label in spans:
-        held = [number for number, place in enumerate(places) if begin <= place[0] and place[1] <= end]
-        of_words.append((held[0], held[-1] + 1, label))
+    starts, ends = ([place[side] for place in places] for side in (0, 1))  # both grow: words do not overlap
+    of_words = [(bisect_left(starts, begin), bisect_right(ends, end), label) for begin, end, label in spans]
     try:
         return TaggedWords(text, tuple(places), tuple(tags_of(of_words, len(places))))
     except ValueError:

@@ -27,6 +27,7 @@ from regard.data.prepare.split import Examples, SplitCorpora, SplitDocuments
 from regard.models.inputs import tokens
 from regard.nn import ops
 from regard.nn.loss import SmoothedCrossEntropy
+from regard.system.errors import RegardError
 from regard.system.keys import generator
 from regard.tasks.assets import TextAssets
 from regard.tasks.protocols import BaseTraining, InputFiles, ProductPaths, TrainingJob, TrainingTask, device_of
@@ -197,8 +198,15 @@ class RunningTextTraining(BaseTraining):
             return Validation(loss, samples=self.samples() if math.isfinite(loss) else ())
 
     def validation_loss(self, done: Done) -> float:
-        """Nats a token of the validation text."""
-        return mean_loss([self.loss(batch) for batch in tick(self.validation, done)])
+        """Nats a token of the validation text.
+
+        Raises:
+            RegardError: it is so short that nothing of it is to be predicted.
+        """
+        losses = [self.loss(batch) for batch in tick(self.validation, done)]
+        if not sum(loss.count for loss in losses):
+            raise RegardError("is too short to validate on: nothing of it is predicted", "the validation text")
+        return mean_loss(losses)
 
     def final_seconds(self, loss: float, text: float) -> float:
         """The loss of all the validation text."""
