@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import ClassVar
 from urllib.parse import unquote, urlsplit
 
 ROOT = Path(__file__).parents[1]
@@ -71,6 +72,7 @@ def stage(folder: Path) -> None:
 
 
 def put(path: Path, text: str) -> None:
+    """Write a file, and the folder it is in."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
 
@@ -94,6 +96,7 @@ def markdown(path: Path) -> str:
 
 
 def cited(inside: str, papers: str) -> str:
+    """A citation with a link for each of its papers."""
     return "[" + KEY.sub(lambda key: f"[{key[0]}]({papers}#{key[0].lower()})", inside) + "]"
 
 
@@ -109,6 +112,7 @@ def contents(folder: Path) -> str:
 
 
 def entry(name: str) -> str:
+    """A line of a table of contents."""
     path = name if name.isupper() else f"docs/{name}"
     return f"{SHORT[name]} <{path}>" if name in SHORT else path
 
@@ -140,21 +144,24 @@ def modules(package: str) -> Iterator[str]:
 
 
 def page(name: str, text: str) -> str:
+    """A page of the reference."""
     return f"{name}\n{'=' * len(name)}\n\n{text}"
 
 
 def section(name: str) -> str:
+    """A module below others on a page."""
     return f"{name}\n{'-' * len(name)}\n\n{module(name)}"
 
 
 def module(name: str) -> str:
+    """What autodoc says of a module."""
     return f".. automodule:: {name}\n   :members:\n\n"
 
 
 class Page(HTMLParser):
     """What a built page links to, loads and can be linked at."""
 
-    LOADS = {
+    LOADS: ClassVar[set[tuple[str, str]]] = {
         ("img", "src"),
         ("script", "src"),
         ("iframe", "src"),
@@ -168,9 +175,11 @@ class Page(HTMLParser):
         self.links: list[str] = []
         self.loads: list[str] = []
         self.anchors: set[str] = set()
+        self._style = False
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._style = tag == "style"
         for name, value in attrs:
             if value is None:
                 continue
@@ -182,6 +191,10 @@ class Page(HTMLParser):
                 self.links.append(value)
             elif name == "style":
                 self.loads += addresses(value)
+
+    def handle_data(self, data: str) -> None:
+        if self._style:
+            self.loads += addresses(data)
 
 
 def addresses(style: str) -> list[str]:
@@ -231,6 +244,7 @@ def dead(link: str, path: Path, folder: Path, pages: dict[Path, Page]) -> str:
 
 
 def main(words: list[str]) -> int:
+    """Run one of the two commands; its exit code."""
     if len(words) != 2 or words[0] not in ("stage", "check"):
         print(__doc__, file=sys.stderr)
         return 2

@@ -66,4 +66,5 @@ def _reference(found):
 
 
 def setup(app):
+    """Let autodoc tidy each docstring."""
     app.connect("autodoc-process-docstring", _tidy, priority=900)  # after napoleon
