@@ -1,5 +1,6 @@
 """What the documents say of the code is true of it."""
 
+import ast
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -66,3 +67,39 @@ def test_front_page_commands_exist() -> None:
     for line in lines:
         words = re.sub(r"[<>] \S+", "", line).strip()
         app.parse_args(words, exit_on_error=False, print_error=False)
+
+
+@pytest.mark.parametrize("name", ["faq.md", "troubleshooting.md"])
+def test_commands_of_answers_exist(name: str) -> None:
+    from regard.cli import app
+
+    text = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    lines = re.findall(r"^regard (?!--)(.+?)(?: +#.*)?$", text, re.MULTILINE)
+    assert lines or name != "faq.md"
+    for line in lines:
+        app.parse_args(re.sub(r"[<>] \S+", "", line).strip(), exit_on_error=False, print_error=False)
+
+
+def test_messages_of_troubleshooting_are_those_of_the_code() -> None:
+    """Whatever stands between the places that vary (``…``) is part of one string of the source."""
+    text = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    messages = re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE)
+    assert len(messages) > 50
+    strings = {
+        node.value
+        for path in (ROOT / "src" / "regard").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    parts = {(message, part.strip()) for message in messages for part in message.split("…")}
+    unknown = {both for both in parts if len(both[1]) > 3 and not any(both[1] in string for string in strings)}
+    assert not unknown
+
+
+def test_exit_codes_of_troubleshooting_are_those_of_the_errors() -> None:
+    from regard.system import errors, interrupts
+
+    text = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.RegardError)]
+    codes = {0, interrupts.INTERRUPTED, *(kind.exit_code for kind in kinds)}
+    assert set(map(int, re.findall(r"^\| (\d+) \|", text, re.MULTILINE))) == codes

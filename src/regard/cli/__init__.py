@@ -16,6 +16,7 @@ from regard import __version__
 from regard.cli.attend import attend
 from regard.cli.check import check
 from regard.cli.compare import compare
+from regard.cli.completion import completion_command
 from regard.cli.demo import demo
 from regard.cli.evaluate import evaluate
 from regard.cli.explore import explore
@@ -131,6 +132,12 @@ app = App(
 )
 for _place, _command in enumerate(COMMANDS):
     app.command(_command, sort_key=_place, help_epilogue=epilogue(EXAMPLES[_command], "For example"))
+app.command(
+    completion_command(app),
+    name="--install-completion",
+    group="Shell",
+    help_epilogue=epilogue(("regard --install-completion", "regard --install-completion --shell zsh"), "For example"),
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

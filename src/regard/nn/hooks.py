@@ -6,7 +6,7 @@ heads, ``query``, ``key``, ``value``, ``score`` (before scale and mask), ``bias`
 ``mask`` (true where a token must not see what comes), ``weight`` and ``context``; of attention with rotary positions
 ``places`` (the tokens' positions, by which queries and keys are turned); of each sub-layer ``output``; of each residual
 connection ``residual``. Names are the modules' paths: ``encoder.0.attention.weight``,
-``decoder.2.cross.context``, ``decoder.1.feedforward.output``. ``*`` matches anything.
+``decoder.2.cross.context``, ``decoder.1.feedforward.output``. ``*`` matches anything. ::
 
     with capture(["encoder.*.attention.weight"]) as heard:
         model.encode(source)

@@ -1,0 +1,262 @@
+"""The sources of the documentation's site, and what is dead or foreign in the built one; ``scripts/docs`` calls both.
+
+python scripts/site.py stage FOLDER    README, docs and a page for each documented module, as Sphinx wants them
+python scripts/site.py check FOLDER    dead links and anchors, and anything loaded from another host
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import ClassVar
+from urllib.parse import unquote, urlsplit
+
+ROOT = Path(__file__).parents[1]
+CONTENTS = {
+    "Use": ["tasks", "recipes", "reading-attention", "convert", "compare", "metrics", "faq", "troubleshooting"],
+    "Reference": ["api/regard", "api/tasks", "api/nn", "api/models", "api/decoding", "glossary", "paper-map", "papers"],
+    "Results": ["results", "experiments", "demo-corpus"],
+    "Project": ["ARCHITECTURE", "CONTRIBUTING", "CHANGELOG"],
+}
+"""The pages by caption; a document of ``docs`` that is not here is added to the first."""
+SHORT = {
+    "tasks": "Tasks",
+    "reading-attention": "Reading attention",
+    "metrics": "The training log",
+    "paper-map": "From paper to code",
+    "troubleshooting": "Troubleshooting",
+    "faq": "Questions and answers",
+}
+"""What the table of contents calls a page with a long title."""
+PACKAGES = ("nn", "models", "decoding")
+"""Packages whose modules have a page each."""
+TASKS = (
+    "translation.translator",
+    "classification.classifier",
+    "tagging.tagger",
+    "language.generator",
+    "language.masked",
+    "language.spans",
+    "images.classifier",
+    "encoding",
+    "text.task",
+)
+"""Modules of ``regard.tasks`` with the classes that ``regard.load`` gives."""
+ALONE = ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
+CITED = re.compile(r"\[([A-Z][a-z]+\d{2}[a-z]?\b[^\[\]]*)\](?!\()")
+"""A citation, such as [Vaswani17 §3.2.1; Ba16]."""
+KEY = re.compile(r"\b[A-Z][a-z]+\d{2}[a-z]?\b")
+COPIED = ("benchmarks/results",)
+"""Folders with files that documents link to."""
+
+
+def stage(folder: Path) -> None:
+    """Write the sources of the site to an empty folder."""
+    (folder / "docs").mkdir(parents=True)
+    for path in (ROOT / "docs").iterdir():
+        if path.suffix == ".md":
+            put(folder / "docs" / path.name, markdown(path))
+        elif path.is_file():
+            shutil.copy(path, folder / "docs")
+    for name in ALONE:
+        put(folder / name, markdown(ROOT / name))
+    for name in COPIED:
+        shutil.copytree(ROOT / name, folder / name)
+    put(folder / "index.md", markdown(ROOT / "README.md") + contents(folder))
+    for name, text in reference():
+        put(folder / "docs" / "api" / f"{name}.rst", text)
+
+
+def put(path: Path, text: str) -> None:
+    """Write a file, and the folder it is in."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def markdown(path: Path) -> str:
+    """A document whose citations lead to the papers, and without links to folders, which a site cannot show."""
+    text = path.read_text(encoding="utf-8")
+    papers = "papers.md" if path.parent.name == "docs" else "docs/papers.md"
+    if path.name == "papers.md":
+        text = re.sub(
+            r"^\* \*\*(\w+)\*\*", lambda found: f"* [**{found[1]}**]{{#{found[1].lower()}}}", text, flags=re.M
+        )
+    text = re.sub(
+        r"\[([^\]]+)\]\(([\w./-]+)\)", lambda found: found[1] if (path.parent / found[2]).is_dir() else found[0], text
+    )
+    parts = re.split(r"(^```.*?^```|`[^`\n]*`)", text, flags=re.MULTILINE | re.DOTALL)  # code, and what is between
+    return "".join(
+        part if place % 2 else CITED.sub(lambda found: cited(found[1], papers), part)
+        for place, part in enumerate(parts)
+    )
+
+
+def cited(inside: str, papers: str) -> str:
+    """A citation with a link for each of its papers."""
+    return "[" + KEY.sub(lambda key: f"[{key[0]}]({papers}#{key[0].lower()})", inside) + "]"
+
+
+def contents(folder: Path) -> str:
+    """The hidden tables of contents at the end of the first page."""
+    listed = {name for names in CONTENTS.values() for name in names}
+    more = sorted(path.stem for path in (folder / "docs").glob("*.md") if path.stem not in listed)
+    tables = []
+    for place, (caption, names) in enumerate(CONTENTS.items()):
+        pages = [entry(name) for name in [*names, *(more if place == 0 else [])]]
+        tables.append("\n".join(["", "```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```", ""]))
+    return "".join(tables)
+
+
+def entry(name: str) -> str:
+    """A line of a table of contents."""
+    path = name if name.isupper() else f"docs/{name}"
+    return f"{SHORT[name]} <{path}>" if name in SHORT else path
+
+
+def reference() -> Iterator[tuple[str, str]]:
+    """Name and text of each page that is made of docstrings."""
+    yield "regard", page("regard", ".. automodule:: regard\n   :members:\n   :imported-members:\n")
+    yield "tasks", page("regard.tasks", TASKS_INTRO + "".join(section(f"regard.tasks.{name}") for name in TASKS))
+    for package in PACKAGES:
+        names = list(modules(package))
+        entries = [f"   {name.partition('.')[2]} <{name}>" for name in names]
+        below = "\n".join(["", ".. toctree::", "   :maxdepth: 1", "", *entries, ""])
+        yield package, page(f"regard.{package}", module(f"regard.{package}") + below)
+        for name in names:
+            yield name, page(f"regard.{name}", module(f"regard.{name}"))
+
+
+TASKS_INTRO = "``regard.load`` gives an object of one of these classes, and ``regard.train`` too.\n\n"
+
+
+def modules(package: str) -> Iterator[str]:
+    """The modules of a package in alphabetical order, packages in it before their modules."""
+    top = ROOT / "src" / "regard"
+    for path in sorted((top / package).rglob("*.py")):
+        words = path.relative_to(top).with_suffix("").parts
+        words = words[:-1] if words[-1] == "__init__" else words
+        if words != (package,) and not (path.name == "__init__.py" and not path.read_text(encoding="utf-8").strip()):
+            yield ".".join(words)
+
+
+def page(name: str, text: str) -> str:
+    """A page of the reference."""
+    return f"{name}\n{'=' * len(name)}\n\n{text}"
+
+
+def section(name: str) -> str:
+    """A module below others on a page."""
+    return f"{name}\n{'-' * len(name)}\n\n{module(name)}"
+
+
+def module(name: str) -> str:
+    """What autodoc says of a module."""
+    return f".. automodule:: {name}\n   :members:\n\n"
+
+
+class Page(HTMLParser):
+    """What a built page links to, loads and can be linked at."""
+
+    LOADS: ClassVar[set[tuple[str, str]]] = {
+        ("img", "src"),
+        ("script", "src"),
+        ("iframe", "src"),
+        ("link", "href"),
+        ("source", "src"),
+        ("img", "srcset"),
+    }
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.anchors: set[str] = set()
+        self._style = False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._style = tag == "style"
+        for name, value in attrs:
+            if value is None:
+                continue
+            if name == "id" or (tag == "a" and name == "name"):
+                self.anchors.add(value)
+            elif (tag, name) in self.LOADS:
+                self.loads.append(value)
+            elif (tag, name) == ("a", "href"):
+                self.links.append(value)
+            elif name == "style":
+                self.loads += addresses(value)
+
+    def handle_data(self, data: str) -> None:
+        if self._style:
+            self.loads += addresses(data)
+
+
+def addresses(style: str) -> list[str]:
+    """What a style sheet loads."""
+    style = re.sub(r"/\*.*?\*/", "", style, flags=re.DOTALL)
+    found = re.findall(r"""url\(\s*["']?([^"')]+)|@import\s+["']([^"']+)""", style)
+    return [one or other for one, other in found]
+
+
+def faults(folder: Path) -> list[str]:
+    """One line for each dead link or anchor, and for each thing that would be loaded from another host."""
+    pages = {path: Page(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.html"))}
+    found = [] if pages else [f"{folder}: there is no page"]
+    for path, page in pages.items():
+        name = path.relative_to(folder)
+        found += [f"{name}: loads {load}" for load in page.loads if foreign(load)]
+        for link in [*page.links, *(load for load in page.loads if not foreign(load))]:
+            if what := dead(link, path, folder, pages):
+                found.append(f"{name}: {what}: {link}")
+    for path in sorted(folder.rglob("*.css")):
+        loads = addresses(path.read_text(encoding="utf-8"))
+        found += [f"{path.relative_to(folder)}: loads {load}" for load in loads if foreign(load)]
+    return sorted(set(found))
+
+
+def foreign(address: str) -> bool:
+    """Whether another host would be asked."""
+    parts = urlsplit(address)
+    return bool(parts.netloc) or parts.scheme in ("http", "https", "ftp", "ws", "wss")
+
+
+def dead(link: str, path: Path, folder: Path, pages: dict[Path, Page]) -> str:
+    """What is wrong with a link of the page at ``path``; empty if nothing is, or if it leads elsewhere."""
+    parts = urlsplit(link)
+    if parts.scheme or parts.netloc:
+        return ""
+    target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+    if target.is_dir():
+        target /= "index.html"
+    if not target.is_relative_to(folder.resolve()) and target != path:
+        return "leads out of the site"
+    if not target.is_file():
+        return "no such file"
+    known = pages.get(path if target == path else folder / target.relative_to(folder.resolve()))
+    anchor = unquote(parts.fragment)
+    return "no such anchor" if anchor and known is not None and anchor not in known.anchors else ""
+
+
+def main(words: list[str]) -> int:
+    """Run one of the two commands; its exit code."""
+    if len(words) != 2 or words[0] not in ("stage", "check"):
+        print(__doc__, file=sys.stderr)
+        return 2
+    if words[0] == "stage":
+        stage(Path(words[1]))
+        return 0
+    found = faults(Path(words[1]))
+    for fault in found:
+        print(fault, file=sys.stderr)
+    print(f"{len(found)} dead or foreign links" if found else "every link and anchor exists; no other host is asked")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
