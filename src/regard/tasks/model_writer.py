@@ -20,6 +20,8 @@ from regard.training.objective import TITLES, Validation, Weights
 from regard.training.progress import Best, load_progress
 
 CARD = "card.md"
+SCORES = "Scores on the validation data"
+"""Title of the card's section of scores."""
 TASK_NOUNS = {
     "translation": "A translator",
     "classification": "A text classifier",
@@ -60,7 +62,7 @@ def card(recipe: Recipe, data: list[str], fingerprint: str, parameters: int, lin
             f"{data[0]}; fingerprint {fingerprint[:16]}.",
             *data[1:],
             "",
-            "## Scores on the validation data",
+            f"## {SCORES}",
             "",
             *lines,
             "",
@@ -82,11 +84,11 @@ def imported_card(recipe: Recipe, parameters: int, lines: list[str]) -> str:
 def _header_lines(recipe: Recipe, parameters: int) -> list[str]:
     text = recipe.text
     languages = f": {text.source_language} → {text.target_language}" if recipe.task == "translation" else ""
-    sizes = f"{parameters / 1e6:.1f} million parameters: {_sizes(recipe.model)}"
+    sizes = f"{parameters / 1e6:.1f} million parameters: {size_line(recipe.model)}"
     return [f"# {TASK_NOUNS[recipe.task]}{languages}", "", f"A {FAMILIES[recipe.model.family]} of {sizes}.", ""]
 
 
-def _sizes(model: Model) -> str:
+def size_line(model: Model) -> str:
     """The sizes of a model in a line."""
     if isinstance(model, RnnSection | TransformerSection):
         layers = f"{model.encoder_layers} + {model.decoder_layers} layers"
