@@ -14,7 +14,9 @@ TYPE_CHECKING = False  # as typing's own, which the command line would have to l
 if TYPE_CHECKING:
     from typing import Any
 
+    from regard.library.attention import Attention, TokenLabels
     from regard.library.base import Model
+    from regard.library.figure import Figure
     from regard.library.models import (
         Classifier,
         ImageClassifier,
@@ -30,7 +32,9 @@ if TYPE_CHECKING:
 
 __version__ = VERSION
 __all__ = [
+    "Attention",
     "Classifier",
+    "Figure",
     "ImageClassifier",
     "LanguageModel",
     "MaskedLm",
@@ -39,13 +43,19 @@ __all__ = [
     "SpanCorruption",
     "Tagger",
     "TextEncoder",
+    "TokenLabels",
     "Translator",
     "__version__",
     "load",
     "train",
 ]
 
-_LAZY = dict.fromkeys(set(__all__) - {"RegardError", "__version__"}, "regard.library.models")
+_LAZY = {
+    **dict.fromkeys(set(__all__) - {"RegardError", "__version__"}, "regard.library.models"),
+    "Attention": "regard.library.attention",
+    "Figure": "regard.library.figure",
+    "TokenLabels": "regard.library.attention",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -12,10 +12,13 @@ from pathlib import Path
 from types import FunctionType, GeneratorType
 from typing import Any, ClassVar, Self
 
+from numpy.typing import NDArray
+
 from regard.config import Recipe
 from regard.explore.folders.models import Models
 from regard.explore.forward.record import Kind
 from regard.explore.requests import UNCHANGED, AblationRequest, Flag, Heads, question
+from regard.library.attention import Attention, attention_of, request
 from regard.library.summary import Summary
 from regard.system.errors import UsageError
 from regard.tasks import model_folder
@@ -115,6 +118,28 @@ class Model:
             found = copy(self)
         found._changes = changes
         return found
+
+    def attention(
+        self,
+        text: str | NDArray[Any],
+        target: str | None = None,
+        kind: Kind | None = None,
+        *,
+        window: int | None = None,
+    ) -> Attention:
+        """The attention weights of one forward pass, those that the page shows.
+
+        Args:
+            text: what is read; for a model of images an array height × width (× channels) of pixel values, or a line.
+            target: what a translator or a model of missing spans writes, forced; default: its own greedy output.
+            kind: ``encoder``, ``decoder``, ``cross`` or ``pool``; default: ``cross`` if there is one, else the first.
+            window: which part of a text longer than the model reads, from 1; default: the page's, and a warning.
+
+        Raises:
+            UsageError: the model has no such kind of attention, or writes no text.
+            RegardError: the text is empty, an image is of another size, or the model has no attention.
+        """
+        return attention_of(self._explored, request(self, self._weights, self._changes, text, target, window), kind)
 
     @property
     def _explored(self) -> Models:

@@ -13,6 +13,7 @@ from regard.explore.requests import AblationRequest, Request
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.tasks.model_writer import CARD, FAMILIES, SCORES, TASK_NOUNS, size_line
+from regard.text.languages import UNKNOWN
 
 LABELS = 12
 """Most labels named."""
@@ -45,7 +46,7 @@ class Summary:
     def of(cls, task: Any, folder: Path, changes: AblationRequest) -> Summary:
         """The description of a loaded task and its folder."""
         section, text = task.recipe.model, task.recipe.text
-        known = task.name == "translation" and text.source_language and text.target_language
+        known = task.name == "translation" and UNKNOWN not in (text.source_language, text.target_language)
         count = sum(weight.numel() for weight in task.model.parameters())
         return cls(
             TASK_NOUNS[task.name],
