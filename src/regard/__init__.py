@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from regard.library.attention import Attention, TokenLabels
+    from regard.library.attribution import Attribution, TokenShares
     from regard.library.base import Model
     from regard.library.figure import Figure
     from regard.library.models import (
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __version__ = VERSION
 __all__ = [
     "Attention",
+    "Attribution",
     "Classifier",
     "Figure",
     "ImageClassifier",
@@ -44,6 +46,7 @@ __all__ = [
     "Tagger",
     "TextEncoder",
     "TokenLabels",
+    "TokenShares",
     "Translator",
     "__version__",
     "load",
@@ -53,8 +56,10 @@ __all__ = [
 _LAZY = {
     **dict.fromkeys(set(__all__) - {"RegardError", "__version__"}, "regard.library.models"),
     "Attention": "regard.library.attention",
+    "Attribution": "regard.library.attribution",
     "Figure": "regard.library.figure",
     "TokenLabels": "regard.library.attention",
+    "TokenShares": "regard.library.attribution",
 }
 
 

@@ -212,14 +212,18 @@ def attention_of(models: Models, asked: Request, kind: Kind | None) -> Attention
         UsageError: the model has no such kind of attention.
         RegardError: it has none, or the text is empty.
     """
-    cut = fit_request(models, models.load_for(asked), asked)
-    if cut.label and asked.window is None:
-        warnings.warn(f"{cut.label} window= gives another.", stacklevel=3)
     record = forward_pass(models, asked).record
     if not record.kinds:
         raise RegardError("this model has no attention to look at", "model")
     first: Kind = "cross" if "cross" in record.kinds else record.kinds[0]
     return _attention(_Seen(models, asked, record), kind or first)
+
+
+def warn_of_parts(models: Models, asked: Request) -> None:
+    """Warn where a text is longer than the model reads, and no part of it is named."""
+    cut = fit_request(models, models.load_for(asked), asked)
+    if cut.label and asked.window is None:
+        warnings.warn(f"{cut.label} window= gives another.", stacklevel=3)
 
 
 def _attention(seen: _Seen, kind: Kind) -> Attention:

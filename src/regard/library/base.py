@@ -16,9 +16,12 @@ from numpy.typing import NDArray
 
 from regard.config import Recipe
 from regard.explore.folders.models import Models
+from regard.explore.forward.outputs import SEARCHED
 from regard.explore.forward.record import Kind
 from regard.explore.requests import UNCHANGED, AblationRequest, Flag, Heads, question
-from regard.library.attention import Attention, attention_of, request
+from regard.library.attention import Attention, attention_of, request, warn_of_parts
+from regard.library.attribution import PASSES, Attribution, Method, attribution
+from regard.library.outputs import OutputRequest, explained_output
 from regard.library.summary import Summary
 from regard.system.errors import UsageError
 from regard.tasks import model_folder
@@ -139,7 +142,47 @@ class Model:
             UsageError: the model has no such kind of attention, or writes no text.
             RegardError: the text is empty, an image is of another size, or the model has no attention.
         """
-        return attention_of(self._explored, request(self, self._weights, self._changes, text, target, window), kind)
+        models, asked = self._explored, request(self, self._weights, self._changes, text, target, window)
+        warn_of_parts(models, asked)
+        return attention_of(models, asked, kind)
+
+    def attribute(
+        self,
+        text: str | NDArray[Any],
+        target: str | None = None,
+        against: str | None = None,
+        *,
+        word: str | int | None = None,
+        method: Method = "gradient_x_input",
+        passes: int = PASSES,
+        window: int | None = None,
+    ) -> Attribution:
+        """How much each token contributes to an output, or to one output instead of another [Yin22].
+
+        Args:
+            text: what is read, as of :meth:`attention`.
+            target: the output to explain. Of a translator or a model of missing spans a whole text, default: its own;
+                of a language model the continuation, default: the most probable piece; of a model of masked words what
+                fills the gap; of a classifier or a tagger the label; default: the most probable.
+            against: another output, whose score is taken off. Where two written texts differ first, it is the piece
+                there instead of the other, after the same beginning.
+            word: of what is written, tagged, or read by a language model: the word to explain (its last occurrence), or
+                the index of a token; ``against`` is then another word in its place.
+            method: ``gradient_x_input`` [Shrikumar16], to first order, as on the page; or ``integrated_gradients``
+                [Sundararajan17], whose shares add up to the score less that of embeddings of zero.
+            passes: most passes of integrated gradients; fewer where ``delta``, their error, is small already.
+            window: as of :meth:`attention`.
+
+        Raises:
+            UsageError: the model has no such output.
+            RegardError: the text is empty or too long, or an image is of another size.
+        """
+        models = self._explored
+        written = target if self.name in SEARCHED else None
+        asked = request(self, self._weights, self._changes, text, written, window)
+        warn_of_parts(models, asked)
+        explained = explained_output(OutputRequest(models, asked, target, against, word))
+        return attribution(explained, self._changes, method, passes)
 
     @property
     def _explored(self) -> Models:
