@@ -2,28 +2,71 @@
 
 >>> import regard
 >>> translation = regard.train(source="train.en", target="train.de", output="model")  # doctest: +SKIP
->>> regard.load("model").translate("A man sleeps.")  # doctest: +SKIP
+>>> regard.Translator.load("model").translate("A man sleeps.")  # doctest: +SKIP
 """
 
 from __future__ import annotations
 
+from regard.system import VERSION
 from regard.system.errors import RegardError
 
 TYPE_CHECKING = False  # as typing's own, which the command line would have to load before it hears a signal
 if TYPE_CHECKING:
     from typing import Any
 
-    from regard.runs.train import train
-    from regard.tasks.model_folder import load
+    from regard.library.attention import Attention, TokenLabels
+    from regard.library.attribution import Attribution, TokenShares
+    from regard.library.base import Model
+    from regard.library.figure import Figure
+    from regard.library.models import (
+        Classifier,
+        ImageClassifier,
+        LanguageModel,
+        MaskedLm,
+        PairClassifier,
+        SpanCorruption,
+        Tagger,
+        TextEncoder,
+        Translator,
+        load,
+        train,
+    )
 
-__version__ = "0.1.0"
-__all__ = ["RegardError", "__version__", "load", "train"]
+__version__ = VERSION
+__all__ = [
+    "Attention",
+    "Attribution",
+    "Classifier",
+    "Figure",
+    "ImageClassifier",
+    "LanguageModel",
+    "MaskedLm",
+    "Model",
+    "PairClassifier",
+    "RegardError",
+    "SpanCorruption",
+    "Tagger",
+    "TextEncoder",
+    "TokenLabels",
+    "TokenShares",
+    "Translator",
+    "__version__",
+    "load",
+    "train",
+]
 
-_LAZY = {"load": "regard.tasks.model_folder", "train": "regard.runs.train"}
+_LAZY = {
+    **dict.fromkeys(set(__all__) - {"RegardError", "__version__"}, "regard.library.models"),
+    "Attention": "regard.library.attention",
+    "Attribution": "regard.library.attribution",
+    "Figure": "regard.library.figure",
+    "TokenLabels": "regard.library.attention",
+    "TokenShares": "regard.library.attribution",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Import ``load`` and ``train``, which need torch, when they are first used."""
+    """Import the public names that need torch when they are first used."""
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -18,8 +18,8 @@ def test_public_names_are_sorted_and_can_be_had() -> None:
 
 
 def test_public_functions_are_those_of_their_modules() -> None:
-    assert regard.train is importlib.import_module("regard.runs.train").train
-    assert regard.load is importlib.import_module("regard.tasks.model_folder").load
+    for name, module in regard._LAZY.items():
+        assert getattr(regard, name) is getattr(importlib.import_module(module), name)
 
 
 def test_unknown_name_is_an_attribute_error() -> None:

@@ -79,8 +79,8 @@ def taught(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.mark.parametrize("task", TASKS)
 def test_what_was_trained_can_be_loaded(taught, task: str) -> None:
     model, folder, told = taught[task]
-    assert type(model) is TASKS[task]
-    assert type(regard.load(folder, device="cpu")) is TASKS[task]
+    assert isinstance(model, TASKS[task])
+    assert isinstance(regard.load(folder, device="cpu"), TASKS[task])
     assert any(re.match(r"400 documents, [\d,]+ characters", line) for line in told)
     card = (folder / "card.md").read_text()
     assert "tokens to learn from" in card

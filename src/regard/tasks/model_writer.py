@@ -20,6 +20,8 @@ from regard.training.objective import TITLES, Validation, Weights
 from regard.training.progress import Best, load_progress
 
 CARD = "card.md"
+SCORES = "Scores on the validation data"
+"""Title of the card's section of scores."""
 
 
 def card(recipe: Recipe, data: list[str], fingerprint: str, parameters: int, lines: list[str]) -> str:
@@ -40,7 +42,7 @@ def card(recipe: Recipe, data: list[str], fingerprint: str, parameters: int, lin
             f"{data[0]}; fingerprint {fingerprint[:16]}.",
             *data[1:],
             "",
-            "## Scores on the validation data",
+            f"## {SCORES}",
             "",
             *lines,
             "",
@@ -62,7 +64,7 @@ def imported_card(recipe: Recipe, parameters: int, lines: list[str]) -> str:
 def _header_lines(recipe: Recipe, parameters: int) -> list[str]:
     text = recipe.text
     languages = f": {text.source_language} → {text.target_language}" if recipe.info.learns_from == "pairs" else ""
-    sizes = f"{parameters / 1e6:.1f} million parameters: {_sizes(recipe.model)}"
+    sizes = f"{parameters / 1e6:.1f} million parameters: {size_line(recipe.model)}"
     return [
         f"# {recipe.info.noun.capitalize()}{languages}",
         "",
@@ -71,7 +73,7 @@ def _header_lines(recipe: Recipe, parameters: int) -> list[str]:
     ]
 
 
-def _sizes(model: Model) -> str:
+def size_line(model: Model) -> str:
     """The sizes of a model in a line."""
     if isinstance(model, RnnSection | TransformerSection):
         layers = f"{model.encoder_layers} + {model.decoder_layers} layers"

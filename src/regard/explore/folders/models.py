@@ -214,6 +214,14 @@ class Models:
             raise UsageError(f"there is no model {number}; they count from 0 to {len(self.folders) - 1}", "model")
         return self.folders[number]
 
+    def hold(self, task: Any) -> LoadedModel:
+        """Answer for the first model by a task loaded already, where its weights are asked for by their name."""
+        folder = self.folder(0)
+        held = LoadedModel(task, (0, None, _stamps(folder, None)))
+        with self._lock:
+            self._tasks[0, None] = held
+        return held
+
     def load_for(self, asked: ModelRequest) -> LoadedModel:
         """Load the model of a request, as :meth:`load`."""
         return self.load(asked.model, asked.snapshot, asked.weights)

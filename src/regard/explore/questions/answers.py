@@ -8,13 +8,13 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 
 from pydantic import Field
 
-import regard
 from regard.explore.folders.folder import is_running
 from regard.explore.folders.models import Models
 from regard.explore.forward.passes import shown_pixels
 from regard.explore.payload import Answer, pack
 from regard.explore.questions import attribution, equation, export, look, search, vectors
 from regard.explore.requests import Count, ModelRequest, Whole, question, split_fields
+from regard.system import VERSION
 from regard.system.errors import UsageError
 
 POINTS = 10_000
@@ -92,7 +92,7 @@ def _ask(models: Models, function: Callable[..., T], asked: Any) -> tuple[str, T
 
 def state(models: Models) -> dict[str, Any]:
     """The state of all models; no weights are loaded."""
-    return {"version": regard.__version__, "models": models.states()}
+    return {"version": VERSION, "models": models.states()}
 
 
 def stream_tokens(models: Models, asked: Any) -> Iterator[dict[str, Any]]:

@@ -67,6 +67,31 @@ def attribute(seen: ModelInputs, without: AblationRequest, score: Score) -> tupl
     return told[0], {side: share.detach().cpu().numpy() for side, share in shares.items()}
 
 
+def integrate(
+    seen: ModelInputs, without: AblationRequest, score: Score, passes: int
+) -> tuple[float, float, dict[str, NDArray[Any]]]:
+    """A score, the score where all embeddings are zero, and integrated gradients of the tokens of each side.
+
+    The shares of all tokens of all sides add up to the difference of the two scores.
+
+    Args:
+        seen, without, score: as of :func:`attribute`.
+        passes: as of :func:`~regard.models.attribution.integrated_gradients`.
+    """
+    from regard.models.attribution import integrated_gradients
+
+    task = seen.task
+
+    def run() -> Tensor:
+        with without.ablations.apply(task.recipe.model):
+            return score(seen.run())
+
+    stacks = task.recipe.model.info.stacks
+    whole = read_ablated(seen, without, lambda hidden_TD: float(score(hidden_TD)))
+    baseline, shares = integrated_gradients(task.model, tuple(stacks.values()), run, passes)
+    return whole, baseline, {side: shares[stack].detach().cpu().numpy() for side, stack in stacks.items()}
+
+
 def explained_score(seen: ModelInputs, place: int | None, label: str | None) -> Score:
     """The score to be explained.
 
@@ -94,24 +119,59 @@ def explained_score(seen: ModelInputs, place: int | None, label: str | None) -> 
         return _tag(seen, place, label)
     if label is not None:
         raise UsageError("this model knows no labels; name a place", "label")
-    return _piece(seen, place)
+    return piece_score(seen, place)
 
 
-def _piece(seen: ModelInputs, place: int) -> Score:
-    """The piece written at a place; in a gap the most probable one."""
-    task, id = seen.task, seen.written_ids[place]
+def piece_score(seen: ModelInputs, place: int, id: int | None = None) -> Score:
+    """The log-probability of a piece at a place.
+
+    Args:
+        seen: a scene of a model that predicts pieces.
+        place: among those that are written; of a language model also the one after the last.
+        id: of the piece; default: the one written there; in a gap, and after the last, the most probable one.
+
+    Raises:
+        UsageError: nothing was predicted there.
+    """
+    task = seen.task
     row = place
     if task.info.writes == "continuation":
         if not place:
             raise UsageError("the first token was given: nothing came before it", "place")
         row = place - 1
-    chosen = [] if task.info.writes == "words" and id == task.mask else [id]
+    if id is None and place < len(seen.written_ids):
+        id = seen.written_ids[place]
+        id = None if task.info.writes == "words" and id == task.mask else id
+    chosen = [] if id is None else [id]
 
     def score(hidden_TD: Tensor) -> Tensor:
         score_V = PIECE_SCORES[task.info.writes](task.model, hidden_TD)[row].double()
         if not chosen:
             chosen.append(most_probable_piece(task, score_V))
         return score_V.log_softmax(0)[chosen[0]]
+
+    return score
+
+
+def pieces_score(seen: ModelInputs, places: Sequence[int]) -> Score:
+    """The log-probability of all pieces written at some places, each given those before it.
+
+    Args:
+        seen: a scene of a model that predicts pieces.
+        places: among those that are written; none of them a gap.
+
+    Raises:
+        UsageError: nothing was predicted there.
+    """
+    task = seen.task
+    behind = int(task.info.writes == "continuation")
+    if behind and 0 in places:
+        raise UsageError("the first token was given: nothing came before it", "place")
+    rows, ids = [place - behind for place in places], [seen.written_ids[place] for place in places]
+
+    def score(hidden_TD: Tensor) -> Tensor:
+        score_RV = PIECE_SCORES[task.info.writes](task.model, hidden_TD)[rows].double()
+        return score_RV.log_softmax(1)[range(len(ids)), ids].sum()
 
     return score
 
@@ -273,5 +333,6 @@ def read_ablated(seen: ModelInputs, without: AblationRequest, read: Callable[[Te
 
     from regard.models.captured_attention import evaluating
 
-    with torch.inference_mode(), evaluating(seen.task.model), without.ablations.apply(seen.task.recipe.model):
+    # inference mode would leave tensors in the scene's layout that no gradient can pass later
+    with torch.no_grad(), evaluating(seen.task.model), without.ablations.apply(seen.task.recipe.model):
         return read(seen.run())

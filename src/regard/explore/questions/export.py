@@ -11,7 +11,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
-import regard
 from regard.explore.folders.models import LoadedModel, Models
 from regard.explore.forward.passes import ForwardPass, forward_pass
 from regard.explore.forward.record import NAMES, Kind
@@ -22,6 +21,7 @@ from regard.explore.pictures.view import View
 from regard.explore.questions.first_head import first_head
 from regard.explore.questions.look import every_weight, pass_values
 from regard.explore.requests import Flag, ImageRequest, Number, Place, Request, question
+from regard.system import VERSION
 from regard.system.errors import RegardError, UsageError
 
 PARTS = {"positions": "positions", "scaling": "scaling", "mask": "the mask"}
@@ -78,7 +78,7 @@ def render_page(one: ForwardPass, model: Mapping[str, Any], asked: WindowedReque
     kept = {**model, "folder": model["name"], **UNTOLD}
     told = {
         **values,
-        "version": regard.__version__,
+        "version": VERSION,
         "model": kept,
         "asked": request_values(asked.asked),
         **asked.values,

@@ -1,0 +1,1 @@
+"""The public Python interface: a class for each task, and what the attention page answers as labelled arrays."""

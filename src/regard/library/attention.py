@@ -1,0 +1,248 @@
+"""Attention of one forward pass as labelled arrays, as the page shows it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from html import escape
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.explore.folders.models import Models
+from regard.explore.forward.head_measures import entropy, rollout
+from regard.explore.forward.inputs import Token, by_word
+from regard.explore.forward.passes import forward_pass
+from regard.explore.forward.record import AttentionRecord, Kind, Words, is_self_attention
+from regard.explore.forward.text_windows import fit_request
+from regard.explore.pictures.view import View
+from regard.explore.questions.export import SQUARES, describe_changes, export_file
+from regard.explore.requests import AblationRequest, Request, read
+from regard.library.figure import Figure, framed_page
+from regard.system.errors import RegardError, UsageError
+
+
+@dataclass(frozen=True, eq=False)
+class TokenLabels:
+    """The tokens along one axis of an array.
+
+    Args:
+        tokens: as the page shows them.
+        offsets: ``(tokens, 2)``: the characters of ``text`` that each covers, from and to; none for a special symbol.
+        words: each word with the indices of its tokens; a special symbol is a word of its own.
+        text: as the tokenizer has it; of an image nothing.
+    """
+
+    tokens: tuple[str, ...]
+    offsets: NDArray[np.int64]
+    words: tuple[tuple[str, tuple[int, ...]], ...]
+    text: str
+
+    @classmethod
+    def of(cls, tokens: Sequence[Token], words: Words, text: str) -> TokenLabels:
+        """The labels of tokens of a pass."""
+        return cls(
+            tuple(token.text for token in tokens),
+            np.array([(token.start, token.end) for token in tokens], np.int64).reshape(-1, 2),
+            tuple((word, tuple(places)) for word, places in words),
+            text,
+        )
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A pass, and how it was asked for."""
+
+    models: Models
+    asked: Request
+    record: AttentionRecord
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Attention:
+    """The attention weights of one forward pass, of one kind of attention.
+
+    Args:
+        kind: ``encoder`` or ``decoder`` (self-attention), ``cross`` (from what is written to what is read), or ``pool``
+            (one learned query).
+        weights: ``[layer, head, query, key]``; a row over the keys sums to one.
+        queries: the tokens that attend, the rows; of ``cross`` what is written at each place.
+        keys: the tokens attended to, the columns.
+        kinds: of attention that this pass has; :meth:`of` gives another.
+        source, target: the texts read and written, as the tokenizers have them.
+    """
+
+    kind: Kind
+    weights: NDArray[np.float32]
+    queries: TokenLabels
+    keys: TokenLabels
+    kinds: tuple[Kind, ...]
+    source: str
+    target: str
+    _seen: _Seen = field(repr=False)
+
+    def __repr__(self) -> str:
+        layers, heads, queries, keys = self.weights.shape
+        text = self.source if len(self.source) <= 40 else self.source[:39] + "…"
+        sizes = f"{layers} layers, {heads} heads, {queries} queries, {keys} keys"
+        return f"<Attention {self.kind}: {sizes}{f'; {text!r}' if text else ''}>"
+
+    def of(self, kind: Kind) -> Attention:
+        """Another kind of attention of the same pass.
+
+        Raises:
+            UsageError: the model has no such kind.
+        """
+        return _attention(self._seen, kind)
+
+    def by_word(self) -> NDArray[np.float64]:
+        """``weights`` by word: summed over a key word's tokens, averaged over a query word's."""
+        queries, keys = ([list(places) for _, places in side.words] for side in (self.queries, self.keys))
+        return np.array([[by_word(one.astype(np.float64), queries, keys) for one in layer] for layer in self.weights])
+
+    def rollout(self, layer: int | None = None) -> NDArray[np.float64]:
+        """Attention rollout ``[query, key]``: how much of each token reaches each place of a layer [Abnar20 §3].
+
+        Args:
+            layer: counted from 1; default: the last.
+
+        Raises:
+            UsageError: it is no self-attention, or there is no such layer.
+        """
+        if not is_self_attention(self.kind):
+            raise UsageError("only within one text can attention be followed from layer to layer", "kind")
+        self._check(layer, None)
+        return np.asarray(rollout(list(self.weights[:layer])), np.float64)
+
+    def entropy(self) -> NDArray[np.float64]:
+        """``[layer, head, query]``: the entropy of each row, in bits; 0 looks at one token [Clark19 §3.3]."""
+        return np.asarray(entropy(self.weights.astype(np.float64)), np.float64)
+
+    def plot(
+        self, layer: int | None = None, head: int | None = None, *, words: bool = False, token: str | None = None
+    ) -> Figure:
+        """The picture that ``regard attend --svg`` and the page write.
+
+        Args:
+            layer: counted from 1; default: all, or with ``head`` or ``token`` the last.
+            head: counted from 1; default: all, each small.
+            words: words instead of tokens; ``token``: where this word looks (its last occurrence). Not for images.
+
+        Raises:
+            UsageError: there is no such layer, head or word.
+            RegardError: a single head has too many weights for a picture.
+        """
+        self._check(layer, head)
+        seen = self._seen
+        if layer is None and (head is not None or token is not None):
+            layer = len(self.weights)
+        if seen.asked.image is not None:
+            if words or token is not None:
+                raise UsageError("patches of an image have no words", "words" if words else "token")
+            return Figure(export_file(seen.models, seen.asked, "svg", self.kind, layer, head)[0].decode())
+        cut = fit_request(seen.models, seen.models.load_for(seen.asked), seen.asked)
+        remark = " ".join(filter(None, (cut.label, describe_changes(cut.asked))))
+        view = View(seen.record, self.kind, layer, head, words or token is not None)
+        return Figure(view.svg(token, remark, SQUARES))
+
+    def page(self) -> str:
+        """The page with this pass alone, as ``regard attend --html`` writes it: one HTML file without network.
+
+        Raises:
+            RegardError: the pass has more weights than a file should hold.
+        """
+        return export_file(self._seen.models, self._seen.asked, "html", self.kind)[0].decode()
+
+    def _repr_html_(self) -> str:
+        """The page in a frame; a still picture where scripts are off, or where the pass is too large for a page."""
+        try:
+            still = self.plot()
+            try:
+                return framed_page(self.page(), still)
+            except RegardError:
+                return still.image
+        except RegardError as error:
+            return f"<p>{escape(repr(self))}: {escape(str(error))}</p>"
+
+    def _check(self, layer: int | None, head: int | None) -> None:
+        layers, heads = self.weights.shape[:2]
+        for name, number, most in (("layer", layer, layers), ("head", head, heads)):
+            if number is not None and not 1 <= number <= most:
+                raise UsageError(f"there is no {name} {number}; they count from 1 to {most}", name)
+
+
+def request(
+    task: Any, weights: str, changes: AblationRequest, given: object, target: str | None, window: int | None
+) -> Request:
+    """What is asked of a model: a text, or the pixels of an image.
+
+    Args:
+        task: the loaded model; ``weights``: the name of its weights; ``changes``: its ablations.
+        given: a text; of a model of images an array, or a line of pixel values.
+        target: what is written, forced.
+        window: which part of a text that is longer than the model reads, from 1.
+
+    Raises:
+        UsageError: it does not fit the model.
+        RegardError: an image is not of the size that the model reads.
+    """
+    if task.info.reads == "image":
+        if target is not None or window is not None:
+            raise UsageError("is not for a model of images", "window" if target is None else "target")
+        if not isinstance(given, str | np.ndarray):
+            raise UsageError("expected an array of pixel values, height × width (× channels)", "text")
+        asked: dict[str, Any] = {"image": {"pixels": task.images([given])[0].ravel().tolist()}}
+    else:
+        asked = {"text": given, "target": target, "window": window}
+    if target is not None and task.info.writes != "text":
+        raise UsageError("this model reads a text and writes none", "target")
+    return replace(read(Request, asked), weights=weights, changes=changes)
+
+
+def attention_of(models: Models, asked: Request, kind: Kind | None) -> Attention:
+    """The attention of a request; of a text that is longer than the model reads that of a part, with a warning.
+
+    Raises:
+        UsageError: the model has no such kind of attention.
+        RegardError: it has none, or the text is empty.
+    """
+    record = forward_pass(models, asked).record
+    if not record.kinds:
+        raise RegardError("this model has no attention to look at", "model")
+    first: Kind = "cross" if "cross" in record.kinds else record.kinds[0]
+    return _attention(_Seen(models, asked, record), kind or first)
+
+
+def warn_of_parts(models: Models, asked: Request) -> None:
+    """Warn where a text is longer than the model reads, and no part of it is named."""
+    cut = fit_request(models, models.load_for(asked), asked)
+    if cut.label and asked.window is None:
+        warnings.warn(f"{cut.label} window= gives another.", stacklevel=3)
+
+
+def _attention(seen: _Seen, kind: Kind) -> Attention:
+    record = seen.record
+    if kind not in record.kinds:
+        raise UsageError(f"{kind!r} is not there; this model has {' and '.join(record.kinds)} attention", "kind")
+    image = seen.asked.image is not None
+    queries, keys = record.words(kind)
+    if image or kind == "pool":
+        queries = [(token.text, [place]) for place, token in enumerate(record.queries(kind))]
+    if image:
+        keys = [(token.text, [place]) for place, token in enumerate(record.keys(kind))]
+    query_text = record.target_text if kind in ("decoder", "cross") else record.source_text
+    return Attention(
+        kind,
+        np.stack(record.weights[kind]),
+        TokenLabels.of(record.queries(kind), queries, query_text),
+        TokenLabels.of(record.keys(kind), keys, record.target_text if kind == "decoder" else record.source_text),
+        tuple(record.kinds),
+        record.source_text,
+        record.target_text,
+        seen,
+    )

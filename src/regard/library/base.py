@@ -1,0 +1,239 @@
+"""What all public models share: loading, description, ablations, and the questions that the page asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from copy import copy
+from functools import wraps
+from inspect import getattr_static
+from pathlib import Path
+from types import FunctionType, GeneratorType
+from typing import Any, Self
+
+from numpy.typing import NDArray
+
+from regard.config import Recipe
+from regard.explore.folders.models import Models
+from regard.explore.forward.record import Kind
+from regard.explore.requests import UNCHANGED, AblationRequest, Flag, Heads, question
+from regard.library.attention import Attention, attention_of, request, warn_of_parts
+from regard.library.attribution import PASSES, Attribution, Method, attribution
+from regard.library.outputs import OutputRequest, explained_output
+from regard.library.summary import Summary
+from regard.system.errors import UsageError
+from regard.tasks import model_folder
+from regard.tasks.protocols import Task
+
+_CLASSES: dict[type[Any], type[Any]] = {}
+"""The public class of each task's class."""
+_RUNNING: ContextVar[tuple[int, ...]] = ContextVar("running", default=())
+"""The models whose ablations are applied already."""
+
+
+class Model:
+    """A trained model of any task, as :func:`regard.load` gives it; each task has its own class.
+
+    Args:
+        recipe: everything that decided its training.
+        assets: tokenizers and labels.
+        model: the torch module; ablations do not apply to direct calls of it.
+    """
+
+    recipe: Recipe
+    assets: Any
+    model: Any
+    _models: Models | None = None
+    _weights = ""
+    _changes = UNCHANGED
+
+    def __init_subclass__(cls) -> None:
+        """Register a task's class, and let its methods run with the ablations of :meth:`without`."""
+        super().__init_subclass__()
+        _CLASSES.setdefault(cls.__bases__[0], cls)
+        for name in dir(cls):
+            found = getattr_static(cls, name)
+            if isinstance(found, FunctionType) and not name.startswith("_") and name not in vars(Model):
+                setattr(cls, name, _with_ablations(found))
+
+    @classmethod
+    def load(cls, folder: Path | str, device: str | None = None) -> Self:
+        """Load a model of this class.
+
+        Args:
+            folder: what ``regard train`` wrote, or ``regard.train``.
+            device: ``cpu``, ``cuda``, ``cuda:1`` …; default: a GPU if there is one.
+
+        Raises:
+            UsageError: it is a model of another task.
+            RegardError: it is no model folder, or a file of it is damaged.
+        """
+        task = model_folder.load(folder, device)
+        found = opened(task, folder)
+        if not isinstance(found, cls):
+            raise UsageError(f"is a {type(found).__name__}, no {cls.__name__}", str(folder))
+        return found
+
+    @property
+    def summary(self) -> Summary:
+        """What the model is: title, sizes, labels, scores, ablations."""
+        return Summary.of(self, self._explored.folders[0].path, self._changes)
+
+    def __repr__(self) -> str:
+        if self._models is None:
+            return super().__repr__()
+        return f"<{type(self).__name__} {self.summary.line}>"
+
+    def _repr_html_(self) -> str:
+        """The description as a table, for a notebook."""
+        return self.summary.html
+
+    def without(
+        self,
+        *,
+        heads: Sequence[tuple[Kind, int, int]] = (),
+        positions: bool = False,
+        scaling: bool = False,
+        mask: bool = False,
+    ) -> Self:
+        """The same model with parts switched off, in all its methods; the weights are shared.
+
+        Args:
+            heads: each as kind of attention, layer and head, counted from 1: ``("cross", 3, 1)``.
+            positions: without positional encodings; ``scaling``: without the division of scores by √d_k;
+                ``mask``: without the mask of later tokens.
+
+        Raises:
+            UsageError: the model has no such part.
+        """
+        here = self._changes
+        asked = _ablation_request(tuple(heads), positions, scaling, mask)
+        changes = AblationRequest(
+            tuple(sorted({*here.off, *asked.off})),
+            here.positions and asked.positions,
+            here.scaling and asked.scaling,
+            here.mask and asked.mask,
+        )
+        with changes.ablations.apply(self.recipe.model):  # a part that is not there is refused now
+            found = copy(self)
+        found._changes = changes
+        return found
+
+    def attention(
+        self,
+        text: str | NDArray[Any],
+        target: str | None = None,
+        kind: Kind | None = None,
+        *,
+        window: int | None = None,
+    ) -> Attention:
+        """The attention weights of one forward pass, those that the page shows.
+
+        Args:
+            text: what is read; for a model of images an array height × width (× channels) of pixel values, or a line.
+            target: what a translator or a model of missing spans writes, forced; default: its own greedy output.
+            kind: ``encoder``, ``decoder``, ``cross`` or ``pool``; default: ``cross`` if there is one, else the first.
+            window: which part of a text longer than the model reads, from 1; default: the page's, and a warning.
+
+        Raises:
+            UsageError: the model has no such kind of attention, or writes no text.
+            RegardError: the text is empty, an image is of another size, or the model has no attention.
+        """
+        models, asked = self._explored, request(self, self._weights, self._changes, text, target, window)
+        warn_of_parts(models, asked)
+        return attention_of(models, asked, kind)
+
+    def attribute(
+        self,
+        text: str | NDArray[Any],
+        target: str | None = None,
+        against: str | None = None,
+        *,
+        word: str | int | None = None,
+        method: Method = "gradient_x_input",
+        passes: int = PASSES,
+        window: int | None = None,
+    ) -> Attribution:
+        """How much each token contributes to an output, or to one output instead of another [Yin22].
+
+        Args:
+            text: what is read, as of :meth:`attention`.
+            target: the output to explain. Of a translator or a model of missing spans a whole text, default: its own;
+                of a language model the continuation, default: the most probable piece; of a model of masked words what
+                fills the gap; of a classifier or a tagger the label; default: the most probable.
+            against: another output, whose score is taken off. Where two written texts differ first, it is the piece
+                there instead of the other, after the same beginning.
+            word: of what is written, tagged, or read by a language model: the word to explain (its last occurrence), or
+                the index of a token; ``against`` is then another word in its place.
+            method: ``gradient_x_input`` [Shrikumar16], to first order, as on the page; or ``integrated_gradients``
+                [Sundararajan17], whose shares add up to the score less that of embeddings of zero.
+            passes: most passes of integrated gradients; fewer where ``delta``, their error, is small already.
+            window: as of :meth:`attention`.
+
+        Raises:
+            UsageError: the model has no such output.
+            RegardError: the text is empty or too long, or an image is of another size.
+        """
+        models = self._explored
+        written = target if self.recipe.info.writes == "text" else None
+        asked = request(self, self._weights, self._changes, text, written, window)
+        warn_of_parts(models, asked)
+        explained = explained_output(OutputRequest(models, asked, target, against, word))
+        return attribution(explained, self._changes, method, passes)
+
+    @property
+    def _explored(self) -> Models:
+        """The model as the page has it."""
+        if self._models is None:
+            raise UsageError("was made by hand; regard.load opens what can be looked at", type(self).__name__)
+        return self._models
+
+    @contextmanager
+    def _ablated(self) -> Iterator[None]:
+        """While the context is open, the model runs with its ablations; once, however deep the calls."""
+        running = _RUNNING.get()
+        if self._changes == UNCHANGED or id(self) in running:
+            yield
+            return
+        token = _RUNNING.set((*running, id(self)))
+        try:
+            with self._changes.ablations.apply(self.recipe.model):
+                yield
+        finally:
+            _RUNNING.reset(token)
+
+
+def opened(task: Task, folder: Path | str) -> Model:
+    """The public model of a loaded task."""
+    found: Model = _CLASSES[type(task)](task.recipe, task.assets, task.model)
+    found._models = Models([folder])
+    found._weights = found._models.hold(task).weights
+    return found
+
+
+@question
+def _ablation_request(heads: Heads, positions: Flag, scaling: Flag, mask: Flag) -> AblationRequest:
+    return AblationRequest(heads, not positions, not scaling, not mask)
+
+
+def _with_ablations(function: FunctionType) -> Any:
+    """A method that runs with its model's ablations; a generator runs with them between two of its values."""
+
+    @wraps(function)
+    def run(self: Model, *given: Any, **named: Any) -> Any:
+        with self._ablated():
+            found = function(self, *given, **named)
+        return _each_ablated(self, found) if isinstance(found, GeneratorType) else found
+
+    return run
+
+
+def _each_ablated(model: Model, values: Iterator[Any]) -> Iterator[Any]:
+    while True:
+        with model._ablated():
+            try:
+                value = next(values)
+            except StopIteration:
+                return
+        yield value

@@ -1,0 +1,87 @@
+"""The public classes, one for each task, and the functions that give them: ``load`` and ``train``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
+from pathlib import Path
+from typing import Any, ParamSpec
+
+from regard.library.base import Model, opened
+from regard.runs.train import train as train_task
+from regard.tasks import model_folder
+from regard.tasks.classification.classifier import Classification
+from regard.tasks.classification.pairs.classifier import PairClassification
+from regard.tasks.encoding import Encoding
+from regard.tasks.images.classifier import ImageClassification
+from regard.tasks.language import generator, masked, spans
+from regard.tasks.tagging.tagger import Tagging
+from regard.tasks.translation.translator import Translation
+
+P = ParamSpec("P")
+
+
+class Translator(Translation, Model):
+    """A translator: :meth:`translate`, :meth:`nbest`, :meth:`evaluate`."""
+
+
+class Classifier(Classification, Model):
+    """A classifier of texts: :meth:`classify`, :meth:`scores`, :meth:`evaluate`."""
+
+
+class PairClassifier(PairClassification, Model):
+    """A classifier of sentence pairs: :meth:`classify`, :meth:`scores`, :meth:`evaluate`."""
+
+
+class ImageClassifier(ImageClassification, Model):
+    """A classifier of images: :meth:`classify`, :meth:`scores`, :meth:`evaluate`."""
+
+
+class Tagger(Tagging, Model):
+    """A tagger of words: :meth:`tag`, :meth:`tag_words`, :meth:`evaluate`."""
+
+
+class LanguageModel(generator.LanguageModel, Model):
+    """A language model: :meth:`generate`, :meth:`stream`, :meth:`perplexity`, :meth:`score`."""
+
+
+class MaskedLm(masked.MaskedLm, Model):
+    """A model of masked words: :meth:`fill`."""
+
+
+class SpanCorruption(spans.SpanCorruption, Model):
+    """A model of missing spans: :meth:`fill`, :meth:`fillings`."""
+
+
+class TextEncoder(Encoding, Model):
+    """An encoder of texts: :meth:`encode`."""
+
+
+def load(folder: Path | str, device: str | None = None) -> Model:
+    """Load the model of a folder as the class of its task; ``Translator.load`` and so on name the class.
+
+    Args:
+        folder: what ``regard train`` wrote, or ``regard demo``.
+        device: ``cpu``, ``cuda``, ``cuda:1`` …; default: a GPU if there is one.
+
+    Raises:
+        RegardError: it is no model folder, or a file of it is damaged.
+    """
+    return opened(model_folder.load(folder, device), folder)
+
+
+def _public(function: Callable[P, Any]) -> Callable[P, Model]:
+    """The same function with the public model of the task that it returns."""
+    known = signature(function)
+
+    @wraps(function)
+    def call(*given: P.args, **named: P.kwargs) -> Model:
+        asked = known.bind(*given, **named)
+        asked.apply_defaults()
+        return opened(function(*given, **named), asked.arguments["output"])
+
+    return call
+
+
+train = _public(train_task)

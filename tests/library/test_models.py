@@ -1,0 +1,139 @@
+"""``regard.load`` gives the public class of each task, which does what the task does."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import regard
+from regard.config import TASKS
+from regard.library import models
+from regard.models.ablation import Ablations, Head
+from regard.system.errors import UsageError
+from regard.tasks import model_folder
+from tests.refusals import refused
+from tests.tasks.small_tasks import EVERY, GAPPED, PIXELS, SOURCE
+
+CLASSES = {
+    "translator": regard.Translator,
+    "recurrent": regard.Translator,
+    "classifier": regard.Classifier,
+    "reader": regard.Classifier,
+    "tagger": regard.Tagger,
+    "filler": regard.MaskedLm,
+    "speaker": regard.LanguageModel,
+    "spanner": regard.SpanCorruption,
+    "viewer": regard.ImageClassifier,
+    "encoder": regard.TextEncoder,
+}
+IMAGE = np.array(PIXELS).reshape(6, 4)
+CALLS = {
+    "translator": lambda m: [one.score for one in m.nbest([SOURCE], 2, 2)[0]],
+    "recurrent": lambda m: [one.score for one in m.nbest([SOURCE])[0]],
+    "classifier": lambda m: list(m.classify(SOURCE).probabilities.values()),
+    "reader": lambda m: list(m.classify(SOURCE).probabilities.values()),
+    "tagger": lambda m: list(m.tag(SOURCE).probabilities),
+    "filler": lambda m: [one.probability for one in m.fill(GAPPED)[0]],
+    "speaker": lambda m: list(m.score(SOURCE).log_probabilities),
+    "spanner": lambda m: [one.probability for one in m.fillings([GAPPED])[0]],
+    "viewer": lambda m: list(m.classify(IMAGE).probabilities.values()),
+    "encoder": lambda m: m.encode(SOURCE).tolist(),
+}
+"""Numbers of a call of each."""
+KINDS = {"recurrent": "cross", "reader": "pool", "speaker": "decoder", "translator": "cross"}
+
+
+def test_every_task_has_a_class() -> None:
+    assert CLASSES.keys() == EVERY.keys()
+    for info in TASKS.values():
+        (public,) = [
+            kind for kind in vars(models).values() if isinstance(kind, type) and info.model() in kind.__bases__
+        ]
+        assert issubclass(public, regard.Model)
+        assert getattr(regard, public.__name__) is public
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_class_says_what_the_task_says(name: str, folder: Callable[[str], Path]) -> None:
+    found = regard.load(folder(name), device="cpu")
+    plain = model_folder.load(folder(name), device="cpu")
+    assert type(found) is CLASSES[name]
+    assert isinstance(found, type(plain))
+    assert isinstance(CLASSES[name].load(folder(name), "cpu"), regard.Model)
+    assert CALLS[name](found) == CALLS[name](plain)
+
+
+def test_another_class_is_refused(folder: Callable[[str], Path]) -> None:
+    with refused(UsageError, "tagger", "Tagger", "Translator"):
+        regard.Translator.load(folder("tagger"))
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_methods_run_with_ablations(name: str, model: Callable[[str], regard.Model]) -> None:
+    whole = model(name)
+    kind = KINDS.get(name, "encoder")
+    changed = whole.without(heads=[(kind, 1, 1)])
+    assert type(changed) is type(whole)
+    with Ablations(off=(Head(kind, 1, 1),)).apply(whole.recipe.model):
+        expected = CALLS[name](whole)
+    assert CALLS[name](changed) == expected
+    assert expected != CALLS[name](whole)
+
+
+@pytest.mark.parametrize("part", ["positions", "scaling", "mask"])
+def test_parts_are_left_out_once(part: str, model: Callable[[str], regard.Model]) -> None:
+    """``score`` calls ``surprise``, and a stream goes on between two of its values: no change is applied twice."""
+    whole = model("speaker")
+    changed = whole.without(**{part: True})
+    with Ablations(**{part: False}).apply(whole.recipe.model):
+        expected = CALLS["speaker"](whole)
+        text = "".join(whole.stream("The", temperature=0, max_tokens=5))
+    assert CALLS["speaker"](changed) == expected
+    said = "|".join(changed.stream("The", temperature=0, max_tokens=5))
+    assert said.replace("|", "") == text
+
+
+def test_a_stream_leaves_others_alone(model: Callable[[str], regard.Model]) -> None:
+    whole = model("speaker")
+    before = CALLS["speaker"](whole)
+    parts = whole.without(positions=True).stream("The", temperature=0, max_tokens=5)
+    next(parts)
+    assert CALLS["speaker"](whole) == before
+
+
+def test_changes_add_up(model: Callable[[str], regard.Model]) -> None:
+    whole = model("translator")
+    step = whole.without(heads=[("cross", 1, 2)]).without(heads=[("encoder", 1, 1)], positions=True)
+    both = whole.without(heads=[("encoder", 1, 1), ("cross", 1, 2)], positions=True)
+    assert CALLS["translator"](step) == CALLS["translator"](both)
+    assert step.summary.changes == both.summary.changes != ""
+    assert whole.summary.changes == ""
+
+
+def test_what_is_not_there_cannot_be_left_out(model: Callable[[str], regard.Model]) -> None:
+    with refused(UsageError, "head", "9"):
+        model("translator").without(heads=[("cross", 1, 9)])
+    with refused(UsageError, "head"):
+        model("classifier").without(heads=[("cross", 1, 1)])
+    with refused(UsageError, "heads"):
+        model("classifier").without(heads=[("encoder", 0, 1)])
+    with refused(UsageError, "scaling"):
+        model("spanner").without(scaling=True)
+
+
+def test_a_model_survives_its_folder(folder: Callable[[str], Path], tmp_path: Path) -> None:
+    place = Path(shutil.copytree(folder("classifier"), tmp_path / "model"))
+    found = regard.load(place, device="cpu")
+    shutil.rmtree(place)
+    assert repr(found)
+    assert found.without(positions=True).summary.changes
+
+
+def test_a_model_made_by_hand_says_so(model: Callable[[str], regard.Model]) -> None:
+    found = model("classifier")
+    made = regard.Classifier(found.recipe, found.assets, found.model)
+    assert "Classifier" in repr(made)
+    with refused(UsageError, "Classifier"):
+        _ = made.summary
