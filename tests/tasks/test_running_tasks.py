@@ -79,7 +79,7 @@ def taught(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.mark.parametrize("task", TASKS)
 def test_what_was_trained_can_be_loaded(taught, task: str) -> None:
     model, folder, told = taught[task]
-    assert type(model) is TASKS[task]
+    assert isinstance(model, TASKS[task])
     assert isinstance(regard.load(folder, device="cpu"), TASKS[task])
     assert any(re.match(r"400 documents, [\d,]+ characters", line) for line in told)
     card = (folder / "card.md").read_text()
