@@ -1,0 +1,94 @@
+"""Every public name of Regard in one typed program.
+
+python examples/library.py MODEL TEXT [FOLDER]             what a model says, looks at, and rests on
+python examples/library.py --train SOURCE TARGET FOLDER    a translator of two files of sentences
+
+TEXT is a line of pixel values for a model of images, and has a gap, [MASK], for a model that fills gaps. Pictures go to
+FOLDER.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import regard
+
+
+def answer(model: regard.Model, text: str) -> str:
+    """What a model of any task says of a text."""
+    if isinstance(model, regard.Translator):
+        return model.translate(text)
+    if isinstance(model, regard.Classifier | regard.ImageClassifier):
+        return model.classify(text).label
+    if isinstance(model, regard.Tagger):
+        tagged = model.tag(text)
+        return " ".join(f"{word}/{tag}" for word, tag in zip(tagged.words, tagged.tags, strict=True))
+    if isinstance(model, regard.LanguageModel):
+        return model.generate(text, max_tokens=20)[0].text
+    if isinstance(model, regard.MaskedLm):
+        return model.fill(text)[0][0].text
+    if isinstance(model, regard.SpanCorruption):
+        return ", ".join(model.fill(text))
+    if isinstance(model, regard.TextEncoder):
+        return f"a vector of {model.encode(text).size} numbers"
+    raise TypeError(type(model).__name__)
+
+
+def sharpest_head(attention: regard.Attention) -> tuple[int, int]:
+    """The layer and the number, from 1, of the head whose queries look at the fewest tokens."""
+    entropy_LH = attention.entropy().mean(axis=2)
+    layer, head = divmod(int(entropy_LH.argmin()), entropy_LH.shape[1])
+    return layer + 1, head + 1
+
+
+def strongest(shares: regard.TokenShares, count: int = 3) -> str:
+    """The tokens that contribute most, for or against."""
+    labels: regard.TokenLabels = shares.labels
+    order = abs(shares.shares).argsort()[::-1][:count]
+    return ", ".join(f"{labels.tokens[place]} {shares.shares[place]:+.3f}" for place in order)
+
+
+def explain(model: regard.Model, text: str, folder: Path) -> None:
+    """What a model looks at, and what its output rests on; pictures go to a folder."""
+    attention = model.attention(text)
+    layer, head = sharpest_head(attention)
+    print(f"{attention!r}\nsharpest: {attention.kind} head {layer}·{head}")
+    picture: regard.Figure = attention.plot(layer=layer, head=head)
+    print(f"wrote {picture.save(folder / 'head.svg')}")
+    (folder / "attention.html").write_text(attention.page(), encoding="utf-8")
+    if attention.kind in ("encoder", "decoder"):
+        print(f"rollout from the first token: {attention.rollout()[:, 0].round(3).tolist()}")
+    changed = model.without(heads=[(attention.kind, layer, head)])
+    print(f"without it: {answer(changed, text)}")
+    if isinstance(model, regard.TextEncoder):
+        return
+    word = 1 if isinstance(model, regard.Tagger) else None
+    found: regard.Attribution = model.attribute(text, word=word, method="integrated_gradients", passes=100)
+    print(f"{found.output!r} rests on {strongest(found.source)}")
+
+
+def main(arguments: list[str]) -> int:
+    """Run the program; the exit code."""
+    try:
+        if arguments[:1] == ["--train"] and len(arguments) == 4:
+            model = regard.train(source=arguments[1], target=arguments[2], output=arguments[3])
+        elif len(arguments) in (2, 3):
+            model = regard.load(arguments[0])
+        else:
+            print(__doc__, file=sys.stderr)
+            return 2
+        print(f"regard {regard.__version__}\n{model!r}")
+        if arguments[0] != "--train":
+            folder = Path(*arguments[2:])
+            folder.mkdir(parents=True, exist_ok=True)
+            print(answer(model, arguments[1]))
+            explain(model, arguments[1], folder)
+    except regard.RegardError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
