@@ -148,7 +148,6 @@ CASES = [
     Case("labels_quote_open", teach(), 1, "l.csv:2", {"l.csv": b'the cat,a\n"the dog,b\n' + b"the cat,b\n" * 5}),
     Case("labels_binary", teach(), 1, "binary", {"l.csv": BINARY}),
     Case("labels_picture", teach(), 1, "picture", {"l.csv": PICTURE}),
-    Case("labels_in_a_cell_too_long", teach(), 1, "l.csv:1", {"l.csv": b'"' + b"x" * 200_000 + b'",a\nthe cat,b\n'}),
     Case("labels_swapped", teach(), 1, "swapped", {"l.csv": SWAPPED}),
     Case("labels_not_json", teach(name="l.jsonl"), 1, "l.jsonl:2", {"l.jsonl": JSON_LABEL + b'{"text"\n'}),
     Case("labels_without_key", teach(name="l.jsonl"), 1, "l.jsonl:2", {"l.jsonl": JSON_LABEL + b'{"text": "a"}\n'}),

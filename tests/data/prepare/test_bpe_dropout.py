@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from regard.data.prepare import bpe_dropout
-from regard.data.prepare.bpe_dropout import SegmentedShards, Segmenter, WordTable, hash_positions
+from regard.data.prepare.bpe_dropout import SegmentationSampler, SegmentedShards, Segmenter, WordTable, hash_positions
 from regard.data.prepare.shards import Shards, SideWriter
 from regard.text.tokenizers.tokenizer import Tokenizer, learn
 
@@ -68,6 +68,17 @@ def test_the_tokens_and_the_longest_are_those_of_what_is_drawn(tmp_path: Path, t
     found = [[len(ids) for ids in parts(side, epoch, list(range(len(TEXTS))))] for epoch in range(8)]
     assert side.tokens == sum(found[0]) > sum(len(ids) + 1 for ids in tokenizer.ids_batch(TEXTS))
     assert max(map(max, found)) <= side.longest == 12
+
+
+def test_a_word_of_a_million_letters_is_not_drawn(tokenizer: Tokenizer, monkeypatch) -> None:
+    word = "lowest" * 2
+    assert len({tuple(ids) for ids in Segmenter(tokenizer, 0.4, 1).sample(word, 16)}) > 1
+    monkeypatch.setattr(bpe_dropout, "LONGEST", len(word) - 1)
+    segmenter = Segmenter(tokenizer, 0.4, 1)
+    assert segmenter.sample(word, 16) == [tokenizer.encode(word).ids] * 16
+    assert SegmentationSampler(tokenizer, segmenter, 16).of(tuple(tokenizer.encode(word).ids)) == [
+        tokenizer.encode(word).ids
+    ]
 
 
 def test_the_hash_is_even() -> None:

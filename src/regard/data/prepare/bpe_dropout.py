@@ -28,6 +28,9 @@ from regard.text.tokenizers.tokenizer import Tokenizer
 
 PART = 65_536
 """Sentences whose words are in memory at a time while tokens are counted."""
+LONGEST = 4096
+"""Letters of a word whose segmentations are drawn: each draw takes a microsecond a letter. A longer one, such as an
+encoded file in the midst of a text, stays as it is."""
 Ids = NDArray[np.int64]
 
 
@@ -57,8 +60,11 @@ class Segmenter:
     def sample(self, word: str, count: int) -> list[list[int]]:
         """``count`` segmentations of a word (in byte letters, see :meth:`Tokenizer.words`), repeats included.
 
-        Repeats keep the probabilities right: each draw is as likely as the method says.
+        Repeats keep the probabilities right: each draw is as likely as the method says. A word of more than
+        :data:`LONGEST` letters is not drawn: it has ``count`` times its segmentation without dropout.
         """
+        if len(word) > LONGEST:
+            return [self.plain(word)] * count
         number = int.from_bytes(sha256(word.encode()).digest()[:8], "little")
         uniform = Random(key(self.seed, "segmentation", number)).random
         return [self._merge(word, self.dropout, uniform) for _ in range(count)]
@@ -263,12 +269,13 @@ class SegmentationSampler:
         self.tokenizer, self._segmenter, self._count = tokenizer, segmenter, count
 
     def of(self, pieces: tuple[int, ...]) -> list[list[int]]:
-        """The segmentations of a word; a symbol, or a word that never varies, has only the first."""
+        """The segmentations of a word; a symbol, a word that never varies or a very long one has only the first."""
         plain = list(pieces)
-        if any(piece < self.tokenizer.symbols for piece in plain):
+        names = [self.tokenizer.names[id] for id in plain]
+        if min(plain, default=0) < self.tokenizer.symbols or sum(map(len, names)) > LONGEST:
             return [plain]
         starts = np.flatnonzero(self.tokenizer.word_starts(plain))
-        parts = ["".join(self.tokenizer.names[id] for id in part) for part in np.split(np.array(plain), starts[1:])]
+        parts = ["".join(part) for part in np.split(np.array(names, object), starts[1:])]
         drawn = zip(*(self._segmenter.sample(part, self._count) for part in parts), strict=True)
         return draw_segmentations(plain, [[id for part in one for id in part] for one in drawn])
 
