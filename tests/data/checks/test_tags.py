@@ -101,6 +101,24 @@ def test_validation_texts_are_looked_for(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("tags", "kind", "severity", "holds"),
+    [
+        (["NOUN", "VERB"], "unexplained tag", "fatal", "'NOUN', 'VERB'"),
+        (["B-PER", "I-PER", "B-LOC", "NOUN"], "unexplained tag", "warning", "'NOUN'"),
+        (["B-ORG", "O"], "unknown label", "fatal", "'ORG'"),
+        (["B-ORG", "B-PER"], "unknown label", "warning", "'ORG'"),
+    ],
+)
+def test_validation_tags_that_training_never_has(tmp_path: Path, tags, kind, severity, holds) -> None:
+    other = open_tagged(write(tmp_path / "b.conll", [[(f"new{n}", tag)] for n, tag in enumerate(tags)]))
+    report = check_tags([open_tagged(write(tmp_path / "a.conll", GOOD))], None, {"the validation texts": other})
+    (finding,) = report.findings
+    assert (finding.kind, finding.severity, finding.examples[0][0]) == (kind, severity, str(tmp_path / "b.conll"))
+    assert holds in finding.sentence
+    assert "the validation texts" in finding.sentence
+
+
 def test_lines_of_something_else_are_no_tagged_text(tmp_path: Path) -> None:
     (tmp_path / "labels.tsv").write_text("".join(f"what{n}\tDESC\nwho{n}\tHUM\n" for n in range(600)))
     report = check_tags([open_tagged(tmp_path / "labels.tsv")])

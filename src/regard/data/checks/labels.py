@@ -344,4 +344,5 @@ def overlap_drafts(
         count = sum(other.labels[label] for label in unknown)
         share = count / max(1, other.labels.total())
         sentence = f"{count:,} {labelled} of {name} have a label that nothing is learned of: {quote_labels(unknown)}."
-        yield draft("unknown label", "warning", count, share, sentence, first_places(unknown, [other]))
+        severity: Severity = "fatal" if count == other.labels.total() else "warning"
+        yield draft("unknown label", severity, count, share, sentence, first_places(unknown, [other]))

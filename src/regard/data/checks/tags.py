@@ -138,6 +138,7 @@ def report_tags(
         drafts += [*_tag_drafts(labels, scans, words), *_one_text(texts, words), *corpus_drafts(scans)]
         for name, other in others.items():
             drafts += overlap_drafts(name, other, scans, labels, "words" if written == "none" else "spans")
+            drafts += _unexplained([other], f" of {name}")
     means = [sum(getattr(scan, size) for scan in scans) / max(1, texts) for size in ("characters", "words")]
     return TagReport(texts, means[0], means[1], look_up(drafts, read), dict(labels.most_common()), words, written)
 
@@ -161,22 +162,29 @@ def _long_words(scan: TagScan) -> Iterator[Draft]:
         yield draft("long word", severity_of(share, 0.01, 0.5), count, share, sentence, scan.places["long word"])
 
 
-def _tag_drafts(labels: Counter[str], scans: Sequence[TagScan], words: int) -> Iterator[Draft]:
-    """Findings on the tags of all corpora together."""
+def _unexplained(scans: Sequence[TagScan], where: str = "") -> Iterator[Draft]:
+    """Tags that the scheme does not explain; ``where`` they stand, for the sentence."""
     scheme = scans[0].scheme
     tags = sum((scan.tags for scan in scans), Counter[str]())
     strange = Counter({tag: tags[tag] for tag in unrecognised_tags(tags)}) if scheme != "none" else Counter[str]()
-    if strange:
-        count, named = strange.total(), quote_labels([tag for tag, _ in strange.most_common()])
-        share = count / max(1, count + labels.total())
-        sentence = (
-            f"{count:,} words have tags that {scheme.upper()} does not explain: {named}. They are taken for "
-            'O; if each word has a tag of its own, set tagging.scheme = "none".'
-        )
-        places = [
-            ExamplePosition(scan, scan.first_tags[tag]) for scan in scans for tag in strange if tag in scan.first_tags
-        ]
-        yield draft("unexplained tag", severity_of(share, 0.0, 0.5), count, share, sentence, places[:EXAMPLES])
+    if not strange:
+        return
+    count, named = strange.total(), quote_labels([tag for tag, _ in strange.most_common()])
+    share = count / max(1, count + sum(scan.labels.total() for scan in scans))
+    sentence = (
+        f"{count:,} words{where} have tags that {scheme.upper()} does not explain: {named}. They are taken for "
+        'O; if each word has a tag of its own, set tagging.scheme = "none".'
+    )
+    places = [
+        ExamplePosition(scan, scan.first_tags[tag]) for scan in scans for tag in strange if tag in scan.first_tags
+    ]
+    yield draft("unexplained tag", severity_of(share, 0.0, 0.5), count, share, sentence, places[:EXAMPLES])
+
+
+def _tag_drafts(labels: Counter[str], scans: Sequence[TagScan], words: int) -> Iterator[Draft]:
+    """Findings on the tags of all corpora together."""
+    scheme = scans[0].scheme
+    yield from _unexplained(scans)
     if not labels or (len(labels) == 1 and scheme == "none"):
         tag = f"All words have one tag, {quote_labels(list(labels))}"
         said = tag if scheme == "none" else "No word is part of a span"
