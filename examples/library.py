@@ -21,6 +21,8 @@ def answer(model: regard.Model, text: str) -> str:
         return model.translate(text)
     if isinstance(model, regard.Classifier | regard.ImageClassifier):
         return model.classify(text).label
+    if isinstance(model, regard.PairClassifier):
+        return model.classify(text).label  # TEXT holds both, [SEP] between them
     if isinstance(model, regard.Tagger):
         tagged = model.tag(text)
         return " ".join(f"{word}/{tag}" for word, tag in zip(tagged.words, tagged.tags, strict=True))

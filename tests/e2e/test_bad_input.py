@@ -156,7 +156,7 @@ CASES = [
     Case("labels_too_few", teach(), 1, "", {"l.csv": b"the cat,a\nthe cat,b\n"}),
     Case("labels_one_beside_none", teach(SCOPE), 1, "nothing to classify", {"l.csv": LABELLED.replace(b",b", b",oos")}),
     Case("labels_without_what_is_none", teach(SCOPE), 1, "so no threshold can be chosen"),
-    Case("labels_validated_on_others", teach("--valid v.csv"), 1, "label of the training data", {"v.csv": b"a,c\n"}),
+    Case("labels_validated_on_others", teach("--valid v.csv"), 1, "v.csv:1", {"v.csv": b"a,c\n"}),
     Case("labels_missing_validation", teach("--valid absent.csv"), 2, "absent.csv"),
     Case("labels_not_named", "train --task classification --output new", 2, "--train"),
     Case("task_misspelt", "train --task clasification --train a.en --output new", 2, "Did you mean 'classification'"),

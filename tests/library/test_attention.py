@@ -13,13 +13,13 @@ from regard.explore.questions.look import SIDES
 from regard.system.errors import RegardError, UsageError
 from tests.explore.payloads import unpack
 from tests.refusals import refused
-from tests.tasks.small_tasks import EVERY, GAPPED, PIXELS, SOURCE, TARGET, before, put, recurrent, speaker
+from tests.tasks.small_tasks import EVERY, PIXELS, SOURCE, TARGET, TEXTS, before, put, recurrent, speaker
 
 IMAGE = np.array(PIXELS).reshape(6, 4)
 
 
 def given(name: str) -> str | np.ndarray:
-    return IMAGE if name == "viewer" else GAPPED if name in ("filler", "spanner") else SOURCE
+    return IMAGE if name == "viewer" else TEXTS.get(name, SOURCE)
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import regard
-from tests.tasks.small_tasks import EVERY, GAPPED, PIXELS, SOURCE, TARGET
+from tests.tasks.small_tasks import EVERY, PIXELS, SOURCE, TARGET, TEXTS
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "library.py"
@@ -37,7 +37,7 @@ def example() -> ModuleType:
 
 
 def given(name: str) -> str:
-    return ",".join(map(str, PIXELS)) if name == "viewer" else GAPPED if name in ("filler", "spanner") else SOURCE
+    return ",".join(map(str, PIXELS)) if name == "viewer" else TEXTS.get(name, SOURCE)
 
 
 @pytest.mark.parametrize("name", EVERY)

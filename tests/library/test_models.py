@@ -14,12 +14,13 @@ from regard.models.ablation import Ablations, Head
 from regard.system.errors import UsageError
 from regard.tasks import model_folder
 from tests.refusals import refused
-from tests.tasks.small_tasks import EVERY, GAPPED, PIXELS, SOURCE
+from tests.tasks.small_tasks import EVERY, GAPPED, PIXELS, SOURCE, TEXTS
 
 CLASSES = {
     "translator": regard.Translator,
     "recurrent": regard.Translator,
     "classifier": regard.Classifier,
+    "pairs": regard.PairClassifier,
     "reader": regard.Classifier,
     "tagger": regard.Tagger,
     "filler": regard.MaskedLm,
@@ -33,6 +34,7 @@ CALLS = {
     "translator": lambda m: [one.score for one in m.nbest([SOURCE], 2, 2)[0]],
     "recurrent": lambda m: [one.score for one in m.nbest([SOURCE])[0]],
     "classifier": lambda m: list(m.classify(SOURCE).probabilities.values()),
+    "pairs": lambda m: list(m.classify(TEXTS["pairs"]).probabilities.values()),
     "reader": lambda m: list(m.classify(SOURCE).probabilities.values()),
     "tagger": lambda m: list(m.tag(SOURCE).probabilities),
     "filler": lambda m: [one.probability for one in m.fill(GAPPED)[0]],

@@ -100,10 +100,11 @@ def viewer(**model: Any) -> Any:
     return _task("image-classification", ImageAssets(Scale(9.0), LABELS), sizes)
 
 
-_EVERY = (translator, recurrent, classifier, reader, tagger, filler, speaker, spanner, viewer, encoder)
+_EVERY = (translator, recurrent, classifier, pairs, reader, tagger, filler, speaker, spanner, viewer, encoder)
 EVERY: dict[str, Callable[[], Any]] = {make.__name__: make for make in _EVERY}
 """A task of every family and every kind of answer."""
-TEXTS = {"filler": GAPPED, "spanner": GAPPED}
+BOTH_TEXTS = "The animal didn't cross the street [SEP] it was too tired."
+TEXTS = {"filler": GAPPED, "spanner": GAPPED, "pairs": BOTH_TEXTS}
 """What is put before them, where it is not :data:`SOURCE`."""
 PIXELS = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 9, 9, 0, 5, 5]
 

@@ -52,7 +52,7 @@ def test_a_model_of_which_nothing_is_known_is_told_in_the_same_words() -> None:
         task = make()
         found = facts(task.recipe, task.assets)
         assert found.keys() == NOTHING.keys()
-        assert task.recipe.info.has_labels == (name in ("classifier", "reader", "tagger", "viewer"))
+        assert task.recipe.info.has_labels == (name in ("classifier", "pairs", "reader", "tagger", "viewer"))
         for key, value in NOTHING.items():
             assert value is None or isinstance(found[key], int | float if isinstance(value, int) else type(value)), key
 

@@ -23,6 +23,7 @@ from tests.tasks.small_tasks import EVERY, LABELS, classifier, filler, keep, log
 WRITES = {
     "translator": ("text", "text", ["source", "target"], ["encoder", "decoder"]),
     "recurrent": ("text", "text", ["source", "target"], []),
+    "pairs": ("text", "classes", ["source"], ["encoder"]),
     "classifier": ("text", "classes", ["source"], ["encoder"]),
     "reader": ("text", "classes", ["source"], []),
     "tagger": ("text", "tags", ["source"], ["encoder"]),

@@ -38,7 +38,7 @@ def test_every_model_is_seen(ask: Ask, models: Models, number: Callable[[str], i
         assert sorted(place for _, places in words for place in places) == list(range(lengths[side]))
     for some in (values["said"], values["probability"]):
         assert some is None or len(some) == lengths["written"]
-    assert (values["said"] is None) == (name in ("classifier", "reader", "tagger", "viewer", "encoder"))
+    assert (values["said"] is None) == (name in ("classifier", "pairs", "reader", "tagger", "viewer", "encoder"))
     assert values["output"]["kind"] == {"words": "words", "nothing": "nothing"}.get(told["writes"], told["writes"])
     assert (values["image"] is None) == (name != "viewer")
 
