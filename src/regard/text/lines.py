@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import itertools
 import lzma
 import os
 import zlib
@@ -36,6 +37,7 @@ HEAD = 1 << 16
 LONGEST = 16 << 20
 """Bytes of a line: it stands in memory whole, and a few bytes of a packed file can make any number of them."""
 TOO_LONG = f"the line is longer than {LONGEST >> 20} MiB; is this a text, a line each?"
+LONE_RETURNS = "lines end with lone carriage returns; convert the file with `tr '\\r' '\\n' < OLD > NEW`"
 
 
 class TooLong(Exception):
@@ -179,6 +181,20 @@ def lines(path: Path | str, notes: InvalidLines | None = None) -> Iterator[str]:
             raise RegardError(
                 _error_text(error, f" or cut off after line {notes.read}"), f"{where}:{notes.read + 1}"
             ) from None
+
+
+def row_lines(path: Path | str, notes: InvalidLines | None = None) -> Iterator[str]:
+    """The lines of a file with a row, or a word, in each line; as :func:`lines`.
+
+    Raises:
+        RegardError: as :func:`lines`; or all of it is one line, as its lines end with lone carriage returns.
+    """
+    found = lines(path, notes)
+    begun = list(itertools.islice(found, 2))
+    if len(begun) == 1 and "\r" in begun[0]:
+        raise RegardError(LONE_RETURNS, f"{path}:1")
+    yield from begun
+    yield from found
 
 
 @contextmanager

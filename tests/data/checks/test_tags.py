@@ -124,3 +124,7 @@ def test_lines_of_something_else_are_no_tagged_text(tmp_path: Path) -> None:
     report = check_tags([open_tagged(tmp_path / "labels.tsv")])
     assert [finding.kind for finding in report.findings if finding.severity == "fatal"] == ["one text"]
     assert "an empty line stands between texts" in report.verdict
+    short = [line for sentence in GOOD for line in sentence]
+    (finding,) = found(check_tags([open_tagged(write(tmp_path / "a.conll", [short]))])).values()
+    assert (finding.kind, finding.severity) == ("one text", "warning")
+    assert f"{len(short)} words" in finding.sentence

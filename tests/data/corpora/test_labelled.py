@@ -17,6 +17,8 @@ from regard.data.corpora.labelled import (
     parse_number,
     split_labels,
 )
+from regard.data.corpora.pairs import open_pairs
+from regard.data.corpora.tagged import open_tagged
 from regard.system.errors import RegardError, UsageError
 from tests.data.corpora.packed import write
 from tests.refusals import refused
@@ -135,6 +137,26 @@ def test_a_form_nobody_knows(tmp_path: Path) -> None:
             open_labelled(path, columns)
     with refused(UsageError, "--columns", "1", "0"):
         list(open_labelled(path, "0,1").examples())
+
+
+def test_a_cell_may_be_as_long_as_a_line(tmp_path: Path) -> None:
+    text = "x" * 200_000
+    path = write(tmp_path / "a.csv", f'"{text}",a\n')
+    assert list(open_labelled(path).examples()) == [(text, "a")]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.conll", "a.conllu", "pairs.tsv"])
+def test_lines_that_end_with_lone_carriage_returns_are_told_how_to_convert(tmp_path: Path, name: str) -> None:
+    opened = open_tagged if "conll" in name else open_pairs if "pairs" in name else open_labelled
+    path = write(tmp_path / name, "a b\tx\rc d\ty\r\re f\tz\r".replace("\t", "," if "csv" in name else "\t"))
+    with refused(RegardError, f"{path}:1", r"tr '\r' '\n'"):
+        list(opened(path).examples())
+
+
+def test_a_carriage_return_in_a_bare_cell_is_said_in_plain_words(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", "a,x\nb\rc,y\n")
+    with refused(RegardError, f"{path}:2", r"tr '\r' '\n'"):
+        list(open_labelled(path).examples())
 
 
 def test_invalid_bytes_are_noted(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from regard.text.tags import Scheme, TaggedWords, Written, neighbours, scheme_of
 LONG = 200
 """A word of this many characters is suspect: the text was probably not split into words."""
 MANY_WORDS = 1_000
-"""Words from which on one text alone is suspect."""
+"""Words from which on one text alone cannot be meant; fewer may be, but are too few to split a validation part off."""
 MANY = 500
 """Up to this many tags or span labels, swapped columns are not suspected."""
 
@@ -145,11 +145,12 @@ def report_tags(
 
 def _one_text(texts: int, words: int) -> Iterator[Draft]:
     """A whole file as one text: the lines of something else, taken for words."""
-    if texts == 1 and words >= MANY_WORDS:
+    if texts == 1 and words > 1:
         sentence = (
-            f"All {words:,} words are one text; an empty line stands between texts. Is this a file of tagged words?"
+            f"All {words:,} words are one text; in CoNLL an empty line stands between texts. Is this a file of tagged "
+            "words, as --columns says?"
         )
-        yield draft("one text", "fatal", 1, 1.0, sentence)
+        yield draft("one text", "fatal" if words >= MANY_WORDS else "warning", 1, 1.0, sentence)
 
 
 def _long_words(scan: TagScan) -> Iterator[Draft]:

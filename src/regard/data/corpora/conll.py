@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from regard.data.corpora.corpus import Records, count_columns, find_column
 from regard.system.errors import RegardError, UsageError
-from regard.text.lines import InvalidLines, lines
+from regard.text.lines import InvalidLines, row_lines
 from regard.text.tags import OUTSIDE, Place, TaggedWords
 
 FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -138,7 +138,7 @@ class ConllFile(Records[TaggedWords]):
     def blocks(self, notes: InvalidLines) -> Iterator[list[Line]]:
         """Numbered blocks of lines, separated by blank lines."""
         block: list[Line] = []
-        for number, line in enumerate(lines(self.path, notes), 1):
+        for number, line in enumerate(row_lines(self.path, notes), 1):
             if line.strip(" \t"):
                 block.append((number, line))
             elif block:

@@ -22,7 +22,7 @@ from regard.data.corpora.corpus import (
     plain_name,
 )
 from regard.system.errors import RegardError, UsageError
-from regard.text.lines import InvalidLines, lines
+from regard.text.lines import LONE_RETURNS, LONGEST, InvalidLines, row_lines
 from regard.text.tokenizers.byte_pieces import replace_surrogates
 
 Kind = Literal["single", "multi", "regression"]
@@ -34,7 +34,6 @@ TEXTS = ("text", "sentence", "utterance", "question", "review", "query", "tweet"
 LABELS = ("label", "labels", "class", "classes", "category", "categories", "intent", "target", "sentiment", "score")
 """Column names that are recognised, the likeliest first."""
 
-csv.field_size_limit(1 << 24)  # as long as a line may be
 _PICTURE = re.compile(r"\s*label(:\w+)?\s+text\s*")
 Row = tuple[int, list[str]]
 Chosen = TypeVar("Chosen")
@@ -134,7 +133,7 @@ class LabelledTsv(LabelledRows):
     hint: ClassVar[str] = "are tabs between the columns, and none inside a text?"
 
     def rows(self, notes: InvalidLines) -> Iterator[Row]:
-        for number, line in enumerate(lines(self.path, notes), 1):
+        for number, line in enumerate(row_lines(self.path, notes), 1):
             if line.strip():
                 yield number, line.split("\t")
 
@@ -151,7 +150,8 @@ class LabelledCsv(LabelledRows):
         Raises:
             RegardError: a quote is not closed, or followed by something other than a comma.
         """
-        reader = csv.reader((f"{line}\n" for line in lines(self.path, notes)), strict=True)
+        csv.field_size_limit(max(csv.field_size_limit(), LONGEST))
+        reader = csv.reader((f"{line}\n" for line in row_lines(self.path, notes)), strict=True)
         while True:
             begin = reader.line_num + 1
             try:
@@ -169,6 +169,8 @@ class LabelledCsv(LabelledRows):
             return f"a quote is closed, but no comma follows{until}; a quote inside a quoted cell is written twice"
         if "unexpected end" in error:
             return "a quote is opened in this row and not closed"
+        if "new-line character" in error:
+            return f"a carriage return stands in a cell without quotes; where {LONE_RETURNS}"
         if "field limit" in error:
             return f"a cell is longer than {csv.field_size_limit():,} characters; is a quote opened and not closed?"
         return f"is not CSV: {error}"
@@ -228,7 +230,7 @@ class FirstWordLabels(Records[LabelledText]):
         Raises:
             RegardError: a line has a single word only, or no colon where one is expected.
         """
-        for number, line in enumerate(lines(self.path, notes), 1):
+        for number, line in enumerate(row_lines(self.path, notes), 1):
             if not line.strip():
                 continue
             label, *rest = line.split(maxsplit=1)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from regard.data.corpora.corpus import Corpus, Records, TextPair, count_columns, plain_name
 from regard.system.errors import RegardError, UsageError
-from regard.text.lines import InvalidLines, lines
+from regard.text.lines import InvalidLines, lines, row_lines
 
 
 @dataclass
@@ -62,7 +62,7 @@ class PairTable(Records[TextPair]):
         left, right = self.columns
         if min(self.columns) < 1:
             raise UsageError(f"columns count from 1, not {min(self.columns)}", self.name)
-        for number, line in enumerate(lines(self.path, notes), 1):
+        for number, line in enumerate(row_lines(self.path, notes), 1):
             cells = line.split("\t")
             if len(cells) < max(left, right):
                 missing = f"has {count_columns(len(cells))}, but column {max(left, right)} is asked for"
