@@ -128,6 +128,9 @@ def test_keys_are_chosen_and_numbers_are_tags(tmp_path: Path) -> None:
         ("a.conll", "a\tB\n", "word,tag", 1, ("'word'",)),
         ("a.conllu", "1 a B\n", None, 1, ("1", "10")),
         ("a.conllu", "# x\n2" + "\ta" * 9 + "\n", None, 2, ("0",)),
+        ("a.conllu", "1" + "\ta" * 9 + "\n# x\n2-3" + "\ta" * 9 + "\n# x\n\n", None, 3, ("2-3",)),
+        ("a.conllu", "9" * 5000 + "\ta" * 9 + "\n", None, 1, ("'99999999999999999999'",)),
+        ("a.conllu", "1-" + "9" * 5000 + "\ta" * 9 + "\n", None, 1, ("'1-999999999999999999'",)),
         ("a.jsonl", '{"text": "a", "spans": []}\n{\n', None, 2, ()),
         ("a.jsonl", "[]\n", None, 1, ()),
         ("a.jsonl", '{"x": "a", "spans": []}\n', None, 1, ("text", "'x', 'spans'")),
@@ -160,6 +163,8 @@ def test_columns_nobody_knows(tmp_path: Path) -> None:
     path = write(tmp_path / "a.conllu", treebank(TWO))
     with refused(UsageError, "--columns", "'colour'", "id, form"):
         list(open_tagged(path, "form,colour").examples())
+    with refused(UsageError, "--columns", "9" * 30 + "'"):
+        list(open_tagged(path, "9" * 5000).examples())
     with refused(UsageError, "--columns", "1,2,3"):
         open_tagged(path, "1,2,3")
     with refused(UsageError, "--columns", "0"):

@@ -13,15 +13,15 @@ from regard.text.lines import InvalidLines, row_lines
 from regard.text.tags import OUTSIDE, Place, TaggedWords
 
 FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
-_WORD = re.compile(r"[1-9][0-9]*")
-_RANGE = re.compile(r"([1-9][0-9]*)-([1-9][0-9]*)")
+_WORD = re.compile(r"[1-9][0-9]{0,8}")
+_RANGE = re.compile(r"([1-9][0-9]{0,8})-([1-9][0-9]{0,8})")
 _EMPTY = re.compile(r"[0-9]+\.[1-9][0-9]*")
 WORDS = ("word", "words", "token", "tokens", "form", "text")
 TAGS = ("tag", "tags", "ner", "ner_tags", "ner_tag", "label", "labels", "upos", "pos", "spans", "entities")
 """Column names that are recognised, the likeliest first."""
 DOCUMENT = "-DOCSTART-"
 """In place of a word it marks the start of a document."""
-_NUMBER = re.compile(r"[0-9]+")
+_NUMBER = re.compile(r"[0-9]{1,9}")
 _MARKED = re.compile(r"#[^ \t]")
 _PROPERTY = re.compile(r"# ?[\w.:-]+ = |# *$")
 Line = tuple[int, str]
@@ -82,8 +82,14 @@ class ConlluSentence:
         self._blank = " " if spaced else ""
 
     def words(self) -> TaggedWords:
-        """The sentence; a multiword token whose last words are missing ends with what there is."""
-        if self._token is not None and self._inside:
+        """The sentence; a multiword token whose last words are missing ends with what there is.
+
+        Raises:
+            ValueError: all words of a multiword token are missing.
+        """
+        if self._token is not None and not self._inside:
+            raise ValueError(f"the words {self._next}-{self._token[0]} are missing behind their multiword token")
+        if self._token is not None:
             self._append(self._token[1], self._inside, self._token[2])
             self._token, self._inside = None, []
         return TaggedWords(self._text, tuple(self._places), tuple(self._tags))
@@ -247,21 +253,25 @@ class ConllU(ConllFile):
         word, tag = (self._field(name) for name in wanted)
         for block in self.blocks(notes):
             sentence = ConlluSentence(word, tag)
-            begin = 0
+            begin = end = 0
             for number, line in block:
                 if line.startswith("#"):
                     continue
-                begin = begin or number
+                begin, end = begin or number, number
                 try:
                     sentence.add(line.split("\t"))
                 except ValueError as error:
                     raise RegardError(str(error), self.at(number)) from None
+            try:
+                words = sentence.words()
+            except ValueError as error:
+                raise RegardError(str(error), self.at(end)) from None
             if begin:
-                yield begin, sentence.words()
+                yield begin, words
 
     def _field(self, wanted: str) -> int:
         if wanted.casefold() in FIELDS:
             return FIELDS.index(wanted.casefold())
         if _NUMBER.fullmatch(wanted) and 1 <= int(wanted) <= len(FIELDS):
             return int(wanted) - 1
-        raise UsageError(f"{wanted!r} is no column of CoNLL-U; they are {', '.join(FIELDS)}", "--columns")
+        raise UsageError(f"{wanted[:30]!r} is no column of CoNLL-U; they are {', '.join(FIELDS)}", "--columns")
