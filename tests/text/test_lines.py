@@ -169,6 +169,11 @@ def test_what_cannot_be_read_is_said_with_its_place(tmp_path: Path) -> None:
         "empty.gz": (b"", ".gz"),
         "utf16.en": ("abc\n".encode("utf-16"), "UTF-16"),
         "utf16le.en": ("some plain words\n".encode("utf-16-le") * 50, "UTF-16LE"),
+        "utf16be.en": ("some plain words\n".encode("utf-16-be") * 50, "UTF-16BE"),
+        "utf32.en": ("some plain words\n".encode("utf-32"), "UTF-32 "),
+        "utf32be.en": (b"\0\0\xfe\xff" + "some plain words\n".encode("utf-32-be"), "UTF-32 "),
+        "utf32le.en": ("some plain words\n".encode("utf-32-le") * 50, "UTF-32LE"),
+        "utf32plain.en": ("some plain words\n".encode("utf-32-be") * 50, "UTF-32BE"),
         "zip.en": (b"PK\x03\x04....", "zip"),
         "binary.en": (bytes(range(256)) * 4 + b"\0" * 400, ""),
     }

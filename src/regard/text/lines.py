@@ -27,6 +27,8 @@ MAGIC = {".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00", ".zst": b"\x28\xb5\x2f\xfd"
 FOREIGN = {
     b"BZh": "a bzip2 file; use gz, xz or zst",
     b"PK\x03\x04": "a zip archive; unpack it first",
+    b"\xff\xfe\x00\x00": "UTF-32 text; convert it with `iconv -f UTF-32 -t UTF-8`",
+    b"\x00\x00\xfe\xff": "UTF-32 text; convert it with `iconv -f UTF-32 -t UTF-8`",
     b"\xff\xfe": "UTF-16 text; convert it with `iconv -f UTF-16 -t UTF-8`",
     b"\xfe\xff": "UTF-16 text; convert it with `iconv -f UTF-16 -t UTF-8`",
     b"%PDF": "a PDF; its text must be taken out first",
@@ -128,7 +130,7 @@ class InvalidLines:
     """Lines (from 1) that were not valid UTF-8: their count, and the numbers of the first few.
 
     ``path`` is the file, where there is one. ``read`` is how many lines there were, once reading has ended or broken
-    off.
+    off; before, the last that was noted.
     """
 
     path: Path | None = field(default=None, compare=False)
@@ -140,6 +142,7 @@ class InvalidLines:
     def note(self, line: int) -> None:
         """Count one line that had bytes replaced."""
         self.invalid += 1
+        self.read = max(self.read, line)
         if len(self.invalid_lines) < self.kept:
             self.invalid_lines.append(line)
 
@@ -278,12 +281,17 @@ def _refuse_binary(head: bytes, where: str) -> None:
             raise RegardError(f"is not UTF-8 text but {what}", where)
     zeros = head.count(0)
     if zeros * 10 > len(head) and zeros > 1:
-        utf16 = "UTF-16 text without a mark; convert it with `iconv -f UTF-16LE -t UTF-8`"
-        kind = utf16 if _is_utf16(head) else "binary data"
+        found = _wide_encoding(head)
+        kind = (
+            f"{found[:6]} text without a mark; convert it with `iconv -f {found} -t UTF-8`" if found else "binary data"
+        )
         raise RegardError(f"is not UTF-8 text but {kind}", where)
 
 
-def _is_utf16(head: bytes) -> bool:
-    """Whether zeros stand at every second byte only, as in UTF-16 text of Latin letters."""
-    even, odd = head[::2].count(0), head[1::2].count(0)
-    return min(even, odd) * 20 < max(even, odd)
+def _wide_encoding(head: bytes) -> str | None:
+    """The encoding of text of Latin letters with two or four bytes a character, by the places of their zeros."""
+    zeros = [head[place::4].count(0) for place in range(4)]
+    few = max(zeros) / 20
+    filled = [place for place in range(4) if zeros[place] < few]
+    names = {(0,): "UTF-32LE", (3,): "UTF-32BE", (0, 2): "UTF-16LE", (1, 3): "UTF-16BE"}
+    return names.get(tuple(filled))

@@ -119,6 +119,17 @@ def test_validation_tags_that_training_never_has(tmp_path: Path, tags, kind, sev
     assert "the validation texts" in finding.sentence
 
 
+def test_a_share_of_lines_is_of_the_lines_read(tmp_path: Path) -> None:
+    """A text has many lines, of which each may be invalid."""
+    path = tmp_path / "a.conll"
+    path.write_bytes(b"f\xfcr\tB-X\nf\xfcr\tO\n\n")
+    finding = found(check_tags([open_tagged(path)]))["invalid UTF-8"]
+    assert (finding.count, finding.share) == (2, 2 / 3)
+    path.write_bytes(b"a\tO\n\nf\xfcr\tB-X\nf\xfcr\n\n")
+    finding = found(check_tags([open_tagged(path)]))["invalid UTF-8"]
+    assert (finding.count, finding.share) == (2, 2 / 4)
+
+
 def test_lines_of_something_else_are_no_tagged_text(tmp_path: Path) -> None:
     (tmp_path / "labels.tsv").write_text("".join(f"what{n}\tDESC\nwho{n}\tHUM\n" for n in range(600)))
     report = check_tags([open_tagged(tmp_path / "labels.tsv")])

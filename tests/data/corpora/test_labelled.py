@@ -209,8 +209,3 @@ def test_json_that_python_cannot_read_is_named_in_plain_words(tmp_path: Path, te
     (tmp_path / "a.jsonl").write_text(text)
     with refused(RegardError, "a.jsonl:1", holds):
         list(open_labelled(tmp_path / "a.jsonl").examples())
-
-
-def test_a_cell_may_be_as_long_as_a_line(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("a" * 1_000_000 + ",b\n")
-    assert [len(text) for text, _ in open_labelled(tmp_path / "a.csv").examples()] == [1_000_000]

@@ -114,16 +114,16 @@ class LabelScan(CheckScan[ExampleT], Generic[ExampleT]):
     def drafts(self) -> Iterator[Draft]:
         """Findings on single examples."""
         yield from self.unreadable()
-        invalid = [(notes.invalid, notes.invalid_lines) for notes in self.corpus.notes if notes.invalid]
-        for count, lines in invalid:
-            places = tuple((self.corpus.name, line, "") for line in lines[:EXAMPLES])
-            yield Draft(self._finding("invalid UTF-8", count, places), ())
+        invalid = [notes for notes in self.corpus.notes if notes.invalid]
+        for notes in invalid:
+            places = tuple((self.corpus.name, line, "") for line in notes.invalid_lines[:EXAMPLES])
+            yield Draft(self._finding("invalid UTF-8", notes.invalid, notes.read, places), ())
         for kind, count in self.counts.items():
             if kind != "replacement" or not invalid:  # else we put it there
-                yield Draft(self._finding(kind, count), self.places[kind])
+                yield Draft(self._finding(kind, count, self.count), self.places[kind])
 
-    def _finding(self, kind: str, count: int, examples: tuple[Any, ...] = ()) -> Finding:
-        share = min(1.0, count / max(1, self.count))  # lines with invalid bytes may be more than records
+    def _finding(self, kind: str, count: int, total: int, examples: tuple[Any, ...] = ()) -> Finding:
+        share = count / max(1, total)
         said = f"{count:,} {self.noun} ({percent(share)})"
         own: dict[str, tuple[Severity, str]] = {
             "empty": (severity_of(share, 0.01, 0.5), f"{said} are empty; they are left out."),

@@ -172,7 +172,7 @@ class PairScan(CheckScan[TextPair]):
             if notes.invalid:
                 numbers = np.array(notes.invalid_lines, dtype=np.int64) - 1
                 yield pattern_draft(
-                    "invalid UTF-8", notes.invalid, self.count, self.at(numbers[numbers < self.count], side)
+                    "invalid UTF-8", notes.invalid, notes.read, self.at(numbers[numbers < self.count], side)
                 )
         invalid = any(notes.invalid for notes in self.corpus.notes)
         for kind, count in self.counts.items():
