@@ -127,7 +127,7 @@ def test_a_share_of_lines_is_of_the_lines_read(tmp_path: Path) -> None:
     assert (finding.count, finding.share) == (2, 2 / 3)
     path.write_bytes(b"a\tO\n\nf\xfcr\tB-X\nf\xfcr\n\n")
     finding = found(check_tags([open_tagged(path)]))["invalid UTF-8"]
-    assert (finding.count, finding.share) == (2, 2 / 4)
+    assert (finding.count, finding.share) == (2, 2 / 5)
 
 
 def test_lines_of_something_else_are_no_tagged_text(tmp_path: Path) -> None:
