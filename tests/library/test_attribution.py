@@ -46,7 +46,16 @@ def sides(found: regard.Attribution) -> list[regard.TokenShares]:
     return [side for side in (found.source, found.target) if side is not None]
 
 
-@pytest.mark.parametrize(("name", "text", "given"), CASES, ids=IDS)
+LONG = [
+    name == "translator" and given != {"target": TARGET, "word": "es", "against": "sie"} for name, _, given in CASES
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "given"),
+    [pytest.param(*case, marks=[pytest.mark.long(0.1)] * long) for case, long in zip(CASES, LONG, strict=True)],
+    ids=IDS,
+)
 def test_integrated_gradients_are_complete(name: str, text: Any, given: dict[str, Any], model: ModelOf) -> None:
     """Their sum is the difference of two outputs, the second of a pass whose embeddings are all zero."""
     found = model(name).attribute(text, method="integrated_gradients", **given)
