@@ -150,6 +150,23 @@ def test_info_counts_the_weights_that_are_saved(world: Path, regard: Run) -> Non
     assert values["total"] == sum(tensor.numel() for tensor in load(world / "model" / "model.safetensors").values())
 
 
+def test_slim_leaves_what_is_used(world: Path, regard: Run, train_options: Any) -> None:
+    model, said = world / "model", regard("translate", world / "model", "the cat").out
+    dry = regard("slim", model, "--dry-run")
+    assert (dry.code, (model / "training").is_dir()) == (0, True)
+    assert "training/checkpoints" in dry.err
+    done = regard("slim", model)
+    assert done.code == 0
+    assert "training/checkpoints" in done.err
+    assert "MB" in done.out
+    names = {"recipe.toml", "model.safetensors", "tokenizer.json", "card.md", "manifest.json"}
+    assert {path.name for path in model.iterdir()} == names
+    assert regard("translate", model, "the cat").out == said
+    assert "nothing to remove" in regard("slim", model).out
+    assert "without the training/" in regard(*train_options(world, model)).sentence
+    assert regard("average", model, "--output", world / "mean").code == 1
+
+
 def test_average_makes_a_model(world: Path, regard: Run) -> None:
     assert regard("average", world / "model", "--last", "1", "--output", world / "mean").code == 0
     assert regard("translate", world / "mean", stdin=b"the cat\n").code == 0
