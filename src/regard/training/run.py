@@ -56,8 +56,11 @@ class Hooks:
     reporter: Reporter = field(default_factory=Reporter)
     should_stop: Callable[[], bool] = _never
     """Called before every step; the command line sets it on SIGTERM and SIGINT."""
-    save_model: Callable[[Weights, Best, Validation], None] = _ignore
-    """Writes the model folder whenever a new best is found; must replace atomically (``manifest.replace``)."""
+    save_model: Callable[[Weights, Best, Validation, float], None] = _ignore
+    """Writes the model folder whenever a new best is found; must replace atomically (``manifest.replace``).
+
+    It is also given the seconds of training so far.
+    """
     reseed: Callable[[int], None] = reseed
     clock: Callable[[], float] = time.monotonic
     files: Files = field(default_factory=Files)
@@ -191,7 +194,7 @@ def save(run: Run, last: bool = False) -> None:
 def save_best_model(run: Run, best: Best, validation: Validation) -> bool:
     """Write the model folder before the checkpoint that marks it as best; after a kill in between it is rewritten."""
     try:
-        run.hooks.save_model(run.optimiser.weights_by_name(), best, validation)
+        run.hooks.save_model(run.optimiser.weights_by_name(), best, validation, run.seconds)
     except OSError as error:
         count_failed_save(run, error, last=run.progress.step == run.section.steps)
         return False
