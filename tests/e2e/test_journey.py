@@ -1,6 +1,8 @@
 """What a person does with two files, one command after the other."""
 
+import hashlib
 import json
+import re
 import shutil
 import tomllib
 import xml.etree.ElementTree as ElementTree
@@ -148,6 +150,46 @@ def test_info_counts_the_weights_that_are_saved(world: Path, regard: Run) -> Non
 
     values = json.loads(regard("info", world / "model", "--json").out)
     assert values["total"] == sum(tensor.numel() for tensor in load(world / "model" / "model.safetensors").values())
+
+
+def test_the_card_says_what_the_model_was_made_of_and_by(world: Path, regard: Run, train_options: Any) -> None:
+    card = (world / "model" / "card.md").read_text()
+    for name in ("a.en", "a.de"):
+        assert f"| `{name}` |" in card
+        assert hashlib.sha256((world / name).read_bytes()).hexdigest() in card
+    assert f"| Regard | {regard_package.__version__}, torch " in card
+    assert "`regard train --source a.en --target a.de --output model --set training.validate_every=6" in card
+    assert re.search(r"\| written \| \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC \|", card)
+    assert re.search(r"\| training \| \d+\.\d seconds", card)
+    assert str(world.parent) not in card
+    assert "Licence" not in card
+    done = regard(*train_options(world, world / "named"), "--licence", "CC BY 4.0")
+    assert done.code == 0, done.err
+    named = world / "named"
+    assert "Licence of the data, as named for the training: CC BY 4.0." in (named / "card.md").read_text()
+    assert (named / "model.safetensors").read_bytes() == (world / "model" / "model.safetensors").read_bytes()
+    again = regard(*train_options(world, named))
+    assert again.code == 0
+    assert "CC BY 4.0" in (named / "card.md").read_text()
+    both = [resolved.read_fields(folder / "training") for folder in (named, world / "model")]
+    assert both[0] == both[1]
+
+
+def test_slim_leaves_what_is_used(world: Path, regard: Run, train_options: Any) -> None:
+    model, said = world / "model", regard("translate", world / "model", "the cat").out
+    dry = regard("slim", model, "--dry-run")
+    assert (dry.code, (model / "training").is_dir()) == (0, True)
+    assert "training/checkpoints" in dry.err
+    done = regard("slim", model)
+    assert done.code == 0
+    assert "training/checkpoints" in done.err
+    assert "MB" in done.out
+    names = {"recipe.toml", "model.safetensors", "tokenizer.json", "card.md", "manifest.json"}
+    assert {path.name for path in model.iterdir()} == names
+    assert regard("translate", model, "the cat").out == said
+    assert "nothing to remove" in regard("slim", model).out
+    assert "without the training/" in regard(*train_options(world, model)).sentence
+    assert regard("average", model, "--output", world / "mean").code == 1
 
 
 def test_average_makes_a_model(world: Path, regard: Run) -> None:

@@ -17,7 +17,7 @@ import torch._dynamo  # noqa: F401  # which an optimiser loads, in each process 
 
 from regard.cli import main
 from regard.training.checkpoints.files import Files
-from tests.training.toy import in_child, lines
+from tests.training.toy import in_child, lines, undated
 
 Given = Callable[[Path], list[object]]
 """A command and its options, where it is given the output."""
@@ -145,7 +145,7 @@ def _content(path: Path) -> object:
         if path.suffix == ".svg":
             ElementTree.fromstring(path.read_bytes())
         return path.read_bytes()[-1:]
-    return path.read_bytes()
+    return undated(path)
 
 
 def _untimed(value: Any) -> Any:

@@ -10,7 +10,7 @@ from regard.runs import train as training
 from regard.system.errors import Stopped
 from regard.training.checkpoints import manifest, resolved
 from regard.training.run import Hooks
-from tests.training.toy import StopAt, in_child, lines, whole
+from tests.training.toy import StopAt, in_child, lines, undated, whole
 
 SETTINGS = (
     "text.vocabulary=300 text.joint=false data.validation=10 data.max_tokens=32 model.encoder_layers=1 "
@@ -96,7 +96,7 @@ def results(output):
     manifest.verify(output, extra=True)
     assert [path.name for path in output.iterdir() if "partial" in path.name or path.name == manifest.NEXT] == []
     paths = [*(path for path in output.iterdir() if path.is_file()), output / "training" / resolved.NAME]
-    found = {path.name: path.read_bytes() for path in paths}
+    found = {path.name: undated(path) for path in paths}
     assert {"model.safetensors", "recipe.toml", "card.md", "manifest.json"} <= found.keys()
     return found
 

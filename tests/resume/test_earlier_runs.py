@@ -14,7 +14,7 @@ import torch
 import regard
 from regard.data.prepare.folder import verify_folder
 from regard.runs.plan import processor
-from regard.training.checkpoints import manifest, resolved
+from regard.training.checkpoints import manifest, provenance, resolved
 from tests.training.toy import Counting, lines, whole
 
 RUNS = Path(__file__).parents[1] / "fixtures" / "runs"
@@ -79,6 +79,8 @@ def test_it_resumes_to_the_same_end(run):
     if (ended["processor"], ended["torch"]) == (processor(torch.device("cpu")), torch.__version__):
         assert digest(newest) == ended["state"]
         assert hashlib.sha256((run / "model.safetensors").read_bytes()).hexdigest() == ended["model"]
+    assert provenance.load(run / "training").versions[0] == provenance.EARLIER
+    assert provenance.EARLIER in (run / "card.md").read_text()
 
 
 def test_its_prepared_data_and_its_plan_are_whole(run):

@@ -1,5 +1,6 @@
 """The mean of checkpoints is their mean, verified, and never written over anything."""
 
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from regard.models.store import weights
 from regard.runs.average import average, select_checkpoints
 from regard.system.errors import Damaged, RegardError, UsageError
 from regard.training.checkpoints.files import Files
+from regard.training.checkpoints.provenance import Provenance, RunInputs, record
 from tests.refusals import refused
 from tests.tasks.small_tasks import keep, put, translator
 from tests.training.toy import flip
@@ -33,6 +35,18 @@ def test_the_mean_is_the_mean(tmp_path: Path, norm: str) -> None:
         assert torch.equal(weight, expected.float()), name
     assert task.translate("") == ""
     assert "step-000020" in (tmp_path / "mean" / "card.md").read_text()
+
+
+def test_the_card_says_of_its_run_what_the_run_says(tmp_path: Path) -> None:
+    run(tmp_path / "model")
+    (tmp_path / "a.en").write_text("the cat")
+    inputs = RunInputs("regard train --output model", (("a.en", tmp_path / "a.en"),), "CC BY 4.0")
+    record(tmp_path / "model" / "training", inputs, Provenance(), {}, Files())
+    for _ in range(2):  # the same command may be run again
+        average(tmp_path / "model", tmp_path / "mean")
+    card = (tmp_path / "mean" / "card.md").read_text()
+    for part in ("a.en", "CC BY 4.0", "regard train --output model", sha256(b"the cat").hexdigest()):
+        assert part in card
 
 
 def test_all_that_are_kept_or_those_named(tmp_path: Path) -> None:

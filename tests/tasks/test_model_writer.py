@@ -1,5 +1,6 @@
 """The card says what a model is and how well it does."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from regard.config import TASKS, recipe_from
 from regard.tasks.metrics.bleu import score
 from regard.tasks.model_writer import CARD, best_lines, card, final, left_out, score_lines, validation_lines
+from regard.training.checkpoints.provenance import DataFile, Provenance
 from regard.training.objective import Validation
 from regard.training.progress import Best
 
@@ -29,6 +31,17 @@ def test_a_card_names_what_it_is_of() -> None:
     assert "1234 steps of up to 2,048 tokens, seed 7" in text
     assert "a line" in text.splitlines()
     assert "Left out" not in text
+
+
+def test_what_it_was_made_of_and_by_stands_where_it_belongs(tmp_path: Path) -> None:
+    provenance = Provenance(("regard train",), ("1.0",), ("a processor",), (DataFile("a.en", 12, "e" * 64),), "CC0")
+    made = provenance.training_lines(datetime(2026, 11, 23, tzinfo=UTC), 7)
+    text = card(RECIPE, ["data", *provenance.data_lines()], "f" * 64, 1, ["At step 4: loss 2."], made)
+    data, scores, training = (text.index(f"\n## {title}") for title in ("Data", "Scores", "Training"))
+    assert data < text.index("e" * 64) < text.index("CC0") < scores < training
+    assert training < text.index("2026-11-23") < text.index("7.0 seconds") < text.index("a processor")
+    (tmp_path / CARD).write_text(text.replace("| made |", "* made"), encoding="utf-8")
+    assert not final(tmp_path)  # a list elsewhere is no score
 
 
 @pytest.mark.parametrize("task", list(TASKS))

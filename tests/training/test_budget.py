@@ -13,7 +13,7 @@ def seconds_of(steps, every, costs, select, planned=None, last=None):
 
     Of a run that was planned anew, ``planned`` is how many steps it had before.
     """
-    total = 7 * costs.save
+    total = 3 * costs.save
     for step in range(1, (last or steps) + 1):
         total += costs.step
         known = planned if planned and step <= planned // 2 else steps

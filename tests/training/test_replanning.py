@@ -94,7 +94,7 @@ def as_given(play, folder, steps):
 
 
 def test_a_machine_as_fast_as_planned_for_changes_nothing(tmp_path):
-    play = minutes(tmp_path, 0.41, select="loss")
+    play = minutes(tmp_path, 0.42, select="loss")
     play.begun(40, COSTS)
     play.go(Clock())
     assert play.review == Replanning(20, 40, 40)

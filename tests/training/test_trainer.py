@@ -3,6 +3,7 @@
 import errno
 import json
 import math
+import shutil
 from dataclasses import replace
 from itertools import chain, repeat
 
@@ -14,6 +15,7 @@ from regard.config import Recipe, Training, TransformerSection
 from regard.data.batches.batch import Position
 from regard.system.errors import Diverged, RegardError, Stopped
 from regard.system.keys import key
+from regard.training.checkpoints import checkpoint
 from regard.training.checkpoints.checkpoint import load, whole
 from regard.training.run import Hooks
 from regard.training.trainer import fit
@@ -83,13 +85,42 @@ def test_the_last_step_validates_saves_and_snapshots_and_finished_is_finished(tm
     assert summary.step == 23
     assert [line["step"] for line in log(play, "valid")] == [10, 20, 23]
     assert saved_steps(play)[-1] == 23
-    snapshots = [int(p.name[5:]) for p in whole(play.output / "training" / "snapshots")]
-    assert snapshots == [1, 2, 5, 12, 23]
+    assert snapshots(play) == [1, 5, 12]
     assert json.loads((whole(play.output / "training" / "checkpoints")[-1] / "state.json").read_text())["finished"]
     before, again = play.ended(), play.fit()
     assert play.corpus.drawn == []
     assert again.step == 23
     assert play.ended().weights == before.weights
+
+
+def snapshots(play):
+    return [int(path.name[5:]) for path in whole(play.output / "training" / "snapshots")]
+
+
+def test_snapshots_take_three_times_the_weights_at_most_however_often_a_run_is_continued(tmp_path):
+    output, kept = tmp_path / "m", []
+    for steps in (10, 40, 100):
+        play = Play(output, recipe(steps=steps, validate_every=10))
+        play.fit()
+        kept.append(snapshots(play))
+    assert kept == [[1, 2, 5], [1, 5, 20], [1, 20, 50]]
+    size = sum(path.stat().st_size for path in (output / "training" / "snapshots").rglob("*.safetensors"))
+    assert size <= 3 * (output / "model.safetensors").stat().st_size
+
+
+def test_a_run_whose_snapshots_an_earlier_regard_kept_goes_on(tmp_path):
+    """They were at 1, 2, 5, 10, 20, 50 and 100 %; what is removed are those between, once another is due."""
+    play = Play(tmp_path / "m", recipe(steps=20, validate_every=2))
+    with pytest.raises(Stopped):
+        play.fit(stop=StopAt(6))
+    folder = play.output / "training" / "snapshots"
+    for step in (2, 3):
+        shutil.copytree(folder / "step-000001", folder / checkpoint.name(step))
+    (folder / f"step-000003.removing-{'0' * 32}").mkdir()
+    assert snapshots(play) == [1, 2, 3, 4]
+    play.fit()
+    assert snapshots(play) == [1, 4, 10]
+    assert len(list(folder.iterdir())) == 3
 
 
 def scored(*bleu):
@@ -120,16 +151,17 @@ def test_a_score_that_is_always_made_decides_from_the_start_unless_its_model_can
 
 
 def test_the_averaged_weights_are_the_ones_validated_and_saved(tmp_path):
-    play, seen = Play(tmp_path / "m", recipe(steps=4, validate_every=4, ema=0.5)), []
+    play, seen = Play(tmp_path / "m", recipe(steps=4, validate_every=2, ema=0.5, select="last")), []
     toy = Toy(validate=lambda n, v: seen.append(toy.model.embedding.weight.clone()) or v)
     play.fit(objective=toy)
     folder = play.output / "training" / "checkpoints" / "step-000004"
     averages = load(folder / "ema.safetensors")
     raw = load(folder / "weights.safetensors")
     model = load(play.output / "model.safetensors")
-    snapshot = load(play.output / "training" / "snapshots" / "step-000004" / "weights.safetensors")
-    for found in (seen[0], model["embedding.weight"], snapshot["embedding.weight"]):
+    snapshot = load(play.output / "training" / "snapshots" / "step-000002" / "weights.safetensors")
+    for found in (seen[1], model["embedding.weight"]):
         assert torch.equal(found, averages["embedding.weight"])
+    assert torch.equal(snapshot["embedding.weight"], seen[0])
     assert not torch.equal(raw["embedding.weight"], averages["embedding.weight"])
     assert torch.equal(toy.model.embedding.weight, raw["embedding.weight"])
 

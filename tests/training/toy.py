@@ -209,7 +209,7 @@ class Play:
         self.corpus = Corpus(poison=self.poison)
         self.output.mkdir(exist_ok=True)
 
-        def save_model(weights: Mapping[str, torch.Tensor], best: Best, validation: Validation) -> None:
+        def save_model(weights: Mapping[str, torch.Tensor], best: Best, validation: Validation, _: float) -> None:
             chunks = store.chunks(weights, {"step": str(best.step)})
             manifest.replace(self.output, {"model.safetensors": chunks}, files)
 
@@ -253,6 +253,17 @@ def lines(path: Path) -> list[dict[str, Any]]:
     found = [json.loads(line) for line in path.read_text().splitlines()]
     timed, ours = ("seconds", "tokens_per_second"), ("step", "valid", "sample")
     return [{k: v for k, v in line.items() if k not in timed} for line in found if line["kind"] in ours]
+
+
+def undated(path: Path) -> bytes:
+    """A file of a model folder without what is another's in an equal run: times and command on the card, its sha256."""
+    if path.name == "card.md":
+        rows = ("| written |", "| training |", "| Regard |", "| command |")
+        return b"".join(line for line in path.read_bytes().splitlines(True) if not line.decode().startswith(rows))
+    if path.name in ("manifest.json", "manifest.next.json"):
+        entries = {name: entry for name, entry in manifest.read_manifest(path).items() if name != "card.md"}
+        return manifest.render(entries) if entries else b""
+    return path.read_bytes()
 
 
 class Fast(Files):

@@ -1,4 +1,4 @@
-"""``regard average``, ``import`` and ``export``: model folders made of others', or of checkpoints."""
+"""``regard average``, ``import``, ``export``, ``slim``: model folders made of others', of checkpoints, or smaller."""
 
 from __future__ import annotations
 
@@ -89,4 +89,33 @@ def average(
 
     averaging.average(folder, output, last, checkpoints or ())
     result(f"The averaged model is in {output}.")
+    return 0
+
+
+def slim(
+    folder: Annotated[Path, Parameter(name="DIR")],
+    /,
+    *,
+    dry_run: Annotated[bool, Parameter(negative="")] = False,
+) -> int:
+    """Remove from a model folder what only its training needed: data, checkpoints, snapshots, log, earlier runs.
+
+    What remains is used: recipe, weights, vocabulary or labels, card and manifest. The model translates, opens on the
+    page and is exported as before; its training can no longer be resumed, averaged or watched. What goes is said first,
+    with its size, and nothing is asked. A training that is not finished, or at work, is refused.
+
+    Args:
+        folder: the model folder.
+        dry_run: only say what would go.
+    """
+    from regard.runs.slim import size_of
+    from regard.runs.slim import slim as slimming
+    from regard.tasks.model_path import model_folder
+
+    found = model_folder(folder)
+    gone = sum(slimming(found, say, dry_run).values())
+    left = size_of(found) - (gone if dry_run else 0)
+    size = f"{found} {'would have' if dry_run else 'has'} {left / 1e6:,.1f} MB"
+    goes = f"{gone / 1e6:,.1f} MB {'would go' if dry_run else 'are gone'}" if gone else "there is nothing to remove"
+    result(f"{size}; {goes}.")
     return 0

@@ -56,6 +56,7 @@ class TrainOptions:
         despite_check: train although the check of the data judges that it would spoil the model.
         threads: processor threads.
         device: cpu, cuda, cuda:1 ...; default: the best there is.
+        licence: of the data, e.g. "CC BY 4.0"; the model's card names it beside the data files.
         tensorboard: write TensorBoard files too, below training/tensorboard.
     """
 
@@ -84,6 +85,7 @@ class TrainOptions:
     despite_check: Annotated[bool, Parameter(group=RUN, negative="")] = False
     threads: Annotated[int | None, Parameter(group=RUN)] = None
     device: Annotated[str | None, Parameter(group=RUN)] = None
+    licence: Annotated[str | None, Parameter(group=DATA)] = None
     tensorboard: Annotated[bool, Parameter(group=RUN, negative="")] = False
 
 

@@ -11,7 +11,7 @@ from regard.models import store
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.model_folder import MODEL, RECIPE, load, load_recipe_and_assets, outline
 from regard.tasks.model_path import model_folder
-from regard.training.checkpoints import checkpoint, manifest
+from regard.training.checkpoints import checkpoint, manifest, provenance
 from regard.training.checkpoints.files import Files
 from regard.training.checkpoints.output_folder import fresh_folder, refuse_other
 
@@ -45,7 +45,7 @@ def average(
     contents = {
         RECIPE: recipe_toml(recipe).encode(),
         MODEL: store.to_bytes(weights),
-        "card.md": _card(chosen),
+        "card.md": _card(chosen, provenance.load(folder / "training")),
         **assets.contents,
     }
     with fresh_folder(output) as fresh:
@@ -82,7 +82,10 @@ def select_checkpoints(folder: Path, last: int | None = None) -> list[Path]:
     return found if last is None else checkpoint.newest(folder / "training", last)
 
 
-def _card(checkpoints: Sequence[Path]) -> bytes:
+def _card(checkpoints: Sequence[Path], made: provenance.Provenance | None) -> bytes:
+    """The card: the checkpoints, and of the run whose they are what its own card says; the same whenever it is made."""
     title = f"# The mean of {len(checkpoints)} checkpoints"
-    lines = [title, "", *(f"* {path.name}" for path in checkpoints), "", "Not scored yet: `regard evaluate`.", ""]
-    return "\n".join(lines).encode()
+    lines = [title, "", *(f"* {path.name}" for path in checkpoints), "", "Not scored yet: `regard evaluate`."]
+    if made is not None:
+        lines += ["", "## Their run", *made.data_lines(), *made.training_lines()]
+    return "\n".join([*lines, ""]).encode()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ from regard.convert import exports
 from regard.convert.hub import odd_label
 from regard.data.prepare.folder import DataMismatch, discard
 from regard.nn import ops
-from regard.runs.plan import LENGTH, ResolvedSettings, choose, fingerprints, load_settings
+from regard.runs.plan import LENGTH, ResolvedSettings, choose, fingerprints, load_settings, processor
+from regard.system import VERSION
 from regard.system.errors import Damaged, RegardError
 from regard.system.keys import key
 from regard.tasks import model_writer
@@ -26,8 +27,9 @@ from regard.tasks.model_folder import load
 from regard.tasks.model_writer import ModelFolderWriter
 from regard.tasks.protocols import ProductPaths, TrainingJob, TrainingTask
 from regard.training.budget import Costs, time_summary
-from regard.training.checkpoints import manifest, resolved
+from regard.training.checkpoints import manifest, provenance, resolved
 from regard.training.checkpoints.output_folder import Action, Resume, claim_output
+from regard.training.checkpoints.provenance import Provenance, RunInputs
 from regard.training.measure import keep_pages, seconds_of
 from regard.training.run import Hooks
 from regard.training.trainer import fit
@@ -122,12 +124,14 @@ class TrainingRun:
         job: the task on its data, with its recipe.
         machine: where it runs.
         hooks: reporter and stop flag.
+        inputs: what the card says of the data and of the command.
     """
 
     output: Path
     job: TrainingJob
     machine: Machine
     hooks: Hooks
+    inputs: RunInputs = field(default_factory=RunInputs)
 
     @property
     def recipe(self) -> Recipe:
@@ -153,6 +157,8 @@ def run(work: TrainingRun, resume: Resume = "auto", allow: tuple[str, ...] = ())
                 prepare_data(work.job, work.output / "training", told)
             manifest.settle(work.output, work.hooks.files)  # killed at its very last file operation
             told(f"{work.output} is finished already; nothing to do")
+            if work.inputs.licence:
+                told("--licence changes nothing of a finished run's card")
         else:
             learn(work, allow)
     return load(work.output, str(work.machine.device))
@@ -186,8 +192,8 @@ def learn(work: TrainingRun, allow: tuple[str, ...] = ()) -> None:
         chosen, kept = choose(work.recipe, teach, training, work.hooks, work.machine.device)
     recipe = chosen.apply(work.recipe)
     teaching = teach(recipe, chosen.product)
-    fixed = _fix(work, chosen, teaching, allow)
-    saver = ModelFolderWriter(work.output, teaching, work.hooks.files)
+    fixed, made = _fix(work, chosen, teaching, allow)
+    saver = ModelFolderWriter(work.output, teaching, work.hooks.files, made)
     saver.begin(told)
     costs = Costs(*chosen.costs) if chosen.costs else None
     hooks = replace(
@@ -200,7 +206,7 @@ def learn(work: TrainingRun, allow: tuple[str, ...] = ()) -> None:
         planned=saver.set_steps,
     )
     summary = fit(teaching, teaching.batches, recipe, training, hooks)
-    final = seconds_of(lambda: saver.end(told, work.hooks.should_stop), hooks)
+    final = seconds_of(lambda: saver.end(told, work.hooks.should_stop, summary.seconds), hooks)
     if costs and (took := time_summary(recipe.training.minutes, costs.spent, summary.seconds, final)):
         told(took)
 
@@ -230,8 +236,11 @@ def _teacher(work: TrainingRun, prepared: Any, exact: ops.Path) -> Callable[[Rec
 
 def _fix(
     work: TrainingRun, chosen: ResolvedSettings, teaching: TrainingTask, allow: tuple[str, ...]
-) -> resolved.Fields:
-    """Write the run's fields at its first start; later require the same, except those allowed to differ."""
+) -> tuple[resolved.Fields, Provenance]:
+    """Write the run's fields at its first start; later require the same, except those allowed to differ.
+
+    Also what is known of its making, which decides nothing.
+    """
     training = work.output / "training"
     fields = {**chosen.fields(), **fingerprints(teaching, work.machine.device), **work.job.more()}
     before = resolved.read_fields(training) if (training / resolved.NAME).exists() else {}
@@ -240,5 +249,8 @@ def _fix(
         resolved.check({"chosen.exact": chosen.exact, **before}, held, allow, work.hooks.reporter.on_event)
     whole = {**resolved.recipe_fields(work.recipe), **fields}
     whole = {name: value for name, value in whole.items() if value is not None}
+    now = Provenance((), (f"{VERSION}, torch {torch.__version__}",), (processor(work.machine.device),))
+    told = work.hooks.reporter.on_event
+    made = provenance.record(training, work.inputs, now, before, work.hooks.files, told)
     resolved.write(training, whole, work.hooks.files)
-    return whole
+    return whole, made

@@ -12,6 +12,7 @@ from typing import Any
 
 from regard.config import TASKS
 from regard.runs.datasets import training_job
+from regard.runs.inputs import check_licence, name_of, named_files, shell_line
 from regard.runs.options import RecipeOptions, languages, recipe_from_options, task_option, weights_option
 from regard.runs.run import Machine, TrainingRun, run
 from regard.system.errors import UsageError
@@ -21,9 +22,12 @@ from regard.tasks.text.pretrained import Pretrained
 from regard.training import reporters
 from regard.training.checkpoints import resolved
 from regard.training.checkpoints.output_folder import Resume, refuse_unusable
+from regard.training.checkpoints.provenance import RunInputs
 from regard.training.log import Reporter
 from regard.training.run import Hooks
 
+UNNAMED = ("resume", "reporter", "quiet", "should_stop")
+"""Arguments that do not belong to the command on the card."""
 CHECKING = "checking the data"
 """Message before the first pass over the data."""
 TRANSLATION_TAKES = "task = translation takes --source; for other tasks give --task"
@@ -65,6 +69,7 @@ def train(
     threads: int | None = None,
     device: str | None = None,
     tensorboard: bool = False,
+    licence: str | None = None,
     reporter: Reporter | None = None,
     quiet: bool = False,
     should_stop: Callable[[], bool] = _never,
@@ -95,6 +100,7 @@ def train(
         despite_check: train although the check of the data judges that it would spoil the model.
         threads: of the processor; ``device``: ``cpu``, ``cuda`` …
         tensorboard: write TensorBoard files too, into ``training/tensorboard`` (needs the extra ``track``).
+        licence: of the data, e.g. ``"CC BY 4.0"``; it is named on the model's card, and nothing else depends on it.
         reporter: receives progress instead of stderr; ``quiet``: no output.
         should_stop: called before every step.
 
@@ -103,8 +109,10 @@ def train(
         RegardError: the data cannot be used, or the output folder belongs to something else.
         Stopped: ``should_stop`` returned true; all is saved.
     """
+    given = {name: value for name, value in locals().items() if name not in UNNAMED}
     if tensorboard and find_spec("tensorboard") is None:
         raise UsageError("is not installed; pip install 'regard[track]'", "tensorboard")
+    check_licence(licence)
     resolved.refuse_others(allow := tuple(allow_mismatch))
     options = {
         "task": task,
@@ -147,7 +155,12 @@ def train(
         made_by = partial(recipe_from_options, wishes)
         job = training_job(word, replace(files, begun=begun), made_by, shown.on_event, despite_check)
         hooks = Hooks(shown, should_stop, track=tensorboard)
-        return run(TrainingRun(Path(output), job, Machine(place, threads), hooks), resume, allow)
+        data = named_files(source, target, pairs, train, valid_source, valid_target, valid)
+        if begun:
+            data += ((f"{name_of(begun.folder)}/model.safetensors", begun.folder / "model.safetensors"),)
+        given |= {"settings": wishes.settings, "allow_mismatch": allow}  # which may have been given as iterators
+        inputs = RunInputs(shell_line("train", given), data, licence)
+        return run(TrainingRun(Path(output), job, Machine(place, threads), hooks, inputs), resume, allow)
 
 
 def _reporter(given: Reporter | None, quiet: bool) -> AbstractContextManager[Reporter]:

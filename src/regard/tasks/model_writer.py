@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from regard.tasks.model_folder import MODEL, RECIPE, load
 from regard.tasks.protocols import PreparedData, Task, TrainingTask, device_of
 from regard.training.checkpoints import checkpoint, manifest
 from regard.training.checkpoints.files import Files
+from regard.training.checkpoints.provenance import Provenance
 from regard.training.objective import TITLES, Validation, Weights
 from regard.training.progress import Best, load_progress
 
@@ -24,7 +26,9 @@ SCORES = "Scores on the validation data"
 """Title of the card's section of scores."""
 
 
-def card(recipe: Recipe, data: list[str], fingerprint: str, parameters: int, lines: list[str]) -> str:
+def card(
+    recipe: Recipe, data: list[str], fingerprint: str, parameters: int, lines: list[str], made: Sequence[str] = ()
+) -> str:
     """The card's text.
 
     Args:
@@ -32,6 +36,7 @@ def card(recipe: Recipe, data: list[str], fingerprint: str, parameters: int, lin
         data: lines about the training data; ``fingerprint``: of the data.
         parameters: of the model.
         lines: its scores.
+        made: lines about when, on what and by what it was made.
     """
     training = recipe.training
     return "\n".join(
@@ -50,6 +55,7 @@ def card(recipe: Recipe, data: list[str], fingerprint: str, parameters: int, lin
             "",
             f"{training.steps or 'open number of'} steps of up to {training.tokens * training.accumulate:,} "
             f"tokens, seed {recipe.seed}; everything else is in recipe.toml.",
+            *made,
             "",
         ]
     )
@@ -90,7 +96,8 @@ def size_line(model: Model) -> str:
 def final(output: Path) -> bool:
     """Whether a model folder's card holds its final scores; a run killed after its last step has still to make them."""
     path = output / CARD
-    return path.exists() and "\n* " in disk.content(path, kind="card").decode("utf-8", "replace")
+    text = disk.content(path, kind="card").decode("utf-8", "replace") if path.exists() else ""
+    return "\n* " in text.partition(f"\n## {SCORES}\n")[2].partition("\n## ")[0]
 
 
 def left_out(prepared: PreparedData) -> list[str]:
@@ -124,10 +131,11 @@ def score_lines(scores: TranslationScores, beam: int) -> list[str]:
 class ModelFolderWriter:
     """Writes the model folder: recipe and assets, then each best model, then its card."""
 
-    def __init__(self, output: Path, teaching: TrainingTask, files: Files) -> None:
+    def __init__(self, output: Path, teaching: TrainingTask, files: Files, provenance: Provenance) -> None:
         self.output = output
         self.teaching = teaching
         self.files = files
+        self.provenance = provenance
         self.recipe = teaching.task.recipe
 
     def begin(self, told: Callable[[str], None]) -> None:
@@ -148,12 +156,17 @@ class ModelFolderWriter:
         training = self.recipe.training.model_copy(update={"steps": steps})
         self.recipe = self.recipe.model_copy(update={"training": training})
 
-    def best(self, weights: Weights, best: Best, validation: Validation) -> None:
+    def best(self, weights: Weights, best: Best, validation: Validation, seconds: float) -> None:
         """The model folder with the best weights so far, replaced as one."""
-        self._write({MODEL: store.chunks(weights)}, validation_lines(best, validation))
+        self._write({MODEL: store.chunks(weights)}, validation_lines(best, validation), seconds)
 
-    def end(self, told: Callable[[str], None], should_stop: Callable[[], bool]) -> None:
+    def end(self, told: Callable[[str], None], should_stop: Callable[[], bool], seconds: float) -> None:
         """Write the card with the saved model's scores on the validation data.
+
+        Args:
+            told: called with the scores.
+            should_stop: asked between two steps of a search.
+            seconds: that the whole training took.
 
         Raises:
             Stopped: ``should_stop`` returned true.
@@ -161,7 +174,7 @@ class ModelFolderWriter:
         best = load(self.output, str(device_of(self.teaching.model)))
         told("scoring the best model on the validation data")
         lines = self.teaching.finish(best, should_stop)
-        self._write(dict(self._assets(best)), lines)
+        self._write(dict(self._assets(best)), lines, seconds)
         for line in lines:
             told(line)
 
@@ -169,7 +182,7 @@ class ModelFolderWriter:
         """Rewrite the model folder from its model's checkpoint; before there is one, recipe and assets only."""
         progress = load_progress(self.output / "training")
         best = progress.best if progress else None
-        if best is None:
+        if progress is None or best is None:
             if (self.output / manifest.NAME).exists():
                 told(f"{damage}; training rewrites the model folder")
             self._forget()
@@ -184,7 +197,7 @@ class ModelFolderWriter:
             raise NoValidCheckpoint(f"{message}again with --resume never", str(place)) from None
         told(f"{damage}; the model folder is rewritten from {place.name}")
         self._forget()
-        self._write({MODEL: store.chunks(weights)}, best_lines(best))
+        self._write({MODEL: store.chunks(weights)}, best_lines(best), progress.seconds)
 
     def _forget(self) -> None:
         """Remove the manifests; killed in between, the next start finds the folder damaged again."""
@@ -199,11 +212,12 @@ class ModelFolderWriter:
     def _assets(task: Task) -> dict[str, list[bytes]]:
         return {name: [content] for name, content in task.assets.contents.items()}
 
-    def _write(self, contents: checkpoint.Contents, lines: list[str]) -> None:
+    def _write(self, contents: checkpoint.Contents, lines: list[str], seconds: float) -> None:
         teaching = self.teaching
-        data = [*teaching.data_lines(), *left_out(teaching.prepared)]
+        data = [*teaching.data_lines(), *left_out(teaching.prepared), *self.provenance.data_lines()]
         count = sum(p.numel() for p in teaching.model.parameters())
-        text = card(self.recipe, data, teaching.prepared.fingerprint, count, lines)
+        made = self.provenance.training_lines(datetime.now(UTC), seconds)
+        text = card(self.recipe, data, teaching.prepared.fingerprint, count, lines, made)
         manifest.replace(self.output, {**self._standing(), **contents, CARD: [text.encode()]}, self.files)
 
 

@@ -171,7 +171,7 @@ def _whole(steps: int, every: int, costs: Costs, section: Training, past: int = 
 
 
 def _beside(validations: int, costs: Costs, section: Training, past: int = 0) -> float:
-    """Seconds of n validations, each with a checkpoint and a model saved, and of the seven snapshots.
+    """Seconds of n validations, each with a checkpoint and a model saved, and of the three snapshots.
 
     Where text is translated in the second half only, the first ``past`` validations are known to have done without.
     """
@@ -180,4 +180,4 @@ def _beside(validations: int, costs: Costs, section: Training, past: int = 0) ->
         texts = min(validations - past, validations // 2 + 1)
     elif section.select == "loss":
         texts = 0
-    return texts * costs.text + (validations - texts) * costs.loss + (2 * validations + 7) * costs.save
+    return texts * costs.text + (validations - texts) * costs.loss + (2 * validations + 3) * costs.save

@@ -31,8 +31,12 @@ from regard.training.optim import FlatOptimiser, schedule
 from regard.training.progress import Best, Progress
 from regard.training.update import MeasuredSteps, Updates
 
-_SNAPSHOTS = (1, 2, 5, 10, 20, 50, 100)
-"""Per cent of the steps after which weights are kept for good, to watch a head learn."""
+_SNAPSHOTS = (1, 20, 50)
+"""Per cent of the steps after which weights are kept for good, to watch a head learn.
+
+They take three times the weights. Heads change most between a tenth of the steps and the end: before it they are nearly
+those of the start, and at the end they are the model's own (docs/experiments.md).
+"""
 _FAILED_SAVES = 3
 """Consecutive failed saves before training fails."""
 
@@ -52,8 +56,11 @@ class Hooks:
     reporter: Reporter = field(default_factory=Reporter)
     should_stop: Callable[[], bool] = _never
     """Called before every step; the command line sets it on SIGTERM and SIGINT."""
-    save_model: Callable[[Weights, Best, Validation], None] = _ignore
-    """Writes the model folder whenever a new best is found; must replace atomically (``manifest.replace``)."""
+    save_model: Callable[[Weights, Best, Validation, float], None] = _ignore
+    """Writes the model folder whenever a new best is found; must replace atomically (``manifest.replace``).
+
+    It is also given the seconds of training so far.
+    """
     reseed: Callable[[int], None] = reseed
     clock: Callable[[], float] = time.monotonic
     files: Files = field(default_factory=Files)
@@ -126,7 +133,9 @@ def validation_interval(steps: int | None) -> int:
 def resume(run: Run) -> None:
     """Go back to the newest whole checkpoint, if there is one; the log is cut back to its step."""
     run.checkpoints.sweep()
-    for remains in (*run.folder.glob(".*.partial-*"), *(run.folder / "snapshots").glob("step-*.partial-*")):
+    kept = sorted((run.folder / "snapshots").iterdir())
+    left = [path for path in kept if checkpoint.REMAINS.fullmatch(path.name)]
+    for remains in (*run.folder.glob(".*.partial-*"), *left):
         run.hooks.files.remove(remains)
     loaded = run.checkpoints.load()
     if loaded:
@@ -185,7 +194,7 @@ def save(run: Run, last: bool = False) -> None:
 def save_best_model(run: Run, best: Best, validation: Validation) -> bool:
     """Write the model folder before the checkpoint that marks it as best; after a kill in between it is rewritten."""
     try:
-        run.hooks.save_model(run.optimiser.weights_by_name(), best, validation)
+        run.hooks.save_model(run.optimiser.weights_by_name(), best, validation, run.seconds)
     except OSError as error:
         count_failed_save(run, error, last=run.progress.step == run.section.steps)
         return False
@@ -198,17 +207,23 @@ def snapshot_steps(steps: int) -> set[int]:
 
 
 def keep_snapshot(run: Run) -> None:
-    """Keep the weights for good at 1, 2, 5, 10, 20, 50 and 100 % of the steps."""
+    """Keep the weights for good at 1, 20 and 50 % of the steps.
+
+    A run that is continued to more steps has others due: it keeps the earliest and the newest two.
+    """
     step, steps = run.progress.step, run.section.steps
     place = run.folder / "snapshots" / checkpoint.name(step)
-    if steps is None or step not in snapshot_steps(steps) or place.exists():
+    if steps is None or step not in snapshot_steps(steps):
         return
-    with run.optimiser.averaged_weights():
-        contents = {"weights.safetensors": store.chunks(run.optimiser.weights_by_name())}
-        try:
-            checkpoint.write_folder(place, contents, run.hooks.files)
-        except OSError as error:
-            count_failed_save(run, error)
+    try:
+        if not place.exists():
+            with run.optimiser.averaged_weights():
+                contents = {"weights.safetensors": store.chunks(run.optimiser.weights_by_name())}
+                checkpoint.write_folder(place, contents, run.hooks.files)
+        for surplus in checkpoint.whole(place.parent)[1 : 1 - len(_SNAPSHOTS)]:
+            checkpoint.discard(surplus, run.hooks.files)
+    except OSError as error:
+        count_failed_save(run, error)
 
 
 def count_failed_save(run: Run, error: OSError, last: bool = False) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -106,6 +107,14 @@ def test_a_second_process_is_refused(run: Compare, tmp_path: Path) -> None:
     with alone(tmp_path / "out" / "lock", "", tmp_path), refused(RegardError, tmp_path / "out"):
         run()
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["lock"]
+
+
+def test_cards_name_the_command_and_the_data(run: Compare, tmp_path: Path) -> None:
+    (first, _) = run()
+    card = (tmp_path / "out" / first.run / "card.md").read_text()
+    assert re.search(r"\| command \| `regard compare \S+\.toml .*--steps 4 .*--output out", card)
+    assert re.search(r"^\| `.*\.en` \| [\d,]+ \| [0-9a-f]{64} \|$", card, re.MULTILINE)
+    assert str(tmp_path) not in card
 
 
 def test_scores_are_those_of_the_model_folder(run: Compare, texts: Texts, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from regard.config import TASKS, Recipe
 from regard.runs.compare import results as comparison_results
 from regard.runs.compare.results import Result
 from regard.runs.compare.trainings import RESULTS, Comparison, CorpusSplit, Run, append
+from regard.runs.inputs import named_files, shell_line
 from regard.runs.options import RecipeOptions, corpora, languages, recipe_from_options, task_option
 from regard.runs.run import Machine
 from regard.runs.train import CHECKING
@@ -20,6 +21,7 @@ from regard.tasks.model_folder import choose_device
 from regard.tasks.protocols import Files, refuse_pipes
 from regard.training.checkpoints.files import alone
 from regard.training.checkpoints.output_folder import refuse_unusable
+from regard.training.checkpoints.provenance import RunInputs
 from regard.training.log import Reporter
 from regard.training.run import Hooks
 
@@ -134,7 +136,9 @@ def compare(
     if note := unlike_batches([one.made_by for one in runs]):
         told(note)
     ready = Comparison(output, read, machine, Hooks(reporter, should_stop))
-    ready = replace(ready, fingerprints=read.fingerprints())
+    command = shell_line("compare", _options(texts, budget, output, threads=threads, device=device), recipes)
+    data = named_files(texts.sources, texts.targets, texts.valid)
+    ready = replace(ready, fingerprints=read.fingerprints(), inputs=RunInputs(command, data))
     done = _known_results(ready, runs)
     for one in runs:
         if one.name not in done:
@@ -142,6 +146,15 @@ def compare(
     output.mkdir(parents=True, exist_ok=True)
     with alone(output / LOCK, "another process is comparing in this folder", output):
         return _all(ready, runs, _known_results(ready, runs), shown)
+
+
+def _options(texts: Texts, budget: Budget, output: Path, **machine: object) -> dict[str, object]:
+    """What was asked for, by the options of the command line."""
+    data: dict[str, object] = {"source": texts.sources, "target": texts.targets}
+    for name, pair in (("valid", texts.valid), ("test", texts.test)):
+        data |= {f"{name}_source": pair[0], f"{name}_target": pair[1]} if pair else {}
+    length = {"minutes": budget.minutes, "steps": budget.steps, "seeds": budget.seeds, "fraction": budget.shares}
+    return {**data, **length, "output": output, **machine}
 
 
 def _known_results(ready: Comparison, runs: Sequence[Run]) -> dict[str, Result]:

@@ -29,6 +29,7 @@ from regard.tasks.translation.training import TranslationJob
 from regard.tasks.translation.translator import Translation
 from regard.training.checkpoints import resolved
 from regard.training.checkpoints.files import Files
+from regard.training.checkpoints.provenance import RunInputs
 from regard.training.run import Hooks
 
 RESULTS = "results.jsonl"
@@ -100,6 +101,7 @@ class Comparison:
         machine: where it is computed.
         hooks: reporter and stop flag.
         fingerprints: of the data, by name.
+        inputs: what the models' cards say of the data and of the command.
     """
 
     output: Path
@@ -107,6 +109,7 @@ class Comparison:
     machine: Machine
     hooks: Hooks
     fingerprints: Mapping[str, str] = field(default_factory=dict)
+    inputs: RunInputs = field(default_factory=RunInputs)
 
     def rests(self, one: Run) -> dict[str, Any]:
         """Everything a run depends on, as in the results."""
@@ -140,7 +143,7 @@ class Comparison:
         folder, failed, task = self.output / one.name, None, None
         job = TranslationJob(one.made_by, self.read.share(one))
         try:
-            task = run(TrainingRun(folder, job, self.machine, self.hooks))
+            task = run(TrainingRun(folder, job, self.machine, self.hooks, self.inputs))
         except Diverged as error:
             failed = str(error)
             self.hooks.reporter.on_event(f"{one.name} has no score: {failed}")

@@ -33,7 +33,8 @@ Contents = Mapping[str, Iterable[bytes | memoryview]]
 
 STATE = "state.json"
 _WHOLE = re.compile(r"step-(\d{6,})")
-_REMAINS = re.compile(r"step-\d{6,}\.(partial|removing)-.*")
+REMAINS = re.compile(r"step-\d{6,}\.(partial|removing)-.*")
+"""Names of folders half written or half removed."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class Checkpoints:
     def sweep(self) -> None:
         """Remove files left half-written or half-removed by a kill."""
         for path in sorted(self.folder.iterdir()):
-            if _REMAINS.fullmatch(path.name) or path.name.startswith(".latest.partial-"):
+            if REMAINS.fullmatch(path.name) or path.name.startswith(".latest.partial-"):
                 self.files.remove(path)
 
     def _stands(self, final: Path) -> bool:
@@ -128,9 +129,7 @@ class Checkpoints:
         kept = {*paths[-self.keep :], self.resumed_from, None if best is None else self.folder / name(best)}
         for path in paths:
             if path not in kept:
-                remains = path.with_name(f"{path.name}.removing-{uuid.uuid4().hex}")
-                self.files.rename(path, remains)  # a kill while removing must not leave half a checkpoint by its name
-                self.files.remove(remains)
+                discard(path, self.files)
 
 
 def verified_state(path: Path) -> dict[str, Any]:
@@ -180,6 +179,13 @@ def write_folder(final: Path, contents: Contents, files: Files) -> None:
             files.remove(partial)
         raise
     files.fsync_folder(final.parent)
+
+
+def discard(path: Path, files: Files) -> None:
+    """Remove a whole checkpoint or snapshot; a kill meanwhile must not leave half of one by its name."""
+    remains = path.with_name(f"{path.name}.removing-{uuid.uuid4().hex}")
+    files.rename(path, remains)
+    files.remove(remains)
 
 
 def load(path: Path) -> dict[str, Tensor]:

@@ -8,7 +8,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from enum import Enum
 from pathlib import Path
 from typing import Literal
@@ -58,7 +58,7 @@ def claim_output(
     decide(output, fields, resume, allow)  # before anything is made in a folder that may not be ours
     training = output / "training"
     training.mkdir(parents=True, exist_ok=True)
-    with _hold_lock(training):
+    with hold_lock(training):
         if resume != "never":
             _restore(training, warn)
             yield decide(output, fields, resume, allow, warn)
@@ -67,7 +67,7 @@ def claim_output(
             yield Action.START
             return
         training.mkdir()
-        with _hold_lock(training):
+        with hold_lock(training):
             yield Action.START
 
 
@@ -141,6 +141,16 @@ def is_complete(training: Path, steps: int | None = None, patience: int | None =
     return False
 
 
+def is_finished(training: Path) -> bool:
+    """Whether a run has made all steps that were last requested; one that lost its checkpoints made what it made."""
+    if not any((training / "checkpoints").glob("step-*")):
+        return True
+    fields, _ = resolved.known_fields(training)
+    with suppress(UsageError):  # all steps are done, but not the last validation
+        return is_complete(training, _number(fields, "chosen.steps"), _number(fields, "training.patience"))
+    return False
+
+
 def _restore(training: Path, warn: Callable[[str], None]) -> None:
     """Restore a lost or damaged ``resolved.toml`` from the newest checkpoint that has its fields."""
     fields, checkpoint = resolved.known_fields(training)
@@ -168,6 +178,16 @@ def _ours(name: str) -> bool:
     return name in (*_MODEL, *_ASSETS, "training") or tokenizer or name.startswith(_BEFORE) or ".partial-" in name
 
 
+def left_behind(output: Path) -> list[Path]:
+    """What a model folder holds that only training needs: the run, earlier runs, what killed processes left."""
+
+    def needless(name: str) -> bool:
+        final, unfinished, _ = name.partition(".partial-")
+        return name == "training" or name.startswith(_BEFORE) or bool(unfinished and _ours(final.removeprefix(".")))
+
+    return [output / name for name in sorted(_names(output)) if needless(name)]
+
+
 def _set_aside(output: Path) -> bool:
     """Keep an earlier run, its model and tokeniser with it, so that old and new files never mix; if there is one."""
     earlier = [name for name in sorted(_names(output)) if name != "training" and not name.startswith(_BEFORE)]
@@ -182,7 +202,7 @@ def _set_aside(output: Path) -> bool:
     return True
 
 
-def _hold_lock(training: Path) -> AbstractContextManager[None]:
+def hold_lock(training: Path) -> AbstractContextManager[None]:
     """Hold ``training/lock`` while the block runs."""
     return alone(training / "lock", "another process is training into this folder", training.parent)
 
