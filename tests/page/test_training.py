@@ -16,7 +16,7 @@ import pytest
 from tests.page.models import LESSONS, made
 from tests.page.numbers import like, number
 from tests.page.reading import GONE, alerts, chosen, opened, settled, soon, textbox
-from tests.page.view import Watch, serving
+from tests.page.view import ENDED, Watch, serving
 from tests.tasks.small_tasks import SOURCE, keep, log, put, translator
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ def test_the_server_is_there_again(view: Watch, tmp_path: Path, runs: bool) -> N
             soon(shown, lambda: alerts(shown), lambda found: not found)
             settled(shown)
             assert not shown.get_by_text(AWAY).count()
-    view.forgive("ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE")
+    view.forgive(*ENDED)
 
 
 @pytest.mark.long(minutes=0.2)
@@ -255,6 +255,7 @@ def test_a_finished_model_is_replaced_and_taken_away(view: Watch, tmp_path: Path
         gone.rename(folder)
         wrote(shown, says[1])
         shown.get_by_role("group", name="Heads").wait_for()
+    view.forgive(*ENDED)
 
 
 def turned(shown: Page) -> None:

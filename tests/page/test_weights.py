@@ -13,15 +13,13 @@ import pytest
 from regard.explore.folders.folder import Folder
 from regard.models.ablation import Ablations, Head
 from tests.page.reading import alerts, flipped, settled, soon
-from tests.page.view import Watch, serving
+from tests.page.view import ENDED, Watch, serving
 from tests.tasks.small_tasks import SOURCE, log, put, translator
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Request
 
 NOTHING, OFF = Ablations(), Ablations((Head("cross", 1, 1),))
-ENDED = ("ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE", "503 (Service Unavailable)")
-"""What a browser says of a server that ends before the page."""
 LATER = {"Words": {"near", "drift"}}
 """What is asked in a view when its reader has stayed for a moment."""
 HEAD = {"view": "heads", "kind": "cross", "layer": 1, "head": 1}

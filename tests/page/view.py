@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 ALONE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
 """No name is looked up, so that nothing is asked of other machines, by the browser itself neither."""
+ENDED = ("ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE", "503 (Service Unavailable)")
+"""What a browser says of a server that ends before the page."""
 
 
 def chromium() -> str | None:
