@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from regard.explore.forward.record import Kind
     from regard.explore.forward.text_windows import WindowedRequest
     from regard.explore.pictures.terminal_heatmap import ColourScheme
+    from regard.tasks.images.classifier import ImageClassification
+    from regard.tasks.protocols import Task
 
 OF_TEXTS = Group("Of texts", sort_key=1)
 OF_IMAGES = Group("Of images", sort_key=2)
@@ -119,8 +121,10 @@ def attend(
         write(options.html, _page(folder, text, options).encode())
         say(f"wrote {options.html}")
         return 0
+    from regard.explore.forward.inputs import reads_image
+
     task = open_model(folder, options.device, options.threads, "attend")
-    shown = (_image if task.info.reads == "image" else _texts)(task, text, options)
+    shown = _image(task, text, options) if reads_image(task) else _texts(task, text, options)
     if options.json:
         for values in shown.values():
             result_json(values)
@@ -141,7 +145,7 @@ class AttentionView:
     svg: Callable[[], str]
 
 
-def _texts(task: Any, text: str, options: AttendOptions) -> AttentionView:
+def _texts(task: Task, text: str, options: AttendOptions) -> AttentionView:
     """One text, or two below each other, each with its given target and the window to show."""
     from regard.explore.forward.record import KINDS, WHOLE, record
     from regard.explore.forward.text_windows import WindowedRequest
@@ -183,7 +187,7 @@ def _windows_note(cut: list[WindowedRequest], window: int | None) -> str:
     return told
 
 
-def _image(task: Any, path: str, options: AttendOptions) -> AttentionView:
+def _image(task: ImageClassification, path: str, options: AttendOptions) -> AttentionView:
     """One image of a file, and the mean attention distance over its first images."""
     from regard.explore.pictures.images import FIRST, distances, image_view
     from regard.tasks.images.classifier import some_images
@@ -197,7 +201,7 @@ def _image(task: Any, path: str, options: AttendOptions) -> AttentionView:
     _refuse_no_image(number, len(found), path)
     pixels, label = found[number - 1]
     if layer is None and head is not None:
-        layer = task.recipe.model.layers
+        layer = len(task.model.encoder.layers)
     view = image_view(task, pixels, number, label, options.token, layer=layer, head=head)
     far = distances(task, [one for one, _ in found[:FIRST]])
     return AttentionView(
@@ -210,6 +214,7 @@ def _image(task: Any, path: str, options: AttendOptions) -> AttentionView:
 def _page(folder: Path, text: str, options: AttendOptions) -> str:
     """The self-contained HTML page of one pass."""
     from regard.explore.folders.models import Gallery, Models
+    from regard.explore.forward.inputs import reads_image
     from regard.explore.forward.text_windows import WindowedRequest
     from regard.explore.questions.answers import export_file
     from regard.tasks import model_folder
@@ -223,7 +228,9 @@ def _page(folder: Path, text: str, options: AttendOptions) -> str:
         refuse_no_file(Path(text))
         number = options.image_number
         models.gallery = Gallery(Path(text), number)
-        _refuse_no_image(number, models.gallery.batch(models.load(0).task, 0, number).total, text)
+        task = models.load(0).task
+        assert reads_image(task)
+        _refuse_no_image(number, models.gallery.batch(task, 0, number).total, text)
         asked["image"] = {"number": number - 1}
     else:
         options.refuse(NOT_OF_IMAGES, "image")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from regard.tasks.language.scores import Perplexity, PredictionScores
     from regard.tasks.metrics.bleu import TranslationScores
     from regard.tasks.metrics.spans import Counts, TagScores
+    from regard.tasks.protocols import Task
 
 Found = tuple[Any, Callable[[Any], list[str]]]
 """Scores, and a function that formats them as lines."""
@@ -129,9 +130,12 @@ def evaluate(folder: Annotated[Path, Parameter(name="DIR")], /, *, options: Eval
     return 0
 
 
-def _translation(task: Any, asked: EvaluateOptions) -> Found:
+def _translation(task: Task, asked: EvaluateOptions) -> Found:
     asked.refuse_elsewhere(task.info.noun, "give --source and --reference", "test", "columns", "threshold", "stride")
+    from regard.tasks.translation.translator import Translation
     from regard.text.lines import InvalidLines, lines
+
+    assert isinstance(task, Translation)
 
     paths, notes = asked.both(), (InvalidLines(), InvalidLines())
     sources, references = (list(lines(path, mended)) for path, mended in zip(paths, notes, strict=True))
@@ -145,20 +149,29 @@ def _translation(task: Any, asked: EvaluateOptions) -> Found:
     return task.evaluate(sources, references, beam=asked.beam, lowercase=asked.lowercase), bleu_lines
 
 
-def _classification(task: Any, asked: EvaluateOptions) -> Found:
+def _classification(task: Task, asked: EvaluateOptions) -> Found:
     asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "stride")
+    from regard.tasks.classification.classifier import LabelTask
+
+    assert isinstance(task, LabelTask)
     with asked.corpus(task.info.corpus()) as corpus:
         return task.evaluate(corpus, asked.threshold), class_lines
 
 
-def _tagging(task: Any, asked: EvaluateOptions) -> Found:
+def _tagging(task: Task, asked: EvaluateOptions) -> Found:
     asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "threshold", "stride")
+    from regard.tasks.tagging.tagger import Tagging
+
+    assert isinstance(task, Tagging)
     with asked.corpus(task.info.corpus()) as corpus:
         return task.evaluate(corpus), tag_lines
 
 
-def _language_model(task: Any, asked: EvaluateOptions) -> Found:
+def _language_model(task: Task, asked: EvaluateOptions) -> Found:
     asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "threshold")
+    from regard.tasks.language.generator import LanguageModel
+
+    assert isinstance(task, LanguageModel)
     with asked.corpus(partial(_documents, task)) as corpus:
         texts = [text for text in _whole_documents(corpus) if text.strip()]
         if not texts:
@@ -166,17 +179,20 @@ def _language_model(task: Any, asked: EvaluateOptions) -> Found:
         return task.perplexity(texts, asked.stride), perplexity_lines
 
 
-def _hidden_tokens(task: Any, asked: EvaluateOptions) -> Found:
+def _hidden_tokens(task: Task, asked: EvaluateOptions) -> Found:
     """The scores of predicting masked or missing tokens in running text."""
     asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "threshold", "stride")
     from regard.tasks.language.scores import evaluate_corpus
+    from regard.tasks.text.task import TextTask
+
+    assert isinstance(task, TextTask)
 
     job = task.info.job()
     with asked.corpus(partial(_documents, task)) as corpus:
         return evaluate_corpus(task, corpus, job.encoder, job.training.validation_scores), guess_lines
 
 
-def _documents(task: Any, path: Path, key: str | None) -> Corpus[Any]:
+def _documents(task: Task, path: Path, key: str | None) -> Corpus[Any]:
     """A file as running text, in the format of the task's training data."""
     from regard.data.corpora.documents import open_documents, refuse_columns
 
@@ -197,7 +213,7 @@ def _whole_documents(corpus: Corpus[Any]) -> Iterator[str]:
         yield "".join(parts)
 
 
-EVALUATIONS: dict[str, Callable[[Any, EvaluateOptions], Found]] = {
+EVALUATIONS: dict[str, Callable[[Task, EvaluateOptions], Found]] = {
     "pairs": _translation,
     "labels": _classification,
     "images": _classification,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from regard.explore.folders.models import Models
 from regard.explore.forward.head_measures import entropy, rollout
-from regard.explore.forward.inputs import Token, by_word
+from regard.explore.forward.inputs import Token, by_word, reads_image
 from regard.explore.forward.passes import forward_pass
 from regard.explore.forward.record import AttentionRecord, Kind, Words, is_self_attention
 from regard.explore.forward.text_windows import fit_request
@@ -22,6 +22,7 @@ from regard.explore.questions.export import SQUARES, describe_changes, export_fi
 from regard.explore.requests import AblationRequest, Request, read
 from regard.library.figure import Figure, framed_page
 from regard.system.errors import RegardError, UsageError
+from regard.tasks.protocols import Task
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +178,7 @@ class Attention:
 
 
 def request(
-    task: Any, weights: str, changes: AblationRequest, given: object, target: str | None, window: int | None
+    task: Task, weights: str, changes: AblationRequest, given: object, target: str | None, window: int | None
 ) -> Request:
     """What is asked of a model: a text, or the pixels of an image.
 
@@ -191,7 +192,7 @@ def request(
         UsageError: it does not fit the model.
         RegardError: an image is not of the size that the model reads.
     """
-    if task.info.reads == "image":
+    if reads_image(task):
         if target is not None or window is not None:
             raise UsageError("is not for a model of images", "window" if target is None else "target")
         if not isinstance(given, str | np.ndarray):

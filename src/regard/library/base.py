@@ -25,6 +25,7 @@ from regard.library.summary import Summary
 from regard.system.errors import UsageError
 from regard.tasks import model_folder
 from regard.tasks.protocols import Task
+from regard.tasks.text.task import BaseTask
 
 _CLASSES: dict[type[Any], type[Any]] = {}
 """The public class of each task's class."""
@@ -78,7 +79,7 @@ class Model:
     @property
     def summary(self) -> Summary:
         """What the model is: title, sizes, labels, scores, ablations."""
-        return Summary.of(self, self._explored.folders[0].path, self._changes)
+        return Summary.of(self._task, self._explored.folders[0].path, self._changes)
 
     def __repr__(self) -> str:
         if self._models is None:
@@ -140,7 +141,7 @@ class Model:
             UsageError: the model has no such kind of attention, or writes no text.
             RegardError: the text is empty, an image is of another size, or the model has no attention.
         """
-        models, asked = self._explored, request(self, self._weights, self._changes, text, target, window)
+        models, asked = self._explored, request(self._task, self._weights, self._changes, text, target, window)
         warn_of_parts(models, asked)
         return attention_of(models, asked, kind)
 
@@ -177,10 +178,16 @@ class Model:
         """
         models = self._explored
         written = target if self.recipe.info.writes == "text" else None
-        asked = request(self, self._weights, self._changes, text, written, window)
+        asked = request(self._task, self._weights, self._changes, text, written, window)
         warn_of_parts(models, asked)
         explained = explained_output(OutputRequest(models, asked, target, against, word))
         return attribution(explained, self._changes, method, passes)
+
+    @property
+    def _task(self) -> Task:
+        """Itself as its task."""
+        assert isinstance(self, BaseTask)
+        return self
 
     @property
     def _explored(self) -> Models:

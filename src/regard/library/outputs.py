@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from regard.explore.folders.models import LoadedModel, Models
-from regard.explore.forward.inputs import ModelInputs, piece, words
+from regard.explore.forward.inputs import ModelInputs, fills_words, piece, reads_text, words
 from regard.explore.forward.outputs import PIECE_SCORES
 from regard.explore.forward.passes import inputs_of
 from regard.explore.forward.text_windows import fit_request
@@ -125,6 +125,7 @@ def _of_continuation(given: OutputRequest) -> OutputScore:
 def _of_gap(given: OutputRequest) -> OutputScore:
     """What fills a gap, the first by default; or a word that is there."""
     seen = given.inputs()
+    assert fills_words(seen.task)
     gaps = [place for place, id in enumerate(seen.written_ids) if id == seen.task.mask]
     if given.word is None and not gaps:
         raise UsageError("the text has no gap; write [MASK], or name a word", "word")
@@ -263,6 +264,7 @@ def _replaced(seen: ModelInputs, places: Sequence[int], word: str) -> str:
 
 
 def _piece(seen: ModelInputs, id: int) -> str:
+    assert reads_text(seen.task)
     return piece(seen.task.target_tokenizer, id)
 
 

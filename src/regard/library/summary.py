@@ -6,13 +6,13 @@ import re
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
 
 from regard.explore.questions.export import describe_changes
 from regard.explore.requests import AblationRequest, Request
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.tasks.model_writer import CARD, SCORES, size_line
+from regard.tasks.protocols import Task
 from regard.text.languages import UNKNOWN
 
 LABELS = 12
@@ -43,7 +43,7 @@ class Summary:
     folder: str
 
     @classmethod
-    def of(cls, task: Any, folder: Path, changes: AblationRequest) -> Summary:
+    def of(cls, task: Task, folder: Path, changes: AblationRequest) -> Summary:
         """The description of a loaded task and its folder."""
         section, text = task.recipe.model, task.recipe.text
         known = task.info.learns_from == "pairs" and UNKNOWN not in (text.source_language, text.target_language)

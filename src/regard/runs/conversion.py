@@ -18,7 +18,7 @@ from regard.system.errors import RegardError, UsageError
 from regard.tasks import model_writer
 from regard.tasks.assets import ImageAssets, TagAssets, TextAssets
 from regard.tasks.model_folder import MODEL, RECIPE, load
-from regard.tasks.protocols import Assets
+from regard.tasks.protocols import Assets, Task
 from regard.text.tokenizers.tokenizer import Tokenizer
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 from regard.training.checkpoints import manifest
@@ -145,7 +145,7 @@ def _tokenizer(assets: Any) -> AnyTokenizer | None:
     return assets.source if isinstance(assets, Vocabularies) else getattr(assets, "tokenizer", None)
 
 
-def _weights_with_temperature(task: Any) -> dict[str, Tensor]:
+def _weights_with_temperature(task: Task) -> dict[str, Tensor]:
     """The weights, the scores of labels divided by the temperature that was fitted, for which there is no field."""
     weights = store.weights(task.model)
     fitted = getattr(task.assets, "fitted", None)
@@ -176,7 +176,7 @@ def _run_converter(folder: Path, output: Path) -> None:
         raise RegardError(f"CTranslate2 cannot convert it: {error}", "--to ctranslate2") from None
 
 
-def _left_out(task: Any, found: Exports, fast: bool) -> list[str]:
+def _left_out(task: Task, found: Exports, fast: bool) -> list[str]:
     """What Hugging Face's layout, and CTranslate2, have no place for, in sentences."""
     left, recipe = [], task.recipe
     if recipe.info.writes == "classes":

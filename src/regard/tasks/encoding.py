@@ -22,9 +22,8 @@ from regard.nn.hooks import capture
 from regard.nn.recurrent import Stack
 from regard.system.errors import UsageError
 from regard.tasks.images.classifier import Image, ImageClassification
-from regard.tasks.protocols import device_of
+from regard.tasks.protocols import TextModel, device_of
 from regard.tasks.text.task import TextReader, forward_batches, refuse_others
-from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 Floats = NDArray[np.float32]
 Pool = Literal["first", "mean", "max", "last"]
@@ -77,21 +76,22 @@ class TextVectors:
         UsageError: the model reads no text, or has no such layer.
     """
 
-    def __init__(self, task: Any, layer: int | None = None) -> None:
+    def __init__(self, task: TextModel, layer: int | None = None) -> None:
         section = task.recipe.model
         if not section.info.reads_pieces:
             raise UsageError("this model reads no text", "model.family")
         if task.info.texts > 1:
             raise UsageError(f"{task.info.noun} reads two texts at once and has no vector of one", "task")
         self.task, self.size = task, int(task.recipe.model.d_model)
-        self.tokenizer: AnyTokenizer = task.source_tokenizer
+        self.tokenizer = task.source_tokenizer
         self.causal = section.info.causal
         translates = task.info.learns_from == "pairs"
         begin = (self.tokenizer.end,) if self.causal else () if translates else tuple(self.tokenizer.begin)
         self.frame = Frame(begin, self.tokenizer.end, task.recipe.data.max_tokens)
         self.answer = layer_of(task.model, section, layer)
         encodes = task.info.writes == "nothing"
-        self.pool: Pool = section.pool if encodes and not section.pooler else "mean"
+        pools = encodes and isinstance(section, BertSection) and not section.pooler
+        self.pool: Pool = section.pool if pools and isinstance(section, BertSection) else "mean"
         self.normalise: bool = encodes and task.recipe.encoding.normalise
 
     def texts(self, texts: Sequence[str], pool: Pool | None = None, normalise: bool | None = None) -> Floats:

@@ -13,13 +13,13 @@ from regard.nn import ops
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.model_path import RECIPE as RECIPE
 from regard.tasks.model_path import model_folder
-from regard.tasks.protocols import Assets
+from regard.tasks.protocols import Assets, Task
 from regard.training.checkpoints.manifest import verify
 
 MODEL = "model.safetensors"
 
 
-def load(folder: Path | str, device: str | None = None) -> Any:
+def load(folder: Path | str, device: str | None = None) -> Task:
     """Load the task of a model folder, ready to use; the folder's manifest is verified first.
 
     Args:
@@ -49,11 +49,12 @@ def outline(recipe: Recipe, assets: Assets) -> torch.nn.Module:
     return model
 
 
-def ready(recipe: Recipe, assets: Assets, model: torch.nn.Module, device: str | None = None) -> Any:
+def ready(recipe: Recipe, assets: Assets, model: torch.nn.Module, device: str | None = None) -> Task:
     """A model in evaluation mode on its device, its products computed the fastest exact way."""
     model.eval().requires_grad_(False).to(choose_device(device))
     ops.use(model, ops.full(str(choose_device(device))))
-    return recipe.info.model()(recipe, assets, model)
+    task: Task = recipe.info.model()(recipe, assets, model)
+    return task
 
 
 def load_recipe_and_assets(folder: Path) -> tuple[Recipe, Any]:

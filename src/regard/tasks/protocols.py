@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import torch
 from torch import nn
@@ -18,6 +18,12 @@ from regard.system.errors import UsageError
 from regard.tasks.defaults import epochs_for
 from regard.tasks.text.pretrained import Pretrained
 from regard.training.objective import BatchSource, Done, Objective, ignore_progress
+
+if TYPE_CHECKING:
+    from regard.decoding.hypotheses import Symbols
+    from regard.models.inputs import Tokens
+    from regard.tasks.text.task import Read
+    from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 Files = Sequence[Path | str]
 Opened = TypeVar("Opened")
@@ -113,13 +119,47 @@ class Task(Protocol):
     def assets(self) -> Any:
         """The assets besides the weights."""
 
-    @staticmethod
-    def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> nn.Module:
-        """The model of a recipe, its weights drawn from a key."""
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
 
-    @staticmethod
-    def load_assets(folder: Path) -> Any:
-        """The assets of a model folder."""
+
+class TextModel(Task, Protocol):
+    """A task that reads texts."""
+
+    @property
+    def source_tokenizer(self) -> AnyTokenizer:
+        """Of what is read."""
+
+    @property
+    def target_tokenizer(self) -> AnyTokenizer:
+        """Of what is written, if anything."""
+
+    def reads(self, text: str) -> tuple[str, list[Read]]:
+        """The model's input for a text, and its characters."""
+
+
+class SingleTextModel(TextModel, Protocol):
+    """A task whose model has one stack, and so one text at a time."""
+
+    def pack(self, ids: Sequence[int]) -> Tokens:
+        """One framed input as the model reads it."""
+
+
+class TextWriter(TextModel, Protocol):
+    """A task whose model writes, token by token."""
+
+    symbols: Symbols
+
+
+class SequenceToSequence(TextWriter, Protocol):
+    """A task that reads a text and writes another."""
+
+    def reads_target(self, text: str) -> tuple[str, list[Read]]:
+        """The pieces of a text to be written, and their characters."""
+
+
+AnyTask = TypeVar("AnyTask", bound=Task)
 
 
 class PreparedData(Protocol):
@@ -163,7 +203,7 @@ class TrainingTask(Objective, Protocol):
     def final_seconds(self, loss: float, text: float) -> float:
         """About how long :meth:`finish` takes, by the seconds of a validation without and with what takes long."""
 
-    def finish(self, task: Any, should_stop: ShouldStop) -> list[str]:
+    def finish(self, task: Task, should_stop: ShouldStop) -> list[str]:
         """Card lines with the saved model's scores on the validation data.
 
         It may fit values on that data, e.g. a threshold, and keep them in the assets.
@@ -178,7 +218,7 @@ class ProductPaths:
     exact: ops.Path = "exact"
 
 
-class BaseTraining(ABC):
+class BaseTraining(ABC, Generic[AnyTask]):
     """What every training task has.
 
     Args:
@@ -188,7 +228,7 @@ class BaseTraining(ABC):
         size: of the data as the table of sizes counts it: texts, images or characters.
     """
 
-    def __init__(self, task: Any, prepared: Any, paths: ProductPaths, size: int) -> None:
+    def __init__(self, task: AnyTask, prepared: Any, paths: ProductPaths, size: int) -> None:
         self.task, self.prepared, self.paths, self.size = task, prepared, paths, size
         ops.use(task.model, paths.training)
 
@@ -239,7 +279,7 @@ class TrainingJob(ABC):
     def assets(self, prepared: Any) -> Any:
         """The assets of the model."""
 
-    def teach(self, task: Any, prepared: Any, paths: ProductPaths) -> TrainingTask:
+    def teach(self, task: Task, prepared: Any, paths: ProductPaths) -> TrainingTask:
         """The training task for a freshly initialised model."""
         found: TrainingTask = self.training(task, prepared, paths)
         return found

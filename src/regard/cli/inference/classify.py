@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,12 +16,7 @@ from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
     from regard.tasks.classification.classifier import Prediction
-
-READERS: dict[str, Callable[[Any, str, int], Any]] = {
-    "text": lambda task, line, number: task.parse_line(line, number),
-    "image": image_of,
-}
-"""By kind of input, the parser of a numbered line: a text or an image, or nothing."""
+    from regard.tasks.protocols import Task
 
 
 def classify(
@@ -55,17 +51,20 @@ def classify(
     return 0
 
 
-def _answer(task: Any, threshold: float | None, every: bool, json: bool) -> Callable[[list[str], int], Iterator[str]]:
+def _answer(task: Task, threshold: float | None, every: bool, json: bool) -> Callable[[list[str], int], Iterator[str]]:
     """A function that labels lines, given the number of the first."""
-    from regard.tasks.classification.classifier import Predictor
+    from regard.tasks.classification.classifier import Predictor, TextLabelTask
+    from regard.tasks.images.classifier import ImageClassification
 
-    kind, reader = task.recipe.classification.kind, READERS[task.info.reads]
+    assert isinstance(task, TextLabelTask | ImageClassification)
+    kind = task.recipe.classification.kind
+    parse = task.parse_line if isinstance(task, TextLabelTask) else partial(image_of, task)
     if threshold is not None and kind == "regression":
         raise UsageError("is for labels; this model predicts numbers", "--threshold")
     judge = Predictor(task.recipe.classification, task.assets.labels, task.assets.fitted, threshold)
 
     def answer(lines: list[str], first: int) -> Iterator[str]:
-        read, wrong = read_until_error(reader(task, line, number) for number, line in enumerate(lines, first))
+        read, wrong = read_until_error(parse(line, number) for number, line in enumerate(lines, first))
         predictions = iter(judge.predictions(task.scores([one for one in read if one is not None])))
         for one in read:
             found = None if one is None else next(predictions)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
 from cyclopts import Parameter
 
@@ -14,6 +14,7 @@ from regard.system.errors import UsageError
 if TYPE_CHECKING:
     from regard.cli.io.vectors import VectorWriter
     from regard.tasks.encoding import Pool
+    from regard.tasks.protocols import Task
 
 KINDS = (".npz", ".jsonl")
 """File endings allowed for vectors."""
@@ -84,21 +85,25 @@ def _write_npz(exchange: Exchange, way: VectorWriter) -> None:
     exchange.keep(lambda texts, first: frame_arrays(way.arrays(texts, first)), whole=whole)
 
 
-def _texts(task: Any, each: str | None, layer: int | None, pool: Pool | None, normalise: bool) -> VectorWriter:
+def _texts(task: Task, each: str | None, layer: int | None, pool: Pool | None, normalise: bool) -> VectorWriter:
     from regard.cli.io.vectors import TextWriter, TokenWriter
+    from regard.explore.forward.inputs import reads_text
     from regard.tasks.encoding import TextVectors
 
     if each not in (None, "text", "token"):
         raise UsageError("this model reads texts; a vector is of each text or token", "--each")
+    assert reads_text(task)
     vectors = TextVectors(task, layer)
     return TokenWriter(vectors, normalise) if each == "token" else TextWriter(vectors, pool, normalise or None)
 
 
-def _images(task: Any, each: str | None, layer: int | None, pool: Pool | None, normalise: bool) -> VectorWriter:
+def _images(task: Task, each: str | None, layer: int | None, pool: Pool | None, normalise: bool) -> VectorWriter:
     from regard.cli.io.vectors import ImageWriter, PatchWriter
+    from regard.explore.forward.inputs import reads_image
     from regard.tasks.encoding import ImageVectors
 
     if each not in (None, "image", "patch"):
         raise UsageError("this model reads images; a vector is of each image or patch", "--each")
+    assert reads_image(task)
     vectors = ImageVectors(task, layer)
     return PatchWriter(vectors, normalise) if each == "patch" else ImageWriter(vectors, pool, normalise)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -14,6 +14,10 @@ from regard.cli.io.input_texts import Text
 from regard.cli.io.lines import json_line, one_cell, read_until_error
 from regard.cli.io.terminal import say
 from regard.system.errors import UsageError
+
+if TYPE_CHECKING:
+    from regard.tasks.language.spans import SpanCorruption
+    from regard.tasks.protocols import Task
 
 
 def fill(
@@ -51,8 +55,11 @@ def fill(
     return 0
 
 
-def _words(task: Any, lines: list[str], first: int, k: int, json: bool) -> Iterator[str]:
+def _words(task: Task, lines: list[str], first: int, k: int, json: bool) -> Iterator[str]:
     """Fill each gap independently."""
+    from regard.tasks.language.masked import MaskedLm
+
+    assert isinstance(task, MaskedLm)
     for number, (line, gaps) in enumerate(zip(lines, task.fill(lines, k), strict=True), first):
         if json:
             yield json_line({"text": line, "gaps": [[asdict(one) for one in gap] for gap in gaps]})
@@ -61,8 +68,11 @@ def _words(task: Any, lines: list[str], first: int, k: int, json: bool) -> Itera
         yield from (_format_guess(f"{one.probability:.4f}", one.piece, one.text) for gap in gaps for one in gap)
 
 
-def _spans(task: Any, lines: list[str], first: int, k: int, json: bool) -> Iterator[str]:
+def _spans(task: Task, lines: list[str], first: int, k: int, json: bool) -> Iterator[str]:
     """Fill all gaps of a text jointly; lines before an unreadable one are answered first."""
+    from regard.tasks.language.spans import SpanCorruption
+
+    assert isinstance(task, SpanCorruption)
     read, wrong = read_until_error(_check_line(task, line, number) for number, line in enumerate(lines, first))
     for number, (line, fillings) in enumerate(zip(read, task.fillings(read, k), strict=True), first):
         if json:
@@ -74,7 +84,7 @@ def _spans(task: Any, lines: list[str], first: int, k: int, json: bool) -> Itera
         raise wrong
 
 
-def _check_line(task: Any, line: str, number: int) -> str:
+def _check_line(task: SpanCorruption, line: str, number: int) -> str:
     """The line itself, if its gaps can be filled.
 
     Raises:
@@ -96,7 +106,7 @@ def _note_none(found: list[Any], line: str, number: int) -> None:
         say(f"line {number} has no [MASK]")
 
 
-FILLERS: dict[str, Callable[[Any, list[str], int, int, bool], Iterator[str]]] = {
+FILLERS: dict[str, Callable[[Task, list[str], int, int, bool], Iterator[str]]] = {
     "words": _words,
     "text": _spans,
 }

@@ -50,7 +50,10 @@ def tag(
         raise UsageError("CoNLL has a word a line; give it by --input or on stdin", "--conll")
     options = {"--json": json, "--words": words, "--conll": conll}
     with Exchange("tag", folder, texts, given, options) as exchange:
+        from regard.tasks.tagging.tagger import Tagging
+
         task = exchange.open_model()
+        assert isinstance(task, Tagging)
         spans = task.assets.scheme != "none"
 
         def answer(lines: list[str], first: int) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -12,9 +12,6 @@ from regard.cli.io.exchange import NO_OPTIONS, Exchange, TextOptions
 from regard.cli.io.input_texts import Text
 from regard.cli.io.lines import json_line, one_line
 from regard.system.errors import UsageError
-
-if TYPE_CHECKING:
-    from regard.tasks.translation.translator import Translation
 
 
 def translate(
@@ -41,7 +38,10 @@ def translate(
         raise UsageError(f"--nbest {nbest} must lie between 1 and the beam, and the beam between 1 and 100")
     options = {"--beam": beam, "--nbest": nbest, "--json": json}
     with Exchange("translate", folder, texts, given, options) as exchange:
-        task: Translation = exchange.open_model()
+        from regard.tasks.translation.translator import Translation
+
+        task = exchange.open_model()
+        assert isinstance(task, Translation)
 
         def answer(lines: list[str], first: int) -> Iterator[str]:
             found = task.nbest(lines, n=nbest, beam=beam, first=first)

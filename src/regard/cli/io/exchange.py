@@ -24,6 +24,7 @@ from regard.system.errors import RegardError, Stopped, UsageError
 
 if TYPE_CHECKING:
     from regard.runs.results_file import Whole
+    from regard.tasks.protocols import Task
 
 Output = Annotated[
     Path | None,
@@ -142,7 +143,7 @@ class Exchange:
     def __exit__(self, *error: object) -> None:
         self._stop.__exit__(*error)
 
-    def open_model(self) -> Any:
+    def open_model(self) -> Task:
         """Load the model's task."""
         from regard import __version__
         from regard.tasks.model_path import fingerprint
@@ -150,7 +151,7 @@ class Exchange:
         model = fingerprint(self.folder)  # before loading, in case the model is replaced meanwhile
         task = open_model(self.folder, self._options.device, self._options.threads, self.command)
         self.given.rows = task.info.reads == "image"
-        self._about |= {"model": model, "device": str(getattr(task, "device", None))}
+        self._about |= {"model": model, "device": str(task.device)}
         self._about |= {"--threads": self._options.threads, "regard": __version__, "torch": version("torch")}
         return task
 

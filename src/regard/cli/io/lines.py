@@ -9,11 +9,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from regard.cli.io.terminal import say
 from regard.system import disk
 from regard.system.errors import RegardError
+
+if TYPE_CHECKING:
+    from regard.tasks.images.classifier import ImageClassification
 
 One = TypeVar("One")
 
@@ -53,7 +56,7 @@ def read_until_error(given: Iterator[One]) -> tuple[list[One], RegardError | Non
     return read, None
 
 
-def image_of(task: Any, line: str, number: int) -> Any:
+def image_of(task: ImageClassification, line: str, number: int) -> Any:
     """The pixel values of a line for an image model; ``None`` for an empty line or a header, which is reported.
 
     Raises:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from regard.system.errors import RegardError, UsageError
 
 if TYPE_CHECKING:
     from regard.config import TaskInfo
+    from regard.tasks.protocols import Task
 
 MOST_THREADS = 1024
 """An upper bound above any machine's; far larger numbers crash torch."""
@@ -86,7 +87,7 @@ def write(path: Path, content: bytes | memoryview) -> None:
         raise RegardError(f"cannot be written: {error.strerror}", str(path)) from None
 
 
-def open_model(folder: Path, device: str | None = None, threads: int | None = None, command: str | None = None) -> Any:
+def open_model(folder: Path, device: str | None = None, threads: int | None = None, command: str | None = None) -> Task:
     """Load the task of a model folder.
 
     Args:

@@ -20,6 +20,7 @@ from regard.system.errors import RegardError, UsageError
 
 if TYPE_CHECKING:
     from regard.tasks.images.classifier import ImageClassification
+    from regard.tasks.protocols import Task
 
 Value = TypeVar("Value")
 MOST = 1000
@@ -166,7 +167,7 @@ class LoadedModel:
         key: another key, other weights.
     """
 
-    task: Any
+    task: Task
     key: tuple[int, str | None, tuple[Stamp | None, ...]]
 
     @property
@@ -214,7 +215,7 @@ class Models:
             raise UsageError(f"there is no model {number}; they count from 0 to {len(self.folders) - 1}", "model")
         return self.folders[number]
 
-    def hold(self, task: Any) -> LoadedModel:
+    def hold(self, task: Task) -> LoadedModel:
         """Answer for the first model by a task loaded already, where its weights are asked for by their name."""
         folder = self.folder(0)
         held = LoadedModel(task, (0, None, _stamps(folder, None)))

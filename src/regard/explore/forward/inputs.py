@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,19 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from regard.models.inputs import Tokens
+    from regard.tasks.classification.classifier import Classification
+    from regard.tasks.classification.pairs.classifier import PairClassification
     from regard.tasks.images.classifier import Image, ImageClassification
+    from regard.tasks.language.generator import LanguageModel
+    from regard.tasks.language.masked import MaskedLm
+    from regard.tasks.language.spans import SpanCorruption
+    from regard.tasks.protocols import SequenceToSequence, SingleTextModel, Task, TextModel, TextWriter
+    from regard.tasks.tagging.tagger import Tagging
     from regard.tasks.text.task import Read
+    from regard.tasks.translation.translator import Translation
     from regard.text.tokenizers.vocabulary import AnyTokenizer
 
+    LabelClassifier = Classification | PairClassification | ImageClassification
     Side = tuple[AnyTokenizer, str, Sequence[Read]]
     """A tokenizer, a text and its pieces without special symbols."""
 
@@ -94,7 +103,7 @@ class ModelInputs:
         read_ids, written_ids: the numbers of the pieces of ``source`` and ``written``; an image has none.
     """
 
-    task: Any
+    task: Task
     source_text: str
     target_text: str
     source: tuple[Token, ...]
@@ -105,7 +114,57 @@ class ModelInputs:
     written_ids: tuple[int, ...] = ()
 
 
-def text_inputs(task: Any, source_text: str, target: Target = None) -> ModelInputs:
+def reads_text(task: Task) -> TypeGuard[TextModel]:
+    """Whether a model reads texts."""
+    return task.info.reads != "image"
+
+
+def reads_image(task: Task) -> TypeGuard[ImageClassification]:
+    """Whether a model reads images."""
+    return task.info.reads == "image"
+
+
+def translates(task: Task) -> TypeGuard[Translation]:
+    """Whether a model translates."""
+    return task.info.learns_from == "pairs"
+
+
+def writes_text(task: Task) -> TypeGuard[SequenceToSequence]:
+    """Whether a model reads a text and writes another."""
+    return task.info.writes == "text"
+
+
+def continues_text(task: Task) -> TypeGuard[LanguageModel]:
+    """Whether a model continues the text that it reads."""
+    return task.info.writes == "continuation"
+
+
+def fills_words(task: Task) -> TypeGuard[MaskedLm]:
+    """Whether a model predicts masked words."""
+    return task.info.writes == "words"
+
+
+def tags_words(task: Task) -> TypeGuard[Tagging]:
+    """Whether a model gives every word a tag."""
+    return task.info.writes == "tags"
+
+
+def labels_examples(task: Task) -> TypeGuard[LabelClassifier]:
+    """Whether a model classifies texts or images."""
+    return task.info.writes == "classes"
+
+
+def fills_spans(task: Task) -> TypeGuard[SpanCorruption]:
+    """Whether a model writes what gaps of a text lack."""
+    return task.info.reads == "gapped" and task.info.writes == "text"
+
+
+def has_one_stack(task: Task) -> TypeGuard[SingleTextModel]:
+    """Whether a model reads texts by one stack, and so writes no other text."""
+    return task.info.reads != "image" and task.info.writes != "text"
+
+
+def text_inputs(task: Task, source_text: str, target: Target = None) -> ModelInputs:
     """Inputs for a sentence and its translation, or whatever the task reads and writes.
 
     Args:
@@ -120,9 +179,12 @@ def text_inputs(task: Any, source_text: str, target: Target = None) -> ModelInpu
     """
     if not source_text.strip():
         raise RegardError("there is nothing to look at: the text is empty", "text")
+    if not reads_text(task):
+        raise UsageError("this model reads images", "text")
     _refuse_endless(task, source_text)
-    if task.info.writes == "text":
+    if writes_text(task):
         return _encoder_decoder_inputs(task, source_text, target)
+    assert has_one_stack(task)
     return _single_text_inputs(task, source_text, target)
 
 
@@ -140,12 +202,12 @@ def image_inputs(task: ImageClassification, image: Image) -> ModelInputs:
     return ModelInputs(task, "", "", tokens, tokens, tokens, lambda: task.model.encoder(batch))
 
 
-def _single_text_inputs(task: Any, text: str, target: Target) -> ModelInputs:
+def _single_text_inputs(task: SingleTextModel, text: str, target: Target) -> ModelInputs:
     """Inputs for one text."""
-    if target is not None and (isinstance(target, str) or task.info.writes != "continuation"):
-        raise UsageError("this model reads a text and writes none", "--target")
     known, read = task.reads(text)
     if target is not None:
+        if isinstance(target, str) or not continues_text(task):
+            raise UsageError("this model reads a text and writes none", "--target")
         more, said = _decode_target(task, target)
         read = [*read, *((id, start + len(known), end + len(known)) for id, start, end in said)]
         known += more
@@ -156,7 +218,7 @@ def _single_text_inputs(task: Any, text: str, target: Target) -> ModelInputs:
     return ModelInputs(task, known, known, tokens, tokens, tokens, lambda: _hidden_states(task, given), ids, ids)
 
 
-def _hidden_states(task: Any, given: Tokens) -> Tensor:
+def _hidden_states(task: Task, given: Tokens) -> Tensor:
     """``hidden_TD`` of one text, before a head; where pooling attends, the head runs too, so that this is captured."""
     section = task.recipe.model
     hidden_TD: Tensor = task.model(given) if section.info.causal else task.model.encoder(given)
@@ -165,7 +227,7 @@ def _hidden_states(task: Any, given: Tokens) -> Tensor:
     return hidden_TD
 
 
-def _encoder_decoder_inputs(task: Any, text: str, target: Target) -> ModelInputs:
+def _encoder_decoder_inputs(task: SequenceToSequence, text: str, target: Target) -> ModelInputs:
     """Inputs for a text and what is written: a translation, or the fillings of gaps."""
     from regard.models.captured_attention import pass_over
 
@@ -192,7 +254,7 @@ def _encoder_decoder_inputs(task: Any, text: str, target: Target) -> ModelInputs
     )
 
 
-def _greedy_output(task: Any, source: Sequence[int]) -> tuple[int, ...]:
+def _greedy_output(task: SequenceToSequence, source: Sequence[int]) -> tuple[int, ...]:
     """The pieces an encoder-decoder writes greedily, without ``</s>``."""
     from regard.models.decoding import stepper
 
@@ -200,7 +262,7 @@ def _greedy_output(task: Any, source: Sequence[int]) -> tuple[int, ...]:
     return search(stepper(task.model, task.device), [np.array(source, np.int64)], decoding, task.symbols)[0][0].tokens
 
 
-def _decode_target(task: Any, ids: Sequence[int]) -> tuple[str, list[Read]]:
+def _decode_target(task: TextWriter, ids: Sequence[int]) -> tuple[str, list[Read]]:
     """The text of target pieces, and each piece with its characters; a final ``</s>`` is optional.
 
     Raises:
@@ -224,7 +286,7 @@ def _decode_target(task: Any, ids: Sequence[int]) -> tuple[str, list[Read]]:
     )
 
 
-def shown_symbols(task: Any) -> Collection[int]:
+def shown_symbols(task: TextModel) -> Collection[int]:
     """Symbols that a text shows by name: the sentinels, where gaps are filled."""
     return getattr(task.target_tokenizer, "sentinels", ()) if task.info.reads == "gapped" else ()
 
@@ -233,7 +295,7 @@ def _tokens(tokenizer: AnyTokenizer, read: Sequence[Read]) -> tuple[Token, ...]:
     return tuple(Token(piece(tokenizer, id), start, end) for id, start, end in read)
 
 
-def _refuse_endless(task: Any, text: str) -> None:
+def _refuse_endless(task: TextModel, text: str) -> None:
     """Refuse a far too long text by its prefix, so that the rest is not tokenized."""
     limit = task.recipe.data.max_tokens
     begun = text[: BEGINNING * limit]

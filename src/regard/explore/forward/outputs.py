@@ -11,7 +11,19 @@ import numpy as np
 
 from regard.decoding.search import search
 from regard.decoding.trace import Fate, Trace, TraceStep
-from regard.explore.forward.inputs import ModelInputs, piece, shown_symbols, text_inputs, visible
+from regard.explore.forward.inputs import (
+    ModelInputs,
+    continues_text,
+    fills_words,
+    labels_examples,
+    piece,
+    reads_text,
+    shown_symbols,
+    tags_words,
+    text_inputs,
+    visible,
+    writes_text,
+)
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,10 +31,7 @@ if TYPE_CHECKING:
 
     from regard.config import Decoding
     from regard.decoding.hypotheses import Hypothesis, Ints
-    from regard.tasks.classification.classifier import Classification
-    from regard.tasks.images.classifier import ImageClassification
-    from regard.tasks.language.masked import MaskedLm
-    from regard.tasks.tagging.tagger import Tagging
+    from regard.tasks.protocols import Task, TextWriter
     from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 Output = dict[str, Any]
@@ -87,9 +96,10 @@ def scores(seen: ModelInputs) -> Tensor:
         return PIECE_SCORES[task.info.writes](task.model, seen.run()).double()
 
 
-def candidates(task: Any, score_TV: Tensor, k: int = 5) -> list[list[Candidate]]:
+def candidates(task: Task, score_TV: Tensor, k: int = 5) -> list[list[Candidate]]:
     """The pieces with the ``k`` highest scores at each position."""
     probability_TV = score_TV.softmax(1).cpu().numpy()
+    assert reads_text(task)
     tokenizer = task.target_tokenizer
     order = np.argsort(-probability_TV, axis=1, kind="stable")[:, :k]
     return [
@@ -98,8 +108,9 @@ def candidates(task: Any, score_TV: Tensor, k: int = 5) -> list[list[Candidate]]
     ]
 
 
-def classes(task: Classification | ImageClassification, given: Any) -> Output:
+def classes(task: Task, given: Any) -> Output:
     """All labels of a text or an image with probabilities, most probable first; of a regression the number."""
+    assert labels_examples(task)
     verdict = task.classify(given)
     several = task.recipe.classification.kind == "multi"
     ranked = sorted((verdict.probabilities or {}).items(), key=lambda one: -one[1])
@@ -107,8 +118,9 @@ def classes(task: Classification | ImageClassification, given: Any) -> Output:
     return {"kind": "classes", "classes": [list(one) for one in ranked], "said": said, "several": several}
 
 
-def _tags(task: Tagging, text: str) -> Output:
+def _tags(task: Task, text: str) -> Output:
     """A tag for each word, with its probability."""
+    assert tags_words(task)
     found = task.tag(text)
     words = zip(found.places, found.words, found.tags, found.probabilities, strict=True)
     tags = [
@@ -118,14 +130,15 @@ def _tags(task: Tagging, text: str) -> Output:
     return {"kind": "tags", "tags": tags}
 
 
-def _words(task: MaskedLm, text: str) -> Output:
+def _words(task: Task, text: str) -> Output:
     """Candidates for each gap, and the text with the best ones filled in."""
+    assert fills_words(task)
     gaps = task.fill(text, CANDIDATES)
     ranked = [[[visible(one.piece), one.probability] for one in gap] for gap in gaps]
     return {"kind": "words", "gaps": ranked, "text": gaps[0][0].text if gaps else text}
 
 
-OF_TEXTS: dict[str, Callable[[Any, str], Output]] = {
+OF_TEXTS: dict[str, Callable[[Task, str], Output]] = {
     "classes": classes,
     "tags": _tags,
     "words": _words,
@@ -146,7 +159,7 @@ class SearchInputs:
         limit: tokens that may be written, ``</s>`` counted.
     """
 
-    task: Any
+    task: TextWriter
     source: Ints
     first: int | None
     limit: int
@@ -181,11 +194,10 @@ class SearchInputs:
 
     def decoding(self, beam: int) -> Decoding:
         """The recipe's decoding options with this beam size."""
-        found: Decoding = self.task.recipe.decoding.model_copy(update={"beam": beam})
-        return found
+        return self.task.recipe.decoding.model_copy(update={"beam": beam})
 
 
-def prepare_search(task: Any, text: str, most: int) -> SearchInputs:
+def prepare_search(task: Task, text: str, most: int) -> SearchInputs:
     """Prepare a text for decoding.
 
     Args:
@@ -197,10 +209,10 @@ def prepare_search(task: Any, text: str, most: int) -> SearchInputs:
         UsageError: the model writes no text.
         RegardError: the text is empty or longer than those the model learned from.
     """
-    if task.info.writes == "continuation":
+    if continues_text(task):
         *source, first = text_inputs(task, text).read_ids
         return SearchInputs(task, np.array(source, np.int64), first, most)
-    if task.info.writes != "text":
+    if not writes_text(task):
         raise UsageError("this model writes no text", "model")
     read = text_inputs(task, text, ()).read_ids
     return SearchInputs(task, np.array(read, np.int64), None, len(read) + task.recipe.decoding.max_extra)

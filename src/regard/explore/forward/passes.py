@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from regard.explore.folders.models import LoadedModel, Models
 from regard.explore.forward import outputs
-from regard.explore.forward.inputs import ModelInputs, image_inputs, text_inputs
+from regard.explore.forward.inputs import ModelInputs, image_inputs, reads_image, text_inputs
 from regard.explore.forward.outputs import (
     PIECE_SCORES,
     Candidate,
@@ -27,6 +27,8 @@ from regard.system.errors import RegardError, UsageError
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from regard.tasks.images.classifier import ImageClassification
 
 OF_A_TOKEN = 500
 """Approximate bytes of a token or candidate with its strings."""
@@ -91,7 +93,7 @@ def _run_pass(models: Models, loaded: LoadedModel, asked: Request) -> ForwardPas
         record = record_attention(replace(seen, run=run))
         if not hidden[0].isfinite().all():
             raise RegardError(NO_NUMBERS, "model")
-        if task.info.reads == "image":
+        if reads_image(task):
             return _of_image(models, task, asked, record)
         output = _output(models, loaded, asked)
         if task.info.writes not in PIECE_SCORES:
@@ -101,7 +103,7 @@ def _run_pass(models: Models, loaded: LoadedModel, asked: Request) -> ForwardPas
         return ForwardPass(record, output, candidates(task, score_TV), probabilities(seen, score_TV), branch)
 
 
-def _of_image(models: Models, task: Any, asked: Request, record: AttentionRecord) -> ForwardPass:
+def _of_image(models: Models, task: ImageClassification, asked: Request, record: AttentionRecord) -> ForwardPass:
     image, cut = pixels_of(models, task, asked), task.cut
     grid = cut.shape.height // cut.patch, cut.shape.width // cut.patch
     number = asked.image.number if asked.image else None
@@ -126,7 +128,7 @@ def inputs_of(models: Models, loaded: LoadedModel, asked: Request) -> ModelInput
     """
     task = loaded.task
     with asked.changes.ablations.apply(task.recipe.model):
-        if task.info.reads == "image":
+        if reads_image(task):
             return image_inputs(task, pixels_of(models, task, asked))
         if asked.image is not None:
             raise UsageError("this model reads texts", "image")
@@ -146,7 +148,7 @@ def greedy_output(models: Models, loaded: LoadedModel, asked: Request) -> tuple[
     return models.written.get((loaded.key, asked.own), search)
 
 
-def pixels_of(models: Models, task: Any, asked: Request) -> NDArray[Any]:
+def pixels_of(models: Models, task: ImageClassification, asked: Request) -> NDArray[Any]:
     """The pixel values of the requested image, height × width × channels.
 
     Raises:
@@ -161,7 +163,7 @@ def pixels_of(models: Models, task: Any, asked: Request) -> NDArray[Any]:
     return drawn
 
 
-def shown_pixels(task: Any, pixels: NDArray[Any]) -> NDArray[np.uint8]:
+def shown_pixels(task: ImageClassification, pixels: NDArray[Any]) -> NDArray[np.uint8]:
     """The pixels of images as the page shows them, from 0 to 255."""
     return np.rint(np.clip(pixels / task.cut.scale.largest, 0, 1) * 255).astype(np.uint8)
 

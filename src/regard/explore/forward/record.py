@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.explore.forward.inputs import ModelInputs, Token, text_inputs, words
 from regard.system.errors import RegardError, UsageError
+
+if TYPE_CHECKING:
+    from regard.tasks.protocols import Task
 
 Kind = Literal["encoder", "decoder", "cross", "pool"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -112,7 +115,7 @@ class AttentionRecord:
         }
 
 
-def record(task: Any, source_text: str, target_text: str | None = None) -> AttentionRecord:
+def record(task: Task, source_text: str, target_text: str | None = None) -> AttentionRecord:
     """Run the model once over a source and target, and record all attention weights [Vaswani17 §3.2].
 
     The weights are captured by hooks during the forward pass, not recomputed.

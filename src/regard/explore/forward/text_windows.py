@@ -10,10 +10,12 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from regard.explore.folders.models import LoadedModel, LruCache, Models
+from regard.explore.forward.inputs import fills_spans, fills_words, reads_text, translates, writes_text
 from regard.explore.requests import Request
 
 if TYPE_CHECKING:
-    pass
+    from regard.tasks.protocols import SequenceToSequence, Task, TextModel
+    from regard.tasks.translation.translator import Translation
 
 CONTINUATION = 40
 """Tokens of room that a window leaves for continuations; at most a quarter of the context."""
@@ -73,7 +75,7 @@ class TextWindows:
         return TextWindow(self.texts[number - 1], number, len(self.texts), last - size + 1, last, self.total)
 
 
-def windows(task: Any, text: str) -> TextWindows:
+def windows(task: TextModel, text: str) -> TextWindows:
     """The windows of a model's source text.
 
     A translator's are its sentences, or parts of one that is too long by itself: so it translates the text. Other
@@ -89,7 +91,7 @@ def windows(task: Any, text: str) -> TextWindows:
     room = max(1, limit - symbols)
     if not text.strip() or task.info.texts > 1 or fits(text, starts, room):
         return _single_window(text, starts)
-    if task.info.learns_from == "pairs":
+    if translates(task):
         return _sentences(task, text, starts)
     if task.info.writes == "continuation":
         found = split_text(text, starts, max(1, room - min(CONTINUATION, limit // 4)))
@@ -99,7 +101,7 @@ def windows(task: Any, text: str) -> TextWindows:
     return replace(found, begin=next(gapped, 1))
 
 
-def target_windows(task: Any, text: str) -> TextWindows:
+def target_windows(task: SequenceToSequence, text: str) -> TextWindows:
     """The windows of a forced target; the first is used."""
 
     def starts(given: str) -> list[int]:
@@ -109,7 +111,7 @@ def target_windows(task: Any, text: str) -> TextWindows:
     return _single_window(text, starts) if fits(text, starts, room) else split_text(text, starts, room)
 
 
-def reading_limits(task: Any) -> tuple[Starts, int]:
+def reading_limits(task: TextModel) -> tuple[Starts, int]:
     """A function giving the token offsets of a text, and the number of special symbols around it."""
     symbols = len(task.reads("")[1])
     behind = int(task.info.writes != "continuation")  # this model reads </s> before a text, encoders after it
@@ -121,9 +123,9 @@ def reading_limits(task: Any) -> tuple[Starts, int]:
     return starts, symbols
 
 
-def has_gap(task: Any, text: str) -> bool:
+def has_gap(task: Task, text: str) -> bool:
     """Whether a text has gaps for the model to fill."""
-    return task.info.reads == "gapped" and bool(task.gaps.parse(text).gaps)
+    return (fills_words(task) or fills_spans(task)) and bool(task.gaps.parse(text).gaps)
 
 
 def fits(text: str, starts: Starts, room: int) -> bool:
@@ -152,12 +154,12 @@ def _single_window(text: str, starts: Starts) -> TextWindows:
     return TextWindows((text,), (size,), size)
 
 
-def _sentences(task: Any, text: str, starts: Starts) -> TextWindows:
+def _sentences(task: Translation, text: str, starts: Starts) -> TextWindows:
     """The sentences of a text, split as for translation (ARCHITECTURE, text at use)."""
     from regard.text.sentences import cut
 
     recipe = task.recipe
-    found = cut(text, task.source_tokenizer, recipe.data.max_tokens, recipe.text.source_language)
+    found = cut(text, task.assets.source, recipe.data.max_tokens, recipe.text.source_language)
     sizes = tuple(len(starts(part)) for part in found)
     return TextWindows(tuple(found), sizes, sum(sizes))
 
@@ -216,7 +218,7 @@ class WindowedRequest:
     target: TextWindow | None = None
 
     @classmethod
-    def of(cls, task: Any, text: str, target: str | None = None, window: int | None = None) -> WindowedRequest:
+    def of(cls, task: Task, text: str, target: str | None = None, window: int | None = None) -> WindowedRequest:
         """Cut a text and its forced target for a loaded model."""
         return _fit_windows(task, Request(text=text, target=target, window=window), LruCache(2))
 
@@ -243,12 +245,12 @@ def fit_request(models: Models, loaded: LoadedModel, asked: Request) -> Windowed
     return _fit_windows(loaded.task, asked, models.cut, loaded.key)
 
 
-def _fit_windows(task: Any, asked: Request, cut: LruCache[TextWindows], key: object = None) -> WindowedRequest:
-    if task.info.reads == "image":
+def _fit_windows(task: Task, asked: Request, cut: LruCache[TextWindows], key: object = None) -> WindowedRequest:
+    if not reads_text(task):
         return WindowedRequest(replace(asked, window=None))
     source = cut.get((key, windows, asked.text), partial(windows, task, asked.text)).window(asked.window)
     text, target = asked.target, None
-    if text is not None and task.info.writes == "text":
+    if text is not None and writes_text(task):
         target = cut.get((key, target_windows, text), partial(target_windows, task, text)).window()
         text = target.text
     return WindowedRequest(

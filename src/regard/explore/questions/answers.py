@@ -10,6 +10,7 @@ from pydantic import Field
 
 from regard.explore.folders.folder import is_running
 from regard.explore.folders.models import Models
+from regard.explore.forward.inputs import reads_image
 from regard.explore.forward.passes import shown_pixels
 from regard.explore.payload import Answer, pack
 from regard.explore.questions import attribution, equation, export, look, search, vectors
@@ -34,7 +35,7 @@ def images(
 ) -> Answer:
     """Images to explore a model with."""
     task = models.load_for(asked).task
-    if task.info.reads != "image":
+    if not reads_image(task):
         raise UsageError("this model reads texts", "model")
     found = models.gallery.batch(task, begin, count)
     return {"labels": list(found.labels), "total": found.total}, {"pixels": shown_pixels(task, found.pixels)}

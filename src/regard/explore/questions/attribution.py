@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.explore.folders.models import Models
-from regard.explore.forward.inputs import ModelInputs
+from regard.explore.forward.inputs import ModelInputs, fills_words
 from regard.explore.forward.outputs import PIECE_SCORES
 from regard.explore.forward.passes import inputs_of
 from regard.explore.forward.record import KINDS
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from regard.nn.layout import Sequences
+    from regard.tasks.protocols import Task
 
 T = TypeVar("T")
 Score = Callable[["Tensor"], "Tensor"]
@@ -141,7 +142,7 @@ def piece_score(seen: ModelInputs, place: int, id: int | None = None) -> Score:
         row = place - 1
     if id is None and place < len(seen.written_ids):
         id = seen.written_ids[place]
-        id = None if task.info.writes == "words" and id == task.mask else id
+        id = None if fills_words(task) and id == task.mask else id
     chosen = [] if id is None else [id]
 
     def score(hidden_TD: Tensor) -> Tensor:
@@ -176,7 +177,7 @@ def pieces_score(seen: ModelInputs, places: Sequence[int]) -> Score:
     return score
 
 
-def most_probable_piece(task: Any, score_V: Tensor) -> int:
+def most_probable_piece(task: Task, score_V: Tensor) -> int:
     """The most probable piece; special symbols are excluded."""
     ordinary = task.assets.tokenizer.ordinary
     return int(ordinary[score_V.detach().cpu().numpy()[ordinary].argmax()])
@@ -274,7 +275,7 @@ def _whole(rows: Tensor) -> Sequences:
     return Sequences.end_to_end([len(rows)], rows.device)
 
 
-def is_number(task: Any) -> bool:
+def is_number(task: Task) -> bool:
     """Whether the model is a regression."""
     return task.info.writes == "classes" and task.recipe.classification.kind == "regression"
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.explore.folders.models import LoadedModel, Models
-from regard.explore.forward.inputs import ModelInputs, by_word, words
+from regard.explore.forward.inputs import ModelInputs, by_word, fills_words, words
 from regard.explore.forward.outputs import PIECE_SCORES
 from regard.explore.forward.passes import ForwardPass, inputs_of
 from regard.explore.forward.record import Kind, is_self_attention
@@ -119,7 +119,7 @@ def _rows(seen: ModelInputs, one: ForwardPass, kind: Kind, queries: Words) -> li
         said = {places[0]: (word, tuple(places)) for word, places in words(record.written, record.target_text)}
         found = [(n, said.get(places[-1] + behind)) for n, _, places in there]
         return [_Row(n, *next_) for n, next_ in found if next_ is not None and _is_content_word(next_[0])]
-    if task.info.writes == "words":
+    if fills_words(task):
         gaps = [
             (n, word, places) for n, (word, places) in enumerate(queries) if seen.written_ids[places[0]] == task.mask
         ]
@@ -185,7 +185,7 @@ def _piece_probabilities(seen: ModelInputs, places: Sequence[Sequence[int]]) -> 
         import torch
 
         score_TV = PIECE_SCORES[task.info.writes](task.model, hidden_TD).double()
-        if task.info.writes == "words":
+        if fills_words(task):
             for place in (place for place, id in enumerate(ids) if id == task.mask):
                 ids[place] = most_probable_piece(task, score_TV[place])
         said_T = torch.tensor([*ids[behind:], *[0] * behind], device=score_TV.device)

@@ -11,6 +11,7 @@ from pydantic import Field, Strict
 from regard.decoding.scheduler import Scheduler
 from regard.decoding.search import greedy, random_sampling
 from regard.explore.folders.models import LoadedModel, Models
+from regard.explore.forward.inputs import continues_text
 from regard.explore.forward.outputs import (
     SearchInputs,
     SearchNode,
@@ -82,7 +83,7 @@ def _scheduler(start: SearchInputs, trace: Trace, sampling: dict[str, Any]) -> S
     """A scheduler for one sentence and one hypothesis."""
     task, decoding = start.task, start.decoding(1)
     choose = greedy(task.symbols.without)
-    if task.info.writes == "continuation":
+    if continues_text(task):
         drawn = task.generation_options(**sampling)
         decoding = drawn.decoding.model_copy(update={"beam": 1})
         choose = random_sampling(decoding, drawn.seed, task.symbols.without)

@@ -22,6 +22,7 @@ from regard.explore.requests import UNCHANGED, Changes, Count, ModelRequest, Pie
 from regard.system.errors import RegardError, UsageError
 
 if TYPE_CHECKING:
+    from regard.tasks.protocols import Task
     from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 
@@ -203,7 +204,7 @@ class Table:
     vector_VD: NDArray[np.float32]
 
     @classmethod
-    def of(cls, task: Any, side: Side) -> Table:
+    def of(cls, task: Task, side: Side) -> Table:
         """The table of the source or the target side.
 
         Raises:

@@ -30,7 +30,7 @@ from regard.tasks.metrics.labels import (
     number_scores,
     refuse_unknown_labels,
 )
-from regard.tasks.text.task import TextReader, forward_batches, mean_over_windows, refuse_others
+from regard.tasks.text.task import BaseTask, TextReader, forward_batches, mean_over_windows, refuse_others
 
 Scores = NDArray[np.float64]
 
@@ -233,11 +233,8 @@ def _names(judge: Predictor, counts: Counter[str]) -> tuple[list[str], dict[str,
     return [*judge.labels, *unknown], unknown
 
 
-class LabelTask:
+class LabelTask(BaseTask[Any, Any]):
     """What classifiers of texts and of images share."""
-
-    recipe: Recipe
-    assets: Any
 
     @abstractmethod
     def scores(self, examples: Sequence[Any]) -> Scores:
@@ -256,7 +253,15 @@ class LabelTask:
         return evaluate_labels(self.predictor(threshold), self.scores, corpus)
 
 
-class Classification(LabelTask, TextReader):
+class TextLabelTask(LabelTask, TextReader):
+    """What classifiers of texts and of sentence pairs share."""
+
+    @abstractmethod
+    def parse_line(self, line: str, number: int) -> Any:
+        """What a numbered line asks for; ``None`` for an empty one."""
+
+
+class Classification(TextLabelTask):
     """A classifier of texts, ready to use."""
 
     @staticmethod

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
@@ -29,7 +29,7 @@ from regard.nn import hooks, ops
 from regard.nn.loss import EMBEDDING, adversarial_perturbation
 from regard.system.errors import RegardError
 from regard.tasks.assets import TextAssets
-from regard.tasks.classification.classifier import Classification, Scores
+from regard.tasks.classification.classifier import Classification, LabelTask, Scores, TextLabelTask
 from regard.tasks.classification.losses import CRITERIA, NUMBER, Labels
 from regard.tasks.protocols import BaseTraining, ProductPaths, ShouldStop, TrainingJob
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, text_side
@@ -78,7 +78,10 @@ def refuse_nothing_outside(section: Section, scanned: DataScan[LabelScan[Any]]) 
     )
 
 
-class LabelTrainingTask(BaseTraining):
+AnyLabelTask = TypeVar("AnyLabelTask", bound=LabelTask)
+
+
+class LabelTrainingTask(BaseTraining[AnyLabelTask]):
     """Training task for labels of whole examples; implements :class:`~regard.tasks.protocols.TrainingTask`.
 
     While it is learned from, each window of a text that is too long for one is an example of its own. Where the model
@@ -93,7 +96,7 @@ class LabelTrainingTask(BaseTraining):
     noun: ClassVar[str]
     """Plural noun for the labelled examples."""
 
-    def __init__(self, task: Any, prepared: PreparedExamples, paths: ProductPaths) -> None:
+    def __init__(self, task: AnyLabelTask, prepared: PreparedExamples, paths: ProductPaths) -> None:
         super().__init__(task, prepared, paths, prepared.wholes.count)
         self._refuse_nothing_to_tell_apart()
         section = task.recipe.classification
@@ -200,7 +203,7 @@ class LabelTrainingTask(BaseTraining):
             said.append(f"{labels:,} labels")
         return [", ".join(said)]
 
-    def finish(self, task: Any, should_stop: ShouldStop) -> list[str]:
+    def finish(self, task: AnyLabelTask, should_stop: ShouldStop) -> list[str]:
         """Fit temperature and threshold to the validation examples; returns their scores as card lines."""
         score_BC, wanted = type(self)(task, self.prepared, self.paths).predict_validation(), self._targets.numpy()
         fitted = self.criterion.fit(score_BC, wanted)
@@ -209,12 +212,12 @@ class LabelTrainingTask(BaseTraining):
         return [f"* {line}" for line in scores + self.criterion.notes(score_BC, wanted, fitted)]
 
 
-class ClassificationTraining(LabelTrainingTask):
+class ClassificationTraining(LabelTrainingTask[TextLabelTask]):
     """Classification of texts as training sees it."""
 
     noun: ClassVar[str] = "texts"
 
-    def __init__(self, task: Classification, prepared: PreparedExamples, paths: ProductPaths) -> None:
+    def __init__(self, task: TextLabelTask, prepared: PreparedExamples, paths: ProductPaths) -> None:
         super().__init__(task, prepared, paths)
         text = text_side(prepared, task.recipe)
         self.examples = Examples.of(text, prepared.labels, task.recipe.training.tokens)
@@ -223,8 +226,7 @@ class ClassificationTraining(LabelTrainingTask):
 
     def model_inputs(self, batch: TextBatch) -> Tokens:
         """The tokens of a batch."""
-        given: Tokens = self.task.inputs(batch.text)
-        return given
+        return self.task.inputs(batch.text)
 
     @cached_property
     def validation(self) -> list[TextBatch]:
@@ -235,7 +237,7 @@ class ClassificationTraining(LabelTrainingTask):
     def example_text(self, place: int) -> str:
         """A validation text; of a long one its first window."""
         first, *more = self.prepared.validation_wholes.windows(place).tolist()
-        text: str = self.task.input_text(self.prepared.validation_text.sentence(first))
+        text = self.task.input_text(self.prepared.validation_text.sentence(first))
         return f"{text} …" if more else text
 
 

@@ -20,7 +20,7 @@ from regard.models.vit import Vit
 from regard.system.errors import RegardError
 from regard.tasks.assets import PIXELS, ImageAssets
 from regard.tasks.classification.classifier import LabelTask, Prediction, Scores
-from regard.tasks.text.task import ROOM, BaseTask
+from regard.tasks.text.task import ROOM
 from regard.text.lines import InvalidLines
 
 Image = str | NDArray[Any]
@@ -28,7 +28,7 @@ Image = str | NDArray[Any]
 Labelled = tuple[Pixels, str | None]
 
 
-class ImageClassification(LabelTask, BaseTask[ImageAssets, Vit]):
+class ImageClassification(LabelTask):
     """A classifier of images, ready to use.
 
     Raises:

@@ -30,7 +30,7 @@ IMAGES = 64
 """Default number of images per batch."""
 
 
-class ImageTraining(LabelTrainingTask):
+class ImageTraining(LabelTrainingTask[ImageClassification]):
     """Classification of images as training sees it."""
 
     noun: ClassVar[str] = "images"

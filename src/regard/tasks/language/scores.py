@@ -25,7 +25,7 @@ from regard.nn import ops
 from regard.system.errors import UsageError
 from regard.tasks.protocols import ProductPaths, ShouldStop
 from regard.tasks.text.preparation import prepare_split
-from regard.tasks.text.task import ROOM
+from regard.tasks.text.task import ROOM, TextTask
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 from regard.training.checkpoints.output_folder import scratch
 
@@ -196,7 +196,7 @@ class PredictionScores:
 
 
 def evaluate_corpus(
-    task: Any,
+    task: TextTask[Any, Any],
     corpus: Corpus[DocumentPart],
     coding: Callable[[AnyTokenizer, Recipe], DocumentEncoder],
     scored: Callable[[Any, PreparedExamples, ProductPaths, ShouldStop], PredictionScores],

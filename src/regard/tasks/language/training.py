@@ -30,8 +30,9 @@ from regard.nn.loss import SmoothedCrossEntropy
 from regard.system.errors import RegardError
 from regard.system.keys import generator
 from regard.tasks.assets import TextAssets
-from regard.tasks.protocols import BaseTraining, InputFiles, ProductPaths, TrainingJob, TrainingTask, device_of
+from regard.tasks.protocols import BaseTraining, InputFiles, ProductPaths, Task, TrainingJob, TrainingTask, device_of
 from regard.tasks.text.preparation import learned_tokenizer, prepare_split
+from regard.tasks.text.task import TextTask
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss, tick
 
@@ -123,7 +124,7 @@ class RunningTextJob(TrainingJob):
         """The tokenizer."""
         return TextAssets.load(prepared.folder)
 
-    def teach(self, task: Any, prepared: PreparedExamples, paths: ProductPaths) -> TrainingTask:
+    def teach(self, task: Task, prepared: PreparedExamples, paths: ProductPaths) -> TrainingTask:
         """The training task for a fresh model."""
         found: TrainingTask = self.training(task, prepared, paths, self.characters)
         return found
@@ -151,7 +152,7 @@ class VocabularySample:
         self.texts += [text[begin : begin + PART] for begin in begins if self._random.random() < self._share]
 
 
-class RunningTextTraining(BaseTraining):
+class RunningTextTraining(BaseTraining[TextTask[Any, Any]]):
     """Training task on running text, before its loss; implements :class:`~regard.tasks.protocols.TrainingTask`.
 
     Args:
@@ -161,7 +162,9 @@ class RunningTextTraining(BaseTraining):
         characters: of the text, for the size table.
     """
 
-    def __init__(self, task: Any, prepared: PreparedExamples, paths: ProductPaths, characters: int) -> None:
+    def __init__(
+        self, task: TextTask[Any, Any], prepared: PreparedExamples, paths: ProductPaths, characters: int
+    ) -> None:
         super().__init__(task, prepared, paths, characters)
         recipe = task.recipe
         self.batches = self.guessing(prepared.text, prepared.labels, recipe.seed).feed(recipe, prepared.fingerprint)

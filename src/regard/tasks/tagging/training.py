@@ -51,7 +51,7 @@ class FoundTags:
     """In nats a word."""
 
 
-class TaggingTraining(BaseTraining):
+class TaggingTraining(BaseTraining[Tagging]):
     """Training task of tagging; implements :class:`~regard.tasks.protocols.TrainingTask`.
 
     Args:

@@ -19,7 +19,7 @@ from regard.models.rnn import Reader
 from regard.nn.loss import SmoothedCrossEntropy
 from regard.system.errors import UsageError
 from regard.tasks.assets import TextAssets
-from regard.tasks.protocols import device_of
+from regard.tasks.protocols import Task, device_of
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 from regard.training.objective import Loss
 
@@ -161,7 +161,7 @@ def forward_batches(
     return found
 
 
-def pair_loss(task: Any, criterion: SmoothedCrossEntropy, batch: PairBatch) -> Loss:
+def pair_loss(task: Task, criterion: SmoothedCrossEntropy, batch: PairBatch) -> Loss:
     """The smoothed loss of a batch of pairs, every target position a sample."""
     criterion.train(task.model.training)
     inputs = pairs(batch, task.device)

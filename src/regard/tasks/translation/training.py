@@ -30,7 +30,7 @@ from regard.tasks import model_writer
 from regard.tasks.defaults import size_for
 from regard.tasks.metrics.bleu import score
 from regard.tasks.model_writer import StoppableTrace
-from regard.tasks.protocols import BaseTraining, ProductPaths, ShouldStop, TrainingJob
+from regard.tasks.protocols import BaseTraining, ProductPaths, ShouldStop, Task, TrainingJob
 from regard.tasks.text.task import pair_loss
 from regard.tasks.translation.translator import Hypothesis, Translation
 from regard.text.tokenizers.vocabulary import Vocabularies, learn_vocabularies, sample
@@ -55,7 +55,7 @@ def max_extra(recipe: Recipe) -> int:
     return min(MAX_EXTRA, recipe.model.max_positions - recipe.data.max_tokens - 1)
 
 
-class TranslationTraining(BaseTraining):
+class TranslationTraining(BaseTraining[Translation]):
     """Training task of translation [Vaswani17 §5]; implements :class:`~regard.tasks.protocols.TrainingTask`.
 
     Args:
@@ -145,8 +145,9 @@ class TranslationTraining(BaseTraining):
         pairs = self.prepared.pairs, self.prepared.validation_source.count
         return ["{:,} sentence pairs to learn from, {:,} to validate on".format(*pairs)]
 
-    def finish(self, task: Translation, should_stop: ShouldStop) -> list[str]:
+    def finish(self, task: Task, should_stop: ShouldStop) -> list[str]:
         """BLEU and chrF on the validation pairs, searched as it will be used."""
+        assert isinstance(task, Translation)
         sources, references = zip(*self.prepared.validation_pairs(), strict=True)
         scores = task.evaluate(sources, references, trace=StoppableTrace(should_stop))
         return model_writer.score_lines(scores, task.recipe.decoding.beam)
@@ -228,6 +229,7 @@ class TranslationJob(TrainingJob):
         """The vocabularies learned from them."""
         return prepared.vocabularies
 
-    def teach(self, task: Translation, prepared: PreparedPairs, paths: ProductPaths) -> TranslationTraining:
+    def teach(self, task: Task, prepared: PreparedPairs, paths: ProductPaths) -> TranslationTraining:
         """Teacher forcing on the pairs."""
+        assert isinstance(task, Translation)
         return TranslationTraining(task, PairBatches(prepared, task.recipe), prepared, paths)

@@ -12,10 +12,10 @@ import numpy as np
 from regard.config import Recipe
 from regard.models.rnn import Reader
 from regard.system.errors import UsageError
-from regard.tasks.classification.classifier import NOTHING, Classification, LabelTask, Prediction, Scores
+from regard.tasks.classification.classifier import NOTHING, Classification, Prediction, Scores, TextLabelTask
 from regard.tasks.classification.pairs.corpus import LabelledPairEncoder, join_pieces, kept_pieces
 from regard.tasks.classification.training import ClassificationJob, ClassificationTraining
-from regard.tasks.text.task import BETWEEN, Read, TextReader, forward_batches, read_as
+from regard.tasks.text.task import BETWEEN, Read, forward_batches, read_as
 
 Pair = tuple[str, str] | str
 """Two texts, or both on one line with a tab or ``[SEP]`` between them."""
@@ -34,7 +34,7 @@ def split_pair(given: Pair, where: str = "text") -> tuple[str, str]:
     return found[0], found[1]
 
 
-class PairClassification(LabelTask, TextReader):
+class PairClassification(TextLabelTask):
     """A classifier of sentence pairs, ready to use; the second text is another segment [Devlin19 §3]."""
 
     @staticmethod
