@@ -12,11 +12,10 @@ from torch import Tensor, nn
 
 from regard.config import Decoding, Recipe, recipe_from
 from regard.convert import exports, hub_files, read_hub_model
-from regard.convert.hub_import import OUTLINES
 from regard.data.batches.patches import Scale
 from regard.decoding.hypotheses import Symbols
 from regard.decoding.search import search
-from regard.models.build import transformer
+from regard.models.build import outline, transformer
 from regard.models.decoding.transformer import TransformerStepper
 from regard.models.inputs import Patches
 from regard.models.store import weights
@@ -47,7 +46,7 @@ def model_of(recipe: Recipe, pieces: int, count: int = 0) -> nn.Module:
     built = (
         transformer(recipe.model, pieces, pieces)  # type: ignore[arg-type]
         if recipe.model.family == "transformer"
-        else OUTLINES[recipe.task](recipe.model, pieces, count)
+        else outline(recipe.model, pieces, count, recipe.info.writes)
     )
     generator = torch.Generator().manual_seed(5)
     with torch.no_grad():

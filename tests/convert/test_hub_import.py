@@ -12,9 +12,9 @@ from torch import Tensor
 
 from regard.config import recipe_from, recipe_values
 from regard.convert import read_hub_model
-from regard.convert.hub_import import OUTLINES
 from regard.convert.side_files import scale_of
 from regard.data.batches.patches import Scale
+from regard.models.build import outline
 from regard.models.inputs import Patches
 from regard.models.store import load_weights
 from regard.nn.layout import Sequences
@@ -38,7 +38,7 @@ def imported(path: Path) -> tuple[Any, Any, Any]:
     tokenizer = read_tokenizer(folder / "tokenizer.json") if (folder / "tokenizer.json").exists() else None
     labels = folder / "labels.json"
     count = len(json.loads(labels.read_text())["labels"]) if labels.exists() else 0
-    model = OUTLINES[recipe.task](recipe.model, tokenizer.size if tokenizer else 0, count)
+    model = outline(recipe.model, tokenizer.size if tokenizer else 0, count, recipe.info.writes)
     load_weights(folder / "model.safetensors", model)
     return recipe, tokenizer, model.eval()
 

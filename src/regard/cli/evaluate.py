@@ -132,10 +132,10 @@ def evaluate(folder: Annotated[Path, Parameter(name="DIR")], /, *, options: Eval
 
 def _translation(task: Task, asked: EvaluateOptions) -> Found:
     asked.refuse_elsewhere(task.info.noun, "give --source and --reference", "test", "columns", "threshold", "stride")
-    from regard.tasks.translation.translator import Translation
+    from regard.explore.forward.inputs import translates
     from regard.text.lines import InvalidLines, lines
 
-    assert isinstance(task, Translation)
+    assert translates(task)
 
     paths, notes = asked.both(), (InvalidLines(), InvalidLines())
     sources, references = (list(lines(path, mended)) for path, mended in zip(paths, notes, strict=True))
@@ -151,27 +151,27 @@ def _translation(task: Task, asked: EvaluateOptions) -> Found:
 
 def _classification(task: Task, asked: EvaluateOptions) -> Found:
     asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "stride")
-    from regard.tasks.classification.classifier import LabelTask
+    from regard.explore.forward.inputs import labels_examples
 
-    assert isinstance(task, LabelTask)
+    assert labels_examples(task)
     with asked.corpus(task.info.corpus()) as corpus:
         return task.evaluate(corpus, asked.threshold), class_lines
 
 
 def _tagging(task: Task, asked: EvaluateOptions) -> Found:
     asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "threshold", "stride")
-    from regard.tasks.tagging.tagger import Tagging
+    from regard.explore.forward.inputs import tags_words
 
-    assert isinstance(task, Tagging)
+    assert tags_words(task)
     with asked.corpus(task.info.corpus()) as corpus:
         return task.evaluate(corpus), tag_lines
 
 
 def _language_model(task: Task, asked: EvaluateOptions) -> Found:
     asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "threshold")
-    from regard.tasks.language.generator import LanguageModel
+    from regard.explore.forward.inputs import continues_text
 
-    assert isinstance(task, LanguageModel)
+    assert continues_text(task)
     with asked.corpus(partial(_documents, task)) as corpus:
         texts = [text for text in _whole_documents(corpus) if text.strip()]
         if not texts:
@@ -182,11 +182,10 @@ def _language_model(task: Task, asked: EvaluateOptions) -> Found:
 def _hidden_tokens(task: Task, asked: EvaluateOptions) -> Found:
     """The scores of predicting masked or missing tokens in running text."""
     asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "threshold", "stride")
+    from regard.explore.forward.inputs import fills_spans, fills_words
     from regard.tasks.language.scores import evaluate_corpus
-    from regard.tasks.text.task import TextTask
 
-    assert isinstance(task, TextTask)
-
+    assert fills_words(task) or fills_spans(task)
     job = task.info.job()
     with asked.corpus(partial(_documents, task)) as corpus:
         return evaluate_corpus(task, corpus, job.encoder, job.training.validation_scores), guess_lines

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from regard.config.sections import Section, Uses
+from regard.config.tasks import imported
 
 _ENCODER, _DECODER = "encoder.{}.attention.weight", "decoder.{}.attention.weight"
 _PAIR = {"source": "encoder", "target": "decoder"}
@@ -22,18 +23,26 @@ class FamilyInfo:
         noun: the architecture.
         stacks: which stack reads the source, and which the target where there is one.
         points: the hook point of the weights of each use of attention; ``{}`` stands for the layer.
+        builder: ``module:function`` that makes the model of a section.
         reads_pieces: the model reads pieces of texts, not patches.
+        costs: ``module:function`` that says what whole sentences cost; empty if it is no encoder-decoder.
     """
 
     noun: str
     stacks: Mapping[str, str]
     points: Mapping[str, str]
+    builder: str
     reads_pieces: bool = True
+    costs: str = ""
 
     @property
     def encoder_decoder(self) -> bool:
         """Whether a target is read beside the source: an encoder-decoder."""
         return "target" in self.stacks
+
+    def build(self, *given: Any) -> Any:
+        """The model of a section, by the family's builder; imports torch."""
+        return imported(self.builder)(*given)
 
     @property
     def causal(self) -> bool:
@@ -66,7 +75,13 @@ class Recurrent(ModelSection):
 class RnnSection(Recurrent):
     """Recurrent encoder-decoder, without or with attention [Bahdanau15, Luong15]."""
 
-    info: ClassVar[FamilyInfo] = FamilyInfo("recurrent encoder-decoder", _PAIR, {"cross": "decoder.cross.weight"})
+    info: ClassVar[FamilyInfo] = FamilyInfo(
+        "recurrent encoder-decoder",
+        _PAIR,
+        {"cross": "decoder.cross.weight"},
+        "regard.models.build:rnn",
+        costs="regard.models.complexity:recurrent_costs",
+    )
     family: Literal["rnn"] = Field("rnn", description="the architecture")
     cell: Literal["elman", "gru", "lstm"] = Field("gru", description="what is repeated: elman: tanh; gru, lstm: gated")
     encoder_layers: int = Field(1, ge=1, le=64, description="layers that read")
@@ -102,7 +117,9 @@ class RnnSection(Recurrent):
 class RnnEncoderSection(Recurrent):
     """A recurrence that reads texts, to label them or their words [Yang16, Lample16]."""
 
-    info: ClassVar[FamilyInfo] = FamilyInfo("recurrent encoder", {"source": "encoder"}, {"pool": "head.pool.weight"})
+    info: ClassVar[FamilyInfo] = FamilyInfo(
+        "recurrent encoder", {"source": "encoder"}, {"pool": "head.pool.weight"}, "regard.models.build:rnn_encoder"
+    )
     divisor: ClassVar[float] = 1.0
     """Of additive scores."""
     family: Literal["rnn-encoder"] = Field("rnn-encoder", description="the architecture")
@@ -238,7 +255,11 @@ class TransformerSection(Attentive):
     """The Transformer [Vaswani17 §3]; the defaults are the paper's base model."""
 
     info: ClassVar[FamilyInfo] = FamilyInfo(
-        "Transformer", _PAIR, {"encoder": _ENCODER, "decoder": _DECODER, "cross": "decoder.{}.cross.weight"}
+        "Transformer",
+        _PAIR,
+        {"encoder": _ENCODER, "decoder": _DECODER, "cross": "decoder.{}.cross.weight"},
+        "regard.models.build:transformer",
+        costs="regard.models.complexity:transformer_costs",
     )
     directions: ClassVar[tuple[int, ...]] = (2, 1)
     family: Literal["transformer"] = Field("transformer", description="the architecture")
@@ -285,7 +306,9 @@ class StackSection(Attentive):
 class BertSection(StackSection):
     """Encoder only [Devlin19]; the defaults are BERT's base model."""
 
-    info: ClassVar[FamilyInfo] = FamilyInfo("Transformer encoder", {"source": "encoder"}, {"encoder": _ENCODER})
+    info: ClassVar[FamilyInfo] = FamilyInfo(
+        "Transformer encoder", {"source": "encoder"}, {"encoder": _ENCODER}, "regard.models.build:bert"
+    )
     family: Literal["bert"] = Field("bert", description="the architecture")
     layers: int = Field(12, ge=1, le=256, description="layers that read")
     d_model: int = Field(768, ge=1, le=65536, description="size of every hidden vector")
@@ -305,7 +328,9 @@ class BertSection(StackSection):
 class GptSection(StackSection):
     """Decoder only: the encoder's layer, causal [Radford19]; the defaults are GPT-2's smallest model."""
 
-    info: ClassVar[FamilyInfo] = FamilyInfo("Transformer decoder", {"source": "decoder"}, {"decoder": _DECODER})
+    info: ClassVar[FamilyInfo] = FamilyInfo(
+        "Transformer decoder", {"source": "decoder"}, {"decoder": _DECODER}, "regard.models.build:gpt"
+    )
     directions: ClassVar[tuple[int, ...]] = (1,)
     family: Literal["gpt"] = Field("gpt", description="the architecture")
     layers: int = Field(12, ge=1, le=256, description="layers")
@@ -328,7 +353,11 @@ class VitSection(StackSection):
     """An encoder of images: patches as tokens [Dosovitskiy21]; the defaults are the base model's."""
 
     info: ClassVar[FamilyInfo] = FamilyInfo(
-        "vision Transformer", {"source": "encoder"}, {"encoder": _ENCODER}, reads_pieces=False
+        "vision Transformer",
+        {"source": "encoder"},
+        {"encoder": _ENCODER},
+        "regard.models.build:vit",
+        reads_pieces=False,
     )
     family: Literal["vit"] = Field("vit", description="the architecture")
     layers: int = Field(12, ge=1, le=256, description="layers that read")

@@ -29,6 +29,7 @@ class TaskInfo:
             there is no training.
         open_corpus: ``module:function`` that opens a file of examples, of a path and its columns; empty where the
             files of a task are opened together.
+        assets_class: ``module:class`` of what its model has besides the weights; imports no torch.
         texts: how many texts an example has.
     """
 
@@ -44,6 +45,7 @@ class TaskInfo:
     model_class: str
     job_class: str = ""
     open_corpus: str = ""
+    assets_class: str = "regard.tasks.assets:TextAssets"
     texts: int = 1
 
     @property
@@ -65,21 +67,27 @@ class TaskInfo:
 
     def model(self) -> type[Any]:
         """The class of the loaded model; imports torch."""
-        found: type[Any] = _imported(self.model_class)
+        found: type[Any] = imported(self.model_class)
         return found
 
     def job(self) -> type[Any]:
         """The class of the training job; imports torch."""
-        found: type[Any] = _imported(self.job_class)
+        found: type[Any] = imported(self.job_class)
+        return found
+
+    def assets(self) -> type[Any]:
+        """The class of the assets."""
+        found: type[Any] = imported(self.assets_class)
         return found
 
     def corpus(self) -> Callable[..., Any]:
         """The function that opens a file of examples."""
-        found: Callable[..., Any] = _imported(self.open_corpus)
+        found: Callable[..., Any] = imported(self.open_corpus)
         return found
 
 
-def _imported(name: str) -> Any:
+def imported(name: str) -> Any:
+    """What stands behind ``module:name``."""
     module, _, word = name.partition(":")
     return getattr(import_module(module), word)
 
@@ -97,6 +105,7 @@ _ROWS = (
         command="translate",
         model_class="regard.tasks.translation.translator:Translation",
         job_class="regard.tasks.translation.training:TranslationJob",
+        assets_class="regard.text.tokenizers.vocabulary:Vocabularies",
     ),
     TaskInfo(
         "classification",
@@ -139,6 +148,7 @@ _ROWS = (
         command="tag",
         model_class="regard.tasks.tagging.tagger:Tagging",
         job_class="regard.tasks.tagging.training:TaggingJob",
+        assets_class="regard.tasks.assets:TagAssets",
         open_corpus="regard.data.corpora.tagged:open_tagged",
     ),
     TaskInfo(
@@ -192,6 +202,7 @@ _ROWS = (
         command="classify",
         model_class="regard.tasks.images.classifier:ImageClassification",
         job_class="regard.tasks.images.training:ImageJob",
+        assets_class="regard.tasks.assets:ImageAssets",
         open_corpus="regard.data.corpora.images:open_images",
     ),
     TaskInfo(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -93,7 +93,7 @@ def read_hub_model(folder: Path | str) -> ImportedModel:
     refuse_surplus(rows, tensors, format.spare, hub.where)
     weights = inward(rows, tensors, hub.where)
     with torch.device("meta"):
-        outline = OUTLINES[task](recipe.model, pieces, count)
+        outline = build.outline(recipe.model, pieces, count, info.writes)
     _refuse_other_shapes(weights, outline, hub.where)
     tokenizer = tokenizer_of(hub.path, pieces) if pieces else None  # only after the table's rows are known
     if isinstance(tokenizer, Tokenizer):
@@ -195,19 +195,6 @@ def _scheme(labels: Sequence[str]) -> str:
     if letters & {"L", "U"}:
         return "bilou"
     return "bio" if "B" in letters else "io"
-
-
-OUTLINES: dict[str, Callable[[Any, int, int], nn.Module]] = {
-    "masked-lm": lambda model, pieces, _: build.bert(model, pieces, build.words(model)),
-    "classification": lambda model, pieces, count: build.bert(model, pieces, build.classes(model, count)),
-    "tagging": lambda model, pieces, count: build.bert(model, pieces, build.tags(model, count)),
-    "encoding": lambda model, pieces, _: build.bert(model, pieces, build.vectors(model)),
-    "language-model": lambda model, pieces, _: build.gpt(model, pieces),
-    "span-corruption": lambda model, pieces, _: build.transformer(model, pieces, pieces),
-    "translation": lambda model, pieces, _: build.transformer(model, pieces, pieces),
-    "image-classification": lambda model, _, count: build.vit(model, count),
-}
-"""Builders of the model of a task from section, pieces and labels."""
 
 
 def _refuse_other_shapes(weights: dict[str, Tensor], outline: nn.Module, where: str) -> None:

@@ -222,10 +222,8 @@ def rnn_encoder(model: RnnEncoderSection, pieces: int, head: ReadingHead, key: i
 
 def reader(model: Model, pieces: int, head: ReadingHead, key: int = 0) -> Reader:
     """The model of texts without a second side a section describes, of whichever family."""
-    return READERS[model.family](model, pieces, head, key)
-
-
-READERS: dict[str, Callable[[Any, int, ReadingHead, int], Reader]] = {"bert": bert, "rnn-encoder": rnn_encoder}
+    built: Reader = model.info.build(model, pieces, head, key)
+    return built
 
 
 def _recurrent(model: RnnSection | RnnEncoderSection, layers: int, size_in: int, directions: int) -> Stack:
@@ -235,15 +233,35 @@ def _recurrent(model: RnnSection | RnnEncoderSection, layers: int, size_in: int,
     return Stack([cell(entering, size, directions) for entering in sizes], model.dropout)
 
 
-ENCODER_DECODERS: dict[str, Callable[[Any, int, int, int], Transformer | Rnn]] = {
-    "transformer": transformer,
-    "rnn": rnn,
-}
-
-
 def encoder_decoder(model: Model, source_pieces: int, target_pieces: int, key: int = 0) -> Transformer | Rnn:
     """The translator a section describes, of whichever family."""
-    return ENCODER_DECODERS[model.family](model, source_pieces, target_pieces, key)
+    built: Transformer | Rnn = model.info.build(model, source_pieces, target_pieces, key)
+    return built
+
+
+HEADS: dict[str, Callable[[Any, int], Head]] = {
+    "words": lambda model, _: words(model),
+    "classes": classes,
+    "tags": tags,
+    "nothing": lambda model, _: vectors(model),
+}
+"""The head of an encoder by what it writes, from section and number of labels."""
+
+
+def outline(model: Model, pieces: int, labels: int, writes: str) -> nn.Module:
+    """The model of a section, of whichever family, whose sides share one vocabulary.
+
+    Args:
+        model: the section.
+        pieces: of the vocabulary; ``labels``: of a model that has them.
+        writes: what an encoder's head gives, a key of :data:`HEADS`.
+    """
+    if model.info.encoder_decoder:
+        return encoder_decoder(model, pieces, pieces)
+    size = pieces if model.info.reads_pieces else labels
+    head = () if model.info.causal or not model.info.reads_pieces else (HEADS[writes](model, labels),)
+    built: nn.Module = model.info.build(model, size, *head)
+    return built
 
 
 def _ready(built: Built, key: int) -> Built:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from regard.config import Model, RnnSection, TransformerSection
+from regard.config.tasks import imported
 
 
 @dataclass(frozen=True)
@@ -43,21 +42,22 @@ def costs(model: Model, n: int, m: int) -> ModelCosts:
     Raises:
         ValueError: the model is no encoder-decoder, or a sentence has no token.
     """
-    if model.family not in COSTS:
+    if not model.info.costs:
         raise ValueError(f"a model of the family {model.family!r} is no encoder-decoder")
     if min(n, m) < 1:
         raise ValueError(f"{n} source and {m} target tokens: each sentence has one at least, its end")
-    return COSTS[model.family](model, n, m)
+    found: ModelCosts = imported(model.info.costs)(model, n, m)
+    return found
 
 
-def _of_transformer(model: TransformerSection, n: int, m: int) -> ModelCosts:
+def transformer_costs(model: TransformerSection, n: int, m: int) -> ModelCosts:
     """Layer waits for layer, and no position for another; the last of the decoder's looks at the source itself."""
     read, write = model.encoder_layers, model.decoder_layers
     sequential, across = Count(f"{read} + {write}", read + write), Count(f"{read} + 1", read + 1)
     return ModelCosts(sequential, Count(str(read), read), across)
 
 
-def _of_recurrent(model: RnnSection, n: int, m: int) -> ModelCosts:
+def recurrent_costs(model: RnnSection, n: int, m: int) -> ModelCosts:
     """A token waits for the one before it, and the decoder for the whole encoder; attention is done for all at once."""
     read, write, attends = model.encoder_layers, model.decoder_layers, model.score != "none"
     # layers that read one way follow each other one token later; two-way ones wait for each other's last token
@@ -81,10 +81,3 @@ def _sum(constant: int, *terms: tuple[int, str, int]) -> Count:
     said = [letter if times == 1 else f"{times}·{letter}" for times, letter, _ in terms]
     value = constant + sum(times * value for times, _, value in terms)
     return Count(" + ".join([*said, *([str(constant)] if constant else [])]), value)
-
-
-COSTS: dict[str, Callable[[Any, int, int], ModelCosts]] = {
-    "transformer": _of_transformer,
-    "rnn": _of_recurrent,
-}
-"""The families that translate."""

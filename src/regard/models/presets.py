@@ -6,14 +6,14 @@ Dosovitskiy21 Table 1].
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import nn
 
-from regard.config import FAMILIES, Model, nearest
+from regard.config import FAMILIES, BertSection, Model, nearest
 from regard.models import build
 from regard.system.errors import UsageError
 
@@ -184,22 +184,15 @@ class Part:
     parameters: int
 
 
-OUTLINES: dict[str, Callable[[Any, int, int], nn.Module]] = {
-    "transformer": build.transformer,
-    "rnn": build.rnn,
-    "bert": lambda model, pieces, _: build.bert(model, pieces, build.words(model)),
-    "rnn-encoder": lambda model, pieces, _: build.rnn_encoder(model, pieces, build.vectors(model)),
-    "gpt": lambda model, pieces, _: build.gpt(model, pieces),
-    "vit": lambda model, classes, _: build.vit(model, classes),
-}
-"""How a family is built from its section and the sizes of its vocabularies; an encoder guesses masked words,
-a recurrent one makes a vector."""
-
-
 def meta_model(model: Model, pieces: int, target_pieces: int | None = None) -> nn.Module:
-    """The model of a section without memory for its weights: to count."""
+    """The model of a section without memory for its weights: to count.
+
+    An encoder guesses masked words, a recurrent one makes a vector.
+    """
     with torch.device("meta"):
-        return OUTLINES[model.family](model, pieces, pieces if target_pieces is None else target_pieces)
+        if model.info.encoder_decoder:
+            return build.encoder_decoder(model, pieces, pieces if target_pieces is None else target_pieces)
+        return build.outline(model, pieces, pieces, "words" if isinstance(model, BertSection) else "nothing")
 
 
 def parts_of(built: nn.Module) -> list[Part]:

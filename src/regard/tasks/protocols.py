@@ -22,10 +22,11 @@ from regard.training.objective import BatchSource, Done, Objective, ignore_progr
 if TYPE_CHECKING:
     from regard.decoding.hypotheses import Symbols
     from regard.models.inputs import Tokens
-    from regard.tasks.text.task import Read
     from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 Files = Sequence[Path | str]
+Read = tuple[int, int, int]
+"""An input id and its characters, from and to; none for a symbol."""
 Opened = TypeVar("Opened")
 ShouldStop = Callable[[], bool]
 
@@ -152,7 +153,7 @@ class TextWriter(TextModel, Protocol):
     symbols: Symbols
 
 
-class SequenceToSequence(TextWriter, Protocol):
+class TargetWriter(TextWriter, Protocol):
     """A task that reads a text and writes another."""
 
     def reads_target(self, text: str) -> tuple[str, list[Read]]:

@@ -13,6 +13,7 @@ class Shouts:
     """A translator into capitals."""
 
     info = TASKS["translation"]
+    device = "cpu"
 
     def nbest(self, texts: list[str], **options: Any) -> list[list[Any]]:
         return [[SimpleNamespace(text=text.upper(), tokens=(), score=0.0)] for text in texts]

@@ -8,7 +8,6 @@ import pytest
 
 from regard.cli import COMMANDS
 from regard.cli.evaluate import EVALUATIONS
-from regard.cli.inference.classify import READERS
 from regard.cli.inference.fill import FILLERS
 from regard.cli.io.load_model import (
     check_threads,
@@ -38,7 +37,6 @@ def test_every_task_has_a_noun_and_a_command(info: TaskInfo) -> None:
 
 def test_commands_know_what_to_do_with_each_of_their_tasks() -> None:
     assert set(EVALUATIONS) == {info.learns_from for info in TASKS.values() if "evaluate" in info.commands}
-    assert set(READERS) == {info.reads for info in TASKS.values() if info.command == "classify"}
     assert set(FILLERS) == {info.writes for info in TASKS.values() if info.command == "fill"}
 
 

@@ -53,12 +53,17 @@ def classify(
 
 def _answer(task: Task, threshold: float | None, every: bool, json: bool) -> Callable[[list[str], int], Iterator[str]]:
     """A function that labels lines, given the number of the first."""
-    from regard.tasks.classification.classifier import Predictor, TextLabelTask
-    from regard.tasks.images.classifier import ImageClassification
+    from regard.explore.forward.inputs import labels_examples, labels_texts, reads_image
+    from regard.tasks.classification.classifier import Predictor
 
-    assert isinstance(task, TextLabelTask | ImageClassification)
+    assert labels_examples(task)
     kind = task.recipe.classification.kind
-    parse = task.parse_line if isinstance(task, TextLabelTask) else partial(image_of, task)
+    parse: Callable[[str, int], Any]
+    if reads_image(task):
+        parse = partial(image_of, task)
+    else:
+        assert labels_texts(task)
+        parse = task.parse_line
     if threshold is not None and kind == "regression":
         raise UsageError("is for labels; this model predicts numbers", "--threshold")
     judge = Predictor(task.recipe.classification, task.assets.labels, task.assets.fitted, threshold)

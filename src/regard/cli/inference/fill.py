@@ -57,9 +57,9 @@ def fill(
 
 def _words(task: Task, lines: list[str], first: int, k: int, json: bool) -> Iterator[str]:
     """Fill each gap independently."""
-    from regard.tasks.language.masked import MaskedLm
+    from regard.explore.forward.inputs import fills_words
 
-    assert isinstance(task, MaskedLm)
+    assert fills_words(task)
     for number, (line, gaps) in enumerate(zip(lines, task.fill(lines, k), strict=True), first):
         if json:
             yield json_line({"text": line, "gaps": [[asdict(one) for one in gap] for gap in gaps]})
@@ -70,9 +70,9 @@ def _words(task: Task, lines: list[str], first: int, k: int, json: bool) -> Iter
 
 def _spans(task: Task, lines: list[str], first: int, k: int, json: bool) -> Iterator[str]:
     """Fill all gaps of a text jointly; lines before an unreadable one are answered first."""
-    from regard.tasks.language.spans import SpanCorruption
+    from regard.explore.forward.inputs import fills_spans
 
-    assert isinstance(task, SpanCorruption)
+    assert fills_spans(task)
     read, wrong = read_until_error(_check_line(task, line, number) for number, line in enumerate(lines, first))
     for number, (line, fillings) in enumerate(zip(read, task.fillings(read, k), strict=True), first):
         if json:

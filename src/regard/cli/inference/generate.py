@@ -93,10 +93,10 @@ def generate(
     options = {"max_tokens": max_tokens, "stop": tuple(stop or ()), "seed": seed, **drawing}
     given, about = TextOptions(input, output, device, threads), {"--n": n, "--json": json, **options}
     with Exchange("generate", folder, texts, given, about) as exchange:
-        from regard.tasks.language.generator import LanguageModel
+        from regard.explore.forward.inputs import continues_text
 
         task = exchange.open_model()
-        assert isinstance(task, LanguageModel)
+        assert continues_text(task)
         prompts = _prompts(exchange.given) if prompt is None else [prompt]
         if exchange.target.file is not None:
             _write_file(exchange, task, prompts, n, options, json)

@@ -50,10 +50,10 @@ def tag(
         raise UsageError("CoNLL has a word a line; give it by --input or on stdin", "--conll")
     options = {"--json": json, "--words": words, "--conll": conll}
     with Exchange("tag", folder, texts, given, options) as exchange:
-        from regard.tasks.tagging.tagger import Tagging
+        from regard.explore.forward.inputs import tags_words
 
         task = exchange.open_model()
-        assert isinstance(task, Tagging)
+        assert tags_words(task)
         spans = task.assets.scheme != "none"
 
         def answer(lines: list[str], first: int) -> Iterator[str]:

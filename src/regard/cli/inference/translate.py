@@ -38,10 +38,10 @@ def translate(
         raise UsageError(f"--nbest {nbest} must lie between 1 and the beam, and the beam between 1 and 100")
     options = {"--beam": beam, "--nbest": nbest, "--json": json}
     with Exchange("translate", folder, texts, given, options) as exchange:
-        from regard.tasks.translation.translator import Translation
+        from regard.explore.forward.inputs import translates
 
         task = exchange.open_model()
-        assert isinstance(task, Translation)
+        assert translates(task)
 
         def answer(lines: list[str], first: int) -> Iterator[str]:
             found = task.nbest(lines, n=nbest, beam=beam, first=first)

@@ -38,16 +38,16 @@ ENCODER_KEYS = (
 _CLASSES = affine("classifier", "head.classes")
 _POOLER = affine("bert.pooler.dense", "head.dense")
 BERT_HEADS: dict[str, list[Row]] = {
-    "masked-lm": [
+    "words": [
         *affine("cls.predictions.transform.dense", "head.dense"),
         *affine("cls.predictions.transform.LayerNorm", "head.norm"),
         row("cls.predictions.bias", "head.bias"),
     ],
-    "classification": _POOLER + _CLASSES,
-    "tagging": _CLASSES,
-    "encoding": _POOLER,
+    "classes": _POOLER + _CLASSES,
+    "tags": _CLASSES,
+    "nothing": _POOLER,
 }
-"""Heads on the encoder, by task."""
+"""Heads on the encoder, by what they give."""
 
 
 def _layer(theirs: str, ours: str, names: Mapping[str, str]) -> list[Row]:
@@ -131,7 +131,8 @@ class Bert(Format):
         names["output.LayerNorm"] = "feedforward_residual.norm"
         for layer in range(model.layers):
             table += _layer(f"bert.encoder.layer.{layer}", f"encoder.layers.{layer}", names)
-        return table + (BERT_HEADS[task] if TASKS[task].writes != "nothing" or model.pooler else [])
+        writes = TASKS[task].writes
+        return table + (BERT_HEADS[writes] if writes != "nothing" or model.pooler else [])
 
 
 class Gpt2(Format):

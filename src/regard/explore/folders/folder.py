@@ -16,7 +16,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from regard.config import Recipe, recipe_from, recipe_values
+from regard.config import TASKS, Recipe, recipe_from, recipe_values
 from regard.explore.folders.facts import NOTHING, examples, facts, refuse_irregular
 from regard.explore.folders.training_curves import LOG
 from regard.system import disk
@@ -249,11 +249,7 @@ def _missing(path: Path, before: bool) -> str:
 
 def load_assets(path: Path, task: str) -> Any:
     """Load a model's assets the way its task does, but without importing torch."""
-    from regard.tasks.assets import ImageAssets, TagAssets, TextAssets
-    from regard.text.tokenizers.vocabulary import Vocabularies
-
-    kinds: dict[str, Any] = {"translation": Vocabularies, "tagging": TagAssets, "image-classification": ImageAssets}
-    return kinds.get(task, TextAssets).load(path)
+    return TASKS[task].assets().load(path)
 
 
 def count_parameters(path: Path) -> int | None:

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from regard.models.inputs import Tokens
-    from regard.tasks.classification.classifier import Classification
+    from regard.tasks.classification.classifier import Classification, TextLabelTask
     from regard.tasks.classification.pairs.classifier import PairClassification
     from regard.tasks.images.classifier import Image, ImageClassification
     from regard.tasks.language.generator import LanguageModel
     from regard.tasks.language.masked import MaskedLm
     from regard.tasks.language.spans import SpanCorruption
-    from regard.tasks.protocols import SequenceToSequence, SingleTextModel, Task, TextModel, TextWriter
+    from regard.tasks.protocols import SingleTextModel, TargetWriter, Task, TextModel, TextWriter
     from regard.tasks.tagging.tagger import Tagging
     from regard.tasks.text.task import Read
     from regard.tasks.translation.translator import Translation
@@ -129,7 +129,7 @@ def translates(task: Task) -> TypeGuard[Translation]:
     return task.info.learns_from == "pairs"
 
 
-def writes_text(task: Task) -> TypeGuard[SequenceToSequence]:
+def writes_text(task: Task) -> TypeGuard[TargetWriter]:
     """Whether a model reads a text and writes another."""
     return task.info.writes == "text"
 
@@ -152,6 +152,11 @@ def tags_words(task: Task) -> TypeGuard[Tagging]:
 def labels_examples(task: Task) -> TypeGuard[LabelClassifier]:
     """Whether a model classifies texts or images."""
     return task.info.writes == "classes"
+
+
+def labels_texts(task: Task) -> TypeGuard[TextLabelTask]:
+    """Whether a model classifies texts, or pairs of them."""
+    return task.info.writes == "classes" and task.info.reads != "image"
 
 
 def fills_spans(task: Task) -> TypeGuard[SpanCorruption]:
@@ -227,7 +232,7 @@ def _hidden_states(task: Task, given: Tokens) -> Tensor:
     return hidden_TD
 
 
-def _encoder_decoder_inputs(task: SequenceToSequence, text: str, target: Target) -> ModelInputs:
+def _encoder_decoder_inputs(task: TargetWriter, text: str, target: Target) -> ModelInputs:
     """Inputs for a text and what is written: a translation, or the fillings of gaps."""
     from regard.models.captured_attention import pass_over
 
@@ -254,7 +259,7 @@ def _encoder_decoder_inputs(task: SequenceToSequence, text: str, target: Target)
     )
 
 
-def _greedy_output(task: SequenceToSequence, source: Sequence[int]) -> tuple[int, ...]:
+def _greedy_output(task: TargetWriter, source: Sequence[int]) -> tuple[int, ...]:
     """The pieces an encoder-decoder writes greedily, without ``</s>``."""
     from regard.models.decoding import stepper
 

@@ -14,7 +14,7 @@ from regard.explore.forward.inputs import fills_spans, fills_words, reads_text, 
 from regard.explore.requests import Request
 
 if TYPE_CHECKING:
-    from regard.tasks.protocols import SequenceToSequence, Task, TextModel
+    from regard.tasks.protocols import TargetWriter, Task, TextModel
     from regard.tasks.translation.translator import Translation
 
 CONTINUATION = 40
@@ -101,7 +101,7 @@ def windows(task: TextModel, text: str) -> TextWindows:
     return replace(found, begin=next(gapped, 1))
 
 
-def target_windows(task: SequenceToSequence, text: str) -> TextWindows:
+def target_windows(task: TargetWriter, text: str) -> TextWindows:
     """The windows of a forced target; the first is used."""
 
     def starts(given: str) -> list[int]:

@@ -19,12 +19,11 @@ from regard.models.rnn import Reader
 from regard.nn.loss import SmoothedCrossEntropy
 from regard.system.errors import UsageError
 from regard.tasks.assets import TextAssets
+from regard.tasks.protocols import Read as Read
 from regard.tasks.protocols import Task, device_of
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 from regard.training.objective import Loss
 
-Read = tuple[int, int, int]
-"""An input id and its characters, from and to; none for a symbol."""
 BETWEEN = " [SEP] "
 """Stands between two texts on one line that people read or write."""
 ROOM = 8192

@@ -1,0 +1,63 @@
+"""A task and a family are one row each: who uses them trusts the row and the protocol, and does not branch by name."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from regard.config import FAMILIES, TASKS
+
+SOURCE = Path(__file__).resolve().parents[2] / "src" / "regard"
+WORDS = {*TASKS, *FAMILIES}
+ROWS = SOURCE / "config" / "tasks.py"
+
+
+def nodes() -> Iterator[tuple[str, ast.AST]]:
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            yield str(path.relative_to(SOURCE)), node
+
+
+def names_words(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in WORDS
+
+
+def test_no_task_is_annotated_any() -> None:
+    found = [
+        f"{path}:{node.lineno}"
+        for path, node in nodes()
+        if (isinstance(node, ast.arg) and node.arg == "task" and node.annotation is not None)
+        or (isinstance(node, ast.AnnAssign) and ast.unparse(node.target) in ("task", "self.task"))
+        if ast.unparse(node.annotation or ast.Constant("")) == "Any"
+    ]
+    assert not found
+
+
+def test_comparisons_with_the_word_of_a_task_or_family_are_few() -> None:
+    found = [
+        f"{path}:{node.lineno} {ast.unparse(node)}"
+        for path, node in nodes()
+        if isinstance(node, ast.Compare | ast.MatchValue) and any(map(names_words, ast.walk(node)))
+    ]
+    assert len(found) <= 15, "\n".join(found)
+
+
+def test_tables_by_task_or_family_are_two() -> None:
+    found = {
+        path
+        for path, node in nodes()
+        if isinstance(node, ast.Dict) and sum(key is not None and names_words(key) for key in node.keys) > 1
+    }
+    assert found <= {"config/families.py", "tasks/defaults.py"}
+
+
+def test_few_files_name_a_task() -> None:
+    """Besides its own folder and its row; words that are also a family's or a command's are not told apart."""
+    for task in TASKS:
+        found = {
+            path
+            for path, node in nodes()
+            if isinstance(node, ast.Constant) and node.value == task and not path.startswith("tasks/")
+        }
+        assert len(found) <= 6, f"{task}: {sorted(found)}"
