@@ -99,10 +99,10 @@ def _changed(draw: Draw, clause: Clause, difference: Difference) -> Clause | Non
         return clause
     if difference == "subject":
         found = _with_noun(draw, subject, clause.verb.subjects, {subject.key, thing.key})
-        return found and replace(clause, subject=found)
+        return None if found is None else replace(clause, subject=found)
     if difference == "object":
         found = _with_noun(draw, thing, clause.verb.objects, {subject.key, thing.key})
-        return found and replace(clause, object=found)
+        return None if found is None else replace(clause, object=found)
     if difference == "adjective":
         return _with_adjective(draw, clause)
     if difference == "verb":
