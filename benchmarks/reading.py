@@ -1,4 +1,4 @@
-"""Quality of the tasks that read: classes, sentence pairs, tags, images; trained from nothing, scored once on each test set.
+"""Quality of the tasks that read (classes, sentence pairs, tags, images), trained from nothing, test sets scored once.
 
     python benchmarks/reading.py --set trec --seed 1 --test
     python benchmarks/reading.py --set sst2 --seed 1 --defaults --test    # as a stranger would: no recipe
