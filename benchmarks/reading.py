@@ -1,4 +1,4 @@
-"""Quality of the tasks that read: classes, tags, images; trained from nothing, scored once on each test set.
+"""Quality of the tasks that read (classes, sentence pairs, tags, images), trained from nothing, test sets scored once.
 
     python benchmarks/reading.py --set trec --seed 1 --test
     python benchmarks/reading.py --set sst2 --seed 1 --defaults --test    # as a stranger would: no recipe
@@ -22,6 +22,7 @@ from typing import Any
 
 import machine
 from corpus import DATA
+from pairs import MADE, pair_files
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "reading.jsonl"
@@ -33,7 +34,7 @@ class Set:
 
     Args:
         task: what is learned.
-        folder: below the folder of data.
+        folder: below the folder of data; empty: made by ``pairs``.
         train, valid, test: files; several are put together, and no ``valid`` means a seeded tenth of train.
         columns: where things stand in them.
         score: the figure the set is judged by.
@@ -69,6 +70,10 @@ SETS = {
     "optdigits": Set(
         "image-classification", "img-optdigits", ("train.csv.gz",), (), ("test.csv.gz",), None, "accuracy"
     ),
+    **{
+        name: Set("sentence-pairs", "", ("train.tsv",), ("valid.tsv",), ("test.tsv",), None, "accuracy")
+        for name in MADE
+    },
 }
 
 
@@ -104,7 +109,8 @@ def main() -> None:
     import regard
     from regard.training.reporters import LineReporter
 
-    folder, output = DATA / data.folder, asked.work / run.replace(" ", "-")
+    folder = pair_files(asked.set, asked.work) if asked.set in MADE else DATA / data.folder
+    output = asked.work / run.replace(" ", "-")
     began, fresh = time.monotonic(), not output.exists()
     model = regard.train(
         task=data.task,
@@ -154,12 +160,9 @@ def course(folder: Path, score: str) -> dict[str, Any]:
 
 def scored(model: Any, data: Set, path: Path) -> dict[str, Any]:
     """The scores on the test set."""
-    from regard.data.corpora.images import open_images
-    from regard.data.corpora.labelled import open_labelled
-    from regard.data.corpora.tagged import open_tagged
+    from regard.config.tasks import TASKS
 
-    opened = {"classification": open_labelled, "tagging": open_tagged, "image-classification": open_images}[data.task]
-    scores = model.evaluate(opened(path, data.columns)).to_dict()
+    scores = model.evaluate(TASKS[data.task].corpus()(path, data.columns)).to_dict()
     return {f"test {name}": round(value, 2) for name, value in flat(scores) if isinstance(value, int | float)}
 
 

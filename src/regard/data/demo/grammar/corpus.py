@@ -174,8 +174,8 @@ def finish(draft: Draft, pattern: str) -> Pair:
             alignment.append((place[source_link], word))
             target_place[source_link] = word
     return Pair(
-        source=_format_sentence(draft.source, draft.mark),
-        target=_format_sentence(draft.target, draft.mark),
+        source=format_sentence(draft.source, draft.mark),
+        target=format_sentence(draft.target, draft.mark),
         pattern=pattern,
         alignment=tuple(sorted(alignment)),
         nouns=tuple(sorted(place[link] for link in draft.noun_links)),
@@ -185,7 +185,7 @@ def finish(draft: Draft, pattern: str) -> Pair:
     )
 
 
-def _format_sentence(words: Source | Target, mark: str) -> str:
+def format_sentence(words: Source | Target, mark: str) -> str:
     """The sentence: a comma stands close to the word before it, the first letter is a capital."""
     text = " ".join([word[0] for word in words]).replace(" ,", ",")
     return text[0].upper() + text[1:] + mark
