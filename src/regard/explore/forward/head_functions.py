@@ -35,12 +35,15 @@ class Antecedent:
     """A pronoun whose antecedent is known, by the characters of texts.
 
     Args:
-        source: of the pronoun in what is read; ``target``: in what is written, if known.
+        source_text, target_text: of which this is known; of other texts nothing is.
+        source: of the pronoun in what is read; ``target``: in what is written.
         antecedents: of the words it stands for, in what is read; ``rivals``: of those it could stand for by its form.
     """
 
-    source: Span | None
-    target: Span | None
+    source_text: str
+    target_text: str
+    source: Span
+    target: Span
     antecedents: tuple[Span, ...]
     rivals: tuple[Span, ...] = ()
 
@@ -122,12 +125,14 @@ class AttentionSides:
     def known_QK(self, names: Callable[[Antecedent], Sequence[Span]]) -> Mask:
         """The queries of the pronoun, and the keys of the words that stand for it."""
         found = np.zeros(self.shape, np.bool_)
-        if self.antecedent is None or (self.kind == "decoder" and self.record.target_text != self.record.source_text):
+        known, record = self.antecedent, self.record
+        if known is None or known.source_text != record.source_text:
             return found
-        span = self.antecedent.target if self.kind == "cross" else self.antecedent.source
-        if span is not None:
-            queries, keys = _within(self.record.queries(self.kind), [span]), _within(self.keys, names(self.antecedent))
-            found[np.ix_(queries, keys)] = True
+        written = record.target_text == known.target_text
+        span = (known.target if written else None) if self.kind == "cross" else known.source
+        if span is None or (self.kind == "decoder" and record.target_text != record.source_text):
+            return found
+        found[np.ix_(_within(record.queries(self.kind), [span]), _within(self.keys, names(known)))] = True
         return found
 
 

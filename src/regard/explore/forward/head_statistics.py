@@ -36,7 +36,7 @@ class HeadStatistics:
 
     Args:
         mean_LHF: shares of attention, mean distance in tokens, entropy in bits.
-        low_LHF, high_LHF: the 95 % interval, by resampling texts [Efron79].
+        low_LHF, high_LHF: the 95 % interval, by resampling texts [Koehn04].
         excess_low_LHF, excess_high_LHF: that of the mean less chance.
         chance_F: the mean, if every visible key were given the same.
         queries_F: over how many queries; ``texts_F``: of how many texts.
@@ -149,4 +149,3 @@ def _interval(value_R: Any) -> Floats:
     found: Floats = np.full((2, *value_R.shape[1:]), np.nan)
     found[:, there] = np.nanquantile(value_R[:, there], (tail, 1 - tail), axis=0)
     return found
-
