@@ -18,8 +18,8 @@ SAMPLES = 1000
 CONFIDENCE = 0.95
 EXCESS = 0.2
 """A head is named by a function where its share exceeds chance by more than this, at the lower end of the interval."""
-RARE = ("same_word", "antecedent")
-"""Functions that few queries can show."""
+RARE = 0.5
+"""A function is rare where fewer than this share of the queries can show it."""
 NONE = "no single function"
 FEWEST = 10
 """Fewer texts name no head: an interval over so few is not reliable."""
@@ -57,13 +57,19 @@ class HeadStatistics:
         """The functions that some text can show."""
         return [name for name, texts in zip(NAMES, self.texts_F, strict=True) if texts and name in FUNCTIONS]
 
+    @cached_property
+    def rare(self) -> list[str]:
+        """The functions that few queries can show."""
+        every = self.queries_F[NAMES.index("entropy")]
+        return [name for name in self.functions if self.queries_F[NAMES.index(name)] < RARE * every]
+
     def function(self, layer: int, head: int) -> str | None:
         """The function that names a head, layer and head from 0; ``None``: no single one.
 
-        Of the functions that nearly every query can show, the one with the largest excess over chance, if that is above
+        Of the functions that are not rare the one with the largest excess over chance, if that is above
         :data:`EXCESS` beyond its interval.
         """
-        sure = [name for name in self.functions if name not in RARE and self._is_sure(layer, head, name)]
+        sure = [name for name in self.functions if name not in self.rare and self._is_sure(layer, head, name)]
         return max(sure, key=lambda name: self.excess(layer, head, name), default=None)
 
     def rare_functions(self, layer: int, head: int) -> list[str]:
@@ -71,7 +77,7 @@ class HeadStatistics:
 
         For the antecedent the head must also give it more than its rival, beyond both intervals.
         """
-        return [name for name in self.functions if name in RARE and self._is_sure(layer, head, name)]
+        return [name for name in self.functions if name in self.rare and self._is_sure(layer, head, name)]
 
     def label(self, layer: int, head: int) -> str:
         """Both in words."""

@@ -34,8 +34,8 @@ from regard.system.errors import RegardError, UsageError
 
 SECONDS = 2.0
 """How long the page waits for a piece of an answer."""
-MOST = 100
-"""Texts that the page asks about."""
+MOST, PIECE = 100, 8
+"""Texts that the page asks about, and how many at once."""
 Counts = Mapping[Kind, HeadCounts]
 
 
@@ -60,13 +60,14 @@ class _Counted:
 
 
 def count_texts(
-    task: Any, texts: Sequence[TextAndTarget], changes: AblationRequest = UNCHANGED
+    task: Any, texts: Sequence[TextAndTarget], changes: AblationRequest = UNCHANGED, step: int = TEXTS
 ) -> Iterator[TextCounts]:
     """What the heads attend to in each text, in order, several in a pass.
 
     Args:
         task: a loaded model of texts that has attention.
-        texts: none of them empty; ``changes``: what the model does without.
+        texts: none of them empty; ``step``: how many are read at once.
+        changes: what the model does without.
 
     Raises:
         UsageError: the model reads images, or a text has a target and the model writes none.
@@ -75,8 +76,8 @@ def count_texts(
     if task.info.reads == "image":
         raise UsageError("this model reads images; what heads do over many texts is asked of models of texts", "model")
     known = demo_antecedents(task.recipe, [one.source for one in texts])
-    for begin in range(0, len(texts), TEXTS):
-        some = texts[begin : begin + TEXTS]
+    for begin in range(0, len(texts), step):
+        some = texts[begin : begin + step]
         with changes.ablations.apply(task.recipe.model):
             found = list(record_texts(task, some))
         for text, one in zip(some, found, strict=True):
@@ -168,7 +169,7 @@ def heads(models: Models, asked: ModelRequest, changes: Changes = UNCHANGED) -> 
         )
     key = (loaded.key, "head counts", changes)
     before: _Counted = models.passes.get(key, lambda: _Counted(()))
-    rest = count_texts(loaded.task, texts[len(before.texts) :], changes)
+    rest = count_texts(loaded.task, texts[len(before.texts) :], changes, PIECE)
     counted = _Counted((*before.texts, *in_time(rest, time.monotonic() + SECONDS)))
     models.passes.put(key, counted)
     found = head_statistics([one.counts for one in counted.texts])
@@ -184,7 +185,7 @@ def heads(models: Models, asked: ModelRequest, changes: Changes = UNCHANGED) -> 
     return values, {name: array for one in found.values() for name, array in _arrays(one).items()}
 
 
-def in_time(values: Iterator[TextCounts], end: float, first: int = TEXTS) -> Iterator[TextCounts]:
+def in_time(values: Iterator[TextCounts], end: float, first: int = PIECE) -> Iterator[TextCounts]:
     """The first values, and more until time is up."""
     yield from islice(values, first)
     while time.monotonic() < end and (more := list(islice(values, first))):
