@@ -149,8 +149,8 @@ class Model:
         """What each head does over many texts: how much it attends to the previous token, an equal word, marks …
 
         The shares are means over queries, with 95 % intervals over texts, beside what chance would give
-        [Clark19, Voita19]. Antecedents are known for the sentences of the demonstration. It takes a pass for each text, several
-        at once; a text that is longer than the model reads is read in part, and counted in ``cut``.
+        [Clark19, Voita19]. Antecedents are known of the sentences of the demonstration. Several texts are read at once;
+        one that is longer than the model reads is read in part, and counted in ``cut``.
 
         Args:
             texts: a list or any iterable of texts, none of them empty.

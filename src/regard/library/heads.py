@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from regard.explore.forward.head_statistics import head_statistics
@@ -16,7 +16,11 @@ __all__ = ["Estimate", "HeadSummary", "HeadTable", "head_table"]
 
 
 def head_table(
-    task: Any, texts: Iterable[str], targets: Iterable[str] | None = None, changes: AblationRequest = UNCHANGED
+    task: Any,
+    texts: Iterable[str],
+    targets: Iterable[str] | None = None,
+    changes: AblationRequest = UNCHANGED,
+    done: Callable[[], object] = lambda: None,
 ) -> HeadTable:
     """What each head of a loaded model does over texts.
 
@@ -24,6 +28,7 @@ def head_table(
         task: a model of texts that has attention.
         texts: at least one, none of them empty; ``targets``: what is written, line by line, forced.
         changes: what the model does without.
+        done: called after each text.
 
     Raises:
         UsageError: there are no texts, as many targets as texts are missing, or the model reads images.
@@ -41,7 +46,10 @@ def head_table(
         if not text.strip():
             raise RegardError("is empty", f"texts[{number}]")
     pairs = [TextAndTarget(*pair) for pair in zip(sources, written or [None] * len(sources), strict=True)]
-    counted = list(count_texts(task, pairs, changes))
+    counted = []
+    for one in count_texts(task, pairs, changes):
+        counted.append(one)
+        done()
     found = head_statistics([one.counts for one in counted])
     return HeadTable.build(found, len(counted), sum(one.cut for one in counted))
 

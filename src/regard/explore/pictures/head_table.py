@@ -20,9 +20,9 @@ SHORT = {
 }  # fmt: skip
 """Titles of narrow columns; the rest of the table is not in a terminal."""
 LEGEND = (
-    f"Shares of attention in %, over the queries that have such a key. *: more than {EXCESS:.0%} above chance beyond its 95 "
-    "% interval, by resampling texts. dist: mean distance in tokens; bits: entropy. Where a head attends is no proof of "
-    "what it is for."
+    "Shares of attention in %, over the queries that have such a key, with 95 % intervals by resampling texts. "
+    f"*: beyond its interval more than {100 * EXCESS:.0f} points above chance, which is every visible key alike. "
+    "dist: mean distance in tokens; bits: entropy. Where a head attends is no proof of what it is for."
 )
 
 
@@ -144,12 +144,12 @@ class HeadTable:
         names = _shown(heads[0])
         queries = heads[0].estimates["entropy"].queries
         yield f"{TITLES[kind]} · {self.texts:,} texts, {queries:,} queries"
-        yield "head   " + "".join(f"{SHORT[name]:>6} " for name in names) + " attends to"
-        chances = (f"{_number(name, heads[0].estimates[name].chance):>6} " for name in names)
-        yield "chance " + "".join(chances)
+        yield "head  " + "".join(f"{SHORT[name]:>5} " for name in names) + " attends to"
+        chances = (f"{_number(name, heads[0].estimates[name].chance):>5} " for name in names)
+        yield ("chance" + "".join(chances)).rstrip()
         for head in heads:
             cells = (_cell(head, name) for name in names)
-            yield f"{f'{head.layer}·{head.head}':<7}{''.join(cells)} {_told(head)}".rstrip()
+            yield f"{f'{head.layer}·{head.head}':<6}{''.join(cells)} {_told(head)}".rstrip()
 
     def _of_kind(self, kind: Kind) -> list[HeadSummary]:
         return [head for head in self.heads if head.kind == kind]
@@ -213,15 +213,15 @@ def _number(name: str, value: float) -> str:
 
 def _cell(head: HeadSummary, name: str) -> str:
     sure = name == head.function or name in head.rare
-    return f"{_number(name, head.estimates[name].mean):>6}{'*' if sure else ' '}"
+    return f"{_number(name, head.estimates[name].mean):>5}{'*' if sure else ' '}"
 
 
 def _told(head: HeadSummary) -> str:
-    """The function with its interval."""
-    if head.function is None:
-        return "" if head.rare else "no single function"
-    one = head.estimates[head.function]
-    return f"{FUNCTIONS[head.function].title}, {100 * one.low:.0f}–{100 * one.high:.0f} %"
+    """The function that names the head, or else a rare one, with its interval."""
+    name = head.function or next(iter(head.rare), None)
+    if name is None:
+        return "–"
+    return f"{SHORT[name]} {100 * head.estimates[name].low:.0f}–{100 * head.estimates[name].high:.0f} %"
 
 
 def _html_cell(head: HeadSummary, name: str) -> str:
