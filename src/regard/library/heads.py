@@ -45,7 +45,7 @@ def head_table(
     for number, text in enumerate(sources):
         if not text.strip():
             raise RegardError("is empty", f"texts[{number}]")
-    pairs = [TextAndTarget(*pair) for pair in zip(sources, written or [None] * len(sources), strict=True)]
+    pairs = [TextAndTarget(text, written[number] if written else None) for number, text in enumerate(sources)]
     counted = []
     for one in count_texts(task, pairs, changes):
         counted.append(one)

@@ -85,7 +85,8 @@ class AttentionSides:
         """Where queries stand among the keys: within a text at themselves, else spread evenly over the other text."""
         queries, keys = self.shape
         even = is_self_attention(self.kind) or queries == keys
-        return np.arange(queries) * (1.0 if even else (keys - 1) / max(1, queries - 1))
+        found: Floats = np.arange(queries, dtype=np.float64)
+        return found if even else found * ((keys - 1) / max(1, queries - 1))
 
     @cached_property
     def away_QK(self) -> Floats:
@@ -246,7 +247,7 @@ def count_heads(sides: AttentionSides) -> HeadCounts:
     visible_QK, away_QK = sides.visible_QK, sides.away_QK
     seen_Q = visible_QK.sum(1)
     free_Q = (seen_Q > 1) & (weight_LHQK.sum(-1).min(axis=(0, 1)) > 0)
-    value_FQK, counted_FQ = [], []
+    value_FQK, counted_FQ = list[NDArray[Any]](), list[Mask]()
     for function in SHARES.values():
         mask_QK = visible_QK & function.mask(sides) if sides.kind in function.kinds else np.zeros(sides.shape, np.bool_)
         there_Q = mask_QK.sum(1)
