@@ -185,10 +185,10 @@ def heads(models: Models, asked: ModelRequest, changes: Changes = UNCHANGED) -> 
     return values, {name: array for one in found.values() for name, array in _arrays(one).items()}
 
 
-def in_time(values: Iterator[TextCounts], end: float, first: int = PIECE) -> Iterator[TextCounts]:
+def in_time(values: Iterator[TextCounts], end: float) -> Iterator[TextCounts]:
     """The first values, and more until time is up."""
-    yield from islice(values, first)
-    while time.monotonic() < end and (more := list(islice(values, first))):
+    yield from islice(values, PIECE)
+    while time.monotonic() < end and (more := list(islice(values, PIECE))):
         yield from more
 
 
