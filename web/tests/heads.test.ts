@@ -17,7 +17,7 @@ const found: ManyTexts = {
       heads: 2,
       columns: [column('previous'), column('same_word'), column('distance_1'), column('entropy', 3)],
       functions: [[null, 'previous']],
-      rare: [[['same_word'], []]],
+      rare: [[['same_word'], []]] as string[][][],
       labels: [['same word where there is one', 'previous token']],
     },
   },

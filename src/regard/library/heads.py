@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from regard.explore.forward.head_statistics import head_statistics
-from regard.explore.forward.record_batches import TextAndTarget
+from regard.explore.forward.record_batches import TextExample
 from regard.explore.pictures.head_table import Estimate, HeadSummary, HeadTable
 from regard.explore.questions.heads import count_texts
 from regard.explore.requests import UNCHANGED, AblationRequest
@@ -45,7 +45,7 @@ def head_table(
     for number, text in enumerate(sources):
         if not text.strip():
             raise RegardError("is empty", f"texts[{number}]")
-    pairs = [TextAndTarget(text, written[number] if written else None) for number, text in enumerate(sources)]
+    pairs = [TextExample(text, written[number] if written else None) for number, text in enumerate(sources)]
     counted = []
     for one in count_texts(task, pairs, changes):
         counted.append(one)

@@ -10,8 +10,8 @@ from regard.explore.forward.head_functions import (
     FUNCTIONS,
     NAMES,
     Antecedent,
-    AttentionSides,
     HeadCounts,
+    KindRecord,
     count_heads,
 )
 from regard.explore.forward.head_statistics import FEWEST, NONE, head_statistics
@@ -39,14 +39,14 @@ def attention(queries: int, keys: int, causal: bool = False, heads: int = 3) -> 
     return (drawn / drawn.sum(-1, keepdims=True)).astype(np.float32)
 
 
-def sides(kind: Kind, weight_HQK: np.ndarray | None = None, known: Antecedent | None = None) -> AttentionSides:
+def sides(kind: Kind, weight_HQK: np.ndarray | None = None, known: Antecedent | None = None) -> KindRecord:
     source, written = tokens(TEXT), tokens(WRITTEN)
     target = (Token("<s>", 0, 0), *written[:-1])
     shapes = {"encoder": (source, source), "decoder": (target, target), "cross": (written, source)}
     queries, keys = shapes[kind]
     weight_HQK = attention(len(queries), len(keys), kind == "decoder") if weight_HQK is None else weight_HQK
     record = AttentionRecord(TEXT, WRITTEN, source, target, written, {kind: [weight_HQK]})
-    return AttentionSides(record, kind, kind == "decoder", known)
+    return KindRecord(record, kind, kind == "decoder", known)
 
 
 def has(name: str, kind: str, query: int, key: int, queries: Any, keys: Any) -> bool:

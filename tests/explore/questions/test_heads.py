@@ -9,7 +9,7 @@ import pytest
 from regard.explore.folders.models import LruCache, Models
 from regard.explore.forward.head_functions import NAMES
 from regard.explore.forward.record import record
-from regard.explore.forward.record_batches import TextAndTarget, record_texts
+from regard.explore.forward.record_batches import TextExample, record_texts
 from regard.explore.questions import heads
 from regard.explore.questions.answers import answer
 from regard.explore.questions.heads import count_texts, demo_antecedents
@@ -27,7 +27,7 @@ def test_records_in_a_batch_are_those_alone(task: Callable[[str], Any], name: st
     texts = [TEXTS.get(name, SOURCE), TEXTS.get(name, SOURCE)[:-7] + "."]
     if name == "pairs":
         texts[1] = "The animal [SEP] it was tired."
-    found = list(record_texts(task(name), [TextAndTarget(text) for text in texts]))
+    found = list(record_texts(task(name), [TextExample(text) for text in texts]))
     for text, one in zip(texts, found, strict=True):
         wanted = record(task(name), text)
         assert (one.record.source, one.record.written) == (wanted.source, wanted.written)
@@ -40,7 +40,7 @@ def test_records_in_a_batch_are_those_alone(task: Callable[[str], Any], name: st
 
 @pytest.mark.parametrize("name", READING)
 def test_every_model_is_counted(task: Callable[[str], Any], name: str) -> None:
-    (one,) = count_texts(task(name), [TextAndTarget(TEXTS.get(name, SOURCE))])
+    (one,) = count_texts(task(name), [TextExample(TEXTS.get(name, SOURCE))])
     for kind, counts in one.counts.items():
         assert counts.sum_LHF.shape[:2] == task(name).recipe.model.attention[kind]
         share = counts.sum_LHF / np.maximum(counts.queries_F, 1)
@@ -49,7 +49,7 @@ def test_every_model_is_counted(task: Callable[[str], Any], name: str) -> None:
 
 
 def test_ablations_are_applied(task: Callable[[str], Any]) -> None:
-    given = [TextAndTarget(SOURCE, TARGET)]
+    given = [TextExample(SOURCE, TARGET)]
     (before,) = count_texts(task("translator"), given)
     (changed,) = count_texts(task("translator"), given, AblationRequest(positions=False))
     assert not np.allclose(before.counts["encoder"].sum_LHF, changed.counts["encoder"].sum_LHF)
@@ -60,20 +60,20 @@ def test_ablations_are_applied(task: Callable[[str], Any]) -> None:
 
 
 def test_a_long_text_is_cut(task: Callable[[str], Any]) -> None:
-    (one,) = count_texts(task("classifier"), [TextAndTarget(" ".join([SOURCE] * 4))])
+    (one,) = count_texts(task("classifier"), [TextExample(" ".join([SOURCE] * 4))])
     assert one.cut
 
 
 @pytest.mark.parametrize(("name", "target"), [("viewer", None), ("classifier", TARGET)])
 def test_what_cannot_be_counted(task: Callable[[str], Any], name: str, target: str | None) -> None:
     with refused(UsageError):
-        list(count_texts(task(name), [TextAndTarget(SOURCE, target)]))
+        list(count_texts(task(name), [TextExample(SOURCE, target)]))
 
 
 def test_an_answer_comes_in_pieces(
     models: Models, number: Callable[[str], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given = [TextAndTarget(SOURCE, TARGET)] * 3
+    given = [TextExample(SOURCE, TARGET)] * 3
     monkeypatch.setattr(heads, "folder_texts", lambda folder, task: ("validation", given))
     monkeypatch.setattr(heads, "SECONDS", 0.0)
     monkeypatch.setattr(heads, "PIECE", 1)

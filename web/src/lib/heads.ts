@@ -19,7 +19,7 @@ export interface OfKind {
   heads: number
   columns: Column[]
   functions: (string | null)[][]
-  rare: string[][]
+  rare: string[][][]
   labels: string[][]
 }
 
@@ -45,7 +45,7 @@ export interface Cell {
   sure: boolean
 }
 
-/** Measures that are no share of attention. */
+/** Measures that are no share of attention, and their units. */
 const UNITS: Record<string, string> = { distance: 'tokens', entropy: 'bits' }
 
 /** Ask until every text was read; what is known so far is told as it comes. */

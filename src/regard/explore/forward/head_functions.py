@@ -49,7 +49,7 @@ class Antecedent:
 
 
 @dataclass(frozen=True)
-class AttentionSides:
+class KindRecord:
     """Queries and keys of one kind of attention in one text.
 
     Args:
@@ -146,17 +146,17 @@ def _within(tokens: Sequence[Token], spans: Sequence[Span]) -> Mask:
     return np.array(found, np.bool_)
 
 
-def _shift(step: int) -> Callable[[AttentionSides], Mask]:
+def _shift(step: int) -> Callable[[KindRecord], Mask]:
     """Keys a number of tokens after the query."""
     return lambda sides: np.eye(*sides.shape, step, np.bool_)
 
 
-def _columns(keys: Callable[[AttentionSides], Mask]) -> Callable[[AttentionSides], Mask]:
+def _columns(keys: Callable[[KindRecord], Mask]) -> Callable[[KindRecord], Mask]:
     """The same keys for every query."""
     return lambda sides: np.broadcast_to(keys(sides), sides.shape)
 
 
-def _range(low: float, high: float) -> Callable[[AttentionSides], Mask]:
+def _range(low: float, high: float) -> Callable[[KindRecord], Mask]:
     return lambda sides: (sides.away_QK >= low - 0.5) & (sides.away_QK < high - 0.5)
 
 
@@ -173,7 +173,7 @@ class HeadFunction:
     title: str
     note: str
     kinds: tuple[Kind, ...]
-    mask: Callable[[AttentionSides], Mask]
+    mask: Callable[[KindRecord], Mask]
 
 
 FUNCTIONS: Mapping[str, HeadFunction] = {
@@ -237,7 +237,7 @@ class HeadCounts:
     queries_F: Floats
 
 
-def count_heads(sides: AttentionSides) -> HeadCounts:
+def count_heads(sides: KindRecord) -> HeadCounts:
     """What the heads of one kind attend to in one text.
 
     A query that sees a single key has no choice, and one that sees no key of a function, or no other, cannot show it;

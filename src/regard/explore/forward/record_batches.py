@@ -25,7 +25,7 @@ WEIGHTS = 1 << 23
 
 
 @dataclass(frozen=True)
-class TextAndTarget:
+class TextExample:
     """A text and what is written, forced.
 
     Args:
@@ -38,14 +38,14 @@ class TextAndTarget:
 
 
 @dataclass(frozen=True)
-class RecordedText:
+class TextRecord:
     """A text's record; ``cut``: whether it is of a part, because the text is longer than the model reads."""
 
     record: AttentionRecord
     cut: bool
 
 
-def record_texts(task: Any, texts: Sequence[TextAndTarget]) -> Iterator[RecordedText]:
+def record_texts(task: Any, texts: Sequence[TextExample]) -> Iterator[TextRecord]:
     """The attention weights of every text, in order, as :func:`~regard.explore.forward.record.record` gives them.
 
     Texts without a target are written to by a greedy search over several at once. Of a text that is longer than the
@@ -65,7 +65,7 @@ def record_texts(task: Any, texts: Sequence[TextAndTarget]) -> Iterator[Recorded
         there = 0
         for group in _groups(task, seen):
             for record in _records(group):
-                yield RecordedText(record, bool(cut[there].cut_values))
+                yield TextRecord(record, bool(cut[there].cut_values))
                 there += 1
 
 

@@ -20,13 +20,13 @@ from regard.explore.forward.head_functions import (
     MEASURES,
     NAMES,
     Antecedent,
-    AttentionSides,
     HeadCounts,
+    KindRecord,
     count_heads,
 )
 from regard.explore.forward.head_statistics import CONFIDENCE, EXCESS, HeadStatistics, head_statistics
 from regard.explore.forward.record import Kind
-from regard.explore.forward.record_batches import TEXTS, TextAndTarget, record_texts
+from regard.explore.forward.record_batches import TEXTS, TextExample, record_texts
 from regard.explore.forward.text_windows import has_gap
 from regard.explore.payload import Answer
 from regard.explore.requests import UNCHANGED, AblationRequest, Changes, ModelRequest, question
@@ -60,7 +60,7 @@ class _Counted:
 
 
 def count_texts(
-    task: Any, texts: Sequence[TextAndTarget], changes: AblationRequest = UNCHANGED, step: int = TEXTS
+    task: Any, texts: Sequence[TextExample], changes: AblationRequest = UNCHANGED, step: int = TEXTS
 ) -> Iterator[TextCounts]:
     """What the heads attend to in each text, in order, several in a pass.
 
@@ -84,7 +84,7 @@ def count_texts(
             if not one.record.kinds:
                 raise RegardError("has no attention to look at", "model")
             sides = (
-                AttentionSides(one.record, kind, kind == "decoder" and changes.mask, known.get(text.source))
+                KindRecord(one.record, kind, kind == "decoder" and changes.mask, known.get(text.source))
                 for kind in one.record.kinds
             )
             yield TextCounts({side.kind: count_heads(side) for side in sides}, one.cut)
@@ -119,7 +119,7 @@ def _antecedent(pair: Any) -> Antecedent | None:
     )
 
 
-def folder_texts(folder: Folder, task: Any) -> tuple[str, list[TextAndTarget]]:
+def folder_texts(folder: Folder, task: Any) -> tuple[str, list[TextExample]]:
     """The texts to ask a model about, and where they come from: its validation set, or else its examples.
 
     A translator is made to write the translations of the set.
@@ -128,31 +128,31 @@ def folder_texts(folder: Folder, task: Any) -> tuple[str, list[TextAndTarget]]:
     if is_demo_recipe(recipe):
         from regard.data.demo.grammar import generate
 
-        return "demo", [TextAndTarget(pair.source, pair.target) for pair in generate("valid", MOST, recipe.seed)]
+        return "demo", [TextExample(pair.source, pair.target) for pair in generate("valid", MOST, recipe.seed)]
     held = list(islice(_fitting(task, _validation_texts(folder, recipe)), MOST))
     if held:
         return "validation", held
-    return "examples", list(_fitting(task, map(TextAndTarget, examples(folder.path, recipe))))
+    return "examples", list(_fitting(task, map(TextExample, examples(folder.path, recipe))))
 
 
-def _validation_texts(folder: Folder, recipe: Recipe) -> Iterator[TextAndTarget]:
+def _validation_texts(folder: Folder, recipe: Recipe) -> Iterator[TextExample]:
     if recipe.info.learns_from == "pairs":
         from regard.data.prepare.folder import VALIDATION
         from regard.text.lines import lines
 
         files = [folder.path / "training" / "data" / name for name in VALIDATION]
         if all(file.is_file() for file in files):
-            yield from (TextAndTarget(*pair) for pair in zip(*map(lines, files), strict=False))
+            yield from (TextExample(*pair) for pair in zip(*map(lines, files), strict=False))
         return
     held = validation_examples(folder.path)
     for number, text in enumerate(held.texts if held else ()):
         cloze = recipe.info.reads == "gapped" and recipe.info.writes == "text"
         found = make_cloze(text, f"{recipe.seed} {number}", held.common if held else ()) if cloze else text
         if found is not None and (GAP in found or not cloze):
-            yield TextAndTarget(found)
+            yield TextExample(found)
 
 
-def _fitting(task: Any, texts: Iterable[TextAndTarget]) -> Iterator[TextAndTarget]:
+def _fitting(task: Any, texts: Iterable[TextExample]) -> Iterator[TextExample]:
     """Those that can be read."""
     gapped = task.info.reads == "gapped" and task.info.writes == "text"
     return (one for one in texts if one.source.strip() and (not gapped or has_gap(task, one.source)))
