@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -36,6 +37,8 @@ SECONDS = 2.0
 """How long the page waits for a piece of an answer."""
 MOST, PIECE = 100, 8
 """Texts that the page asks about, and how many at once."""
+DRAWN = 1000
+"""Sentences of each split of the demonstration whose antecedents are known, for more texts."""
 Counts = Mapping[Kind, HeadCounts]
 
 
@@ -91,16 +94,18 @@ def count_texts(
 
 
 def demo_antecedents(recipe: Recipe, sources: Sequence[str]) -> dict[str, Antecedent]:
-    """The antecedents that the grammar of the demonstration knows, of its validation and test sentences."""
+    """The antecedents that the grammar of the demonstration knows, of its first validation and test sentences."""
     if not is_demo_recipe(recipe):
         return {}
+    return _grammar_antecedents(recipe.seed, MOST if len(sources) <= MOST else DRAWN)
+
+
+@lru_cache(2)
+def _grammar_antecedents(seed: int, count: int) -> dict[str, Antecedent]:
     from regard.data.demo.grammar import classic, generate
 
-    wanted = set(sources)
-    pairs = (pair for split in ("valid", "test") for pair in generate(split, max(MOST, len(sources)), recipe.seed))
-    return {
-        pair.source: found for pair in (*classic(), *pairs) if pair.source in wanted and (found := _antecedent(pair))
-    }
+    pairs = (*classic(), *(pair for split in ("valid", "test") for pair in generate(split, count, seed)))
+    return {pair.source: found for pair in pairs if (found := _antecedent(pair))}
 
 
 def _antecedent(pair: Any) -> Antecedent | None:
