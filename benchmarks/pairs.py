@@ -50,5 +50,6 @@ def pair_files(name: str, work: Path) -> Path:
 
 
 def _write(path: Path, rows: Iterable[tuple[str, str, str]]) -> None:
-    text = "".join("\t".join(row) + "\n" for row in (("sentence1", "sentence2", "label"), *rows))
+    cells = ((cell.replace("\t", " ") for cell in row) for row in (("sentence1", "sentence2", "label"), *rows))
+    text = "".join("\t".join(row) + "\n" for row in cells)
     path.write_text(text, encoding="utf-8", newline="")

@@ -51,6 +51,19 @@ def strongest(shares: regard.TokenShares, count: int = 3) -> str:
     return ", ".join(f"{labels.tokens[place]} {shares.shares[place]:+.3f}" for place in order)
 
 
+def functions(model: regard.Model, texts: list[str]) -> str:
+    """What heads do over many texts: each with a function, its share and its interval."""
+    table: regard.HeadTable = model.heads(texts)
+    heads: list[regard.HeadSummary] = [head for head in table if head.function is not None]
+    told = []
+    for head in heads:
+        share: regard.Estimate = head.estimates[head.function or ""]
+        told.append(
+            f"{head.kind} {head.layer}·{head.head} {head.label}: {share.mean:.0%} ({share.low:.0%}–{share.high:.0%})"
+        )
+    return "\n".join([repr(table), *told])
+
+
 def explain(model: regard.Model, text: str, folder: Path) -> None:
     """What a model looks at, and what its output rests on; pictures go to a folder."""
     attention = model.attention(text)
@@ -63,6 +76,8 @@ def explain(model: regard.Model, text: str, folder: Path) -> None:
         print(f"rollout from the first token: {attention.rollout()[:, 0].round(3).tolist()}")
     changed = model.without(heads=[(attention.kind, layer, head)])
     print(f"without it: {answer(changed, text)}")
+    if not isinstance(model, regard.ImageClassifier):
+        print(functions(model, [text]))
     if isinstance(model, regard.TextEncoder):
         return
     word = 1 if isinstance(model, regard.Tagger) else None

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from regard.library.attribution import Attribution, TokenShares
     from regard.library.base import Model
     from regard.library.figure import Figure
+    from regard.library.heads import Estimate, HeadSummary, HeadTable
     from regard.library.models import (
         Classifier,
         ImageClassifier,
@@ -37,7 +38,10 @@ __all__ = [
     "Attention",
     "Attribution",
     "Classifier",
+    "Estimate",
     "Figure",
+    "HeadSummary",
+    "HeadTable",
     "ImageClassifier",
     "LanguageModel",
     "MaskedLm",
@@ -59,7 +63,10 @@ _LAZY = {
     **dict.fromkeys(set(__all__) - {"RegardError", "__version__"}, "regard.library.models"),
     "Attention": "regard.library.attention",
     "Attribution": "regard.library.attribution",
+    "Estimate": "regard.library.heads",
     "Figure": "regard.library.figure",
+    "HeadSummary": "regard.library.heads",
+    "HeadTable": "regard.library.heads",
     "TokenLabels": "regard.library.attention",
     "TokenShares": "regard.library.attribution",
 }

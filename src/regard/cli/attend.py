@@ -58,6 +58,10 @@ class AttendOptions:
         window: which part of a text that is longer than the model reads, from 1; default: the first; of a text with
             gaps the first that has one, of a language model's text the last.
         image: which image of the file, counted from 1; default: the first.
+        input: a file of texts for --table instead of one, a line each, plain or gz, xz, zst; of a translator also
+            pairs: .tsv, .jsonl; -: stdin.
+        table: what each head does over all texts of --input: the share of its attention on the previous token, the same
+            word, punctuation and so on, with 95 % intervals.
     """
 
     kind: Literal["encoder", "decoder", "cross", "pool"] | None = None
@@ -74,6 +78,8 @@ class AttendOptions:
     target: Annotated[str | None, Parameter(group=OF_TEXTS)] = None
     window: Annotated[int | None, Parameter(group=OF_TEXTS)] = None
     image: Annotated[int | None, Parameter(group=OF_IMAGES)] = None
+    input: Annotated[Path | None, Parameter(group=OF_TEXTS)] = None
+    table: Annotated[bool, Parameter(group=OF_TEXTS)] = False
 
     @property
     def image_number(self) -> int:
@@ -94,7 +100,7 @@ NO_OPTIONS = AttendOptions()
 
 def attend(
     folder: Annotated[Path, Parameter(name="DIR")],
-    text: Annotated[str, Parameter(name="TEXT|IMAGES")],
+    text: Annotated[str | None, Parameter(name="TEXT|IMAGES")] = None,
     /,
     *,
     options: AttendOptions = NO_OPTIONS,
@@ -108,10 +114,17 @@ def attend(
     of a file, and its patches as they lie: where its class token looks, or another patch; then how far each head
     attends, over the first 128 images of the file, beside what convolutions of as many layers would see.
 
+    With --input FILE --table: what each head does over many texts, named where that is far above chance; with --json
+    one object a head. A translator is made to write the translations of a file of pairs; else its own are looked at.
+
     Args:
         folder: the model folder.
         text: the sentence; of a model of images a file of images: CSV, TSV or .npz, labelled or not.
     """
+    if options.table or options.input is not None:
+        return _table(folder, text, options)
+    if text is None:
+        raise UsageError("give a text between quotes, or --input FILE --table", "TEXT")
     for option, file in (("--svg", options.svg), ("--html", options.html)):
         if file is not None:
             refuse_unwritable(file, option)
@@ -134,6 +147,19 @@ def attend(
     elif not options.json:
         result(shown.terminal(colour_scheme()))
     return 0
+
+
+def _table(folder: Path, text: str | None, options: AttendOptions) -> int:
+    """What each head does over the texts of a file."""
+    from regard.cli.inference.head_table import show_head_table
+
+    if not options.table:
+        raise UsageError("goes with --table, which says what each head does over many texts", "--input")
+    if options.input is None or text is not None:
+        raise UsageError("goes with --input FILE instead of a text", "--table")
+    why = "does not go with --table, which has all heads and texts"
+    options.refuse(why, "kind", "layer", "head", "token", "beside", "words", "target", "window", "image", "svg", "html")
+    return show_head_table(folder, options.input, options.json, options.device, options.threads)
 
 
 @dataclass(frozen=True)

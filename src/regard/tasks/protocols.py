@@ -20,6 +20,7 @@ from regard.tasks.text.pretrained import Pretrained
 from regard.training.objective import BatchSource, Done, Objective, ignore_progress
 
 if TYPE_CHECKING:
+    from regard.data.batches.batch import Packed
     from regard.decoding.hypotheses import Symbols
     from regard.models.inputs import Tokens
     from regard.text.tokenizers.vocabulary import AnyTokenizer
@@ -142,6 +143,9 @@ class TextModel(Task, Protocol):
 
 class SingleTextModel(TextModel, Protocol):
     """A task whose model has one stack, and so one text at a time."""
+
+    def inputs(self, packed: Packed) -> Tokens:
+        """The model's input."""
 
     def pack(self, ids: Sequence[int]) -> Tokens:
         """One framed input as the model reads it."""

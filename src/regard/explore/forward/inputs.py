@@ -220,10 +220,10 @@ def _single_text_inputs(task: SingleTextModel, text: str, target: Target) -> Mod
     ids = tuple(id for id, _, _ in read)
     given = task.pack(ids)
     tokens = _tokens(task.source_tokenizer, read)
-    return ModelInputs(task, known, known, tokens, tokens, tokens, lambda: _hidden_states(task, given), ids, ids)
+    return ModelInputs(task, known, known, tokens, tokens, tokens, lambda: hidden_states(task, given), ids, ids)
 
 
-def _hidden_states(task: Task, given: Tokens) -> Tensor:
+def hidden_states(task: Task, given: Tokens) -> Tensor:
     """``hidden_TD`` of one text, before a head; where pooling attends, the head runs too, so that this is captured."""
     section = task.recipe.model
     hidden_TD: Tensor = task.model(given) if section.info.causal else task.model.encoder(given)
@@ -261,10 +261,16 @@ def _encoder_decoder_inputs(task: TargetWriter, text: str, target: Target) -> Mo
 
 def _greedy_output(task: TargetWriter, source: Sequence[int]) -> tuple[int, ...]:
     """The pieces an encoder-decoder writes greedily, without ``</s>``."""
+    return greedy_outputs(task, [source])[0]
+
+
+def greedy_outputs(task: TargetWriter, sources: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
+    """The same for several inputs, searched together."""
     from regard.models.decoding import stepper
 
     decoding = task.recipe.decoding.model_copy(update={"beam": 1})
-    return search(stepper(task.model, task.device), [np.array(source, np.int64)], decoding, task.symbols)[0][0].tokens
+    given = [np.array(source, np.int64) for source in sources]
+    return [one[0].tokens for one in search(stepper(task.model, task.device), given, decoding, task.symbols)]
 
 
 def _decode_target(task: TextWriter, ids: Sequence[int]) -> tuple[str, list[Read]]:

@@ -13,7 +13,7 @@ from regard.explore.folders.models import Models
 from regard.explore.forward.inputs import reads_image
 from regard.explore.forward.passes import shown_pixels
 from regard.explore.payload import Answer, pack
-from regard.explore.questions import attribution, equation, export, look, search, vectors
+from regard.explore.questions import attribution, equation, export, heads, look, search, vectors
 from regard.explore.requests import Count, ModelRequest, Whole, question, split_fields
 from regard.system import VERSION
 from regard.system.errors import UsageError
@@ -54,6 +54,7 @@ ANSWERS: Mapping[str, Callable[..., Answer]] = {
     "vectors": vectors.vectors,
     "owes": attribution.input_attribution,
     "needs": attribution.head_ablation,
+    "heads": heads.heads,
     "images": images,
 }
 """Answer functions by endpoint name."""

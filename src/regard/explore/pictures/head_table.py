@@ -1,0 +1,239 @@
+"""What each head does over many texts, as a table: values, terminal, HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from html import escape
+from math import isnan
+from typing import Any
+
+from regard.explore.forward.head_functions import FUNCTIONS, MEASURES, NAMES
+from regard.explore.forward.head_statistics import EXCESS, FEWEST, HeadStatistics
+from regard.explore.forward.record import TITLES, Kind
+from regard.explore.questions.heads import columns
+from regard.system.errors import UsageError
+
+SHORT = {
+    "previous": "prev", "next": "next", "itself": "self", "diagonal": "place", "first": "first", "end": "end",
+    "punctuation": "punct", "same_word": "same", "antecedent": "antec", "distance": "dist", "entropy": "bits",
+}  # fmt: skip
+"""Titles of narrow columns; the rest of the table is not in a terminal."""
+LEGEND = (
+    "Shares of attention in %, over the queries that have such a key, with 95 % intervals by resampling texts. "
+    f"*: beyond its interval more than {100 * EXCESS:.0f} points above chance, which is every visible key alike. "
+    "dist: mean distance in tokens; bits: entropy. Where a head attends is no proof of what it is for."
+)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over queries, with its 95 % interval over texts.
+
+    Args:
+        mean: a share of attention from 0 to 1; of ``distance`` tokens, of ``entropy`` bits.
+        low, high: of the interval.
+        chance: the mean, if every visible key were given the same.
+        queries, texts: over how many.
+    """
+
+    mean: float
+    low: float
+    high: float
+    chance: float
+    queries: int
+    texts: int
+
+
+@dataclass(frozen=True)
+class HeadSummary:
+    """What one head does over many texts.
+
+    Args:
+        kind: of attention; ``layer``, ``head``: counted from 1.
+        function: that names it, a key of ``estimates``; ``None``: no single function.
+        rare: functions that hold where there is such a key, which few queries have.
+        label: both in words.
+        estimates: by name: functions, ranges of distance, ``distance`` and ``entropy``.
+    """
+
+    kind: Kind
+    layer: int
+    head: int
+    function: str | None
+    rare: tuple[str, ...]
+    label: str
+    estimates: Mapping[str, Estimate]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "kind": self.kind,
+            "layer": self.layer,
+            "head": self.head,
+            "function": self.function,
+            "rare": list(self.rare),
+            "label": self.label,
+            "estimates": {name: asdict(one) for name, one in self.estimates.items()},
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class HeadTable:
+    """What each head of a model does over many texts [Clark19, Voita19].
+
+    Args:
+        heads: in order of kind, layer and number.
+        texts: how many there are; ``cut``: of how many only a part was read, as they are longer than the model reads.
+    """
+
+    heads: tuple[HeadSummary, ...]
+    texts: int
+    cut: int = 0
+
+    @classmethod
+    def build(cls, found: Mapping[Kind, HeadStatistics], texts: int, cut: int) -> HeadTable:
+        """The table of statistics."""
+        return cls(tuple(head for one in found.values() for head in _summaries(one)), texts, cut)
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    def __iter__(self) -> Iterator[HeadSummary]:
+        return iter(self.heads)
+
+    def __repr__(self) -> str:
+        named = sum(head.function is not None for head in self.heads)
+        return f"<HeadTable of {len(self)} heads over {self.texts:,} texts, {named} with a function>"
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds of attention."""
+        return tuple(dict.fromkeys(head.kind for head in self.heads))
+
+    def of(self, kind: Kind, layer: int, head: int) -> HeadSummary:
+        """One head, layer and number counted from 1.
+
+        Raises:
+            UsageError: there is no such head.
+        """
+        for one in self.heads:
+            if (one.kind, one.layer, one.head) == (kind, layer, head):
+                return one
+        raise UsageError(f"there is no {kind} head {layer}·{head}; the kinds are {', '.join(self.kinds)}", "head")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A flat row for each head and estimate, as a data frame takes them."""
+        return [
+            {"kind": head.kind, "layer": head.layer, "head": head.head, "name": name, **asdict(one)}
+            for head in self.heads
+            for name, one in head.estimates.items()
+        ]
+
+    def table(self) -> str:
+        """The table as text, 80 columns wide where the labels allow."""
+        parts = [line for kind in self.kinds for line in (*self._lines(kind), "")]
+        few = "" if self.texts >= FEWEST else f" No head is named by fewer than {FEWEST} texts."
+        cut = (
+            f" Of {self.cut:,} texts only a part was read, as they are longer than the model reads." if self.cut else ""
+        )
+        return "\n".join([*parts, *_wrapped(LEGEND + few + cut)])
+
+    def _lines(self, kind: Kind) -> Iterator[str]:
+        heads = self._of_kind(kind)
+        names = _shown(heads[0])
+        queries = heads[0].estimates["entropy"].queries
+        yield f"{TITLES[kind]} · {self.texts:,} texts, {queries:,} queries"
+        yield "head  " + "".join(f"{SHORT[name]:>5} " for name in names) + " attends to"
+        chances = (f"{_number(name, heads[0].estimates[name].chance):>5} " for name in names)
+        yield ("chance" + "".join(chances)).rstrip()
+        for head in heads:
+            cells = (_cell(head, name) for name in names)
+            yield f"{f'{head.layer}·{head.head}':<6}{''.join(cells)} {_told(head)}".rstrip()
+
+    def _of_kind(self, kind: Kind) -> list[HeadSummary]:
+        return [head for head in self.heads if head.kind == kind]
+
+    def _repr_html_(self) -> str:
+        """The table with intervals, for a notebook."""
+        return "".join(self._html(kind) for kind in self.kinds) + f"<p>{escape(LEGEND)}</p>"
+
+    def _html(self, kind: Kind) -> str:
+        heads = self._of_kind(kind)
+        names = _shown(heads[0])
+        title = f"{TITLES[kind]}: {self.texts:,} texts"
+        top = "".join(f"<th>{escape(FUNCTIONS[name].title if name in FUNCTIONS else name)}</th>" for name in names)
+        chance = "".join(f"<td>{_number(name, heads[0].estimates[name].chance)}</td>" for name in names)
+        rows = "".join(
+            f"<tr><th>{head.layer}·{head.head}</th>{''.join(_html_cell(head, name) for name in names)}"
+            f"<td style='text-align:left'>{escape(head.label)}</td></tr>"
+            for head in heads
+        )
+        return (
+            f"<table><caption>{escape(title)}</caption><tr><th>head</th>{top}<th>attends to</th></tr>"
+            f"<tr><th>chance</th>{chance}<td></td></tr>{rows}</table>"
+        )
+
+
+def _summaries(found: HeadStatistics) -> Iterator[HeadSummary]:
+    layers, heads = found.mean_LHF.shape[:2]
+    places = {name: NAMES.index(name) for name in columns(found)}
+    for layer in range(layers):
+        for head in range(heads):
+            yield HeadSummary(
+                found.kind,
+                layer + 1,
+                head + 1,
+                found.function(layer, head),
+                tuple(found.rare_functions(layer, head)),
+                found.label(layer, head),
+                {
+                    name: Estimate(
+                        float(found.mean_LHF[layer, head, place]),
+                        float(found.low_LHF[layer, head, place]),
+                        float(found.high_LHF[layer, head, place]),
+                        float(found.chance_F[place]),
+                        int(found.queries_F[place]),
+                        int(found.texts_F[place]),
+                    )
+                    for name, place in places.items()
+                },
+            )
+
+
+def _shown(head: HeadSummary) -> list[str]:
+    return [name for name in head.estimates if name in FUNCTIONS or name in MEASURES]
+
+
+def _number(name: str, value: float) -> str:
+    if isnan(value):
+        return "–"
+    return f"{value:.1f}" if name in MEASURES else f"{100 * value:.0f}"
+
+
+def _cell(head: HeadSummary, name: str) -> str:
+    sure = name == head.function or name in head.rare
+    return f"{_number(name, head.estimates[name].mean):>5}{'*' if sure else ' '}"
+
+
+def _told(head: HeadSummary) -> str:
+    """The function that names the head, or else a rare one, with its interval."""
+    name = head.function or next(iter(head.rare), None)
+    if name is None:
+        return "–"
+    return f"{SHORT[name]} {100 * head.estimates[name].low:.0f}–{100 * head.estimates[name].high:.0f} %"
+
+
+def _html_cell(head: HeadSummary, name: str) -> str:
+    one = head.estimates[name]
+    told = _number(name, one.mean)
+    interval = f"{_number(name, one.low)}–{_number(name, one.high)}"
+    shade = "" if name in MEASURES else f";background:rgba(200,120,40,{0.6 * max(0.0, one.mean - one.chance):.2f})"
+    style = f"text-align:right{shade}"
+    return f"<td style='{style}' title='{interval}'>{told}<br><small>{interval}</small></td>"
+
+
+def _wrapped(text: str, width: int = 80) -> list[str]:
+    from textwrap import wrap
+
+    return wrap(text, width)

@@ -1,0 +1,241 @@
+"""What each head does over many texts: the texts of a folder, their counts as time allows, and the statistics."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from regard.config import Recipe
+from regard.explore.folders.facts import GAP, examples, is_demo_recipe, make_cloze, validation_examples
+from regard.explore.folders.folder import Folder
+from regard.explore.folders.models import Models
+from regard.explore.forward.head_functions import (
+    DISTANCES,
+    FUNCTIONS,
+    MEASURES,
+    NAMES,
+    Antecedent,
+    HeadCounts,
+    KindRecord,
+    count_heads,
+)
+from regard.explore.forward.head_statistics import CONFIDENCE, EXCESS, HeadStatistics, head_statistics
+from regard.explore.forward.record import Kind
+from regard.explore.forward.record_batches import TEXTS, TextExample, record_texts
+from regard.explore.forward.text_windows import has_gap
+from regard.explore.payload import Answer
+from regard.explore.requests import UNCHANGED, AblationRequest, Changes, ModelRequest, question
+from regard.system.errors import RegardError, UsageError
+
+if TYPE_CHECKING:
+    from regard.tasks.protocols import Task
+
+SECONDS = 2.0
+"""How long the page waits for a piece of an answer."""
+MOST, PIECE = 100, 8
+"""Texts that the page asks about, and how many at once."""
+DRAWN = 1000
+"""Sentences of each split of the demonstration whose antecedents are known, for more texts."""
+Counts = Mapping[Kind, HeadCounts]
+
+
+@dataclass(frozen=True)
+class TextCounts:
+    """What one text adds; ``cut``: whether only a part of it was read."""
+
+    counts: Counts
+    cut: bool
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """What is counted so far, cached."""
+
+    texts: tuple[TextCounts, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes, about."""
+        return sum(one.sum_LHF.nbytes for text in self.texts for one in text.counts.values())
+
+
+def count_texts(
+    task: Task, texts: Sequence[TextExample], changes: AblationRequest = UNCHANGED, step: int = TEXTS
+) -> Iterator[TextCounts]:
+    """What the heads attend to in each text, in order, several in a pass.
+
+    Args:
+        task: a loaded model of texts that has attention.
+        texts: none of them empty; ``step``: how many are read at once.
+        changes: what the model does without.
+
+    Raises:
+        UsageError: the model reads images, or a text has a target and the model writes none.
+        RegardError: the model has no attention, or computes NaN or infinite values.
+    """
+    if task.info.reads == "image":
+        raise UsageError("this model reads images; what heads do over many texts is asked of models of texts", "model")
+    known = demo_antecedents(task.recipe, [one.source for one in texts])
+    for begin in range(0, len(texts), step):
+        some = texts[begin : begin + step]
+        with changes.ablations.apply(task.recipe.model):
+            found = list(record_texts(task, some))
+        for text, one in zip(some, found, strict=True):
+            if not one.record.kinds:
+                raise RegardError("has no attention to look at", "model")
+            sides = (
+                KindRecord(one.record, kind, kind == "decoder" and changes.mask, known.get(text.source))
+                for kind in one.record.kinds
+            )
+            yield TextCounts({side.kind: count_heads(side) for side in sides}, one.cut)
+
+
+def demo_antecedents(recipe: Recipe, sources: Sequence[str]) -> dict[str, Antecedent]:
+    """The antecedents that the grammar of the demonstration knows, of its first validation and test sentences."""
+    if not is_demo_recipe(recipe):
+        return {}
+    return _grammar_antecedents(recipe.seed, MOST if len(sources) <= MOST else DRAWN)
+
+
+@lru_cache(2)
+def _grammar_antecedents(seed: int, count: int) -> dict[str, Antecedent]:
+    from regard.data.demo.grammar import classic, generate
+
+    pairs = (*classic(), *(pair for split in ("valid", "test") for pair in generate(split, count, seed)))
+    return {pair.source: found for pair in pairs if (found := _antecedent(pair))}
+
+
+def _antecedent(pair: Any) -> Antecedent | None:
+    from regard.data.demo.grammar.corpus import word_spans
+
+    if pair.pronoun is None:
+        return None
+    source, target = word_spans(pair.source), word_spans(pair.target)
+    return Antecedent(
+        pair.source,
+        pair.target,
+        source[pair.pronoun.source_word],
+        target[pair.pronoun.target_word],
+        tuple(source[word] for word in pair.pronoun.antecedent_words),
+        tuple(source[word] for word in pair.pronoun.rival_words),
+    )
+
+
+def folder_texts(folder: Folder, task: Task) -> tuple[str, list[TextExample]]:
+    """The texts to ask a model about, and where they come from: its validation set, or else its examples.
+
+    A translator is made to write the translations of the set.
+    """
+    recipe: Recipe = task.recipe
+    if is_demo_recipe(recipe):
+        from regard.data.demo.grammar import generate
+
+        return "demo", [TextExample(pair.source, pair.target) for pair in generate("valid", MOST, recipe.seed)]
+    held = list(islice(_fitting(task, _validation_texts(folder, recipe)), MOST))
+    if held:
+        return "validation", held
+    return "examples", list(_fitting(task, map(TextExample, examples(folder.path, recipe))))
+
+
+def _validation_texts(folder: Folder, recipe: Recipe) -> Iterator[TextExample]:
+    if recipe.info.learns_from == "pairs":
+        from regard.data.prepare.folder import VALIDATION
+        from regard.text.lines import lines
+
+        files = [folder.path / "training" / "data" / name for name in VALIDATION]
+        if all(file.is_file() for file in files):
+            yield from (TextExample(*pair) for pair in zip(*map(lines, files), strict=False))
+        return
+    held = validation_examples(folder.path)
+    for number, text in enumerate(held.texts if held else ()):
+        cloze = recipe.info.reads == "gapped" and recipe.info.writes == "text"
+        found = make_cloze(text, f"{recipe.seed} {number}", held.common if held else ()) if cloze else text
+        if found is not None and (GAP in found or not cloze):
+            yield TextExample(found)
+
+
+def _fitting(task: Task, texts: Iterable[TextExample]) -> Iterator[TextExample]:
+    """Those that can be read."""
+    gapped = task.info.reads == "gapped" and task.info.writes == "text"
+    return (one for one in texts if one.source.strip() and (not gapped or has_gap(task, one.source)))
+
+
+@question
+def heads(models: Models, asked: ModelRequest, changes: Changes = UNCHANGED) -> Answer:
+    """What each head does over the folder's texts, of as many as there was time for; asked again, of more."""
+    loaded = models.load_for(asked)
+    origin, texts = models.cut.get((loaded.key, "texts"), lambda: folder_texts(models.folder(asked.model), loaded.task))
+    if not texts:
+        raise RegardError(
+            "there are no texts beside this model; regard attend --input FILE --table reads a file", "model"
+        )
+    key = (loaded.key, "head counts", changes)
+    before: _Counted = models.passes.get(key, lambda: _Counted(()))
+    rest = count_texts(loaded.task, texts[len(before.texts) :], changes, PIECE)
+    counted = _Counted((*before.texts, *in_time(rest, time.monotonic() + SECONDS)))
+    models.passes.put(key, counted)
+    found = head_statistics([one.counts for one in counted.texts])
+    values = {
+        "origin": origin,
+        "done": len(counted.texts),
+        "total": len(texts),
+        "cut": sum(one.cut for one in counted.texts),
+        "confidence": CONFIDENCE,
+        "excess": EXCESS,
+        "kinds": {kind: kind_values(one) for kind, one in found.items()},
+    }
+    return values, {name: array for one in found.values() for name, array in _arrays(one).items()}
+
+
+def in_time(values: Iterator[TextCounts], end: float) -> Iterator[TextCounts]:
+    """The first values, and more until time is up."""
+    yield from islice(values, PIECE)
+    while time.monotonic() < end and (more := list(islice(values, PIECE))):
+        yield from more
+
+
+def columns(found: HeadStatistics) -> list[str]:
+    """What is shown of a kind of attention: functions, distances and measures that some text can show."""
+    there = dict(zip(NAMES, found.texts_F, strict=True))
+    return [name for name in (*found.functions, *DISTANCES, *MEASURES) if there[name]]
+
+
+def kind_values(found: HeadStatistics) -> dict[str, Any]:
+    """The columns of a kind and the labels of its heads, as plain values."""
+    shown, (layers, heads) = columns(found), found.mean_LHF.shape[:2]
+    place = {name: number for number, name in enumerate(NAMES)}
+    told = {**FUNCTIONS, **DISTANCES}
+    return {
+        "layers": layers,
+        "heads": heads,
+        "columns": [
+            {
+                "name": name,
+                "title": told[name].title if name in told else name,
+                "note": told[name].note if name in told else "",
+                "chance": float(found.chance_F[place[name]]),
+                "queries": int(found.queries_F[place[name]]),
+                "texts": int(found.texts_F[place[name]]),
+            }
+            for name in shown
+        ],
+        "functions": _each(layers, heads, found.function),
+        "rare": _each(layers, heads, found.rare_functions),
+        "labels": _each(layers, heads, found.label),
+    }
+
+
+def _each(layers: int, heads: int, value: Callable[[int, int], Any]) -> list[list[Any]]:
+    return [[value(layer, head) for head in range(heads)] for layer in range(layers)]
+
+
+def _arrays(found: HeadStatistics) -> dict[str, Any]:
+    shown = [NAMES.index(name) for name in columns(found)]
+    arrays = {"mean": found.mean_LHF, "low": found.low_LHF, "high": found.high_LHF}
+    return {f"{name}.{found.kind}": array[..., shown].astype(np.float32) for name, array in arrays.items()}

@@ -1,0 +1,70 @@
+"""``model.heads(texts)``: the table of every model, its rows and views."""
+
+from collections.abc import Callable
+from html.parser import HTMLParser
+
+import pytest
+
+import regard
+from regard.system.errors import UsageError
+from tests.refusals import refused
+from tests.tasks.small_tasks import SOURCE, TARGET, TEXTS
+
+Model = Callable[[str], regard.Model]
+
+
+@pytest.mark.parametrize("name", ["translator", "reader", "speaker", "filler"])
+def test_the_table_of_a_model(model: Model, name: str) -> None:
+    found = model(name).heads([TEXTS.get(name, SOURCE)] * 2)
+    sizes = model(name).recipe.model.attention
+    assert len(found) == sum(layers * heads for layers, heads in sizes.values())
+    assert found.texts == 2
+    assert set(found.kinds) == set(sizes)
+    assert repr(found).startswith("<HeadTable ")
+    kind = found.kinds[0]
+    one: regard.HeadSummary = found.of(kind, 1, 1)
+    estimate: regard.Estimate = one.estimates["entropy"]
+    assert estimate.low <= estimate.mean <= estimate.high
+    assert estimate.texts == 2
+    assert {row["name"] for row in found.rows()} >= {"entropy", "first"}
+    assert len(found.rows()) == sum(len(head.estimates) for head in found)
+    assert max(map(len, found.table().split("\n"))) <= 80
+    parser = HTMLParser()
+    parser.feed(found._repr_html_())
+    assert found._repr_html_().count("<table>") == len(sizes)
+
+
+def test_entropy_is_that_of_the_attention(model: Model) -> None:
+    translator = model("translator")
+    found = translator.heads([SOURCE], [TARGET]).of("encoder", 2, 3).estimates["entropy"]
+    entropy_LHQ = translator.attention(SOURCE, TARGET, "encoder").entropy()
+    assert found.mean == pytest.approx(entropy_LHQ[1, 2].mean(), rel=1e-5)
+    assert found.queries == entropy_LHQ.shape[2]
+
+
+def test_ablations_count(model: Model) -> None:
+    changed = model("translator").without(positions=True).heads([SOURCE], [TARGET])
+    whole = model("translator").heads([SOURCE], [TARGET])
+    assert changed.of("encoder", 1, 1).estimates["entropy"] != whole.of("encoder", 1, 1).estimates["entropy"]
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "where"),
+    [
+        ("translator", ([],), "texts"),
+        ("translator", (SOURCE,), "texts"),
+        ("translator", ([SOURCE], [TARGET, TARGET]), "targets"),
+        ("classifier", ([SOURCE], [TARGET]), "targets"),
+        ("viewer", ([SOURCE],), "model"),
+    ],
+)
+def test_refusals(model: Model, name: str, given: tuple[list[str], ...], where: str) -> None:
+    with refused(UsageError, where):
+        model(name).heads(*given)
+    with refused(regard.RegardError, "texts[1]"):
+        model("translator").heads([SOURCE, " "])
+
+
+def test_there_is_no_such_head(model: Model) -> None:
+    with refused(UsageError, "head"):
+        model("classifier").heads([SOURCE]).of("encoder", 9, 1)

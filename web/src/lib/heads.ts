@@ -1,0 +1,104 @@
+/** What each head does over many texts: shares of attention with intervals, asked piece by piece. */
+
+import { ask } from './api'
+import type { Asked, Kind } from './types'
+
+export interface Column {
+  name: string
+  title: string
+  /** Which keys these are. */
+  note: string
+  /** What it would be if every visible key were given the same. */
+  chance: number
+  queries: number
+  texts: number
+}
+
+export interface OfKind {
+  layers: number
+  heads: number
+  columns: Column[]
+  functions: (string | null)[][]
+  rare: string[][][]
+  labels: string[][]
+}
+
+interface Values {
+  origin: 'demo' | 'validation' | 'examples'
+  done: number
+  total: number
+  cut: number
+  confidence: number
+  excess: number
+  kinds: Partial<Record<Kind, OfKind>>
+}
+
+export interface ManyTexts extends Values {
+  arrays: Record<string, { data: ArrayLike<number> }>
+}
+
+export interface Cell {
+  mean: number
+  low: number
+  high: number
+  /** Whether this names the head, or holds where there is such a key. */
+  sure: boolean
+}
+
+/** Measures that are no share of attention, and their units. */
+const UNITS: Record<string, string> = { distance: 'tokens', entropy: 'bits' }
+
+/** Ask until every text was read; what is known so far is told as it comes. */
+export async function manyTexts(asked: Asked, told: (found: ManyTexts) => void, signal: AbortSignal): Promise<void> {
+  const { model, snapshot, changes } = asked
+  for (let done = -1; ; ) {
+    const { values, arrays } = await ask<Values>('heads', { model, snapshot, changes }, signal)
+    told({ ...values, arrays })
+    if (values.done >= values.total || values.done === done) return
+    done = values.done
+  }
+}
+
+/** The columns that are shares and may name a head; the ranges of distance are not. */
+export function shown({ columns }: OfKind): number[] {
+  return columns.flatMap(({ name }, at) => (name.startsWith('distance_') ? [] : [at]))
+}
+
+/** Of layer and head, counted from 1. */
+export function cell(found: ManyTexts, kind: Kind, layer: number, head: number, column: number): Cell {
+  const of = found.kinds[kind]!
+  const at = ((layer - 1) * of.heads + head - 1) * of.columns.length + column
+  const value = (name: string) => found.arrays[`${name}.${kind}`]!.data[at]!
+  const { name } = of.columns[column]!
+  const sure = of.functions[layer - 1]![head - 1] === name || of.rare[layer - 1]![head - 1]!.includes(name)
+  return { mean: value('mean'), low: value('low'), high: value('high'), sure }
+}
+
+/** How strong the ink is: what is above chance, of what could be. */
+export function strength({ name, chance }: Column, { mean }: Cell): number {
+  return name in UNITS || !(mean > chance) ? 0 : (mean - chance) / (1 - chance)
+}
+
+export function amount({ name }: Column, value: number, unit = false): string {
+  if (Number.isNaN(value)) return '–'
+  if (name in UNITS) return value.toFixed(1) + (unit ? ` ${UNITS[name]}` : '')
+  return Math.round(100 * value) + (unit ? ' %' : '')
+}
+
+/** One cell in a sentence. */
+export function told(column: Column, cell: Cell): string {
+  const { note, title, queries, texts } = column
+  const range = `${amount(column, cell.low)} to ${amount(column, cell.high, true)}`
+  const over = `${queries.toLocaleString('en')} ${queries === 1 ? 'query' : 'queries'} in ${texts.toLocaleString('en')} texts`
+  return `${title}${note ? ` (${note})` : ''}: ${amount(column, cell.mean, true)}, 95 % interval ${range}; chance ${amount(column, column.chance, true)}; ${over}.`
+}
+
+const ORIGINS: Record<Values['origin'], string> = {
+  demo: 'validation sentences of the demonstration, with the translations that they have',
+  validation: 'texts of the validation set',
+  examples: 'examples, for there is no validation set beside the model',
+}
+
+export function whose({ origin, total }: Pick<Values, 'origin' | 'total'>): string {
+  return `${total.toLocaleString('en')} ${ORIGINS[origin]}`
+}
