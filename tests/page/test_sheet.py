@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,12 +11,12 @@ from tests.page.reading import opened, settled
 from tests.page.view import Watch
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Locator, Page
 
 
-def picture(shown: Page, name: str) -> None:
-    """Click the small picture of a head."""
-    shown.get_by_role("button", name=f"{name}:").click()
+def picture(shown: Page, name: str) -> Locator:
+    """The small picture of a head."""
+    return shown.get_by_role("button", name=re.compile(f"^{name}:"))
 
 
 @pytest.mark.long(minutes=0.1)
@@ -23,12 +24,11 @@ def test_every_head_opens(served_translator: str, view: Watch) -> None:
     """Three kinds of two layers with four heads; a click shows the head, by pointer or by keys."""
     shown = opened(view, served_translator, "translator", view="sheet")
     assert shown.locator(".kinds canvas").count() == 3 * 2 * 4
-    picture(shown, "decoder head 2·3")
+    picture(shown, "decoder head 2·3").click()
     settled(shown)
     assert shown.get_by_role("heading", name="Decoder head 2·3").is_visible()
     shown.go_back()
-    first = shown.get_by_role("button", name="encoder head 1·1:")
-    first.focus()
+    picture(shown, "encoder head 1·1").focus()
     for key in ("ArrowRight", "ArrowDown", "Enter"):
         shown.keyboard.press(key)
     assert shown.get_by_role("heading", name="Encoder head 2·2").is_visible()
