@@ -32,3 +32,22 @@ def test_every_head_opens(served_translator: str, view: Watch) -> None:
     for key in ("ArrowRight", "ArrowDown", "Enter"):
         shown.keyboard.press(key)
     assert shown.get_by_role("heading", name="Encoder head 2·2").is_visible()
+
+
+@pytest.mark.long(minutes=0.1)
+def test_heads_lie_over_one_another(served_translator: str, view: Watch) -> None:
+    """Two of one kind; a head of another kind begins anew, and a second click takes it away."""
+    shown = opened(view, served_translator, "translator", view="sheet")
+    shown.get_by_role("radio", name="a click lays it over others").click()
+    for name in ("encoder head 1·1", "encoder head 2·3"):
+        picture(shown, name).click()
+    legend = shown.get_by_role("list", name="Heads over one another").get_by_role("listitem")
+    assert legend.count() == 2
+    assert picture(shown, "encoder head 2·3").get_attribute("aria-pressed") == "true"
+    over = shown.get_by_role("region", name="Over one another")
+    over.locator("ol button").first.hover()
+    assert "“" in legend.first.inner_text()
+    picture(shown, "decoder head 1·1").click()
+    assert legend.count() == 1
+    picture(shown, "decoder head 1·1").click()
+    assert over.count() == 0
