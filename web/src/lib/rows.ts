@@ -1,4 +1,4 @@
-/** Which rows of an embedding table a map shows: all, or whole words alone, or those that training saw. */
+/** Which rows of an embedding table a map shows: all, or those alone that begin a word, or those that training saw. */
 
 /** What is kept of each piece: how often training saw it; nothing: that was not counted. */
 export type Counts = ArrayLike<number>
@@ -10,7 +10,7 @@ export interface Wanted {
   seen: boolean
 }
 
-/** Whether the pieces say where a word begins; without that, whole words cannot be told from parts. */
+/** Whether the pieces say where a word begins; without that, that cannot be told. */
 export function tells(pieces: readonly string[]): boolean {
   return pieces.some((piece) => /^[▁Ġ]./u.test(piece))
 }
