@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 ALONE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
 """No name is looked up, so that nothing is asked of other machines, by the browser itself neither."""
+TOURED = "try { localStorage.setItem('regard.tour', 'seen') } catch {}"
 ENDED = ("ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE", "503 (Service Unavailable)")
 """What a browser says of a server that ends before the page."""
 
@@ -78,7 +79,15 @@ class Watch:
         self._contexts: list[BrowserContext] = []
 
     def __call__(
-        self, address: str, path: str = "", *, dark: bool = False, width: int = 1280, height: int = 800, **options: Any
+        self,
+        address: str,
+        path: str = "",
+        *,
+        dark: bool = False,
+        width: int = 1280,
+        height: int = 800,
+        tour: bool = False,
+        **options: Any,
     ) -> Page:
         """A page in a context of its own, loaded.
 
@@ -87,12 +96,15 @@ class Watch:
             path: behind the address, a fragment for instance.
             dark: the reader's system prefers dark colours.
             width, height: of the window, in pixels.
+            tour: its reader has not seen the tour yet.
             options: others of the context, ``reduced_motion`` for instance.
         """
         size: Any = {"width": width, "height": height}
         scheme: Any = "dark" if dark else "light"
         context = self._browser.new_context(viewport=size, color_scheme=scheme, **options)
         self._contexts.append(context)
+        if not tour:
+            context.add_init_script(TOURED)
 
         def requested(request: Request) -> None:
             if not request.url.startswith((address, "data:", f"blob:{address}")):

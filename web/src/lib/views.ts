@@ -4,6 +4,7 @@ import type { Model } from './types'
 
 export const VIEWS = [
   ['heads', 'Heads'],
+  ['sheet', 'Every head'],
   ['equation', 'Equation'],
   ['writing', 'Writing'],
   ['positions', 'Positions'],
@@ -44,5 +45,5 @@ export function weighs(view: View): boolean {
 
 /** Whether a view shows what the model made of what it read, and nothing else. */
 export function looks(view: View): boolean {
-  return view === 'heads' || view === 'equation' || view === 'writing' || view === 'compare'
+  return view === 'heads' || view === 'sheet' || view === 'equation' || view === 'writing' || view === 'compare'
 }

@@ -18,6 +18,8 @@ export interface MapValues {
   pieces: string[]
   share: number
   marked: number[]
+  /** How often training saw each piece; nothing: that was not counted. */
+  counts?: number[] | null
 }
 
 export interface DriftValues {
