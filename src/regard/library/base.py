@@ -162,7 +162,7 @@ class Model:
             RegardError: a text is empty, or the model has no attention.
         """
         self._explored  # a model made by hand has no folder  # noqa: B018
-        return head_table(self, texts, targets, self._changes)
+        return head_table(self._task, texts, targets, self._changes)
 
     def attribute(
         self,

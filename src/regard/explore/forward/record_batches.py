@@ -80,7 +80,7 @@ def record_texts(task: Task, texts: Sequence[TextExample]) -> Iterator[TextRecor
 
 def _inputs(task: Task, texts: Sequence[tuple[str, str | None]]) -> list[ModelInputs]:
     """The inputs of each text; what the model writes itself is searched for in one batch."""
-    if task.info.writes != "text":
+    if not writes_text(task):
         return [text_inputs(task, text, target) for text, target in texts]
     own = [number for number, (_, target) in enumerate(texts) if target is None]
     sources = [text_inputs(task, texts[number][0], ()).read_ids for number in own]
