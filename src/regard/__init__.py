@@ -14,6 +14,7 @@ TYPE_CHECKING = False  # as typing's own, which the command line would have to l
 if TYPE_CHECKING:
     from typing import Any
 
+    from regard.library import probe
     from regard.library.attention import Attention, TokenLabels
     from regard.library.attribution import Attribution, TokenShares
     from regard.library.base import Model
@@ -52,6 +53,7 @@ __all__ = [
     "Translator",
     "__version__",
     "load",
+    "probe",
     "train",
 ]
 
@@ -60,6 +62,7 @@ _LAZY = {
     "Attention": "regard.library.attention",
     "Attribution": "regard.library.attribution",
     "Figure": "regard.library.figure",
+    "probe": "regard.library.probe",
     "TokenLabels": "regard.library.attention",
     "TokenShares": "regard.library.attribution",
 }
@@ -71,7 +74,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_LAZY[name]), name)
+    module = import_module(_LAZY[name])
+    return module if module.__name__.endswith(f".{name}") else getattr(module, name)
 
 
 def __dir__() -> list[str]:
