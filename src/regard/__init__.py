@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         load,
         train,
     )
+    from regard.library.own_model import fit
 
 __version__ = VERSION
 __all__ = [
@@ -52,6 +53,7 @@ __all__ = [
     "TokenShares",
     "Translator",
     "__version__",
+    "fit",
     "load",
     "probe",
     "train",
@@ -62,6 +64,7 @@ _LAZY = {
     "Attention": "regard.library.attention",
     "Attribution": "regard.library.attribution",
     "Figure": "regard.library.figure",
+    "fit": "regard.library.own_model",
     "probe": "regard.library.probe",
     "TokenLabels": "regard.library.attention",
     "TokenShares": "regard.library.attribution",

@@ -51,12 +51,13 @@ def test_the_points_listed_are_those_that_pass(name: str, model: ModelOf) -> Non
 
 def test_an_intervention_acts_in_every_method(model: ModelOf) -> None:
     translator = model("translator")
-    with regard.probe.intervene(translator, "encoder.*.residual", torch.zeros_like):
-        with regard.probe.capture(translator, "encoder.0.feedforward_residual.residual") as found:
-            translator.translate(SOURCE)
-    (captured,) = found.values()
-    assert not captured.tensors[0].any()
-    assert captured.axes == ("token", "feature")
+    replaced = regard.probe.intervene(translator, "encoder.*.residual", torch.zeros_like)
+    captured = regard.probe.capture(translator, "encoder.0.feedforward_residual.residual")
+    with replaced, captured as found:
+        translator.translate(SOURCE)
+    (one,) = found.values()
+    assert not one.tensors[0].any()
+    assert one.axes == ("token", "feature")
 
 
 def test_a_point_that_is_not_there_is_refused(model: ModelOf) -> None:
