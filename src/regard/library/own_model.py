@@ -41,7 +41,7 @@ from regard.training.run import Hooks
 
 OwnModule = TypeVar("OwnModule", bound=nn.Module)
 Batches = Iterable[Any] | Callable[[int], Iterable[Any]]
-NAME, WEIGHTS = "own.json", "model.safetensors"
+NAME, WEIGHTS, RUN = "own.json", "model.safetensors", "fit.json"
 _LARGEST = 1 << 20
 """Bytes that ``own.json`` may have."""
 
@@ -303,7 +303,7 @@ def _claim(folder: Path, description: Mapping[str, Any]) -> None:
     Raises:
         UsageError: it holds something else, or another run; ``where`` names the folder or the field.
     """
-    path = folder / "training" / NAME
+    path = folder / "training" / RUN
     if not path.exists():
         if folder.exists() and any(islice(folder.iterdir(), 1)):
             raise UsageError("is not empty, and holds no run of this model; name another", str(folder))
