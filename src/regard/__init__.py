@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         train,
     )
     from regard.library.own_model import fit
+    from regard.library.served import Page, explore
 
 __version__ = VERSION
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "LanguageModel",
     "MaskedLm",
     "Model",
+    "Page",
     "PairClassifier",
     "RegardError",
     "SpanCorruption",
@@ -53,6 +55,7 @@ __all__ = [
     "TokenShares",
     "Translator",
     "__version__",
+    "explore",
     "fit",
     "load",
     "probe",
@@ -64,6 +67,8 @@ _LAZY = {
     "Attention": "regard.library.attention",
     "Attribution": "regard.library.attribution",
     "Figure": "regard.library.figure",
+    "Page": "regard.library.served",
+    "explore": "regard.library.served",
     "fit": "regard.library.own_model",
     "probe": "regard.library.probe",
     "TokenLabels": "regard.library.attention",
