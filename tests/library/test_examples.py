@@ -92,7 +92,7 @@ def test_the_lines_of_the_document_run(
     folder: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {"translator": regard.Translator.load(folder("translator"), "cpu")}
+    names: dict[str, Any] = {"regard": regard, "translator": regard.Translator.load(folder("translator"), "cpu")}
     for code in blocks("docs/python.md"):
         exec(compile(code, "python.md", "exec"), names)
     assert names["found"].against
