@@ -2,6 +2,8 @@
 
 python examples/library.py MODEL TEXT [FOLDER]             what a model says, looks at, and rests on
 python examples/library.py --train SOURCE TARGET FOLDER    a translator of two files of sentences
+python examples/library.py --page MODEL                    the page, in the browser of this machine
+python examples/library.py --fit                           a line through points, as a model of one's own
 
 TEXT is a line of pixel values for a model of images, and has a gap, [MASK], for a model that fills gaps. Pictures go to
 FOLDER.
@@ -11,6 +13,9 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+
+import torch
+from torch import Tensor, nn
 
 import regard
 
@@ -74,6 +79,10 @@ def explain(model: regard.Model, text: str, folder: Path) -> None:
     (folder / "attention.html").write_text(attention.page(), encoding="utf-8")
     if attention.kind in ("encoder", "decoder"):
         print(f"rollout from the first token: {attention.rollout()[:, 0].round(3).tolist()}")
+    points = [point for point in regard.probe.points(model) if point.endswith(".weight")]
+    with regard.probe.capture(model, points) as passed:
+        answer(model, text)
+    print(f"attention passed {sum(len(one.tensors) for one in passed.values())} times")
     changed = model.without(heads=[(attention.kind, layer, head)])
     print(f"without it: {answer(changed, text)}")
     if not isinstance(model, regard.ImageClassifier):
@@ -83,11 +92,43 @@ def explain(model: regard.Model, text: str, folder: Path) -> None:
     word = 1 if isinstance(model, regard.Tagger) else None
     found: regard.Attribution = model.attribute(text, word=word, method="integrated_gradients", passes=100)
     print(f"{found.output!r} rests on {strongest(found.source)}")
+    found.plot().save(folder / "attribution.svg")
+
+
+def show(model: regard.Model) -> None:
+    """Serve the page until Enter is pressed."""
+    page: regard.Page = regard.explore(model)
+    with page:
+        input(f"The page is at {page.url}; Enter ends it")
+
+
+class Line(nn.Module):
+    """A model of one's own; examples/own_model.py has one with attention."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slope = nn.Linear(1, 1)
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        loss: Tensor = ((self.slope(x) - y) ** 2).mean()
+        return loss
+
+
+def fit_line() -> float:
+    """The slope of a line through points of y = 2 x."""
+    x = torch.linspace(-1, 1, 20)[:, None]
+    return regard.fit(Line(), [(x, 2 * x)], steps=100, rate=0.1, quiet=True).slope.weight.item()
 
 
 def main(arguments: list[str]) -> int:
     """Run the program; the exit code."""
     try:
+        if arguments == ["--fit"]:
+            print(f"slope: {fit_line():.2f}")
+            return 0
+        if arguments[:1] == ["--page"] and len(arguments) == 2:
+            show(regard.load(arguments[1]))
+            return 0
         if arguments[:1] == ["--train"] and len(arguments) == 4:
             model = regard.train(source=arguments[1], target=arguments[2], output=arguments[3])
         elif len(arguments) in (2, 3):

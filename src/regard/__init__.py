@@ -14,6 +14,7 @@ TYPE_CHECKING = False  # as typing's own, which the command line would have to l
 if TYPE_CHECKING:
     from typing import Any
 
+    from regard.library import probe
     from regard.library.attention import Attention, TokenLabels
     from regard.library.attribution import Attribution, TokenShares
     from regard.library.base import Model
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
         load,
         train,
     )
+    from regard.library.own_model import fit
+    from regard.library.served import Page, explore
 
 __version__ = VERSION
 __all__ = [
@@ -46,6 +49,7 @@ __all__ = [
     "LanguageModel",
     "MaskedLm",
     "Model",
+    "Page",
     "PairClassifier",
     "RegardError",
     "SpanCorruption",
@@ -55,7 +59,10 @@ __all__ = [
     "TokenShares",
     "Translator",
     "__version__",
+    "explore",
+    "fit",
     "load",
+    "probe",
     "train",
 ]
 
@@ -67,6 +74,10 @@ _LAZY = {
     "Figure": "regard.library.figure",
     "HeadSummary": "regard.library.heads",
     "HeadTable": "regard.library.heads",
+    "Page": "regard.library.served",
+    "explore": "regard.library.served",
+    "fit": "regard.library.own_model",
+    "probe": "regard.library.probe",
     "TokenLabels": "regard.library.attention",
     "TokenShares": "regard.library.attribution",
 }
@@ -78,7 +89,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_LAZY[name]), name)
+    module = import_module(_LAZY[name])
+    return module if module.__name__.endswith(f".{name}") else getattr(module, name)
 
 
 def __dir__() -> list[str]:

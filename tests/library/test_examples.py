@@ -92,7 +92,7 @@ def test_the_lines_of_the_document_run(
     folder: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {"translator": regard.Translator.load(folder("translator"), "cpu")}
+    names: dict[str, Any] = {"regard": regard, "translator": regard.Translator.load(folder("translator"), "cpu")}
     for code in blocks("docs/python.md"):
         exec(compile(code, "python.md", "exec"), names)
     assert names["found"].against
@@ -103,3 +103,17 @@ def test_the_document_names_every_class() -> None:
     text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
     for name in regard.__all__:
         assert re.search(rf"\b{name}\b", text), name
+
+
+def test_the_example_fits_and_serves(
+    example: ModuleType,
+    folder: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert example.main(["--fit"]) == 0
+    assert abs(float(capsys.readouterr().out.split()[-1]) - 2) < 0.1
+    asked: list[str] = []
+    monkeypatch.setattr("builtins.input", asked.append)
+    assert example.main(["--page", str(folder("classifier"))]) == 0
+    assert "http://127.0.0.1:" in asked[0]

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from regard import explore
+from regard.explore import PAGE
 from regard.serve.app import FOR_EVER, OTHER, File, files
 from regard.serve.worker import ENDING, WAITING
 from regard.system.errors import RegardError
@@ -85,7 +85,7 @@ def test_what_the_policy_refuses_is_found() -> None:
 
 
 def test_the_built_page_asks_for_nothing_but_itself() -> None:
-    built = files(Path(explore.__file__).parent / "page")
+    built = files(PAGE)
     index = Index(built["index.html"].content.decode())
     assert index.route_error == []
     assert index.asked

@@ -42,13 +42,13 @@ def explore(
         threads: processor threads.
     """
     _check_arguments(folders, threads, images)
-    from regard import explore as exploring
+    from regard.explore import PAGE
     from regard.explore.folders.models import Models
     from regard.explore.questions import answers
     from regard.serve.app import files
     from regard.serve.server import Server, listen, page_url
 
-    page = files(Path(exploring.__file__).parent / "page")
+    page = files(PAGE)
     with listen(port) as listener:
         server = Server(Models(folders, images, threads), answers, page, lambda: _import_torch(threads))
         result(f"The page is at {page_url(listener)} (Ctrl-C ends it)")

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from functools import wraps
 from inspect import signature
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, overload
 
 from regard.library.base import Model, opened
+from regard.library.own_model import OwnModule, load_own, own_class
 from regard.runs.train import train as train_task
+from regard.system.errors import UsageError
 from regard.tasks import model_folder
 from regard.tasks.classification.classifier import Classification
 from regard.tasks.classification.pairs.classifier import PairClassification
@@ -58,16 +60,27 @@ class TextEncoder(Encoding, Model):
     """An encoder of texts: :meth:`encode`."""
 
 
-def load(folder: Path | str, device: str | None = None) -> Model:
+@overload
+def load(folder: Path | str, device: str | None = None) -> Model: ...
+@overload
+def load(folder: Path | str, device: str | None = None, *, model: type[OwnModule]) -> OwnModule: ...
+def load(folder: Path | str, device: str | None = None, *, model: type[OwnModule] | None = None) -> Model | OwnModule:
     """Load the model of a folder as the class of its task; ``Translator.load`` and so on name the class.
 
     Args:
         folder: what ``regard train`` wrote, or ``regard demo``.
         device: ``cpu``, ``cuda``, ``cuda:1`` …; default: a GPU if there is one.
+        model: the class of a model of your own, which :func:`regard.fit` wrote. It is made with the arguments that the
+            folder keeps; no code comes from a folder.
 
     Raises:
+        UsageError: the folder keeps a model of your own, and ``model`` is not given.
         RegardError: it is no model folder, or a file of it is damaged.
     """
+    if model is not None:
+        return load_own(folder, model, device)
+    if own := own_class(folder):
+        raise UsageError(f"{folder} keeps a model of your own class; give model={own}", "model")
     return opened(model_folder.load(folder, device), folder)
 
 

@@ -10,6 +10,8 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import nn
 
+from regard.system.errors import RegardError
+
 _DRAWS: ContextVar[bool] = ContextVar("draws", default=True)
 
 
@@ -50,6 +52,19 @@ def initialise(model: nn.Module, key: int) -> None:
     for module in model.modules():
         if isinstance(module, Part):
             module.initialise(generator)
+
+
+def refuse_undrawn(model: nn.Module) -> None:
+    """Refuse a model whose weights were never drawn, before it computes NaN.
+
+    Raises:
+        RegardError: a weight is on the meta device, or not finite; ``where`` is its name.
+    """
+    for name, weight in model.named_parameters():
+        if weight.is_meta:
+            raise RegardError("has no values: the model was made on the meta device; draw or load its weights", name)
+        if not bool(weight.isfinite().all()):
+            raise RegardError("has values that are not finite: were its weights never drawn or loaded?", name)
 
 
 def draw_rows(part: nn.Module, generator: torch.Generator | None) -> None:

@@ -1,0 +1,319 @@
+"""``regard.fit`` trains a module of your own, and a folder keeps it: weights, and what its class is made with.
+
+The folder holds ``model.safetensors``, ``own.json`` (the name of the class and the arguments of its constructor, plain
+values) and ``training/`` (checkpoints, ``metrics.jsonl``). No code is in it, and none is run from it: who loads the
+folder gives the class.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, TypeVar
+
+import torch
+from pydantic import ValidationError
+from torch import Tensor, nn
+
+from regard.config import FORMAT, Recipe, Training, checksum
+from regard.data.batches.batch import Position
+from regard.models import store
+from regard.nn.dropout import reseed
+from regard.nn.hooks import name_parts
+from regard.nn.init import refuse_undrawn, undrawn
+from regard.system import disk
+from regard.system.errors import RegardError, UsageError
+from regard.system.keys import key
+from regard.training import trainer
+from regard.training.checkpoints import manifest
+from regard.training.checkpoints.files import Files, alone
+from regard.training.log import Reporter
+from regard.training.objective import Done, Loss, Validation, Weights
+from regard.training.progress import Best
+from regard.training.reporters import reporter
+from regard.training.run import Hooks
+
+OwnModule = TypeVar("OwnModule", bound=nn.Module)
+Batches = Iterable[Any] | Callable[[int], Iterable[Any]]
+NAME, WEIGHTS, RUN = "own.json", "model.safetensors", "fit.json"
+_LARGEST = 1 << 20
+"""Bytes that ``own.json`` may have."""
+
+
+@dataclass(frozen=True)
+class _OwnBatch:
+    """A batch as it was given; an item is an entry of the first axis of its first tensor."""
+
+    given: Any
+
+    @property
+    def tokens(self) -> int:
+        """Items, or 1 where there is no tensor."""
+        parts = self.given.values() if isinstance(self.given, Mapping) else self.given
+        some = [self.given] if isinstance(self.given, Tensor) else parts if isinstance(parts, Iterable) else ()
+        return next((len(one) for one in some if isinstance(one, Tensor) and one.dim()), 1)
+
+    @property
+    def room(self) -> int:
+        """The same: own batches have no fixed shape."""
+        return self.tokens
+
+
+@dataclass(frozen=True)
+class _OwnBatches:
+    """Batches epoch after epoch; what torch draws at the start of an epoch depends on seed and epoch alone."""
+
+    batches: Batches
+    seed: int
+    fingerprint: str = ""
+
+    def iterate(self, position: Position) -> Iterator[tuple[_OwnBatch, Position]]:
+        """The batches from a position on."""
+        while True:
+            number = 0
+            for number, batch in enumerate(self.epoch(position.epoch), 1):
+                if number > position.batch:
+                    position = Position(position.epoch, 0, number)
+                    yield _OwnBatch(batch), position
+            if not number:
+                raise UsageError("there is no batch", "batches")
+            position = Position(position.epoch + 1)
+
+    def epoch(self, number: int) -> Iterator[Any]:
+        """The batches of one epoch, from the first on."""
+        every = self.batches(number) if callable(self.batches) else self.batches
+        reseed(key(self.seed, "batches", number))
+        return iter(every)
+
+
+@dataclass(frozen=True)
+class _OwnObjective:
+    """A module and its loss, as training sees them."""
+
+    model: nn.Module
+    function: Callable[[Any, Any], Tensor] | None
+    valid: Iterable[Any] | None
+    passed: list[float] = field(default_factory=list)
+    """The losses of training since the last validation, where there are no batches for one."""
+
+    def loss(self, batch: _OwnBatch) -> Loss:
+        """The loss of a batch, a mean already."""
+        total = self._value(batch.given)
+        if not total.requires_grad:
+            raise RegardError("the loss has no gradient; was it computed from the model, and not detached?", "loss")
+        if self.valid is None:
+            self.passed.append(float(total.detach()))
+        return Loss(total, total.detach(), 1)
+
+    def validate(self, generate: bool) -> Validation:
+        """The mean loss of the validation batches; without them of the batches since the last time."""
+        losses = self.passed[:] if self.valid is None else [float(self._value(batch)) for batch in self.valid]
+        if not losses:
+            raise UsageError("there is no batch", "valid")
+        self.passed.clear()
+        return Validation(math.fsum(losses) / max(1, len(losses)))
+
+    def trial(self, generate: bool, done: Done) -> None:
+        """Nothing is measured here."""
+
+    def _value(self, batch: Any) -> Tensor:
+        """A loss with one entry and no axis."""
+        found: object
+        if self.function is not None:
+            found = self.function(self.model, batch)
+        elif isinstance(batch, Mapping):
+            found = self.model(**batch)
+        else:
+            found = self.model(*batch) if isinstance(batch, tuple | list) else self.model(batch)
+        if not isinstance(found, Tensor) or found.dim():
+            what = f"a tensor of shape {list(found.shape)}" if isinstance(found, Tensor) else type(found).__name__
+            hint = "" if self.function else "; give loss=, a function of model and batch"
+            raise UsageError(f"expected one number as a tensor without axes, not {what}{hint}", "loss")
+        return found
+
+
+def fit(
+    model: OwnModule,
+    batches: Batches,
+    *,
+    steps: int,
+    loss: Callable[[OwnModule, Any], Tensor] | None = None,
+    valid: Iterable[Any] | None = None,
+    out: Path | str | None = None,
+    arguments: Mapping[str, Any] | None = None,
+    seed: int = 1,
+    rate: float = 2e-3,
+    warmup: int = 400,
+    schedule: Literal["cosine", "linear", "inverse_square_root"] = "cosine",
+    optimiser: Literal["adam", "adamw"] = "adam",
+    weight_decay: float = 0.0,
+    clip: float = 1.0,
+    validate_every: int | None = None,
+    quiet: bool = False,
+) -> OwnModule:
+    """Train a module of your own; the same call again continues a run that was stopped, at its last checkpoint.
+
+    Args:
+        model: any ``torch.nn.Module``, on the device where it is to train; in place.
+        batches: what can be iterated again and again, once an epoch, such as a list or a ``DataLoader``, whose
+            shuffling is then seeded too; or a function from the number of the epoch, from 0, to its batches. They must
+            lie on the model's device.
+        steps: updates, one a batch.
+        loss: from model and batch to the mean loss, a tensor without axes; default: what the model itself gives
+            of the batch (of a tuple or a list ``model(*batch)``, of a dictionary ``model(**batch)``).
+        valid: batches of a validation: the weights of the best are kept. Without them, those of the last step.
+        out: the folder; default: nothing is written.
+        arguments: what ``type(model)`` was made with, by name, plain values that JSON has; with ``out`` only.
+        seed: of dropout, and of what is drawn at the start of an epoch.
+        rate, warmup, schedule, optimiser, weight_decay, clip: as in the section ``[training]`` of a recipe.
+        validate_every: steps between validations, each with a checkpoint; default: a twentieth of the run.
+        quiet: write no progress to stderr.
+
+    Returns:
+        ``model``, trained, in evaluation mode.
+
+    Raises:
+        UsageError: an option does not fit; the batches can be iterated only once; ``arguments`` do not make this model;
+            or the folder holds something else.
+        Diverged: loss or weights were not finite too often.
+    """
+    refuse_undrawn(model)
+    name_parts(model)
+    if not callable(batches) and iter(batches) is batches:
+        raise UsageError("can be iterated only once; give a list, a DataLoader, or a function of the epoch", "batches")
+    if valid is not None and iter(valid) is valid:
+        raise UsageError("can be iterated only once; give a list or a DataLoader", "valid")
+    section = _section(
+        steps=steps,
+        rate=rate,
+        warmup=warmup,
+        schedule=schedule,
+        optimiser=optimiser,
+        weight_decay=weight_decay,
+        clip=clip,
+        validate_every=validate_every,
+        select="last" if valid is None else "loss",
+        precision="fp32",
+    )
+    if out is None and arguments is not None:
+        raise UsageError("are kept in a folder; give out=", "arguments")
+    description = None if out is None else _describe(model, arguments or {}, seed, section)
+    with ExitStack() as stack:
+        if out is None or description is None:
+            folder = Path(stack.enter_context(TemporaryDirectory(prefix="regard-")))
+        else:
+            folder = Path(out)
+            _claim(folder, description)
+            stack.enter_context(alone(folder / ".lock", "another process trains into this folder", folder))
+        told = stack.enter_context(nullcontext(Reporter()) if quiet else reporter())
+
+        def save_model(weights: Weights, best: Best, validation: Validation, seconds: float) -> None:
+            if description is not None:
+                contents = {WEIGHTS: store.chunks(weights), NAME: [checksum.dump_json(description)]}
+            else:
+                contents = {WEIGHTS: store.chunks(weights)}
+            manifest.replace(folder, contents, Files())
+
+        recipe = Recipe(seed=seed, training=section)
+        objective = _OwnObjective(model, loss, valid)
+        trainer.fit(
+            objective, _OwnBatches(batches, seed), recipe, folder / "training", Hooks(told, save_model=save_model)
+        )
+        store.load_weights(folder / WEIGHTS, model)
+    model.zero_grad(set_to_none=True)
+    return model.eval()
+
+
+def load_own(folder: Path | str, model: type[OwnModule], device: str | None = None) -> OwnModule:
+    """The module that :func:`fit` kept in a folder, in evaluation mode.
+
+    Args:
+        folder: as given to ``fit``.
+        model: its class, which is made with the arguments that were kept.
+        device: ``cpu``, ``cuda`` …; default: a GPU if there is one.
+
+    Raises:
+        RegardError: it is no such folder; a file of it is damaged; or the class makes other weights than were kept.
+    """
+    folder = Path(folder)
+    if not (folder / NAME).is_file():
+        raise RegardError("holds no model of your own class; regard.fit writes one, with out=", str(folder))
+    manifest.verify(folder, extra=True)
+    description = checksum.load_json(disk.content(folder / NAME, _LARGEST), folder / NAME, required=True)
+    checksum.refuse_newer(description, folder / NAME)
+    made = _made(model, description.get("arguments", {}))
+    store.load_weights(folder / WEIGHTS, made)
+    name_parts(made)
+    return made.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
+
+
+def own_class(folder: Path | str) -> str | None:
+    """The name of the class whose model a folder keeps; ``None`` if it is another folder."""
+    path = Path(folder) / NAME
+    if not path.is_file():
+        return None
+    return str(checksum.load_json(disk.content(path, _LARGEST), path, required=True).get("class"))
+
+
+def _section(**options: Any) -> Training:
+    try:
+        return Training(**options)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UsageError(first["msg"], ".".join(map(str, first["loc"]))) from None
+
+
+def _describe(model: nn.Module, arguments: Mapping[str, Any], seed: int, section: Training) -> dict[str, Any]:
+    """The contents of ``own.json``; its arguments make this very model."""
+    kept = dict(arguments)
+    try:
+        plain = json.loads(json.dumps(kept, allow_nan=False)) == kept
+    except (TypeError, ValueError):
+        plain = False
+    if not plain:
+        raise UsageError(
+            "must be plain values: texts, numbers, true, false, None, lists, and dictionaries", "arguments"
+        )
+    again = {name: tensor.shape for name, tensor in store.named_tensors(_made(type(model), kept)).items()}
+    here = {name: tensor.shape for name, tensor in store.named_tensors(model).items()}
+    if odd := [name for name in {**here, **again} if here.get(name) != again.get(name)]:
+        raise UsageError(f"make another {type(model).__name__} than this one: {odd[0]} differs", "arguments")
+    told = section.model_dump(exclude_unset=True)
+    return {"format": FORMAT, "class": type(model).__name__, "arguments": kept, "seed": seed, "training": told}
+
+
+def _made(kind: type[OwnModule], arguments: Mapping[str, Any]) -> OwnModule:
+    """A module of a class, its weights not drawn."""
+    try:
+        with undrawn():
+            return kind(**arguments)
+    except TypeError as error:
+        raise UsageError(f"do not make a {kind.__name__}: {error}", "arguments") from None
+
+
+def _claim(folder: Path, description: Mapping[str, Any]) -> None:
+    """Take a folder that is empty, or that holds a run of the same description; more steps may be wanted.
+
+    Raises:
+        UsageError: it holds something else, or another run; ``where`` names the folder or the field.
+    """
+    path = folder / "training" / RUN
+    if not path.exists():
+        if folder.exists() and any(islice(folder.iterdir(), 1)):
+            raise UsageError("is not empty, and holds no run of this model; name another", str(folder))
+        path.parent.mkdir(parents=True, exist_ok=True)
+    else:
+        before = checksum.load_json(disk.content(path, _LARGEST), path, required=True)
+        flat = [{**one, **one["training"], "training": None} for one in (before, dict(description))]
+        for name in flat[1]:
+            if name not in ("steps", "checksum") and flat[0].get(name) != flat[1][name]:
+                raise UsageError(f"was {flat[0].get(name)!r} in this folder's run; name another folder", name)
+        if flat[0]["steps"] > flat[1]["steps"]:
+            raise UsageError(f"the run in this folder has {flat[0]['steps']} steps already planned", "steps")
+    Files().replace(path, [checksum.dump_json(description)])
