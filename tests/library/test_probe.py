@@ -38,6 +38,18 @@ def test_captured_weights_are_those_of_the_attention(model: ModelOf) -> None:
     np.testing.assert_array_equal(captured.tensors[0].numpy(), attention.weights[0])
 
 
+def test_no_pass_is_taken_from_before_or_kept(model: ModelOf) -> None:
+    """What a page or a notebook has asked for already is computed again, and an intervention is not remembered."""
+    translator = model("translator")
+    plain = translator.attention(SOURCE, TARGET, "encoder").weights
+    with regard.probe.capture(translator, POINT) as found:
+        translator.attention(SOURCE, TARGET, "encoder")
+    assert found[POINT].tensors
+    with regard.probe.intervene(translator, POINT, torch.zeros_like):
+        assert not translator.attention(SOURCE, TARGET, "encoder").weights[0].any()
+    np.testing.assert_array_equal(translator.attention(SOURCE, TARGET, "encoder").weights, plain)
+
+
 @pytest.mark.parametrize("name", EVERY)
 def test_the_points_listed_are_those_that_pass(name: str, model: ModelOf) -> None:
     """Every point that a pass tells is in the list: nothing is heard that a user cannot find."""

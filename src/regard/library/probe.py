@@ -14,7 +14,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from torch import Tensor, nn
@@ -117,7 +117,7 @@ def capture(model: Model | nn.Module, names: str | Sequence[str]) -> Iterator[di
     wanted = [names] if isinstance(names, str) else list(names)
     _check(model, wanted)
     found: dict[str, Captured] = {}
-    with hooks.capture(map(_as_heard, wanted)) as heard:
+    with _uncached(model), hooks.capture(map(_as_heard, wanted)) as heard:
         try:
             yield found
         finally:
@@ -147,7 +147,7 @@ def intervene(model: Model | nn.Module, name: str, function: Callable[[Tensor], 
             raise RegardError(f"the function gave shape {list(found.shape)} instead of {list(value.shape)}", name)
         return found
 
-    with hooks.intervene(_as_heard(name), replace):
+    with _uncached(model), hooks.intervene(_as_heard(name), replace):
         yield
 
 
@@ -168,6 +168,12 @@ def _module(model: Model | nn.Module) -> nn.Module:
         raise UsageError(f"expected a model or a torch module, not {type(model).__name__}", "model")
     hooks.name_parts(model)
     return model
+
+
+def _uncached(model: Model | nn.Module) -> AbstractContextManager[None]:
+    """A context in which the attention of a loaded model is that of a pass, not of one that ran before."""
+    explored = model._models if isinstance(model, Model) else None
+    return nullcontext() if explored is None else explored.uncached()
 
 
 def _as_heard(name: str) -> str:

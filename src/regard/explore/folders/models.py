@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -198,6 +199,16 @@ class Models:
         self.cut: LruCache[Any] = LruCache(CUT)
         self._tasks: dict[tuple[int, str | None], LoadedModel] = {}
         self._lock = threading.Lock()
+
+    @contextmanager
+    def uncached(self) -> Iterator[None]:
+        """While the context is open, every pass is run anew, and none of them is kept for later."""
+        kept = self.passes, self.written
+        self.passes, self.written = LruCache(ROOM, lambda one: one.size), LruCache(1000)
+        try:
+            yield
+        finally:
+            self.passes, self.written = kept
 
     def states(self) -> list[dict[str, Any]]:
         """The state of each folder, for the page."""
