@@ -6,6 +6,7 @@ python scripts/site.py check FOLDER    dead links and anchors, and anything load
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import sys
@@ -16,13 +17,15 @@ from typing import ClassVar
 from urllib.parse import unquote, urlsplit
 
 ROOT = Path(__file__).parents[1]
+TUTORIALS = ["attention-by-hand", "your-own-translator", "your-own-model", "what-a-head-is-for"]
 CONTENTS = {
+    "Learn": [f"tutorials/{name}" for name in TUTORIALS],
     "Use": ["tasks", "recipes", "reading-attention", "convert", "compare", "metrics", "faq", "troubleshooting"],
     "Reference": ["api/regard", "api/tasks", "api/nn", "api/models", "api/decoding", "glossary", "paper-map", "papers"],
     "Results": ["results", "experiments", "demo-corpus"],
     "Project": ["ARCHITECTURE", "CONTRIBUTING", "CHANGELOG"],
 }
-"""The pages by caption; a document of ``docs`` that is not here is added to the first."""
+"""The pages by caption; a document of ``docs`` that is not here is added to "Use"."""
 SHORT = {
     "tasks": "Tasks",
     "reading-attention": "Reading attention",
@@ -50,7 +53,7 @@ ALONE = ("ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md")
 CITED = re.compile(r"\[([A-Z][a-z]+\d{2}[a-z]?\b[^\[\]]*)\](?!\()")
 """A citation, such as [Vaswani17 §3.2.1; Ba16]."""
 KEY = re.compile(r"\b[A-Z][a-z]+\d{2}[a-z]?\b")
-COPIED = ("benchmarks/results",)
+COPIED = ("benchmarks/results", "examples")
 """Folders with files that documents link to."""
 
 
@@ -62,6 +65,9 @@ def stage(folder: Path) -> None:
             put(folder / "docs" / path.name, markdown(path))
         elif path.is_file():
             shutil.copy(path, folder / "docs")
+    for path in (ROOT / "docs" / "tutorials").glob("*.ipynb"):
+        put(folder / "docs" / "tutorials" / f"{path.stem}.md", notebook(path))
+        shutil.copy(path, folder / "docs" / "tutorials")
     for name in ALONE:
         put(folder / name, markdown(ROOT / name))
     for name in COPIED:
@@ -95,6 +101,16 @@ def markdown(path: Path) -> str:
     )
 
 
+def notebook(path: Path) -> str:
+    """A notebook as a document: its text, its code, and itself to download."""
+    parts = []
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        text = "".join(cell["source"])
+        parts.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
+    parts.insert(1, f"[The notebook to run]({path.name})")
+    return "\n\n".join(parts) + "\n"
+
+
 def cited(inside: str, papers: str) -> str:
     """A citation with a link for each of its papers."""
     return "[" + KEY.sub(lambda key: f"[{key[0]}]({papers}#{key[0].lower()})", inside) + "]"
@@ -105,8 +121,8 @@ def contents(folder: Path) -> str:
     listed = {name for names in CONTENTS.values() for name in names}
     more = sorted(path.stem for path in (folder / "docs").glob("*.md") if path.stem not in listed)
     tables = []
-    for place, (caption, names) in enumerate(CONTENTS.items()):
-        pages = [entry(name) for name in [*names, *(more if place == 0 else [])]]
+    for caption, names in CONTENTS.items():
+        pages = [entry(name) for name in [*names, *(more if caption == "Use" else [])]]
         tables.append("\n".join(["", "```{toctree}", ":hidden:", f":caption: {caption}", "", *pages, "```", ""]))
     return "".join(tables)
 
