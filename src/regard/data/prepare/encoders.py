@@ -150,7 +150,8 @@ class PairEncoder(Encoder[TextPair]):
         return [fields["sizes"]]
 
     def write_tables(self, folder: Path, files: dict[str, Any], progress: Progress) -> dict[str, Any]:
-        (folder / WORDS).write_bytes(self._words.seen().content)
+        with disk.naming(folder / WORDS):
+            (folder / WORDS).write_bytes(self._words.seen().content)
         tables = {}
         for table, side in zip(self._tables, self.sides, strict=False):
             progress("segment", 0)
