@@ -20,6 +20,7 @@ from regard.data.corpora.images import LARGEST, Image
 from regard.data.corpora.labelled import Kind, parse_number, split_labels
 from regard.data.prepare.bpe_dropout import Segmenter, WordTable
 from regard.data.prepare.windowing import CONTINUES, INSIDE, NEIGHBOUR, TAGS, Frame, most_central
+from regard.system import disk
 from regard.text.seen_words import WordCounter
 from regard.text.tags import Scheme, TaggedWords, convert_tags
 from regard.text.tokenizers.vocabulary import WORDS, AnyTokenizer, Vocabularies
