@@ -106,8 +106,13 @@ def image_table(found: ImageDemonstration) -> str:
 
 def table(found: Demonstration) -> str:
     """The scores next to the baselines, and the pronoun's attention next to chance."""
+    from regard.data.demo.grammar.corpus import PATTERNS
+    from regard.data.demo.grammar.lexicon import ADJECTIVES, NOUNS, VERBS
+
     lines = [
         f"{found.test:,} test sentences, {found.train:,} to learn from; what is tested was never seen together.",
+        f"The grammar knows {len(NOUNS)} nouns, {len(VERBS)} verbs, {len(ADJECTIVES)} adjectives "
+        f"and {len(PATTERNS)} sentence forms.",
         "The models translate greedily: the most probable token at each step.",
         "",
         f"{'':<32} {'exact':>8} {'BLEU':>7} {'pronoun gender':>26}",

@@ -25,7 +25,7 @@ P = ParamSpec("P")
 
 
 class Translator(Translation, Model):
-    """A translator: :meth:`translate`, :meth:`nbest`, :meth:`evaluate`."""
+    """A translator: :meth:`translate`, :meth:`nbest`, :meth:`evaluate`, :meth:`unseen`."""
 
 
 class Classifier(Classification, Model):

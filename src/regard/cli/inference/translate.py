@@ -32,7 +32,8 @@ def translate(
         beam: hypotheses kept while searching; 1 is fastest; default: the recipe's.
         nbest: show this many translations of each line, each as line number, score and text, separated by tabs;
             the beam is widened if necessary, and one given may not be narrower.
-        json: one JSON object a line, with text, tokens and score.
+        json: one JSON object a line, with text, tokens and score, and with the words that training never saw
+            (``unseen``: word, begin and end in characters), where the model folder knows them.
     """
     if nbest < 1 or (beam is not None and not nbest <= beam <= 100):
         raise UsageError(f"--nbest {nbest} must lie between 1 and the beam, and the beam between 1 and 100")
@@ -46,17 +47,21 @@ def translate(
         def answer(lines: list[str], first: int) -> Iterator[str]:
             found = task.nbest(lines, n=nbest, beam=beam, first=first)
             for number, hypotheses in enumerate(found, first):
-                yield from _format_hypotheses(number, hypotheses, nbest, json)
+                unseen = task.unseen(lines[number - first]) if json else None
+                yield from _format_hypotheses(number, hypotheses, nbest, json, unseen)
 
         exchange.answer(answer)
     return 0
 
 
-def _format_hypotheses(number: int, hypotheses: list[Any], nbest: int, json: bool) -> list[str]:
+def _format_hypotheses(
+    number: int, hypotheses: list[Any], nbest: int, json: bool, unseen: list[Any] | None
+) -> list[str]:
     """The lines for one sentence."""
     if json:
         found = [{"text": one_line(h.text), "tokens": list(h.tokens), "score": round(h.score, 6)} for h in hypotheses]
-        return [json_line(found[0] if nbest == 1 else {**found[0], "nbest": found})]
+        known = {} if unseen is None else {"unseen": [[word.word, word.begin, word.end] for word in unseen]}
+        return [json_line({**found[0], **({} if nbest == 1 else {"nbest": found}), **known})]
     if nbest == 1:
         return [one_line(hypotheses[0].text)]
     return [f"{number}\t{h.score:.4f}\t{one_line(h.text)}" for h in hypotheses]

@@ -20,8 +20,10 @@ from regard.data.corpora.images import LARGEST, Image
 from regard.data.corpora.labelled import Kind, parse_number, split_labels
 from regard.data.prepare.bpe_dropout import Segmenter, WordTable
 from regard.data.prepare.windowing import CONTINUES, INSIDE, NEIGHBOUR, TAGS, Frame, most_central
+from regard.system import disk
+from regard.text.seen_words import WordCounter
 from regard.text.tags import Scheme, TaggedWords, convert_tags
-from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
+from regard.text.tokenizers.vocabulary import WORDS, AnyTokenizer, Vocabularies
 
 Ids = NDArray[np.int64]
 Window = tuple[Ids, Ids]
@@ -105,6 +107,7 @@ class PairEncoder(Encoder[TextPair]):
         self.vocabularies, self.seed, self.max_tokens = vocabularies, recipe.seed, recipe.data.max_tokens
         self.nothing = f"all pairs are empty or over {self.max_tokens} tokens"
         self._tokenizers = (vocabularies.source, vocabularies.target)
+        self._words = WordCounter()
         self._tables = [
             WordTable(one, Segmenter(one, text.bpe_dropout, self.seed), text.segmentations)
             for one in (self._tokenizers if text.bpe_dropout else ())
@@ -120,7 +123,11 @@ class PairEncoder(Encoder[TextPair]):
         else:
             ids = [one.ids_batch([pair[side] for pair in examples], True) for side, one in enumerate(self._tokenizers)]
             sides = [[(row, len(row)) for row in rows] for rows in ids]
-        return [self._window(*both) for both in zip(examples, *sides, strict=True)]
+        found = [self._window(*both) for both in zip(examples, *sides, strict=True)]
+        if part == "train":
+            pairs = zip(examples, found, strict=True)
+            self._words.add(pair[0] for pair, made in pairs if not isinstance(made, RefusedExample))
+        return found
 
     def _window(self, pair: TextPair, source: tuple[Ids, int], target: tuple[Ids, int]) -> Encoded:
         for side, text in enumerate(pair):
@@ -144,6 +151,8 @@ class PairEncoder(Encoder[TextPair]):
         return [fields["sizes"]]
 
     def write_tables(self, folder: Path, files: dict[str, Any], progress: Progress) -> dict[str, Any]:
+        with disk.naming(folder / WORDS):
+            (folder / WORDS).write_bytes(self._words.seen().content)
         tables = {}
         for table, side in zip(self._tables, self.sides, strict=False):
             progress("segment", 0)

@@ -23,6 +23,7 @@ from regard.system.errors import UsageError
 from regard.tasks.metrics.bleu import TranslationScores, score
 from regard.tasks.text.task import BaseTask, Read, read_as, refuse_others
 from regard.text.languages import joiner
+from regard.text.seen_words import UnseenWord
 from regard.text.sentences import cut, shorten_words
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 
@@ -131,6 +132,14 @@ class Translation(BaseTask[Vocabularies, Transformer | Rnn]):
         """BLEU and chrF of the translations of ``sources`` against ``references``, with signatures and intervals."""
         found = self.nbest(sources, 1, beam, trace=trace)
         return score([best[0].text for best in found], references, self.recipe.text.target_language, lowercase)
+
+    def unseen(self, text: str) -> list[UnseenWord] | None:
+        """The words of a text that training never saw, in order; None where the model folder does not say.
+
+        A word that training read in any letter case is seen. Of rare words of very large corpora a few unseen ones
+        are missed; none is named wrongly.
+        """
+        return None if self.assets.seen is None else self.assets.seen.unseen(text)
 
     def reads(self, text: str) -> tuple[str, list[Read]]:
         """The encoder's input for a sentence and its characters, for inspection; ``</s>`` comes last."""

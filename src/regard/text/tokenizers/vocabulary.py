@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 from regard.system.errors import RegardError
 from regard.system.keys import generator
+from regard.text.seen_words import SeenWords
 from regard.text.tokenizers.byte_pieces import Normalisation, Units
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 from regard.text.tokenizers.tokenizer import Tokenizer, learn, parse_document, read_document
@@ -17,6 +18,8 @@ from regard.text.tokenizers.tokenizer import Tokenizer, learn, parse_document, r
 Item = TypeVar("Item")
 CHUNK = 4096
 JOINT, SOURCE, TARGET = "tokenizer.json", "tokenizer.source.json", "tokenizer.target.json"
+WORDS = "words.source.json"
+"""The source words that training read; folders of before have none."""
 AnyTokenizer = Tokenizer | HuggingFaceTokenizer
 
 
@@ -56,11 +59,12 @@ def read_tokenizer(path: Path | str) -> AnyTokenizer:
 
 @dataclass(frozen=True)
 class Vocabularies:
-    """A tokenizer for each side; the same one twice where ``joint``."""
+    """A tokenizer for each side, the same one twice where ``joint``; ``seen``: source words that training read."""
 
     source: Tokenizer
     target: Tokenizer
     joint: bool
+    seen: SeenWords | None = field(default=None, compare=False)
 
     @property
     def sha256(self) -> str:
@@ -74,8 +78,9 @@ class Vocabularies:
 
     @property
     def contents(self) -> dict[str, bytes]:
-        """The files that :meth:`save` writes, by name."""
-        return {name: tokenizer.content for name, tokenizer in self.files.items()}
+        """The files of a model folder, by name."""
+        words = {WORDS: self.seen.content} if self.seen else {}
+        return {name: tokenizer.content for name, tokenizer in self.files.items()} | words
 
     @property
     def files(self) -> dict[str, Tokenizer]:
@@ -89,18 +94,19 @@ class Vocabularies:
 
     @classmethod
     def load(cls, folder: Path | str) -> Vocabularies:
-        """Load what :meth:`save` wrote.
+        """Load what :meth:`save` wrote, and the words where they are there.
 
         Raises:
             RegardError: no tokenizer is there, or one is damaged.
         """
         folder = Path(folder)
+        seen = SeenWords.load(folder / WORDS) if (folder / WORDS).exists() else None
         if (folder / JOINT).exists():
             both = Tokenizer.load(folder / JOINT)
-            return cls(both, both, joint=True)
+            return cls(both, both, True, seen)
         if not (folder / SOURCE).exists():
             raise RegardError(f"holds neither {JOINT} nor {SOURCE}; is it a model folder?", str(folder))
-        return cls(Tokenizer.load(folder / SOURCE), Tokenizer.load(folder / TARGET), joint=False)
+        return cls(Tokenizer.load(folder / SOURCE), Tokenizer.load(folder / TARGET), False, seen)
 
 
 def learn_vocabularies(

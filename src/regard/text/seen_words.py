@@ -1,0 +1,145 @@
+"""The words that training read, counted; a word of a new text is unseen only where that is certain.
+
+Words are those of :func:`~regard.text.tags.places_of` that hold a letter or a digit, the same in any letter case. The
+:data:`KEPT` most frequent keep their count. Of the others only a Bloom filter [Bloom70] remains: it may take an unseen
+word for a seen one (one in about 500), never a seen one for an unseen one.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from base64 import b64decode, b64encode
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+
+from regard.config import FORMAT, checksum
+from regard.system import disk
+from regard.system.errors import Damaged
+from regard.text.tags import places_of
+
+KEPT = 50_000
+"""Words that keep their count."""
+WAITING = 500_000
+"""Different strings between blanks that are held before they are cut into words."""
+BITS, PROBES, LARGEST = 16, 4, 1 << 25
+"""Of the filter: bits for a word, bits set by a word, and most bits (4 MiB)."""
+
+
+@dataclass(frozen=True)
+class UnseenWord:
+    """A word that training never saw, and its characters in the text: from ``begin``, before ``end``."""
+
+    word: str
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True)
+class SeenWords:
+    """The words that training read on one side.
+
+    Args:
+        counts: how often the most frequent were read, by word in lower case.
+        others: the Bloom filter of the others; empty where there are none.
+    """
+
+    counts: Mapping[str, int]
+    others: bytes = b""
+
+    @classmethod
+    def of(cls, counts: Mapping[str, int], kept: int = KEPT) -> SeenWords:
+        """From counts of words in lower case."""
+        ordered = sorted(counts, key=lambda word: (-counts[word], word))
+        return cls({word: counts[word] for word in ordered[:kept]}, _filter(ordered[kept:]))
+
+    def __contains__(self, word: str) -> bool:
+        """Whether training may have read the word; false is certain."""
+        known = _fold(word)
+        if known in self.counts or not self.others:
+            return known in self.counts
+        return all(self.others[bit >> 3] >> (bit & 7) & 1 for bit in _bits(known, 8 * len(self.others)))
+
+    def unseen(self, text: str) -> list[UnseenWord]:
+        """The words of a text that training never saw, in order."""
+        return [UnseenWord(word, begin, end) for word, begin, end in _words(text) if word not in self]
+
+    @property
+    def content(self) -> bytes:
+        """The bytes of its JSON file."""
+        values = {"format": FORMAT, "counts": dict(self.counts), "others": b64encode(self.others).decode()}
+        return (json.dumps(values, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
+
+    @classmethod
+    def load(cls, path: Path) -> SeenWords:
+        """Read the JSON file.
+
+        Raises:
+            RegardError: it is missing or damaged (:class:`Damaged`), or a newer Regard wrote it.
+        """
+        value = disk.json_of(path)
+        try:
+            checksum.refuse_newer(value, path)
+            counts, others = value["counts"], b64decode(value["others"], validate=True)
+            if not isinstance(counts, dict) or not all(type(count) is int and count > 0 for count in counts.values()):
+                raise ValueError
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise Damaged("is damaged: it holds no counts of words", str(path)) from None
+        return cls(counts, others)
+
+
+@dataclass
+class WordCounter:
+    """Counts the words of texts as they pass; strings between blanks first, as a text repeats most of them."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    _waiting: Counter[str] = field(default_factory=Counter)
+
+    def add(self, texts: Iterable[str]) -> None:
+        """Count the words of these texts."""
+        for text in texts:
+            self._waiting.update(text.split())
+        if len(self._waiting) > WAITING:
+            self._cut()
+
+    def _cut(self) -> None:
+        for chunk, count in self._waiting.items():
+            for word, _, _ in _words(chunk):
+                self.counts[_fold(word)] += count
+        self._waiting.clear()
+
+    def seen(self) -> SeenWords:
+        """What was counted so far."""
+        self._cut()
+        return SeenWords.of(self.counts)
+
+
+def _words(text: str) -> Iterator[tuple[str, int, int]]:
+    for begin, end in places_of(text):
+        word = text[begin:end]
+        if any(map(str.isalnum, word)):
+            yield word, begin, end
+
+
+def _fold(word: str) -> str:
+    return unicodedata.normalize("NFC", word.casefold())
+
+
+def _filter(words: list[str]) -> bytes:
+    if not words:
+        return b""
+    size = min(LARGEST, 1 << (BITS * len(words) - 1).bit_length())
+    found = bytearray(max(1, size >> 3))
+    for word in words:
+        for bit in _bits(word, 8 * len(found)):
+            found[bit >> 3] |= 1 << (bit & 7)
+    return bytes(found)
+
+
+def _bits(word: str, size: int) -> Iterator[int]:
+    digest = blake2b(word.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    first, second = int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:], "little") | 1
+    return ((first + number * second) % size for number in range(PROBES))

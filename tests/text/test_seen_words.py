@@ -1,0 +1,54 @@
+"""The words that training read: certain where it says unseen, bounded, and kept in a file."""
+
+import random
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from regard.system.errors import Damaged
+from regard.text.seen_words import SeenWords, WordCounter
+from tests.refusals import refused
+
+
+def counted(*texts: str) -> SeenWords:
+    counter = WordCounter()
+    counter.add(texts)
+    return counter.seen()
+
+
+def test_counts_equal_those_of_a_plain_loop() -> None:
+    texts = ["The cat saw the dog.", "A dog, the “Cat”!"]
+    expected = Counter(word for text in texts for word in re.findall(r"\w+", text.lower()))
+    assert counted(*texts).counts == expected
+
+
+def test_unseen_words_stand_where_it_says_and_letter_case_and_form_do_not_matter() -> None:
+    seen, text = counted("Die schöne Straße 3 ."), "DIE scho\u0308ne Gasse, die Straße: 4!"
+    found = seen.unseen(text)
+    assert [word.word for word in found] == ["Gasse", "4"]
+    assert all(text[word.begin : word.end] == word.word for word in found)
+
+
+def test_rare_words_are_never_named_unseen_and_few_others_are_missed() -> None:
+    draws = random.Random(1)
+    words = [f"{draws.randrange(1 << 60):x}" for _ in range(3000)]
+    seen = SeenWords.of(Counter(words[:2000]), kept=100)
+    assert len(seen.counts) == 100
+    assert len(seen.others) <= 1 << 13
+    assert all(word in seen for word in words[:2000])
+    assert sum(word in seen for word in words[2000:]) < 20
+
+
+def test_the_file_gives_back_the_same_words(tmp_path: Path) -> None:
+    seen = SeenWords.of({"a": 3, "ß": 1, "b": 2}, kept=2)
+    (tmp_path / "words").write_bytes(seen.content)
+    assert SeenWords.load(tmp_path / "words") == seen
+
+
+@pytest.mark.parametrize("damage", ['{"format": 1}', '{"format": 1, "counts": {"a": 0}, "others": ""}'])
+def test_a_damaged_file_is_refused(tmp_path: Path, damage: str) -> None:
+    (tmp_path / "words").write_text(damage)
+    with refused(Damaged, where=str(tmp_path / "words")):
+        SeenWords.load(tmp_path / "words")
