@@ -138,6 +138,8 @@ export interface LookValues {
   /** What is seen of the text, and of what the model is made to write; null: all. */
   window?: Window | null
   target_window?: Window | null
+  /** Words of what is read that training never saw, with their characters; null: the folder does not say. */
+  unseen?: [string, number, number][] | null
   /** Where it was asked for: the head to begin with, and which of the words that look. */
   opening?: { layer: number; head: number; query: number } | null
 }

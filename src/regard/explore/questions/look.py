@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any, Literal
+from dataclasses import asdict, astuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.explore.folders.models import Models
 from regard.explore.forward.head_measures import measures, rollout
-from regard.explore.forward.inputs import Token, words
+from regard.explore.forward.inputs import Token, translates, words
 from regard.explore.forward.passes import ForwardPass, forward_pass
 from regard.explore.forward.record import AttentionRecord, Kind, is_self_attention
 from regard.explore.forward.text_windows import fit_request
@@ -19,6 +19,9 @@ from regard.explore.payload import Answer, bytes_of, downsample
 from regard.explore.questions.first_head import first_head
 from regard.explore.requests import Number, Places, Request, question
 from regard.system.errors import UsageError
+
+if TYPE_CHECKING:
+    from regard.tasks.protocols import Task
 
 SIDE = 64
 """Most rows and columns of a thumbnail."""
@@ -46,10 +49,16 @@ def look(models: Models, asked: Request, opening: Literal["", Kind] = "") -> Ans
     found = None
     if opening in one.record.kinds:
         found = first_head(models, loaded, cut.asked, one, opening)
-    values |= {**cut.values, "opening": found and asdict(found)}
+    values |= {**cut.values, "opening": found and asdict(found), "unseen": _unseen(loaded.task, one.record.source_text)}
     every = every_weight(one.record)
     few = sum(array.size for array in every.values()) <= FEW
     return values, arrays | every if few else arrays
+
+
+def _unseen(task: Task, text: str) -> list[list[Any]] | None:
+    """The words that training never saw, with their characters; ``None`` where the folder does not say."""
+    found = task.unseen(text) if translates(task) else None
+    return None if found is None else [list(astuple(one)) for one in found]
 
 
 def pass_values(one: ForwardPass) -> tuple[dict[str, Any], Arrays]:
