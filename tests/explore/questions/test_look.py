@@ -1,6 +1,7 @@
 """The page's view of a pass, compared with the pass itself and plain loops."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +16,7 @@ from regard.explore.questions.answers import answer
 from regard.explore.questions.look import SIDES, merge_heads
 from regard.explore.requests import Request
 from regard.system.errors import UsageError
+from regard.text.seen_words import SeenWords
 from tests.explore.payloads import unpack
 from tests.refusals import refused
 from tests.tasks.small_tasks import EVERY, GAPPED, PIXELS, SOURCE, TARGET, put, recurrent
@@ -212,3 +214,17 @@ def test_a_model_without_attention_can_be_looked_at(tmp_path: Any) -> None:
     assert values["output"]["text"]
     with pytest.raises(UsageError):
         merge_heads(forward_pass(models, Request(text=SOURCE)).record, "cross", "mean", None, None)
+
+
+def test_words_that_training_never_saw_are_named(ask: Ask, models: Models, number: Callable[[str], int]) -> None:
+    task = models.load(number("translator")).task
+    assert ask("look", "translator", target=TARGET)[0]["unseen"] is None
+    assert ask("look", "classifier")[0]["unseen"] is None
+    task.assets = replace(task.assets, seen=SeenWords.of({"animal": 3, "street": 1}))
+    try:
+        words = ask("look", "translator", target=TARGET)[0]["unseen"]
+    finally:
+        task.assets = replace(task.assets, seen=None)
+    assert [SOURCE[begin:end] for _, begin, end in words] == [word for word, _, _ in words]
+    assert {"The", "cross"} <= {word for word, _, _ in words}
+    assert not {"animal", "street"} & {word for word, _, _ in words}
