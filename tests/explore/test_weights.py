@@ -27,6 +27,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "owes": {"text": SOURCE, "place": 0, "branch": [5]},
     "needs": {"text": SOURCE, "places": [0], "branch": [5]},
     "images": {"count": 1},
+    "heads": {},
     "write": {"text": SOURCE},
     "export": {"text": SOURCE, "form": "json"},
 }

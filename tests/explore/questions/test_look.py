@@ -217,14 +217,12 @@ def test_a_model_without_attention_can_be_looked_at(tmp_path: Any) -> None:
 
 
 def test_words_that_training_never_saw_are_named(ask: Ask, models: Models, number: Callable[[str], int]) -> None:
-    task = models.load(number("translator")).task
-    assert ask("look", "translator", target=TARGET)[0]["unseen"] is None
+    task, text = models.load(number("translator")).task, "The street cross animal."
+    assert ask("look", "translator", text=text)[0]["unseen"] is None
     assert ask("look", "classifier")[0]["unseen"] is None
     task.assets = replace(task.assets, seen=SeenWords.of({"animal": 3, "street": 1}))
     try:
-        words = ask("look", "translator", target=TARGET)[0]["unseen"]
+        words = ask("look", "translator", text=text + " It")[0]["unseen"]
     finally:
         task.assets = replace(task.assets, seen=None)
-    assert [SOURCE[begin:end] for _, begin, end in words] == [word for word, _, _ in words]
-    assert {"The", "cross"} <= {word for word, _, _ in words}
-    assert not {"animal", "street"} & {word for word, _, _ in words}
+    assert words == [["The", 0, 3], ["cross", 11, 16], ["It", 25, 27]]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from regard.explore.folders.models import LoadedModel, Models
 from regard.explore.forward import outputs
-from regard.explore.forward.inputs import ModelInputs, image_inputs, reads_image, text_inputs
+from regard.explore.forward.inputs import ModelInputs, image_inputs, reads_image, text_inputs, translates
 from regard.explore.forward.outputs import (
     PIECE_SCORES,
     Candidate,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from regard.tasks.images.classifier import ImageClassification
+    from regard.text.seen_words import UnseenWord
 
 OF_A_TOKEN = 500
 """Approximate bytes of a token or candidate with its strings."""
@@ -47,6 +48,7 @@ class ForwardPass:
         pixels: of an image, height × width × channels from 0 to 255.
         grid: its patches from top to bottom and from left to right.
         label: that the image has by itself; ``None`` where it is not known.
+        unseen: the words of what is read that training never saw; ``None`` where the folder does not say.
     """
 
     record: AttentionRecord
@@ -57,6 +59,7 @@ class ForwardPass:
     pixels: NDArray[np.uint8] | None = None
     grid: tuple[int, int] | None = None
     label: str | None = None
+    unseen: tuple[UnseenWord, ...] | None = None
 
     @property
     def size(self) -> int:
@@ -76,8 +79,17 @@ def forward_pass(models: Models, asked: Request) -> ForwardPass:
     """
     loaded = models.load_for(asked)
     asked = fit_request(models, loaded, asked).asked
-    made: ForwardPass = models.passes.get((loaded.key, asked), lambda: _run_pass(models, loaded, asked))
+    made: ForwardPass = models.passes.get(
+        (loaded.key, asked), lambda: _marked(_run_pass(models, loaded, asked), loaded)
+    )
     return made
+
+
+def _marked(one: ForwardPass, loaded: LoadedModel) -> ForwardPass:
+    """The pass with the words that training never saw."""
+    task = loaded.task
+    unseen = task.unseen(one.record.source_text) if translates(task) else None
+    return one if unseen is None else replace(one, unseen=tuple(unseen))
 
 
 def _run_pass(models: Models, loaded: LoadedModel, asked: Request) -> ForwardPass:

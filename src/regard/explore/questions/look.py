@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, astuple
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.explore.folders.models import Models
 from regard.explore.forward.head_measures import measures, rollout
-from regard.explore.forward.inputs import Token, translates, words
+from regard.explore.forward.inputs import Token, words
 from regard.explore.forward.passes import ForwardPass, forward_pass
 from regard.explore.forward.record import AttentionRecord, Kind, is_self_attention
 from regard.explore.forward.text_windows import fit_request
@@ -19,9 +19,6 @@ from regard.explore.payload import Answer, bytes_of, downsample
 from regard.explore.questions.first_head import first_head
 from regard.explore.requests import Number, Places, Request, question
 from regard.system.errors import UsageError
-
-if TYPE_CHECKING:
-    from regard.tasks.protocols import Task
 
 SIDE = 64
 """Most rows and columns of a thumbnail."""
@@ -49,16 +46,10 @@ def look(models: Models, asked: Request, opening: Literal["", Kind] = "") -> Ans
     found = None
     if opening in one.record.kinds:
         found = first_head(models, loaded, cut.asked, one, opening)
-    values |= {**cut.values, "opening": found and asdict(found), "unseen": _unseen(loaded.task, one.record.source_text)}
+    values |= {**cut.values, "opening": found and asdict(found)}
     every = every_weight(one.record)
     few = sum(array.size for array in every.values()) <= FEW
     return values, arrays | every if few else arrays
-
-
-def _unseen(task: Task, text: str) -> list[list[Any]] | None:
-    """The words that training never saw, with their characters; ``None`` where the folder does not say."""
-    found = task.unseen(text) if translates(task) else None
-    return None if found is None else [list(astuple(one)) for one in found]
 
 
 def pass_values(one: ForwardPass) -> tuple[dict[str, Any], Arrays]:
@@ -74,6 +65,7 @@ def pass_values(one: ForwardPass) -> tuple[dict[str, Any], Arrays]:
         "output": one.output,
         "said": None if one.said is None else [[asdict(each) for each in some] for some in one.said],
         "probability": one.probability,
+        "unseen": None if one.unseen is None else [list(astuple(word)) for word in one.unseen],
         "branch": None if one.branch is None else list(one.branch),
         "image": None if one.grid is None else {"rows": one.grid[0], "columns": one.grid[1], "label": one.label},
     }

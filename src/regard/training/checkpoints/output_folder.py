@@ -174,8 +174,8 @@ def _names(folder: Path) -> set[str]:
 
 
 def _ours(name: str) -> bool:
-    tokenizer = name.startswith("tokenizer.") and name.endswith((".json", ".json.partial"))
-    return name in (*_MODEL, *_ASSETS, "training") or tokenizer or name.startswith(_BEFORE) or ".partial-" in name
+    text = name.startswith(("tokenizer.", "words.")) and name.endswith((".json", ".json.partial"))
+    return name in (*_MODEL, *_ASSETS, "training") or text or name.startswith(_BEFORE) or ".partial-" in name
 
 
 def left_behind(output: Path) -> list[Path]:
