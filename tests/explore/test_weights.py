@@ -10,7 +10,7 @@ from regard.explore.questions.answers import ANSWERS, answer, export_file, strea
 from regard.explore.requests import WeightsReplaced
 from tests.explore.payloads import unpack
 from tests.refusals import refused
-from tests.tasks.small_tasks import SOURCE, keep, put, translator, viewer
+from tests.tasks.small_tasks import SOURCE, keep, put, speaker, translator, viewer
 
 HEAD: dict[str, Any] = {"text": SOURCE, "kind": "encoder", "layer": 1, "head": 1}
 QUESTIONS: dict[str, dict[str, Any]] = {
@@ -27,7 +27,8 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "owes": {"text": SOURCE, "place": 0, "branch": [5]},
     "needs": {"text": SOURCE, "places": [0], "branch": [5]},
     "images": {"count": 1},
-    "heads": {},
+    "layers": {"text": SOURCE},
+    "distribution": {"text": SOURCE},
     "write": {"text": SOURCE},
     "export": {"text": SOURCE, "form": "json"},
 }
@@ -37,6 +38,8 @@ THE_SAME = ("places", "images")
 
 def made(question: str, key: int) -> Any:
     """A model that can be asked this."""
+    if question == "distribution":
+        return speaker(key)
     return viewer() if question == "images" else translator(key)
 
 
@@ -53,7 +56,8 @@ def ask(models: Models, question: str, **more: Any) -> tuple[Any, str | None]:
 
 
 def test_these_are_all_questions() -> None:
-    assert set(QUESTIONS) == {*ANSWERS, "write", "export"}
+    """But what heads do over the texts beside a model, which these have not."""
+    assert set(QUESTIONS) == {*ANSWERS, "write", "export"} - {"heads"}
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

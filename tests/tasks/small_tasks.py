@@ -83,9 +83,9 @@ def encoder() -> Any:
     return _task("encoding", TextAssets(tokenizer()), ONE)
 
 
-def speaker() -> Any:
+def speaker(key: int = 5) -> Any:
     """A language model."""
-    return _task("language-model", TextAssets(tokenizer()), ONE)
+    return _task("language-model", TextAssets(tokenizer()), ONE, key)
 
 
 def spanner(**model: Any) -> Any:
