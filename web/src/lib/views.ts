@@ -6,6 +6,7 @@ export const VIEWS = [
   ['heads', 'Heads'],
   ['sheet', 'Every head'],
   ['equation', 'Equation'],
+  ['layers', 'Layers'],
   ['writing', 'Writing'],
   ['positions', 'Positions'],
   ['words', 'Words'],
@@ -27,7 +28,7 @@ export function attends({ kinds }: Pick<Model, 'kinds'>): boolean {
 
 export function possible(view: View, model: Given): boolean {
   if (view === 'writing') return model.writes === 'text' || model.writes === 'continuation' || model.writes === 'words'
-  if (view === 'positions') return model.stacks.length > 0
+  if (view === 'positions' || view === 'layers') return model.stacks.length > 0
   if (view === 'words') return model.sides.length > 0
   if (view === 'training') return model.course
   return view === 'dictionary' || attends(model)

@@ -13,7 +13,17 @@ from regard.explore.folders.models import Models
 from regard.explore.forward.inputs import reads_image
 from regard.explore.forward.passes import shown_pixels
 from regard.explore.payload import Answer, pack
-from regard.explore.questions import attribution, equation, export, heads, look, search, vectors
+from regard.explore.questions import (
+    attribution,
+    distribution,
+    equation,
+    export,
+    heads,
+    look,
+    residual_stream,
+    search,
+    vectors,
+)
 from regard.explore.requests import Count, ModelRequest, Whole, question, split_fields
 from regard.system import VERSION
 from regard.system.errors import UsageError
@@ -56,6 +66,8 @@ ANSWERS: Mapping[str, Callable[..., Answer]] = {
     "needs": attribution.head_ablation,
     "heads": heads.heads,
     "images": images,
+    "layers": residual_stream.layers_of,
+    "distribution": distribution.distribution,
 }
 """Answer functions by endpoint name."""
 
