@@ -10,7 +10,7 @@ from regard.explore.questions.answers import ANSWERS, answer, export_file, strea
 from regard.explore.requests import WeightsReplaced
 from tests.explore.payloads import unpack
 from tests.refusals import refused
-from tests.tasks.small_tasks import SOURCE, keep, put, speaker, translator, viewer
+from tests.tasks.small_tasks import SOURCE, keep, put, translator, viewer
 
 HEAD: dict[str, Any] = {"text": SOURCE, "kind": "encoder", "layer": 1, "head": 1}
 QUESTIONS: dict[str, dict[str, Any]] = {
@@ -28,7 +28,6 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     "needs": {"text": SOURCE, "places": [0], "branch": [5]},
     "images": {"count": 1},
     "layers": {"text": SOURCE},
-    "distribution": {"text": SOURCE},
     "write": {"text": SOURCE},
     "export": {"text": SOURCE, "form": "json"},
 }
@@ -38,8 +37,6 @@ THE_SAME = ("places", "images")
 
 def made(question: str, key: int) -> Any:
     """A model that can be asked this."""
-    if question == "distribution":
-        return speaker(key)
     return viewer() if question == "images" else translator(key)
 
 
@@ -56,8 +53,8 @@ def ask(models: Models, question: str, **more: Any) -> tuple[Any, str | None]:
 
 
 def test_these_are_all_questions() -> None:
-    """But what heads do over the texts beside a model, which these have not."""
-    assert set(QUESTIONS) == {*ANSWERS, "write", "export"} - {"heads"}
+    """But those that these models do not answer: of the texts beside a model, and of language models."""
+    assert set(QUESTIONS) == {*ANSWERS, "write", "export"} - {"heads", "distribution"}
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
