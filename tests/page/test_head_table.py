@@ -14,7 +14,7 @@ from tests.page.models import made
 from tests.page.reading import opened, soon
 from tests.page.view import Watch
 
-ASK = "what does each head attend to?"
+ASK = "where does each head look?"
 
 
 @pytest.mark.long(minutes=0.3)
