@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from regard.config import FAMILIES, TASKS
@@ -13,7 +14,12 @@ WORDS = {*TASKS, *FAMILIES}
 ROWS = SOURCE / "config" / "tasks.py"
 
 
-def nodes() -> Iterator[tuple[str, ast.AST]]:
+@cache
+def nodes() -> list[tuple[str, ast.AST]]:
+    return list(_nodes())
+
+
+def _nodes() -> Iterator[tuple[str, ast.AST]]:
     for path in sorted(SOURCE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             yield str(path.relative_to(SOURCE)), node
@@ -54,10 +60,7 @@ def test_tables_by_task_or_family_are_two() -> None:
 
 def test_few_files_name_a_task() -> None:
     """Besides its own folder and its row; words that are also a family's or a command's are not told apart."""
+    said = {(path, node.value) for path, node in nodes() if names_words(node) and isinstance(node, ast.Constant)}
     for task in TASKS:
-        found = {
-            path
-            for path, node in nodes()
-            if isinstance(node, ast.Constant) and node.value == task and not path.startswith("tasks/")
-        }
+        found = {path for path, word in said if word == task and not path.startswith("tasks/")}
         assert len(found) <= 6, f"{task}: {sorted(found)}"

@@ -15,6 +15,9 @@ class Shouts:
     info = TASKS["translation"]
     device = "cpu"
 
+    def unseen(self, text: str) -> None:
+        """It does not know what training saw."""
+
     def nbest(self, texts: list[str], **options: Any) -> list[list[Any]]:
         return [[SimpleNamespace(text=text.upper(), tokens=(), score=0.0)] for text in texts]
 

@@ -190,6 +190,6 @@ def test_a_live_training_is_looked_into(tmp_path: Path) -> None:
 
 def test_every_question_is_known_to_be_asked(models: Models, number: Callable[[str], int]) -> None:
     assert set(ANSWERS) == set(
-        "look head heads row equation tree places drift near map vectors owes needs images".split()
+        "look head heads row equation tree places drift near map vectors owes needs images layers distribution".split()
     )
     assert answer(models, "look", {"model": number("viewer"), "image": {"pixels": PIXELS}, "text": None})
