@@ -11,7 +11,6 @@ from regard.config import FAMILIES, TASKS
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "regard"
 WORDS = {*TASKS, *FAMILIES}
-ROWS = SOURCE / "config" / "tasks.py"
 
 
 @cache

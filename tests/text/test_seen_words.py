@@ -15,7 +15,7 @@ from tests.refusals import refused
 def counted(*texts: str) -> SeenWords:
     counter = WordCounter()
     counter.add(texts)
-    return counter.seen()
+    return counter.seen_words()
 
 
 def test_counts_equal_those_of_a_plain_loop() -> None:
@@ -26,7 +26,7 @@ def test_counts_equal_those_of_a_plain_loop() -> None:
 
 def test_unseen_words_stand_where_it_says_and_letter_case_and_form_do_not_matter() -> None:
     seen, text = counted("Die schöne Straße 3 ."), "DIE scho\u0308ne Gasse, die Straße: 4!"
-    found = seen.unseen(text)
+    found = seen.unseen_words(text)
     assert [word.word for word in found] == ["Gasse", "4"]
     assert all(text[word.begin : word.end] == word.word for word in found)
 

@@ -134,7 +134,7 @@ def attend(
         write(options.html, _page(folder, text, options).encode())
         say(f"wrote {options.html}")
         return 0
-    from regard.explore.forward.inputs import reads_image
+    from regard.tasks.kinds import reads_image
 
     task = open_model(folder, options.device, options.threads, "attend")
     shown = _image(task, text, options) if reads_image(task) else _texts(task, text, options)
@@ -240,10 +240,10 @@ def _image(task: ImageClassification, path: str, options: AttendOptions) -> Atte
 def _page(folder: Path, text: str, options: AttendOptions) -> str:
     """The self-contained HTML page of one pass."""
     from regard.explore.folders.models import Gallery, Models
-    from regard.explore.forward.inputs import reads_image
     from regard.explore.forward.text_windows import WindowedRequest
     from regard.explore.questions.answers import export_file
     from regard.tasks import model_folder
+    from regard.tasks.kinds import reads_image
 
     check_threads(options.threads)
     info = model_folder.load_recipe_and_assets(folder)[0].info

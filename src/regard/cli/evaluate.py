@@ -132,7 +132,7 @@ def evaluate(folder: Annotated[Path, Parameter(name="DIR")], /, *, options: Eval
 
 def _translation(task: Task, asked: EvaluateOptions) -> Found:
     asked.refuse_elsewhere(task.info.noun, "give --source and --reference", "test", "columns", "threshold", "stride")
-    from regard.explore.forward.inputs import translates
+    from regard.tasks.kinds import translates
     from regard.text.lines import InvalidLines, lines
 
     assert translates(task)
@@ -151,7 +151,7 @@ def _translation(task: Task, asked: EvaluateOptions) -> Found:
 
 def _classification(task: Task, asked: EvaluateOptions) -> Found:
     asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "stride")
-    from regard.explore.forward.inputs import labels_examples
+    from regard.tasks.kinds import labels_examples
 
     assert labels_examples(task)
     with asked.corpus(task.info.corpus()) as corpus:
@@ -160,7 +160,7 @@ def _classification(task: Task, asked: EvaluateOptions) -> Found:
 
 def _tagging(task: Task, asked: EvaluateOptions) -> Found:
     asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "threshold", "stride")
-    from regard.explore.forward.inputs import tags_words
+    from regard.tasks.kinds import tags_words
 
     assert tags_words(task)
     with asked.corpus(task.info.corpus()) as corpus:
@@ -169,7 +169,7 @@ def _tagging(task: Task, asked: EvaluateOptions) -> Found:
 
 def _language_model(task: Task, asked: EvaluateOptions) -> Found:
     asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "threshold")
-    from regard.explore.forward.inputs import continues_text
+    from regard.tasks.kinds import continues_text
 
     assert continues_text(task)
     with asked.corpus(partial(_documents, task)) as corpus:
@@ -182,7 +182,7 @@ def _language_model(task: Task, asked: EvaluateOptions) -> Found:
 def _hidden_tokens(task: Task, asked: EvaluateOptions) -> Found:
     """The scores of predicting masked or missing tokens in running text."""
     asked.refuse_elsewhere(task.info.noun, "give --test", *OF_TRANSLATORS, "threshold", "stride")
-    from regard.explore.forward.inputs import fills_spans, fills_words
+    from regard.tasks.kinds import fills_spans, fills_words
     from regard.tasks.language.scores import evaluate_corpus
 
     assert fills_words(task) or fills_spans(task)

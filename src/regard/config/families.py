@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from regard.config.sections import Section, Uses
-from regard.config.tasks import imported
+from regard.config.tasks import import_name
 
 _ENCODER, _DECODER = "encoder.{}.attention.weight", "decoder.{}.attention.weight"
 _PAIR = {"source": "encoder", "target": "decoder"}
@@ -42,7 +42,7 @@ class FamilyInfo:
 
     def build(self, *given: Any) -> Any:
         """The model of a section, by the family's builder; imports torch."""
-        return imported(self.builder)(*given)
+        return import_name(self.builder)(*given)
 
     @property
     def causal(self) -> bool:

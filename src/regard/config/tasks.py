@@ -67,26 +67,26 @@ class TaskInfo:
 
     def model(self) -> type[Any]:
         """The class of the loaded model; imports torch."""
-        found: type[Any] = imported(self.model_class)
+        found: type[Any] = import_name(self.model_class)
         return found
 
     def job(self) -> type[Any]:
         """The class of the training job; imports torch."""
-        found: type[Any] = imported(self.job_class)
+        found: type[Any] = import_name(self.job_class)
         return found
 
     def assets(self) -> type[Any]:
         """The class of the assets."""
-        found: type[Any] = imported(self.assets_class)
+        found: type[Any] = import_name(self.assets_class)
         return found
 
     def corpus(self) -> Callable[..., Any]:
         """The function that opens a file of examples."""
-        found: Callable[..., Any] = imported(self.open_corpus)
+        found: Callable[..., Any] = import_name(self.open_corpus)
         return found
 
 
-def imported(name: str) -> Any:
+def import_name(name: str) -> Any:
     """What stands behind ``module:name``."""
     module, _, word = name.partition(":")
     return getattr(import_module(module), word)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from regard.explore.folders.models import Models
 from regard.explore.forward.head_measures import entropy, rollout
-from regard.explore.forward.inputs import Token, by_word, reads_image
+from regard.explore.forward.inputs import Token, by_word
 from regard.explore.forward.passes import forward_pass
 from regard.explore.forward.record import AttentionRecord, Kind, Words, is_self_attention
 from regard.explore.forward.text_windows import fit_request
@@ -22,6 +22,7 @@ from regard.explore.questions.export import SQUARES, describe_changes, export_fi
 from regard.explore.requests import AblationRequest, Request, read
 from regard.library.figure import Figure, framed_page
 from regard.system.errors import RegardError, UsageError
+from regard.tasks.kinds import reads_image
 from regard.tasks.protocols import Task
 
 

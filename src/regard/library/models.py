@@ -25,7 +25,7 @@ P = ParamSpec("P")
 
 
 class Translator(Translation, Model):
-    """A translator: :meth:`translate`, :meth:`nbest`, :meth:`evaluate`, :meth:`unseen`."""
+    """A translator: :meth:`translate`, :meth:`nbest`, :meth:`evaluate`, :meth:`unseen_words`."""
 
 
 class Classifier(Classification, Model):

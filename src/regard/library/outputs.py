@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from regard.explore.folders.models import LoadedModel, Models
-from regard.explore.forward.inputs import ModelInputs, fills_words, piece, reads_text, words
+from regard.explore.forward.inputs import ModelInputs, piece, words
 from regard.explore.forward.outputs import PIECE_SCORES
 from regard.explore.forward.passes import inputs_of
 from regard.explore.forward.text_windows import fit_request
@@ -21,6 +21,7 @@ from regard.explore.questions.attribution import (
 )
 from regard.explore.requests import Request
 from regard.system.errors import RegardError, UsageError
+from regard.tasks.kinds import fills_words, reads_text
 
 if TYPE_CHECKING:
     from torch import Tensor

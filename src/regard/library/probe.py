@@ -117,7 +117,7 @@ def capture(model: Model | nn.Module, names: str | Sequence[str]) -> Iterator[di
     wanted = [names] if isinstance(names, str) else list(names)
     _check(model, wanted)
     found: dict[str, Captured] = {}
-    with _uncached(model), hooks.capture(map(_as_heard, wanted)) as heard:
+    with _without_cache(model), hooks.capture(map(_as_heard, wanted)) as heard:
         try:
             yield found
         finally:
@@ -147,7 +147,7 @@ def intervene(model: Model | nn.Module, name: str, function: Callable[[Tensor], 
             raise RegardError(f"the function gave shape {list(found.shape)} instead of {list(value.shape)}", name)
         return found
 
-    with _uncached(model), hooks.intervene(_as_heard(name), replace):
+    with _without_cache(model), hooks.intervene(_as_heard(name), replace):
         yield
 
 
@@ -170,10 +170,10 @@ def _module(model: Model | nn.Module) -> nn.Module:
     return model
 
 
-def _uncached(model: Model | nn.Module) -> AbstractContextManager[None]:
+def _without_cache(model: Model | nn.Module) -> AbstractContextManager[None]:
     """A context in which the attention of a loaded model is that of a pass, not of one that ran before."""
     explored = model._models if isinstance(model, Model) else None
-    return nullcontext() if explored is None else explored.uncached()
+    return nullcontext() if explored is None else explored.without_cache()
 
 
 def _as_heard(name: str) -> str:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from regard.config import Model, RnnSection, TransformerSection
-from regard.config.tasks import imported
+from regard.config.tasks import import_name
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def costs(model: Model, n: int, m: int) -> ModelCosts:
         raise ValueError(f"a model of the family {model.family!r} is no encoder-decoder")
     if min(n, m) < 1:
         raise ValueError(f"{n} source and {m} target tokens: each sentence has one at least, its end")
-    found: ModelCosts = imported(model.info.costs)(model, n, m)
+    found: ModelCosts = import_name(model.info.costs)(model, n, m)
     return found
 
 

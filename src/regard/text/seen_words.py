@@ -63,7 +63,7 @@ class SeenWords:
             return known in self.counts
         return all(self.others[bit >> 3] >> (bit & 7) & 1 for bit in _bits(known, 8 * len(self.others)))
 
-    def unseen(self, text: str) -> list[UnseenWord]:
+    def unseen_words(self, text: str) -> list[UnseenWord]:
         """The words of a text that training never saw, in order."""
         return [UnseenWord(word, begin, end) for word, begin, end in _words(text) if word not in self]
 
@@ -111,7 +111,7 @@ class WordCounter:
                 self.counts[_fold(word)] += count
         self._waiting.clear()
 
-    def seen(self) -> SeenWords:
+    def seen_words(self) -> SeenWords:
         """What was counted so far."""
         self._cut()
         return SeenWords.of(self.counts)

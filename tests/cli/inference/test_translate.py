@@ -34,7 +34,7 @@ class Shouts:
     info = TASKS["translation"]
     device = "cpu"
 
-    def unseen(self, text: str) -> None:
+    def unseen_words(self, text: str) -> None:
         return None
 
     def nbest(self, texts: list[str], n: int = 1, beam: int | None = None, first: int = 1) -> list[list[Hypothesis]]:

@@ -15,7 +15,7 @@ class Shouts:
     info = TASKS["translation"]
     device = "cpu"
 
-    def unseen(self, text: str) -> None:
+    def unseen_words(self, text: str) -> None:
         """It does not know what training saw."""
 
     def nbest(self, texts: list[str], **options: Any) -> list[list[Any]]:

@@ -53,8 +53,8 @@ def classify(
 
 def _answer(task: Task, threshold: float | None, every: bool, json: bool) -> Callable[[list[str], int], Iterator[str]]:
     """A function that labels lines, given the number of the first."""
-    from regard.explore.forward.inputs import labels_examples, labels_texts, reads_image
     from regard.tasks.classification.classifier import Predictor
+    from regard.tasks.kinds import labels_examples, labels_texts, reads_image
 
     assert labels_examples(task)
     kind = task.recipe.classification.kind

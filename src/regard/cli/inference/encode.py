@@ -87,8 +87,8 @@ def _write_npz(exchange: Exchange, way: VectorWriter) -> None:
 
 def _texts(task: Task, each: str | None, layer: int | None, pool: Pool | None, normalise: bool) -> VectorWriter:
     from regard.cli.io.vectors import TextWriter, TokenWriter
-    from regard.explore.forward.inputs import reads_text
     from regard.tasks.encoding import TextVectors
+    from regard.tasks.kinds import reads_text
 
     if each not in (None, "text", "token"):
         raise UsageError("this model reads texts; a vector is of each text or token", "--each")
@@ -99,8 +99,8 @@ def _texts(task: Task, each: str | None, layer: int | None, pool: Pool | None, n
 
 def _images(task: Task, each: str | None, layer: int | None, pool: Pool | None, normalise: bool) -> VectorWriter:
     from regard.cli.io.vectors import ImageWriter, PatchWriter
-    from regard.explore.forward.inputs import reads_image
     from regard.tasks.encoding import ImageVectors
+    from regard.tasks.kinds import reads_image
 
     if each not in (None, "image", "patch"):
         raise UsageError("this model reads images; a vector is of each image or patch", "--each")

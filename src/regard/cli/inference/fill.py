@@ -57,7 +57,7 @@ def fill(
 
 def _words(task: Task, lines: list[str], first: int, k: int, json: bool) -> Iterator[str]:
     """Fill each gap independently."""
-    from regard.explore.forward.inputs import fills_words
+    from regard.tasks.kinds import fills_words
 
     assert fills_words(task)
     for number, (line, gaps) in enumerate(zip(lines, task.fill(lines, k), strict=True), first):
@@ -70,7 +70,7 @@ def _words(task: Task, lines: list[str], first: int, k: int, json: bool) -> Iter
 
 def _spans(task: Task, lines: list[str], first: int, k: int, json: bool) -> Iterator[str]:
     """Fill all gaps of a text jointly; lines before an unreadable one are answered first."""
-    from regard.explore.forward.inputs import fills_spans
+    from regard.tasks.kinds import fills_spans
 
     assert fills_spans(task)
     read, wrong = read_until_error(_check_line(task, line, number) for number, line in enumerate(lines, first))

@@ -93,7 +93,7 @@ def generate(
     options = {"max_tokens": max_tokens, "stop": tuple(stop or ()), "seed": seed, **drawing}
     given, about = TextOptions(input, output, device, threads), {"--n": n, "--json": json, **options}
     with Exchange("generate", folder, texts, given, about) as exchange:
-        from regard.explore.forward.inputs import continues_text
+        from regard.tasks.kinds import continues_text
 
         task = exchange.open_model()
         assert continues_text(task)

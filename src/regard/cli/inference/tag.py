@@ -50,7 +50,7 @@ def tag(
         raise UsageError("CoNLL has a word a line; give it by --input or on stdin", "--conll")
     options = {"--json": json, "--words": words, "--conll": conll}
     with Exchange("tag", folder, texts, given, options) as exchange:
-        from regard.explore.forward.inputs import tags_words
+        from regard.tasks.kinds import tags_words
 
         task = exchange.open_model()
         assert tags_words(task)

@@ -39,7 +39,7 @@ def translate(
         raise UsageError(f"--nbest {nbest} must lie between 1 and the beam, and the beam between 1 and 100")
     options = {"--beam": beam, "--nbest": nbest, "--json": json}
     with Exchange("translate", folder, texts, given, options) as exchange:
-        from regard.explore.forward.inputs import translates
+        from regard.tasks.kinds import translates
 
         task = exchange.open_model()
         assert translates(task)
@@ -47,7 +47,7 @@ def translate(
         def answer(lines: list[str], first: int) -> Iterator[str]:
             found = task.nbest(lines, n=nbest, beam=beam, first=first)
             for number, hypotheses in enumerate(found, first):
-                unseen = task.unseen(lines[number - first]) if json else None
+                unseen = task.unseen_words(lines[number - first]) if json else None
                 yield from _format_hypotheses(number, hypotheses, nbest, json, unseen)
 
         exchange.answer(answer)

@@ -152,7 +152,7 @@ class PairEncoder(Encoder[TextPair]):
 
     def write_tables(self, folder: Path, files: dict[str, Any], progress: Progress) -> dict[str, Any]:
         with disk.naming(folder / WORDS):
-            (folder / WORDS).write_bytes(self._words.seen().content)
+            (folder / WORDS).write_bytes(self._words.seen_words().content)
         tables = {}
         for table, side in zip(self._tables, self.sides, strict=False):
             progress("segment", 0)

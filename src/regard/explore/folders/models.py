@@ -201,7 +201,7 @@ class Models:
         self._lock = threading.Lock()
 
     @contextmanager
-    def uncached(self) -> Iterator[None]:
+    def without_cache(self) -> Iterator[None]:
         """While the context is open, every pass is run anew, and none of them is kept for later."""
         kept = self.passes, self.written
         self.passes, self.written = LruCache(ROOM, lambda one: one.size), LruCache(1000)

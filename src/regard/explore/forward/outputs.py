@@ -11,20 +11,9 @@ import numpy as np
 
 from regard.decoding.search import search
 from regard.decoding.trace import Fate, Trace, TraceStep
-from regard.explore.forward.inputs import (
-    ModelInputs,
-    continues_text,
-    fills_words,
-    labels_examples,
-    piece,
-    reads_text,
-    shown_symbols,
-    tags_words,
-    text_inputs,
-    visible,
-    writes_text,
-)
+from regard.explore.forward.inputs import ModelInputs, piece, shown_symbols, text_inputs, visible
 from regard.system.errors import UsageError
+from regard.tasks.kinds import continues_text, fills_words, labels_examples, reads_text, tags_words, writes_text
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from regard.explore.folders.models import LoadedModel, Models
 from regard.explore.forward import outputs
-from regard.explore.forward.inputs import ModelInputs, image_inputs, reads_image, text_inputs, translates
+from regard.explore.forward.inputs import ModelInputs, image_inputs, text_inputs
 from regard.explore.forward.outputs import (
     PIECE_SCORES,
     Candidate,
@@ -24,6 +24,7 @@ from regard.explore.forward.text_windows import fit_request
 from regard.explore.payload import NO_NUMBERS
 from regard.explore.requests import Request
 from regard.system.errors import RegardError, UsageError
+from regard.tasks.kinds import reads_image, translates
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -80,15 +81,15 @@ def forward_pass(models: Models, asked: Request) -> ForwardPass:
     loaded = models.load_for(asked)
     asked = fit_request(models, loaded, asked).asked
     made: ForwardPass = models.passes.get(
-        (loaded.key, asked), lambda: _marked(_run_pass(models, loaded, asked), loaded)
+        (loaded.key, asked), lambda: _with_unseen_words(_run_pass(models, loaded, asked), loaded)
     )
     return made
 
 
-def _marked(one: ForwardPass, loaded: LoadedModel) -> ForwardPass:
+def _with_unseen_words(one: ForwardPass, loaded: LoadedModel) -> ForwardPass:
     """The pass with the words that training never saw."""
     task = loaded.task
-    unseen = task.unseen(one.record.source_text) if translates(task) else None
+    unseen = task.unseen_words(one.record.source_text) if translates(task) else None
     return one if unseen is None else replace(one, unseen=tuple(unseen))
 
 

@@ -9,18 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regard.explore.forward.inputs import (
-    ModelInputs,
-    greedy_outputs,
-    has_one_stack,
-    hidden_states,
-    text_inputs,
-    writes_text,
-)
+from regard.explore.forward.inputs import ModelInputs, greedy_outputs, hidden_states, text_inputs
 from regard.explore.forward.record import AttentionRecord
 from regard.explore.forward.text_windows import WindowedRequest
 from regard.explore.payload import NO_NUMBERS
 from regard.system.errors import RegardError
+from regard.tasks.kinds import has_one_stack, writes_text
 
 if TYPE_CHECKING:
     from torch import Tensor

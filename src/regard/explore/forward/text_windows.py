@@ -10,8 +10,8 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from regard.explore.folders.models import LoadedModel, LruCache, Models
-from regard.explore.forward.inputs import fills_spans, fills_words, reads_text, translates, writes_text
 from regard.explore.requests import Request
+from regard.tasks.kinds import fills_spans, fills_words, reads_text, translates, writes_text
 
 if TYPE_CHECKING:
     from regard.tasks.protocols import TargetWriter, Task, TextModel

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from html import escape
@@ -137,7 +138,7 @@ class HeadTable:
         cut = (
             f" Of {self.cut:,} texts only a part was read, as they are longer than the model reads." if self.cut else ""
         )
-        return "\n".join([*parts, *_wrapped(LEGEND + few + cut)])
+        return "\n".join([*parts, *textwrap.wrap(LEGEND + few + cut, 80)])
 
     def _lines(self, kind: Kind) -> Iterator[str]:
         heads = self._of_kind(kind)
@@ -231,9 +232,3 @@ def _html_cell(head: HeadSummary, name: str) -> str:
     shade = "" if name in MEASURES else f";background:rgba(200,120,40,{0.6 * max(0.0, one.mean - one.chance):.2f})"
     style = f"text-align:right{shade}"
     return f"<td style='{style}' title='{interval}'>{told}<br><small>{interval}</small></td>"
-
-
-def _wrapped(text: str, width: int = 80) -> list[str]:
-    from textwrap import wrap
-
-    return wrap(text, width)

@@ -10,7 +10,6 @@ from pydantic import Field
 
 from regard.explore.folders.folder import is_running
 from regard.explore.folders.models import Models
-from regard.explore.forward.inputs import reads_image
 from regard.explore.forward.passes import shown_pixels
 from regard.explore.payload import Answer, pack
 from regard.explore.questions import (
@@ -27,6 +26,7 @@ from regard.explore.questions import (
 from regard.explore.requests import Count, ModelRequest, Whole, question, split_fields
 from regard.system import VERSION
 from regard.system.errors import UsageError
+from regard.tasks.kinds import reads_image
 
 POINTS = 10_000
 """Most points of a training's curves."""

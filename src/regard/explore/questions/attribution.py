@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.explore.folders.models import Models
-from regard.explore.forward.inputs import ModelInputs, fills_words
+from regard.explore.forward.inputs import ModelInputs
 from regard.explore.forward.outputs import PIECE_SCORES
 from regard.explore.forward.passes import inputs_of
 from regard.explore.forward.record import KINDS
 from regard.explore.payload import Answer, check_finite
 from regard.explore.requests import AblationRequest, Place, Places, Request, Text, question
 from regard.system.errors import UsageError
+from regard.tasks.kinds import fills_words
 from regard.text.tags import places_of
 
 if TYPE_CHECKING:

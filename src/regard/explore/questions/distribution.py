@@ -8,13 +8,14 @@ from pydantic import Field, Strict
 
 from regard.config import Decoding
 from regard.explore.folders.models import Models
-from regard.explore.forward.inputs import continues_text, piece
+from regard.explore.forward.inputs import piece
 from regard.explore.forward.outputs import scores
 from regard.explore.forward.passes import inputs_of
 from regard.explore.forward.text_windows import fit_request
 from regard.explore.payload import Answer
 from regard.explore.requests import Place, Request, Whole, question
 from regard.system.errors import UsageError
+from regard.tasks.kinds import continues_text
 
 SHOWN = 12
 """Tokens in an answer."""
@@ -52,7 +53,7 @@ def distribution(
     if place >= len(seen.read_ids):
         raise UsageError(f"there is no token {place}; they count from 0 to {len(seen.read_ids) - 1}", "place")
     with torch.inference_mode(), asked.changes.ablations.apply(task.recipe.model):
-        score_1V = scores(seen)[place : place + 1]
+        score_1V = scores(seen)[place : place + 1]  # of all places, so that the numbers are those of the step beside it
         never = torch.tensor(task.symbols.without, device=score_1V.device)
         drawn_1R, ids_1R = filter_logits(
             score_1V.index_fill(1, never, -torch.inf), Decoding(temperature=temperature, top_k=top_k)

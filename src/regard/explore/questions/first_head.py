@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.explore.folders.models import LoadedModel, Models
-from regard.explore.forward.inputs import ModelInputs, by_word, fills_words, words
+from regard.explore.forward.inputs import ModelInputs, by_word, words
 from regard.explore.forward.outputs import PIECE_SCORES
 from regard.explore.forward.passes import ForwardPass, inputs_of
 from regard.explore.forward.record import Kind, is_self_attention
 from regard.explore.questions.attribution import explained_score, is_number, most_probable_piece, read_ablated
 from regard.explore.requests import AblationRequest, Request
+from regard.tasks.kinds import fills_words
 from regard.text.tags import OUTSIDE
 
 if TYPE_CHECKING:

@@ -32,6 +32,7 @@ from regard.explore.forward.text_windows import has_gap
 from regard.explore.payload import Answer
 from regard.explore.requests import UNCHANGED, AblationRequest, Changes, ModelRequest, question
 from regard.system.errors import RegardError, UsageError
+from regard.tasks.kinds import fills_spans
 
 if TYPE_CHECKING:
     from regard.tasks.protocols import Task
@@ -162,7 +163,7 @@ def _validation_texts(folder: Folder, recipe: Recipe) -> Iterator[TextExample]:
 
 def _fitting(task: Task, texts: Iterable[TextExample]) -> Iterator[TextExample]:
     """Those that can be read."""
-    gapped = task.info.reads == "gapped" and task.info.writes == "text"
+    gapped = fills_spans(task)
     return (one for one in texts if one.source.strip() and (not gapped or has_gap(task, one.source)))
 
 

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from regard.config.families import Recurrent
 from regard.explore.folders.models import Models
-from regard.explore.forward.inputs import ModelInputs, piece, reads_text
+from regard.explore.forward.inputs import ModelInputs, piece
 from regard.explore.forward.outputs import PIECE_SCORES
 from regard.explore.forward.passes import inputs_of
 from regard.explore.forward.text_windows import fit_request
 from regard.explore.payload import Answer, check_finite
 from regard.explore.requests import Request, question
 from regard.system.errors import UsageError
+from regard.tasks.kinds import reads_text
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -152,14 +153,15 @@ def _lens(seen: ModelInputs, streams: list[Tensor], stack: str) -> tuple[list[li
     assert reads_text(task)
     score, final = PIECE_SCORES[task.info.writes], getattr(task.model, stack).final
     with torch.inference_mode(), evaluating(task.model):
-        said_T = score(task.model, final(streams[-1])).double().argmax(1)
         best, own, rank, names = [], [], [], []
-        for stream_TD in streams:
+        said_T = None
+        for stream_TD in reversed(streams):
             probability_TV = score(task.model, final(stream_TD)).double().softmax(1)
             high_T, ids_T = probability_TV.max(1)
+            said_T = ids_T if said_T is None else said_T
             said_T1 = probability_TV.gather(1, said_T[:, None])
             best.append(high_T.cpu().numpy())
             own.append(said_T1[:, 0].cpu().numpy())
             rank.append((probability_TV > said_T1).sum(1).cpu().numpy() + 1.0)
             names.append([piece(task.target_tokenizer, id) for id in ids_T.tolist()])
-    return names, {"best": np.stack(best), "own": np.stack(own), "rank": np.stack(rank)}
+    return names[::-1], {"best": np.stack(best[::-1]), "own": np.stack(own[::-1]), "rank": np.stack(rank[::-1])}

@@ -11,7 +11,6 @@ from pydantic import Field, Strict
 from regard.decoding.scheduler import Scheduler
 from regard.decoding.search import greedy, random_sampling
 from regard.explore.folders.models import LoadedModel, Models
-from regard.explore.forward.inputs import continues_text
 from regard.explore.forward.outputs import (
     SearchInputs,
     SearchNode,
@@ -23,6 +22,7 @@ from regard.explore.forward.outputs import (
 from regard.explore.forward.text_windows import fit_request
 from regard.explore.payload import Answer
 from regard.explore.requests import Count, Request, Whole, question
+from regard.tasks.kinds import continues_text
 
 if TYPE_CHECKING:
     from regard.decoding.hypotheses import Hypothesis

@@ -133,13 +133,13 @@ class Translation(BaseTask[Vocabularies, Transformer | Rnn]):
         found = self.nbest(sources, 1, beam, trace=trace)
         return score([best[0].text for best in found], references, self.recipe.text.target_language, lowercase)
 
-    def unseen(self, text: str) -> list[UnseenWord] | None:
+    def unseen_words(self, text: str) -> list[UnseenWord] | None:
         """The words of a text that training never saw, in order; None where the model folder does not say.
 
         A word that training read in any letter case is seen. Of rare words of very large corpora a few unseen ones
         are missed; none is named wrongly.
         """
-        return None if self.assets.seen is None else self.assets.seen.unseen(text)
+        return None if self.assets.seen is None else self.assets.seen.unseen_words(text)
 
     def reads(self, text: str) -> tuple[str, list[Read]]:
         """The encoder's input for a sentence and its characters, for inspection; ``</s>`` comes last."""
