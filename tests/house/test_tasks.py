@@ -11,6 +11,7 @@ from regard.config import FAMILIES, TASKS
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "regard"
 WORDS = {*TASKS, *FAMILIES}
+PROTOCOLS = {"Task", "TextModel", "SingleTextModel", "TextWriter", "TargetWriter"}
 
 
 @cache
@@ -35,6 +36,17 @@ def test_no_task_is_annotated_any() -> None:
         if (isinstance(node, ast.arg) and node.arg == "task" and node.annotation is not None)
         or (isinstance(node, ast.AnnAssign) and ast.unparse(node.target) in ("task", "self.task"))
         if ast.unparse(node.annotation or ast.Constant("")) == "Any"
+    ]
+    assert not found
+
+
+def test_no_part_of_a_task_is_any() -> None:
+    found = [
+        f"{node.name}.{part.name}"
+        for path, node in nodes()
+        if path == "tasks/protocols.py" and isinstance(node, ast.ClassDef) and node.name in PROTOCOLS
+        for part in node.body
+        if isinstance(part, ast.FunctionDef) and part.returns is not None and ast.unparse(part.returns) == "Any"
     ]
     assert not found
 

@@ -209,10 +209,12 @@ def _first_difference(one: Sequence[int], other: Sequence[int]) -> int:
 
 def _most_probable(given: OutputRequest, seen: ModelInputs, place: int) -> int:
     """The most probable piece at a place."""
-    row, scores = place - int(seen.task.info.writes == "continuation"), PIECE_SCORES[seen.task.info.writes]
+    task, scores = seen.task, PIECE_SCORES[seen.task.info.writes]
+    assert reads_text(task)
+    row = place - int(task.info.writes == "continuation")
 
     def best(hidden_TD: Tensor) -> int:
-        return most_probable_piece(seen.task, scores(seen.task.model, hidden_TD)[row])
+        return most_probable_piece(task, scores(task.model, hidden_TD)[row])
 
     return read_ablated(seen, given.asked.changes, best)
 

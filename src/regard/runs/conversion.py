@@ -17,6 +17,7 @@ from regard.models import store
 from regard.system.errors import RegardError, UsageError
 from regard.tasks import model_writer
 from regard.tasks.assets import ImageAssets, TagAssets, TextAssets
+from regard.tasks.kinds import labels_examples
 from regard.tasks.model_folder import MODEL, RECIPE, load
 from regard.tasks.protocols import Assets, Task
 from regard.text.tokenizers.tokenizer import Tokenizer
@@ -179,7 +180,7 @@ def _run_converter(folder: Path, output: Path) -> None:
 def _left_out(task: Task, found: Exports, fast: bool) -> list[str]:
     """What Hugging Face's layout, and CTranslate2, have no place for, in sentences."""
     left, recipe = [], task.recipe
-    if recipe.info.writes == "classes":
+    if labels_examples(task):
         threshold = recipe.classification.threshold or task.assets.fitted.threshold
         if threshold:
             left.append(f"the probability {threshold:.3g} below which nothing is believed has no place there")

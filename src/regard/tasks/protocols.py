@@ -22,7 +22,10 @@ from regard.training.objective import BatchSource, Done, Objective, ignore_progr
 if TYPE_CHECKING:
     from regard.data.batches.batch import Packed
     from regard.decoding.hypotheses import Symbols
+    from regard.models.gpt import Gpt
     from regard.models.inputs import Tokens
+    from regard.models.rnn import Reader, Rnn
+    from regard.models.transformer import Transformer
     from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 Files = Sequence[Path | str]
@@ -114,11 +117,11 @@ class Task(Protocol):
         """The recipe's word."""
 
     @property
-    def model(self) -> Any:
+    def model(self) -> nn.Module:
         """The model, on its device."""
 
     @property
-    def assets(self) -> Any:
+    def assets(self) -> Assets:
         """The assets besides the weights."""
 
     @property
@@ -144,6 +147,10 @@ class TextModel(Task, Protocol):
 class SingleTextModel(TextModel, Protocol):
     """A task whose model has one stack, and so one text at a time."""
 
+    @property
+    def model(self) -> Reader | Gpt:
+        """The model, on its device."""
+
     def inputs(self, packed: Packed) -> Tokens:
         """The model's input."""
 
@@ -159,6 +166,10 @@ class TextWriter(TextModel, Protocol):
 
 class TargetWriter(TextWriter, Protocol):
     """A task that reads a text and writes another."""
+
+    @property
+    def model(self) -> Transformer | Rnn:
+        """The model, on its device."""
 
     def reads_target(self, text: str) -> tuple[str, list[Read]]:
         """The pieces of a text to be written, and their characters."""

@@ -161,11 +161,16 @@ def _single_text_inputs(task: SingleTextModel, text: str, target: Target) -> Mod
     return ModelInputs(task, known, known, tokens, tokens, tokens, lambda: hidden_states(task, given), ids, ids)
 
 
-def hidden_states(task: Task, given: Tokens) -> Tensor:
+def hidden_states(task: SingleTextModel, given: Tokens) -> Tensor:
     """``hidden_TD`` of one text, before a head; where pooling attends, the head runs too, so that this is captured."""
-    section = task.recipe.model
-    hidden_TD: Tensor = task.model(given) if section.info.causal else task.model.encoder(given)
-    if "pool" in section.attention:
+    from regard.models.gpt import Gpt
+
+    hidden_TD: Tensor
+    if isinstance(task.model, Gpt):
+        hidden_TD = task.model(given)
+        return hidden_TD
+    hidden_TD = task.model.encoder(given)
+    if "pool" in task.recipe.model.attention:
         task.model.head(hidden_TD, given.sequences)
     return hidden_TD
 

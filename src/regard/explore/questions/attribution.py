@@ -20,14 +20,14 @@ from regard.explore.forward.record import KINDS
 from regard.explore.payload import Answer, check_finite
 from regard.explore.requests import AblationRequest, Place, Places, Request, Text, question
 from regard.system.errors import UsageError
-from regard.tasks.kinds import fills_words
+from regard.tasks.kinds import fills_words, labels_examples, reads_text, tags_words
 from regard.text.tags import places_of
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from regard.nn.layout import Sequences
-    from regard.tasks.protocols import Task
+    from regard.tasks.protocols import Task, TextModel
 
 T = TypeVar("T")
 Score = Callable[["Tensor"], "Tensor"]
@@ -136,6 +136,7 @@ def piece_score(seen: ModelInputs, place: int, id: int | None = None) -> Score:
         UsageError: nothing was predicted there.
     """
     task = seen.task
+    assert reads_text(task)
     row = place
     if task.info.writes == "continuation":
         if not place:
@@ -178,15 +179,16 @@ def pieces_score(seen: ModelInputs, places: Sequence[int]) -> Score:
     return score
 
 
-def most_probable_piece(task: Task, score_V: Tensor) -> int:
+def most_probable_piece(task: TextModel, score_V: Tensor) -> int:
     """The most probable piece; special symbols are excluded."""
-    ordinary = task.assets.tokenizer.ordinary
+    ordinary = task.target_tokenizer.ordinary
     return int(ordinary[score_V.detach().cpu().numpy()[ordinary].argmax()])
 
 
 def _class(seen: ModelInputs, label: str | None) -> Score:
     """A label's log-probability, or a regression's value."""
     task = seen.task
+    assert labels_examples(task)
     section, assets = task.recipe.classification, task.assets
     chosen = _label_index(assets.labels, label)
 
@@ -206,6 +208,7 @@ def _class(seen: ModelInputs, label: str | None) -> Score:
 def _tag(seen: ModelInputs, place: int, label: str | None) -> Score:
     """The tag of the word that a token belongs to."""
     task = seen.task
+    assert tags_words(task)
     chosen = _label_index(task.assets.labels, label)
     starts, lengths, words = _pieces_of_words(seen)
     word = words[place]
@@ -216,8 +219,9 @@ def _tag(seen: ModelInputs, place: int, label: str | None) -> Score:
         import torch
 
         from regard.nn.layout import Sequences
+        from regard.tasks.tagging.tagger import head_of
 
-        device, head = hidden_TD.device, task.model.head
+        device, head = hidden_TD.device, head_of(task.model)
         places_R, lengths_R = (torch.tensor(side, device=device) for side in (starts, lengths))
         pieces = Sequences(places_R, lengths_R, len(starts), max(lengths), len(hidden_TD))
         score_RC = head.words(hidden_TD, pieces).double()

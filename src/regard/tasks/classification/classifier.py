@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from regard.data.corpora.labelled import parse_number, split_labels
 from regard.models.build import classes, reader
 from regard.models.rnn import Reader
 from regard.system.errors import RegardError
-from regard.tasks.assets import FittedValues
+from regard.tasks.assets import FittedValues, ImageAssets, TextAssets
 from regard.tasks.metrics.calibration import Threshold, acceptance_scores, expected_calibration_error
 from regard.tasks.metrics.labels import (
     ClassScores,
@@ -30,9 +30,10 @@ from regard.tasks.metrics.labels import (
     number_scores,
     refuse_unknown_labels,
 )
-from regard.tasks.text.task import BaseTask, TextReader, forward_batches, mean_over_windows, refuse_others
+from regard.tasks.text.task import AnyModel, BaseTask, TextReader, forward_batches, mean_over_windows, refuse_others
 
 Scores = NDArray[np.float64]
+AnyLabelAssets = TypeVar("AnyLabelAssets", TextAssets, ImageAssets)
 
 
 @dataclass(frozen=True)
@@ -233,7 +234,7 @@ def _names(judge: Predictor, counts: Counter[str]) -> tuple[list[str], dict[str,
     return [*judge.labels, *unknown], unknown
 
 
-class LabelTask(BaseTask[Any, Any]):
+class LabelTask(BaseTask[AnyLabelAssets, AnyModel]):
     """What classifiers of texts and of images share."""
 
     @abstractmethod
@@ -253,7 +254,7 @@ class LabelTask(BaseTask[Any, Any]):
         return evaluate_labels(self.predictor(threshold), self.scores, corpus)
 
 
-class TextLabelTask(LabelTask, TextReader):
+class TextLabelTask(LabelTask[TextAssets, Reader], TextReader):
     """What classifiers of texts and of sentence pairs share."""
 
     @abstractmethod

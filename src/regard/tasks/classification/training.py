@@ -78,7 +78,7 @@ def refuse_nothing_outside(section: Section, scanned: DataScan[LabelScan[Any]]) 
     )
 
 
-AnyLabelTask = TypeVar("AnyLabelTask", bound=LabelTask)
+AnyLabelTask = TypeVar("AnyLabelTask", bound=LabelTask[Any, Any])
 
 
 class LabelTrainingTask(BaseTraining[AnyLabelTask]):

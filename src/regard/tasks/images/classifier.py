@@ -28,7 +28,7 @@ Image = str | NDArray[Any]
 Labelled = tuple[Pixels, str | None]
 
 
-class ImageClassification(LabelTask):
+class ImageClassification(LabelTask[ImageAssets, Vit]):
     """A classifier of images, ready to use.
 
     Raises:

@@ -20,7 +20,7 @@ from regard.nn.loss import SmoothedCrossEntropy
 from regard.system.errors import UsageError
 from regard.tasks.assets import TextAssets
 from regard.tasks.protocols import Read as Read
-from regard.tasks.protocols import Task, device_of
+from regard.tasks.protocols import TargetWriter, device_of
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 from regard.training.objective import Loss
 
@@ -160,7 +160,7 @@ def forward_batches(
     return found
 
 
-def pair_loss(task: Task, criterion: SmoothedCrossEntropy, batch: PairBatch) -> Loss:
+def pair_loss(task: TargetWriter, criterion: SmoothedCrossEntropy, batch: PairBatch) -> Loss:
     """The smoothed loss of a batch of pairs, every target position a sample."""
     criterion.train(task.model.training)
     inputs = pairs(batch, task.device)
