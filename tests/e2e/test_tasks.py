@@ -67,9 +67,9 @@ def test_json_and_all_probabilities(taught: Path, regard: Run) -> None:
     assert first["label"] == next(iter(first["probabilities"])) == "food"
     assert set(first["probabilities"]) == set(WORDS)
     assert sum(first["probabilities"].values()) == pytest.approx(1, abs=1e-5)
-    assert second == {"label": None, "probability": None, "probabilities": {}}
+    assert second == {"label": None, "probability": None, "probabilities": {}, "unseen": []}
     done = regard("classify", taught / "model", "--json", stdin=b"my bread soup\n")
-    assert json.loads(done.out) == {name: first[name] for name in ("label", "probability")}
+    assert json.loads(done.out) == {name: first[name] for name in ("label", "probability", "unseen")}
 
 
 def test_a_threshold_puts_texts_out_of_scope(taught: Path, regard: Run) -> None:
@@ -191,7 +191,7 @@ def test_numbers_are_learned_and_printed(tmp_path: Path, regard: Run) -> None:
     assert float(high) > float(low)
     done = regard("classify", tmp_path / "model", "--json", stdin=b"good good the\n\n")
     assert json.loads(done.out.splitlines()[0])["value"] == pytest.approx(float(high), abs=1e-4)
-    assert json.loads(done.out.splitlines()[1]) == {"value": None}
+    assert json.loads(done.out.splitlines()[1]) == {"value": None, "unseen": []}
     values = json.loads(regard("evaluate", tmp_path / "model", "--test", tmp_path / "a.csv", "--json").out)
     assert values["pearson"] > 0.5
     assert regard("classify", tmp_path / "model", "--threshold", "0.5", stdin=b"a\n").code == 2

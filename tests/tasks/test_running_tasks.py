@@ -88,6 +88,20 @@ def test_what_was_trained_can_be_loaded(taught, task: str) -> None:
     assert loss < 2.5  # of 420 pieces, log 420 = 6
 
 
+def test_words_and_pieces_that_training_never_saw_are_known(taught, tmp_path: Path) -> None:
+    gap = {"masked-lm": " [MASK]", "span-corruption": " <extra_0>", "language-model": ""}
+    for task, (_, folder, _) in taught.items():
+        model = regard.load(folder, device="cpu")
+        assert [word.word for word in model.unseen_words(f"One zebra{gap[task]} two.")] == ["zebra"]
+        tokenizer, unseen = model.source_tokenizer, model.unseen_pieces("source")
+        seen = {id for line in (folder.parent / "a.txt").read_text().splitlines() for id in tokenizer.encode(line).ids}
+        assert not seen & unseen
+        assert {id for id in tokenizer.ordinary.tolist() if id not in seen} <= unseen
+    begun = {"train": text(tmp_path / "b.txt", 60), "start_from": taught["masked-lm"][1], "settings": ONE_STEP}
+    model = regard.train(output=tmp_path / "begun", task="masked-lm", **begun, **HERE)
+    assert (model.unseen_words("zebra"), model.unseen_pieces("source")) == (None, None)
+
+
 def test_a_language_model_goes_on_counting_and_none_of_another_family_begins_from_it(taught, tmp_path: Path) -> None:
     model = taught["language-model"][0]
     (written,) = model.generate("one two three", max_tokens=12, temperature=0)

@@ -11,6 +11,8 @@ from regard.system.errors import Damaged
 from regard.text.seen_words import SeenWords, WordCounter
 from tests.refusals import refused
 
+PIECES = '{"format": 1, "counts": {}, "others": "", "unseen_pieces": [["a"]]}'
+
 
 def counted(*texts: str) -> SeenWords:
     counter = WordCounter()
@@ -41,13 +43,14 @@ def test_rare_words_are_never_named_unseen_and_few_others_are_missed() -> None:
     assert sum(word in seen for word in words[2000:]) < 20
 
 
-def test_the_file_gives_back_the_same_words(tmp_path: Path) -> None:
-    seen = SeenWords.of({"a": 3, "ß": 1, "b": 2}, kept=2)
+@pytest.mark.parametrize("pieces", [None, ((1, 5),), ((), (3,))])
+def test_the_file_gives_back_the_same_words(tmp_path: Path, pieces: tuple[tuple[int, ...], ...] | None) -> None:
+    seen = SeenWords.of({"a": 3, "ß": 1, "b": 2}, kept=2, unseen_pieces=pieces)
     (tmp_path / "words").write_bytes(seen.content)
     assert SeenWords.load(tmp_path / "words") == seen
 
 
-@pytest.mark.parametrize("damage", ['{"format": 1}', '{"format": 1, "counts": {"a": 0}, "others": ""}'])
+@pytest.mark.parametrize("damage", ['{"format": 1}', '{"format": 1, "counts": {"a": 0}, "others": ""}', PIECES])
 def test_a_damaged_file_is_refused(tmp_path: Path, damage: str) -> None:
     (tmp_path / "words").write_text(damage)
     with refused(Damaged, where=str(tmp_path / "words")):

@@ -16,6 +16,7 @@ from regard.data.batches.patches import Scale
 from regard.data.prepare.encoders import TOKENIZER
 from regard.system import disk
 from regard.system.errors import RegardError
+from regard.text.seen_words import WORDS, SeenWords, read_seen_words
 from regard.text.tags import Scheme, detect
 from regard.text.tokenizers.vocabulary import AnyTokenizer, read_tokenizer
 
@@ -44,11 +45,13 @@ class TextAssets:
         tokenizer: text to pieces.
         labels: the names of classes or tags, in the order of their scores; a regression has one, for its number.
         fitted: see :class:`FittedValues`.
+        seen: words and pieces that training read; ``None`` where that is not known.
     """
 
     tokenizer: AnyTokenizer
     labels: tuple[str, ...] = ()
     fitted: FittedValues = field(default_factory=FittedValues)
+    seen: SeenWords | None = field(default=None, compare=False, kw_only=True)
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -62,8 +65,10 @@ class TextAssets:
 
     @property
     def contents(self) -> Mapping[str, bytes]:
-        """``tokenizer.json``, and ``labels.json`` where there are labels."""
+        """``tokenizer.json``, ``labels.json`` where there are labels, and the words that training read."""
         found = {TOKENIZER: self.tokenizer.content}
+        if self.seen:
+            found[WORDS] = self.seen.content
         if self.labels:
             found[LABELS] = labels_content(self.labels, self.fitted)
         return found
@@ -81,11 +86,11 @@ class TextAssets:
         Raises:
             RegardError: a file is missing or damaged.
         """
-        tokenizer = read_tokenizer(folder / TOKENIZER)
+        tokenizer, seen = read_tokenizer(folder / TOKENIZER), read_seen_words(folder)
         if not (folder / LABELS).exists():
-            return cls(tokenizer)
+            return cls(tokenizer, seen=seen)
         read = read_json(folder / LABELS, LabelsFile)
-        return cls(tokenizer, read.labels, read.fitted)
+        return cls(tokenizer, read.labels, read.fitted, seen=seen)
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,7 @@ class TagAssets(TextAssets):
 
     @property
     def contents(self) -> Mapping[str, bytes]:
-        """``tokenizer.json``, and ``labels.json`` with the scheme."""
+        """The same, ``labels.json`` with the scheme."""
         return {**super().contents, LABELS: labels_content(self.labels, self.fitted, scheme=self.scheme)}
 
     @property
@@ -116,7 +121,7 @@ class TagAssets(TextAssets):
             raise RegardError("is missing; it names the tags", str(path))
         read = read_json(path, LabelsFile)
         lenient: Scheme = "none" if detect([[label] for label in read.labels]) == "none" else "io"
-        return cls(tokenizer, read.labels, read.fitted, read.scheme or lenient)
+        return cls(tokenizer, read.labels, read.fitted, read.scheme or lenient, seen=read_seen_words(folder))
 
 
 def labels_content(labels: Sequence[str], fitted: FittedValues, **more: str) -> bytes:

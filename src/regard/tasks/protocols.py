@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from regard.models.inputs import Tokens
     from regard.models.rnn import Reader, Rnn
     from regard.models.transformer import Transformer
+    from regard.text.seen_words import Side, UnseenWord
     from regard.text.tokenizers.vocabulary import AnyTokenizer
 
 Files = Sequence[Path | str]
@@ -142,6 +143,12 @@ class TextModel(Task, Protocol):
 
     def reads(self, text: str) -> tuple[str, list[Read]]:
         """The model's input for a text, and its characters."""
+
+    def unseen_words(self, text: str) -> list[UnseenWord] | None:
+        """The words of a text that training never saw, in order; None where the model folder does not say."""
+
+    def unseen_pieces(self, side: Side) -> frozenset[int] | None:
+        """The pieces of a vocabulary that no training text has; None where the model folder does not say."""
 
 
 class SingleTextModel(TextModel, Protocol):

@@ -1,4 +1,4 @@
-"""The words that training read, counted; a word of a new text is unseen only where that is certain.
+"""The words and pieces that training read; a word of a new text is unseen only where that is certain.
 
 Words are those of :func:`~regard.text.tags.places_of` that hold a letter or a digit, the same in any letter case. The
 :data:`KEPT` most frequent keep their count. Of the others only a Bloom filter [Bloom70] remains: it may take an unseen
@@ -15,12 +15,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any, Literal
 
 from regard.config import FORMAT, checksum
 from regard.system import disk
 from regard.system.errors import Damaged
 from regard.text.tags import places_of
 
+Side = Literal["source", "target"]
+"""Which vocabulary of a model: of what it reads, or of what it writes."""
+WORDS = "words.source.json"
 KEPT = 50_000
 """Words that keep their count."""
 WAITING = 500_000
@@ -45,16 +49,20 @@ class SeenWords:
     Args:
         counts: how often the most frequent were read, by word in lower case.
         others: the Bloom filter of the others; empty where there are none.
+        unseen_pieces: of each vocabulary the ids that no training text has; ``None`` where that is not known.
     """
 
     counts: Mapping[str, int]
     others: bytes = b""
+    unseen_pieces: tuple[tuple[int, ...], ...] | None = None
 
     @classmethod
-    def of(cls, counts: Mapping[str, int], kept: int = KEPT) -> SeenWords:
+    def of(
+        cls, counts: Mapping[str, int], kept: int = KEPT, unseen_pieces: tuple[tuple[int, ...], ...] | None = None
+    ) -> SeenWords:
         """From counts of words in lower case."""
         ordered = sorted(counts, key=lambda word: (-counts[word], word))
-        return cls({word: counts[word] for word in ordered[:kept]}, _filter(ordered[kept:]))
+        return cls({word: counts[word] for word in ordered[:kept]}, _filter(ordered[kept:]), unseen_pieces)
 
     def __contains__(self, word: str) -> bool:
         """Whether training may have read the word; false is certain."""
@@ -70,7 +78,13 @@ class SeenWords:
     @property
     def content(self) -> bytes:
         """The bytes of its JSON file."""
-        values = {"format": FORMAT, "counts": dict(self.counts), "others": b64encode(self.others).decode()}
+        values: dict[str, Any] = {
+            "format": FORMAT,
+            "counts": dict(self.counts),
+            "others": b64encode(self.others).decode(),
+        }
+        if self.unseen_pieces is not None:
+            values["unseen_pieces"] = self.unseen_pieces
         return (json.dumps(values, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
 
     @classmethod
@@ -86,9 +100,23 @@ class SeenWords:
             counts, others = value["counts"], b64decode(value["others"], validate=True)
             if not isinstance(counts, dict) or not all(type(count) is int and count > 0 for count in counts.values()):
                 raise ValueError
+            pieces = value.get("unseen_pieces")
+            if pieces is not None:
+                pieces = tuple(tuple(side) for side in pieces)
+                if not all(type(piece) is int and piece >= 0 for side in pieces for piece in side):
+                    raise ValueError
         except (KeyError, TypeError, ValueError, AttributeError):
             raise Damaged("is damaged: it holds no counts of words", str(path)) from None
-        return cls(counts, others)
+        return cls(counts, others, pieces)
+
+
+def read_seen_words(folder: Path) -> SeenWords | None:
+    """Those of a model folder or of prepared data; ``None`` where they were not counted.
+
+    Raises:
+        RegardError: the file is damaged, or a newer Regard wrote it.
+    """
+    return SeenWords.load(folder / WORDS) if (folder / WORDS).exists() else None
 
 
 @dataclass
@@ -105,16 +133,20 @@ class WordCounter:
         if len(self._waiting) > WAITING:
             self._cut()
 
+    def __bool__(self) -> bool:
+        """Whether any text was read."""
+        return bool(self.counts or self._waiting)
+
     def _cut(self) -> None:
         for chunk, count in self._waiting.items():
             for word, _, _ in _words(chunk):
                 self.counts[_fold(word)] += count
         self._waiting.clear()
 
-    def seen_words(self) -> SeenWords:
+    def seen_words(self, unseen_pieces: tuple[tuple[int, ...], ...] | None = None) -> SeenWords:
         """What was counted so far."""
         self._cut()
-        return SeenWords.of(self.counts)
+        return SeenWords.of(self.counts, unseen_pieces=unseen_pieces)
 
 
 def _words(text: str) -> Iterator[tuple[str, int, int]]:

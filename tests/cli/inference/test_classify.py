@@ -11,6 +11,7 @@ from regard.config import TASKS
 from regard.config import Classification as Section
 from regard.system.errors import RegardError
 from regard.tasks.assets import FittedValues
+from regard.text.seen_words import UnseenWord
 
 
 class Letters:
@@ -25,6 +26,11 @@ class Letters:
         self.recipe = SimpleNamespace(classification=Section.model_validate(fields))
         self.assets = SimpleNamespace(labels=labels, fitted=FittedValues())
         self.seen: list[list[str]] = []
+
+    unseen: list[UnseenWord] | None = None
+
+    def unseen_words(self, text: str) -> list[UnseenWord] | None:
+        return self.unseen
 
     def scores(self, texts: list[str]) -> np.ndarray:
         assert all(text.strip() for text in texts)
@@ -79,6 +85,15 @@ def test_json_of_each_kind(regard, loaded) -> None:
     loaded(Letters(("a",), kind="regression"))
     first, second = map(json.loads, regard("classify", "model", "--all", stdin=b"an\n\n").out.splitlines())
     assert (first, second) == ({"value": 4.0}, {"value": None})
+
+
+def test_words_that_training_never_saw_are_in_the_json(regard, loaded) -> None:
+    classifier = Letters()
+    classifier.unseen = [UnseenWord("zoo", 2, 5)]
+    loaded(classifier)
+    for option in ("--json", "--all"):
+        (line,) = regard("classify", "model", option, stdin=b"a zoo\n").out.splitlines()
+        assert json.loads(line)["unseen"] == [["zoo", 2, 5]]
 
 
 def test_all_probabilities_the_most_probable_first(regard, loaded) -> None:

@@ -9,9 +9,10 @@ from regard.config import TASKS
 from regard.system.errors import UsageError
 from regard.tasks.language.masked import Candidate
 from regard.tasks.language.spans import Filling
+from tests.cli.inference.fakes import Unaware
 
 
-class Letters:
+class Letters(Unaware):
     """Fills every gap with a, b, c …"""
 
     info = TASKS["masked-lm"]
@@ -58,7 +59,7 @@ def test_a_model_of_another_task_is_refused_by_name(regard, loaded) -> None:
     regard("fill", "model", stdin=b"[MASK]\n").refuses("regard generate")
 
 
-class Spans:
+class Spans(Unaware):
     """Fills all gaps of a text with its number of words, at every guess one more."""
 
     info = TASKS["span-corruption"]

@@ -14,6 +14,7 @@ import pytest
 from regard.cli.inference import generate as command
 from regard.cli.io.input_texts import LONGEST_WORD
 from regard.config import TASKS
+from tests.cli.inference.fakes import Unaware
 
 
 @dataclass
@@ -24,7 +25,7 @@ class Written:
     end: str
 
 
-class Echoes:
+class Echoes(Unaware):
     """Writes the prompt backwards, letter by letter."""
 
     info = TASKS["language-model"]

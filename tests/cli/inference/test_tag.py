@@ -12,9 +12,10 @@ from regard.config import TASKS
 from regard.data.corpora.tagged import open_tagged
 from regard.tasks.tagging.tagger import TaggedSpan, TaggedText
 from regard.text.tags import TaggedWords, places_of
+from tests.cli.inference.fakes import Unaware
 
 
-class Capitals:
+class Capitals(Unaware):
     """Finds words that begin with a capital."""
 
     info = TASKS["tagging"]

@@ -226,3 +226,18 @@ def test_words_that_training_never_saw_are_named(ask: Ask, models: Models, numbe
     finally:
         task.assets = replace(task.assets, seen=None)
     assert words == [["The", 0, 3], ["cross", 11, 16], ["It", 25, 27]]
+
+
+def test_pieces_that_no_training_text_has_are_on_no_map(ask: Ask, models: Models, number: Callable[[str], int]) -> None:
+    task, given = models.load(number("filler")).task, {"count": 5000, "text": "animal"}
+    before = ask("map", "filler", **given)[0]
+    marked, others = before["ids"][: len(before["marked"])], before["ids"][len(before["marked"]) :]
+    assert before["unseen"] is None
+    task.assets = replace(task.assets, seen=SeenWords.of({}, unseen_pieces=((marked[0], *others[:7]),)))
+    try:
+        found, every = (ask("map", "filler", **given, unseen=shown)[0] for shown in (False, True))
+    finally:
+        task.assets = replace(task.assets, seen=None)
+    assert found["unseen"] == every["unseen"] == 8
+    assert found["ids"] == [*marked, *others[7:]]  # what the text has is shown, seen or not
+    assert every["ids"] == before["ids"]

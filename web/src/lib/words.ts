@@ -18,8 +18,8 @@ export interface MapValues {
   pieces: string[]
   share: number
   marked: number[]
-  /** How often training saw each piece; nothing: that was not counted. */
-  counts?: number[] | null
+  /** Pieces that no training text has, whose rows were never trained; nothing: that was not counted. */
+  unseen?: number | null
 }
 
 export interface DriftValues {

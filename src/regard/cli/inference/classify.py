@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from regard.cli.io.exchange import NO_OPTIONS, Exchange, TextOptions
 from regard.cli.io.input_texts import Text
-from regard.cli.io.lines import image_of, json_line, one_cell, read_until_error
+from regard.cli.io.lines import image_of, json_line, one_cell, read_until_error, unseen_values
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def classify(
         threshold: a text whose best label is less probable is out of scope; where a text may have several labels it has
             those of this probability; default: what was fitted or the recipe says.
         all: one JSON object a line, with the probability of every label, the most probable first.
-        json: one JSON object a line, with label and probability.
+        json: one JSON object a line, with label and probability, and with the words that training never saw
+            (``unseen``), as translate has them.
     """
     if threshold is not None and not 0 <= threshold <= 1:
         raise UsageError(f"{threshold:g} is no probability; give 0 to 1", "--threshold")
@@ -54,7 +55,7 @@ def classify(
 def _answer(task: Task, threshold: float | None, every: bool, json: bool) -> Callable[[list[str], int], Iterator[str]]:
     """A function that labels lines, given the number of the first."""
     from regard.tasks.classification.classifier import Predictor
-    from regard.tasks.kinds import labels_examples, labels_texts, reads_image
+    from regard.tasks.kinds import labels_examples, labels_texts, reads_image, reads_text
 
     assert labels_examples(task)
     kind = task.recipe.classification.kind
@@ -71,9 +72,13 @@ def _answer(task: Task, threshold: float | None, every: bool, json: bool) -> Cal
     def answer(lines: list[str], first: int) -> Iterator[str]:
         read, wrong = read_until_error(parse(line, number) for number, line in enumerate(lines, first))
         predictions = iter(judge.predictions(task.scores([one for one in read if one is not None])))
-        for one in read:
+        for one, line in zip(read, lines, strict=False):  # those before an unreadable line
             found = None if one is None else next(predictions)
-            yield json_line(verdict_values(found, kind, every)) if json or every else format_verdict(found)
+            if not json and not every:
+                yield format_verdict(found)
+                continue
+            unseen = unseen_values(task, line) if reads_text(task) else {}
+            yield json_line({**verdict_values(found, kind, every), **unseen})
         if wrong:
             raise wrong
 

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from regard.cli.io.exchange import NO_OPTIONS, Exchange, TextOptions
 from regard.cli.io.input_texts import Text
-from regard.cli.io.lines import json_line, one_cell, read_until_error
+from regard.cli.io.lines import json_line, one_cell, read_until_error, unseen_values
 from regard.cli.io.terminal import say
 from regard.system.errors import UsageError
 
@@ -62,7 +62,8 @@ def _words(task: Task, lines: list[str], first: int, k: int, json: bool) -> Iter
     assert fills_words(task)
     for number, (line, gaps) in enumerate(zip(lines, task.fill(lines, k), strict=True), first):
         if json:
-            yield json_line({"text": line, "gaps": [[asdict(one) for one in gap] for gap in gaps]})
+            guesses = [[asdict(one) for one in gap] for gap in gaps]
+            yield json_line({"text": line, "gaps": guesses, **unseen_values(task, line)})
             continue
         _note_none(gaps, line, number)
         yield from (_format_guess(f"{one.probability:.4f}", one.piece, one.text) for gap in gaps for one in gap)
@@ -76,7 +77,8 @@ def _spans(task: Task, lines: list[str], first: int, k: int, json: bool) -> Iter
     read, wrong = read_until_error(_check_line(task, line, number) for number, line in enumerate(lines, first))
     for number, (line, fillings) in enumerate(zip(read, task.fillings(read, k), strict=True), first):
         if json:
-            yield json_line({"text": line, "fillings": [asdict(one) for one in fillings]})
+            found = [asdict(one) for one in fillings]
+            yield json_line({"text": line, "fillings": found, **unseen_values(task, line)})
             continue
         _note_none(fillings, line, number)
         yield from (_format_guess(f"{one.probability:.4g}", " | ".join(one.spans), one.text) for one in fillings)

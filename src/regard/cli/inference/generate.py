@@ -13,7 +13,7 @@ from cyclopts import Group, Parameter
 
 from regard.cli.io.exchange import Exchange, Output, TextOptions
 from regard.cli.io.input_texts import Input, InputTexts
-from regard.cli.io.lines import json_line
+from regard.cli.io.lines import json_line, unseen_values
 from regard.cli.io.terminal import say_invalid_lines
 from regard.system.errors import RegardError, UsageError
 
@@ -153,5 +153,6 @@ def _texts(task: LanguageModel, prompts: Sequence[str], n: int, options: dict[st
 
 def _objects(task: LanguageModel, prompts: Sequence[str], n: int, options: dict[str, Any]) -> Iterator[str]:
     for prompt in prompts:
+        unseen = unseen_values(task, prompt)
         for written in task.generate(prompt, n, **options):
-            yield json_line({"prompt": prompt, **asdict(written)}) + "\n"
+            yield json_line({"prompt": prompt, **asdict(written), **unseen}) + "\n"

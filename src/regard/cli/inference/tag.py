@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from regard.cli.io.exchange import NO_OPTIONS, Exchange, TextOptions
 from regard.cli.io.input_texts import Text
-from regard.cli.io.lines import json_line
+from regard.cli.io.lines import json_line, unseen_values
 from regard.system.errors import UsageError
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def tag(
             else:
                 found = task.tag_all([split_words(line) for line in lines]) if words else task.tag(lines)
             if json:
-                yield from (format_json(one, spans) for one in found)
+                yield from (format_json(one, spans, unseen_values(task, one.text)) for one in found)
             elif conll:
                 yield from (sentence.with_tags(one.tags) for sentence, one in zip(sentences, found, strict=True))
             else:
@@ -81,12 +81,12 @@ def split_words(line: str) -> Any:
     return TaggedWords(line, tuple(match.span() for match in WORD.finditer(line)))
 
 
-def format_json(tagged: TaggedText, spans: bool) -> str:
-    """A JSON object on one line: spans, or words with their tags."""
+def format_json(tagged: TaggedText, spans: bool, unseen: dict[str, Any]) -> str:
+    """A JSON object on one line: spans, or words with their tags; and the words that training never saw."""
     if not spans:
-        return json_line({"text": tagged.text, "words": tagged.words, "tags": list(tagged.tags)})
+        return json_line({"text": tagged.text, "words": tagged.words, "tags": list(tagged.tags), **unseen})
     found = [{**vars(span), "probability": round(span.probability, 6)} for span in tagged.spans]
-    return json_line({"text": tagged.text, "spans": found})
+    return json_line({"text": tagged.text, "spans": found, **unseen})
 
 
 def join_sentences(lines: Iterable[str]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from regard.cli.io.exchange import NO_OPTIONS, Exchange, TextOptions
 from regard.cli.io.input_texts import Text
-from regard.cli.io.lines import json_line, one_line
+from regard.cli.io.lines import json_line, one_line, unseen_values
 from regard.system.errors import UsageError
 
 
@@ -47,21 +47,18 @@ def translate(
         def answer(lines: list[str], first: int) -> Iterator[str]:
             found = task.nbest(lines, n=nbest, beam=beam, first=first)
             for number, hypotheses in enumerate(found, first):
-                unseen = task.unseen_words(lines[number - first]) if json else None
+                unseen = unseen_values(task, lines[number - first]) if json else {}
                 yield from _format_hypotheses(number, hypotheses, nbest, json, unseen)
 
         exchange.answer(answer)
     return 0
 
 
-def _format_hypotheses(
-    number: int, hypotheses: list[Any], nbest: int, json: bool, unseen: list[Any] | None
-) -> list[str]:
+def _format_hypotheses(number: int, hypotheses: list[Any], nbest: int, json: bool, unseen: dict[str, Any]) -> list[str]:
     """The lines for one sentence."""
     if json:
         found = [{"text": one_line(h.text), "tokens": list(h.tokens), "score": round(h.score, 6)} for h in hypotheses]
-        known = {} if unseen is None else {"unseen": [[word.word, word.begin, word.end] for word in unseen]}
-        return [json_line({**found[0], **({} if nbest == 1 else {"nbest": found}), **known})]
+        return [json_line({**found[0], **({} if nbest == 1 else {"nbest": found}), **unseen})]
     if nbest == 1:
         return [one_line(hypotheses[0].text)]
     return [f"{number}\t{h.score:.4f}\t{one_line(h.text)}" for h in hypotheses]

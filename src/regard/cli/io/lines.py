@@ -17,6 +17,7 @@ from regard.system.errors import RegardError
 
 if TYPE_CHECKING:
     from regard.tasks.images.classifier import ImageClassification
+    from regard.tasks.protocols import TextModel
 
 One = TypeVar("One")
 
@@ -54,6 +55,12 @@ def read_until_error(given: Iterator[One]) -> tuple[list[One], RegardError | Non
     except RegardError as error:
         return read, error
     return read, None
+
+
+def unseen_values(task: TextModel, text: str) -> dict[str, Any]:
+    """The words of a text that training never saw, as plain values; nothing where the model folder does not say."""
+    unseen = task.unseen_words(text)
+    return {} if unseen is None else {"unseen": [[word.word, word.begin, word.end] for word in unseen]}
 
 
 def image_of(task: ImageClassification, line: str, number: int) -> Any:

@@ -20,10 +20,8 @@ from regard.data.corpora.images import LARGEST, Image
 from regard.data.corpora.labelled import Kind, parse_number, split_labels
 from regard.data.prepare.bpe_dropout import Segmenter, WordTable
 from regard.data.prepare.windowing import CONTINUES, INSIDE, NEIGHBOUR, TAGS, Frame, most_central
-from regard.system import disk
-from regard.text.seen_words import WordCounter
 from regard.text.tags import Scheme, TaggedWords, convert_tags
-from regard.text.tokenizers.vocabulary import WORDS, AnyTokenizer, Vocabularies
+from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 
 Ids = NDArray[np.int64]
 Window = tuple[Ids, Ids]
@@ -69,6 +67,15 @@ class Encoder(ABC, Generic[ExampleT]):
         """The ids of each example of the training or validation part."""
 
     @abstractmethod
+    def read_texts(self, example: ExampleT) -> Sequence[str]:
+        """The texts of an example that the model reads: what may hold words that it never saw."""
+
+    @property
+    @abstractmethod
+    def piece_sizes(self) -> tuple[int, ...]:
+        """Pieces of the vocabulary of the first side, and of the second, where the ids of training are pieces."""
+
+    @abstractmethod
     def fields(self, counts: Sequence[int]) -> dict[str, Any]:
         """Plain values for the index, given the number of examples of each corpus."""
 
@@ -107,7 +114,6 @@ class PairEncoder(Encoder[TextPair]):
         self.vocabularies, self.seed, self.max_tokens = vocabularies, recipe.seed, recipe.data.max_tokens
         self.nothing = f"all pairs are empty or over {self.max_tokens} tokens"
         self._tokenizers = (vocabularies.source, vocabularies.target)
-        self._words = WordCounter()
         self._tables = [
             WordTable(one, Segmenter(one, text.bpe_dropout, self.seed), text.segmentations)
             for one in (self._tokenizers if text.bpe_dropout else ())
@@ -123,11 +129,15 @@ class PairEncoder(Encoder[TextPair]):
         else:
             ids = [one.ids_batch([pair[side] for pair in examples], True) for side, one in enumerate(self._tokenizers)]
             sides = [[(row, len(row)) for row in rows] for rows in ids]
-        found = [self._window(*both) for both in zip(examples, *sides, strict=True)]
-        if part == "train":
-            pairs = zip(examples, found, strict=True)
-            self._words.add(pair[0] for pair, made in pairs if not isinstance(made, RefusedExample))
-        return found
+        return [self._window(*both) for both in zip(examples, *sides, strict=True)]
+
+    def read_texts(self, example: TextPair) -> Sequence[str]:
+        return example[:1]
+
+    @property
+    def piece_sizes(self) -> tuple[int, ...]:
+        """Those of both sides; with BPE-dropout the ids are words."""
+        return () if self._tables else self.vocabularies.sizes
 
     def _window(self, pair: TextPair, source: tuple[Ids, int], target: tuple[Ids, int]) -> Encoded:
         for side, text in enumerate(pair):
@@ -151,8 +161,6 @@ class PairEncoder(Encoder[TextPair]):
         return [fields["sizes"]]
 
     def write_tables(self, folder: Path, files: dict[str, Any], progress: Progress) -> dict[str, Any]:
-        with disk.naming(folder / WORDS):
-            (folder / WORDS).write_bytes(self._words.seen_words().content)
         tables = {}
         for table, side in zip(self._tables, self.sides, strict=False):
             progress("segment", 0)
@@ -174,6 +182,11 @@ class TextEncoder(Encoder[ExampleT], Generic[ExampleT]):
     @abstractmethod
     def own(self) -> dict[str, Any]:
         """Plain values for the index of the prepared data."""
+
+    @property
+    def piece_sizes(self) -> tuple[int, ...]:
+        """Those of the tokenizer; the other side has labels."""
+        return (self.tokenizer.size,) if self.tokenizer else ()
 
     def fields(self, counts: Sequence[int]) -> dict[str, Any]:
         return {"own": self.own}
@@ -235,6 +248,9 @@ class ClassEncoder(TextEncoder[LabelledText]):
         texts = self.tokenizer.ids_batch([text for text, _ in examples])
         return [self._windows(pieces, *example) for pieces, example in zip(texts, examples, strict=True)]
 
+    def read_texts(self, example: LabelledText) -> Sequence[str]:
+        return example[:1]
+
     def _windows(self, pieces: Ids, text: str, label: str) -> Encoded:
         if not text.strip():
             return RefusedExample("empty")
@@ -263,6 +279,9 @@ class ImageEncoder(TextEncoder[Image]):
 
     def characters(self, example: Image) -> int:
         return len(example.pixels)
+
+    def read_texts(self, example: Image) -> Sequence[str]:
+        return ()
 
     @property
     def own(self) -> dict[str, Any]:
@@ -313,6 +332,9 @@ class TagEncoder(TextEncoder[TaggedWords]):
             self._windows(pieces, of_words) if words.text.strip() else RefusedExample("empty")
             for words, pieces, of_words in zip(examples, self.pieces(examples), marks, strict=True)
         ]
+
+    def read_texts(self, example: TaggedWords) -> Sequence[str]:
+        return (example.text,)
 
     def encode_texts(self, texts: Sequence[TaggedWords]) -> list[list[Window]]:
         """The windows of texts whose tags are not known; words that a window counts are marked by the first tag."""
@@ -373,6 +395,9 @@ class DocumentEncoder(TextEncoder[DocumentPart]):
     def encode(self, examples: Sequence[DocumentPart], part: str) -> list[Encoded]:
         texts = self.tokenizer.ids_batch([text for text, _ in examples])
         return [self._window(pieces, *example) for pieces, example in zip(texts, examples, strict=True)]
+
+    def read_texts(self, example: DocumentPart) -> Sequence[str]:
+        return (example.text,)
 
     def _window(self, pieces: Ids, text: str, continues: bool) -> Encoded:
         if not text.strip():

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from regard.config import Recipe
 from regard.data.corpora.corpus import Progress, no_progress
-from regard.data.prepare.encoders import Encoder, RefusedExample, Window
+from regard.data.prepare.encoders import Encoder, Ids, RefusedExample, Window
 from regard.data.prepare.folder import atomic_folder, finish, is_reusable
 from regard.data.prepare.shards import ShardFile, SideWriter
 from regard.data.prepare.split import Examples, Placed
 from regard.data.prepare.windowing import DocumentIndexWriter
+from regard.system import disk
 from regard.system.errors import RegardError
+from regard.text.seen_words import WORDS, WordCounter
 
 BATCH = 2000
 """Most examples of a part that are encoded together."""
@@ -71,15 +75,15 @@ def prepare(
     inputs = {"seed": recipe.seed, "data.max_tokens": recipe.data.max_tokens, **examples.inputs, **rests}
     if not is_reusable(folder, inputs):
         with atomic_folder(folder) as partial:
-            _FolderWriter(examples, partial, progress).write(learn, inputs, review)
+            _FolderWriter(examples, partial, progress, recipe.text.bpe_dropout > 0).write(learn, inputs, review)
     return folder
 
 
 class _FolderWriter:
     """One making of a folder; of each part :data:`BATCH` examples or about :data:`CHARACTERS` are in memory."""
 
-    def __init__(self, examples: Examples[Any], folder: Path, progress: Progress) -> None:
-        self._examples, self._folder, self._progress = examples, folder, progress
+    def __init__(self, examples: Examples[Any], folder: Path, progress: Progress, has_dropout: bool) -> None:
+        self._examples, self._folder, self._progress, self._has_dropout = examples, folder, progress, has_dropout
         self._left_out = LeftOut()
 
     def write(self, learn: Learn, inputs: dict[str, Any], review: Callable[[LeftOut, int], None] | None) -> None:
@@ -87,8 +91,9 @@ class _FolderWriter:
         self._progress("learn", 0)
         encoder = learn(self._examples.train_examples())
         encoder.save(self._folder)
+        seen = _SeenCounter(encoder, self._has_dropout)
         with ExitStack() as stack:
-            train = _PartWriter(self._folder, "train", encoder, self._left_out, stack)
+            train = _PartWriter(self._folder, "train", encoder, self._left_out, stack, seen)
             validation = _PartWriter(self._folder, "validation", encoder, self._left_out, stack)
             for number, placed in enumerate(self._examples.with_parts()):
                 (validation if placed.part == "validation" else train).add(placed)
@@ -105,6 +110,7 @@ class _FolderWriter:
         fields = encoder.fields([train.kept[id(corpus)] for corpus in self._examples.corpora])
         index: dict[str, Any] = {"inputs": inputs, "sides": sides} | ({"wholes": wholes} if wholes else {}) | fields
         index |= encoder.write_tables(self._folder, files, self._progress)
+        seen.write(self._folder)
         index |= {"left_out": {"counts": self._left_out.counts, "examples": self._left_out.examples}}
         index |= {"mended": self._replacements(), "rests": [inputs, encoder.sha256, *encoder.rests(fields)]}
         finish(self._folder, index, files)
@@ -126,6 +132,35 @@ class _FolderWriter:
         ]
 
 
+class _SeenCounter:
+    """Which words and pieces the training examples have.
+
+    Args:
+        encoder: examples to ids.
+        has_dropout: whether training draws other pieces than these, so that those seen are not known.
+    """
+
+    def __init__(self, encoder: Encoder[Any], has_dropout: bool) -> None:
+        self._encoder, self._words = encoder, WordCounter()
+        self._counts = [np.zeros(size, np.int64) for size in (() if has_dropout else encoder.piece_sizes)]
+
+    def add(self, examples: Iterable[Any], sides: Sequence[Sequence[Ids]]) -> None:
+        """Count the words of examples, and the pieces of both sides of their windows."""
+        for example in examples:
+            self._words.add(self._encoder.read_texts(example))
+        for counts_V, ids in zip(self._counts, sides, strict=False):
+            if ids:
+                counts_V += np.bincount(np.concatenate(ids), minlength=len(counts_V))
+
+    def write(self, folder: Path) -> None:
+        """Write the file that :func:`~regard.text.seen_words.read_seen_words` reads, where there are texts."""
+        if not self._words:
+            return
+        unseen = tuple(tuple(np.flatnonzero(counts_V == 0).tolist()) for counts_V in self._counts) or None
+        with disk.naming(folder / WORDS):
+            (folder / WORDS).write_bytes(self._words.seen_words(unseen).content)
+
+
 class _PartWriter:
     """The training or the validation examples being written.
 
@@ -135,10 +170,19 @@ class _PartWriter:
         encoder: examples to ids.
         left_out: takes the examples that are left out.
         stack: closes the files whatever happens.
+        seen: takes the examples that are not left out.
     """
 
-    def __init__(self, folder: Path, part: str, encoder: Encoder[Any], left_out: LeftOut, stack: ExitStack) -> None:
-        self.name, self._encoder, self._left_out = part, encoder, left_out
+    def __init__(
+        self,
+        folder: Path,
+        part: str,
+        encoder: Encoder[Any],
+        left_out: LeftOut,
+        stack: ExitStack,
+        seen: _SeenCounter | None = None,
+    ) -> None:
+        self.name, self._encoder, self._left_out, self._seen = part, encoder, left_out, seen
         self._names = [f"{part}.{side}" for side in encoder.sides]
         sizes = encoder.sizes(part)
         self._writers = [SideWriter(folder, name, size) for name, size in zip(self._names, sizes, strict=True)]
@@ -164,6 +208,7 @@ class _PartWriter:
         self.seen += len(self._waiting)
         coded = self._encoder.encode([placed.example for placed in self._waiting], self.name)
         kept: list[Sequence[Window]] = []
+        examples: list[Any] = []
         for placed, windows in zip(self._waiting, coded, strict=True):
             if placed.part == "shared":
                 windows = RefusedExample("shared with validation")
@@ -172,6 +217,7 @@ class _PartWriter:
                 self._left_out.note(kind, placed, windows.side)
                 continue
             kept.append(windows)
+            examples.append(placed.example)
             self.kept[id(placed.corpus)] += 1
             for text, side in zip(self._texts, placed.example.sides(), strict=False):
                 text.put(f"{side}\n".encode())
@@ -179,8 +225,11 @@ class _PartWriter:
         self._characters = 0
         if self._wholes:
             self._wholes.add([len(windows) for windows in kept])
-        for side, writer in enumerate(self._writers):
-            writer.add([window[side] for windows in kept for window in windows])
+        sides = [[window[side] for windows in kept for window in windows] for side in range(len(self._writers))]
+        for writer, ids in zip(self._writers, sides, strict=True):
+            writer.add(ids)
+        if self._seen:
+            self._seen.add(examples, sides)
         self.windows += sum(map(len, kept))
 
     def close(self, sides: dict[str, Any], files: dict[str, Any], wholes: dict[str, str]) -> None:

@@ -24,7 +24,7 @@ from regard.explore.forward.text_windows import fit_request
 from regard.explore.payload import NO_NUMBERS
 from regard.explore.requests import Request
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.kinds import reads_image, translates
+from regard.tasks.kinds import reads_image, reads_text
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -89,7 +89,7 @@ def forward_pass(models: Models, asked: Request) -> ForwardPass:
 def _with_unseen_words(one: ForwardPass, loaded: LoadedModel) -> ForwardPass:
     """The pass with the words that training never saw."""
     task = loaded.task
-    unseen = task.unseen_words(one.record.source_text) if translates(task) else None
+    unseen = task.unseen_words(one.record.source_text) if reads_text(task) else None
     return one if unseen is None else replace(one, unseen=tuple(unseen))
 
 

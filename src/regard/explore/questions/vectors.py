@@ -20,6 +20,8 @@ from regard.explore.payload import Answer
 from regard.explore.questions.look import token_values
 from regard.explore.requests import UNCHANGED, Changes, Count, ModelRequest, Piece, Place, Scene, Text, question
 from regard.system.errors import RegardError, UsageError
+from regard.tasks.kinds import reads_text
+from regard.text.seen_words import Side
 
 if TYPE_CHECKING:
     from regard.tasks.protocols import Task
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Stack = Literal["encoder", "decoder"]
-Side = Literal["source", "target"]
 TEXTS = 64
 """Most texts per request."""
 NEAREST, PLACES = 100, 5000
@@ -198,10 +199,12 @@ class Table:
     Args:
         tokenizer: of its pieces.
         vector_VD: a row for each piece; the start symbol's is left out.
+        unseen: pieces that no training text has; ``None`` where that is not known.
     """
 
     tokenizer: AnyTokenizer
     vector_VD: NDArray[np.float32]
+    unseen: frozenset[int] | None = None
 
     @classmethod
     def of(cls, task: Task, side: Side) -> Table:
@@ -215,7 +218,8 @@ class Table:
             raise UsageError(f"this model has {' and '.join(there) or 'no'} embeddings of pieces", "side")
         tokenizer = getattr(task, f"{side}_tokenizer")
         weight = getattr(task.model, task.recipe.model.info.stacks[side]).input.tokens.weight
-        return cls(tokenizer, weight[: tokenizer.size].detach().float().cpu().numpy())
+        unseen = task.unseen_pieces(side) if reads_text(task) else None
+        return cls(tokenizer, weight[: tokenizer.size].detach().float().cpu().numpy(), unseen)
 
     def pieces(self, text: str) -> list[int]:
         """A text's pieces, tokenized as within a sentence if that gives fewer, since a word's space belongs to it.
@@ -292,11 +296,14 @@ def embedding_map(
     side: Side = "source",
     text: Text = "",
     count: Annotated[Count, Field(le=PLACES)] = 1500,
+    unseen: bool = False,
 ) -> Answer:
-    """A 2-D map of many pieces by PCA, including those of a text."""
+    """A 2-D map of many pieces by PCA, including those of a text; on request also those that no training text has."""
     table = Table.of(models.load_for(asked).task, side)
     marked = list(dict.fromkeys(table.pieces(text))) if text.strip() else []
-    others = sorted(table.readable(), key=lambda id: not _is_word(table.piece(id)))
+    readable = table.readable()
+    seen = readable if table.unseen is None else [id for id in readable if id not in table.unseen]
+    others = sorted(readable if unseen else seen, key=lambda id: not _is_word(table.piece(id)))
     ids = list(dict.fromkeys([*marked, *others]))[: max(count, len(marked))]
     vector_ND = table.vector_VD[ids]
     plane = Plane.fit(vector_ND)
@@ -305,6 +312,7 @@ def embedding_map(
         "pieces": [table.piece(id) for id in ids],
         "share": plane.share,
         "marked": list(range(len(marked))),
+        "unseen": None if table.unseen is None else len(readable) - len(seen),
     }
     return values, {"place": plane.on(vector_ND).astype(np.float32)}
 

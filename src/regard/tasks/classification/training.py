@@ -32,7 +32,7 @@ from regard.tasks.assets import TextAssets
 from regard.tasks.classification.classifier import Classification, LabelTask, Scores, TextLabelTask
 from regard.tasks.classification.losses import CRITERIA, NUMBER, Labels
 from regard.tasks.protocols import BaseTraining, ProductPaths, ShouldStop, TrainingJob
-from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, text_side
+from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets, text_side
 from regard.tasks.text.task import mean_over_windows
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, tick
 
@@ -272,4 +272,4 @@ class ClassificationJob(TrainingJob):
         """Tokenizer and labels."""
         regression = self.recipe.classification.kind == "regression"
         labels = (NUMBER,) if regression else tuple(prepared.own["labels"])
-        return replace(TextAssets.load(prepared.folder), labels=labels)
+        return replace(prepared_assets(prepared, self.pretrained), labels=labels)

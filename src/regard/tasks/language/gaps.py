@@ -46,7 +46,7 @@ class Gaps:
     def __init__(self, tokenizer: AnyTokenizer, named: Mapping[str, int]) -> None:
         self._tokenizer, self._named = tokenizer, named
         names = sorted({*named, MASK}, key=len, reverse=True)
-        self._gap = re.compile("|".join(map(re.escape, names)))
+        self.pattern = re.compile("|".join(map(re.escape, names)))
         self._apart = getattr(tokenizer, "units", "pieces") == "characters"
 
     def parse(self, text: str) -> GappedText:
@@ -55,7 +55,7 @@ class Gaps:
         Raises:
             UsageError: a gap has no symbol.
         """
-        parts, symbols = self._gap.split(text), self._symbols(text)
+        parts, symbols = self.pattern.split(text), self._symbols(text)
         known, read, gaps = "", list[Read](), []
         for number, part in enumerate(parts):
             before_gap = number < len(symbols)
@@ -72,7 +72,7 @@ class Gaps:
 
     def _symbols(self, text: str) -> list[tuple[int, str]]:
         """The symbol of each gap, and how it is shown."""
-        return [(self._named[name], name) for name in self._gap.findall(text)]
+        return [(self._named[name], name) for name in self.pattern.findall(text)]
 
 
 class SpanGaps(Gaps):
@@ -87,7 +87,7 @@ class SpanGaps(Gaps):
         Raises:
             UsageError: a sentinel stands there twice, or there are more gaps than sentinels.
         """
-        names = self._gap.findall(text)
+        names = self.pattern.findall(text)
         named = [self._named[name] for name in names if name != MASK]
         if len(set(named)) < len(named):
             raise UsageError("every <extra_0>, <extra_1> … of a text must have another number", text[:40])

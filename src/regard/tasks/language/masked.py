@@ -54,6 +54,7 @@ class MaskedLm(TextReader):
             raise RegardError(f"the vocabulary has no symbol {MASK} for hidden words", "tokenizer.json")
         self.mask: int = mask
         self.gaps = Gaps(tokenizer, {MASK: mask, tokenizer.piece(mask): mask})
+        self.marks = self.gaps.pattern
 
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Bert:

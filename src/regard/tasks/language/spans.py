@@ -65,6 +65,7 @@ class SpanCorruption(TextTask[TextAssets, Transformer]):
         never = np.setdiff1d(np.arange(tokenizer.size), said)
         self.symbols = Symbols(tokenizer.start, tokenizer.end, tuple(never.tolist()))
         self.gaps = SpanGaps(tokenizer)
+        self.marks = self.gaps.pattern
 
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Transformer:

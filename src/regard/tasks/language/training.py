@@ -31,7 +31,7 @@ from regard.system.errors import RegardError
 from regard.system.keys import generator
 from regard.tasks.assets import TextAssets
 from regard.tasks.protocols import BaseTraining, InputFiles, ProductPaths, Task, TrainingJob, TrainingTask, device_of
-from regard.tasks.text.preparation import learned_tokenizer, prepare_split
+from regard.tasks.text.preparation import learned_tokenizer, prepare_split, prepared_assets
 from regard.tasks.text.task import TextTask
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss, tick
@@ -122,7 +122,7 @@ class RunningTextJob(TrainingJob):
 
     def assets(self, prepared: PreparedExamples) -> TextAssets:
         """The tokenizer."""
-        return TextAssets.load(prepared.folder)
+        return prepared_assets(prepared, self.pretrained)
 
     def teach(self, task: Task, prepared: PreparedExamples, paths: ProductPaths) -> TrainingTask:
         """The training task for a fresh model."""

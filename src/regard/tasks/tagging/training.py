@@ -23,12 +23,12 @@ from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.windowing import Frame
 from regard.nn import ops
 from regard.nn.layout import Sequences
-from regard.tasks.assets import FittedValues, TagAssets, TextAssets
+from regard.tasks.assets import FittedValues, TagAssets
 from regard.tasks.metrics import calibration
 from regard.tasks.metrics.spans import TagScores, tag_scores
 from regard.tasks.protocols import BaseTraining, ProductPaths, ShouldStop, TrainingJob, device_of
 from regard.tasks.tagging.tagger import Tagging, decode_tags, head_of, split_by, word_scores
-from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, tagged_sides
+from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets, tagged_sides
 from regard.text.tags import Scheme, TaggedWords, inventory, spans_of, split_tag
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss, tick
 
@@ -199,8 +199,10 @@ class TaggingJob(TrainingJob):
 
     def assets(self, prepared: PreparedExamples) -> TagAssets:
         """Tokenizer, tags and scheme."""
-        found = TextAssets.load(prepared.folder)
-        return TagAssets(found.tokenizer, tuple(prepared.own["labels"]), found.fitted, prepared.own["scheme"])
+        found = prepared_assets(prepared, self.pretrained)
+        return TagAssets(
+            found.tokenizer, tuple(prepared.own["labels"]), found.fitted, prepared.own["scheme"], seen=found.seen
+        )
 
 
 def _labels(tags: dict[str, None], scheme: Scheme) -> list[str]:

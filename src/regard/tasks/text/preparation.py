@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,12 @@ def prepare_split(
     names = ("vocabulary", "units", "normalisation", "lowercase", "sample")
     fields = {f"text.{name}": getattr(recipe.text, name) for name in names}
     return PreparedExamples(prepare(examples, recipe, folder, learn, {**rests, **fields}, progress))
+
+
+def prepared_assets(prepared: PreparedExamples, pretrained: Pretrained | None) -> TextAssets:
+    """The tokenizer, and what training reads; what a pretrained model has read before is not known."""
+    found = TextAssets.load(prepared.folder)
+    return found if pretrained is None else replace(found, seen=None)
 
 
 def learned_tokenizer(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
@@ -21,6 +22,7 @@ from regard.system.errors import UsageError
 from regard.tasks.assets import TextAssets
 from regard.tasks.protocols import Read as Read
 from regard.tasks.protocols import TargetWriter, device_of
+from regard.text.seen_words import Side, UnseenWord
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 from regard.training.objective import Loss
 
@@ -72,6 +74,8 @@ class TextTask(BaseTask[AnyTextAssets, AnyModel]):
     """Base class of tasks with one tokenizer and optional labels."""
 
     assets_class: ClassVar[type[Any]] = TextAssets
+    marks: re.Pattern[str] | None = None
+    """What stands for a symbol in a text that is read."""
 
     @property
     def source_tokenizer(self) -> AnyTokenizer:
@@ -82,6 +86,22 @@ class TextTask(BaseTask[AnyTextAssets, AnyModel]):
     def target_tokenizer(self) -> AnyTokenizer:
         """Of what is written, if anything."""
         return self.assets.tokenizer
+
+    def unseen_words(self, text: str) -> list[UnseenWord] | None:
+        """The words of a text that training never saw, in order; None where the model folder does not say.
+
+        As of a translator; what stands for a symbol, such as ``[MASK]``, is no word.
+        """
+        if self.assets.seen is None:
+            return None
+        unseen = self.assets.seen.unseen_words(text)
+        marks = [found.span() for found in self.marks.finditer(text)] if self.marks else []
+        return [word for word in unseen if not any(begin < word.end and word.begin < end for begin, end in marks)]
+
+    def unseen_pieces(self, side: Side) -> frozenset[int] | None:
+        """The pieces that no training text has; None where the model folder does not say."""
+        seen = self.assets.seen
+        return None if seen is None or not seen.unseen_pieces else frozenset(seen.unseen_pieces[0])
 
     def inputs(self, packed: Packed) -> Tokens:
         """The model's input."""

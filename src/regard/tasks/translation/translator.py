@@ -23,7 +23,7 @@ from regard.system.errors import UsageError
 from regard.tasks.metrics.bleu import TranslationScores, score
 from regard.tasks.text.task import BaseTask, Read, read_as, refuse_others
 from regard.text.languages import joiner
-from regard.text.seen_words import UnseenWord
+from regard.text.seen_words import Side, UnseenWord
 from regard.text.sentences import cut, shorten_words
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 
@@ -140,6 +140,14 @@ class Translation(BaseTask[Vocabularies, Transformer | Rnn]):
         are missed; none is named wrongly.
         """
         return None if self.assets.seen is None else self.assets.seen.unseen_words(text)
+
+    def unseen_pieces(self, side: Side) -> frozenset[int] | None:
+        """The pieces of a vocabulary that no training text has, of a joint one on neither side; None if not known."""
+        seen = self.assets.seen
+        if seen is None or not seen.unseen_pieces:
+            return None
+        source, target = map(frozenset, seen.unseen_pieces)
+        return source & target if self.assets.joint else (source if side == "source" else target)
 
     def reads(self, text: str) -> tuple[str, list[Read]]:
         """The encoder's input for a sentence and its characters, for inspection; ``</s>`` comes last."""

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from regard.system.errors import RegardError
 from regard.system.keys import generator
-from regard.text.seen_words import SeenWords
+from regard.text.seen_words import WORDS, SeenWords, read_seen_words
 from regard.text.tokenizers.byte_pieces import Normalisation, Units
 from regard.text.tokenizers.hugging_face import HuggingFaceTokenizer
 from regard.text.tokenizers.tokenizer import Tokenizer, learn, parse_document, read_document
@@ -18,7 +18,6 @@ from regard.text.tokenizers.tokenizer import Tokenizer, learn, parse_document, r
 Item = TypeVar("Item")
 CHUNK = 4096
 JOINT, SOURCE, TARGET = "tokenizer.json", "tokenizer.source.json", "tokenizer.target.json"
-WORDS = "words.source.json"
 """The source words that training read; folders of before have none."""
 AnyTokenizer = Tokenizer | HuggingFaceTokenizer
 
@@ -100,7 +99,7 @@ class Vocabularies:
             RegardError: no tokenizer is there, or one is damaged.
         """
         folder = Path(folder)
-        seen = SeenWords.load(folder / WORDS) if (folder / WORDS).exists() else None
+        seen = read_seen_words(folder)
         if (folder / JOINT).exists():
             both = Tokenizer.load(folder / JOINT)
             return cls(both, both, True, seen)

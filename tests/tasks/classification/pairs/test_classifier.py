@@ -88,6 +88,8 @@ def test_it_trains_to_the_same_bits_and_is_scored(tmp_path: Path) -> None:
     assert whole.recipe.model.segments == 2
     for name, weight in whole.model.state_dict().items():
         assert torch.equal(weight, again.model.state_dict()[name]), name
+    unseen = regard.load(tmp_path / "whole").unseen_words("the zebra runs [SEP] it is a cat")
+    assert [(word.word, word.begin) for word in unseen] == [("zebra", 4)]
     found = whole.evaluate(TASKS["sentence-pairs"].corpus()(files["valid"]))
     assert found.to_dict()["accuracy"] <= 100
     with refused(UsageError, "--set"):

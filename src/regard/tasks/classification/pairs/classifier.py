@@ -37,6 +37,8 @@ def split_pair(given: Pair, where: str = "text") -> tuple[str, str]:
 class PairClassification(TextLabelTask):
     """A classifier of sentence pairs, ready to use; the second text is another segment [Devlin19 §3]."""
 
+    marks = re.compile(re.escape(BETWEEN.strip()))
+
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Reader:
         """The encoder of a recipe with a head for n labels."""

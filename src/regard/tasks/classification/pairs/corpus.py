@@ -169,6 +169,9 @@ class LabelledPairEncoder(TextEncoder[LabelledPair]):
         pieces = iter(self.tokenizer.ids_batch([text for example in examples for text in example.texts]))
         return [self._window(next(pieces), next(pieces), example) for example in examples]
 
+    def read_texts(self, example: LabelledPair) -> Sequence[str]:
+        return example.texts
+
     def _window(self, first: Ids, second: Ids, example: LabelledPair) -> Encoded:
         if example.is_empty:
             return RefusedExample("empty")
