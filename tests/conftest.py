@@ -49,8 +49,8 @@ def _seed() -> None:
         torch.set_num_threads(THREADS)  # a test before may have trained with another number
 
 
-@pytest.fixture(autouse=True)
-def _nothing_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_is_timed() -> Iterator[None]:
     """Two runs of a test are the same run: products are computed as the processor's flags say."""
     from regard.nn import ops
     from regard.training import measure
@@ -59,7 +59,9 @@ def _nothing_is_timed(monkeypatch: pytest.MonkeyPatch) -> None:
         slow: dict[ops.Path, float] = {"exact": 3.0, "onednn": 3.0, "bf16": 3.0}
         return slow | {ops.full(): 2.0} | {ops.choose("auto"): 1.0}
 
-    monkeypatch.setattr(measure, "time_paths", by_flags)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measure, "time_paths", by_flags)
+        yield
 
 
 @pytest.fixture(autouse=True)
