@@ -31,6 +31,9 @@ from typing import Any
 import safetensors.numpy
 
 ROOT = Path(__file__).resolve().parent.parent
+CPUINFO = Path("/proc/cpuinfo")
+FULL = "onednn" if CPUINFO.exists() and "AuthenticAMD" in CPUINFO.read_text() else "exact"
+"""The path of full precision, which is not to be measured."""
 STEPS, SEED = 200, 1
 RENAMED: dict[str, str] = {}
 """Old name → new name of tensors that were renamed, whole names or their beginnings up to a dot.
@@ -59,7 +62,7 @@ class Run:
         files: the files to learn from, as they are made by :func:`write_data`; options of the command line.
         model: lines of the section ``model``.
         training: lines of the section ``training``, beside :data:`FIXED`.
-        precision: of the products; never ``auto``, which goes by the processor.
+        product: the path of products; never ``auto``, which is measured.
         tokens: of a batch.
         text: lines of the section ``text``, where the task reads text.
         sections: further sections.
@@ -69,7 +72,7 @@ class Run:
     files: str
     model: str
     training: str = ""
-    precision: str = "fp32"
+    product: str = FULL
     tokens: int = 256
     text: str | None = "vocabulary = 400\n"
     sections: str = ""
@@ -77,7 +80,7 @@ class Run:
     @property
     def recipe(self) -> str:
         """The recipe in TOML."""
-        fixed = f'{FIXED}precision = "{self.precision}"\ntokens = {self.tokens}\n'
+        fixed = f'{FIXED}product = "{self.product}"\ntokens = {self.tokens}\n'
         parts = [
             f'task = "{self.task}"\nseed = {SEED}\n',
             f"[model]\n{self.model}",
@@ -102,7 +105,7 @@ RUNS = {
         TEXTS,
         ENCODER + 'activation = "gated_gelu"\n',
         'optimiser = "adamw"\nweight_decay = 0.1\nema = 0.9\n',
-        precision="mixed",
+        product="bf16",
         sections=GREEDY,
     ),
     "masked-words": Run("masked-lm", TEXTS, ENCODER),

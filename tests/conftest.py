@@ -11,6 +11,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 THREADS = int(os.environ.get("REGARD_TEST_THREADS", "1"))
 for _variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):  # read when torch loads; tests share their machine
@@ -46,6 +47,21 @@ def _seed() -> None:
     if torch := sys.modules.get("torch"):
         torch.manual_seed(1)
         torch.set_num_threads(THREADS)  # a test before may have trained with another number
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_is_timed() -> Iterator[None]:
+    """Two runs of a test are the same run: products are computed as the processor's flags say."""
+    from regard.nn import ops
+    from regard.training import measure
+
+    def by_flags(*given: Any, **more: Any) -> dict[ops.Path, float]:
+        slow: dict[ops.Path, float] = {"exact": 3.0, "onednn": 3.0, "bf16": 3.0}
+        return slow | {ops.full(): 2.0} | {ops.choose("auto"): 1.0}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measure, "time_paths", by_flags)
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,7 @@ Run = Any
 """The fixture ``regard``: words in; code, out, err."""
 SMALL = settings(
     "text.vocabulary=320 model.d_model=32 model.d_ff=64 model.heads=2 model.layers=1 data.validation=20 "
-    "data.max_tokens=32 training.precision=fp32 training.rate=0.01"
+    "data.max_tokens=32 training.product=exact training.rate=0.01"
 )
 
 

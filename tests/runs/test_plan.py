@@ -10,7 +10,9 @@ import torch
 
 from regard.config import Recipe, Training
 from regard.data.batches.batch import Position
-from regard.runs.plan import ResolvedSettings, _plan, first_event, load_settings, processor
+from regard.nn import ops
+from regard.runs.plan import ResolvedSettings, _choose_paths, _plan, first_event, load_settings, processor
+from regard.system.errors import RegardError, UsageError
 from regard.tasks.protocols import TrainingTask
 from regard.training import budget
 from regard.training import measure as measuring
@@ -19,6 +21,7 @@ from regard.training.checkpoints.files import Files
 from regard.training.optim import FlatOptimiser, schedule
 from regard.training.run import Hooks
 from regard.training.update import MeasuredStep, MeasuredSteps, Update
+from tests.refusals import refused
 from tests.training.toy import Counting
 
 CPU = torch.device("cpu")
@@ -48,6 +51,58 @@ def test_what_came_of_planning_anew_is_gone_on_with() -> None:
     assert again.review == budget.Replanning(at=6, planned=12, steps=20)
     assert again.override(Recipe(training=Training(minutes=5)), None) == again
     assert again.override(Recipe(training=Training(steps=30)), None) == replace(CHOSEN, steps=30)
+
+
+@pytest.mark.parametrize(("path", "exact"), [("exact", "exact"), ("bf16", ops.full())])
+def test_products_that_are_asked_for_are_not_timed(path: ops.Path, exact: ops.Path) -> None:
+    def teach(recipe: Recipe, path: ops.Path) -> TrainingTask:
+        raise AssertionError("nothing is to be timed")
+
+    assert _choose_paths(Recipe(training=Training(product=path)), teach, Hooks(), CPU) == (path, exact, None)
+
+
+def test_products_that_this_machine_does_not_have_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ops, "is_accurate", lambda: False)
+    with refused(UsageError, "training.product"):
+        _choose_paths(Recipe(training=Training(product="onednn")), cast(Any, None), Hooks(), CPU)
+
+
+@pytest.mark.parametrize(
+    ("precision", "product", "exact"),
+    [("auto", "bf16", "onednn"), ("fp32", "onednn", "onednn"), ("mixed", "bf16", "onednn")],
+)
+def test_products_are_computed_by_the_path_that_is_fastest_here(
+    monkeypatch: pytest.MonkeyPatch, precision: ops.Precision, product: ops.Path, exact: ops.Path
+) -> None:
+    monkeypatch.setattr(ops, "is_accurate", lambda: True)
+    monkeypatch.setattr(ops, "native_bf16", lambda device: True)
+    seconds = {"exact": 0.3, "onednn": 0.2, "bf16": 0.1}
+    monkeypatch.setattr(
+        measuring, "time_paths", lambda one, use, batch, recipe, paths, hooks: {p: seconds[p] for p in paths}
+    )
+    batch = (SimpleNamespace(tokens=900), Position())
+    asked: list[Recipe] = []
+
+    def teach(recipe: Recipe, path: ops.Path) -> Any:
+        asked.append(recipe)
+        return SimpleNamespace(batches=SimpleNamespace(iterate=lambda position: iter([batch])))
+
+    found = _choose_paths(Recipe(training=Training(precision=precision, tokens=4096)), teach, Hooks(), CPU)
+    assert found[:2] == (product, exact)
+    assert found[2] is not None
+    assert [one.training.tokens for one in asked] == [1024]
+    assert all(f"{seconds[path]:g} s" in found[2] for path in (product, exact))
+
+
+def test_a_path_and_a_precision_that_differ_are_refused() -> None:
+    with pytest.raises(ValueError, match="product"):
+        Training(product="bf16", precision="fp32")
+
+
+def test_another_path_is_refused_on_resuming(tmp_path: Path) -> None:
+    asked = CHOSEN.override(Recipe(training=Training(product="exact")), None)
+    with refused(RegardError, "chosen.product"):
+        resolved.check(CHOSEN.fields(), asked.fields())
 
 
 def test_what_is_asked_for_anew_takes_its_place() -> None:

@@ -10,11 +10,15 @@ from regard.explore.folders.folder import Folder
 from regard.models import store
 from regard.nn import ops
 from regard.runs import average, conversion
+from regard.system import processor
 from regard.system.errors import Damaged, RegardError, UsageError
 from regard.tasks import model_folder as bundle
+from regard.tasks.assets import PROCESSORS, json_content
 from regard.tasks.model_folder import choose_device, load, load_recipe_and_assets
 from regard.tasks.model_path import fingerprint, model_folder
 from regard.tasks.text.pretrained import Pretrained
+from regard.training.checkpoints import manifest
+from regard.training.checkpoints.files import Files
 from tests.refusals import refused
 from tests.tasks.small_tasks import classifier, encoder, put, translator
 
@@ -32,6 +36,23 @@ def test_what_was_saved_is_loaded(folder: Path) -> None:
     assert not any(parameter.requires_grad for parameter in task.model.parameters())
     products = {module.product for module in task.model.modules() if hasattr(module, "product")}
     assert products == {ops.full("cpu")}
+
+
+@pytest.mark.parametrize("path", ["exact", "onednn", "bf16"])
+@pytest.mark.parametrize("here", [True, False])
+def test_products_are_computed_as_when_it_was_validated(folder: Path, path: ops.Path, here: bool) -> None:
+    kind = processor.kind() if here else "another processor"
+    manifest.replace(folder, {PROCESSORS: [json_content({"paths": {kind: path}})]}, Files())
+    task = load(folder, "cpu")
+    known = here and path in ops.full_paths()
+    products = {module.product for module in task.model.modules() if hasattr(module, "product")}
+    assert products == {path if known else ops.full("cpu")}
+
+
+def test_paths_that_cannot_be_read(folder: Path) -> None:
+    manifest.replace(folder, {PROCESSORS: [json_content({"paths": {"a": "by hand"}})]}, Files())
+    with refused(RegardError, folder / PROCESSORS):
+        load(folder)
 
 
 @pytest.mark.parametrize("name", ["recipe.toml", "tokenizer.json", "model.safetensors"])

@@ -5,8 +5,18 @@ from dataclasses import astuple
 import pytest
 import torch
 
+from regard.data.batches.batch import Position
 from regard.training.budget import Costs
-from regard.training.measure import _container, fit_batch_to_memory, free_memory, keep_pages, measure, peak_memory
+from regard.training.measure import (
+    _container,
+    fastest,
+    fit_batch_to_memory,
+    free_memory,
+    keep_pages,
+    measure,
+    peak_memory,
+    time_paths,
+)
 from regard.training.run import Hooks
 from tests.training.timed import Clock, SlowDisk, Timed
 from tests.training.toy import Corpus, Fast, Play, Toy, assert_same, in_child, recipe, reseed
@@ -31,6 +41,45 @@ def test_an_unlearned_model_that_does_not_stop_is_not_held_against_it(tmp_path):
     costs, _ = timed(tmp_path, clock, 1e9, unlearned=4.0)
     assert costs.text == pytest.approx(2.0 + 12.0 / 4)
     assert costs.spent == pytest.approx(clock.now)
+
+
+def timed_paths(seconds, disturbed=()):
+    """Seconds by path as found, and the calls: a step of a path takes its seconds, a disturbed call ten times them."""
+    clock, calls = Clock(), []
+    toy = Timed(clock, cold=0, step=0.0)
+    now = []
+
+    def loss(batch, before=toy.loss):
+        calls.append(now[-1])
+        clock.work(seconds[now[-1]] * (10.0 if len(calls) in disturbed else 1.0))
+        return before(batch)
+
+    toy.loss = loss
+    batch, _ = next(iter(Corpus().iterate(Position())))
+    hooks = Hooks(reseed=reseed, clock=clock)
+    return time_paths(toy, now.append, batch, recipe(), tuple(seconds), hooks), calls
+
+
+def test_paths_are_timed_in_turns_and_the_best_of_several_counts():
+    found, calls = timed_paths({"exact": 0.2, "onednn": 0.1, "bf16": 0.15}, disturbed=(5, 6))
+    assert found == pytest.approx({"exact": 0.2, "onednn": 0.1, "bf16": 0.15})
+    assert calls == ["exact", "onednn", "bf16"] * (len(calls) // 3)
+    assert len(calls) > 6
+
+
+@pytest.mark.parametrize("seconds", [0.001, 1.0, 30.0])
+def test_timing_paths_is_bounded_and_leaves_out_what_is_slow(seconds):
+    found, calls = timed_paths({"exact": seconds, "bf16": 5 * seconds})
+    assert found == pytest.approx({"exact": seconds})
+    assert calls.count("bf16") == 1
+    assert 2 <= calls.count("exact") <= 8
+
+
+def test_paths_that_are_as_fast_go_to_the_first():
+    seconds = {"exact": 1.02, "onednn": 1.0, "bf16": 0.98}
+    assert fastest(seconds, ("exact", "onednn")) == "exact"
+    assert fastest(seconds, ("exact", "onednn", "bf16")) == "onednn"
+    assert fastest({"exact": 1.0, "bf16": 0.9}, ("exact", "onednn", "bf16")) == "bf16"
 
 
 @pytest.mark.parametrize("limit", [200.0, 40.0, 12.0, 6.0, 2.0])

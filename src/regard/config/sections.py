@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -79,6 +79,10 @@ class Data(Section):
     )
 
 
+PRECISION_OF = {"exact": "fp32", "onednn": "fp32", "bf16": "mixed"}
+"""The precision of each path of products."""
+
+
 class Training(Section):
     """Training: steps, optimiser, schedule, checkpoints [Vaswani17 §5]."""
 
@@ -102,7 +106,11 @@ class Training(Section):
     label_smoothing: float = Field(0.1, ge=0.0, lt=1.0, description="probability mass given to all other pieces")
     precision: Literal["auto", "fp32", "mixed"] = Field(
         "auto",
-        description="mixed: products in bf16, weights and residual stream in fp32; auto: mixed where bf16 is native",
+        description="mixed: products in bf16, weights and residual stream in fp32; auto: whichever trains faster here",
+    )
+    product: Literal["auto", "exact", "onednn", "bf16"] = Field(
+        "auto",
+        description="how products are computed (nn/ops.py); auto: as precision says, measured at the first start",
     )
     ema: float = Field(0.0, ge=0.0, lt=1.0, description="decay of averaged weights; 0 = off; validated and saved if on")
     validate_every: int | None = Field(None, ge=1, description="steps; default: a twentieth of the run")
@@ -123,6 +131,12 @@ class Training(Section):
         ge=1,
         description="non-finite updates in a row before training stops; more than 10 within 1,000 steps stop it too",
     )
+
+    @model_validator(mode="after")
+    def _one_precision(self) -> Self:
+        if self.product != "auto" and self.precision not in ("auto", precision := PRECISION_OF[self.product]):
+            raise ValueError(f"product = {self.product!r} is of precision {precision!r}, not {self.precision!r}")
+        return self
 
 
 class Decoding(Section):

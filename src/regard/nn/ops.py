@@ -27,6 +27,7 @@ from regard.nn.autograd.products import Bf16Linear, OnednnLinear, onednn
 from regard.nn.init import draw
 
 Path = Literal["exact", "onednn", "bf16"]
+Precision = Literal["auto", "fp32", "mixed"]
 
 
 def product(x_TD: Tensor, weight_FD: Tensor, bias_F: Tensor | None, path: Path) -> Tensor:
@@ -129,15 +130,32 @@ def has_narrow_vectors(cpuinfo: str = "/proc/cpuinfo") -> bool:
     return vendors == {"AuthenticAMD"}
 
 
+def full_paths(device: str = "cpu") -> tuple[Path, ...]:
+    """The paths of full precision that this machine has, the simplest first."""
+    has_onednn = torch.device(device).type == "cpu" and is_accurate()
+    return ("exact", "onednn") if has_onednn else ("exact",)
+
+
+def paths(precision: Precision, device: str = "cpu") -> tuple[Path, ...]:
+    """The paths that a precision can take on this machine, the simplest first: to be timed (``training/measure.py``).
+
+    On a GPU nothing is timed: there is what :func:`choose` chooses.
+    """
+    if torch.device(device).type != "cpu":
+        return (choose(precision, device),)
+    mixed: tuple[Path, ...] = ("bf16",) if precision == "mixed" or native_bf16(device) else ()
+    return {"fp32": full_paths(device), "mixed": mixed, "auto": (*full_paths(device), *mixed)}[precision]
+
+
 @functools.cache
 def full(device: str = "cpu") -> Path:
     """The path of full precision: ``onednn`` where torch's default is slow and oneDNN is faithful, else ``exact``.
 
-    Nothing is timed: two runs of one recipe on one machine are the same run, however busy it is.
+    For models whose folder says nothing of this processor, and where nothing can be timed.
     """
     return "onednn" if torch.device(device).type == "cpu" and has_narrow_vectors() and is_accurate() else "exact"
 
 
-def choose(precision: Literal["auto", "fp32", "mixed"], device: str = "cpu") -> Path:
-    """The path of a precision on this machine, by what the hardware is; ``auto`` is mixed where bf16 is native."""
+def choose(precision: Precision, device: str = "cpu") -> Path:
+    """The path of a precision by what the hardware is, where nothing is timed; ``auto``: mixed where bf16 is native."""
     return "bf16" if precision == "mixed" or (precision == "auto" and native_bf16(device)) else full(device)

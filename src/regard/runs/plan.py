@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -15,8 +13,10 @@ from pydantic import Field, PositiveInt, TypeAdapter, ValidationError
 from regard.config import Recipe, Training
 from regard.data.batches.batch import Position
 from regard.nn import ops
-from regard.system.errors import Damaged
-from regard.tasks.protocols import TrainingTask
+from regard.system.errors import Damaged, UsageError
+from regard.system.processor import kind as processor_kind
+from regard.system.processor import name as processor_name
+from regard.tasks.protocols import ProductPaths, TrainingTask
 from regard.training import budget, measure
 from regard.training.checkpoints import resolved
 from regard.training.run import Hooks, snapshot_steps, validation_interval
@@ -42,6 +42,7 @@ class ResolvedSettings:
         tokens, accumulate: target tokens of a batch and batches of an update, fitted to memory.
         product, exact: how products are computed while training, and while validating; see ``nn/ops.py``.
         threads: processor threads; sums depend on them in the last bits.
+        measured: seconds of a step by each path, from which these were chosen, and the processor.
         costs: of a ``--minutes`` run, the measured costs: the fields of ``budget.Costs``.
         planned, reviewed: after re-planning at half-time, the first number of steps, and the step of re-planning.
         select: selection metric, if the minutes leave no time for the recipe's own.
@@ -54,6 +55,7 @@ class ResolvedSettings:
     product: ops.Path
     exact: ops.Path
     threads: PositiveInt
+    measured: str | None = None
     costs: Annotated[tuple[float, ...], Field(min_length=5, max_length=6)] | None = None
     planned: PositiveInt | None = None
     reviewed: PositiveInt | None = None
@@ -63,7 +65,8 @@ class ResolvedSettings:
         """These settings overridden by the current options: only :data:`resolved.ALLOWED` can differ."""
         section = recipe.training
         every, threads = section.validate_every or self.validate_every, threads or self.threads
-        found = replace(self, validate_every=every, threads=threads)
+        product = self.product if section.product == "auto" else section.product  # another one is refused
+        found = replace(self, validate_every=every, threads=threads, product=product)
         if section.steps is None:
             return found
         return replace(found, steps=section.steps, costs=None, planned=None, reviewed=None, select=None)
@@ -114,26 +117,55 @@ def fingerprints(teaching: TrainingTask, device: torch.device) -> dict[str, reso
 
 def processor(device: torch.device) -> str:
     """The name of what computes: another one may give other bits."""
-    if device.type == "cuda":
-        return torch.cuda.get_device_name(device)
-    with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else processor_name()
 
 
 def choose(
     recipe: Recipe, teach: Teach, training: Path, hooks: Hooks, device: torch.device
 ) -> tuple[ResolvedSettings, MeasuredSteps | None]:
     """Measure and choose settings; also returns the steps made while measuring if they equal the run's to the bit."""
-    product, exact = ops.choose(recipe.training.precision, str(device)), ops.full(str(device))
+    product, exact, measured = _choose_paths(recipe, teach, hooks, device)
     tokens, accumulate = _fit_batch(recipe, teach, product, device)
     fitting = recipe.training.model_copy(update={"tokens": tokens, "accumulate": accumulate})
     plan = _plan(teach(recipe.model_copy(update={"training": fitting}), product), training, hooks)
     threads, costs = torch.get_num_threads(), astuple(plan.costs) if plan.costs else None
-    chosen = ResolvedSettings(plan.steps, plan.validate_every, tokens, accumulate, product, exact, threads, costs)
+    chosen = ResolvedSettings(
+        plan.steps, plan.validate_every, tokens, accumulate, product, exact, threads, measured, costs
+    )
     return replace(chosen, select=plan.select), plan.kept
+
+
+def _choose_paths(
+    recipe: Recipe, teach: Teach, hooks: Hooks, device: torch.device
+) -> tuple[ops.Path, ops.Path, str | None]:
+    """How products are computed while training and while validating, and what was measured; says so in a line.
+
+    On a CPU whole steps of the model are timed: what a processor's flags promise, its products need not keep.
+    """
+    section, full = recipe.training, ops.full_paths(str(device))
+    if section.product != "auto":
+        if section.product == "onednn" and section.product not in full:
+            raise UsageError("this machine's oneDNN does not compute in full precision", "training.product")
+        return section.product, section.product if section.product in full else ops.full(str(device)), None
+    among = ops.paths(section.precision, str(device))
+    paths = tuple(dict.fromkeys((*full, *among)))
+    if device.type != "cpu" or len(paths) == 1:
+        return ops.choose(section.precision, str(device)), ops.full(str(device)), None
+    tokens = min(section.tokens, max(recipe.data.max_tokens, measure.TIMED))
+    fitting = recipe.model_copy(update={"training": section.model_copy(update={"tokens": tokens})})
+    teaching = teach(fitting, among[0])
+    batch, _ = next(iter(teaching.batches.iterate(Position())))
+
+    def use(path: ops.Path) -> None:
+        teaching.use(ProductPaths(path, path))
+
+    hooks.reporter.on_event("measuring how this processor multiplies fastest")
+    seconds = measure.time_paths(teaching, use, batch, fitting, paths, hooks)
+    product, exact = measure.fastest(seconds, among), measure.fastest(seconds, full)
+    taken = ", ".join(f"{path} {seconds[path]:.3g} s" if path in seconds else f"{path} slower" for path in paths)
+    measured = f"a step of {batch.tokens:,} tokens: {taken} ({processor_kind()})"
+    hooks.reporter.on_event(f"products: {product}; {measured}")
+    return product, exact, measured
 
 
 def _fit_batch(recipe: Recipe, teach: Teach, product: ops.Path, device: torch.device) -> tuple[int, int]:

@@ -14,13 +14,14 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from regard.config import FORMAT, checksum
 from regard.data.batches.patches import Scale
 from regard.data.prepare.encoders import TOKENIZER
+from regard.nn import ops
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.text.seen_words import WORDS, SeenWords, read_seen_words
 from regard.text.tags import Scheme, detect
 from regard.text.tokenizers.vocabulary import AnyTokenizer, read_tokenizer
 
-LABELS, PIXELS = "labels.json", "pixels.json"
+LABELS, PIXELS, PROCESSORS = "labels.json", "pixels.json", "processors.json"
 Kind = TypeVar("Kind")
 
 
@@ -146,6 +147,12 @@ class LabelsFile(BaseModel):
     def fitted(self) -> FittedValues:
         """The values fitted on the validation texts."""
         return FittedValues(self.temperature, self.threshold)
+
+
+class ProcessorsFile(BaseModel):
+    """What ``processors.json`` holds: the path of products by which the model was validated, by kind of processor."""
+
+    paths: dict[str, ops.Path]
 
 
 def read_json(path: Path, kind: type[Kind]) -> Kind:

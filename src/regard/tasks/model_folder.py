@@ -10,7 +10,9 @@ import torch
 from regard.config import Recipe, recipe_from, recipe_values
 from regard.models.store import check_weights, load_weights
 from regard.nn import ops
+from regard.system import processor
 from regard.system.errors import RegardError, UsageError
+from regard.tasks.assets import PROCESSORS, ProcessorsFile, read_json
 from regard.tasks.model_path import RECIPE as RECIPE
 from regard.tasks.model_path import model_folder
 from regard.tasks.protocols import Assets, Task
@@ -39,7 +41,7 @@ def load(folder: Path | str, device: str | None = None) -> Task:
     check_weights(folder / MODEL, outline(recipe, assets))  # before memory is taken for what a recipe claims
     model = recipe.info.model().build(recipe, assets.sizes)
     load_weights(folder / MODEL, model)
-    return ready(recipe, assets, model, device)
+    return ready(recipe, assets, model, device, validated_paths(folder).get(processor.kind()))
 
 
 def outline(recipe: Recipe, assets: Assets) -> torch.nn.Module:
@@ -49,10 +51,26 @@ def outline(recipe: Recipe, assets: Assets) -> torch.nn.Module:
     return model
 
 
-def ready(recipe: Recipe, assets: Assets, model: torch.nn.Module, device: str | None = None) -> Task:
-    """A model in evaluation mode on its device, its products computed the fastest exact way."""
-    model.eval().requires_grad_(False).to(choose_device(device))
-    ops.use(model, ops.full(str(choose_device(device))))
+def validated_paths(folder: Path) -> dict[str, ops.Path]:
+    """The path of products by which a model was validated, by kind of processor; empty where nothing is recorded."""
+    path = folder / PROCESSORS
+    return dict(read_json(path, ProcessorsFile).paths) if path.is_file() else {}
+
+
+def ready(
+    recipe: Recipe, assets: Assets, model: torch.nn.Module, device: str | None = None, path: ops.Path | None = None
+) -> Task:
+    """A model in evaluation mode on its device, its products computed in full precision.
+
+    Args:
+        recipe, assets, model: of the model.
+        device: where it is to be.
+        path: of products; where it is not given, or this machine lacks it, the processor's flags decide.
+    """
+    chosen = choose_device(device)
+    model.eval().requires_grad_(False).to(chosen)
+    known = path is not None and path in ops.full_paths(str(chosen))
+    ops.use(model, path if path and known else ops.full(str(chosen)))
     task: Task = recipe.info.model()(recipe, assets, model)
     return task
 

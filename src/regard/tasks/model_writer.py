@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,11 @@ from typing import Any
 from regard.config import Model, Recipe, RnnEncoderSection, RnnSection, TransformerSection, recipe_toml
 from regard.decoding.trace import Trace
 from regard.models import store
-from regard.system import disk
-from regard.system.errors import Damaged, NoValidCheckpoint, Stopped, UsageError
+from regard.system import disk, processor
+from regard.system.errors import Damaged, NoValidCheckpoint, RegardError, Stopped, UsageError
+from regard.tasks.assets import PROCESSORS, json_content
 from regard.tasks.metrics.bleu import TranslationScores
-from regard.tasks.model_folder import MODEL, RECIPE, load
+from regard.tasks.model_folder import MODEL, RECIPE, load, validated_paths
 from regard.tasks.protocols import PreparedData, Task, TrainingTask, device_of
 from regard.training.checkpoints import checkpoint, manifest
 from regard.training.checkpoints.files import Files
@@ -206,7 +208,14 @@ class ModelFolderWriter:
                 self.files.remove(self.output / name)
 
     def _standing(self) -> dict[str, list[bytes]]:
-        return {**self._assets(self.teaching.task), RECIPE: [recipe_toml(self.recipe).encode()]}
+        """Recipe and assets, and how products are computed where it is validated."""
+        standing = {**self._assets(self.teaching.task), RECIPE: [recipe_toml(self.recipe).encode()]}
+        if device_of(self.teaching.model).type != "cpu":
+            return standing
+        paths = {processor.kind(): self.teaching.paths.exact}
+        with suppress(RegardError):  # damaged: it is written anew
+            paths = {**validated_paths(self.output), **paths}
+        return {**standing, PROCESSORS: [json_content({"paths": dict(sorted(paths.items()))})]}
 
     @staticmethod
     def _assets(task: Task) -> dict[str, list[bytes]]:

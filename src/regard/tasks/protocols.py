@@ -220,6 +220,13 @@ class TrainingTask(Objective, Protocol):
     def epochs(self) -> int:
         """Default passes over the data."""
 
+    @property
+    def paths(self) -> ProductPaths:
+        """How products are computed."""
+
+    def use(self, paths: ProductPaths) -> None:
+        """Compute products by these paths from now on."""
+
     def data_lines(self) -> list[str]:
         """The data in a line or two, for the card."""
 
@@ -249,11 +256,21 @@ class BaseTraining(ABC, Generic[AnyTask]):
         prepared: the data.
         paths: how products are computed.
         size: of the data as the table of sizes counts it: texts, images or characters.
+        criterion: the loss, if it computes products.
     """
 
-    def __init__(self, task: AnyTask, prepared: Any, paths: ProductPaths, size: int) -> None:
-        self.task, self.prepared, self.paths, self.size = task, prepared, paths, size
-        ops.use(task.model, paths.training)
+    def __init__(
+        self, task: AnyTask, prepared: Any, paths: ProductPaths, size: int, criterion: nn.Module | None = None
+    ) -> None:
+        self.task, self.prepared, self.size = task, prepared, size
+        self._parts = [task.model] if criterion is None else [task.model, criterion]
+        self.use(paths)
+
+    def use(self, paths: ProductPaths) -> None:
+        """Compute products by these paths from now on."""
+        self.paths = paths
+        for part in self._parts:
+            ops.use(part, paths.training)
 
     @abstractmethod
     def predict_validation(self, done: Done = ignore_progress) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -13,8 +13,9 @@ from pathlib import Path
 import torch
 
 from regard.config import Recipe
-from regard.data.batches.batch import Position
+from regard.data.batches.batch import Batch, Position
 from regard.models import store
+from regard.nn import ops
 from regard.training.budget import Costs
 from regard.training.checkpoints import checkpoint
 from regard.training.checkpoints.files import Files
@@ -37,6 +38,12 @@ _OPEN = 10**9
 """Steps, while it is not known how many: the schedule is still in its warm-up, or where it has no end."""
 _PLACE = "measured"
 """The folder of the discarded save, below ``training/``."""
+_ROUNDS, _SECONDS = 7, 2.5
+"""Most rounds in which paths of products are timed, and seconds after which no third round begins."""
+_TIE, _SLOW = 0.03, 2.0
+"""Two paths are as fast within this share; one that takes this many times the best at first is left out."""
+TIMED = 1024
+"""Most target tokens of a step by which paths are timed."""
 _SHARE = 0.8
 """Of the free memory a batch may take; the rest is for what other processes and longer sentences need."""
 
@@ -80,6 +87,53 @@ def measure(
     seconds = [step.seconds for step in made]
     counted = seconds[min(_COLD, len(made) // 2) :]
     return Costs(sum(counted) / len(counted), loss, text, save, hooks.clock() - began), MeasuredSteps(made, optimiser)
+
+
+def time_paths(
+    objective: Objective,
+    use: Callable[[ops.Path], None],
+    batch: Batch,
+    recipe: Recipe,
+    paths: Sequence[ops.Path],
+    hooks: Hooks,
+) -> dict[ops.Path, float]:
+    """Seconds of a whole step by each path of products, the best of several that are made in turns on one batch.
+
+    The first round is not counted: caches fill and kernels are chosen. A path that is slow there is left out.
+
+    Args:
+        objective: a separate task; its weights change.
+        use: makes it compute products by a path.
+        batch: what every step reads.
+        recipe: of the run.
+        paths: to be timed.
+        hooks: the clock.
+    """
+    section = recipe.training.model_copy(update={"steps": recipe.training.steps or _OPEN})
+    optimiser = FlatOptimiser(objective.model, section)
+    updates = Updates(objective, optimiser, recipe, schedule(section, recipe.model.d_model), hooks.reseed)
+    objective.model.train()
+    began = hooks.clock()
+
+    def once(path: ops.Path) -> float:
+        use(path)
+        return seconds_of(lambda: updates.make(1, [batch]), hooks)
+
+    first = {path: once(path) for path in paths}
+    found = {path: float("inf") for path in paths if first[path] <= _SLOW * min(first.values())}
+    for number in range(_ROUNDS):
+        if number >= _FEWEST and hooks.clock() - began > _SECONDS:
+            break
+        for path in found:
+            found[path] = min(found[path], once(path))
+    return found
+
+
+def fastest(seconds: Mapping[ops.Path, float], among: Sequence[ops.Path]) -> ops.Path:
+    """The fastest of some paths; of those that are as fast within 3 %, the first."""
+    known = [path for path in among if path in seconds]
+    best = min(seconds[path] for path in known)
+    return next(path for path in known if seconds[path] <= (1 + _TIE) * best)
 
 
 def seconds_of(work: Callable[[], object], hooks: Hooks) -> float:

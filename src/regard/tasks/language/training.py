@@ -165,11 +165,10 @@ class RunningTextTraining(BaseTraining[TextTask[Any, Any]]):
     def __init__(
         self, task: TextTask[Any, Any], prepared: PreparedExamples, paths: ProductPaths, characters: int
     ) -> None:
-        super().__init__(task, prepared, paths, characters)
         recipe = task.recipe
-        self.batches = self.guessing(prepared.text, prepared.labels, recipe.seed).feed(recipe, prepared.fingerprint)
         self.criterion = SmoothedCrossEntropy(recipe.training.label_smoothing)
-        ops.use(self.criterion, paths.training)
+        super().__init__(task, prepared, paths, characters, self.criterion)
+        self.batches = self.guessing(prepared.text, prepared.labels, recipe.seed).feed(recipe, prepared.fingerprint)
 
     @abstractmethod
     def guessing(self, text: Shards, labels: Shards, seed: int | None) -> PredictionExamples | SpanCorruptionExamples:

@@ -66,10 +66,9 @@ class TranslationTraining(BaseTraining[Translation]):
     """
 
     def __init__(self, task: Translation, batches: PairBatches, prepared: PreparedPairs, paths: ProductPaths) -> None:
-        super().__init__(task, prepared, paths, batches.pairs)
-        self.batches = batches
         self.criterion = SmoothedCrossEntropy(task.recipe.training.label_smoothing)
-        ops.use(self.criterion, paths.training)
+        super().__init__(task, prepared, paths, batches.pairs, self.criterion)
+        self.batches = batches
 
     @property
     def epochs(self) -> int:

@@ -21,8 +21,8 @@ from regard.training.progress import Progress
 
 Resume = Literal["auto", "must", "never"]
 _MODEL = ("recipe.toml", "model.safetensors", "card.md", manifest.NAME, manifest.NEXT)
-_ASSETS = ("labels.json", "pixels.json")
-"""Asset files other than tokenizers: labels and scales."""
+_ASSETS = ("labels.json", "pixels.json", "processors.json")
+"""Asset files other than tokenizers: labels, scales, and how products were computed."""
 _BEFORE = "training.before-"
 _TAKEN = "holds something already; name a new folder"
 FIRST, LAST = ("model.safetensors", "model.bin"), ("config.json", "manifest.json")

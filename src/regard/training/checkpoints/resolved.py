@@ -18,7 +18,8 @@ Fields = Mapping[str, Plain]
 """Dotted names to plain values: ``training.rate``, ``chosen.steps``, ``fingerprint.data``.
 
 ``chosen`` is what was measured or looked up at the first start: steps, validate_every, tokens, accumulate, product and
-exact (the paths of matrix products while training and while validating), threads. Of a ``--minutes`` run also
+exact (the paths of matrix products while training and while validating), measured (what they were chosen by),
+threads. Of a ``--minutes`` run also
 costs (``budget.Costs``), select (if there is no time for the recipe's own), and after re-planning at half-time
 planned (the first number of steps) and reviewed (the step of re-planning).
 ``fingerprint`` is data, tokenizer, torch and processor.
@@ -36,8 +37,8 @@ ALLOWED = frozenset(
 """Fields that may differ if ``--allow-mismatch`` names them. A run with other data, vocabularies,
 sizes, batches or another seed is another run. (``decoding`` may always differ.)"""
 
-_FREE = {"training.keep", "training.save_every", "training.max_skipped"}
-"""May change from one start to the next: they do not change the weights."""
+_FREE = {"training.keep", "training.save_every", "training.max_skipped", "training.product"}
+"""May change from one start to the next: they do not change the weights; ``chosen.product`` says what was chosen."""
 _WARN = {"fingerprint.torch"}
 
 
