@@ -8,7 +8,7 @@ import gzip
 import json
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -58,16 +58,18 @@ class File:
     Args:
         name: below the page's folder.
         content: its bytes.
+        more: headers in the place of the usual ones.
     """
 
     name: str
     content: bytes
+    more: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def headers(self) -> dict[str, str]:
         """Content type and caching; files without a hash in their name are revalidated every time."""
         kept = {"Cache-Control": FOR_EVER} if HASHED.search(self.name) else {}
-        return {"Content-Type": TYPES.get(Path(self.name).suffix, OTHER), **kept}
+        return {"Content-Type": TYPES.get(Path(self.name).suffix, OTHER), **kept, **self.more}
 
     @cached_property
     def gzip_content(self) -> bytes | None:

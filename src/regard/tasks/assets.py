@@ -149,7 +149,7 @@ class LabelsFile(BaseModel):
         return FittedValues(self.temperature, self.threshold)
 
 
-class ProcessorsFile(BaseModel):
+class ProcessorFile(BaseModel):
     """What ``processors.json`` holds: the path of products by which the model was validated, by kind of processor."""
 
     paths: dict[str, ops.Path]

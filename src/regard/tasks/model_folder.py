@@ -12,7 +12,7 @@ from regard.models.store import check_weights, load_weights
 from regard.nn import ops
 from regard.system import processor
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.assets import PROCESSORS, ProcessorsFile, read_json
+from regard.tasks.assets import PROCESSORS, ProcessorFile, read_json
 from regard.tasks.model_path import RECIPE as RECIPE
 from regard.tasks.model_path import model_folder
 from regard.tasks.protocols import Assets, Task
@@ -54,7 +54,7 @@ def outline(recipe: Recipe, assets: Assets) -> torch.nn.Module:
 def validated_paths(folder: Path) -> dict[str, ops.Path]:
     """The path of products by which a model was validated, by kind of processor; empty where nothing is recorded."""
     path = folder / PROCESSORS
-    return dict(read_json(path, ProcessorsFile).paths) if path.is_file() else {}
+    return dict(read_json(path, ProcessorFile).paths) if path.is_file() else {}
 
 
 def ready(

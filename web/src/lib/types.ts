@@ -24,6 +24,8 @@ export interface Model {
   family: string
   title: string
   kinds: Partial<Record<Kind, [number, number]>>
+  /** Of a module of one's own: the path of the part that is each layer. */
+  parts?: Partial<Record<Kind, string[]>>
   stacks: Stack[]
   d_model: number
   divisor: number
