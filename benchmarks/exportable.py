@@ -23,7 +23,7 @@ from writing import curve, sentences
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "exportable.jsonl"
 PLACES = ("pre", "post")
-STEPS = 900
+STEPS = 600
 
 
 def options() -> argparse.Namespace:

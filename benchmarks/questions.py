@@ -179,6 +179,47 @@ def language_models(sessions: list[Session]) -> Lines:
     ]
 
 
+POSITIONS = {
+    "shakespeare": ("validation loss", "Shakespeare, nats a character"),
+    "multi30k": ("bleu", "Multi30k en-de, BLEU of the validation pairs"),
+}
+"""Of each text the measure of the table of positions, and its name."""
+
+
+def positions(sessions: list[Session]) -> Lines:
+    """A language model and a translator with each kind of positions, every seed by itself."""
+    rows, told = rows_of(sessions), list[Row]()
+    for text, (measure, name) in POSITIONS.items():
+        for row in sorted((row for row in rows if row["text"] == text), key=lambda row: int(row["seed"])):
+            run = f"{name}, {row['steps']:,} steps, seed {row['seed']}"
+            told.append({"run": run, "positions": row["positions"], "value": row[measure]})
+    return [
+        "The recipes of tiny Shakespeare and of Multi30k, everything equal but `model.positions`; one thread; scored",
+        "on validation data. Both recipes were chosen with relative positions; nothing is claimed beyond these runs.",
+        "",
+        *grid(pivot(told, "run", "positions", "value")),
+    ]
+
+
+def exportable(sessions: list[Session]) -> Lines:
+    """The loss of masked words with the norm where each form of a BERT has it, every seed by itself."""
+    told = [
+        {
+            "seed": row["seed"],
+            "steps": row["steps"],
+            "norm": f"{row['norm place']}-norm",
+            "value": row["validation loss"],
+        }
+        for row in rows_of(sessions)
+    ]
+    return [
+        "Masked words by the defaults (pre-norm), and with `model.norm_place = post`, which BERT has: nats a masked",
+        "piece of text that was held back, after as many steps; one thread.",
+        "",
+        *grid(pivot(told, "seed", "norm", "value")),
+    ]
+
+
 def pronoun(session: Session) -> Lines:
     """The heads that matter, and what the best of each kind looks at."""
     rows = session["rows"]

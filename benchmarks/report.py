@@ -31,6 +31,8 @@ QUESTIONS = (
     ("reading", "Does a classifier see that a text is of no class?", questions.no_class),
     ("reading", "Are the probabilities of classes right?", questions.calibration),
     ("writing", "How good are language models?", questions.language_models),
+    ("positions", "Which kind of positions?", questions.positions),
+    ("exportable", "What does a form that can be exported cost?", questions.exportable),
     ("training", "How fast is training, against whom?", questions.against_peers),
     ("training", "What does training cost in memory, and how much of a batch is padding?", questions.memory),
 )
