@@ -79,6 +79,8 @@ class Data(Section):
     )
 
 
+Product = Literal["exact", "onednn", "bf16"]
+"""How matrix products are computed: the paths of ``nn/ops.py``."""
 PRECISION_OF = {"exact": "fp32", "onednn": "fp32", "bf16": "mixed"}
 """The precision of each path of products."""
 
@@ -108,7 +110,7 @@ class Training(Section):
         "auto",
         description="mixed: products in bf16, weights and residual stream in fp32; auto: whichever trains faster here",
     )
-    product: Literal["auto", "exact", "onednn", "bf16"] = Field(
+    product: Literal["auto"] | Product = Field(
         "auto",
         description="how products are computed (nn/ops.py); auto: as precision says, measured at the first start",
     )

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from regard.config import FORMAT, checksum
+from regard.config.sections import Product
 from regard.data.batches.patches import Scale
 from regard.data.prepare.encoders import TOKENIZER
-from regard.nn import ops
 from regard.system import disk
 from regard.system.errors import RegardError
 from regard.text.seen_words import WORDS, SeenWords, read_seen_words
@@ -152,7 +152,7 @@ class LabelsFile(BaseModel):
 class ProcessorFile(BaseModel):
     """What ``processors.json`` holds: the path of products by which the model was validated, by kind of processor."""
 
-    paths: dict[str, ops.Path]
+    paths: dict[str, Product]
 
 
 def read_json(path: Path, kind: type[Kind]) -> Kind:
