@@ -12,7 +12,7 @@ from regard.data.batches.patches import Scale
 from regard.models.presets import PRESETS
 from regard.models.store import weights
 from regard.system.errors import UsageError
-from regard.tasks.defaults import READINGS, SIZES
+from regard.tasks.training.defaults import READINGS, SIZES
 from regard.text.tokenizers.tokenizer import learn
 from tests.convert.small_folders import TEXTS
 from tests.refusals import refused

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from regard.system.errors import NoValidCheckpoint
-from regard.tasks import model_writer
 from regard.tasks.model_folder import load
+from regard.tasks.training import model_writer
 from regard.training.checkpoints import manifest
 from regard.training.progress import Best, Progress
 from tests.refusals import refused

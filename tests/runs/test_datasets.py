@@ -10,8 +10,8 @@ from regard.config import TASKS, Recipe, TaskInfo
 from regard.data.corpora.labelled import open_labelled
 from regard.runs.datasets import DATA, training_job
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.defaults import READINGS
 from regard.tasks.protocols import InputFiles
+from regard.tasks.training.defaults import READINGS
 from tests.refusals import refused
 from tests.tasks.classification.small_classifiers import rows, written
 

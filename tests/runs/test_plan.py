@@ -13,7 +13,7 @@ from regard.data.batches.batch import Position
 from regard.nn import ops
 from regard.runs.plan import ResolvedSettings, _choose_paths, _plan, first_event, load_settings, processor
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.protocols import TrainingTask
+from regard.tasks.training.base import TrainingTask
 from regard.training import budget
 from regard.training import measure as measuring
 from regard.training.checkpoints import resolved

@@ -24,7 +24,8 @@ from regard.tasks.language.generator_training import LanguageModelTraining, docu
 from regard.tasks.language.masked import MaskedLm
 from regard.tasks.language.spans import SpanCorruption
 from regard.tasks.language.training import VocabularySample
-from regard.tasks.protocols import InputFiles, ProductPaths
+from regard.tasks.protocols import InputFiles
+from regard.tasks.training.base import ProductPaths
 from tests.refusals import refused
 from tests.tasks.trials import evenly, shares
 from tests.training.toy import Counting

@@ -132,7 +132,7 @@ _ROWS = (
         writes="classes",
         command="classify",
         model_class="regard.tasks.classification.pairs.classifier:PairClassification",
-        job_class="regard.tasks.classification.pairs.classifier:PairJob",
+        job_class="regard.tasks.classification.pairs.training:PairJob",
         open_corpus="regard.tasks.classification.pairs.corpus:open_labelled_pairs",
         texts=2,
     ),

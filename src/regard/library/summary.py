@@ -11,8 +11,8 @@ from regard.explore.questions.export import describe_changes
 from regard.explore.requests import AblationRequest, Request
 from regard.system import disk
 from regard.system.errors import RegardError
-from regard.tasks.model_writer import CARD, SCORES, size_line
 from regard.tasks.protocols import Task
+from regard.tasks.training.model_writer import CARD, SCORES, size_line
 from regard.text.languages import UNKNOWN
 
 LABELS = 12

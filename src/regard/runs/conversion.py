@@ -15,11 +15,11 @@ from regard.convert import DECIDING, Exports, ImportedModel, exports, hub_files,
 from regard.data.prepare.folder import sha256_of
 from regard.models import store
 from regard.system.errors import RegardError, UsageError
-from regard.tasks import model_writer
 from regard.tasks.assets import ImageAssets, TagAssets, TextAssets
 from regard.tasks.kinds import labels_examples
 from regard.tasks.model_folder import MODEL, RECIPE, load
 from regard.tasks.protocols import Assets, Task
+from regard.tasks.training import model_writer
 from regard.text.tokenizers.tokenizer import Tokenizer
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
 from regard.training.checkpoints import manifest

@@ -18,8 +18,9 @@ from regard.runs.options import corpora
 from regard.system.errors import UsageError
 from regard.tasks.images.training import batch_defaults, refuse_other_sizes, size_defaults
 from regard.tasks.language.training import open_text
-from regard.tasks.protocols import InputFiles, TrainingJob, refuse_pipes
+from regard.tasks.protocols import InputFiles, refuse_pipes
 from regard.tasks.text.preparation import uses_bpe_dropout
+from regard.tasks.training.base import TrainingJob
 
 Tell = Callable[[str], None]
 

@@ -16,8 +16,8 @@ from regard.data.corpora.corpus import Corpus, TextPair
 from regard.data.corpora.pairs import PairTable, open_pairs
 from regard.models.presets import PRESETS, preset
 from regard.system.errors import UsageError
-from regard.tasks.defaults import defaults
 from regard.tasks.protocols import Files
+from regard.tasks.training.defaults import defaults
 from regard.text.languages import language_of
 
 

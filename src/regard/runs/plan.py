@@ -16,7 +16,7 @@ from regard.nn import ops
 from regard.system.errors import Damaged, UsageError
 from regard.system.processor import kind as processor_kind
 from regard.system.processor import name as processor_name
-from regard.tasks.protocols import ProductPaths, TrainingTask
+from regard.tasks.training.base import ProductPaths, TrainingTask
 from regard.training import budget, measure
 from regard.training.checkpoints import resolved
 from regard.training.run import Hooks, snapshot_steps, validation_interval

@@ -21,11 +21,11 @@ from regard.runs.plan import LENGTH, ResolvedSettings, choose, fingerprints, loa
 from regard.system import VERSION
 from regard.system.errors import Damaged, RegardError
 from regard.system.keys import key
-from regard.tasks import model_writer
-from regard.tasks.defaults import FEWEST, refuse_too_large
 from regard.tasks.model_folder import load
-from regard.tasks.model_writer import ModelFolderWriter
-from regard.tasks.protocols import ProductPaths, TrainingJob, TrainingTask
+from regard.tasks.training import model_writer
+from regard.tasks.training.base import ProductPaths, TrainingJob, TrainingTask
+from regard.tasks.training.defaults import FEWEST, refuse_too_large
+from regard.tasks.training.model_writer import ModelFolderWriter
 from regard.training.budget import Costs, time_summary
 from regard.training.checkpoints import manifest, provenance, resolved
 from regard.training.checkpoints.output_folder import Action, Resume, claim_output

@@ -10,7 +10,7 @@ from pathlib import Path
 from regard.system.errors import RegardError
 from regard.tasks.model_folder import load
 from regard.tasks.model_path import model_folder
-from regard.tasks.model_writer import final
+from regard.tasks.training.model_writer import final
 from regard.training.checkpoints import manifest
 from regard.training.checkpoints.files import Files
 from regard.training.checkpoints.output_folder import hold_lock, is_finished, left_behind

@@ -5,29 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from regard.config import BertSection, Recipe, VitSection
 from regard.config.families import Model, Recurrent
 from regard.data.prepare.windowing import Frame, most_central
-from regard.models.bert import Bert
-from regard.models.build import bert, vectors
-from regard.models.inputs import Tokens
-from regard.nn.hooks import capture
-from regard.nn.recurrent import Stack
 from regard.system.errors import UsageError
 from regard.tasks.images.classifier import Image, ImageClassification
 from regard.tasks.protocols import TextModel, device_of
-from regard.tasks.text.task import TextReader, forward_batches, refuse_others
+from regard.tasks.text.task import TextReader, forward_batches, inference_mode, refuse_others
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from regard.models.bert import Bert
+    from regard.models.inputs import Tokens
 
 Floats = NDArray[np.float32]
 Pool = Literal["first", "mean", "max", "last"]
-Answer = Callable[[Any], Tensor]
+Answer = Callable[[Any], "Tensor"]
 """The vectors of packed texts' tokens, or of images' patches, at the requested layer."""
 
 POOLS: dict[str, Callable[[Floats], Floats]] = {
@@ -133,7 +132,7 @@ class TextVectors:
             found.append(TokenVectors(one.text, tuple(one.ids[:count]), pieces, tuple(one.offsets[:count]), rows))
         return found
 
-    @torch.inference_mode()
+    @inference_mode
     def _encode(self, texts: Sequence[str], ids: Sequence[NDArray[np.int64]]) -> list[tuple[Floats, Floats, Floats]]:
         """For each text the vectors of its start symbols, its pieces, and its end symbols."""
         groups = [
@@ -170,6 +169,9 @@ def layer_of(model: Any, section: Model, layer: int | None) -> Answer:
     Raises:
         UsageError: there is no such layer.
     """
+    from regard.nn.hooks import capture
+    from regard.nn.recurrent import Stack
+
     name, options = section.info.stacks["source"], {"causal": True} if section.info.causal else {}
     part, recurrent = getattr(model, name), isinstance(section, Recurrent)
     layers = list(part.stack.layers if recurrent else part.layers)
@@ -218,6 +220,8 @@ class Encoding(TextReader):
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Bert:
         """The encoder of a recipe."""
+        from regard.models.build import bert, vectors
+
         assert isinstance(recipe.model, BertSection)
         return bert(recipe.model, sizes[0], vectors(recipe.model), key)
 
@@ -275,7 +279,7 @@ class ImageVectors:
         found = self._encode(images)[:, 1:]
         return unit_rows(found) if normalise else found
 
-    @torch.inference_mode()
+    @inference_mode
     def _encode(self, images: Sequence[Image]) -> Floats:
         """For each image the vectors of its class token and its patches."""
         batches = self.task.batches(self.task.images(images))

@@ -1,31 +1,26 @@
-"""Protocols of tasks and their assets; the input files of a task, and the bases of training tasks and jobs."""
+"""Protocols of loaded tasks and their assets, and the input files of a task; no torch."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
-
-import torch
-from torch import nn
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from regard.config import Recipe, TaskInfo
-from regard.data.corpora.corpus import Progress
-from regard.nn import ops
 from regard.system.errors import UsageError
-from regard.tasks.defaults import epochs_for
-from regard.tasks.text.pretrained import Pretrained
-from regard.training.objective import BatchSource, Done, Objective, ignore_progress
 
 if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
     from regard.data.batches.batch import Packed
     from regard.decoding.hypotheses import Symbols
     from regard.models.gpt import Gpt
     from regard.models.inputs import Tokens
     from regard.models.rnn import Reader, Rnn
     from regard.models.transformer import Transformer
+    from regard.tasks.text.pretrained import Pretrained
     from regard.text.seen_words import Side, UnseenWord
     from regard.text.tokenizers.vocabulary import AnyTokenizer
 
@@ -183,155 +178,6 @@ class TargetWriter(TextWriter, Protocol):
 
 
 AnyTask = TypeVar("AnyTask", bound=Task)
-
-
-class PreparedData(Protocol):
-    """Data ready to be learned from."""
-
-    fingerprint: str
-    left_out: dict[str, Any]
-    mended: list[str]
-
-
-class BatchedData(BatchSource, Protocol):
-    """A feed that knows how long a pass over the data is."""
-
-    @property
-    def batches_per_epoch(self) -> float:
-        """About how many batches a pass has."""
-
-
-class TrainingTask(Objective, Protocol):
-    """A training task: objective and data, and the card lines at the end."""
-
-    @property
-    def task(self) -> Task:
-        """The task, its model in training."""
-
-    @property
-    def prepared(self) -> PreparedData:
-        """The data."""
-
-    @property
-    def batches(self) -> BatchedData:
-        """The training batches."""
-
-    @property
-    def epochs(self) -> int:
-        """Default passes over the data."""
-
-    @property
-    def paths(self) -> ProductPaths:
-        """How products are computed."""
-
-    def use(self, paths: ProductPaths) -> None:
-        """Compute products by these paths from now on."""
-
-    def data_lines(self) -> list[str]:
-        """The data in a line or two, for the card."""
-
-    def final_seconds(self, loss: float, text: float) -> float:
-        """About how long :meth:`finish` takes, by the seconds of a validation without and with what takes long."""
-
-    def finish(self, task: Task, should_stop: ShouldStop) -> list[str]:
-        """Card lines with the saved model's scores on the validation data.
-
-        It may fit values on that data, e.g. a threshold, and keep them in the assets.
-        """
-
-
-@dataclass(frozen=True)
-class ProductPaths:
-    """How products are computed while training, and while validating (``nn/ops.py``)."""
-
-    training: ops.Path = "exact"
-    exact: ops.Path = "exact"
-
-
-class BaseTraining(ABC, Generic[AnyTask]):
-    """What every training task has.
-
-    Args:
-        task: the model to train.
-        prepared: the data.
-        paths: how products are computed.
-        size: of the data as the table of sizes counts it: texts, images or characters.
-        criterion: the loss, if it computes products.
-    """
-
-    def __init__(
-        self, task: AnyTask, prepared: Any, paths: ProductPaths, size: int, criterion: nn.Module | None = None
-    ) -> None:
-        self.task, self.prepared, self.size = task, prepared, size
-        self._parts = [task.model] if criterion is None else [task.model, criterion]
-        self.use(paths)
-
-    def use(self, paths: ProductPaths) -> None:
-        """Compute products by these paths from now on."""
-        self.paths = paths
-        for part in self._parts:
-            ops.use(part, paths.training)
-
-    @abstractmethod
-    def predict_validation(self, done: Done = ignore_progress) -> Any:
-        """The validation data through the model as it is, in full precision."""
-
-    @property
-    def model(self) -> Any:
-        """The model to train."""
-        return self.task.model
-
-    @property
-    def epochs(self) -> int:
-        """By the table of sizes."""
-        return epochs_for(self.task.recipe.task, self.size, self.task.recipe.model.family)
-
-    def trial(self, generate: bool, done: Done) -> None:
-        """The validation data through the model; nothing takes longer."""
-        if not generate:
-            self.predict_validation(done)
-
-    def final_seconds(self, loss: float, text: float) -> float:
-        """As a validation."""
-        return loss
-
-
-@dataclass(frozen=True)
-class TrainingJob(ABC):
-    """One task on its data, before there is a model.
-
-    Args:
-        recipe: of the run.
-        pretrained: the model to initialise from.
-    """
-
-    recipe: Recipe
-    pretrained: Pretrained | None = field(default=None, kw_only=True)
-    task: ClassVar[type[Any]]
-    training: ClassVar[type[Any]]
-    """The class of its training task."""
-
-    @abstractmethod
-    def prepare(self, folder: Path, progress: Progress) -> Any:
-        """The prepared data of the run, made or reused in ``folder``."""
-
-    @abstractmethod
-    def assets(self, prepared: Any) -> Any:
-        """The assets of the model."""
-
-    def teach(self, task: Task, prepared: Any, paths: ProductPaths) -> TrainingTask:
-        """The training task for a freshly initialised model."""
-        found: TrainingTask = self.training(task, prepared, paths)
-        return found
-
-    def begin(self, model: nn.Module) -> None:
-        """Copy the weights of the pretrained model, if there is one, into a fresh model."""
-        if self.pretrained:
-            self.pretrained.give(model)
-
-    def more(self) -> dict[str, str]:
-        """What else the run rests on, by name: the fingerprint of the pretrained model."""
-        return self.pretrained.fingerprint if self.pretrained else {}
 
 
 def device_of(model: nn.Module) -> torch.device:

@@ -20,7 +20,7 @@ from regard.nn.hooks import intervene
 from regard.system.errors import RegardError
 from regard.tasks.classification.training import ClassificationJob, ClassificationTraining
 from regard.tasks.metrics.calibration import SCORES, acceptance_scores, choose_threshold, temperature
-from regard.tasks.protocols import ProductPaths
+from regard.tasks.training.base import ProductPaths
 from tests.refusals import refused
 from tests.tasks.classification.small_classifiers import WORDS, rows, taught, written
 from tests.tasks.trials import evenly, shares

@@ -16,7 +16,7 @@ from regard.models.build import transformer
 from regard.models.inputs import pairs
 from regard.nn import ops
 from regard.tasks.metrics.bleu import score
-from regard.tasks.protocols import ProductPaths
+from regard.tasks.training.base import ProductPaths
 from regard.tasks.translation.training import MAX_EXTRA, SAMPLES, TranslationTraining, max_extra
 from regard.tasks.translation.translator import Translation
 from tests.data.prepare.preparing import prepare_pairs

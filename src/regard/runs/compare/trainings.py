@@ -24,7 +24,7 @@ from regard.runs.datasets import scan_pairs
 from regard.runs.plan import processor
 from regard.runs.run import Machine, TrainingRun, run
 from regard.system.errors import Diverged, RegardError
-from regard.tasks.model_writer import StoppableTrace
+from regard.tasks.training.model_writer import StoppableTrace
 from regard.tasks.translation.training import TranslationJob
 from regard.tasks.translation.translator import Translation
 from regard.training.checkpoints import resolved

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,6 @@ from regard.config import Classification as Section
 from regard.data.checks.findings import excerpt
 from regard.data.corpora.corpus import Corpus
 from regard.data.corpora.labelled import parse_number, split_labels
-from regard.models.build import classes, reader
-from regard.models.rnn import Reader
 from regard.system.errors import RegardError
 from regard.tasks.assets import FittedValues, ImageAssets, TextAssets
 from regard.tasks.metrics.calibration import Threshold, acceptance_scores, expected_calibration_error
@@ -31,6 +29,9 @@ from regard.tasks.metrics.labels import (
     refuse_unknown_labels,
 )
 from regard.tasks.text.task import AnyModel, BaseTask, TextReader, forward_batches, mean_over_windows, refuse_others
+
+if TYPE_CHECKING:
+    from regard.models.rnn import Reader
 
 Scores = NDArray[np.float64]
 AnyLabelAssets = TypeVar("AnyLabelAssets", TextAssets, ImageAssets)
@@ -254,7 +255,7 @@ class LabelTask(BaseTask[AnyLabelAssets, AnyModel]):
         return evaluate_labels(self.predictor(threshold), self.scores, corpus)
 
 
-class TextLabelTask(LabelTask[TextAssets, Reader], TextReader):
+class TextLabelTask(LabelTask[TextAssets, "Reader"], TextReader):
     """What classifiers of texts and of sentence pairs share."""
 
     @abstractmethod
@@ -268,6 +269,8 @@ class Classification(TextLabelTask):
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Reader:
         """The encoder of a recipe with a head for n labels."""
+        from regard.models.build import classes, reader
+
         assert isinstance(recipe.model, BertSection | RnnEncoderSection)
         return reader(recipe.model, sizes[0], classes(recipe.model, max(1, sizes[1])), key)
 

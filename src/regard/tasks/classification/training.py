@@ -31,9 +31,10 @@ from regard.system.errors import RegardError
 from regard.tasks.assets import TextAssets
 from regard.tasks.classification.classifier import Classification, LabelTask, Scores, TextLabelTask
 from regard.tasks.classification.losses import CRITERIA, NUMBER, Labels
-from regard.tasks.protocols import BaseTraining, ProductPaths, ShouldStop, TrainingJob
+from regard.tasks.protocols import ShouldStop
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets, text_side
 from regard.tasks.text.task import mean_over_windows
+from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, tick
 
 SAMPLES = 3
@@ -82,7 +83,7 @@ AnyLabelTask = TypeVar("AnyLabelTask", bound=LabelTask[Any, Any])
 
 
 class LabelTrainingTask(BaseTraining[AnyLabelTask]):
-    """Training task for labels of whole examples; implements :class:`~regard.tasks.protocols.TrainingTask`.
+    """Training task for labels of whole examples; implements :class:`~regard.tasks.training.TrainingTask`.
 
     While it is learned from, each window of a text that is too long for one is an example of its own. Where the model
     is judged, or something fitted, a text counts once, by the mean of its windows' scores, as in use.

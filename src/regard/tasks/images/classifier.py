@@ -5,30 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from regard.config import Recipe, VitSection
 from regard.data.batches.patches import ImageBatch, PatchGrid, pack_images
 from regard.data.corpora.images import LARGEST, ImageRows, Pixels, Shape, is_header, open_images, parse_cells
-from regard.models.build import vit
-from regard.models.inputs import Patches, patches
-from regard.models.vit import Vit
 from regard.system.errors import RegardError
 from regard.tasks.assets import PIXELS, ImageAssets
 from regard.tasks.classification.classifier import LabelTask, Prediction, Scores
-from regard.tasks.text.task import ROOM
+from regard.tasks.text.task import ROOM, inference_mode
 from regard.text.lines import InvalidLines
+
+if TYPE_CHECKING:
+    from regard.models.inputs import Patches
+    from regard.models.vit import Vit
 
 Image = str | NDArray[Any]
 """Pixel values: a line with commas or tabs between them, or an array height × width (× channels)."""
 Labelled = tuple[Pixels, str | None]
 
 
-class ImageClassification(LabelTask[ImageAssets, Vit]):
+class ImageClassification(LabelTask[ImageAssets, "Vit"]):
     """A classifier of images, ready to use.
 
     Raises:
@@ -48,6 +48,8 @@ class ImageClassification(LabelTask[ImageAssets, Vit]):
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Vit:
         """The encoder of a recipe with a head for n labels."""
+        from regard.models.build import vit
+
         assert isinstance(recipe.model, VitSection)
         return vit(recipe.model, max(1, sizes[1]), key)
 
@@ -105,12 +107,14 @@ class ImageClassification(LabelTask[ImageAssets, Vit]):
 
     def batches(self, images: Pixels) -> list[Patches]:
         """Images packed as patches, on the model's device, a few thousand tokens at a time."""
+        from regard.models.inputs import patches
+
         room, nothing = max(1, ROOM // self.cut.tokens), np.zeros(0, np.int64)
         parts = [images[begin : begin + room] for begin in range(0, len(images), room)]
         made = [(pack_images(self.cut, part, len(part)), len(part)) for part in parts]
         return [patches(ImageBatch(*one, count, nothing, nothing, nothing), self.device) for one, count in made]
 
-    @torch.inference_mode()
+    @inference_mode
     def scores(self, images: Sequence[Image]) -> Scores:
         """``score_BC``: the scores of every label before temperature and softmax; of a regression the number."""
         found = [self.model(batch).double().cpu().numpy() for batch in self.batches(self.images(images))]

@@ -23,8 +23,9 @@ from regard.tasks.assets import ImageAssets
 from regard.tasks.classification.losses import NUMBER
 from regard.tasks.classification.training import LabelNames, LabelTrainingTask, refuse_nothing_outside
 from regard.tasks.images.classifier import ImageClassification
-from regard.tasks.protocols import ProductPaths, TrainingJob, device_of
+from regard.tasks.protocols import device_of
 from regard.tasks.text.preparation import prepare_texts
+from regard.tasks.training.base import ProductPaths, TrainingJob
 
 IMAGES = 64
 """Default number of images per batch."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +14,14 @@ from regard.data.batches.batch import Ids
 from regard.decoding.hypotheses import Hypothesis, Stop, Symbols
 from regard.decoding.scheduler import Scheduler
 from regard.decoding.search import random_sampling, sample
-from regard.models.build import gpt
-from regard.models.decoding import stepper
-from regard.models.gpt import Gpt
 from regard.system.errors import UsageError
 from regard.tasks.assets import TextAssets
 from regard.tasks.language.scores import Perplexity, surprisals
 from regard.tasks.text.task import Read, TextTask, read_as, refuse_others
 from regard.text.stop_strings import Decoder, StopStrings
+
+if TYPE_CHECKING:
+    from regard.models.gpt import Gpt
 
 MAX_TOKENS = 256
 """Default number of generated tokens."""
@@ -59,7 +59,7 @@ class ScoredText:
         return sum(self.log_probabilities)
 
 
-class LanguageModel(TextTask[TextAssets, Gpt]):
+class LanguageModel(TextTask[TextAssets, "Gpt"]):
     """A language model, ready to use.
 
     A document begins after ``</s>``, as in training, so a prompt is read as the beginning of one. A token sees at most
@@ -75,6 +75,8 @@ class LanguageModel(TextTask[TextAssets, Gpt]):
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Gpt:
         """The decoder-only model of a recipe, for n pieces."""
+        from regard.models.build import gpt
+
         assert isinstance(recipe.model, GptSection)
         return gpt(recipe.model, sizes[0], key)
 
@@ -208,6 +210,8 @@ class LanguageModel(TextTask[TextAssets, Gpt]):
         return GeneratedText(asked.stops.cut(text) if stopped else text, found.tokens, found.log_probability, end)
 
     def _step(self) -> Any:
+        from regard.models.decoding import stepper
+
         return stepper(self.model, self.device, window=self.recipe.data.max_tokens)
 
     def _ids(self, text: str) -> Ids:

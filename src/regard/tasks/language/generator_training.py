@@ -17,8 +17,8 @@ from regard.data.prepare.shards import Shards
 from regard.tasks.language.generator import LanguageModel
 from regard.tasks.language.scores import Perplexity, surprisals
 from regard.tasks.language.training import PredictionTraining, RunningTextJob
-from regard.tasks.model_writer import StoppableTrace
 from regard.tasks.protocols import ShouldStop
+from regard.tasks.training.model_writer import StoppableTrace
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 from regard.training.objective import Sample
 

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from regard.config import BertSection, Recipe
 from regard.data.batches.batch import batches_in_order, pack_sources
-from regard.models.bert import Bert
-from regard.models.build import bert, words
-from regard.models.inputs import tokens
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import TextAssets
 from regard.tasks.language.gaps import GappedText, Gaps
-from regard.tasks.text.task import ROOM, Read, TextReader, refuse_others
+from regard.tasks.text.task import ROOM, Read, TextReader, inference_mode, refuse_others
 from regard.text.tokenizers.tokenizer import MASK
+
+if TYPE_CHECKING:
+    from regard.models.bert import Bert
 
 
 @dataclass(frozen=True)
@@ -59,6 +58,8 @@ class MaskedLm(TextReader):
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Bert:
         """The encoder of a recipe with a head that guesses pieces."""
+        from regard.models.build import bert, words
+
         assert isinstance(recipe.model, BertSection)
         return bert(recipe.model, sizes[0], words(recipe.model), key)
 
@@ -89,9 +90,13 @@ class MaskedLm(TextReader):
         last = len(found.text)
         return found.text, [*((id, 0, 0) for id in self.frame.begin), *found.read, (self.frame.end, last, last)]
 
-    @torch.inference_mode()
+    @inference_mode
     def _scores(self, asked: Sequence[GappedText]) -> list[list[NDArray[np.float64]]]:
         """For each gap of each text the logarithm of every piece's probability, by the window with most around it."""
+        import torch
+
+        from regard.models.inputs import tokens
+
         gaps_of: dict[tuple[int, int], list[int]] = {}
         for number, one in enumerate(asked):
             starts, middle = self.frame.starts(len(one.read)), self.frame.room / 2

@@ -27,9 +27,10 @@ from regard.tasks.language.gaps import decode_with_symbols
 from regard.tasks.language.masked import MaskedLm
 from regard.tasks.language.scores import PredictionScores
 from regard.tasks.language.training import PredictionTraining, RunningTextJob
-from regard.tasks.model_writer import StoppableTrace
-from regard.tasks.protocols import ProductPaths, ShouldStop
+from regard.tasks.protocols import ShouldStop
 from regard.tasks.text.preparation import SYMBOLS
+from regard.tasks.training.base import ProductPaths
+from regard.tasks.training.model_writer import StoppableTrace
 from regard.text.tokenizers.tokenizer import MASK
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 from regard.training.objective import Sample

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from regard.config import Recipe
@@ -19,15 +18,14 @@ from regard.data.corpora.scan import DataScan, Scan
 from regard.data.prepare.encoders import DocumentEncoder
 from regard.data.prepare.folder import PreparedExamples
 from regard.data.prepare.split import SplitCorpora
-from regard.models.gpt import Gpt
-from regard.models.inputs import tokens
-from regard.nn import ops
 from regard.system.errors import UsageError
-from regard.tasks.protocols import ProductPaths, ShouldStop
-from regard.tasks.text.preparation import prepare_split
-from regard.tasks.text.task import ROOM, TextTask
+from regard.tasks.protocols import ShouldStop
+from regard.tasks.text.task import ROOM, TextTask, inference_mode
 from regard.text.tokenizers.vocabulary import AnyTokenizer
-from regard.training.checkpoints.output_folder import scratch
+
+if TYPE_CHECKING:
+    from regard.models.gpt import Gpt
+    from regard.tasks.training.base import ProductPaths
 
 Floats = NDArray[np.float64]
 CHUNK = 512
@@ -115,7 +113,7 @@ def windows(lengths: Sequence[int], length: int, stride: int) -> Iterator[_Windo
             yield _Window(document, max(0, fresh + stride - length), fresh, end)
 
 
-@torch.inference_mode()
+@inference_mode
 def surprisals(
     model: Gpt,
     documents: Sequence[Ids],
@@ -150,6 +148,10 @@ def surprisals(
 
 
 def _nats(model: Gpt, read: Sequence[Ids], labels: Ids) -> Floats:
+    import torch
+
+    from regard.models.inputs import tokens
+
     device = model.output.weight.device
     hidden_TD = model(tokens(pack_sources(read), device))
     labels_T, parts = torch.from_numpy(labels).to(device), []
@@ -209,6 +211,11 @@ def evaluate_corpus(
         coding: how it becomes ids.
         scored: scores the validation part of prepared text.
     """
+    from regard.nn import ops
+    from regard.tasks.text.preparation import prepare_split
+    from regard.tasks.training.base import ProductPaths
+    from regard.training.checkpoints.output_folder import scratch
+
     known, paths = coding(task.assets.tokenizer, task.recipe), ProductPaths(*[ops.full(str(task.device))] * 2)
     with scratch() as folder:
         scanned: DataScan[Scan[DocumentPart]] = DataScan.of([corpus], corpus)

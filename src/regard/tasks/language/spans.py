@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -13,14 +13,14 @@ from regard.config import Recipe, TransformerSection
 from regard.data.batches.batch import Ids
 from regard.decoding.hypotheses import Hypothesis, Symbols
 from regard.decoding.search import search
-from regard.models.build import transformer
-from regard.models.decoding import stepper
-from regard.models.transformer import Transformer
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import TextAssets
 from regard.tasks.language.gaps import GappedText, SpanGaps
 from regard.tasks.text.task import Read, TextTask, refuse_others
 from regard.text.tokenizers.tokenizer import MASK
+
+if TYPE_CHECKING:
+    from regard.models.transformer import Transformer
 
 MOST = 100
 """Hypotheses that a search keeps at most."""
@@ -49,7 +49,7 @@ class _GapSource:
     source: Ids
 
 
-class SpanCorruption(TextTask[TextAssets, Transformer]):
+class SpanCorruption(TextTask[TextAssets, "Transformer"]):
     """A span-corruption model, ready to use, mainly to initialise others from.
 
     Raises:
@@ -70,6 +70,8 @@ class SpanCorruption(TextTask[TextAssets, Transformer]):
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Transformer:
         """The encoder-decoder of a recipe, for n pieces on both sides."""
+        from regard.models.build import transformer
+
         assert isinstance(recipe.model, TransformerSection)
         return transformer(recipe.model, sizes[0], sizes[0], key)
 
@@ -156,6 +158,8 @@ class SpanCorruption(TextTask[TextAssets, Transformer]):
         decoding = self.recipe.decoding
         decoding = decoding.model_copy(update={"beam": max(k, decoding.beam if beam is None else beam)})
         limits = [len(source) + decoding.max_extra for source in sources]
+        from regard.models.decoding import stepper
+
         return search(stepper(self.model, self.device), sources, decoding, self.symbols, nbest=k, limits=limits)
 
     def _fillings(self, asked: _GapSource, hypotheses: Sequence[Hypothesis]) -> list[Filling]:

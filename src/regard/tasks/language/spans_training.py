@@ -19,9 +19,9 @@ from regard.tasks.language.gaps import decode_with_symbols
 from regard.tasks.language.scores import PredictionScores
 from regard.tasks.language.spans import SpanCorruption
 from regard.tasks.language.training import RunningTextJob, RunningTextTraining
-from regard.tasks.model_writer import StoppableTrace
-from regard.tasks.protocols import ProductPaths, ShouldStop
-from regard.tasks.text.task import pair_loss
+from regard.tasks.protocols import ShouldStop
+from regard.tasks.training.base import ProductPaths, pair_loss
+from regard.tasks.training.model_writer import StoppableTrace
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 from regard.training.objective import Done, Loss, Sample, ignore_progress, tick
 

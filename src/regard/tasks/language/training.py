@@ -30,9 +30,10 @@ from regard.nn.loss import SmoothedCrossEntropy
 from regard.system.errors import RegardError
 from regard.system.keys import generator
 from regard.tasks.assets import TextAssets
-from regard.tasks.protocols import BaseTraining, InputFiles, ProductPaths, Task, TrainingJob, TrainingTask, device_of
+from regard.tasks.protocols import InputFiles, Task, device_of
 from regard.tasks.text.preparation import learned_tokenizer, prepare_split, prepared_assets
 from regard.tasks.text.task import TextTask
+from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob, TrainingTask
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss, tick
 
@@ -153,7 +154,7 @@ class VocabularySample:
 
 
 class RunningTextTraining(BaseTraining[TextTask[Any, Any]]):
-    """Training task on running text, before its loss; implements :class:`~regard.tasks.protocols.TrainingTask`.
+    """Training task on running text, before its loss; implements :class:`~regard.tasks.training.TrainingTask`.
 
     Args:
         task: the model to train.

@@ -7,12 +7,10 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from regard.config import BertSection, Recipe, RnnEncoderSection
 from regard.data.batches.batch import Ids, batches_by_length, pack_sources
@@ -21,18 +19,20 @@ from regard.data.corpora.corpus import Corpus
 from regard.data.prepare.encoders import TagEncoder, Window, word_parts
 from regard.data.prepare.shards import ragged_indices
 from regard.data.prepare.windowing import Frame
-from regard.models.bert import TagHead
-from regard.models.build import reader, tags
-from regard.models.inputs import tokens
-from regard.models.rnn import Reader
-from regard.nn.heads import Chain
-from regard.nn.layout import Sequences
 from regard.system.errors import UsageError
 from regard.tasks.assets import TagAssets
 from regard.tasks.metrics.labels import refuse_unknown_labels
 from regard.tasks.metrics.spans import TagScores, tag_scores
-from regard.tasks.text.task import ROOM, Read, TextTask, read_as, refuse_others
+from regard.tasks.text.task import ROOM, Read, TextTask, inference_mode, read_as, refuse_others
 from regard.text.tags import OUTSIDE, Place, TaggedWords, forbidden, places_of, spans_of, split_tag, tags_of
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from regard.models.bert import TagHead
+    from regard.models.rnn import Reader
+    from regard.nn.heads import Chain
 
 Scores = NDArray[np.float32]
 CELLS = 1 << 15
@@ -45,12 +45,19 @@ BURST = 1024
 
 def head_of(model: Reader) -> TagHead:
     """The head of a tagger."""
+    from regard.models.bert import TagHead
+
     assert isinstance(model.head, TagHead)
     return model.head
 
 
 def word_scores(model: Reader, batch: TextBatch, device: torch.device) -> tuple[Tensor, WordMarks]:
     """``score_RC`` of every tag for the words that a batch's windows count, and which these are."""
+    import torch
+
+    from regard.models.inputs import tokens
+    from regard.nn.layout import Sequences
+
     given, marks = tokens(batch.text, device), WordMarks.of(batch.text, batch.labels_X)
     starts, lengths = (torch.from_numpy(side).to(device) for side in (marks.starts_R, marks.lengths_R))
     longest = int(marks.lengths_R.max(initial=0))
@@ -58,7 +65,7 @@ def word_scores(model: Reader, batch: TextBatch, device: torch.device) -> tuple[
     return head_of(model).words(model.encoder(given), words), marks
 
 
-@torch.inference_mode()
+@inference_mode
 def read_words(model: Reader, windows: Sequence[Window], device: torch.device, room: int = ROOM) -> Scores:
     """``score_RC`` of the words of all windows, in their order; windows of similar length are read together."""
     lengths = np.array([len(ids) for ids, _ in windows], np.int64)
@@ -85,6 +92,10 @@ def decode_tags(
         device: where to choose.
         heat: the temperature of the probabilities.
     """
+    import torch
+
+    from regard.nn.layout import Sequences
+
     tags_R, probability_R = np.zeros(len(score_RC), np.int64), np.zeros(len(score_RC), np.float64)
     whole = [[LONGEST] * (int(length) // LONGEST) + [int(length) % LONGEST] for length in lengths_B]
     lengths_B = np.array([length for parts in whole for length in parts if length], np.int64)
@@ -153,7 +164,7 @@ class TaggedText:
         return [self.text[begin:end] for begin, end in self.places]
 
 
-class Tagging(TextTask[TagAssets, Reader]):
+class Tagging(TextTask[TagAssets, "Reader"]):
     """A tagger, ready to use."""
 
     assets_class: ClassVar[type[Any]] = TagAssets
@@ -167,6 +178,8 @@ class Tagging(TextTask[TagAssets, Reader]):
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Reader:
         """The encoder of a recipe with a head for n tags."""
+        from regard.models.build import reader, tags
+
         assert isinstance(recipe.model, BertSection | RnnEncoderSection)
         chain = "crf" if recipe.tagging.crf else "alone"
         return reader(recipe.model, sizes[0], tags(recipe.model, max(1, sizes[1]), chain), key)

@@ -26,9 +26,10 @@ from regard.nn.layout import Sequences
 from regard.tasks.assets import FittedValues, TagAssets
 from regard.tasks.metrics import calibration
 from regard.tasks.metrics.spans import TagScores, tag_scores
-from regard.tasks.protocols import BaseTraining, ProductPaths, ShouldStop, TrainingJob, device_of
+from regard.tasks.protocols import ShouldStop, device_of
 from regard.tasks.tagging.tagger import Tagging, decode_tags, head_of, split_by, word_scores
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets, tagged_sides
+from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob
 from regard.text.tags import Scheme, TaggedWords, inventory, spans_of, split_tag
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss, tick
 
@@ -52,7 +53,7 @@ class FoundTags:
 
 
 class TaggingTraining(BaseTraining[Tagging]):
-    """Training task of tagging; implements :class:`~regard.tasks.protocols.TrainingTask`.
+    """Training task of tagging; implements :class:`~regard.tasks.training.TrainingTask`.
 
     Args:
         task: the model to train.

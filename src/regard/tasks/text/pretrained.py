@@ -12,8 +12,8 @@ from regard.config import Data, Recipe, recipe_from, recipe_values
 from regard.data.prepare.folder import sha256_of
 from regard.models import store
 from regard.system.errors import RegardError
-from regard.tasks.defaults import pool_fields
 from regard.tasks.model_path import RECIPE, model_folder
+from regard.tasks.training.defaults import pool_fields
 from regard.text.tokenizers.vocabulary import AnyTokenizer, read_tokenizer
 from regard.training.checkpoints.manifest import verify
 

@@ -4,27 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
 from regard.config import Recipe, TaskInfo
-from regard.data.batches.batch import Ids, Packed, PairBatch, batches_by_length, pack_sources
+from regard.data.batches.batch import Ids, Packed, batches_by_length, pack_sources
 from regard.data.prepare.windowing import Frame
-from regard.models.inputs import Tokens, pairs, separate, tokens
-from regard.models.rnn import Reader
-from regard.nn.loss import SmoothedCrossEntropy
 from regard.system.errors import UsageError
 from regard.tasks.assets import TextAssets
 from regard.tasks.protocols import Read as Read
-from regard.tasks.protocols import TargetWriter, device_of
+from regard.tasks.protocols import device_of
 from regard.text.seen_words import Side, UnseenWord
 from regard.text.tokenizers.vocabulary import AnyTokenizer
-from regard.training.objective import Loss
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor, nn
+
+    from regard.models.inputs import Tokens
+    from regard.models.rnn import Reader
 
 BETWEEN = " [SEP] "
 """Stands between two texts on one line that people read or write."""
@@ -32,7 +34,24 @@ ROOM = 8192
 """Tokens read at once."""
 AnyAssets = TypeVar("AnyAssets")
 AnyTextAssets = TypeVar("AnyTextAssets", bound=TextAssets)
-AnyModel = TypeVar("AnyModel", bound=nn.Module)
+AnyModel = TypeVar("AnyModel", bound="nn.Module")
+
+
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
+
+
+def inference_mode(function: Callable[Given, Found]) -> Callable[Given, Found]:
+    """``torch.inference_mode`` as a decorator; torch is imported when the function is called."""
+
+    @wraps(function)
+    def run(*args: Given.args, **kwargs: Given.kwargs) -> Found:
+        import torch
+
+        with torch.inference_mode():
+            return function(*args, **kwargs)
+
+    return run
 
 
 class BaseTask(Generic[AnyAssets, AnyModel]):
@@ -105,10 +124,14 @@ class TextTask(BaseTask[AnyTextAssets, AnyModel]):
 
     def inputs(self, packed: Packed) -> Tokens:
         """The model's input."""
+        from regard.models.inputs import tokens
+
         return self.separate(tokens(packed, self.device))
 
     def separate(self, given: Tokens) -> Tokens:
         """The same; of several texts those behind the first are another segment."""
+        from regard.models.inputs import separate
+
         return given if self.info.texts == 1 else separate(given, self.source_tokenizer.end)
 
     def pack(self, ids: Sequence[int]) -> Tokens:
@@ -125,7 +148,7 @@ class TextTask(BaseTask[AnyTextAssets, AnyModel]):
         return BETWEEN.join(tokenizer.decode(part) for part in parts)
 
 
-class TextReader(TextTask[TextAssets, Reader]):
+class TextReader(TextTask[TextAssets, "Reader"]):
     """A task whose model is an encoder of texts framed by symbols."""
 
     def __init__(self, recipe: Recipe, assets: TextAssets, model: Reader) -> None:
@@ -156,7 +179,7 @@ def read_as(
     return encoding.text, [*((id, 0, 0) for id in begin), *inner, *((id, last, last) for id in end)]
 
 
-@torch.inference_mode()
+@inference_mode
 def forward_batches(
     answer: Callable[[Tokens], Tensor], windows: Sequence[Ids], device: torch.device, each: bool, room: int = ROOM
 ) -> list[NDArray[np.float32]]:
@@ -169,6 +192,8 @@ def forward_batches(
         each: a row for each token.
         room: tokens read at once.
     """
+    from regard.models.inputs import tokens
+
     lengths = np.array([len(window) for window in windows], np.int64)
     found: list[NDArray[np.float32]] = [np.zeros(0, np.float32)] * len(windows)
     for chosen in batches_by_length(lengths, room):
@@ -178,16 +203,6 @@ def forward_batches(
         for place, one in zip(chosen.tolist(), split, strict=True):
             found[place] = one
     return found
-
-
-def pair_loss(task: TargetWriter, criterion: SmoothedCrossEntropy, batch: PairBatch) -> Loss:
-    """The smoothed loss of a batch of pairs, every target position a sample."""
-    criterion.train(task.model.training)
-    inputs = pairs(batch, task.device)
-    hidden_TD = task.model(inputs)
-    table_V1D = task.model.output.weight
-    total, nll = criterion(hidden_TD, table_V1D, inputs.labels_T, inputs.weight_T, task.model.pieces)
-    return Loss(total, nll, batch.tokens)
 
 
 def mean_over_windows(score_WC: NDArray[Any], windows_B: Ids) -> NDArray[np.float64]:

@@ -26,12 +26,12 @@ from regard.decoding.hypotheses import Rows
 from regard.decoding.trace import Trace
 from regard.nn import ops
 from regard.nn.loss import SmoothedCrossEntropy
-from regard.tasks import model_writer
-from regard.tasks.defaults import size_for
 from regard.tasks.metrics.bleu import score
-from regard.tasks.model_writer import StoppableTrace
-from regard.tasks.protocols import BaseTraining, ProductPaths, ShouldStop, Task, TrainingJob
-from regard.tasks.text.task import pair_loss
+from regard.tasks.protocols import ShouldStop, Task
+from regard.tasks.training import model_writer
+from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob, pair_loss
+from regard.tasks.training.defaults import size_for
+from regard.tasks.training.model_writer import StoppableTrace
 from regard.tasks.translation.translator import Hypothesis, Translation
 from regard.text.tokenizers.vocabulary import Vocabularies, learn_vocabularies, sample
 from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss, tick
@@ -56,7 +56,7 @@ def max_extra(recipe: Recipe) -> int:
 
 
 class TranslationTraining(BaseTraining[Translation]):
-    """Training task of translation [Vaswani17 §5]; implements :class:`~regard.tasks.protocols.TrainingTask`.
+    """Training task of translation [Vaswani17 §5]; implements :class:`~regard.tasks.training.TrainingTask`.
 
     Args:
         task: the model to train, with its recipe and vocabularies.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,6 @@ from regard.decoding.hypotheses import Hypothesis as TokenHypothesis
 from regard.decoding.hypotheses import Symbols
 from regard.decoding.search import search
 from regard.decoding.trace import Trace
-from regard.models.build import encoder_decoder
-from regard.models.decoding import stepper
-from regard.models.rnn import Rnn
-from regard.models.transformer import Transformer
 from regard.system.errors import UsageError
 from regard.tasks.metrics.bleu import TranslationScores, score
 from regard.tasks.text.task import BaseTask, Read, read_as, refuse_others
@@ -26,6 +22,10 @@ from regard.text.languages import joiner
 from regard.text.seen_words import Side, UnseenWord
 from regard.text.sentences import cut, shorten_words
 from regard.text.tokenizers.vocabulary import AnyTokenizer, Vocabularies
+
+if TYPE_CHECKING:
+    from regard.models.rnn import Rnn
+    from regard.models.transformer import Transformer
 
 LONGEST_WORD = 4096
 """Characters of a word, in a text that must be cut, that are translated: no language has a longer one."""
@@ -48,7 +48,7 @@ class Hypothesis:
     finished: bool = True
 
 
-class Translation(BaseTask[Vocabularies, Transformer | Rnn]):
+class Translation(BaseTask[Vocabularies, "Transformer | Rnn"]):
     """A translator, ready to use; its assets are the vocabularies of both languages."""
 
     assets_class: ClassVar[type[Any]] = Vocabularies
@@ -70,6 +70,8 @@ class Translation(BaseTask[Vocabularies, Transformer | Rnn]):
     @staticmethod
     def build(recipe: Recipe, sizes: tuple[int, int], key: int = 0) -> Transformer | Rnn:
         """The encoder-decoder of a recipe, for n source and target pieces."""
+        from regard.models.build import encoder_decoder
+
         return encoder_decoder(recipe.model, *sizes, key)
 
     @overload
@@ -112,6 +114,8 @@ class Translation(BaseTask[Vocabularies, Transformer | Rnn]):
         Raises:
             UsageError: ``texts`` is no list of texts, or ``n`` and ``beam`` do not fit.
         """
+        from regard.models.decoding import stepper
+
         refuse_others(texts)
         decoding = self._decoding(n, beam, max_extra)
         parts = [self._parts(text, line) for line, text in enumerate(texts, first)]

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
 from regard.config import Recipe
-from regard.models.rnn import Reader
 from regard.system.errors import UsageError
 from regard.tasks.classification.classifier import NOTHING, Classification, Prediction, Scores, TextLabelTask
-from regard.tasks.classification.pairs.corpus import LabelledPairEncoder, join_pieces, kept_pieces
-from regard.tasks.classification.training import ClassificationJob, ClassificationTraining
+from regard.tasks.classification.pairs.corpus import join_pieces, kept_pieces
 from regard.tasks.text.task import BETWEEN, Read, forward_batches, read_as
+
+if TYPE_CHECKING:
+    from regard.models.rnn import Reader
 
 Pair = tuple[str, str] | str
 """Two texts, or both on one line with a tab or ``[SEP]`` between them."""
@@ -105,18 +105,3 @@ class PairClassification(TextLabelTask):
         joined = [join_pieces(self.frame, next(pieces), next(pieces)) for _ in pairs]
         rows = forward_batches(lambda given: self.model(self.separate(given)), joined, self.device, each=False)
         return np.array(rows, np.float64).reshape(len(rows), len(self.assets.labels))
-
-
-class PairTraining(ClassificationTraining):
-    """Classification of sentence pairs as training sees it."""
-
-    noun: ClassVar[str] = "pairs"
-
-
-@dataclass(frozen=True)
-class PairJob(ClassificationJob):
-    """Classification from scanned corpora of labelled pairs."""
-
-    task: ClassVar[type[Any]] = PairClassification
-    training: ClassVar[type[Any]] = PairTraining
-    encoder: ClassVar[type[Any]] = LabelledPairEncoder

@@ -9,7 +9,7 @@ import pytest
 
 from regard.config import TASKS, recipe_from
 from regard.tasks.metrics.bleu import score
-from regard.tasks.model_writer import CARD, best_lines, card, final, left_out, score_lines, validation_lines
+from regard.tasks.training.model_writer import CARD, best_lines, card, final, left_out, score_lines, validation_lines
 from regard.training.checkpoints.provenance import DataFile, Provenance
 from regard.training.objective import Validation
 from regard.training.progress import Best

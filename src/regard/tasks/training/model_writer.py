@@ -16,7 +16,8 @@ from regard.system.errors import Damaged, NoValidCheckpoint, RegardError, Stoppe
 from regard.tasks.assets import PROCESSORS, json_content
 from regard.tasks.metrics.bleu import TranslationScores
 from regard.tasks.model_folder import MODEL, RECIPE, load, validated_paths
-from regard.tasks.protocols import PreparedData, Task, TrainingTask, device_of
+from regard.tasks.protocols import Task, device_of
+from regard.tasks.training.base import PreparedData, TrainingTask
 from regard.training.checkpoints import checkpoint, manifest
 from regard.training.checkpoints.files import Files
 from regard.training.checkpoints.provenance import Provenance

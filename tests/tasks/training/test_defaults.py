@@ -12,7 +12,7 @@ from regard.models.build import transformer
 from regard.models.presets import PRESETS
 from regard.system.errors import RegardError
 from regard.tasks import defaults as sizing
-from regard.tasks.defaults import READINGS, SIZES, SizeDefaults, defaults, epochs_for, size_for
+from regard.tasks.training.defaults import READINGS, SIZES, SizeDefaults, defaults, epochs_for, size_for
 from regard.text.tokenizers.tokenizer import learn
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "recipes.md"

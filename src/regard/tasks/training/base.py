@@ -1,0 +1,180 @@
+"""What training adds to a task: protocols of prepared data and training tasks, and the bases of tasks and jobs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol
+
+from torch import nn
+
+from regard.config import Recipe
+from regard.data.batches.batch import PairBatch
+from regard.data.corpora.corpus import Progress
+from regard.models.inputs import pairs
+from regard.nn import ops
+from regard.nn.loss import SmoothedCrossEntropy
+from regard.tasks.protocols import AnyTask, ShouldStop, TargetWriter, Task
+from regard.tasks.text.pretrained import Pretrained
+from regard.tasks.training.defaults import epochs_for
+from regard.training.objective import BatchSource, Done, Loss, Objective, ignore_progress
+
+
+class PreparedData(Protocol):
+    """Data ready to be learned from."""
+
+    fingerprint: str
+    left_out: dict[str, Any]
+    mended: list[str]
+
+
+class BatchedData(BatchSource, Protocol):
+    """A feed that knows how long a pass over the data is."""
+
+    @property
+    def batches_per_epoch(self) -> float:
+        """About how many batches a pass has."""
+
+
+class TrainingTask(Objective, Protocol):
+    """A training task: objective and data, and the card lines at the end."""
+
+    @property
+    def task(self) -> Task:
+        """The task, its model in training."""
+
+    @property
+    def prepared(self) -> PreparedData:
+        """The data."""
+
+    @property
+    def batches(self) -> BatchedData:
+        """The training batches."""
+
+    @property
+    def epochs(self) -> int:
+        """Default passes over the data."""
+
+    @property
+    def paths(self) -> ProductPaths:
+        """How products are computed."""
+
+    def use(self, paths: ProductPaths) -> None:
+        """Compute products by these paths from now on."""
+
+    def data_lines(self) -> list[str]:
+        """The data in a line or two, for the card."""
+
+    def final_seconds(self, loss: float, text: float) -> float:
+        """About how long :meth:`finish` takes, by the seconds of a validation without and with what takes long."""
+
+    def finish(self, task: Task, should_stop: ShouldStop) -> list[str]:
+        """Card lines with the saved model's scores on the validation data.
+
+        It may fit values on that data, e.g. a threshold, and keep them in the assets.
+        """
+
+
+@dataclass(frozen=True)
+class ProductPaths:
+    """How products are computed while training, and while validating (``nn/ops.py``)."""
+
+    training: ops.Path = "exact"
+    exact: ops.Path = "exact"
+
+
+class BaseTraining(ABC, Generic[AnyTask]):
+    """What every training task has.
+
+    Args:
+        task: the model to train.
+        prepared: the data.
+        paths: how products are computed.
+        size: of the data as the table of sizes counts it: texts, images or characters.
+        criterion: the loss, if it computes products.
+    """
+
+    def __init__(
+        self, task: AnyTask, prepared: Any, paths: ProductPaths, size: int, criterion: nn.Module | None = None
+    ) -> None:
+        self.task, self.prepared, self.size = task, prepared, size
+        self._parts = [task.model] if criterion is None else [task.model, criterion]
+        self.use(paths)
+
+    def use(self, paths: ProductPaths) -> None:
+        """Compute products by these paths from now on."""
+        self.paths = paths
+        for part in self._parts:
+            ops.use(part, paths.training)
+
+    @abstractmethod
+    def predict_validation(self, done: Done = ignore_progress) -> Any:
+        """The validation data through the model as it is, in full precision."""
+
+    @property
+    def model(self) -> Any:
+        """The model to train."""
+        return self.task.model
+
+    @property
+    def epochs(self) -> int:
+        """By the table of sizes."""
+        return epochs_for(self.task.recipe.task, self.size, self.task.recipe.model.family)
+
+    def trial(self, generate: bool, done: Done) -> None:
+        """The validation data through the model; nothing takes longer."""
+        if not generate:
+            self.predict_validation(done)
+
+    def final_seconds(self, loss: float, text: float) -> float:
+        """As a validation."""
+        return loss
+
+
+@dataclass(frozen=True)
+class TrainingJob(ABC):
+    """One task on its data, before there is a model.
+
+    Args:
+        recipe: of the run.
+        pretrained: the model to initialise from.
+    """
+
+    recipe: Recipe
+    pretrained: Pretrained | None = field(default=None, kw_only=True)
+    task: ClassVar[type[Any]]
+    training: ClassVar[type[Any]]
+    """The class of its training task."""
+
+    @abstractmethod
+    def prepare(self, folder: Path, progress: Progress) -> Any:
+        """The prepared data of the run, made or reused in ``folder``."""
+
+    @abstractmethod
+    def assets(self, prepared: Any) -> Any:
+        """The assets of the model."""
+
+    def teach(self, task: Task, prepared: Any, paths: ProductPaths) -> TrainingTask:
+        """The training task for a freshly initialised model."""
+        found: TrainingTask = self.training(task, prepared, paths)
+        return found
+
+    def begin(self, model: nn.Module) -> None:
+        """Copy the weights of the pretrained model, if there is one, into a fresh model."""
+        if self.pretrained:
+            self.pretrained.give(model)
+
+    def more(self) -> dict[str, str]:
+        """What else the run rests on, by name: the fingerprint of the pretrained model."""
+        return self.pretrained.fingerprint if self.pretrained else {}
+
+
+def pair_loss(task: TargetWriter, criterion: SmoothedCrossEntropy, batch: PairBatch) -> Loss:
+    """The smoothed loss of a batch of pairs, every target position a sample."""
+    criterion.train(task.model.training)
+    inputs = pairs(batch, task.device)
+    hidden_TD = task.model(inputs)
+    table_V1D = task.model.output.weight
+    total, nll = criterion(hidden_TD, table_V1D, inputs.labels_T, inputs.weight_T, task.model.pieces)
+    return Loss(total, nll, batch.tokens)
