@@ -48,6 +48,17 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.parametrize("name", ["mine", "thesis.txt", "datasets.zip"])
+def test_files_of_others_in_the_training_are_not_removed(tmp_path: Path, name: str) -> None:
+    folder = run(tmp_path / "m", translator())
+    (folder / "training" / name).write_text("years")
+    before_all = contents(folder)
+    for dry_run in (True, False):
+        with refused(RegardError, folder / "training", name):
+            slim(folder, dry_run=dry_run)
+    assert contents(folder) == before_all
+
+
 def test_what_is_used_remains_to_the_bit_and_what_goes_is_said_before(tmp_path: Path) -> None:
     folder, told = run(tmp_path / "m", translator()), list[str]()
     (folder / "thesis.txt").write_text("years")

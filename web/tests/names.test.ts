@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { capital, headName, headSpelled, manner, searchName, shownName } from '../src/lib/names'
+import { capital, headName, headSpelled, manner, quoted, searchName, shownName } from '../src/lib/names'
 import { spot } from '../src/lib/pieces'
 
 describe('a head', () => {
@@ -27,5 +27,13 @@ describe('what was written', () => {
 describe('a place of an image', () => {
   it('is said in words', () => {
     expect(['class', '2,13', 'a,b', '1,2,3'].map(spot)).toEqual(['the class token', 'the patch in row 2, column 13', 'a,b', '1,2,3'])
+  })
+})
+
+describe('a word of a model that has learned little', () => {
+  it('is cut in a sentence', () => {
+    const word = 'Ein'.repeat(100)
+    expect(quoted({ text: word, name: word })).toBe('“EinEinEinEinEinE…nEin”')
+    expect(quoted({ text: 'Straße', name: 'Straße' })).toBe('“Straße”')
   })
 })

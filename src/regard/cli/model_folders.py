@@ -112,7 +112,7 @@ def slim(
     from regard.runs.slim import slim as slimming
     from regard.tasks.model_path import model_folder
 
-    found = model_folder(folder)
+    found = model_folder(folder).resolve()
     gone = sum(slimming(found, say, dry_run).values())
     left = size_of(found) - (gone if dry_run else 0)
     size = f"{found} {'would have' if dry_run else 'has'} {left / 1e6:,.1f} MB"

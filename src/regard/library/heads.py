@@ -45,7 +45,8 @@ def head_table(
     for number, text in enumerate(sources):
         if not text.strip():
             raise RegardError("is empty", f"texts[{number}]")
-    pairs = [TextExample(text, written[number] if written else None) for number, text in enumerate(sources)]
+    every = (TextExample(text, written[number] if written else None) for number, text in enumerate(sources))
+    pairs = list(dict.fromkeys(every))  # the same text twice makes nothing surer
     counted = []
     for one in count_texts(task, pairs, changes):
         counted.append(one)

@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,7 +33,7 @@ from regard.system.keys import key
 from regard.training import trainer
 from regard.training.checkpoints import manifest
 from regard.training.checkpoints.files import Files, alone
-from regard.training.log import Reporter
+from regard.training.log import Reporter, Start, StepMetrics, Summary
 from regard.training.objective import Done, Loss, Validation, Weights
 from regard.training.progress import Best
 from regard.training.reporters import reporter
@@ -138,6 +138,39 @@ class _OwnObjective:
         return found
 
 
+@dataclass(frozen=True)
+class _OwnReporter(Reporter):
+    """Says of a module of one's own what is true of it: batches have no room, and what is validated may be neither.
+
+    Args:
+        inner: shows it.
+        has_valid: whether there are batches to validate on; else their loss is that of training.
+        is_kept: whether a folder keeps the best weights.
+    """
+
+    inner: Reporter
+    has_valid: bool
+    is_kept: bool
+
+    def on_start(self, start: Start) -> None:
+        self.inner.on_start(replace(start, tokens=0))
+
+    def on_step(self, metrics: StepMetrics) -> None:
+        self.inner.on_step(metrics)
+
+    def on_validation(self, step: int, validation: Validation, best: bool) -> None:
+        if self.has_valid:
+            self.inner.on_validation(step, validation, best and self.is_kept)
+        else:
+            self.inner.on_event(f"step {step:,}: mean loss {validation.loss:.3f} since the last such line")
+
+    def on_event(self, text: str) -> None:
+        self.inner.on_event(text)
+
+    def on_end(self, summary: Summary) -> None:
+        self.inner.on_end(summary)
+
+
 def fit(
     model: OwnModule,
     batches: Batches,
@@ -211,7 +244,8 @@ def fit(
             folder = Path(out)
             _claim(folder, description)
             stack.enter_context(alone(folder / ".lock", "another process trains into this folder", folder))
-        told = stack.enter_context(nullcontext(Reporter()) if quiet else reporter())
+        shown: Reporter = stack.enter_context(nullcontext(Reporter()) if quiet else reporter())
+        told = _OwnReporter(shown, valid is not None, out is not None)
 
         def save_model(weights: Weights, best: Best, validation: Validation, seconds: float) -> None:
             if description is not None:

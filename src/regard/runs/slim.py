@@ -13,7 +13,7 @@ from regard.tasks.model_path import model_folder
 from regard.tasks.training.model_writer import final
 from regard.training.checkpoints import manifest
 from regard.training.checkpoints.files import Files
-from regard.training.checkpoints.output_folder import hold_lock, is_finished, left_behind
+from regard.training.checkpoints.output_folder import foreign_files, hold_lock, is_finished, left_behind
 
 UNFINISHED = "its training is not finished; the same regard train command finishes it"
 
@@ -39,7 +39,8 @@ def slim(
         What goes by its path in the folder, in bytes.
 
     Raises:
-        RegardError: it is no model folder, is damaged, its training is not finished, or a process is at work in it.
+        RegardError: it is no model folder, is damaged, its training is not finished, a process is at work in it, or its
+            training holds files of others.
     """
     folder, files = model_folder(folder), files or Files()
     load(folder, "cpu")
@@ -47,6 +48,9 @@ def slim(
     with hold_lock(training) if training.is_dir() else nullcontext():
         if training.is_dir() and not (final(folder) and is_finished(training)):
             raise RegardError(UNFINISHED, str(folder))
+        if foreign := foreign_files(training):
+            message = f"holds {foreign[0]!r}, which no training wrote; move it elsewhere, and rerun the command"
+            raise RegardError(message, str(training))
         if not dry_run:
             manifest.settle(folder, files)
         parts = left_behind(folder)

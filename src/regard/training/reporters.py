@@ -34,6 +34,11 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
 
 
+def format_parameters(count: int) -> str:
+    """How many parameters, in millions where there are so many."""
+    return f"{count / 1e6:.1f} million parameters" if count >= 100_000 else f"{count:,} parameters"
+
+
 def scores(step: int, validation: Validation, best: bool) -> str:
     """A validation in one line."""
     from regard.training.objective import TITLES
@@ -124,7 +129,7 @@ class LineReporter(Reporter):
         self.pace.start(start)
         verb = f"resuming from step {start.step:,}" if start.step else "training"
         many = f"{' of' if start.step else ''} {steps(start.steps)}" if start.steps else ""
-        size = f"{start.parameters / 1e6:.1f} million parameters, up to {start.tokens:,} tokens a step"
+        size = format_parameters(start.parameters) + (f", up to {start.tokens:,} tokens a step" if start.tokens else "")
         self.write(f"{verb}{many}: {size}")
 
     def on_step(self, metrics: StepMetrics) -> None:

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 from regard.config import RnnSection, recipe_from
+from regard.data.demo.grammar import generate
 from regard.data.prepare.shards import SideWriter
 from regard.explore.folders.facts import (
     NOTHING,
     PLAIN,
     examples,
     facts,
+    is_demo,
     is_demo_recipe,
     make_cloze,
     positions_of,
@@ -23,6 +25,7 @@ from regard.explore.folders.facts import (
     validation_examples,
 )
 from regard.runs.demo.translation import RECIPE
+from regard.text.seen_words import WORDS, SeenWords, WordCounter
 from regard.text.tokenizers.tokenizer import learn
 from tests.tasks.small_tasks import EVERY, classifier, log, recurrent, spanner, tagger, viewer
 
@@ -95,6 +98,20 @@ def of(task: str, **more: Any) -> Any:
 
 def sample(source: str) -> dict[str, Any]:
     return {"kind": "sample", "step": 1, "source": source, "reference": "", "hypothesis": ""}
+
+
+def test_a_model_of_the_same_sizes_is_not_the_demonstration(tmp_path: Path) -> None:
+    recipe = recipe_from(RECIPE)
+    assert is_demo(tmp_path, recipe)  # of an earlier version: it does not say
+    other = dict.fromkeys("two men are standing on a wet street in front of the red car".split(), 9)
+    (tmp_path / WORDS).write_bytes(SeenWords.of(other).content)
+    assert not is_demo(tmp_path, recipe)
+    counter = WordCounter()
+    counter.add(pair.source for pair in generate("train", 2000, recipe.seed))
+    (tmp_path / WORDS).write_bytes(counter.seen_words().content)
+    assert is_demo(tmp_path, recipe)
+    (tmp_path / WORDS).write_text("{")
+    assert not is_demo(tmp_path, recipe)
 
 
 def test_the_demonstration_shows_its_pronouns(tmp_path: Path) -> None:

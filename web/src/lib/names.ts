@@ -79,7 +79,15 @@ export function spoken({ text, name }: Pick<Label, 'text' | 'name'>): string {
 
 /** The same in quotation marks, so that a full stop that was read does not end the sentence. */
 export function quoted(label: Pick<Label, 'text' | 'name'>): string {
-  return label.text.includes(' ') ? label.text : `“${label.name}”`
+  return label.text.includes(' ') ? label.text : `“${shortened(label.name)}”`
+}
+
+/** Characters of a word in a sentence; a model that has learned little writes words of hundreds. */
+const LONGEST = 32
+
+/** A word that is too long for a sentence about it, cut in the middle. */
+export function shortened(word: string): string {
+  return word.length <= LONGEST ? word : `${word.slice(0, LONGEST / 2)}…${word.slice(-4)}`
 }
 
 /** Where a row looks, in words. */

@@ -2,7 +2,7 @@
 
 import { ask } from './api'
 import type { Label, Look } from './look'
-import { clean, headName } from './names'
+import { clean, headName, shortened } from './names'
 import { writer } from './shares'
 import { apart, number } from './numbers'
 import { chance, hidden } from './steps'
@@ -52,18 +52,18 @@ export function wanted(look: Look, writes: Model['writes'], kind: Kind, kept: La
   if (!kept) return null
   if (writes === 'text' || writes === 'continuation') {
     const next = written(look, writes, kind, kept, whole)
-    return next && { name: `“${next.name}”`, places: next.places, label: null }
+    return next && { name: `“${shortened(next.name)}”`, places: next.places, label: null }
   }
   const place = kept.places[0]!
   if (output.kind === 'words') {
     const gaps = look.values.source.flatMap(({ text }, at) => (hidden(text) ? [at] : []))
     const best = output.gaps[gaps.indexOf(place)]?.[0]
-    return best ? { name: `“${clean(best[0])}”`, places: [place], label: null } : null
+    return best ? { name: `“${shortened(clean(best[0]))}”`, places: [place], label: null } : null
   }
   if (output.kind === 'tags') {
     const token = look.values.source[place]!
     const word = output.tags.find(({ start, end }) => start < token.end && token.end <= end)
-    return token.special || !word ? null : { name: `“${word.text}” as ${word.tag}`, places: [place], label: word.tag }
+    return token.special || !word ? null : { name: `“${shortened(word.text)}” as ${word.tag}`, places: [place], label: word.tag }
   }
   return null
 }

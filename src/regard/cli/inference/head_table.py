@@ -77,7 +77,11 @@ def _texts(task: Task, file: Path, given: InputTexts) -> tuple[list[str], list[s
         from regard.data.corpora.pairs import open_pairs
 
         corpus = open_pairs(file)
-        pairs = _first(corpus.examples(), given.name)
+        try:
+            pairs = _first(corpus.examples(), given.name)
+        except RegardError as error:  # this command has no --columns
+            message = error.message.partition(": name two by")[0]
+            raise RegardError(f"{message}; pairs are the keys source and target, or two columns", error.where) from None
         for notes in corpus.notes:
             say_invalid_lines(str(file), notes)
         return [pair.source for pair in pairs], [pair.target for pair in pairs]

@@ -44,6 +44,8 @@ FIRST = 1 << 16
 """Bytes of a validation set to search for its first sentences."""
 TAIL = 1 << 22
 """Bytes at the end of a log to search for its newest samples."""
+PROBED = 20
+"""Sentences of the grammar by which a model of the demonstration is told from others of its sizes."""
 SIZES = (3, 4, 128, 2400)
 """Sizes of the demonstration's model: layers, heads, d_model and vocabulary."""
 GAP = "[MASK]"
@@ -141,7 +143,7 @@ def examples(folder: Path, recipe: Recipe) -> list[str]:
     info = recipe.info
     if info.reads == "image":
         return []
-    if is_demo_recipe(recipe):
+    if is_demo(folder, recipe):
         return _demo_sentences(recipe.seed)
     with_gaps = info.reads == "gapped"
     if with_gaps and (made := _unique(_cloze_examples(folder, recipe))):
@@ -182,6 +184,22 @@ def _cloze_examples(folder: Path, recipe: Recipe) -> Iterator[str]:
         found = make_cloze(line, f"{recipe.seed} {number}", held.common, piece)
         if found is not None:
             yield found
+
+
+def is_demo(folder: Path, recipe: Recipe) -> bool:
+    """Whether a model is one that ``regard demo`` made: it has the sizes, and saw the words of the grammar."""
+    if not is_demo_recipe(recipe):
+        return False
+    from regard.data.demo.grammar import generate
+    from regard.text.seen_words import read_seen_words
+
+    try:
+        seen = read_seen_words(folder)
+    except RegardError:
+        return False
+    said = [pair.source for pair in generate("valid", PROBED, recipe.seed)]
+    # models of earlier versions do not say; few words are too rare for a small corpus of the grammar
+    return seen is None or sum(not seen.unseen_words(source) for source in said) > PROBED / 2
 
 
 def is_demo_recipe(recipe: Recipe) -> bool:

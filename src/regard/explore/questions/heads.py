@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.config import Recipe
-from regard.explore.folders.facts import GAP, examples, is_demo_recipe, make_cloze, validation_examples
+from regard.explore.folders.facts import GAP, examples, is_demo, is_demo_recipe, make_cloze, validation_examples
 from regard.explore.folders.folder import Folder
 from regard.explore.folders.models import Models
 from regard.explore.forward.head_functions import (
@@ -134,11 +134,11 @@ def folder_texts(folder: Folder, task: Task) -> tuple[str, list[TextExample]]:
     A translator is made to write the translations of the set.
     """
     recipe: Recipe = task.recipe
-    if is_demo_recipe(recipe):
+    if is_demo(folder.path, recipe):
         from regard.data.demo.grammar import generate
 
         return "demo", [TextExample(pair.source, pair.target) for pair in generate("valid", MOST, recipe.seed)]
-    held = list(islice(_fitting(task, _validation_texts(folder, recipe)), MOST))
+    held = list(islice(dict.fromkeys(_fitting(task, _validation_texts(folder, recipe))), MOST))
     if held:
         return "validation", held
     return "examples", list(_fitting(task, map(TextExample, examples(folder.path, recipe))))

@@ -23,6 +23,8 @@ Resume = Literal["auto", "must", "never"]
 _MODEL = ("recipe.toml", "model.safetensors", "card.md", manifest.NAME, manifest.NEXT)
 _ASSETS = ("labels.json", "pixels.json", "processors.json")
 """Asset files other than tokenizers: labels, scales, and how products were computed."""
+_RUN = frozenset("checkpoints snapshots data lock metrics provenance resolved tensorboard measured".split())
+"""What the names in the private folder of a run begin with."""
 _BEFORE = "training.before-"
 _TAKEN = "holds something already; name a new folder"
 FIRST, LAST = ("model.safetensors", "model.bin"), ("config.json", "manifest.json")
@@ -176,6 +178,11 @@ def _names(folder: Path) -> set[str]:
 def _ours(name: str) -> bool:
     text = name.startswith(("tokenizer.", "words.")) and name.endswith((".json", ".json.partial"))
     return name in (*_MODEL, *_ASSETS, "training") or text or name.startswith(_BEFORE) or ".partial-" in name
+
+
+def foreign_files(training: Path) -> list[str]:
+    """The names in the private folder of a run of what no Regard writes there."""
+    return [name for name in sorted(_names(training)) if re.split(r"[.-]", name.removeprefix("."))[0] not in _RUN]
 
 
 def left_behind(output: Path) -> list[Path]:
