@@ -56,6 +56,7 @@ def test_ablations_count(model: Model) -> None:
         ("translator", (SOURCE,), "texts"),
         ("translator", ([SOURCE], [TARGET, TARGET]), "targets"),
         ("classifier", ([SOURCE], [TARGET]), "targets"),
+        ("pairs", ([SOURCE],), "texts[0]"),
         ("viewer", ([SOURCE],), "model"),
     ],
 )

@@ -10,6 +10,7 @@ from regard.explore.pictures.head_table import Estimate, HeadSummary, HeadTable
 from regard.explore.questions.heads import count_texts
 from regard.explore.requests import UNCHANGED, AblationRequest
 from regard.system.errors import RegardError, UsageError
+from regard.tasks.classification.pairs.classifier import split_pair
 from regard.tasks.protocols import Task
 
 __all__ = ["Estimate", "HeadSummary", "HeadTable", "head_table"]
@@ -31,7 +32,8 @@ def head_table(
         done: called after each text.
 
     Raises:
-        UsageError: there are no texts, as many targets as texts are missing, or the model reads images.
+        UsageError: there are no texts, as many targets as texts are missing, the model reads images, or a text is not
+            the two that the model reads.
         RegardError: a text is empty, or the model has no attention.
     """
     sources = _list(texts, "texts")
@@ -45,6 +47,8 @@ def head_table(
     for number, text in enumerate(sources):
         if not text.strip():
             raise RegardError("is empty", f"texts[{number}]")
+        if task.info.texts > 1:
+            split_pair(text, f"texts[{number}]")
     every = (TextExample(text, written[number] if written else None) for number, text in enumerate(sources))
     pairs = list(dict.fromkeys(every))  # the same text twice makes nothing surer
     counted = []

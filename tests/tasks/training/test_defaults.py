@@ -11,11 +11,11 @@ from regard.config import recipe_from
 from regard.models.build import transformer
 from regard.models.presets import PRESETS
 from regard.system.errors import RegardError
-from regard.tasks import defaults as sizing
+from regard.tasks.training import defaults as sizing
 from regard.tasks.training.defaults import READINGS, SIZES, SizeDefaults, defaults, epochs_for, size_for
 from regard.text.tokenizers.tokenizer import learn
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "recipes.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "recipes.md"
 
 
 def values(row: Any, name: str | None = None, task: str = "translation", with_model: bool = True) -> dict[str, Any]:

@@ -56,8 +56,6 @@ def test_one_pair_or_several_as_texts_or_tuples(task: Any) -> None:
         with refused(UsageError, "line 3"):
             task.parse_line(wrong, 3)
     with refused(UsageError, "text"):
-        task.reads("one text")
-    with refused(UsageError, "text"):
         split_pair(("a", "b", "c"))  # type: ignore[arg-type]
 
 

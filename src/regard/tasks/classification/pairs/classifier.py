@@ -84,16 +84,12 @@ class PairClassification(TextLabelTask):
         return pair if all(text.strip() for text in pair) else None
 
     def reads(self, text: str) -> tuple[str, list[Read]]:
-        """The model's input for two texts and its characters, for inspection.
-
-        Raises:
-            UsageError: it is not two texts.
-        """
-        first, second = split_pair(text)
+        """The model's input for two texts and its characters, for inspection; for one text, while it is typed, too."""
+        first, second = split_pair(text) if _BETWEEN.search(text) else (text, "")
         read = [read_as(self.assets.tokenizer, one, ()) for one in (first, second)]
         kept = kept_pieces(self.frame, len(read[0][1]), len(read[1][1]))
         shift, end = len(read[0][0]) + len(BETWEEN), self.frame.end
-        known = BETWEEN.join(text for text, _ in read)
+        known = BETWEEN.join(text for text, _ in read) if second else read[0][0]
         return known, [
             *((id, 0, 0) for id in self.frame.begin),
             *read[0][1][: kept[0]],
