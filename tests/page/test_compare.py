@@ -57,7 +57,7 @@ def test_two_sentences(served: str, view: Watch, task: Callable[[str], Any]) -> 
         shown.evaluate(FRAME)
         check_looks(gaze(second), tokens[4], tokens, told.head("encoder", 1, 3)[4])
         assert shown.get_by_text("How far apart:").count() == (text == ONE.source)
-        assert shown.get_by_text("that look in common").count() == (text != ONE.source)
+        assert shown.get_by_text("that stand in both").count() == (text != ONE.source)
         assert shown.get_by_role("region", name="The difference").locator("canvas").count() == 1
     weight_QK = record(task("classifier"), ONE.source).head("encoder", 1, 3)
     check_distance(shown, weight_QK, weight_QK)
