@@ -14,9 +14,11 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
 import regard
+from regard.explore.folders.folder import Folder
 from regard.nn.dropout import Dropout
 from regard.nn.ops import Linear
 from regard.system.errors import Damaged, RegardError, UsageError
+from regard.tasks import model_folder
 from tests.refusals import refused
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "own_model.py"
@@ -77,6 +79,14 @@ def test_a_kept_model_comes_back_to_the_bit(tmp_path: Path) -> None:
     assert (kept["class"], kept["arguments"]) == ("Own", SIZES)
     lines = [json.loads(line) for line in (tmp_path / "own" / "training" / "metrics.jsonl").read_text().splitlines()]
     assert sum("nll" in line for line in lines) == 7
+
+
+def test_commands_say_that_python_opens_it(tmp_path: Path) -> None:
+    fit(tmp_path / "own")
+    with refused(RegardError, tmp_path / "own", "regard.load"):
+        model_folder.load(tmp_path / "own")
+    with refused(RegardError, tmp_path / "own", "regard.load"):
+        Folder(tmp_path / "own")
 
 
 def test_training_lowers_the_loss() -> None:

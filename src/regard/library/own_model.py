@@ -30,6 +30,7 @@ from regard.nn.init import refuse_undrawn, undrawn
 from regard.system import disk
 from regard.system.errors import RegardError, UsageError
 from regard.system.keys import key
+from regard.tasks.model_path import OWN
 from regard.training import trainer
 from regard.training.checkpoints import manifest
 from regard.training.checkpoints.files import Files, alone
@@ -41,7 +42,7 @@ from regard.training.run import Hooks
 
 OwnModule = TypeVar("OwnModule", bound=nn.Module)
 Batches = Iterable[Any] | Callable[[int], Iterable[Any]]
-NAME, WEIGHTS, RUN = "own.json", "model.safetensors", "fit.json"
+NAME, WEIGHTS, RUN = OWN, "model.safetensors", "fit.json"
 _LARGEST = 1 << 20
 """Bytes that ``own.json`` may have."""
 

@@ -13,8 +13,8 @@ from regard.nn import ops
 from regard.system import processor
 from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import PROCESSORS, ProcessorFile, read_json
+from regard.tasks.model_path import OWN, OWN_CLASS, model_folder
 from regard.tasks.model_path import RECIPE as RECIPE
-from regard.tasks.model_path import model_folder
 from regard.tasks.protocols import Assets, Task
 from regard.training.checkpoints.manifest import verify
 
@@ -88,6 +88,8 @@ def _existing(given: Path | str) -> Path:
     folder = model_folder(given)
     if not folder.exists():
         raise RegardError("no such folder", str(folder))
+    if (folder / OWN).is_file():
+        raise RegardError(OWN_CLASS, str(folder))
     if not (folder / RECIPE).exists():
         raise RegardError(f"is no model folder: it has no {RECIPE}", str(folder))
     for path in folder.iterdir():  # reading a pipe waits for a writer, and a device may have no end

@@ -9,6 +9,9 @@ from regard.system.errors import RegardError
 from regard.training.checkpoints.manifest import NAME, NEXT
 
 RECIPE = "recipe.toml"
+OWN = "own.json"
+"""In the folder of a module of one's own, which ``regard.fit`` writes."""
+OWN_CLASS = "holds a model of your own class, which Python opens: regard.load(folder, model=ItsClass)"
 INSIDE = "model"
 """Name of the demonstration's model folder."""
 SHOWN = 5

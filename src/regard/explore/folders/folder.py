@@ -21,7 +21,7 @@ from regard.explore.folders.facts import NOTHING, examples, facts, refuse_irregu
 from regard.explore.folders.training_curves import LOG
 from regard.system import disk
 from regard.system.errors import RegardError
-from regard.tasks.model_path import model_folder
+from regard.tasks.model_path import OWN, OWN_CLASS, model_folder
 from regard.training.checkpoints.checkpoint import whole
 
 LOCK = LOG.parent / "lock"
@@ -241,6 +241,8 @@ def _missing(path: Path, before: bool) -> str:
     """Message for a folder without a recipe, which it had before or never."""
     if not path.exists():
         return "this folder is not there any more" if before else "no such folder"
+    if (path / OWN).is_file():
+        return OWN_CLASS
     training = path / LOG.parent
     if not training.is_dir():
         return f"is no model folder: it has no {RECIPE}"
