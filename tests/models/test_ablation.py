@@ -71,10 +71,6 @@ def test_without_a_part_it_is_a_model_that_has_none(off: str, field: str, value:
 
 
 def test_what_does_not_scale_cannot_do_without() -> None:
-    with refused(UsageError, "positions"), Ablations(positions=False).apply(RnnSection()):
-        pass
-    with refused(UsageError, "mask"), Ablations(mask=False).apply(BertSection()):
-        pass
     with refused(UsageError, "scaling"), Ablations(scaling=False).apply(section(scale_scores=False)):
         pass
 

@@ -60,8 +60,6 @@ class Ablations:
             point = points[one.kind].format(one.layer - 1)
             yield _beside(point, "context"), partial(_silence_head, head=one.head)
         if not self.positions:
-            if getattr(section, "positions", "none") == "none":
-                raise UsageError("this model has no positions", "positions")
             yield from _nowhere()
         if not self.scaling:
             if section.divisor == 1:
@@ -69,8 +67,6 @@ class Ablations:
             for point in points.values():
                 yield _beside(point, "score"), partial(_scale_scores, by=section.divisor)
         if not self.mask:
-            if "decoder" not in section.attention:
-                raise UsageError("this model has no mask: every token sees all others", "mask")
             for point in points.values():
                 yield _beside(point, "mask"), torch.zeros_like
 
