@@ -15,8 +15,8 @@ SOURCE, TARGET = small_tasks.SOURCE, small_tasks.TARGET
 def files(loaded: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A translator, and files of texts and pairs."""
     loaded(small_tasks.translator())
-    (tmp_path / "a.txt").write_text(f"{SOURCE}\n\n{SOURCE}\n")
-    (tmp_path / "a.tsv").write_text(f"{SOURCE}\t{TARGET}\n" * 2)
+    (tmp_path / "a.txt").write_text(f"{SOURCE}\n\n{SOURCE} {SOURCE}\n{SOURCE}\n")
+    (tmp_path / "a.tsv").write_text(f"{SOURCE}\t{TARGET}\n{SOURCE}\t{TARGET} {TARGET}\n")
     (tmp_path / "a.jsonl").write_text(json.dumps({"source": SOURCE, "target": TARGET}) + "\n")
     (tmp_path / "empty.txt").write_text("\n")
     monkeypatch.chdir(tmp_path)
