@@ -148,9 +148,9 @@ def _choose_paths(
             raise UsageError("this machine's oneDNN does not compute in full precision", "training.product")
         return section.product, section.product if section.product in full else ops.full(str(device)), None
     among = ops.paths(section.precision, str(device))
-    paths = tuple(dict.fromkeys((*full, *among)))
-    if device.type != "cpu" or len(paths) == 1:
-        return ops.choose(section.precision, str(device)), ops.full(str(device)), None
+    paths = among if len(among) > 1 else full  # of two or more, the paths of full precision are among them
+    if len(paths) == 1:
+        return among[0], full[0], None
     tokens = min(section.tokens, max(recipe.data.max_tokens, measure.TIMED))
     fitting = recipe.model_copy(update={"training": section.model_copy(update={"tokens": tokens})})
     teaching = teach(fitting, among[0])
@@ -161,8 +161,9 @@ def _choose_paths(
 
     hooks.reporter.on_event("measuring how this processor multiplies fastest")
     seconds = measure.time_paths(teaching, use, batch, fitting, paths, hooks)
-    product, exact = measure.fastest(seconds, among), measure.fastest(seconds, full)
-    taken = ", ".join(f"{path} {seconds[path]:.3g} s" if path in seconds else f"{path} slower" for path in paths)
+    product = measure.fastest(seconds, among) if len(among) > 1 else among[0]
+    exact = measure.fastest(seconds, full)
+    taken = ", ".join(f"{path} {seconds[path]:.3g} s" for path in paths)
     measured = f"a step of {batch.tokens:,} tokens: {taken} ({processor_kind()})"
     hooks.reporter.on_event(f"products: {product}; {measured}")
     return product, exact, measured

@@ -40,8 +40,8 @@ _PLACE = "measured"
 """The folder of the discarded save, below ``training/``."""
 _ROUNDS, _SECONDS = 7, 2.5
 """Most rounds in which paths of products are timed, and seconds after which no third round begins."""
-_TIE, _SLOW = 0.03, 2.0
-"""Two paths are as fast within this share; one that takes this many times the best at first is left out."""
+_TIE = 0.03
+"""Two paths are as fast within this share."""
 TIMED = 1024
 """Most target tokens of a step by which paths are timed."""
 _SHARE = 0.8
@@ -99,7 +99,7 @@ def time_paths(
 ) -> dict[ops.Path, float]:
     """Seconds of a whole step by each path of products, the best of several that are made in turns on one batch.
 
-    The first round is not counted: caches fill and kernels are chosen. A path that is slow there is left out.
+    The first round is not counted: caches fill and kernels are chosen.
 
     Args:
         objective: a separate task; its weights change.
@@ -119,8 +119,9 @@ def time_paths(
         use(path)
         return seconds_of(lambda: updates.make(1, [batch]), hooks)
 
-    first = {path: once(path) for path in paths}
-    found = {path: float("inf") for path in paths if first[path] <= _SLOW * min(first.values())}
+    for path in paths:
+        once(path)
+    found = {path: float("inf") for path in paths}
     for number in range(_ROUNDS):
         if number >= _FEWEST and hooks.clock() - began > _SECONDS:
             break
@@ -131,9 +132,8 @@ def time_paths(
 
 def fastest(seconds: Mapping[ops.Path, float], among: Sequence[ops.Path]) -> ops.Path:
     """The fastest of some paths; of those that are as fast within 3 %, the first."""
-    known = [path for path in among if path in seconds]
-    best = min(seconds[path] for path in known)
-    return next(path for path in known if seconds[path] <= (1 + _TIE) * best)
+    best = min(seconds[path] for path in among)
+    return next(path for path in among if seconds[path] <= (1 + _TIE) * best)
 
 
 def seconds_of(work: Callable[[], object], hooks: Hooks) -> float:
