@@ -141,7 +141,7 @@ class _OwnObjective:
 
 @dataclass(frozen=True)
 class _OwnReporter(Reporter):
-    """Says of a module of one's own what is true of it: batches have no room, and what is validated may be neither.
+    """Shows the training of a module of one's own: without a number of tokens, and with what its losses are of.
 
     Args:
         inner: shows it.
@@ -164,6 +164,9 @@ class _OwnReporter(Reporter):
             self.inner.on_validation(step, validation, best and self.is_kept)
         else:
             self.inner.on_event(f"step {step:,}: mean loss {validation.loss:.3f} since the last such line")
+
+    def on_save(self, path: Path) -> None:
+        self.inner.on_save(path)
 
     def on_event(self, text: str) -> None:
         self.inner.on_event(text)

@@ -27,6 +27,7 @@ from regard.models.captured_attention import evaluating
 from regard.nn.init import refuse_undrawn
 from regard.serve.app import INDEX, File
 from regard.system.errors import RegardError, UsageError
+from regard.training.reporters import format_parameters
 
 MOST = 64
 """Most tokens of a text whose heads are drawn."""
@@ -61,7 +62,7 @@ def own_page(model: nn.Module, run: Callable[[], object], tokens: Sequence[str])
         UsageError: the module has no attention, none ran, or a pass does not fit the tokens.
         RegardError: weights were never drawn, or are not finite; or there are too many tokens for pictures.
     """
-    weights = _captured(model, run, tokens)
+    weights = _capture_weights(model, run, tokens)
     shapes = {weight_HQK.shape for weight_HQK in weights.values()}
     if len(shapes) > 1 or next(iter(shapes))[1:] != (len(tokens), len(tokens)):
         return {INDEX: File(INDEX, _pictures(model, weights, tokens).encode()), STYLE: File(STYLE, _CSS.encode())}
@@ -71,7 +72,9 @@ def own_page(model: nn.Module, run: Callable[[], object], tokens: Sequence[str])
     return {INDEX: File(INDEX, page.encode(), {"Content-Security-Policy": policy[1]})}
 
 
-def _captured(model: nn.Module, run: Callable[[], object], tokens: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+def _capture_weights(
+    model: nn.Module, run: Callable[[], object], tokens: Sequence[str]
+) -> dict[str, NDArray[np.float32]]:
     if not any(name.endswith("weight") for name in probe.points(model)):
         raise UsageError("has no attention of regard.nn", "model")
     refuse_undrawn(model)
@@ -134,7 +137,7 @@ def _place(tokens: Sequence[str]) -> tuple[str, tuple[Token, ...]]:
 
 
 def _parameters(model: nn.Module) -> str:
-    return f"{sum(weight.numel() for weight in model.parameters()):,} parameters"
+    return format_parameters(sum(weight.numel() for weight in model.parameters()))
 
 
 def _pictures(model: nn.Module, weights: Weights, tokens: Sequence[str]) -> str:

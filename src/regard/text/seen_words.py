@@ -25,6 +25,7 @@ from regard.text.tags import places_of
 Side = Literal["source", "target"]
 """Which vocabulary of a model: of what it reads, or of what it writes."""
 WORDS = "words.source.json"
+"""The file of the words that training read; folders of earlier versions have none."""
 KEPT = 50_000
 """Words that keep their count."""
 WAITING = 500_000

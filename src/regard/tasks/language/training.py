@@ -154,7 +154,7 @@ class VocabularySample:
 
 
 class RunningTextTraining(BaseTraining[TextTask[Any, Any]]):
-    """Training task on running text, before its loss; implements :class:`~regard.tasks.training.TrainingTask`.
+    """Training task on running text, before its loss; implements :class:`~regard.tasks.training.base.TrainingTask`.
 
     Args:
         task: the model to train.

@@ -53,7 +53,7 @@ class FoundTags:
 
 
 class TaggingTraining(BaseTraining[Tagging]):
-    """Training task of tagging; implements :class:`~regard.tasks.training.TrainingTask`.
+    """Training task of tagging; implements :class:`~regard.tasks.training.base.TrainingTask`.
 
     Args:
         task: the model to train.

@@ -56,7 +56,7 @@ def max_extra(recipe: Recipe) -> int:
 
 
 class TranslationTraining(BaseTraining[Translation]):
-    """Training task of translation [Vaswani17 §5]; implements :class:`~regard.tasks.training.TrainingTask`.
+    """Training task of translation [Vaswani17 §5]; implements :class:`~regard.tasks.training.base.TrainingTask`.
 
     Args:
         task: the model to train, with its recipe and vocabularies.

@@ -18,7 +18,6 @@ from regard.text.tokenizers.tokenizer import Tokenizer, learn, parse_document, r
 Item = TypeVar("Item")
 CHUNK = 4096
 JOINT, SOURCE, TARGET = "tokenizer.json", "tokenizer.source.json", "tokenizer.target.json"
-"""The source words that training read; folders of before have none."""
 AnyTokenizer = Tokenizer | HuggingFaceTokenizer
 
 
