@@ -10,16 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-
-def processor() -> str:
-    """The processor's own name, e.g. ``AMD EPYC``, with family and model, since names alone are often cut short."""
-    fields: dict[str, str] = {}
-    cpuinfo = Path("/proc/cpuinfo")
-    for line in cpuinfo.read_text().split("\n") if cpuinfo.exists() else []:
-        name, _, value = line.partition(":")
-        fields.setdefault(name.strip(), value.strip())
-    model = fields.get("model name", platform.processor() or platform.machine())
-    return f"{model} (family {fields['cpu family']}, model {fields['model']})" if "cpu family" in fields else model
+from regard.system import processor
 
 
 def has_bf16() -> bool:
@@ -33,7 +24,7 @@ def describe() -> dict[str, object]:
     """The machine in plain values: processor, cores, memory, system, and how busy it was."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
-        "processor": processor(),
+        "processor": processor.kind(),
         "cores": os.cpu_count(),
         "memory_gb": round(memory / 2**30),
         "bf16": has_bf16(),
