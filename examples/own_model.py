@@ -67,7 +67,7 @@ def loss(model: Marker, texts: list[str]) -> Tensor:
 
 def main(arguments: list[str]) -> int:
     """Run the program; the exit code."""
-    if len(arguments) not in (1, 2):
+    if len(arguments) not in (1, 2) or arguments[0].startswith("-"):
         print(__doc__, file=sys.stderr)
         return 2
     folder, steps = arguments[0], int(arguments[1]) if len(arguments) == 2 else 1000
