@@ -42,7 +42,7 @@ def data_folder() -> Path:
     return folder
 
 
-def _lines(path: Path) -> list[str]:
+def lines(path: Path) -> list[str]:
     with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file:
         return file.read().removesuffix("\n").split("\n")
 
@@ -65,7 +65,7 @@ def prepare(folder: Path, pieces: int = 8000) -> Corpus:
         return Corpus(**{**json.loads(index.read_text()), "folder": str(folder)})
     folder.mkdir(parents=True, exist_ok=True)
     texts = {
-        f"{split}.{language}": _lines(data_folder() / f"{name}.{language}.gz")
+        f"{split}.{language}": lines(data_folder() / f"{name}.{language}.gz")
         for split, name in SPLITS.items()
         for language in LANGUAGES
     }

@@ -63,6 +63,13 @@ def test_every_field_is_explained_beside_its_choices() -> None:
     assert "# Training: steps, optimiser, schedule, checkpoints [Vaswani17 §5]." in lines
 
 
+def test_two_texts_need_no_segments_or_two() -> None:
+    with refused(UsageError, None, "model.segments", "sentence-pairs"):
+        recipe_from({"task": "sentence-pairs", "model": {"segments": 1}})
+    for segments in (0, 2):
+        assert recipe_from({"task": "sentence-pairs", "model": {"segments": segments}}).model.segments == segments
+
+
 @pytest.mark.parametrize("text", ["", 'a "b" \\ c', "tab\t bell\x07", "\U000e0001 tag", "ß🙂"])
 def test_any_text_survives_its_toml(text: str) -> None:
     assert tomllib.loads(dump_toml({"text": {"source_language": text}})) == {"text": {"source_language": text}}

@@ -11,9 +11,10 @@ import torch
 from regard.config import Recipe, Training
 from regard.data.batches.batch import Position
 from regard.nn import ops
-from regard.runs.plan import ResolvedSettings, _choose_paths, _plan, first_event, load_settings, processor
+from regard.runs.plan import ResolvedSettings, _choose_paths, _Measuring, _plan, first_event, load_settings, processor
+from regard.runs.workers.group import WorkerGroup
 from regard.system.errors import RegardError, UsageError
-from regard.tasks.training.base import TrainingTask
+from regard.tasks.training.base import ProductPaths, TrainingTask
 from regard.training import budget
 from regard.training import measure as measuring
 from regard.training.checkpoints import resolved
@@ -21,6 +22,7 @@ from regard.training.checkpoints.files import Files
 from regard.training.optim import FlatOptimiser, schedule
 from regard.training.run import Hooks
 from regard.training.update import MeasuredStep, MeasuredSteps, Update
+from regard.training.world import ALONE, World
 from tests.refusals import refused
 from tests.training.toy import Counting
 
@@ -118,6 +120,7 @@ def teaching(section: Training) -> TrainingTask:
         TrainingTask,
         SimpleNamespace(
             task=SimpleNamespace(recipe=Recipe(training=section)),
+            paths=ProductPaths(),
             batches=SimpleNamespace(batches_per_epoch=40.0),
             epochs=10,
             final_seconds=lambda loss, text: 2.0 + loss + text,
@@ -141,7 +144,14 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, int]]:
     asked: list[tuple[float, int]] = []
 
     def measure(
-        teaching: Any, feed: Any, recipe: Recipe, folder: Path, hooks: Hooks, limit: float, most: int = 30
+        teaching: Any,
+        feed: Any,
+        recipe: Recipe,
+        folder: Path,
+        hooks: Hooks,
+        limit: float,
+        most: int = 30,
+        world: World = ALONE,
     ) -> Any:
         asked.append((limit, most))
         made = kept(recipe, min(most, 20))
@@ -160,13 +170,20 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, int]]:
     ],
 )
 def test_a_length_that_is_known_is_not_measured(section: Training, steps: int, every: int, tmp_path: Path) -> None:
-    plan = _plan(teaching(section), tmp_path, Hooks())
+    plan = _plan(_Measuring(teaching(section), tmp_path, Hooks(), WorkerGroup()))
     assert (plan.steps, plan.validate_every, plan.costs, plan.kept) == (steps, every, None, None)
 
 
 def test_a_length_of_minutes_keeps_the_steps_that_are_its_own(tmp_path: Path, measured: list[Any]) -> None:
     """Nine tenths of twenty minutes, less two seconds of scores and one of measuring, at half a second a step."""
-    plan = _plan(teaching(Training(minutes=20, schedule="noam", warmup=9, validate_every=50)), tmp_path, Hooks())
+    plan = _plan(
+        _Measuring(
+            teaching(Training(minutes=20, schedule="noam", warmup=9, validate_every=50)),
+            tmp_path,
+            Hooks(),
+            WorkerGroup(),
+        )
+    )
     assert plan.steps == (0.9 * 1200 - 2 - 1) * 2
     assert plan.costs == budget.Costs(0.5, 0.0, 0.0, 0.0, 1.0, 2.0)
     assert plan.kept is not None
@@ -185,7 +202,7 @@ def test_a_length_of_minutes_keeps_the_steps_that_are_its_own(tmp_path: Path, me
 )
 def test_and_makes_those_again_that_are_not(tmp_path: Path, measured: list[Any], training: dict[str, Any]) -> None:
     section = Training(**{"minutes": 20, "validate_every": 50, **training})
-    plan = _plan(teaching(section), tmp_path, Hooks())
+    plan = _plan(_Measuring(teaching(section), tmp_path, Hooks(), WorkerGroup()))
     assert plan.kept is None
     assert plan.costs is not None
     assert plan.costs.spent == 11.0
@@ -197,7 +214,7 @@ def test_the_table_knows_its_steps_and_keeps_what_was_measured(tmp_path: Path, m
     for accumulate, most in ((1, 30), (2, 19), (10, 30)):
         found = teaching(Training(accumulate=accumulate))
         found.batches.batches_per_epoch = 400.0  # type: ignore[misc]
-        plan = _plan(found, tmp_path, Hooks())
+        plan = _plan(_Measuring(found, tmp_path, Hooks(), WorkerGroup()))
         assert plan.steps == 4000 / accumulate
         assert measured.pop() == (30.0, most)
         assert (plan.kept is None) == (accumulate == 10)
@@ -217,7 +234,7 @@ def test_where_minutes_are_few_that_is_said_and_the_loss_decides(
     costs = budget.Costs(1.0, 1.0, 40.0, 0.0, 6.0)
     monkeypatch.setattr(measuring, "measure", lambda *given: (costs, kept(Recipe(training=section), 2)))
     told = Counting()
-    plan = _plan(teaching(section), tmp_path, Hooks(reporter=told))
+    plan = _plan(_Measuring(teaching(section), tmp_path, Hooks(reporter=told), WorkerGroup()))
     assert plan.select == "loss"
     assert any("too little time to learn much" in event for event in told.events)
     chosen = replace(CHOSEN, select="loss")

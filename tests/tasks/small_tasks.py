@@ -103,6 +103,8 @@ def viewer(**model: Any) -> Any:
 _EVERY = (translator, recurrent, classifier, pairs, reader, tagger, filler, speaker, spanner, viewer, encoder)
 EVERY: dict[str, Callable[[], Any]] = {make.__name__: make for make in _EVERY}
 """A task of every family and every kind of answer."""
+PLACELESS = ("recurrent", "reader")
+"""Those without positions."""
 BOTH_TEXTS = "The animal didn't cross the street [SEP] it was too tired."
 TEXTS = {"filler": GAPPED, "spanner": GAPPED, "pairs": BOTH_TEXTS}
 """What is put before them, where it is not :data:`SOURCE`."""

@@ -261,7 +261,7 @@ def test_few_documents_give_their_end(tmp_path: Path) -> None:
     assert train[-1] != tokenizer.end  # the document goes on
     assert held[-1] == tokenizer.end
     assert abs(len(tokenizer.decode(held)) - len(whole) / 10) <= 1
-    assert prepared.mended == [f"{path}:4: 1 lines are not valid UTF-8; their bytes became U+FFFD"]
+    assert prepared.mended == [f"{path}:4: 1 line is not valid UTF-8; bytes became U+FFFD"]
 
 
 def test_the_table_goes_by_characters_also_of_text_under_a_key_of_jsonl(tmp_path: Path) -> None:

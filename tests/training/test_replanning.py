@@ -53,7 +53,7 @@ def test_everybody_is_told_once(tmp_path):
     play.begun(40, COSTS)
     play.go(clock)
     steps = play.review.steps
-    said = f"re-planned at step 20: {steps} steps instead of 40 fit into 1 minutes"
+    said = f"re-planned at step 20: {steps} steps instead of 40 fit into 1 minute"
     assert [line["text"] for line in log(play, "event")] == [said]
     assert play.reporter.events == [said]
     logged = [(line["kind"], line["step"], line["steps"]) for line in log(play, "start", "planned")]

@@ -171,10 +171,10 @@ def test_validation_is_in_evaluation_mode_and_text_is_made_when_it_counts(tmp_pa
     toy = Toy()
     inner = toy.validate
 
-    def validate(generate):
+    def validate(generate, world):
         modes.append((toy.model.training, torch.is_grad_enabled()))
         generated.append(generate)
-        return inner(generate)
+        return inner(generate, world)
 
     toy.validate = validate
     play.fit(objective=toy)

@@ -11,6 +11,7 @@ from regard.training.log import Summary
 from regard.training.measure import measure
 from regard.training.objective import Done, Loss, Validation
 from regard.training.run import Hooks
+from regard.training.world import ALONE, World
 from tests.training.toy import Corpus, Fast, Play, StopAt, Toy, reseed
 
 
@@ -42,9 +43,9 @@ class Timed(Toy):
         self.clock.work(5.0 if self.calls <= self.cold else self.step)
         return super().loss(batch)
 
-    def validate(self, generate: bool) -> Validation:
+    def validate(self, generate: bool, world: World = ALONE) -> Validation:
         self.clock.work(14.0 if generate else 2.0)
-        return super().validate(generate)
+        return super().validate(generate, world)
 
     def trial(self, generate: bool, done: Done) -> None:
         for part in range(0 if generate else 1, 101):

@@ -16,7 +16,7 @@ from torch import nn
 from torch.nn import functional
 
 from regard.config import Recipe, Training, TransformerSection
-from regard.data.batches.batch import Packed, PairBatch, Position
+from regard.data.batches.batch import EVERY_BATCH, BatchRange, Packed, PairBatch, Position
 from regard.models import store
 from regard.system.keys import generator
 from regard.training.checkpoints import checkpoint, manifest
@@ -25,6 +25,7 @@ from regard.training.log import Reporter, Summary
 from regard.training.objective import Done, Loss, Sample, Validation
 from regard.training.progress import Best
 from regard.training.trainer import Hooks, fit
+from regard.training.world import ALONE, World
 
 VOCABULARY, SIZE, CAPACITY = 13, 8, 24
 RANDOM = torch.Generator()
@@ -76,12 +77,16 @@ class Corpus:
         sentences = [np.sort(s) for s in sentences]
         return packed(sentences, chosen, poisoned=self.poison(position))
 
-    def iterate(self, position: Position) -> Iterator[tuple[PairBatch, Position]]:
+    def iterate(self, position: Position, among: BatchRange = EVERY_BATCH) -> Iterator[tuple[PairBatch, Position]]:
         while True:
-            batch = self.batch(position)
-            self.drawn.append(tuple(int(i) for i in batch.sentences))
-            position = self.after(position)
-            yield batch, position
+            places = []
+            for _ in range(among.of):
+                places.append(position)
+                position = self.after(position)
+            for place in places[among.first : among.end]:
+                batch = self.batch(place)
+                self.drawn.append(tuple(int(i) for i in batch.sentences))
+                yield batch, position
 
     def after(self, position: Position) -> Position:
         if position.batch + 1 < self.batches:
@@ -124,7 +129,7 @@ class Toy:
         _, nll_T = self._losses(batch)
         return Loss(nll_T.sum(), nll_T.sum().detach(), batch.tokens)
 
-    def validate(self, generate: bool) -> Validation:
+    def validate(self, generate: bool, world: World = ALONE) -> Validation:
         logits_TV, nll_T = self._losses(self.held_out)
         right = (logits_TV.argmax(-1).numpy() == self.held_out.labels_T) @ self.held_out.weight_T
         score = 100.0 * float(right) / self.held_out.tokens
@@ -200,21 +205,26 @@ class Play:
     poison: Callable[[Position], bool] = lambda position: False
 
     def fit(
-        self, files: Files | None = None, stop: StopAt | None = None, objective: Toy | None = None, **more: Any
+        self,
+        files: Files | None = None,
+        stop: StopAt | None = None,
+        objective: Toy | None = None,
+        world: World = ALONE,
+        **more: Any,
     ) -> Summary:
         stop = stop or StopAt()
         self.reporter = stop.reporter
         files = files or Fast()
         self.objective = objective or Toy()
         self.corpus = Corpus(poison=self.poison)
-        self.output.mkdir(exist_ok=True)
+        self.output.mkdir(parents=True, exist_ok=True)
 
         def save_model(weights: Mapping[str, torch.Tensor], best: Best, validation: Validation, _: float) -> None:
             chunks = store.chunks(weights, {"step": str(best.step)})
             manifest.replace(self.output, {"model.safetensors": chunks}, files)
 
         hooks = Hooks(self.reporter, stop, save_model, reseed, files=files, **more)
-        return fit(self.objective, self.corpus, self.recipe, self.output / "training", hooks)
+        return fit(self.objective, self.corpus, self.recipe, self.output / "training", hooks, world)
 
     def ended(self) -> Ended:
         """What the last checkpoint, the log and the model folder hold."""

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from regard.config.families import Model, RnnEncoderSection, RnnSection, TransformerSection, VitSection
+from regard.config.families import BertSection, Model, RnnEncoderSection, RnnSection, TransformerSection, VitSection
 from regard.config.sections import (
     Classification,
     Data,
@@ -62,8 +62,10 @@ class Recipe(Section):
             and not self.text.joint
         ):
             raise ValueError('model.tie = "three" needs text.joint = true; use "two" with separate vocabularies')
-        if self.data.max_tokens > self.training.tokens:
-            raise ValueError(f"data.max_tokens {self.data.max_tokens} is above training.tokens {self.training.tokens}")
+        if self.data.max_tokens > self.training.shard_tokens:
+            limit = f"training.tokens {self.training.tokens}"
+            limit += f" / training.shards {self.training.shards}" if (self.training.shards or 1) > 1 else ""
+            raise ValueError(f"data.max_tokens {self.data.max_tokens} is above {limit}")
         self._refuse_too_few_positions()
         if self.info.writes == "tags" and isinstance(self.model, RnnEncoderSection) and self.model.pool == "attention":
             raise ValueError('model.pool = "attention" weighs whole texts; for tags use "mean" or "max"')
@@ -71,6 +73,8 @@ class Recipe(Section):
             raise ValueError('text.bpe_dropout leaves merges out; text.units = "characters" has none')
         if self.text.bpe_dropout and self.info.texts > 1:
             raise ValueError(f'text.bpe_dropout is for single texts, not for task = "{self.task}"')
+        if self.info.texts > 1 and isinstance(self.model, BertSection) and self.model.segments == 1:
+            raise ValueError(f'model.segments = 1 has none for the second text of task = "{self.task}"')
         if self.training.patience is not None and self.training.schedule in ("cosine", "linear"):
             raise ValueError("training.patience acts only on schedules without an end (noam, inverse_square_root)")
         if self.training.weight_decay and self.training.optimiser == "adam":

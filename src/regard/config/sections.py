@@ -92,6 +92,13 @@ class Training(Section):
     minutes: float | None = Field(None, gt=0, description="wall minutes from first step to saved model; fixes steps")
     tokens: int = Field(1024, ge=16, description="target tokens of a packed batch; 1,024 suits small corpora")
     accumulate: int = Field(1, ge=1, le=100_000, description="batches per update")
+    shards: int | None = Field(
+        None,
+        ge=1,
+        le=1024,
+        description="parts of every batch, a power of two, each computed by one thread; processes divide them and do "
+        "not change the weights; default: by training.tokens",
+    )
     optimiser: Literal["adam", "adamw"] = Field("adam", description="adamw: weight decay apart from the gradient")
     beta1: float = Field(0.9, ge=0.0, lt=1.0, description="decay of the mean of gradients")
     beta2: float = Field(0.98, ge=0.0, lt=1.0, description="decay of the mean of squared gradients")
@@ -133,6 +140,17 @@ class Training(Section):
         ge=1,
         description="non-finite updates in a row before training stops; more than 10 within 1,000 steps stop it too",
     )
+
+    @property
+    def shard_tokens(self) -> int:
+        """Target tokens of a shard of a batch; of all of it where there are none."""
+        return -(-self.tokens // (self.shards or 1))
+
+    @model_validator(mode="after")
+    def _whole_tree(self) -> Self:
+        if self.shards and self.shards & (self.shards - 1):
+            raise ValueError(f"shards = {self.shards} is not a power of two")
+        return self
 
     @model_validator(mode="after")
     def _one_precision(self) -> Self:

@@ -63,8 +63,9 @@ def _pairs(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, desp
 def _labels(info: TaskInfo, given: InputFiles, asked: RecipeFor, tell: Tell, despite_check: bool) -> TrainingJob:
     """A task on labelled texts."""
     learned, validation = given.corpora(info.corpus())
-    kind = asked(1).classification.kind
-    scanned = DataScan.of(learned, validation, scan=partial(LabelScan[Any], kind=kind))
+    first = asked(1)
+    scan = partial(LabelScan[Any], kind=first.classification.kind, max_tokens=first.data.max_tokens)
+    scanned = DataScan.of(learned, validation, scan=scan)
     report = report_labels(scanned.learned, _validation(scanned, "texts"))
     report.announce(tell, despite_check)
     return info.job()(asked(report.pairs), scanned, pretrained=given.begun)

@@ -219,7 +219,7 @@ def corpora(source: Files, target: Files, pairs: Files = (), columns: str | None
     if len(source) != len(target):
         raise UsageError(f"{len(source)} --source but {len(target)} --target; they go in pairs")
     if not source and not pairs:
-        raise UsageError("nothing to learn from: give --source FILE --target FILE, or --pairs FILE")
+        raise UsageError("nothing to learn from: give --source FILE and --target FILE, or --pairs FILE")
     if columns is not None and not pairs:
         raise UsageError("columns are those of --pairs FILE; --source and --target hold a sentence a line", "--columns")
     for path in (*source, *target, *pairs):

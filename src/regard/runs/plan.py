@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 from pydantic import Field, PositiveInt, TypeAdapter, ValidationError
@@ -13,10 +13,13 @@ from pydantic import Field, PositiveInt, TypeAdapter, ValidationError
 from regard.config import Recipe, Training
 from regard.data.batches.batch import Position
 from regard.nn import ops
+from regard.runs.workers.group import WorkerGroup, plain
 from regard.system.errors import Damaged, UsageError
+from regard.system.keys import key
 from regard.system.processor import kind as processor_kind
 from regard.system.processor import name as processor_name
-from regard.tasks.training.base import ProductPaths, TrainingTask
+from regard.tasks.training.base import ProductPaths, TrainingJob, TrainingTask
+from regard.text.counts import counted
 from regard.training import budget, measure
 from regard.training.checkpoints import resolved
 from regard.training.run import Hooks, snapshot_steps, validation_interval
@@ -32,6 +35,12 @@ _ENOUGH = 10
 """Steps to measure by; where they are the run's own, they can be kept."""
 
 
+SHARD = 1024
+"""Target tokens that a shard has at least, where the recipe does not say how many shards there are."""
+WITHOUT_SHARDS = ("rnn", "rnn-encoder")
+"""Families whose steps take as long for half as many tokens: recurrent models go through a batch word by word."""
+
+
 @dataclass(frozen=True)
 class ResolvedSettings:
     """Fixed in ``resolved.toml`` at the first start and reused afterwards.
@@ -40,6 +49,7 @@ class ResolvedSettings:
         steps: updates; None if the schedule has no end.
         validate_every: steps between validations.
         tokens, accumulate: target tokens of a batch and batches of an update, fitted to memory.
+        shards: parts of each batch, which processes divide.
         product, exact: how products are computed while training, and while validating; see ``nn/ops.py``.
         threads: processor threads; sums depend on them in the last bits.
         measured: seconds of a step by each path, from which these were chosen, and the processor.
@@ -55,11 +65,21 @@ class ResolvedSettings:
     product: ops.Path
     exact: ops.Path
     threads: PositiveInt
+    shards: PositiveInt = 1
     measured: str | None = None
     costs: Annotated[tuple[float, ...], Field(min_length=5, max_length=6)] | None = None
     planned: PositiveInt | None = None
     reviewed: PositiveInt | None = None
     select: str | None = None
+
+    @staticmethod
+    def of(values: Mapping[str, Any]) -> ResolvedSettings:
+        """The settings of plain values.
+
+        Raises:
+            ValidationError: a value does not fit.
+        """
+        return TypeAdapter(ResolvedSettings).validate_python(values)
 
     def override(self, recipe: Recipe, threads: int | None) -> ResolvedSettings:
         """These settings overridden by the current options: only :data:`resolved.ALLOWED` can differ."""
@@ -73,7 +93,8 @@ class ResolvedSettings:
 
     def apply(self, recipe: Recipe) -> Recipe:
         """The recipe that ``fit`` follows."""
-        fixed = {name: getattr(self, name) for name in ("steps", "validate_every", "tokens", "accumulate")}
+        names = "steps", "validate_every", "tokens", "accumulate", "shards"
+        fixed = {name: getattr(self, name) for name in names}
         if self.select and recipe.training.select == "auto":
             fixed["select"] = self.select
         return recipe.model_copy(update={"training": recipe.training.model_copy(update=fixed)})
@@ -94,11 +115,11 @@ def load_settings(training: Path, device: torch.device) -> ResolvedSettings | No
     """The settings of an earlier start, if there was one."""
     if not (training / resolved.NAME).exists():
         return None
-    # the first runs did not write how validations are computed
-    found = {"chosen.exact": ops.full(str(device)), **resolved.read_fields(training)}
+    # the first runs did not write how validations are computed, nor shards
+    found = {"chosen.exact": ops.full(str(device)), "chosen.shards": 1, **resolved.read_fields(training)}
     values = {name: found.get(f"chosen.{name}") for name in ResolvedSettings.__dataclass_fields__}
     try:
-        return TypeAdapter(ResolvedSettings).validate_python(values)
+        return ResolvedSettings.of(values)
     except ValidationError as error:
         first = error.errors()[0]
         what = f"chosen.{first['loc'][0]}: {first['msg']}"
@@ -120,17 +141,52 @@ def processor(device: torch.device) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else processor_name()
 
 
+def teacher(job: TrainingJob, prepared: Any, device: torch.device, exact: ops.Path) -> Teach:
+    """A function recipe → training task on this data, with weights from the seed or a pretrained model."""
+    assets = job.assets(prepared)
+
+    def teach(recipe: Recipe, product: ops.Path) -> TrainingTask:
+        model = job.task.build(recipe, assets.sizes, key(recipe.seed, "weights"))
+        job.begin(model)
+        return job.teach(job.task(recipe, assets, model.to(device)), prepared, ProductPaths(product, exact))
+
+    return teach
+
+
+def shards_of(recipe: Recipe, device: torch.device) -> int:
+    """The shards of a step where the recipe leaves them open: a function of the recipe, not of what is free.
+
+    As many as leave each :data:`SHARD` target tokens, so that one process computes them nearly as fast as one batch.
+    """
+    section = recipe.training
+    if section.shards or device.type != "cpu" or recipe.model.family in WITHOUT_SHARDS:
+        return section.shards or 1
+    least = max(SHARD, recipe.data.max_tokens)
+    return max(n for n in (1, 2, 4, 8) if n == 1 or section.tokens >= n * least)
+
+
 def choose(
-    recipe: Recipe, teach: Teach, training: Path, hooks: Hooks, device: torch.device
+    recipe: Recipe, teach: Teach, training: Path, hooks: Hooks, device: torch.device, group: WorkerGroup
 ) -> tuple[ResolvedSettings, MeasuredSteps | None]:
-    """Measure and choose settings; also returns the steps made while measuring if they equal the run's to the bit."""
+    """Measure and choose settings; also returns the steps made while measuring if they equal the run's to the bit.
+
+    Args:
+        recipe: of the run, its shards set.
+        teach: makes its training task.
+        training: the private folder of the run.
+        hooks: clock, files and reporter.
+        device: where it trains.
+        group: the processes that make the measured steps.
+    """
     product, exact, measured = _choose_paths(recipe, teach, hooks, device)
     tokens, accumulate = _fit_batch(recipe, teach, product, device)
+    shards = recipe.training.shards or 1
     fitting = recipe.training.model_copy(update={"tokens": tokens, "accumulate": accumulate})
-    plan = _plan(teach(recipe.model_copy(update={"training": fitting}), product), training, hooks)
+    measuring = _Measuring(teach(recipe.model_copy(update={"training": fitting}), product), training, hooks, group)
+    plan = _plan(measuring)
     threads, costs = torch.get_num_threads(), astuple(plan.costs) if plan.costs else None
     chosen = ResolvedSettings(
-        plan.steps, plan.validate_every, tokens, accumulate, product, exact, threads, measured, costs
+        plan.steps, plan.validate_every, tokens, accumulate, product, exact, threads, shards, measured, costs
     )
     return replace(chosen, select=plan.select), plan.kept
 
@@ -151,8 +207,8 @@ def _choose_paths(
     paths = among if len(among) > 1 else full  # of two or more, the paths of full precision are among them
     if len(paths) == 1:
         return among[0], full[0], None
-    tokens = min(section.tokens, max(recipe.data.max_tokens, measure.TIMED))
-    fitting = recipe.model_copy(update={"training": section.model_copy(update={"tokens": tokens})})
+    tokens = min(section.shard_tokens, max(recipe.data.max_tokens, measure.TIMED))
+    fitting = recipe.model_copy(update={"training": section.model_copy(update={"tokens": tokens, "shards": 1})})
     teaching = teach(fitting, among[0])
     batch, _ = next(iter(teaching.batches.iterate(Position())))
 
@@ -174,13 +230,15 @@ def _fit_batch(recipe: Recipe, teach: Teach, product: ops.Path, device: torch.de
     section = recipe.training
 
     def peak_bytes(tokens: int) -> int | None:
-        smaller = recipe.model_copy(update={"training": section.model_copy(update={"tokens": tokens})})
+        smaller = recipe.model_copy(update={"training": section.model_copy(update={"tokens": tokens, "shards": 1})})
         teaching = teach(smaller, product)
         batch, _ = next(iter(teaching.batches.iterate(Position())))
         return measure.peak_memory(lambda: teaching.loss(batch).total.backward(), device)
 
-    free = measure.free_memory(device)
-    return measure.fit_batch_to_memory(section.tokens, section.accumulate, recipe.data.max_tokens, peak_bytes, free)
+    free, shards = measure.free_memory(device), section.shards or 1
+    least = recipe.data.max_tokens
+    tokens, accumulate = measure.fit_batch_to_memory(section.shard_tokens, section.accumulate, least, peak_bytes, free)
+    return section.tokens if tokens == section.shard_tokens else tokens * shards, accumulate
 
 
 @dataclass(frozen=True)
@@ -194,47 +252,77 @@ class _Plan:
     kept: MeasuredSteps | None = None
 
 
-def _plan(teaching: TrainingTask, training: Path, hooks: Hooks) -> _Plan:
+@dataclass(frozen=True)
+class _Measuring:
+    """What a run's first steps are measured with.
+
+    Args:
+        teaching: with a fresh model.
+        training: the private folder of the run.
+        hooks: clock, files and reporter.
+        group: the processes that make the steps.
+    """
+
+    teaching: TrainingTask
+    training: Path
+    hooks: Hooks
+    group: WorkerGroup
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe of the run."""
+        return self.teaching.task.recipe
+
+    def measure(self, recipe: Recipe, limit: float, most: int = measure.MOST) -> tuple[budget.Costs, MeasuredSteps]:
+        """Make the first steps in all processes, and time them and the rest."""
+        teaching, world = self.teaching, self.group.world
+        self.group.say("measure", recipe=plain(recipe), product=teaching.paths.training, most=most)
+        return measure.measure(teaching, teaching.batches, recipe, self.training, self.hooks, limit, most, world)
+
+
+def _plan(measuring: _Measuring) -> _Plan:
     """Steps and steps between validations: as the recipe says, open, from its minutes, or from the table by size."""
-    section = teaching.task.recipe.training
+    section = measuring.recipe.training
     if section.steps is not None:
         return _Plan(section.steps, section.validate_every or validation_interval(section.steps))
     if section.minutes is None and section.patience is not None:
         return _Plan(None, section.validate_every or validation_interval(None))
-    hooks.reporter.on_event("measuring how fast this machine is")
+    measuring.hooks.reporter.on_event("measuring how fast this machine is")
     if section.minutes is not None:
-        return _of_minutes(section.minutes, teaching, training, hooks)
-    return _of_table(teaching, training, hooks)
+        return _of_minutes(section.minutes, measuring)
+    return _of_table(measuring)
 
 
-def _of_minutes(minutes: float, teaching: TrainingTask, training: Path, hooks: Hooks) -> _Plan:
+def _of_minutes(minutes: float, measuring: _Measuring) -> _Plan:
     """As many steps as fit, including the measured ones if a run of that length makes the same, else without."""
-    recipe, section = teaching.task.recipe, teaching.task.recipe.training
-    limit = budget.MEASURING * 60 * minutes
-    found, made = measure.measure(teaching, teaching.batches, recipe, training, hooks, limit)
-    without = replace(found, final=teaching.final_seconds(found.loss, found.text))
+    recipe, section = measuring.recipe, measuring.recipe.training
+    found, made = measuring.measure(recipe, budget.MEASURING * 60 * minutes)
+    without = replace(found, final=measuring.teaching.final_seconds(found.loss, found.text))
     costs = replace(without, spent=without.spent - sum(step.seconds for step in made.made))
     kept = _same_steps(made, recipe, length := budget.length(minutes, costs, section))
     if kept is None:
         costs, length = without, budget.length(minutes, without, section)
     if warning := budget.poor(minutes, costs, length):
-        hooks.reporter.on_event(warning)
+        measuring.hooks.reporter.on_event(warning)
     return _Plan(length.steps, length.validate_every, costs, length.select, kept)
 
 
-def _of_table(teaching: TrainingTask, training: Path, hooks: Hooks) -> _Plan:
+def _of_table(measuring: _Measuring) -> _Plan:
     """As many steps as the default passes over the data; reports the predicted duration."""
-    recipe, epochs = teaching.task.recipe, teaching.epochs
-    section = recipe.training
-    steps = max(1, round(epochs * teaching.batches.batches_per_epoch / section.accumulate))
+    recipe, teaching = measuring.recipe, measuring.teaching
+    section, epochs = recipe.training, teaching.epochs
+    batches = teaching.batches.batches_per_epoch / (section.shards or 1)
+    steps = max(1, round(epochs * batches / section.accumulate))
     length = budget.Length(steps, section.validate_every or validation_interval(steps))
     known = _of(recipe, length)
     undisturbed = first_event(known.training) - 1
     most = undisturbed if _ENOUGH <= undisturbed < measure.MOST else measure.MOST
-    costs, made = measure.measure(teaching, teaching.batches, known, training, hooks, _PATIENCE, most)
+    costs, made = measuring.measure(known, _PATIENCE, most)
     expected = steps * costs.step + steps / length.validate_every * (costs.loss + costs.text) / 2
-    time = f"{expected / 60:.0f} minutes" if expected < 5400 else f"{expected / 3600:.1f} hours"
-    hooks.reporter.on_event(f"{steps:,} steps ({epochs} passes over the data) will take about {time}")
+    time = counted(round(expected / 60), "minute") if expected < 5400 else f"{expected / 3600:.1f} hours"
+    measuring.hooks.reporter.on_event(
+        f"{counted(steps, 'step')} ({counted(epochs, 'pass', 'passes')} over the data) will take about {time}"
+    )
     return _Plan(steps, length.validate_every, kept=_same_steps(made, recipe, length))
 
 

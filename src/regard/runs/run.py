@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +17,31 @@ from regard.convert import exports
 from regard.convert.hub import odd_label
 from regard.data.prepare.folder import DataMismatch, discard
 from regard.nn import ops
-from regard.runs.plan import LENGTH, ResolvedSettings, choose, fingerprints, load_settings, processor
+from regard.runs.plan import (
+    LENGTH,
+    ResolvedSettings,
+    choose,
+    fingerprints,
+    load_settings,
+    processor,
+    shards_of,
+    teacher,
+)
+from regard.runs.workers.cores import independent_cores
+from regard.runs.workers.group import WorkerGroup, plain, worker_group
+from regard.runs.workers.worker_run import refuse_others
 from regard.system import VERSION
-from regard.system.errors import Damaged, RegardError
-from regard.system.keys import key
+from regard.system.errors import Damaged, RegardError, UsageError
 from regard.tasks.model_folder import load
 from regard.tasks.training import model_writer
-from regard.tasks.training.base import ProductPaths, TrainingJob, TrainingTask
+from regard.tasks.training.base import TrainingJob, TrainingTask
 from regard.tasks.training.defaults import FEWEST, refuse_too_large
 from regard.tasks.training.model_writer import ModelFolderWriter
 from regard.training.budget import Costs, time_summary
 from regard.training.checkpoints import manifest, provenance, resolved
 from regard.training.checkpoints.output_folder import Action, Resume, claim_output
 from regard.training.checkpoints.provenance import Provenance, RunInputs
+from regard.training.log import Summary
 from regard.training.measure import keep_pages, seconds_of
 from regard.training.run import Hooks
 from regard.training.trainer import fit
@@ -109,10 +121,40 @@ class _Stages:
 
 @dataclass(frozen=True)
 class Machine:
-    """The device and threads of a run."""
+    """The device, threads and processes of a run; ``None``: as the machine has."""
 
     device: torch.device
     threads: int | None
+    processes: int | None = None
+
+    def threads_for(self, shards: int, chosen: int | None) -> int:
+        """Threads of each process: one where there are shards, so that they compute alike in any number of processes.
+
+        Args:
+            shards: of a step.
+            chosen: threads of the run, if it began before.
+
+        Raises:
+            UsageError: more are asked for.
+        """
+        if shards == 1:
+            return self.threads or chosen or torch.get_num_threads()
+        if self.threads not in (None, 1):
+            message = f"a run of {shards} shards has one thread in each process; give processes instead"
+            raise UsageError(message, "threads")
+        return 1
+
+    def processes_for(self, shards: int) -> int:
+        """How many processes divide the shards of a run.
+
+        Raises:
+            UsageError: the device cannot be divided.
+        """
+        if self.device.type != "cpu":
+            if self.processes not in (None, 1):
+                raise UsageError(f"several processes are for the cpu, not for {self.device.type}", "processes")
+            return 1
+        return self.processes or (independent_cores(shards) if shards > 1 else 1)
 
 
 @dataclass(frozen=True)
@@ -184,17 +226,40 @@ def learn(work: TrainingRun, allow: tuple[str, ...] = ()) -> None:
     refuse_too_large(work.recipe.model, _maker(work, assets.sizes), work.machine.device)
     earlier = load_settings(training, work.machine.device)
     chosen = earlier.override(work.recipe, work.machine.threads) if earlier else None
-    torch.set_num_threads(work.machine.threads or (chosen.threads if chosen else torch.get_num_threads()))
-    exact = chosen.exact if chosen else ops.full(str(work.machine.device))
-    teach = _teacher(work, prepared, exact)
-    kept = None
+    shards = chosen.shards if chosen else shards_of(work.recipe, work.machine.device)
+    torch.set_num_threads(work.machine.threads_for(shards, chosen.threads if chosen else None))
+    with worker_group(shards, work.machine.processes_for(shards), told) as group:
+        costs, saver, summary = _learn_together(work, prepared, chosen, shards, group, allow)
+    final = seconds_of(lambda: saver.end(told, work.hooks.should_stop, summary.seconds), work.hooks)
+    if costs and (took := time_summary(saver.recipe.training.minutes, costs.spent, summary.seconds, final)):
+        told(took)
+
+
+def _learn_together(
+    work: TrainingRun,
+    prepared: Any,
+    chosen: ResolvedSettings | None,
+    shards: int,
+    group: WorkerGroup,
+    allow: tuple[str, ...],
+) -> tuple[Costs | None, ModelFolderWriter, Summary]:
+    """Resolve settings and train to the end, while the other processes do the same; what it cost and made."""
+    training, device, job = work.output / "training", work.machine.device, work.job
+    exact, kept = chosen.exact if chosen else ops.full(str(device)), None
+    whole = work.recipe.training.model_copy(update={"shards": shards})
+    begun = work.recipe.model_copy(update={"training": whole})
+    start_from = str(job.pretrained.folder) if job.pretrained else None
+    group.say("prepare", recipe=plain(begun), start_from=start_from, training=str(training.absolute()), exact=exact)
+    teach = teacher(job, prepared, device, exact)
     if chosen is None:
-        chosen, kept = choose(work.recipe, teach, training, work.hooks, work.machine.device)
-    recipe = chosen.apply(work.recipe)
+        chosen, kept = choose(begun, teach, training, work.hooks, device, group)
+    group.say("fit", recipe=plain(begun), settings=asdict(chosen), kept=kept is not None)
+    recipe = chosen.apply(begun)
     teaching = teach(recipe, chosen.product)
+    refuse_others(group.world, teaching)
     fixed, made = _fix(work, chosen, teaching, allow)
     saver = ModelFolderWriter(work.output, teaching, work.hooks.files, made)
-    saver.begin(told)
+    saver.begin(work.hooks.reporter.on_event)
     costs = Costs(*chosen.costs) if chosen.costs else None
     hooks = replace(
         work.hooks,
@@ -205,10 +270,7 @@ def learn(work: TrainingRun, allow: tuple[str, ...] = ()) -> None:
         kept=kept,
         planned=saver.set_steps,
     )
-    summary = fit(teaching, teaching.batches, recipe, training, hooks)
-    final = seconds_of(lambda: saver.end(told, work.hooks.should_stop, summary.seconds), hooks)
-    if costs and (took := time_summary(recipe.training.minutes, costs.spent, summary.seconds, final)):
-        told(took)
+    return costs, saver, fit(teaching, teaching.batches, recipe, training, hooks, group.world)
 
 
 def _complete(output: Path) -> bool:
@@ -218,20 +280,6 @@ def _complete(output: Path) -> bool:
     except Damaged:
         return False
     return model_writer.final(output)
-
-
-def _teacher(work: TrainingRun, prepared: Any, exact: ops.Path) -> Callable[[Recipe, ops.Path], TrainingTask]:
-    """A function recipe → training task on this data, with weights from the seed or a pretrained model."""
-    job, assets = work.job, work.job.assets(prepared)
-
-    def teach(recipe: Recipe, product: ops.Path) -> TrainingTask:
-        model = job.task.build(recipe, assets.sizes, key(recipe.seed, "weights"))
-        job.begin(model)
-        return job.teach(
-            job.task(recipe, assets, model.to(work.machine.device)), prepared, ProductPaths(product, exact)
-        )
-
-    return teach
 
 
 def _fix(
@@ -246,7 +294,9 @@ def _fix(
     before = resolved.read_fields(training) if (training / resolved.NAME).exists() else {}
     if before:
         held = {name: fields[name] for name in fields if name not in LENGTH}
-        resolved.check({"chosen.exact": chosen.exact, **before}, held, allow, work.hooks.reporter.on_event)
+        resolved.check(
+            {"chosen.exact": chosen.exact, "chosen.shards": 1, **before}, held, allow, work.hooks.reporter.on_event
+        )
     whole = {**resolved.recipe_fields(work.recipe), **fields}
     whole = {name: value for name, value in whole.items() if value is not None}
     now = Provenance((), (f"{VERSION}, torch {torch.__version__}",), (processor(work.machine.device),))

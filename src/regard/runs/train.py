@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -15,6 +17,8 @@ from regard.runs.datasets import training_job
 from regard.runs.inputs import check_licence, name_of, named_files, shell_line
 from regard.runs.options import RecipeOptions, languages, recipe_from_options, task_option, weights_option
 from regard.runs.run import Machine, TrainingRun, run
+from regard.runs.workers.group import torchrun_process
+from regard.runs.workers.worker import end_with, follow_torchrun
 from regard.system.errors import UsageError
 from regard.tasks.model_folder import choose_device
 from regard.tasks.protocols import Files, InputFiles
@@ -67,6 +71,7 @@ def train(
     allow_mismatch: Iterable[str] = (),
     despite_check: bool = False,
     threads: int | None = None,
+    processes: int | None = None,
     device: str | None = None,
     tensorboard: bool = False,
     licence: str | None = None,
@@ -99,10 +104,15 @@ def train(
             ``regard.training.checkpoints.resolved.ALLOWED``; more ``training.steps`` make a finished run continue.
         despite_check: train although the check of the data judges that it would spoil the model.
         threads: of the processor; ``device``: ``cpu``, ``cuda`` …
+        processes: that divide the shards of every step (``training.shards``); the weights do not depend on how many
+            there are. Default: as many as there are independent cores, at most the shards.
         tensorboard: write TensorBoard files too, into ``training/tensorboard`` (needs the extra ``track``).
         licence: of the data, e.g. ``"CC BY 4.0"``; it is named on the model's card, and nothing else depends on it.
         reporter: receives progress instead of stderr; ``quiet``: no output.
         should_stop: called before every step.
+
+    Returns:
+        The model; ``None`` in all but the first of several processes that were started together.
 
     Raises:
         UsageError: an option, a recipe key or a value does not fit.
@@ -110,6 +120,14 @@ def train(
         Stopped: ``should_stop`` returned true; all is saved.
     """
     given = {name: value for name, value in locals().items() if name not in UNNAMED}
+    beside = torchrun_process()
+    if beside and processes not in (None, beside.size):
+        raise UsageError(f"torchrun started {beside.size}; leave it out", "processes")
+    if beside:
+        end_with(os.getppid(), signal.SIGTERM)  # a torchrun that is killed does not end what it started
+    if beside and beside.rank:
+        follow_torchrun(beside, should_stop)
+        return None
     if tensorboard and find_spec("tensorboard") is None:
         raise UsageError("is not installed; pip install 'regard[track]'", "tensorboard")
     check_licence(licence)
@@ -138,7 +156,7 @@ def train(
     if info.learns_from == "pairs":
         _refuse_elsewhere({"--train": train, "--valid": valid}, TRANSLATION_TAKES)
         _refuse_elsewhere({"--from": start_from}, TRANSLATION_BEGINS)
-    with _reporter(reporter, quiet) as shown:
+    with _reporter(reporter, quiet) as shown, beside.releasing() if beside else nullcontext():
         begun = Pretrained.load(start_from) if start_from is not None else None
         wishes = replace(wishes, begun=begun.values(word) if begun else {})
         place = choose_device(device)
@@ -160,7 +178,7 @@ def train(
             data += ((f"{name_of(begun.folder)}/model.safetensors", begun.folder / "model.safetensors"),)
         given |= {"settings": wishes.settings, "allow_mismatch": allow}  # which may have been given as iterators
         inputs = RunInputs(shell_line("train", given), data, licence)
-        return run(TrainingRun(Path(output), job, Machine(place, threads), hooks, inputs), resume, allow)
+        return run(TrainingRun(Path(output), job, Machine(place, threads, processes), hooks, inputs), resume, allow)
 
 
 def _reporter(given: Reporter | None, quiet: bool) -> AbstractContextManager[Reporter]:

@@ -134,7 +134,7 @@ def poor(minutes: float, costs: Costs, found: Length) -> str | None:
         return None
     only = ", and no validation translates" if found.select else ""
     return (
-        f"too little time to learn much: {steps(found.steps)} in {_minutes_text(minutes)}{only} (a step takes "
+        f"too little time to learn much: {steps(found.steps)} in {format_minutes(minutes)}{only} (a step takes "
         f"{costs.step:.2g} s, a validation {clock(costs.loss)}, the final scores about {clock(costs.final)})"
     )
 
@@ -154,11 +154,12 @@ def time_summary(minutes: float | None, measuring: float, training: float, final
     parts = f"measuring {clock(measuring)}, training {clock(training)}, final scores {clock(final)}"
     beyond = total - 60 * minutes
     if beyond < 1:
-        return f"{clock(total)} of {_minutes_text(minutes)}: {parts}"
-    return f"{clock(total)}, which is {clock(beyond)} beyond {_minutes_text(minutes)}: {parts}"
+        return f"{clock(total)} of {format_minutes(minutes)}: {parts}"
+    return f"{clock(total)}, which is {clock(beyond)} beyond {format_minutes(minutes)}: {parts}"
 
 
-def _minutes_text(minutes: float) -> str:
+def format_minutes(minutes: float) -> str:
+    """``1 minute``, ``2.5 minutes``."""
     return f"{minutes:g} minute{'' if minutes == 1 else 's'}"
 
 

@@ -87,15 +87,21 @@ class MetricsLog:
     """Append-only ``metrics.jsonl``: an object a line, whole lines only, with ``kind`` and ``step``.
 
     A full disk must not stop training: lines that cannot be written are dropped and counted in ``lost``.
+
+    Args:
+        path: of the file.
+        files: does what must be safe on the disk.
+        silent: write nothing: another process does.
     """
 
-    def __init__(self, path: Path, files: Files) -> None:
-        self.path = path
-        self.files = files
+    def __init__(self, path: Path, files: Files, silent: bool = False) -> None:
+        self.path, self.files, self.silent = path, files, silent
         self.lost = 0
 
     def write(self, kind: str, step: int, **values: Any) -> None:
         """Append one line; ``kind`` is start, planned, step, valid, sample, save or event."""
+        if self.silent:
+            return
         line = json.dumps(_finite({"kind": kind, "step": step, **values}), ensure_ascii=False, allow_nan=False) + "\n"
         try:
             if self.path.exists():
@@ -107,13 +113,13 @@ class MetricsLog:
 
     def sync(self) -> None:
         """Bring all lines safely to the disk, before the checkpoint that counts on them."""
-        if self.path.is_file():
+        if self.path.is_file() and not self.silent:
             with open(self.path, "rb") as handle:
                 self.files.sync(handle.fileno())
 
     def truncate(self, step: int) -> None:
         """Keep the lines up to ``step``; the rest, which will be made again, goes to a file beside it."""
-        if not self.path.exists():
+        if self.silent or not self.path.exists():
             return
         disk.refuse_irregular(self.path, "log")
         head: list[bytes] = []

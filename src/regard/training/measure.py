@@ -7,7 +7,6 @@ import ctypes
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 
 import torch
@@ -23,7 +22,8 @@ from regard.training.objective import BatchSource, Objective
 from regard.training.optim import FlatOptimiser, schedule
 from regard.training.progress import divergence_error
 from regard.training.run import Hooks
-from regard.training.update import MeasuredStep, MeasuredSteps, Updates, make
+from regard.training.update import MeasuredStep, MeasuredSteps, Updates, make, read_steps
+from regard.training.world import ALONE, World
 
 MOST = 30
 """Steps that are timed, unless the time for it is used up before."""
@@ -49,7 +49,14 @@ _SHARE = 0.8
 
 
 def measure(
-    objective: Objective, feed: BatchSource, recipe: Recipe, folder: Path, hooks: Hooks, limit: float, most: int = MOST
+    objective: Objective,
+    feed: BatchSource,
+    recipe: Recipe,
+    folder: Path,
+    hooks: Hooks,
+    limit: float,
+    most: int = MOST,
+    world: World = ALONE,
 ) -> tuple[Costs, MeasuredSteps]:
     """Time the first steps, a validation and a save; the steps train the model and are returned.
 
@@ -61,6 +68,7 @@ def measure(
         hooks: clock and files.
         limit: time limit in seconds; a step in progress may exceed it.
         most: steps.
+        world: the processes that make the steps together; the first times the rest alone.
     """
     _sweep(folder, hooks.files)
     began = hooks.clock()
@@ -69,24 +77,26 @@ def measure(
         return hooks.clock() - began >= share * limit
 
     section = recipe.training
-    optimiser = FlatOptimiser(objective.model, section)
+    optimiser = FlatOptimiser(objective.model, section, world)
     known = section if section.steps is not None else section.model_copy(update={"steps": _OPEN})
     updates = Updates(objective, optimiser, recipe, schedule(known, recipe.model.d_model), hooks.reseed)
     objective.model.train()
-    batches, made = feed.iterate(Position()), list[MeasuredStep]()
-    while len(made) < _FEWEST or (len(made) < most and not is_over(_STEPS)):
+    steps, made = read_steps(feed, Position(), world, section.accumulate), list[MeasuredStep]()
+    while world.lead(lambda: len(made) < _FEWEST or (len(made) < most and not is_over(_STEPS))):
         started = hooks.clock()
-        micro = list(islice(batches, section.accumulate))
-        made.append(make(updates, len(made) + 1, micro, started, hooks.clock))
+        made.append(make(updates, len(made) + 1, next(steps), started, hooks.clock))
     if not optimiser.finite():
         raise divergence_error("the weights are not finite", len(made))
+    kept = MeasuredSteps(made, optimiser)
+    if not world.leads:
+        return Costs(0.0, 0.0, 0.0, 0.0, 0.0), kept
     text = loss = _Trial(is_over, _LOSS, hooks.clock).seconds(objective, False)
     if section.select != "loss" or section.minutes is not None:  # the final scores may need it
         text += _Trial(is_over, _TEXT, hooks.clock).seconds(objective, True, _TIMES * loss)
-    save = seconds_of(lambda: _discarded_save(optimiser, folder, hooks), hooks)
+    save = seconds_of(lambda: _discarded_save(kept, folder, hooks), hooks)
     seconds = [step.seconds for step in made]
     counted = seconds[min(_COLD, len(made) // 2) :]
-    return Costs(sum(counted) / len(counted), loss, text, save, hooks.clock() - began), MeasuredSteps(made, optimiser)
+    return Costs(sum(counted) / len(counted), loss, text, save, hooks.clock() - began), kept
 
 
 def time_paths(
@@ -193,10 +203,10 @@ class _Trial:
         return first - began + (1 - share) * (last - first) / (done - share)
 
 
-def _discarded_save(optimiser: FlatOptimiser, folder: Path, hooks: Hooks) -> None:
+def _discarded_save(kept: MeasuredSteps, folder: Path, hooks: Hooks) -> None:
     contents = {
-        "weights.safetensors": store.chunks(optimiser.weights_by_name()),
-        "optimiser.safetensors": store.chunks(optimiser.moments_by_name()),
+        "weights.safetensors": store.chunks(kept.weights),
+        "optimiser.safetensors": store.chunks(kept.moments),
     }
     try:
         checkpoint.write_folder(folder / _PLACE, contents, hooks.files)

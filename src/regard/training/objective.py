@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 import torch
+from safetensors.torch import load, save
 from torch import nn
 
-from regard.data.batches.batch import Batch, Position
+from regard.data.batches.batch import EVERY_BATCH, Batch, BatchRange, Position
+from regard.training.world import ALONE, World
 
 TITLES = {"bleu": "BLEU", "chrf": "chrF", "f1": "F1"}
 """How people write the names of scores, where otherwise than we do."""
@@ -30,11 +32,6 @@ class Loss:
     """Scalar without: the negative log-likelihood in nats."""
     count: int
     """The unit of the sums: target tokens, masked tokens, texts."""
-
-
-def mean_loss(losses: Sequence[Loss]) -> float:
-    """The nats of a unit over several batches."""
-    return sum(float(part.nll) for part in losses) / max(1, sum(part.count for part in losses))
 
 
 @dataclass(frozen=True)
@@ -68,6 +65,37 @@ def tick(parts: Sequence[_Part], done: Done) -> Iterator[_Part]:
         done(number / len(parts))
 
 
+def predict(
+    parts: Sequence[_Part], work: Callable[[_Part], torch.Tensor], world: World, done: Done = ignore_progress
+) -> list[torch.Tensor]:
+    """What ``work`` gives for each part of the validation data, in order; the processes divide the parts."""
+    if world.size == 1:
+        return [work(part) for part in tick(parts, done)]
+    sent = world.divide(parts, lambda part: save({"found": work(part)}))
+    return [load(content)["found"] for content in sent]
+
+
+def sum_losses(
+    parts: Sequence[_Part], loss: Callable[[_Part], Loss], world: World, done: Done = ignore_progress
+) -> tuple[float, int]:
+    """The nats of the batches of the validation data, and the count of their units."""
+
+    def sums(part: _Part) -> torch.Tensor:
+        found = loss(part)
+        return torch.stack([found.nll.double(), found.nll.new_tensor(found.count, dtype=torch.float64)])
+
+    rows = [found.tolist() for found in predict(parts, sums, world, done)]
+    return sum(nll for nll, _ in rows), round(sum(count for _, count in rows))
+
+
+def mean_loss(
+    parts: Sequence[_Part], loss: Callable[[_Part], Loss], world: World, done: Done = ignore_progress
+) -> float:
+    """The nats of a unit over the batches of the validation data."""
+    nats, count = sum_losses(parts, loss, world, done)
+    return float(nats / max(1, count))
+
+
 class Objective(Protocol):
     """A task as training sees it."""
 
@@ -78,8 +106,11 @@ class Objective(Protocol):
     def loss(self, batch: Any) -> Loss:
         """The loss of a batch in training mode."""
 
-    def validate(self, generate: bool) -> Validation:
-        """Scores on the validation set; ``generate``: those too that take long, as where text is generated."""
+    def validate(self, generate: bool, world: World = ALONE) -> Validation:
+        """Scores on the validation set; ``generate``: those too that take long, as where text is generated.
+
+        The processes of ``world`` divide the work.
+        """
 
     def trial(self, generate: bool, done: Done) -> None:
         """The work of a validation for the sake of its time: of one without what takes long, or that part alone.
@@ -96,5 +127,5 @@ class BatchSource(Protocol):
     def fingerprint(self) -> str:
         """Changes when the data, or the plan of batches, does."""
 
-    def iterate(self, position: Position) -> Iterator[tuple[Batch, Position]]:
-        """The batches from ``position`` on, each with the position of the next one."""
+    def iterate(self, position: Position, among: BatchRange = EVERY_BATCH) -> Iterator[tuple[Batch, Position]]:
+        """The batches from ``position`` on, some of each group, with the position that follows the group."""

@@ -17,6 +17,8 @@ from torch import nn
 from regard.config import Training
 from regard.system.errors import RegardError, UsageError
 from regard.training.budget import Replanning
+from regard.training.buffers import buffers_for
+from regard.training.world import ALONE, World, tree_sum
 
 Schedule = Callable[[float], float]
 Tensors = Mapping[str, torch.Tensor]
@@ -88,36 +90,47 @@ class FlatOptimiser:
 
     Parameters used at several places (tied) are held once. Weights of two and more dimensions come first and decay
     (AdamW); biases and norms follow and do not. Saved state is by parameter name and bit-exact.
+
+    The buffer has a slice for each shard of a step, of a multiple of 16 numbers. A process holds moments and averages
+    of its own shards' slices, and updates these. Every process calls the methods that speak of all processes.
     """
 
-    def __init__(self, model: nn.Module, section: Training) -> None:
-        self.model = model
+    def __init__(self, model: nn.Module, section: Training, world: World = ALONE) -> None:
+        self.model, self.world = model, world
         self.decay = section.ema
         self.updates = 0
         self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
         every = dict(model.named_parameters(remove_duplicate=False))
         self.buffers = {name: t for name, t in model.state_dict().items() if name not in every}
         """Running averages of batch norm: saved with the weights, and changed by a pass instead of an update."""
-        self._starts, self._border = _places(self.parameters)
-        self.weights = _laid_out(self.parameters, self._starts)
-        self.gradients = torch.zeros_like(self.weights)
+        self._starts, self._border = _places(self.parameters, world.shards)
+        self._buffers = buffers_for(world, _laid_out(self.parameters, self._starts))
+        self.weights = self._buffers.weights
         for name, parameter in self.parameters.items():
             parameter.data = self._view(self.weights, name)
-            parameter.grad = self._view(self.gradients, name)
-        self.averages = self.weights.clone() if self.decay else None
-        self.first = torch.zeros_like(self.weights)
-        self.second = torch.zeros_like(self.weights)
+        self.gradients = self._buffers.gradients
+        """Of all shards of this process, after the last of them; those of one shard while it is computed."""
+        self._partial = [self.gradients]
+        """Sums of 2ⁿ shards that wait for their neighbours, as in a binary counter."""
+        self._use_gradients(self.gradients)
+        self.own_gradients = self.gradients
+        """Of the step, for the slices that this process updates."""
+        own = world.own(self.weights)
+        self.averages = own.clone() if self.decay else None
+        self.first = torch.zeros_like(own)
+        self.second = torch.zeros_like(own)
         self._adam = self._fused_adam(section)
 
     def _fused_adam(self, section: Training) -> torch.optim.Optimizer:
-        """The fused Adam(W) of torch over two long ranges: what decays and what does not."""
-        groups, states = [], []
-        ranges = (0, self._border, section.weight_decay), (self._border, len(self.weights), 0.0)
-        for start, end, weight_decay in ranges:
+        """The fused Adam(W) of torch over two long ranges of the own slices: what decays and what does not."""
+        own = self.world.own(self.weights)
+        border = min(max(self._border - self.world.rank * len(own), 0), len(own))
+        self._ranges, groups, states = list[tuple[int, int]](), [], []
+        for start, end, weight_decay in ((0, border, section.weight_decay), (border, len(own), 0.0)):
             if start == end:
                 continue
-            flat = nn.Parameter(self.weights[start:end])
-            flat.grad = self.gradients[start:end]
+            flat = nn.Parameter(own[start:end])
+            self._ranges.append((start, end))
             count = torch.zeros((), dtype=torch.float32, device=flat.device)
             moments = {"exp_avg": self.first[start:end], "exp_avg_sq": self.second[start:end]}
             states.append((flat, {"step": count, **moments}))
@@ -132,37 +145,77 @@ class FlatOptimiser:
         parameter, start = self.parameters[name], self._starts[name]
         return flat[start : start + parameter.numel()].view(parameter.shape)
 
-    def zero_gradients(self) -> None:
-        """Before the first micro-batch of a step."""
-        self.gradients.zero_()
+    def _use_gradients(self, flat: torch.Tensor) -> None:
+        """Let the backward pass add to this buffer."""
+        for name, parameter in self.parameters.items():
+            parameter.grad = self._view(flat, name)
 
-    def norm(self) -> torch.Tensor:
-        """The Euclidean norm of the whole gradient."""
-        return torch.linalg.vector_norm(self.gradients)
+    def begin_shard(self, number: int) -> None:
+        """Before the first batch of a shard; ``number`` counts those of this process."""
+        waiting = number.bit_count()  # sums of 1, 2, 4 … shards
+        if waiting == len(self._partial):
+            self._partial.append(torch.empty_like(self.weights))
+        self._partial[waiting].zero_()
+        if self.world.shards > 1:
+            self._use_gradients(self._partial[waiting])
+
+    def end_shard(self, number: int) -> None:
+        """After its last batch: its gradient is added to its neighbour's, in the order of a binary tree."""
+        waiting = number.bit_count()
+        while number & 1:
+            self._partial[waiting - 1] += self._partial[waiting]
+            number, waiting = number >> 1, waiting - 1
+
+    def exchange_gradients(self) -> None:
+        """The gradient of the whole step for the own slices, from all processes."""
+        self.own_gradients = self._buffers.reduce()
+
+    def squares(self) -> list[torch.Tensor]:
+        """The squared norm of each own slice of the gradient, in double precision."""
+        return [torch.linalg.vector_norm(part).double().square() for part in self._slices(self.own_gradients)]
+
+    def _slices(self, own: torch.Tensor) -> list[torch.Tensor]:
+        return list(own.chunk(len(self.world.mine)))
 
     def norms(self) -> dict[str, float]:
-        """The gradient's norm layer by layer, e.g. ``encoder.layers.0``."""
-        groups: dict[str, list[torch.Tensor]] = {}
+        """The gradient's norm layer by layer, e.g. ``encoder.layers.0``, from all processes."""
+        groups: dict[str, list[str]] = {}
         for name in self.parameters:
-            groups.setdefault(_layer(name), []).append(self._view(self.gradients, name))
-        each = [torch.linalg.vector_norm(torch.stack(torch._foreach_norm(views))) for views in groups.values()]
-        return dict(zip(groups, torch.stack(each).tolist(), strict=True))
+            groups.setdefault(_layer(name), []).append(name)
+        each = len(self.weights) // self.world.shards
+        rows = []
+        for shard, part in zip(self.world.mine, self._slices(self.own_gradients), strict=True):
+            norms = []
+            for names in groups.values():
+                ranges = (self._range(name, shard * each, each) for name in names)
+                views = [part[start:end] for start, end in ranges if start < end] or [part[:0]]
+                norms.append(torch.linalg.vector_norm(torch.stack(torch._foreach_norm(views))))
+            rows.append(torch.stack(norms).double().square())
+        total = tree_sum(self.world.rows(torch.stack(rows))).sqrt()
+        return dict(zip(groups, total.tolist(), strict=True))
+
+    def _range(self, name: str, first: int, count: int) -> tuple[int, int]:
+        """Where a parameter lies in the slice of ``count`` numbers that begins at ``first``."""
+        start = self._starts[name] - first
+        return max(0, start), min(count, start + self.parameters[name].numel())
 
     def update(self, rate: float, scale: float) -> None:
-        """One update with the gradient times ``scale`` (token normalisation and clipping in one)."""
-        self.gradients.mul_(scale)
-        for group in self._adam.param_groups:
+        """One update with the gradient times ``scale`` (token normalisation and clipping in one), in all processes."""
+        self.own_gradients.mul_(scale)
+        for group, (start, end) in zip(self._adam.param_groups, self._ranges, strict=True):
             group["lr"] = rate
+            group["params"][0].grad = self.own_gradients[start:end]
         self._adam.step()
         self.updates += 1
         if self.averages is not None:  # young averages forget faster, so that the first weights do not stay in them
             decay = min(self.decay, (1 + self.updates) / (10 + self.updates))
-            self.averages.lerp_(self.weights, 1.0 - decay)
+            self.averages.lerp_(self.world.own(self.weights), 1.0 - decay)
+        self._buffers.publish()
 
     def finite(self) -> bool:
-        """Whether all weights, buffers, and averages if there are any, are numbers still."""
+        """Whether all weights, buffers, and averages if there are any, are numbers still, in all processes."""
         found = [t for t in (self.weights, self.averages) if t is not None]
-        return all(bool(t.isfinite().all()) for t in found) and self.buffers_finite()
+        return not self.world.any(not (all(bool(t.isfinite().all()) for t in found) and self.buffers_finite()))
 
     def buffers_finite(self) -> bool:
         """Whether all buffers are numbers still."""
@@ -177,17 +230,30 @@ class FlatOptimiser:
         for name, tensor in before.items():
             self.buffers[name].copy_(tensor)
 
+    def flat_buffers(self) -> torch.Tensor:
+        """The buffers end to end, in double precision."""
+        flat = [t.detach().double().flatten() for t in self.buffers.values()]
+        return torch.cat(flat) if flat else self.weights.new_zeros(0, dtype=torch.float64)
+
+    def set_buffers(self, flat: torch.Tensor) -> None:
+        """Set the buffers, as :meth:`flat_buffers` gives them."""
+        sizes = [t.numel() for t in self.buffers.values()]
+        for tensor, values in zip(self.buffers.values(), flat.split(sizes), strict=True):
+            tensor.copy_(values.view_as(tensor))
+
     @contextmanager
     def averaged_weights(self) -> Iterator[None]:
         """Use the averaged weights, if any, inside the block; then restore the model's own, bit for bit."""
         if self.averages is None:
             yield
             return
-        own = self.weights.clone()
-        self.weights.copy_(self.averages)
+        own, averages = self.weights.clone(), self.world.whole(self.averages)
+        self.world.wait()  # the weights may be in shared memory: all have copied them, or are done with them
+        self.weights.copy_(averages)
         try:
             yield
         finally:
+            self.world.wait()
             self.weights.copy_(own)
 
     def weights_by_name(self) -> dict[str, torch.Tensor]:
@@ -195,31 +261,51 @@ class FlatOptimiser:
         return {**{name: p.detach() for name, p in self.model.named_parameters()}, **self.buffers}
 
     def moments_by_name(self) -> dict[str, torch.Tensor]:
-        """Adam's first and second moments by parameter, and the number of updates."""
-        moments = {f"first.{name}": self._view(self.first, name) for name in self.parameters}
-        moments |= {f"second.{name}": self._view(self.second, name) for name in self.parameters}
+        """Adam's first and second moments by parameter, from all processes, and the number of updates."""
+        first, second = self.world.whole(self.first), self.world.whole(self.second)
+        moments = {f"first.{name}": self._view(first, name) for name in self.parameters}
+        moments |= {f"second.{name}": self._view(second, name) for name in self.parameters}
         return {**moments, "updates": torch.tensor(self.updates)}
 
     def averages_by_name(self) -> dict[str, torch.Tensor]:
-        """The averaged weights by parameter; none where averaging is off."""
-        return {} if self.averages is None else {name: self._view(self.averages, name) for name in self.parameters}
+        """The averaged weights by parameter, from all processes; none where averaging is off."""
+        if self.averages is None:
+            return {}
+        averages = self.world.whole(self.averages)
+        return {name: self._view(averages, name) for name in self.parameters}
 
     def restore(self, weights: Tensors, moments: Tensors, averages: Tensors) -> None:
-        """Restore the state from the three ``…_by_name``, bit for bit.
+        """Restore the state that was saved by name, bit for bit.
 
         Raises:
             RegardError: a name or shape differs from this model's.
         """
         _copy(weights, self.weights_by_name())
-        _copy(averages, self.averages_by_name())
-        _copy(moments, self.moments_by_name())
+        self.world.wait()
+        first, second = self._room(self.first), self._room(self.second)
+        places = {f"first.{name}": self._view(first, name) for name in self.parameters}
+        places |= {f"second.{name}": self._view(second, name) for name in self.parameters}
+        _copy(moments, {**places, "updates": torch.tensor(0)})
+        self.first.copy_(self.world.own(first))
+        self.second.copy_(self.world.own(second))
+        averaged = None if self.averages is None else self._room(self.averages)
+        _copy(averages, {} if averaged is None else {name: self._view(averaged, name) for name in self.parameters})
+        if self.averages is not None and averaged is not None:
+            self.averages.copy_(self.world.own(averaged))
         self.updates = int(moments["updates"])
         for state in self._adam.state.values():
             state["step"].fill_(self.updates)
 
+    def _room(self, own: torch.Tensor) -> torch.Tensor:
+        """A whole buffer to restore into: the own part itself, where that is all of it."""
+        return own if len(own) == len(self.weights) else torch.zeros_like(self.weights)
 
-def _places(parameters: Mapping[str, nn.Parameter]) -> tuple[dict[str, int], int]:
-    """Where each parameter starts in the flat buffer, and the border between what decays and what does not."""
+
+def _places(parameters: Mapping[str, nn.Parameter], shards: int) -> tuple[dict[str, int], int]:
+    """Where each parameter starts in the flat buffer, and the border between what decays and what does not.
+
+    The buffer can be cut into as many equal slices as there are shards.
+    """
     starts: dict[str, int] = {}
     end = border = 0
     for decays in (True, False):
@@ -227,7 +313,8 @@ def _places(parameters: Mapping[str, nn.Parameter]) -> tuple[dict[str, int], int
             if (parameter.dim() >= 2) == decays:
                 starts[name], end = end, end + -(-parameter.numel() // _ALIGN) * _ALIGN
         border = end if decays else border
-    return {**starts, "": end}, border
+    each = _ALIGN * shards
+    return {**starts, "": -(-end // each) * each}, border
 
 
 def _laid_out(parameters: Mapping[str, nn.Parameter], starts: Mapping[str, int]) -> torch.Tensor:

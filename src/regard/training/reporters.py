@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
+from regard.text.counts import counted
 from regard.text.terminal import crop, visible
 from regard.training.log import Reporter, Start, StepMetrics, Summary
 
@@ -156,7 +157,7 @@ class LineReporter(Reporter):
         if summary.best_step:
             best = f"; best at step {summary.best_step:,} ({summary.best_metric} {summary.best_value:.3f})"
         if summary.skipped:
-            skipped = f"; {summary.skipped} updates skipped"
+            skipped = f"; {counted(summary.skipped, 'update')} skipped"
         self.write(f"{summary.reason}: {steps(summary.step)} in {clock(summary.seconds)}{best}{skipped}", "bold")
 
 
@@ -181,7 +182,7 @@ class NotebookReporter(LineReporter):
 
 def steps(count: int) -> str:
     """``1 step``, ``2 steps``."""
-    return f"{count:,} step{'s' if count > 1 else ''}"
+    return counted(count, "step")
 
 
 class BarReporter(LineReporter):

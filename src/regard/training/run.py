@@ -19,6 +19,7 @@ from regard.models import store
 from regard.nn.dropout import reseed
 from regard.system import disk
 from regard.system.errors import RegardError
+from regard.text.counts import counted
 from regard.training import budget
 from regard.training.budget import Costs, Replanning
 from regard.training.checkpoints import checkpoint, resolved
@@ -30,6 +31,7 @@ from regard.training.objective import BatchSource, Objective, Validation, Weight
 from regard.training.optim import FlatOptimiser, schedule
 from regard.training.progress import Best, Progress
 from regard.training.update import MeasuredSteps, Updates
+from regard.training.world import ALONE, World
 
 _SNAPSHOTS = (1, 20, 50)
 """Per cent of the steps after which weights are kept for good, to watch a head learn.
@@ -81,24 +83,38 @@ class Hooks:
 class Run:
     """State of a run; saved are ``progress``, the optimiser's tensors and ``resolved``."""
 
-    def __init__(self, objective: Objective, feed: BatchSource, recipe: Recipe, folder: Path, hooks: Hooks) -> None:
+    def __init__(
+        self,
+        objective: Objective,
+        feed: BatchSource,
+        recipe: Recipe,
+        folder: Path,
+        hooks: Hooks,
+        world: World = ALONE,
+    ) -> None:
         section = recipe.training
         self.objective, self.feed, self.recipe, self.folder, self.hooks = objective, feed, recipe, folder, hooks
-        self.optimiser = FlatOptimiser(objective.model, section)
+        self.world = world
+        self.optimiser = FlatOptimiser(objective.model, section, world)
         self.resolved = hooks.resolved
-        self.updates = Updates(objective, self.optimiser, recipe, schedule(section, recipe.model.d_model), hooks.reseed)
+        self.updates = Updates(
+            objective, self.optimiser, recipe, schedule(section, recipe.model.d_model), hooks.reseed, hooks.should_stop
+        )
         self.review: Replanning | None = None
         self.first = self.last = section
         if hooks.review:
             self.follow(hooks.review)
         self.validate_every = section.validate_every or validation_interval(self.first.steps)
         self.save_every = section.save_every or self.validate_every
-        for inner in (folder, folder / "checkpoints", folder / "snapshots"):
-            inner.mkdir(parents=True, exist_ok=True)
+        if world.leads:
+            for inner in (folder, folder / "checkpoints", folder / "snapshots"):
+                inner.mkdir(parents=True, exist_ok=True)
         self.checkpoints = Checkpoints(folder / "checkpoints", hooks.files, section.keep, self.event)
-        self.log = MetricsLog(folder / "metrics.jsonl", hooks.files)
+        self.log = MetricsLog(folder / "metrics.jsonl", hooks.files, silent=not world.leads)
         self.progress = Progress()
         self.failed_saves = 0
+        self.stop = False
+        """Whether a process was asked to stop, as all of them know from the last step."""
         self.started = hooks.clock()
         self.board: TensorBoardLog | None = None
 
@@ -132,22 +148,18 @@ def validation_interval(steps: int | None) -> int:
 
 def resume(run: Run) -> None:
     """Go back to the newest whole checkpoint, if there is one; the log is cut back to its step."""
-    run.checkpoints.sweep()
-    kept = sorted((run.folder / "snapshots").iterdir())
-    left = [path for path in kept if checkpoint.REMAINS.fullmatch(path.name)]
-    for remains in (*run.folder.glob(".*.partial-*"), *left):
-        run.hooks.files.remove(remains)
-    loaded = run.checkpoints.load()
-    if loaded:
-        run.progress = Progress.of(loaded.state, loaded.path)
+    if place := run.world.lead(lambda: _newest_checkpoint(run)):
+        path = Path(place)
+        run.progress = Progress.of(checkpoint.verified_state(path), path)
         section = run.section
         run.progress.finished &= run.progress.over(section.steps, section.patience)  # more may be requested
-        with contextlib.suppress(OSError):  # the next save does it too
-            run.checkpoints.settle(loaded.path, run.progress.best_step, run.progress.finished)
-        averages = loaded.path / "ema.safetensors"
+        if run.world.leads:
+            with contextlib.suppress(OSError):  # the next save does it too
+                run.checkpoints.settle(path, run.progress.best_step, run.progress.finished)
+        averages = path / "ema.safetensors"
         run.optimiser.restore(
-            checkpoint.load(loaded.path / "weights.safetensors"),
-            checkpoint.load(loaded.path / "optimiser.safetensors"),
+            checkpoint.load(path / "weights.safetensors"),
+            checkpoint.load(path / "optimiser.safetensors"),
             checkpoint.load(averages) if averages.exists() else {},
         )
     run.log.truncate(run.progress.step)
@@ -158,6 +170,17 @@ def resume(run: Run) -> None:
     run.hooks.reporter.on_start(start)
     run.log.write("start", **asdict(start), torch=torch.__version__)
     run.started = run.hooks.clock()
+
+
+def _newest_checkpoint(run: Run) -> str | None:
+    """Remove what kills left behind; the newest whole checkpoint."""
+    run.checkpoints.sweep()
+    kept = sorted((run.folder / "snapshots").iterdir())
+    left = [path for path in kept if checkpoint.REMAINS.fullmatch(path.name)]
+    for remains in (*run.folder.glob(".*.partial-*"), *left):
+        run.hooks.files.remove(remains)
+    loaded = run.checkpoints.load()
+    return str(loaded.path) if loaded else None
 
 
 def beginning(run: Run) -> Start:
@@ -178,6 +201,8 @@ def save(run: Run, last: bool = False) -> None:
     }
     if optimiser.averages is not None:
         contents["ema.safetensors"] = store.chunks(optimiser.averages_by_name())
+    if not run.world.leads:
+        return
     try:
         run.log.sync()
         path = run.checkpoints.save(progress.step, contents, progress.best_step, progress.finished)
@@ -212,14 +237,18 @@ def keep_snapshot(run: Run) -> None:
     A run that is continued to more steps has others due: it keeps the earliest and the newest two.
     """
     step, steps = run.progress.step, run.section.steps
-    place = run.folder / "snapshots" / checkpoint.name(step)
     if steps is None or step not in snapshot_steps(steps):
         return
+    with run.optimiser.averaged_weights():
+        if run.world.leads:
+            _write_snapshot(run, run.folder / "snapshots" / checkpoint.name(step))
+
+
+def _write_snapshot(run: Run, place: Path) -> None:
     try:
         if not place.exists():
-            with run.optimiser.averaged_weights():
-                contents = {"weights.safetensors": store.chunks(run.optimiser.weights_by_name())}
-                checkpoint.write_folder(place, contents, run.hooks.files)
+            contents = {"weights.safetensors": store.chunks(run.optimiser.weights_by_name())}
+            checkpoint.write_folder(place, contents, run.hooks.files)
         for surplus in checkpoint.whole(place.parent)[1 : 1 - len(_SNAPSHOTS)]:
             checkpoint.discard(surplus, run.hooks.files)
     except OSError as error:
@@ -247,14 +276,20 @@ def review(run: Run) -> bool:
     if run.progress.finished or run.progress.step != budget.midway(steps):
         return False
     planned = budget.Length(steps, run.validate_every)
-    found = budget.review(minutes, costs, run.first, planned, run.seconds)
-    fields = {**run.resolved, **found.fields()}
-    try:
-        resolved.write(run.folder, fields, run.hooks.files)
-    except OSError as error:
-        count_failed_save(run, error)
+
+    def decide() -> dict[str, int] | None:
+        found = budget.review(minutes, costs, run.first, planned, run.seconds)
+        try:
+            resolved.write(run.folder, {**run.resolved, **found.fields()}, run.hooks.files)
+        except OSError as error:
+            count_failed_save(run, error)
+            return None
+        return asdict(found)
+
+    if (decided := run.world.lead(decide)) is None:
         return False
-    run.resolved = fields
+    found = Replanning(**decided)
+    run.resolved = {**run.resolved, **found.fields()}
     run.follow(found)
     if found.steps != found.planned:
         report_replan(run, found, minutes)
@@ -263,7 +298,7 @@ def review(run: Run) -> bool:
 
 def report_replan(run: Run, found: budget.Replanning, minutes: float) -> None:
     """Report the new number of steps wherever the first was reported."""
-    many = f"{found.steps:,} steps instead of {found.planned:,} fit into {minutes:g} minutes"
+    many = f"{counted(found.steps, 'step')} instead of {found.planned:,} fit into {budget.format_minutes(minutes)}"
     run.event(f"re-planned at step {found.at:,}: {many}")
     run.log.write("planned", found.at, steps=found.steps)
     run.hooks.planned(found.steps)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
-from itertools import islice
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -20,10 +20,18 @@ from regard.training.log import StepMetrics, Summary
 from regard.training.objective import BatchSource, Objective, Validation
 from regard.training.progress import divergence_error, is_scoring_step
 from regard.training.run import Hooks, Run, keep_snapshot, resume, review, save, save_best_model
-from regard.training.update import MeasuredStep, make
+from regard.training.update import MeasuredStep, make, read_steps
+from regard.training.world import ALONE, World
 
 
-def fit(objective: Objective, feed: BatchSource, recipe: Recipe, folder: Path, hooks: Hooks | None = None) -> Summary:
+def fit(
+    objective: Objective,
+    feed: BatchSource,
+    recipe: Recipe,
+    folder: Path,
+    hooks: Hooks | None = None,
+    world: World = ALONE,
+) -> Summary:
     """Train from the newest valid checkpoint in ``folder``, or from the start if there is none, to the last step.
 
     Args:
@@ -33,6 +41,8 @@ def fit(objective: Objective, feed: BatchSource, recipe: Recipe, folder: Path, h
             ``hooks`` hold what they were planned by, the run is re-planned at half-time.
         folder: the private ``training/`` folder of the run, locked by the caller.
         hooks: reporter, stop flag, what saves the model folder.
+        world: the processes that train together, each calling this at the same time; they read the same folder, and
+            the first one writes it. A reader of ``feed`` may be asked for a share of its batches.
 
     Raises:
         Stopped: ``should_stop`` returned true; all is saved (exit code 75).
@@ -40,7 +50,7 @@ def fit(objective: Objective, feed: BatchSource, recipe: Recipe, folder: Path, h
         NoValidCheckpoint: there are checkpoints, but each is damaged (3).
         RegardError: saving failed three times in a row.
     """
-    run = Run(objective, feed, recipe, folder, hooks or Hooks())
+    run = Run(objective, feed, recipe, folder, hooks or Hooks(), world)
     resume(run)
     try:
         apply_measured_steps(run)
@@ -64,11 +74,12 @@ def apply_measured_steps(run: Run) -> None:
 
 def run_steps(run: Run) -> None:
     """Step, validate and save until the run is over; midway, look whether the steps planned are the right number."""
-    batches = run.feed.iterate(run.progress.position)
+    steps = read_steps(run.feed, run.progress.position, run.world, run.section.accumulate)
+    run.stop = run.world.size > 1 and run.world.any(run.hooks.should_stop())
     review(run)  # a run that an earlier Regard left midway, where it planned before the next step
     while not run.progress.finished:
         check_stop(run)
-        step(run, list(islice(batches, run.section.accumulate)))
+        step(run, next(steps))
         due = run.progress.step % run.validate_every == 0 or run.progress.step == run.section.steps
         best = validate(run) if due else False
         keep_snapshot(run)
@@ -86,7 +97,7 @@ def refuse_bad_weights(run: Run) -> None:
 
 def check_stop(run: Run) -> None:
     """Save and raise ``Stopped`` if the flag is up."""
-    if run.hooks.should_stop():
+    if run.stop or (run.world.size == 1 and run.hooks.should_stop()):
         refuse_bad_weights(run)
         save(run, last=True)
         said = f"stopped after step {run.progress.step}"
@@ -96,10 +107,12 @@ def check_stop(run: Run) -> None:
         raise Stopped(f"{said}; all is saved; rerun the same command to resume")
 
 
-def step(run: Run, micro: list[tuple[Batch, Position]]) -> None:
-    """One update; the position moves past its last micro-batch."""
+def step(run: Run, given: list[tuple[Batch, Position]]) -> None:
+    """One update; the position moves past its last batch."""
     clock = run.hooks.clock
-    count(run, make(run.updates, run.progress.step + 1, micro, clock(), clock))
+    made = make(run.updates, run.progress.step + 1, given, clock(), clock)
+    run.stop = made.stop
+    count(run, made)
 
 
 def count(run: Run, made: MeasuredStep) -> None:
@@ -146,8 +159,8 @@ def validate(run: Run) -> bool:
         if not math.isfinite(validation.loss):
             raise divergence_error("the loss of the validation is not finite", progress.step)
         best = progress.judge(validation, section)
-        if best and not save_best_model(run, best, validation):
-            best = None
+        if best:
+            best = best if run.world.lead(partial(save_best_model, run, best, validation)) else None
     progress.count(best)
     progress.finished = progress.over(section.steps, section.patience)
     values = {"loss": validation.loss, **validation.scores}
@@ -165,7 +178,7 @@ def scores(run: Run) -> Validation:
     run.objective.model.eval()
     try:
         with torch.no_grad():
-            return run.objective.validate(is_scoring_step(run.progress.step, run.section))
+            return run.objective.validate(is_scoring_step(run.progress.step, run.section), run.world)
     finally:
         run.objective.model.train()
 

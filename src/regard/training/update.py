@@ -6,18 +6,22 @@ Updates made while measuring are kept, so that the run can begin with them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import torch
 
 from regard.config import Recipe
 from regard.data.batches.batch import Batch, Position
 from regard.system.keys import key
-from regard.training.objective import Objective
-from regard.training.optim import FlatOptimiser, Schedule, schedule
+from regard.training.objective import BatchSource, Objective
+from regard.training.optim import FlatOptimiser, Schedule, Tensors, schedule
+from regard.training.world import World, tree_sum
 
 _NORMS_EVERY = 50
+_SUMS = 6
+"""Numbers that are summed over shards: loss, negative log-likelihood, count, tokens, room, requests to stop."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,25 @@ class Update:
     norms: dict[str, float] | None
 
 
+@dataclass(frozen=True)
+class StepSums:
+    """Sums over a whole step, of all its shards."""
+
+    loss: float
+    nll: float
+    count: float
+    tokens: int
+    room: int
+    norm: float
+    """Of the gradient."""
+    stop: bool
+    """Whether a process was asked to stop."""
+
+
+def _never() -> bool:
+    return False
+
+
 @dataclass
 class Updates:
     """Makes updates; stateless, so nothing needs saving."""
@@ -42,35 +65,69 @@ class Updates:
     recipe: Recipe
     rate: Schedule
     reseed: Callable[[int], None]
+    should_stop: Callable[[], bool] = _never
+    """Asked in every step of several processes, so that all of them know of it."""
 
-    def make(self, step: int, batches: Sequence[Batch]) -> Update:
-        """Gradient of all micro-batches over the count of the whole step, clipped, applied if finite."""
+    def make(self, step: int, batches: Sequence[Batch]) -> tuple[Update, StepSums]:
+        """Gradient of all batches over the count of the whole step, clipped, applied if finite.
+
+        Args:
+            step: its number, from 1.
+            batches: those of the shards of this process, as many for each.
+        """
         buffers = self.optimiser.copy_buffers()
-        loss, nll, count, norm = self._gradient(step, batches)
-        norm, loss, nll = norm / count, loss / count, nll / count
+        found = self._gradient(step, batches, buffers)
+        norm, loss, nll = found.norm / found.count, found.loss / found.count, found.nll / found.count
         norms = None
         if step % _NORMS_EVERY == 0:
-            norms = {layer: value / count for layer, value in self.optimiser.norms().items()}
+            norms = {layer: value / found.count for layer, value in self.optimiser.norms().items()}
         applied = math.isfinite(norm) and math.isfinite(loss) and self.optimiser.buffers_finite()
         if applied:
             clip = self.recipe.training.clip
             clipping = clip / norm if clip and norm > clip else 1.0
-            self.optimiser.update(self.rate(step), clipping / count)
+            self.optimiser.update(self.rate(step), clipping / found.count)
         else:
             self.optimiser.restore_buffers(buffers)
-        return Update(loss, nll, self.rate(step), norm, applied, norms)
+        return Update(loss, nll, self.rate(step), norm, applied, norms), found
 
-    def _gradient(self, step: int, batches: Sequence[Batch]) -> list[float]:
-        """Accumulate the gradient; the sums of loss, negative log-likelihood and counts, and the gradient's norm."""
-        self.optimiser.zero_gradients()
+    def _gradient(self, step: int, batches: Sequence[Batch], buffers: Tensors) -> StepSums:
+        """Compute the gradients of the shards of this process, and exchange them and what is summed beside them."""
+        optimiser, world = self.optimiser, self.optimiser.world
+        each = len(batches) // len(world.mine)
+        sums, averages = [], []
+        for number, shard in enumerate(world.mine):
+            if number:
+                optimiser.restore_buffers(buffers)
+            optimiser.begin_shard(number)
+            sums.append(self._shard(step, shard * each, batches[number * each : (number + 1) * each]))
+            optimiser.end_shard(number)
+            averages.append(optimiser.flat_buffers())
+        optimiser.exchange_gradients()
+        squares = optimiser.squares()
+        rows = [torch.cat([*parts, one.reshape(1)]) for *parts, one in zip(sums, averages, squares, strict=True)]
+        total = tree_sum(world.rows(torch.stack(rows)))
+        if self.optimiser.buffers and world.shards > 1:
+            optimiser.set_buffers(total[_SUMS:-1] / world.shards)
+        loss, nll, count, tokens, room, stop, square = torch.cat([total[:_SUMS], total[-1:]]).tolist()
+        return StepSums(loss, nll, max(count, 1.0), round(tokens), round(room), math.sqrt(square), stop > 0)
+
+    def _shard(self, step: int, first: int, batches: Sequence[Batch]) -> torch.Tensor:
+        """Accumulate the gradient of a shard; its sums of loss, negative log-likelihood, counts, tokens and room.
+
+        Args:
+            step: its number.
+            first: the number of its first batch in the step.
+            batches: of the shard.
+        """
         sums = torch.zeros(3, dtype=torch.float64, device=self.optimiser.weights.device)
-        for micro, batch in enumerate(batches):
-            self.reseed(key(self.recipe.seed, "dropout", step, micro))
+        for number, batch in enumerate(batches, first):
+            self.reseed(key(self.recipe.seed, "dropout", step, number))
             loss = self.objective.loss(batch)
             loss.total.backward()
             sums += torch.stack([loss.total.detach(), loss.nll.detach(), loss.total.new_tensor(loss.count)])
-        total, nll, count, norm = torch.cat([sums, self.optimiser.norm().double().reshape(1)]).tolist()
-        return [total, nll, max(count, 1.0), norm]
+        stop = self.optimiser.world.size > 1 and self.should_stop()
+        more = [sum(batch.tokens for batch in batches), sum(batch.room for batch in batches), stop]
+        return torch.cat([sums, sums.new_tensor(more)])
 
 
 @dataclass(frozen=True)
@@ -82,6 +139,7 @@ class MeasuredStep:
         tokens, room: of its batches, real and at most.
         position: of the next batch.
         seconds: its duration.
+        stop: a process was asked to stop while it was made.
     """
 
     update: Update
@@ -89,16 +147,27 @@ class MeasuredStep:
     room: int
     position: Position
     seconds: float
+    stop: bool = False
 
 
 def make(
-    updates: Updates, step: int, micro: Sequence[tuple[Batch, Position]], began: float, clock: Callable[[], float]
+    updates: Updates, step: int, given: Sequence[tuple[Batch, Position]], began: float, clock: Callable[[], float]
 ) -> MeasuredStep:
-    """Make a step of these micro-batches, each with the position of the next one; its time counts from ``began``."""
-    batches = [batch for batch, _ in micro]
-    update = updates.make(step, batches)
-    tokens, room = sum(batch.tokens for batch in batches), sum(batch.room for batch in batches)
-    return MeasuredStep(update, tokens, room, micro[-1][1], clock() - began)
+    """Make a step of these batches, each with the position of the next step; its time counts from ``began``."""
+    update, sums = updates.make(step, [batch for batch, _ in given])
+    return MeasuredStep(update, sums.tokens, sums.room, given[-1][1], clock() - began, sums.stop)
+
+
+def read_steps(
+    feed: BatchSource, position: Position, world: World, accumulate: int
+) -> Iterator[list[tuple[Batch, Position]]]:
+    """What this process reads for each step from a position on: ``accumulate`` batches for each of its shards."""
+    if world.shards == 1:
+        batches = feed.iterate(position)
+    else:
+        batches = feed.iterate(position, world.batch_range(accumulate))
+    while True:
+        yield list(islice(batches, accumulate * len(world.mine)))
 
 
 class MeasuredSteps:
@@ -111,7 +180,8 @@ class MeasuredSteps:
 
     def __init__(self, made: list[MeasuredStep], optimiser: FlatOptimiser) -> None:
         self.made = made
-        self._tensors = [optimiser.weights_by_name(), optimiser.moments_by_name(), optimiser.averages_by_name()]
+        self.weights, self.moments = optimiser.weights_by_name(), optimiser.moments_by_name()
+        self.averages = optimiser.averages_by_name()
 
     def exact(self, recipe: Recipe) -> bool:
         """Whether a run of this recipe makes these very steps: its rates are theirs, bit for bit."""
@@ -120,5 +190,5 @@ class MeasuredSteps:
 
     def give(self, optimiser: FlatOptimiser) -> None:
         """Hand the state to a run, once; it is not held afterwards."""
-        optimiser.restore(*self._tensors)
-        self._tensors.clear()
+        optimiser.restore(self.weights, self.moments, self.averages)
+        self.weights, self.moments, self.averages = {}, {}, {}

@@ -99,7 +99,7 @@ def test_sizes_that_do_not_fit_are_said(tmp_path: Path) -> None:
         trained(tmp_path / "model", tmp_path / "long.csv")
     settings = ("model.height=2", "model.width=4", "model.patch=2")
     assert trained(tmp_path / "model", tmp_path / "long.csv", settings=settings, steps=1).recipe.model.patches == 2
-    with refused(UsageError, "--set", "training.tokens"):
+    with refused(UsageError, "settings", "training.tokens"):
         trained(tmp_path / "tiny", data, settings=("training.tokens=16", "model.patch=1"))
 
 

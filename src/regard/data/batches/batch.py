@@ -97,6 +97,24 @@ class Position:
 
 
 @dataclass(frozen=True)
+class BatchRange:
+    """Which batches of each group of ``of`` consecutive ones a process reads: from ``first`` up to before ``end``."""
+
+    first: int = 0
+    end: int = 1
+    of: int = 1
+
+    @property
+    def count(self) -> int:
+        """Batches of a group that it reads."""
+        return self.end - self.first
+
+
+EVERY_BATCH = BatchRange()
+"""Every batch."""
+
+
+@dataclass(frozen=True)
 class Capacity:
     """The fixed shape of every batch: tokens on each side, and slots for sentences."""
 

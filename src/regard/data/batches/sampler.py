@@ -10,13 +10,14 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from regard.config import Recipe
-from regard.data.batches.batch import Batch, Capacity, Position
+from regard.data.batches.batch import EVERY_BATCH, Batch, BatchRange, Capacity, Position
 from regard.system.errors import RegardError, UsageError
 from regard.system.keys import generator
 
@@ -318,11 +319,19 @@ class DataLoader(Generic[Made]):
         """About how many batches an epoch has: exact but for the gaps (under 1 %)."""
         return self._tokens / self.plan.capacity.target
 
-    def iterate(self, position: Position | None = None) -> Iterator[tuple[Made, Position]]:
-        """Endless batches from a position on, each with the position of the next one."""
-        batches = self.plan.batches(position or Position())
-        made = ((self._make(place, sentences_B), self.plan.after(place)) for place, sentences_B in batches)
-        return iterate_ahead(made, self._prefetch) if self._prefetch else made
+    def iterate(
+        self, position: Position | None = None, among: BatchRange = EVERY_BATCH
+    ) -> Iterator[tuple[Made, Position]]:
+        """Endless batches of a share from a position on, each with the position that follows its group."""
+        made = self._made(self.plan.batches(position or Position()), among)
+        return iterate_ahead(made, max(self._prefetch, among.count)) if self._prefetch else made
+
+    def _made(self, batches: Iterator[tuple[Position, Ids]], among: BatchRange) -> Iterator[tuple[Made, Position]]:
+        while True:
+            group = list(islice(batches, among.of))
+            after = self.plan.after(group[-1][0])
+            for place, sentences_B in group[among.first : among.end]:
+                yield self._make(place, sentences_B), after
 
 
 def plan_batches(

@@ -40,7 +40,7 @@ class PairBatches(DataLoader[PairBatch]):
         source, target = prepared.source, prepared.target
         self._prepared, self.pairs = prepared, prepared.pairs
         longest = max(source.longest, prepared.validation_source.longest)
-        self.capacity = capacity_for(recipe.training.tokens, source.tokens, target.tokens, self.pairs, longest)
+        self.capacity = capacity_for(recipe.training.shard_tokens, source.tokens, target.tokens, self.pairs, longest)
         lengths, fingerprint, weights = (source.lengths, target.lengths), prepared.fingerprint, recipe.data.weights
         plan = plan_batches(lengths, prepared.sizes, target.tokens, self.capacity, recipe, fingerprint, weights)
         super().__init__(self._batch, *plan)

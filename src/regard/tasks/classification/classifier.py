@@ -16,7 +16,7 @@ from regard.config import Classification as Section
 from regard.data.checks.findings import excerpt
 from regard.data.corpora.corpus import Corpus
 from regard.data.corpora.labelled import parse_number, split_labels
-from regard.system.errors import RegardError
+from regard.system.errors import RegardError, UsageError
 from regard.tasks.assets import FittedValues, ImageAssets, TextAssets
 from regard.tasks.metrics.calibration import Threshold, acceptance_scores, expected_calibration_error
 from regard.tasks.metrics.labels import (
@@ -243,7 +243,13 @@ class LabelTask(BaseTask[AnyLabelAssets, AnyModel]):
         """``score_BC``: the scores of every label before temperature and softmax; of a regression the number."""
 
     def predictor(self, threshold: float | None = None) -> Predictor:
-        """What turns scores into labels and probabilities."""
+        """What turns scores into labels and probabilities.
+
+        Raises:
+            UsageError: the threshold is no probability.
+        """
+        if threshold is not None and not 0 <= threshold <= 1:
+            raise UsageError(f"{threshold:g} is no probability; give 0 to 1", "threshold")
         return Predictor(self.recipe.classification, self.assets.labels, self.assets.fitted, threshold)
 
     def predictions(self, score_BC: Scores) -> list[Prediction]:

@@ -35,7 +35,9 @@ from regard.tasks.protocols import ShouldStop
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets, text_side
 from regard.tasks.text.task import mean_over_windows
 from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob
-from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, tick
+from regard.text.counts import counted
+from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, predict
+from regard.training.world import ALONE, World
 
 SAMPLES = 3
 """Texts or images shown at a validation."""
@@ -164,18 +166,18 @@ class LabelTrainingTask(BaseTraining[AnyLabelTask]):
         return self.criterion.loss(score_BC, self.criterion.targets(batch, score_BC.device), self.model.training)
 
     @torch.no_grad()
-    def validate(self, generate: bool) -> Validation:
+    def validate(self, generate: bool, world: World = ALONE) -> Validation:
         """Loss and scores of the validation examples, in full precision."""
-        score_BC, wanted = self.predict_validation(), self._targets
+        score_BC, wanted = self.predict_validation(world=world), self._targets
         loss = self.criterion.loss(torch.from_numpy(score_BC), wanted, False)
         scores = self.criterion.scores(score_BC, wanted.numpy())
         return Validation(float(loss.nll) / max(1, loss.count), scores, self._samples(score_BC))
 
     @torch.no_grad()
-    def predict_validation(self, done: Done = ignore_progress) -> Scores:
+    def predict_validation(self, done: Done = ignore_progress, world: World = ALONE) -> Scores:
         """``score_BC`` of the validation examples, by the model as it is, in full precision."""
         with ops.using(self.model, self.paths.exact):
-            found = [self.model(self.model_inputs(batch)) for batch in tick(self.validation, done)]
+            found = predict(self.validation, lambda batch: self.model(self.model_inputs(batch)), world, done)
         return mean_over_windows(torch.cat(found).cpu().numpy(), self.prepared.validation_wholes.windows_B)
 
     @cached_property
@@ -201,7 +203,7 @@ class LabelTrainingTask(BaseTraining[AnyLabelTask]):
         said = [prepared.wholes.format_count(f"{self.noun} to learn from")]
         said.append(prepared.validation_wholes.format_count("to validate on"))
         if self.task.recipe.classification.kind != "regression":
-            said.append(f"{labels:,} labels")
+            said.append(counted(labels, "label"))
         return [", ".join(said)]
 
     def finish(self, task: AnyLabelTask, should_stop: ShouldStop) -> list[str]:
@@ -221,7 +223,7 @@ class ClassificationTraining(LabelTrainingTask[TextLabelTask]):
     def __init__(self, task: TextLabelTask, prepared: PreparedExamples, paths: ProductPaths) -> None:
         super().__init__(task, prepared, paths)
         text = text_side(prepared, task.recipe)
-        self.examples = Examples.of(text, prepared.labels, task.recipe.training.tokens)
+        self.examples = Examples.of(text, prepared.labels, task.recipe.training.shard_tokens)
         make = self.examples.with_word_dropout(task.recipe.data.word_dropout, task.assets.masking_id, task.recipe.seed)
         self.batches = self.examples.feed(task.recipe, prepared.fingerprint, make)
 
@@ -249,6 +251,8 @@ class ClassificationJob(TrainingJob):
     scanned: DataScan[LabelScan[Any]]
     task: ClassVar[type[Any]] = Classification
     training: ClassVar[type[Any]] = ClassificationTraining
+    opened: ClassVar[type[Any]] = PreparedExamples
+    unread: ClassVar[tuple[Any, ...]] = (DataScan([]),)
     encoder: ClassVar[type[Any]] = ClassEncoder
 
     def prepare(self, folder: Path, progress: Progress) -> PreparedExamples:

@@ -17,6 +17,7 @@ from regard.system.errors import RegardError
 from regard.tasks.assets import PIXELS, ImageAssets
 from regard.tasks.classification.classifier import LabelTask, Prediction, Scores
 from regard.tasks.text.task import ROOM, inference_mode
+from regard.text.counts import counted
 from regard.text.lines import InvalidLines
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ class ImageClassification(LabelTask[ImageAssets, "Vit"]):
         """The pixel values of a line, without anything after them."""
         cells, wanted = _cells(line), self.cut.shape.values
         if len(cells) not in (wanted, wanted + 1):
-            raise RegardError(f"has {len(cells):,} values; images of {self.cut.shape} have {wanted:,}", where)
+            raise RegardError(f"has {counted(len(cells), 'value')}; images of {self.cut.shape} have {wanted:,}", where)
         try:
             return parse_cells(cells[:wanted])
         except ValueError as error:

@@ -39,7 +39,7 @@ class ImageTraining(LabelTrainingTask[ImageClassification]):
     def __init__(self, task: ImageClassification, prepared: PreparedExamples, paths: ProductPaths) -> None:
         super().__init__(task, prepared, paths)
         recipe = task.recipe
-        self.examples = ImageExamples.of(prepared.text, prepared.labels, task.cut, recipe.training.tokens)
+        self.examples = ImageExamples.of(prepared.text, prepared.labels, task.cut, recipe.training.shard_tokens)
         self.batches = self.examples.feed(recipe, prepared.fingerprint)
 
     def model_inputs(self, batch: ImageBatch) -> Patches:
@@ -63,6 +63,8 @@ class ImageJob(TrainingJob):
     scanned: DataScan[ImageScan]
     task: ClassVar[type[Any]] = ImageClassification
     training: ClassVar[type[Any]] = ImageTraining
+    opened: ClassVar[type[Any]] = PreparedExamples
+    unread: ClassVar[tuple[Any, ...]] = (DataScan([]),)
 
     def prepare(self, folder: Path, progress: Progress) -> PreparedExamples:
         """The images and labels as ids."""

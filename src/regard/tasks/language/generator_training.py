@@ -19,6 +19,7 @@ from regard.tasks.language.scores import Perplexity, surprisals
 from regard.tasks.language.training import PredictionTraining, RunningTextJob
 from regard.tasks.protocols import ShouldStop
 from regard.tasks.training.model_writer import StoppableTrace
+from regard.text.counts import counted
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 from regard.training.objective import Sample
 
@@ -41,7 +42,7 @@ class LanguageModelTraining(PredictionTraining):
         """Windows of ``data.max_tokens``, cut elsewhere in every epoch."""
         recipe = self.task.recipe
         windows = Windows(text, recipe.data.max_tokens, seed)
-        return NextTokenExamples(windows, recipe.training.tokens, self.task.assets.tokenizer.end)
+        return NextTokenExamples(windows, recipe.training.shard_tokens, self.task.assets.tokenizer.end)
 
     def hidden_states(self, batch: PredictionBatch) -> Tensor:
         """All positions: every token predicts the next."""
@@ -76,7 +77,7 @@ class LanguageModelTraining(PredictionTraining):
             nats = surprisals(task.model, some, length, length, tokenizer.end, stop.record)
             total += Perplexity.of(nats, [tokenizer.decode(ids) for ids in some])
         return [
-            f"* loss {total.nats / max(1, total.tokens):.4f} nats a token, of {total.tokens:,} tokens",
+            f"* loss {total.nats / max(1, total.tokens):.4f} nats a token, of {counted(total.tokens, 'token')}",
             f"* perplexity {total.per_token:.4f} per token, {total.per_word:,.1f} per word",
             f"* {total.bits_per_byte:.4f} bits per byte",
         ]

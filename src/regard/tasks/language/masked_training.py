@@ -31,6 +31,7 @@ from regard.tasks.protocols import ShouldStop
 from regard.tasks.text.preparation import SYMBOLS
 from regard.tasks.training.base import ProductPaths
 from regard.tasks.training.model_writer import StoppableTrace
+from regard.text.counts import counted
 from regard.text.tokenizers.tokenizer import MASK
 from regard.text.tokenizers.vocabulary import AnyTokenizer
 from regard.training.objective import Sample
@@ -50,7 +51,8 @@ class MaskedLmTraining(PredictionTraining):
         frame = Frame.of(tokenizer, recipe.data.max_tokens)
         starts = Windows(labels, frame.room, seed) if recipe.masking.whole_words else None
         symbols = MaskingSymbols(self.task.mask, tokenizer.ordinary)
-        return MaskedExamples(FramedWindows(text, frame, seed), starts, recipe.training.tokens, symbols, recipe.masking)
+        tokens = recipe.training.shard_tokens
+        return MaskedExamples(FramedWindows(text, frame, seed), starts, tokens, symbols, recipe.masking)
 
     def hidden_states(self, batch: PredictionBatch) -> Tensor:
         """Only where something is hidden: the head does not look at the rest."""
@@ -90,7 +92,8 @@ class MaskedLmTraining(PredictionTraining):
     def finish(self, task: MaskedLm, should_stop: ShouldStop) -> list[str]:
         """Loss and share of right guesses over the whole validation text."""
         found = self.validation_scores(task, self.prepared, self.paths, should_stop)
-        loss = f"{found.loss:.4f} nats a hidden token, of {found.tokens:,} tokens; perplexity {found.perplexity:.2f}"
+        tokens = counted(found.tokens, "token")
+        loss = f"{found.loss:.4f} nats a hidden token, of {tokens}; perplexity {found.perplexity:.2f}"
         return [f"* loss {loss}", f"* {found.accuracy:.2f} % of them guessed right"]
 
     @classmethod

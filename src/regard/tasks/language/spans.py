@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from regard.config import Recipe, TransformerSection
+from regard.config import Recipe, TransformerSection, check_value
 from regard.data.batches.batch import Ids
 from regard.decoding.hypotheses import Hypothesis, Symbols
 from regard.decoding.search import search
@@ -155,6 +155,8 @@ class SpanCorruption(TextTask[TextAssets, "Transformer"]):
         return list(self._search([source], 1, 1)[0][0].tokens)
 
     def _search(self, sources: list[Ids], k: int, beam: int | None) -> list[list[Hypothesis]]:
+        if beam is not None:
+            check_value("decoding.beam", beam, "beam")
         decoding = self.recipe.decoding
         decoding = decoding.model_copy(update={"beam": max(k, decoding.beam if beam is None else beam)})
         limits = [len(source) + decoding.max_extra for source in sources]

@@ -23,7 +23,8 @@ from regard.tasks.protocols import ShouldStop
 from regard.tasks.training.base import ProductPaths, pair_loss
 from regard.tasks.training.model_writer import StoppableTrace
 from regard.text.tokenizers.vocabulary import AnyTokenizer
-from regard.training.objective import Done, Loss, Sample, ignore_progress, tick
+from regard.training.objective import Done, Loss, Sample, mean_loss
+from regard.training.world import ALONE, World
 
 SENTINELS = 100
 """As many as T5 has."""
@@ -44,21 +45,19 @@ class SpanCorruptionTraining(RunningTextTraining):
         recipe, tokenizer = self.task.recipe, self.task.assets.tokenizer
         windows = Windows(text, max(1, recipe.data.max_tokens - 2), seed)  # both sides then fit into max_tokens
         symbols = SpanSymbols(tokenizer.sentinels, tokenizer.end, tokenizer.start)
-        return SpanCorruptionExamples(windows, recipe.training.tokens, symbols, recipe.masking)
+        return SpanCorruptionExamples(windows, recipe.training.shard_tokens, symbols, recipe.masking)
 
     def loss(self, batch: PairBatch) -> Loss:
         """The smoothed loss of a batch, every target position a sample."""
         return pair_loss(self.task, self.criterion, batch)
 
-    def validation_loss(self, done: Done) -> float:
+    def validation_loss(self, done: Done, world: World = ALONE) -> float:
         """Nats a token of the validation text."""
-        return self._scores(self.validation, done=done).loss
+        return mean_loss(self.validation, self.loss, world, done)
 
-    def _scores(
-        self, batches: list[PairBatch], stop: StoppableTrace | None = None, done: Done = ignore_progress
-    ) -> PredictionScores:
+    def _scores(self, batches: list[PairBatch], stop: StoppableTrace | None = None) -> PredictionScores:
         nats, count = 0.0, 0
-        for batch in tick(batches, done):
+        for batch in batches:
             if stop:
                 stop.record()
             part = self.loss(batch)

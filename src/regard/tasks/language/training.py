@@ -34,8 +34,10 @@ from regard.tasks.protocols import InputFiles, Task, device_of
 from regard.tasks.text.preparation import learned_tokenizer, prepare_split, prepared_assets
 from regard.tasks.text.task import TextTask
 from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob, TrainingTask
+from regard.text.counts import counted
 from regard.text.tokenizers.vocabulary import AnyTokenizer
-from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss, tick
+from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, sum_losses
+from regard.training.world import ALONE, World
 
 PART = 10_000
 """Characters per part, when a sample is drawn to learn the vocabulary."""
@@ -67,15 +69,11 @@ def open_text(given: InputFiles, asked: Callable[[int], Recipe], told: Callable[
     learned, validation = given.corpora(lambda path, _: open_documents(path, early.data.documents, key))
     refuse_columns(given.columns, [*learned, *([validation] if validation else [])])
     found = measure_corpora(learned)
-    told(f"{_count_text(found.documents, 'document')}, {_count_text(found.characters, 'character')}")
+    told(f"{counted(found.documents, 'document')}, {counted(found.characters, 'character')}")
     recipe = asked(found.characters)
     if validation is not None:
         return recipe, (DocumentSeries(learned), validation), found.characters
     return recipe, split_documents(learned, found, recipe.seed), found.characters
-
-
-def _count_text(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 @dataclass(frozen=True)
@@ -89,6 +87,8 @@ class RunningTextJob(TrainingJob):
 
     text: HeldOut | tuple[DocumentSeries, Corpus[DocumentPart]]
     characters: int
+    opened: ClassVar[type[Any]] = PreparedExamples
+    unread: ClassVar[tuple[Any, ...]] = (None, 1)
     symbols: ClassVar[tuple[str, ...]] = ()
     """Those of the task, in a vocabulary that is learned."""
     rests: ClassVar[tuple[str, ...]] = ("data.documents",)
@@ -190,26 +190,27 @@ class RunningTextTraining(BaseTraining[TextTask[Any, Any]]):
         found = self.guessing(prepared.validation_text, prepared.validation_labels, None)
         return [*found.some(recipe.seed, VALIDATED)]
 
-    def validate(self, generate: bool) -> Validation:
+    def validate(self, generate: bool, world: World = ALONE) -> Validation:
         """Loss on the validation text, in full precision."""
-        return self.predict_validation()
+        return self.predict_validation(world=world)
 
     @torch.no_grad()
-    def predict_validation(self, done: Done = ignore_progress) -> Validation:
+    def predict_validation(self, done: Done = ignore_progress, world: World = ALONE) -> Validation:
         with ops.using(self.model, self.paths.exact):
-            loss = self.validation_loss(done)
-            return Validation(loss, samples=self.samples() if math.isfinite(loss) else ())
+            loss = self.validation_loss(done, world)
+            shown = world.leads and math.isfinite(loss)
+            return Validation(loss, samples=self.samples() if shown else ())
 
-    def validation_loss(self, done: Done) -> float:
+    def validation_loss(self, done: Done, world: World = ALONE) -> float:
         """Nats a token of the validation text.
 
         Raises:
             RegardError: it is so short that nothing of it is to be predicted.
         """
-        losses = [self.loss(batch) for batch in tick(self.validation, done)]
-        if not sum(loss.count for loss in losses):
+        nats, count = sum_losses(self.validation, self.loss, world, done)
+        if not count:
             raise RegardError("is too short to validate on: nothing of it is predicted", "the validation text")
-        return mean_loss(losses)
+        return nats / count
 
     def final_seconds(self, loss: float, text: float) -> float:
         """The loss of all the validation text."""
@@ -218,7 +219,7 @@ class RunningTextTraining(BaseTraining[TextTask[Any, Any]]):
     def data_lines(self) -> list[str]:
         """How much text there is."""
         learned, held = self.prepared.text, self.prepared.validation_text
-        return [f"{learned.tokens:,} tokens to learn from, {held.tokens:,} to validate on"]
+        return [f"{counted(learned.tokens, 'token')} to learn from, {held.tokens:,} to validate on"]
 
 
 class PredictionTraining(RunningTextTraining):

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from regard.system.errors import RegardError
+from regard.text.counts import counted
 from regard.text.languages import bleu_tokeniser
 
 Interval = tuple[float, float]
@@ -57,7 +58,8 @@ def score(
     from sacrebleu.metrics.chrf import CHRF
 
     if len(hypotheses) != len(references):
-        raise RegardError(f"{len(hypotheses)} hypotheses but {len(references)} references; give one for each line")
+        ours = counted(len(hypotheses), "hypothesis", "hypotheses")
+        raise RegardError(f"{ours} but {counted(len(references), 'reference')}; give one for each line")
     if not hypotheses:
         raise RegardError("nothing to score: there are no sentences")
     # force: no warning on stderr for a corpus that looks tokenised

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from regard.system.errors import RegardError
+from regard.text.counts import counted
 from regard.text.tags import Scheme, Span, convert_tags, spans_of
 
 Tags = Sequence[Sequence[str]]
@@ -139,7 +140,7 @@ class TagScores:
 
     def lines(self) -> list[str]:
         """For people, a score a line; of single labels those that occur most."""
-        found = [f"accuracy {self.accuracy:.2f} ({self.words:,} words)"]
+        found = [f"accuracy {self.accuracy:.2f} ({counted(self.words, 'word')})"]
         if self.spans is None:
             return found
         every, types = self.spans.spans, self.spans.types

@@ -30,8 +30,10 @@ from regard.tasks.protocols import ShouldStop, device_of
 from regard.tasks.tagging.tagger import Tagging, decode_tags, head_of, split_by, word_scores
 from regard.tasks.text.preparation import learned_tokenizer, prepare_texts, prepared_assets, tagged_sides
 from regard.tasks.training.base import BaseTraining, ProductPaths, TrainingJob
+from regard.text.counts import counted
 from regard.text.tags import Scheme, TaggedWords, inventory, spans_of, split_tag
-from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss, tick
+from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss, predict
+from regard.training.world import ALONE, World
 
 SAMPLES = 3
 """Texts shown at a validation."""
@@ -63,7 +65,7 @@ class TaggingTraining(BaseTraining[Tagging]):
 
     def __init__(self, task: Tagging, prepared: PreparedExamples, paths: ProductPaths) -> None:
         super().__init__(task, prepared, paths, prepared.count)
-        self.examples = Examples.of(*tagged_sides(prepared, task.recipe), task.recipe.training.tokens)
+        self.examples = Examples.of(*tagged_sides(prepared, task.recipe), task.recipe.training.shard_tokens)
         self.batches = self.examples.feed(task.recipe, prepared.fingerprint, self.examples.plain)
         self.names = (*task.assets.labels, *prepared.own["others"])
 
@@ -82,25 +84,28 @@ class TaggingTraining(BaseTraining[Tagging]):
         return Loss(*head_of(self.model).chain.loss(score, labels, sequences, smoothing), len(labels))
 
     @torch.no_grad()
-    def validate(self, generate: bool) -> Validation:
+    def validate(self, generate: bool, world: World = ALONE) -> Validation:
         """Loss and scores of the validation texts, in full precision, their tags chosen as in use."""
-        found = self.predict_validation()
+        found = self.predict_validation(world=world)
         tags_R, _ = decode_tags(head_of(self.model).chain, found.score_RC, found.lengths_B, device_of(self.model))
         return Validation(found.loss, self._scores(found, tags_R).values, self._samples(found, tags_R))
 
-    def predict_validation(self, done: Done = ignore_progress) -> FoundTags:
+    def predict_validation(self, done: Done = ignore_progress, world: World = ALONE) -> FoundTags:
         """Every validation text through the model as it is."""
+        place, batches = device_of(self.model), self.validation
+        marks = [WordMarks.of(batch.text, batch.labels_X) for batch in batches]
         with torch.no_grad(), ops.using(self.model, self.paths.exact):
-            read = [word_scores(self.model, batch, device_of(self.model)) for batch in tick(self.validation, done)]
-            losses = [self._loss(score_RC, marks, 0.0) for score_RC, marks in read]
-        counts_W = np.concatenate([marks.counts_B for _, marks in read])
-        more_W = np.concatenate([marks.more_B for _, marks in read])
+            read = predict(batches, lambda batch: word_scores(self.model, batch, place)[0], world, done)
+            pairs = list(zip(read, marks, strict=True))
+            loss = mean_loss(pairs, lambda pair: self._loss(*pair, 0.0), world)
+        counts_W = np.concatenate([one.counts_B for one in marks])
+        more_W = np.concatenate([one.more_B for one in marks])
         return FoundTags(
-            torch.cat([score_RC for score_RC, _ in read]).float().cpu().numpy(),
-            np.concatenate([marks.tags_R for _, marks in read]),
+            torch.cat(read).float().cpu().numpy(),
+            np.concatenate([one.tags_R for one in marks]),
             text_lengths(counts_W, more_W),
             counts_W,
-            mean_loss(losses),
+            loss,
         )
 
     def _scores(self, found: FoundTags, tags_R: NDArray[np.int64]) -> TagScores:
@@ -143,7 +148,7 @@ class TaggingTraining(BaseTraining[Tagging]):
         written = "a tag for each word" if scheme == "none" else f"spans written as {scheme.upper()}"
         learned, held_out = self.prepared.wholes, self.prepared.validation_wholes
         counts = f"{learned.format_count('texts to learn from')}, {held_out.format_count('to validate on')}"
-        return [f"{counts}, {len(labels):,} tags ({written})"]
+        return [f"{counts}, {counted(len(labels), 'tag')} ({written})"]
 
     def finish(self, task: Tagging, should_stop: ShouldStop) -> list[str]:
         """Fit a temperature on the validation words, if decoded independently; returns the scores as card lines."""
@@ -173,6 +178,8 @@ class TaggingJob(TrainingJob):
     scanned: DataScan[TagScan]
     task: ClassVar[type[Any]] = Tagging
     training: ClassVar[type[Any]] = TaggingTraining
+    opened: ClassVar[type[Any]] = PreparedExamples
+    unread: ClassVar[tuple[Any, ...]] = (DataScan([]),)
 
     def prepare(self, folder: Path, progress: Progress) -> PreparedExamples:
         """The texts as ids, and the marks of their words."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol
+from typing import Any, ClassVar, Generic, Protocol, Self
 
 from torch import nn
 
@@ -19,6 +19,7 @@ from regard.tasks.protocols import AnyTask, ShouldStop, TargetWriter, Task
 from regard.tasks.text.pretrained import Pretrained
 from regard.tasks.training.defaults import epochs_for
 from regard.training.objective import BatchSource, Done, Loss, Objective, ignore_progress
+from regard.training.world import ALONE, World
 
 
 class PreparedData(Protocol):
@@ -109,8 +110,8 @@ class BaseTraining(ABC, Generic[AnyTask]):
             ops.use(part, paths.training)
 
     @abstractmethod
-    def predict_validation(self, done: Done = ignore_progress) -> Any:
-        """The validation data through the model as it is, in full precision."""
+    def predict_validation(self, done: Done = ignore_progress, world: World = ALONE) -> Any:
+        """The validation data through the model as it is, in full precision; processes divide its batches."""
 
     @property
     def model(self) -> Any:
@@ -146,6 +147,19 @@ class TrainingJob(ABC):
     task: ClassVar[type[Any]]
     training: ClassVar[type[Any]]
     """The class of its training task."""
+    opened: ClassVar[type[Any]]
+    """The class of its prepared data, made of the folder it lies in."""
+    unread: ClassVar[tuple[Any, ...]]
+    """What stands for the corpora in a process that does not read them."""
+
+    @classmethod
+    def of_prepared(cls, recipe: Recipe, pretrained: Pretrained | None = None) -> Self:
+        """The job in a process that reads only what another has prepared."""
+        return cls(recipe, *cls.unread, pretrained=pretrained)
+
+    def open(self, folder: Path) -> Any:
+        """The data that was prepared in a folder."""
+        return self.opened(folder)
 
     @abstractmethod
     def prepare(self, folder: Path, progress: Progress) -> Any:

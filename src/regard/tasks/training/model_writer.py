@@ -18,6 +18,7 @@ from regard.tasks.metrics.bleu import TranslationScores
 from regard.tasks.model_folder import MODEL, RECIPE, load, validated_paths
 from regard.tasks.protocols import Task, device_of
 from regard.tasks.training.base import PreparedData, TrainingTask
+from regard.text.counts import counted
 from regard.training.checkpoints import checkpoint, manifest
 from regard.training.checkpoints.files import Files
 from regard.training.checkpoints.provenance import Provenance
@@ -56,8 +57,8 @@ def card(
             "",
             "## Training",
             "",
-            f"{training.steps or 'open number of'} steps of up to {training.tokens * training.accumulate:,} "
-            f"tokens, seed {recipe.seed}; everything else is in recipe.toml.",
+            f"{counted(training.steps, 'step') if training.steps else 'open number of steps'} of up to "
+            f"{training.tokens * training.accumulate:,} tokens, seed {recipe.seed}; everything else is in recipe.toml.",
             *made,
             "",
         ]
@@ -87,13 +88,15 @@ def size_line(model: Model) -> str:
     if isinstance(model, RnnSection | TransformerSection):
         layers = f"{model.encoder_layers} + {model.decoder_layers} layers"
     else:
-        layers = f"{model.layers} layers"
+        layers = counted(model.layers, "layer")
     if isinstance(model, RnnSection):
         attention = "no attention" if model.score == "none" else f"{model.score} attention"
         return f"{layers}, {model.cell}, d_model {model.d_model}, {attention}"
     if isinstance(model, RnnEncoderSection):
         return f"{layers}, {model.cell}, d_model {model.d_model}, pooled by {model.pool}"
-    return f"{layers}, d_model {model.d_model}, d_ff {model.d_ff}, {model.heads} heads, {model.norm_place}-norm"
+    return (
+        f"{layers}, d_model {model.d_model}, d_ff {model.d_ff}, {counted(model.heads, 'head')}, {model.norm_place}-norm"
+    )
 
 
 def final(output: Path) -> bool:

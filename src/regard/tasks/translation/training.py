@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +35,8 @@ from regard.tasks.training.defaults import size_for
 from regard.tasks.training.model_writer import StoppableTrace
 from regard.tasks.translation.translator import Hypothesis, Translation
 from regard.text.tokenizers.vocabulary import Vocabularies, learn_vocabularies, sample
-from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss, tick
+from regard.training.objective import Done, Loss, Sample, Validation, ignore_progress, mean_loss
+from regard.training.world import ALONE, World
 
 SAMPLES = 3
 """Sample translations shown at a validation."""
@@ -80,22 +82,22 @@ class TranslationTraining(BaseTraining[Translation]):
         return pair_loss(self.task, self.criterion, batch)
 
     @torch.no_grad()
-    def validate(self, generate: bool) -> Validation:
+    def validate(self, generate: bool, world: World = ALONE) -> Validation:
         """Loss on all validation pairs; greedy BLEU and chrF on the first few hundred; in full precision."""
         with ops.using(self.model, self.paths.exact):
-            loss = self.predict_validation()
+            loss = self.predict_validation(world=world)
             if not math.isfinite(loss):  # nothing can be searched for then
                 return Validation(loss)
             texts = self._texts(generate)
-            hypotheses = self._greedy(texts)
+            hypotheses = self._divided(texts, world)
         samples = tuple(
-            Sample(source, reference, hypothesis.text)
+            Sample(source, reference, hypothesis)
             for (source, reference), hypothesis in list(zip(texts, hypotheses, strict=True))[:SAMPLES]
         )
         if not generate:
             return Validation(loss, samples=samples)
         references = [reference for _, reference in texts]
-        scores = score([h.text for h in hypotheses], references, self.task.recipe.text.target_language, samples=1)
+        scores = score(hypotheses, references, self.task.recipe.text.target_language, samples=1)
         return Validation(loss, {"bleu": scores.bleu, "chrf": scores.chrf}, samples)
 
     @torch.no_grad()
@@ -110,21 +112,28 @@ class TranslationTraining(BaseTraining[Translation]):
             if not generate:
                 if math.isfinite(self.predict_validation(done)):
                     self._greedy(self._texts(False))
-            elif math.isfinite(self._mean(self.batches.validation[:1])):
+            elif math.isfinite(mean_loss(self.batches.validation[:1], self.loss, ALONE)):
                 texts = self._texts(True)
                 self._greedy(texts, ValidationTranslation(self._target_tokens(len(texts)), done))
 
-    def predict_validation(self, done: Done = ignore_progress) -> float:
+    def predict_validation(self, done: Done = ignore_progress, world: World = ALONE) -> float:
         """Nats a token of all validation pairs."""
-        return self._mean(self.batches.validation, done)
-
-    def _mean(self, batches: Sequence[PairBatch], done: Done = ignore_progress) -> float:
-        return mean_loss([self.loss(batch) for batch in tick(batches, done)])
+        return mean_loss(self.batches.validation, self.loss, world, done)
 
     def _texts(self, generate: bool) -> list[TextPair]:
         """The validation sentences to translate."""
         section = self.task.recipe.training
         return self.prepared.validation_pairs()[: section.validation_sentences if generate else SAMPLES]
+
+    def _divided(self, texts: Sequence[TextPair], world: World) -> list[str]:
+        """Translations of the texts, which are searched in as many groups as a step has shards."""
+        each = -(-len(texts) // world.shards)
+        groups = [texts[first : first + each] for first in range(0, len(texts), each)]
+
+        def search(group: Sequence[TextPair]) -> bytes:
+            return json.dumps([hypothesis.text for hypothesis in self._greedy(group)]).encode()
+
+        return [text for found in world.divide(groups, search) for text in json.loads(found)]
 
     def _greedy(self, texts: Sequence[TextPair], trace: Trace | None = None) -> list[Hypothesis]:
         sources, most = [source for source, _ in texts], max_extra(self.task.recipe)
@@ -183,6 +192,8 @@ class TranslationJob(TrainingJob):
     tell: Callable[[str], None] = ignore_message
     despite_check: bool = False
     task: ClassVar[type[Any]] = Translation
+    opened: ClassVar[type[Any]] = PreparedPairs
+    unread: ClassVar[tuple[Any, ...]] = (DataScan([]),)
 
     def prepare(self, folder: Path, progress: Progress) -> PreparedPairs:
         """The pairs as ids."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from regard.system.errors import NoValidCheckpoint, RegardError, UsageError
+from regard.text.counts import counted
 from regard.training.checkpoints import manifest, resolved
 from regard.training.checkpoints.checkpoint import dated, verified_state, whole
 from regard.training.checkpoints.files import Files, alone, partial_path
@@ -138,7 +139,7 @@ def is_complete(training: Path, steps: int | None = None, patience: int | None =
         except RegardError:
             return False  # resuming sets it aside and says so
         if steps is not None and progress.step > steps - (not progress.finished):
-            raise UsageError(f"{progress.step} steps are done already; set more than {steps}", "training.steps")
+            raise UsageError(f"{counted(progress.step, 'step')} done already; set more than {steps}", "training.steps")
         return progress.finished and (steps is None or progress.over(steps, patience))
     return False
 

@@ -92,5 +92,5 @@ def test_it_trains_to_the_same_bits_and_is_scored(tmp_path: Path) -> None:
     assert [(word.word, word.begin) for word in unseen] == [("zebra", 4)]
     found = whole.evaluate(TASKS["sentence-pairs"].corpus()(files["valid"]))
     assert found.to_dict()["accuracy"] <= 100
-    with refused(UsageError, "--set"):
+    with refused(UsageError, "settings"):
         regard.train(output=tmp_path / "no", **{**options, "settings": [*sizes, "text.bpe_dropout=0.1"]})

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from regard.data.checks.labels import check_labels
 from regard.data.corpora.corpus import TextPair
 from regard.data.prepare.encoders import LabelIds, RefusedExample
 from regard.data.prepare.windowing import Frame
@@ -90,3 +91,14 @@ def test_pairs_without_a_text_or_a_label_are_left_out() -> None:
         ((ids, labels),) = found  # type: ignore[misc]
         assert labels.tolist() == [label]
         assert (ids == pieces.end).sum() == 2
+
+
+def test_a_pair_that_will_be_cut_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    good = [f"the cat {number}\tthe dog {number}\t{'xy'[number % 2]}\n" for number in range(40)]
+    path.write_text("".join([*good, f"{'a b ' * 250_000}\tthe dog\tx\n"]))
+    (finding,) = check_labels([open_labelled_pairs(path)]).findings
+    assert (finding.kind, finding.severity, finding.count) == ("too long", "note", 1)
+    assert [line for _, line, _ in finding.examples] == [41]
+    path.write_text("".join(good))
+    assert check_labels([open_labelled_pairs(path)]).findings == ()

@@ -1,0 +1,1 @@
+"""Training by several processes: starting and ending them, and what those do that are started."""

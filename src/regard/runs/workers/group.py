@@ -1,0 +1,250 @@
+"""The processes of a run as the first one sees them: it starts the others, or finds those that ``torchrun`` started.
+
+Processes on one machine talk through its loopback interface and a file; no port is opened to the network. They train
+and nothing else: the first one reads the command, prepares the data, chooses, writes, and says what to do.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cache, cached_property
+from pathlib import Path
+from threading import Thread
+from typing import Any, BinaryIO
+
+import torch.distributed as dist
+from torch._C._distributed_c10d import FileStore
+from torch.distributed.distributed_c10d import Store
+from torch.distributed.rendezvous import rendezvous
+
+from regard.config import Recipe
+from regard.system.errors import UsageError
+from regard.training.world import ALONE, LostProcess, World, refuse_division
+
+PLACE = "REGARD_PROCESS"
+"""Environment variable of a process that was started here: file, rank, size and shards."""
+_CALLED = "regard/called"
+"""Key by which the first process of a ``torchrun`` says that the others are needed, or not."""
+_DAY, _WAIT = timedelta(days=1), timedelta(minutes=30)
+"""Longest wait for the first process, which prepares data; and for another process within a step."""
+_PAUSE = 0.02
+"""Seconds between two looks whether those that start are alive."""
+_PATIENCE = 10.0
+"""Seconds that a process has to end by itself."""
+
+
+@dataclass(frozen=True)
+class TorchrunProcess:
+    """This process was started by ``torchrun``, or by what sets the same variables.
+
+    Args:
+        rank, size: its number, and how many there are.
+    """
+
+    rank: int
+    size: int
+
+    @cached_property
+    def store(self) -> Store:
+        """Where the processes find each other."""
+        store, _, _ = next(iter(rendezvous("env://", timeout=_DAY)))
+        found: Store = store
+        return found
+
+    def call(self, shards: int) -> None:
+        """Tell the waiting processes the shards of a step; 0: that nothing is to be done."""
+        self.store.set(_CALLED, str(shards))
+
+    def wait(self) -> int:
+        """The shards of a step, once the first process knows them."""
+        self.store.wait([_CALLED], _DAY)
+        return int(self.store.get(_CALLED))
+
+    @contextmanager
+    def releasing(self) -> Iterator[None]:
+        """Within, the others wait to be called; afterwards they are free, if that never came."""
+        try:
+            yield
+        finally:
+            if self.size > 1:
+                with suppress(RuntimeError):
+                    if not self.store.check([_CALLED]):
+                        self.call(0)
+
+
+@cache
+def torchrun_process() -> TorchrunProcess | None:
+    """What the environment says of this process; ``None`` where it was started alone.
+
+    Raises:
+        UsageError: it says no numbers.
+    """
+    names = "RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"
+    if not all(name in os.environ for name in names):
+        return None
+    try:
+        return TorchrunProcess(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
+    except ValueError:
+        raise UsageError("are to be numbers, as torchrun sets them", "RANK and WORLD_SIZE") from None
+
+
+@dataclass
+class WorkerGroup:
+    """The processes that train together, this one the first.
+
+    Args:
+        world: of all of them.
+        children: those that were started here.
+    """
+
+    world: World = ALONE
+    children: list[WorkerProcess] = field(default_factory=list)
+
+    def say(self, what: str, **given: Any) -> None:
+        """Tell the others what to do next, with plain values."""
+        self.world.lead(lambda: {"do": what, **given})
+
+
+@dataclass
+class WorkerProcess:
+    """A process that was started here, and where its messages go."""
+
+    rank: int
+    process: subprocess.Popen[bytes]
+    messages: BinaryIO
+
+    def fate(self) -> str:
+        """How it ended, in a few words."""
+        code = self.process.poll()
+        self.messages.seek(0)
+        lines = self.messages.read().decode("utf-8", "replace").strip().splitlines()
+        if code is not None and code < 0:
+            with suppress(ValueError):
+                return f"process {self.rank} was ended by {signal.Signals(-code).name}"
+        said = f": {lines[-1]}" if lines else ""
+        return f"process {self.rank} ended{said}"
+
+
+def plain(recipe: Recipe) -> dict[str, Any]:
+    """The values of a recipe, which :func:`~regard.config.recipe_from` reads."""
+    return recipe.model_dump(mode="json", exclude_none=True)
+
+
+def join(world: World, store: Store) -> None:
+    """Connect this process with the others of its world."""
+    dist.init_process_group("gloo", store=store, rank=world.rank, world_size=world.size, timeout=_WAIT)
+
+
+def leave() -> None:
+    """Close the connections of this process."""
+    if dist.is_initialized():
+        with suppress(RuntimeError):
+            dist.destroy_process_group()
+
+
+@contextmanager
+def worker_group(shards: int, processes: int, tell: Callable[[str], None]) -> Iterator[WorkerGroup]:
+    """The processes that divide the shards of a run, started and ended here; alone, where one is enough.
+
+    Args:
+        shards: of a step.
+        processes: how many, this one included; of a ``torchrun`` as many as it started.
+        tell: receives a line about them.
+
+    Raises:
+        UsageError: so many cannot divide the shards.
+        LostProcess: another process ended; the run can be resumed.
+    """
+    others = torchrun_process()
+    size = others.size if others else processes
+    refuse_division(shards, size)
+    world = World(shards, 0, size, local=others is None)
+    if size == 1:
+        yield WorkerGroup(world)
+        return
+    tell(f"{size} processes divide the {shards} shards of a step")
+    found = WorkerGroup(world)
+    try:
+        if others:
+            others.call(shards)
+            join(world, others.store)
+        else:
+            _start_all(found)
+        yield found
+        found.say("end")
+    except LostProcess as lost:
+        leave()
+        _end(found.children)
+        fates = [child.fate() for child in found.children if child.process.returncode]
+        said = fates[0] if fates else "another process of this run ended"
+        message = f"{said}; the last checkpoint is whole: rerun the same command to resume"
+        raise LostProcess(message) from lost
+    finally:
+        leave()
+        _end(found.children)
+        for child in found.children:
+            child.messages.close()
+
+
+def _start_all(group: WorkerGroup) -> None:
+    """Start the other processes, and connect with them; the file by which they meet is gone then."""
+    _use_loopback()
+    world = group.world
+    with tempfile.TemporaryDirectory(prefix="regard-") as folder:
+        path = Path(folder) / "store"
+        store = FileStore(str(path), world.size)
+        for rank in range(1, world.size):
+            group.children.append(_start(path, rank, world))
+        meeting = Thread(target=join, args=(world, store), daemon=True)  # which cannot be interrupted
+        meeting.start()
+        while meeting.is_alive():
+            if any(child.process.poll() is not None for child in group.children):
+                raise LostProcess("one ended at its start")
+            meeting.join(_PAUSE)
+        world.any(False)  # until all have read the file
+
+
+def _use_loopback() -> None:
+    """Let processes of one machine meet where nobody else can reach them."""
+    names = [name for _, name in socket.if_nameindex() if name.startswith("lo")]
+    if names:
+        os.environ["GLOO_SOCKET_IFNAME"] = names[0]
+
+
+def _start(store: Path, rank: int, world: World) -> WorkerProcess:
+    place = json.dumps([str(store), rank, world.size, world.shards, os.getpid()])
+    above = str(Path(__file__).parents[3])
+    known = os.environ.get("PYTHONPATH", "")
+    one = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    environment: Mapping[str, str] = {
+        **os.environ,
+        **one,
+        PLACE: place,
+        "PYTHONPATH": os.pathsep.join([above, *([known] if known else [])]),
+    }
+    messages = tempfile.TemporaryFile()  # noqa: SIM115  # open for as long as the process is known
+    command = [sys.executable, "-P", "-m", "regard.runs.workers.worker"]
+    process = subprocess.Popen(
+        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=messages
+    )
+    return WorkerProcess(rank, process, messages)
+
+
+def _end(children: list[WorkerProcess]) -> None:
+    """Wait until the processes have ended; end those that do not by themselves."""
+    for child in children:
+        try:
+            child.process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            child.process.kill()
+            child.process.wait()

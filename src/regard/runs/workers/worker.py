@@ -1,0 +1,125 @@
+"""A process that trains beside the first one of a run: ``python -m regard.runs.workers.worker``.
+
+It is told everything by the first process, writes nothing, and ends with it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import sys
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from regard.runs.workers.group import TorchrunProcess
+    from regard.training.world import World
+
+_PARENT_DIED = 1
+"""PR_SET_PDEATHSIG of Linux's prctl."""
+
+
+class SignalEvent:
+    """Up once a signal asks the run to stop; the first process hears of it at the next step."""
+
+    def __init__(self) -> None:
+        self.up = False
+
+    def __call__(self) -> bool:
+        return self.up
+
+    def raise_on(self, *numbers: int) -> None:
+        """Go up at these signals."""
+        for number in numbers:
+            signal.signal(number, self._raise)
+
+    def _raise(self, number: int, frame: FrameType | None) -> None:
+        self.up = True
+
+
+def main() -> int:
+    """The work of a process that the first one started; its exit code."""
+    flag = SignalEvent()
+    flag.raise_on(signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
+    path, rank, size, shards, parent = json.loads(os.environ["REGARD_PROCESS"])
+    end_with(parent, signal.SIGKILL)
+    from torch._C._distributed_c10d import FileStore
+
+    from regard.runs.workers.group import join, leave
+    from regard.system.errors import RegardError
+    from regard.training.world import World
+
+    world = World(shards, rank, size, local=True)
+    try:
+        join(world, FileStore(path, world.size))
+        world.any(False)
+        follow(world, flag)
+    except RegardError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    finally:
+        leave()
+    return 0
+
+
+def end_with(parent: int, number: int) -> None:
+    """Have this signal sent to this process where the one that started it ends, however that ends; on Linux."""
+    try:
+        ctypes.CDLL("libc.so.6").prctl(_PARENT_DIED, number)
+    except (OSError, AttributeError):
+        return
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def follow(world: World, should_stop: Callable[[], bool]) -> None:
+    """Do what the first process says, until it says that all is done.
+
+    Args:
+        world: of the run.
+        should_stop: asked before every step.
+
+    Raises:
+        RegardError: the run stopped, or this process cannot take part in it.
+    """
+    from regard.runs.workers.worker_run import WorkerRun
+
+    part: WorkerRun | None = None
+    while True:
+        message: dict[str, Any] = world.lead(dict)
+        match message.pop("do"):
+            case "prepare":
+                part = WorkerRun.of(world, should_stop, **message)
+            case "measure" if part:
+                part.measure(**message)
+            case "fit" if part:
+                part.fit(**message)
+            case _:
+                return
+
+
+def follow_torchrun(torchrun_process: TorchrunProcess, should_stop: Callable[[], bool]) -> None:
+    """Take part in the run of the first process of a ``torchrun``, if it calls the others.
+
+    Raises:
+        RegardError: as :func:`follow`.
+    """
+    from regard.runs.workers.group import join, leave
+    from regard.training.world import World
+
+    if not (shards := torchrun_process.wait()):
+        return
+    world = World(shards, torchrun_process.rank, torchrun_process.size)
+    try:
+        join(world, torchrun_process.store)
+        follow(world, should_stop)
+    finally:
+        leave()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,111 @@
+"""What a process does of a run that another one leads: the same steps on its own shards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard.config import recipe_from
+from regard.nn import ops
+from regard.runs.plan import ResolvedSettings, Teach, fingerprints, teacher
+from regard.system.errors import RegardError
+from regard.tasks.text.pretrained import Pretrained
+from regard.tasks.training.base import TrainingTask
+from regard.training.budget import Costs
+from regard.training.measure import keep_pages
+from regard.training.measure import measure as make_first_steps
+from regard.training.run import Hooks
+from regard.training.trainer import fit
+from regard.training.update import MeasuredSteps
+from regard.training.world import World
+
+
+@dataclass
+class WorkerRun:
+    """The part of a run that this process has.
+
+    Args:
+        world: of the run.
+        should_stop: asked before every step.
+        teach: recipe and path of products → training task.
+        training: the private folder of the run, which the first process writes.
+    """
+
+    world: World
+    should_stop: Callable[[], bool]
+    teach: Teach
+    training: Path
+    kept: MeasuredSteps | None = None
+
+    @staticmethod
+    def of(
+        world: World,
+        should_stop: Callable[[], bool],
+        *,
+        recipe: Mapping[str, Any],
+        start_from: str | None,
+        training: str,
+        exact: ops.Path,
+    ) -> WorkerRun:
+        """Open the data that the first process has prepared.
+
+        Args:
+            world, should_stop: as of the class.
+            recipe: its values.
+            start_from: the folder of the model to initialise from.
+            training: the private folder of the run.
+            exact: how products are computed while validating.
+        """
+        keep_pages()
+        torch.set_num_threads(1)
+        read, folder = recipe_from(recipe), Path(training)
+        job = read.info.job().of_prepared(read, Pretrained.load(start_from) if start_from else None)
+        try:
+            prepared = job.open(folder / "data")
+        except OSError as error:
+            message = f"process {world.rank} cannot read it ({error.strerror}); every host needs the same output folder"
+            raise RegardError(message, str(folder)) from None
+        return WorkerRun(world, should_stop, teacher(job, prepared, torch.device("cpu"), exact), folder)
+
+    def measure(self, *, recipe: Mapping[str, Any], product: ops.Path, most: int) -> None:
+        """Make the first steps with the first process, which times them."""
+        whole = recipe_from(recipe)
+        teaching = self.teach(whole, product)
+        _, self.kept = make_first_steps(
+            teaching, teaching.batches, whole, self.training, Hooks(), 0.0, most, self.world
+        )
+
+    def fit(self, *, recipe: Mapping[str, Any], settings: Mapping[str, Any], kept: bool) -> None:
+        """Train to the end."""
+        chosen = ResolvedSettings.of(settings)
+        whole = chosen.apply(recipe_from(recipe))
+        teaching = self.teach(whole, chosen.product)
+        refuse_others(self.world, teaching)
+        hooks = Hooks(
+            should_stop=self.should_stop,
+            costs=Costs(*chosen.costs) if chosen.costs else None,
+            review=chosen.review,
+            kept=self.kept if kept else None,
+        )
+        self.kept = None
+        fit(teaching, teaching.batches, whole, self.training, hooks, self.world)
+
+
+def refuse_others(world: World, teaching: TrainingTask) -> None:
+    """Raise a RegardError in every process if one has other data, another torch or another kind of processor."""
+    if world.size == 1:
+        return
+    own = json.dumps(fingerprints(teaching, torch.device("cpu"))).encode()
+    first, *others = (json.loads(found) for found in world.divide(range(world.size), lambda rank: own))
+    for rank, found in enumerate(others, 1):
+        for name, value in first.items():
+            if found[name] != value:
+                message = (
+                    f"is {value!r} in the first process and {found[name]!r} in process {rank}; all must be the same"
+                )
+                raise RegardError(message, name)

@@ -1,0 +1,188 @@
+"""The processes that train one model together, and what they exchange.
+
+A step's batch is a fixed number of shards. Processes divide the shards among them, and whatever is summed over shards
+is summed in the order of a fixed binary tree, so that the bits do not depend on how many processes there are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from regard.data.batches.batch import BatchRange
+from regard.system.errors import RegardError, UsageError
+
+Part = TypeVar("Part")
+LOST = "another process of this run ended; rerun the same command to resume"
+"""What is said where nothing more is known."""
+
+
+class LostProcess(RegardError):
+    """Another process of the run is gone."""
+
+
+@contextmanager
+def _exchange() -> Iterator[None]:
+    """Within, an error of the connection to another process is a :class:`LostProcess`."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "gloo" not in str(error):
+            raise
+        raise LostProcess(LOST) from error
+
+
+@dataclass(frozen=True)
+class World:
+    """One of the processes that train a model, and the shards it computes.
+
+    Without processes it is alone, and nothing is exchanged. Every process calls the same methods in the same order;
+    all but the first receive what they are given, and write nothing.
+
+    Args:
+        shards: of a step, a power of two.
+        rank: number of this process.
+        size: how many there are; it divides the shards.
+        local: all of them are on this machine, and can share memory.
+    """
+
+    shards: int = 1
+    rank: int = 0
+    size: int = 1
+    local: bool = False
+
+    def __post_init__(self) -> None:
+        refuse_division(self.shards, self.size)
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process is the one that writes and reports."""
+        return self.rank == 0
+
+    @property
+    def mine(self) -> range:
+        """The shards of this process."""
+        each = self.shards // self.size
+        return range(self.rank * each, (self.rank + 1) * each)
+
+    def batch_range(self, accumulate: int) -> BatchRange:
+        """Which batches of a step this process reads, where a shard has ``accumulate``."""
+        return BatchRange(self.mine.start * accumulate, self.mine.stop * accumulate, self.shards * accumulate)
+
+    def own(self, flat: Tensor) -> Tensor:
+        """The part of a buffer that this process updates, a view."""
+        each = len(flat) // self.size
+        return flat[self.rank * each : (self.rank + 1) * each]
+
+    def any(self, flag: bool) -> bool:
+        """Whether the flag is up in any process."""
+        if self.size == 1:
+            return flag
+        found = torch.tensor(flag, dtype=torch.uint8)
+        with _exchange():
+            dist.all_reduce(found, dist.ReduceOp.MAX)
+        return bool(found)
+
+    def wait(self) -> None:
+        """Wait until all processes are here."""
+        self.any(False)
+
+    def lead(self, work: Callable[[], Any]) -> Any:
+        """What ``work`` gives in the first process, which alone calls it; plain values that JSON can hold."""
+        if self.size == 1:
+            return work()
+        found = json.dumps(work()).encode() if self.leads else b""
+        return json.loads(self._broadcast(found))
+
+    def divide(self, parts: Sequence[Part], work: Callable[[Part], bytes]) -> list[bytes]:
+        """What ``work`` gives for each part, in order; each process works on some of them."""
+        if self.size == 1:
+            return [work(part) for part in parts]
+        mine = [work(part) for part in parts[self.rank :: self.size]]
+        lengths = torch.zeros(-(-len(parts) // self.size), dtype=torch.int64)
+        lengths[: len(mine)] = torch.tensor([len(found) for found in mine], dtype=torch.int64)
+        every = self._stack(lengths)
+        most = int(every.sum(1).max())
+        sent = torch.zeros(most, dtype=torch.uint8)
+        joined = b"".join(mine)
+        if joined:
+            sent[: len(joined)] = torch.frombuffer(bytearray(joined), dtype=torch.uint8)
+        received = self._stack(sent).numpy()
+        starts = every.cumsum(1) - every
+        found = []
+        for number in range(len(parts)):
+            turn, rank = divmod(number, self.size)
+            begin = int(starts[rank, turn])
+            found.append(received[rank, begin : begin + int(every[rank, turn])].tobytes())
+        return found
+
+    def rows(self, mine_SN: Tensor) -> Tensor:
+        """The rows of all shards, of those of this process, in order."""
+        if self.size == 1:
+            return mine_SN
+        return self._stack(mine_SN).flatten(0, 1)
+
+    def reduce(self, flat: Tensor) -> Tensor:
+        """The sum over all processes of the part of a buffer that this one updates; adds in the order of the tree."""
+        if self.size == 1:
+            return flat
+        received = torch.empty_like(flat)
+        with _exchange():
+            dist.all_to_all_single(received, flat)
+        return tree_sum(received.view(self.size, -1))
+
+    def gather(self, flat: Tensor) -> None:
+        """Complete a buffer by the parts that the others have updated."""
+        if self.size > 1:
+            with _exchange():
+                dist.all_gather_single(flat, self.own(flat).clone())
+
+    def whole(self, own: Tensor) -> Tensor:
+        """The buffer of which each process holds its own part; the same tensor where there is one process."""
+        if self.size == 1:
+            return own
+        return self._stack(own).flatten()
+
+    def _stack(self, mine: Tensor) -> Tensor:
+        """The tensors of all processes, which have the same shape, in order."""
+        found = mine.new_empty(self.size, *mine.shape)
+        with _exchange():
+            dist.all_gather_single(found.view(-1), mine.contiguous().view(-1))
+        return found
+
+    def _broadcast(self, content: bytes) -> bytes:
+        length = torch.tensor(len(content))
+        with _exchange():
+            dist.broadcast(length, 0)
+            found = torch.zeros(int(length), dtype=torch.uint8)
+            if self.leads:
+                found = torch.frombuffer(bytearray(content), dtype=torch.uint8)
+            dist.broadcast(found, 0)
+        return found.numpy().tobytes()
+
+
+def refuse_division(shards: int, processes: int) -> None:
+    """Raise a UsageError unless so many processes can divide the shards."""
+    if processes < 1 or shards % processes:
+        works = [str(n) for n in range(1, shards + 1) if shards % n == 0]
+        said = f"{', '.join(works[:-1])} or {works[-1]} do" if len(works) > 1 else "only 1 does"
+        what = "1 shard" if shards == 1 else f"{shards} shards"
+        raise UsageError(f"{processes} cannot divide the {what} of a step (training.shards); {said}", "processes")
+
+
+def tree_sum(rows_SN: Tensor) -> Tensor:
+    """The sum of 2ⁿ rows, neighbours first: ((0 + 1) + (2 + 3)) + … ."""
+    while len(rows_SN) > 1:
+        rows_SN = rows_SN[0::2] + rows_SN[1::2]
+    return rows_SN[0]
+
+
+ALONE = World()
+"""One process, one shard."""

@@ -1,0 +1,58 @@
+"""World: any number of processes makes the same weights, of every family and in every way to train."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import regard
+from tests.training.toy import whole
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "same_bits.py"
+SHARDS, STEPS = 4, 6
+
+
+def script() -> Any:
+    """The runs of ``scripts/same_bits.py``: every task, family and way to train."""
+    spec = importlib.util.spec_from_file_location("same_bits", SCRIPT)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["same_bits"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+RUNS = script()
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    RUNS.write_data(folder)
+    return folder
+
+
+def train(name: str, data: Path, output: Path, processes: int) -> dict[str, bytes]:
+    """The weights of a short run in so many processes."""
+    run = RUNS.RUNS[name]
+    words = run.files.split()
+    files = {word[2:]: data / path for word, path in zip(words[::2], words[1::2], strict=True)}
+    recipe = output.with_suffix(".toml")
+    recipe.write_text(run.recipe)
+    settings = [f"training.{field}={STEPS}" for field in ("steps", "validate_every", "save_every")]
+    settings += [f"training.shards={SHARDS}", f"training.tokens={SHARDS * run.tokens}"]
+    regard.train(
+        **files, output=output, task=run.task, recipe=recipe, settings=settings, processes=processes, quiet=True
+    )
+    return whole(output / "model.safetensors")
+
+
+@pytest.mark.one_of(12, minutes=0.5)
+@pytest.mark.parametrize("name", ["batch-norm", *(name for name in RUNS.RUNS if name != "batch-norm")])
+def test_any_number_of_processes_makes_the_same_weights(name: str, data: Path, tmp_path: Path) -> None:
+    alone = train(name, data, tmp_path / "one", 1)
+    for processes in (2, 4):
+        assert train(name, data, tmp_path / str(processes), processes) == alone

@@ -1,0 +1,162 @@
+"""Processes that are started beside a run: what is refused, what is said when one ends, and that nothing stays."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+import regard
+from regard.runs.run import Machine
+from regard.runs.workers import cores, group
+from regard.runs.workers.group import TorchrunProcess, torchrun_process
+from regard.system.errors import RegardError, UsageError
+
+CPU = torch.device("cpu")
+COMMAND = """
+--task language-model --train text.txt --processes 2 --output model --steps 4000 --device cpu --set training.shards=2
+--set training.tokens=128 --set data.max_tokens=32 --set model.layers=1 --set model.d_model=16 --set model.heads=2
+--set model.d_ff=16 --set text.units=characters --set training.product=exact --set training.validate_every=50
+""".split()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "text.txt").write_text("one two three four five\n" * 200)
+    return tmp_path
+
+
+def start(folder: Path) -> subprocess.Popen[str]:
+    """A training by two processes, once it has saved something."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "regard", "train", *COMMAND],
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    while not list(folder.glob("model/training/checkpoints/step-??????")):
+        assert process.poll() is None, process.stderr and process.stderr.read()
+        time.sleep(0.05)
+    return process
+
+
+def worker_of(process: subprocess.Popen[str]) -> int:
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return int(children[0])
+
+
+def is_gone(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs a processor's system with /proc")
+@pytest.mark.one_of(2, minutes=0.2)
+@pytest.mark.parametrize(
+    ("number", "first", "code", "said"),
+    [
+        (signal.SIGKILL, False, 1, "process 1 was ended by SIGKILL; the last checkpoint is whole: rerun the same"),
+        (signal.SIGTERM, False, 75, "all is saved; rerun the same command to resume"),
+        (signal.SIGTERM, True, 75, "all is saved; rerun the same command to resume"),
+        (signal.SIGKILL, True, -9, ""),
+    ],
+    ids=["worker-killed", "worker-stopped", "first-stopped", "first-killed"],
+)
+def test_whichever_process_ends_nothing_stays(
+    folder: Path, number: signal.Signals, first: bool, code: int, said: str
+) -> None:
+    process = start(folder)
+    worker = worker_of(process)
+    os.kill(process.pid if first else worker, number)
+    _, messages = process.communicate(timeout=20)
+    assert process.returncode == code
+    assert said in messages.splitlines()[-1]
+    assert "Traceback" not in messages
+    ends = time.monotonic() + 10
+    while not is_gone(worker):
+        assert time.monotonic() < ends
+        time.sleep(0.05)
+
+
+def test_a_worker_that_cannot_begin_is_reported(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = folder / "broken"
+    broken.mkdir()
+    (broken / "safetensors.py").write_text("raise SystemExit('no safetensors here')\n")
+    inner = group._start
+
+    def start(store: Path, rank: int, world: group.World) -> group.WorkerProcess:
+        monkeypatch.setenv("PYTHONPATH", str(broken))
+        monkeypatch.setattr(group, "__file__", str(broken / "a" / "b" / "c" / "d.py"))
+        return inner(store, rank, world)
+
+    monkeypatch.setattr(group, "_start", start)
+    with pytest.raises(RegardError, match=r"process 1 ended: .*; the last checkpoint"):
+        regard.train(
+            task="language-model",
+            train=folder / "text.txt",
+            output=folder / "model",
+            steps=4,
+            processes=2,
+            settings=["training.shards=2", "training.tokens=128", "data.max_tokens=32"],
+            quiet=True,
+        )
+
+
+def test_threads_belong_to_runs_without_shards() -> None:
+    assert Machine(CPU, 2).threads_for(1, None) == 2
+    assert Machine(CPU, None).threads_for(1, 3) == 3
+    assert Machine(CPU, None).threads_for(4, 1) == 1
+    with pytest.raises(UsageError, match="one thread in each process"):
+        Machine(CPU, 2).threads_for(4, None)
+
+
+def test_processes_are_for_the_cpu() -> None:
+    assert Machine(torch.device("cuda"), None).processes_for(4) == 1
+    with pytest.raises(UsageError, match="for the cpu"):
+        Machine(torch.device("cuda"), None, 2).processes_for(4)
+    assert Machine(CPU, None, 4).processes_for(4) == 4
+    assert Machine(CPU, None).processes_for(1) == 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "most", "found"),
+    [
+        ({1: 1.0, 2: 1.1, 4: 1.2}, 8, 4),
+        ({1: 1.0, 2: 1.0, 4: 1.9}, 4, 2),  # four of them are two threads each of two cores
+        ({1: 1.0, 2: 1.5}, 2, 1),
+        ({1: 1.0, 2: 1.0}, 1, 1),
+    ],
+)
+def test_cores_are_counted_by_what_they_do(
+    seconds: dict[int, float], most: int, found: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cores, "usable_cores", lambda: 4)
+    monkeypatch.setattr(cores, "_seconds", seconds.__getitem__)
+    assert cores.independent_cores(most) == found
+
+
+def test_the_cores_of_this_machine_are_counted() -> None:
+    assert cores.independent_cores(2) in (1, 2)
+    assert cores._seconds(2) > 0
+
+
+def test_a_torchrun_is_known_by_its_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    torchrun_process.cache_clear()
+    assert torchrun_process() is None
+    for name, value in {"RANK": "1", "WORLD_SIZE": "4", "MASTER_ADDR": "localhost", "MASTER_PORT": "1"}.items():
+        monkeypatch.setenv(name, value)
+    torchrun_process.cache_clear()
+    assert torchrun_process() == TorchrunProcess(1, 4)
+    monkeypatch.setenv("RANK", "first")
+    torchrun_process.cache_clear()
+    with pytest.raises(UsageError, match="numbers"):
+        torchrun_process()
+    torchrun_process.cache_clear()

@@ -1,0 +1,99 @@
+"""Buffers that processes share, and where they wait for each other."""
+
+import errno
+import os
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from regard.training import buffers
+from regard.training.buffers import PrivateBuffers, SharedBarrier, SharedBuffers, buffers_for, has_ended
+from regard.training.world import ALONE, LostProcess, World
+from tests.training.forks import DIED, in_world
+
+COUNT = 64
+
+
+def left_over() -> list[Path]:
+    return list(Path("/dev/shm").glob("regard-*")) if Path("/dev/shm").exists() else []
+
+
+def test_one_process_keeps_its_own() -> None:
+    weights = torch.arange(4.0)
+    found = buffers_for(ALONE, weights)
+    assert isinstance(found, PrivateBuffers)
+    assert found.weights is weights
+    assert found.reduce() is found.gradients
+
+
+@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize("local", [False, True], ids=["messages", "memory"])
+def test_parts_are_summed_and_completed(size: int, local: bool) -> None:
+    def work(world: World) -> None:
+        found = buffers_for(world, torch.arange(float(COUNT)))
+        assert isinstance(found, SharedBuffers if local else PrivateBuffers)
+        assert torch.equal(found.weights, torch.arange(float(COUNT)))
+        for turn in range(3):
+            found.gradients.fill_(10.0**world.rank + turn)
+            summed = found.reduce()
+            assert summed.tolist() == [sum(10.0**rank + turn for rank in range(size))] * (COUNT // size)
+            world.wait()
+            world.own(found.weights).add_(1.0 + world.rank)
+            found.publish()
+            ranks = torch.arange(size).repeat_interleave(COUNT // size)
+            assert torch.equal(found.weights, torch.arange(float(COUNT)) + (turn + 1) * (1.0 + ranks))
+            world.wait()
+
+    before = left_over()
+    assert in_world(size, 4, work, local) == [0] * size
+    assert left_over() == before
+
+
+def test_without_room_for_shared_memory_messages_are_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*given: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(buffers.os, "posix_fallocate", full)
+    before = left_over()
+    assert buffers._file(torch.zeros(COUNT), 2) is None
+    assert left_over() == before
+
+    def work(world: World) -> None:
+        assert isinstance(buffers_for(world, torch.zeros(COUNT)), PrivateBuffers)
+
+    assert in_world(2, 2, work, local=True) == [0, 0]
+
+
+def test_whether_a_process_has_ended() -> None:
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    until = time.monotonic() + 10
+    while not has_ended(child):  # nobody has asked for its exit code
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    os.waitpid(child, 0)
+    assert has_ended(child)
+    assert not has_ended(os.getpid())
+
+
+def test_whoever_waits_hears_of_a_process_that_is_gone() -> None:
+    def work(world: World) -> None:
+        found = buffers_for(world, torch.zeros(COUNT))
+        if world.rank:
+            os._exit(DIED)
+        with pytest.raises(LostProcess, match="rerun the same command"):
+            found.publish()
+
+    assert in_world(2, 2, work, local=True) == [0, DIED]
+
+
+def test_nobody_passes_a_barrier_before_the_others_are_there() -> None:
+    shared = torch.zeros(2 * 8, dtype=torch.int64)
+    first, second = (SharedBarrier(shared, World(2, rank, 2)) for rank in range(2))
+    second._turn = 1
+    shared.view(2, -1)[1, 0] = 1  # the second is there already
+    first.wait()
+    assert shared.view(2, -1)[:, 0].tolist() == [1, 1]
